@@ -1,0 +1,46 @@
+"""What can go wrong because of something a user gave, and nothing else.
+
+The app and the command line show the text of a ``KBertError`` as it is; any
+other exception is a bug of ours and surfaces with its traceback. A message
+says what was found, where, what was expected and what to do.
+"""
+
+
+class KBertError(Exception):
+    """Something given can't be used; the message says how to mend it."""
+
+
+class GraphFileError(KBertError):
+    """A file of triples can't be read as it stands."""
+
+
+class GraphEditError(KBertError):
+    """An edit doesn't fit the graph it is applied to."""
+
+
+class TextError(KBertError):
+    """A text can't be read."""
+
+
+class OptionError(KBertError):
+    """An option has a value outside its range."""
+
+
+class ShapeError(KBertError):
+    """Two tensors that belong together differ in shape."""
+
+
+class CheckpointError(KBertError):
+    """A model folder is missing, broken, or not of the kind asked for."""
+
+
+class EncoderError(CheckpointError):
+    """An encoder can't be run as a mask-transformer; the probe says why."""
+
+
+class DataError(KBertError):
+    """A labelled data set can't be read or trained on as it stands."""
+
+
+class FetchError(KBertError):
+    """A public file can't be fetched, or is not the file expected."""

@@ -1,0 +1,289 @@
+"""KnowledgeGraph: the triples of every entity, in order, and edits to them.
+
+A graph is a value. An edit returns a new graph that shares everything the
+edit didn't touch with the old one, remembers the edit, and leads back to the
+old one; the file the triples came from is never written.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+import marisa_trie
+
+from kbert_core.errors import GraphEditError
+from kbert_core.knowledge.files import read_triples
+from kbert_core.knowledge.names import normalise_name
+from kbert_core.knowledge.triples import Triple
+
+Action = Literal["add", "remove", "replace", "switch_off", "switch_on"]
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One change to a graph.
+
+    Attributes:
+        action: what is done.
+        triple: to which triple; for ``add`` the new one.
+        new: for ``replace``, what stands in its place.
+        index: for ``add``, where among the triples of its head; None: last.
+    """
+
+    action: Action
+    triple: Triple
+    new: Triple | None = None
+    index: int | None = None
+
+    def __str__(self) -> str:
+        if self.action == "replace":
+            return f"replace {self.triple} by {self.new}"
+        return f"{self.action.replace('_', ' ')} {self.triple}"
+
+
+class _Base:
+    """Triples as loaded: shared by a graph and all that was edited from it."""
+
+    def __init__(self, triples: Iterable[Triple]) -> None:
+        by_entity: dict[str, dict[Triple, None]] = {}
+        for triple in triples:
+            by_entity.setdefault(normalise_name(triple.head), {})[triple] = None
+        by_entity.pop("", None)  # a head of nothing but invisible characters
+        self.by_entity = {entity: tuple(found) for entity, found in by_entity.items()}
+        self.names = _Names(self.by_entity)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        digest = hashlib.sha256()
+        for triples in self.by_entity.values():
+            for t in triples:
+                digest.update(f"{t.head}\t{t.relation}\t{t.tail}\n".encode())
+        return digest.hexdigest()
+
+
+class _Names:
+    """Entity names, for finding those a text goes on with."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.trie = marisa_trie.Trie(names)
+        self.first = {name[0] for name in self.trie}
+        self.longest = max(map(len, self.trie), default=0)
+
+    def at(self, text: str, start: int) -> list[str]:
+        if start >= len(text) or text[start] not in self.first:
+            return []
+        return self.trie.prefixes(text[start : start + self.longest])
+
+
+class KnowledgeGraph:
+    """Triples by entity, in file order.
+
+    An entity is a head as names are compared (NFKC, case folded), so
+    ``triples_of("Aspirin")`` and ``triples_of("aspirin")`` are the same.
+
+    Args:
+        triples: in the order in which they are to be injected; a repeated
+            triple counts once.
+        name: shown to people.
+    """
+
+    def __init__(self, triples: Iterable[Triple] = (), *, name: str = "") -> None:
+        self._base = _Base(triples)
+        self._changed: dict[str, tuple[Triple, ...]] = {}
+        self._off: frozenset[Triple] = frozenset()
+        self._added_names = _Names(())
+        self._before: KnowledgeGraph | None = None
+        self.name = name
+        self.history: tuple[Edit, ...] = ()
+
+    @classmethod
+    def from_files(cls, *paths: str | Path, skip_bad: bool = False) -> "KnowledgeGraph":
+        """Read one or more files; an earlier file's triples come first.
+
+        Raises:
+            GraphFileError: a file can't be read; see ``read_triples``.
+        """
+        files = [read_triples(path, skip_bad=skip_bad) for path in paths]
+        triples = (triple for file in files for triple in file.triples)
+        return cls(triples, name=" + ".join(Path(path).stem for path in paths))
+
+    @classmethod
+    def combined(cls, graphs: Iterable["KnowledgeGraph"]) -> "KnowledgeGraph":
+        """Join graphs in the given order; what is switched off stays off."""
+        graphs = list(graphs)
+        joined = cls((t for g in graphs for t in g), name=" + ".join(g.name for g in graphs))
+        joined._off = frozenset(t for g in graphs for t in g._off)
+        return joined
+
+    def __iter__(self) -> Iterator[Triple]:
+        """Every triple, on or off, by entity in the order of first loading."""
+        for entity in self.entities():
+            yield from self.triples_of(entity)
+
+    def __len__(self) -> int:
+        changed = sum(len(now) - len(self._loaded(e)) for e, now in self._changed.items())
+        return sum(map(len, self._base.by_entity.values())) + changed
+
+    def __contains__(self, triple: Triple) -> bool:
+        return triple in self.triples_of(triple.head)
+
+    def entities(self) -> Iterator[str]:
+        """Every entity that has a triple, as names are compared."""
+        for entity in self._base.by_entity:
+            if entity not in self._changed or self._changed[entity]:
+                yield entity
+        for entity in self._changed:
+            if entity not in self._base.by_entity and self._changed[entity]:
+                yield entity
+
+    def triples_of(self, entity: str) -> tuple[Triple, ...]:
+        """Return the triples of an entity, on or off, in order."""
+        entity = normalise_name(entity)
+        if entity in self._changed:
+            return self._changed[entity]
+        return self._loaded(entity)
+
+    def is_on(self, triple: Triple) -> bool:
+        """Say whether a triple takes part in injection."""
+        return triple not in self._off
+
+    def relations(self) -> dict[str, int]:
+        """Count the triples of every relation, the most frequent first."""
+        counts: dict[str, int] = {}
+        for triple in self:
+            counts[triple.relation] = counts.get(triple.relation, 0) + 1
+        return dict(sorted(counts.items(), key=lambda item: -item[1]))
+
+    def names_at(self, text: str, start: int) -> list[str]:
+        """Return the entities whose name stands in a text from a place on.
+
+        Args:
+            text: normalised (see ``names.normalise``).
+            start: in characters.
+
+        Returns:
+            The names, the shortest first.
+        """
+        found = self._base.names.at(text, start)
+        if not self._changed:
+            return found
+        found = [name for name in found if self.triples_of(name)]
+        added = self._added_names.at(text, start)
+        return sorted([*found, *added], key=len) if added else found
+
+    def apply(self, *edits: Edit) -> "KnowledgeGraph":
+        """Return the graph with edits made, one after the other.
+
+        Raises:
+            GraphEditError: an edit doesn't fit; this graph is as it was.
+        """
+        graph = self
+        for edit in edits:
+            graph = graph._edited(edit)
+        return graph
+
+    def add(self, triple: Triple, *, index: int | None = None) -> "KnowledgeGraph":
+        """Return the graph with one more triple; see ``Edit.index``."""
+        return self.apply(Edit("add", triple, index=index))
+
+    def remove(self, triple: Triple) -> "KnowledgeGraph":
+        """Return the graph without a triple."""
+        return self.apply(Edit("remove", triple))
+
+    def replace(self, triple: Triple, new: Triple) -> "KnowledgeGraph":
+        """Return the graph with a triple changed, at its place if its head stays."""
+        return self.apply(Edit("replace", triple, new))
+
+    def switch_off(self, triple: Triple) -> "KnowledgeGraph":
+        """Return the graph with a triple kept but not injected."""
+        return self.apply(Edit("switch_off", triple))
+
+    def switch_on(self, triple: Triple) -> "KnowledgeGraph":
+        """Return the graph with a triple injected again."""
+        return self.apply(Edit("switch_on", triple))
+
+    def undo(self) -> "KnowledgeGraph":
+        """Return the graph as it was before its last edit; itself if unedited."""
+        return self._before or self
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of every triple, their order, and which are off."""
+        digest = hashlib.sha256(self._base.fingerprint.encode())
+        for entity in sorted(self._changed):
+            digest.update(f"\n{entity}".encode())
+            for t in self._changed[entity]:
+                digest.update(f"\n{t.head}\t{t.relation}\t{t.tail}".encode())
+        for t in sorted(self._off):
+            digest.update(f"\noff\t{t.head}\t{t.relation}\t{t.tail}".encode())
+        return digest.hexdigest()
+
+    def _loaded(self, entity: str) -> tuple[Triple, ...]:
+        return self._base.by_entity.get(entity, ())
+
+    def _edited(self, edit: Edit) -> "KnowledgeGraph":
+        triple = edit.triple
+        there = triple in self
+        if edit.action == "add":
+            self._check_new(triple)
+            triples = list(self.triples_of(triple.head))
+            triples.insert(len(triples) if edit.index is None else edit.index, triple)
+            return self._with(edit, {triple.head: tuple(triples)}, self._off)
+        if not there:
+            raise GraphEditError(
+                f"Can't {edit}: the graph '{self.name}' has no such triple. Look up the "
+                f"triples of '{triple.head}' and name one of them."
+            )
+        if edit.action == "switch_off":
+            return self._with(edit, {}, self._off | {triple})
+        if edit.action == "switch_on":
+            return self._with(edit, {}, self._off - {triple})
+        left = tuple(t for t in self.triples_of(triple.head) if t != triple)
+        if edit.action == "remove":
+            return self._with(edit, {triple.head: left}, self._off - {triple})
+        return self._replaced(edit, triple, left)
+
+    def _replaced(self, edit: Edit, old: Triple, left: tuple[Triple, ...]) -> "KnowledgeGraph":
+        new = edit.new
+        if new is None:
+            raise GraphEditError(f"Can't replace {old}: the edit names no new triple. Give one.")
+        if new == old:
+            return self
+        self._check_new(new)
+        off = (self._off - {old}) | ({new} if old in self._off else set())
+        if normalise_name(old.head) == normalise_name(new.head):
+            there = self.triples_of(old.head)
+            return self._with(edit, {old.head: tuple(new if t == old else t for t in there)}, off)
+        moved = (*self.triples_of(new.head), new)
+        return self._with(edit, {old.head: left, new.head: moved}, off)
+
+    def _check_new(self, triple: Triple) -> None:
+        problem = triple.problem()
+        if not problem and not normalise_name(triple.head):
+            problem = "its head holds nothing that can be seen in a text; give it a name"
+        if problem:
+            raise GraphEditError(f"The triple {triple} can't be used: {problem}.")
+        if triple in self:
+            how = "" if self.is_on(triple) else " but switched off; switch it on instead"
+            raise GraphEditError(f"The triple {triple} is in the graph already{how}.")
+
+    def _with(
+        self, edit: Edit, changed: dict[str, tuple[Triple, ...]], off: frozenset[Triple]
+    ) -> "KnowledgeGraph":
+        graph = object.__new__(KnowledgeGraph)
+        graph._base = self._base
+        graph._changed = {
+            **self._changed,
+            **{normalise_name(head): now for head, now in changed.items()},
+        }
+        graph._off = off
+        added = {e for e, now in graph._changed.items() if now and not self._loaded(e)}
+        same = added == set(self._added_names.trie)
+        graph._added_names = self._added_names if same else _Names(added)
+        graph._before = self
+        graph.name = self.name
+        graph.history = (*self.history, edit)
+        return graph

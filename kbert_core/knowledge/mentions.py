@@ -1,0 +1,100 @@
+"""Mention: a place in a text that names an entity of the graph."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.names import NormalisedText, is_word_character, normalise
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """An entity name in a text.
+
+    Attributes:
+        start, end: in characters of the text as given; end exclusive.
+        entity: the name as names are compared, the key in the graph.
+        sentence: 0 for the first sentence of the input, 1 for the second.
+    """
+
+    start: int
+    end: int
+    entity: str
+    sentence: int = 0
+
+
+def find_mentions(
+    text: str,
+    graph: KnowledgeGraph,
+    *,
+    words: Sequence[tuple[int, int]] | None = None,
+    sentence: int = 0,
+) -> tuple[Mention, ...]:
+    """Find the entities that a text names: leftmost-longest, non-overlapping.
+
+    A name that begins or ends with a Latin letter or digit counts only at a
+    word boundary there, and that is tested before the longest is chosen, so
+    'cat' is found where 'cats' would run on into a longer word. Chinese
+    names are found anywhere. White space inside a name may be of any kind
+    and length.
+
+    Args:
+        text: as given; it is normalised here and the offsets lead back.
+        graph: whose heads are looked for.
+        words: for a text that is split into words already, their spans in
+            characters: a mention then is one or more whole words, and the
+            space between two Chinese words doesn't part a name.
+        sentence: stored in every mention.
+    """
+    normal = normalise(text)
+    if words is not None:
+        normal = _joined_words(normal)
+    begins = {start for start, _ in words} if words is not None else None
+    stops = {end for _, end in words} if words is not None else None
+    mentions = []
+    place, size = 0, len(normal.text)
+    while place < size:
+        for name in reversed(graph.names_at(normal.text, place)):
+            end = place + len(name)
+            if not _stands_alone(normal, place, end):
+                continue
+            mention = Mention(normal.starts[place], normal.ends[end - 1], name, sentence)
+            if begins is None or (mention.start in begins and mention.end in (stops or ())):
+                mentions.append(mention)
+                place = end
+                break
+        else:
+            place += 1
+    return tuple(mentions)
+
+
+def _stands_alone(normal: NormalisedText, start: int, end: int) -> bool:
+    """Test the borders of a candidate: characters not cut, words not cut."""
+    text = normal.text
+    if start and (
+        normal.starts[start - 1] == normal.starts[start]
+        or (is_word_character(text[start]) and is_word_character(text[start - 1]))
+    ):
+        return False
+    return end == len(text) or not (
+        normal.starts[end] == normal.starts[end - 1]
+        or (is_word_character(text[end - 1]) and is_word_character(text[end]))
+    )
+
+
+def _joined_words(normal: NormalisedText) -> NormalisedText:
+    """Drop the spaces that stand between two words written without spaces."""
+    text = normal.text
+    kept = [
+        i
+        for i, c in enumerate(text)
+        if c != " "
+        or i in (0, len(text) - 1)
+        or is_word_character(text[i - 1])
+        or is_word_character(text[i + 1])
+    ]
+    return NormalisedText(
+        "".join(text[i] for i in kept),
+        [normal.starts[i] for i in kept],
+        [normal.ends[i] for i in kept],
+    )

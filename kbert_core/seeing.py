@@ -1,0 +1,111 @@
+"""The seeing layer: which tokens may attend to which (K-BERT, Eq. 3)."""
+
+from enum import StrEnum
+
+import torch
+from torch import Tensor
+
+from kbert_core.errors import ShapeError
+
+
+def visible_matrix(
+    branch_ids: Tensor, anchor_ids: Tensor, tree_ids: Tensor | None = None
+) -> Tensor:
+    """Say which tokens may attend to which (K-BERT, Eq. 3).
+
+    Tokens see along one branch (the trunk is one), and between a mention
+    and the branches that hang from it.
+
+    Args:
+        branch_ids: (B, N) int64; 0 trunk, 1.. branches, -1 padding.
+        anchor_ids: (B, N) int64; mention number, 0 for none.
+        tree_ids: (B, N) int64; which tree a token belongs to, where several
+            share a row; None: one tree a row.
+
+    Returns:
+        (B, N, N) bool, True = row may attend to column. Padding sees
+        padding, so softmax never meets an empty row.
+
+    Raises:
+        ShapeError: the codes differ in shape.
+    """
+    _check(branch_ids, anchor_ids)
+    same_branch = branch_ids[:, :, None] == branch_ids[:, None, :]
+    same_anchor = anchor_ids[:, :, None] == anchor_ids[:, None, :]
+    mention = (branch_ids == 0) & (anchor_ids > 0)
+    touches_mention = mention[:, :, None] | mention[:, None, :]
+    visible = same_branch | (same_anchor & touches_mention)
+    if tree_ids is not None:
+        _check(branch_ids, tree_ids)
+        visible &= tree_ids[:, :, None] == tree_ids[:, None, :]
+    return visible
+
+
+def visible_everywhere(branch_ids: Tensor, tree_ids: Tensor | None = None) -> Tensor:
+    """Hide only padding: the ablation without the visible matrix.
+
+    Args:
+        branch_ids: (B, N) int64; -1 at padding.
+        tree_ids: as for :func:`visible_matrix`.
+
+    Returns:
+        (B, N, N) bool.
+    """
+    real = branch_ids >= 0
+    visible = real[:, :, None] == real[:, None, :]
+    if tree_ids is not None:
+        _check(branch_ids, tree_ids)
+        visible &= tree_ids[:, :, None] == tree_ids[:, None, :]
+    return visible
+
+
+def additive_mask(visible: Tensor, dtype: torch.dtype) -> Tensor:
+    """Turn visibility into what is added to attention scores (the M of Eq. 3).
+
+    Args:
+        visible: (B, N, N) bool.
+        dtype: the encoder's.
+
+    Returns:
+        (B, 1, N, N), 0 where visible and the dtype's least number (for the
+        paper's minus infinity) where not: softmax makes it exactly 0.
+    """
+    mask = torch.zeros(visible.shape, dtype=dtype, device=visible.device)
+    return mask.masked_fill(~visible, torch.finfo(dtype).min)[:, None]
+
+
+class Seeing(StrEnum):
+    """Why one token sees another, or doesn't."""
+
+    TRUNK = "both stand on the trunk"
+    SAME_BRANCH = "both stand on the same branch"
+    MENTION_AND_BRANCH = "one is the mention the other's branch hangs from"
+    SIBLINGS = "they stand on two branches of one mention"
+    OTHER_MENTION = "they stand on branches of different mentions"
+    OFF_MENTION = "the branch hangs from another mention than this token"
+    PADDING = "one of them is padding"
+
+    @property
+    def visible(self) -> bool:
+        """Whether the visible matrix has True here."""
+        return self in (Seeing.TRUNK, Seeing.SAME_BRANCH, Seeing.MENTION_AND_BRANCH)
+
+
+def seeing(branch_a: int, anchor_a: int, branch_b: int, anchor_b: int) -> Seeing:
+    """Name the clause of Eq. 3 that decides one cell, from the tokens' codes."""
+    if branch_a < 0 or branch_b < 0:
+        return Seeing.PADDING
+    if branch_a == branch_b:
+        return Seeing.SAME_BRANCH if branch_a else Seeing.TRUNK
+    same_anchor = anchor_a == anchor_b and anchor_a > 0
+    if branch_a == 0 or branch_b == 0:
+        return Seeing.MENTION_AND_BRANCH if same_anchor else Seeing.OFF_MENTION
+    return Seeing.SIBLINGS if same_anchor else Seeing.OTHER_MENTION
+
+
+def _check(first: Tensor, second: Tensor) -> None:
+    if first.shape != second.shape:
+        raise ShapeError(
+            f"branch_ids has shape {tuple(first.shape)} and the other code "
+            f"{tuple(second.shape)}; expected the same (B, N)."
+        )
