@@ -1,0 +1,71 @@
+"""K-BERT in small readable steps: text and graph in, prediction and every stage out.
+
+The data model, in the order of the paper (Liu et al., AAAI 2020)::
+
+    KnowledgeGraph   triples (head, relation, tail) by entity, edited as a value
+      k_query        finds the entities a text names, and their triples   (Eq. 1)
+    SentenceTree     the text with those triples hung on as branches      (Eq. 2)
+      flatten        reading order, soft positions, branch codes
+    FlatTree, Batch  N tokens; two small integers a token say who sees whom
+      visible_matrix (B, N, N) bool, True = may attend                    (Eq. 3)
+    MaskTransformer  any Hugging Face encoder, run with both              (Eq. 4-6)
+    Pipeline         all of it; a call returns a Trace with every stage
+
+    >>> from kbert_core import KnowledgeGraph, Triple, Words, flatten, grow_tree
+    >>> graph = KnowledgeGraph([Triple("Tim Cook", "CEO", "Apple")])
+    >>> flat = flatten(grow_tree(["Tim Cook is visiting"], graph), Words())
+    >>> list(zip(flat.tokens, flat.soft_positions))
+    [('Tim', 0), ('Cook', 1), ('CEO', 2), ('Apple', 3), ('is', 2), ('visiting', 3)]
+"""
+
+from kbert_core.ablation import Ablation
+from kbert_core.errors import KBertError
+from kbert_core.flatten import Batch, FlatTree, collate, flatten, flatten_windows
+from kbert_core.knowledge.files import read_triples, write_triples
+from kbert_core.knowledge.graph import Edit, KnowledgeGraph
+from kbert_core.knowledge.mentions import Mention, find_mentions
+from kbert_core.knowledge.selection import InjectionOptions, LeftOut, Rule
+from kbert_core.knowledge.triples import Triple
+from kbert_core.mask_transformer import MaskTransformer, load_model, probe
+from kbert_core.pipeline import NO_KNOWLEDGE, Card, Pipeline, Trace
+from kbert_core.seeing import Seeing, seeing, visible_everywhere, visible_matrix
+from kbert_core.sentence_tree import SentenceTree, grow_tree, k_inject, k_query
+from kbert_core.tokens import Characters, WordPieces, Words
+
+__all__ = [
+    "NO_KNOWLEDGE",
+    "Ablation",
+    "Batch",
+    "Card",
+    "Characters",
+    "Edit",
+    "FlatTree",
+    "InjectionOptions",
+    "KBertError",
+    "KnowledgeGraph",
+    "LeftOut",
+    "MaskTransformer",
+    "Mention",
+    "Pipeline",
+    "Rule",
+    "Seeing",
+    "SentenceTree",
+    "Trace",
+    "Triple",
+    "WordPieces",
+    "Words",
+    "collate",
+    "find_mentions",
+    "flatten",
+    "flatten_windows",
+    "grow_tree",
+    "k_inject",
+    "k_query",
+    "load_model",
+    "probe",
+    "read_triples",
+    "seeing",
+    "visible_everywhere",
+    "visible_matrix",
+    "write_triples",
+]

@@ -1,0 +1,52 @@
+"""Ablation: which of K-BERT's two mechanisms is on. Data, not model switches."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from torch import Tensor
+
+from kbert_core.errors import OptionError
+from kbert_core.flatten import Batch
+from kbert_core.seeing import visible_everywhere, visible_matrix
+
+Positions = Literal["soft", "hard"]
+Visible = Literal["tree", "all"]
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """How a flat tree is read (the paper's Figure 5).
+
+    Attributes:
+        positions: "soft" as in the paper; "hard" counts straight through.
+        visible: "tree" as in the paper; "all" hides only padding.
+    """
+
+    positions: Positions = "soft"
+    visible: Visible = "tree"
+
+    def __post_init__(self) -> None:
+        for name, value, allowed in (
+            ("positions", self.positions, get_args(Positions)),
+            ("visible", self.visible, get_args(Visible)),
+        ):
+            if value not in allowed:
+                raise OptionError(
+                    f"{name} is '{value}', expected one of {', '.join(allowed)}."
+                )
+
+    def position_ids(self, batch: Batch) -> Tensor:
+        """(B, N) int64, from 0; soft or hard positions."""
+        if self.positions == "soft":
+            return batch.soft_positions
+        straight = batch.real.cumsum(dim=1) - 1
+        return straight.clamp(min=0)
+
+    def visible_in(self, batch: Batch) -> Tensor:
+        """(B, N, N) bool, True = row may attend to column."""
+        if self.visible == "tree":
+            return visible_matrix(batch.branch_ids, batch.anchor_ids)
+        return visible_everywhere(batch.branch_ids)
+
+
+FULL = Ablation()

@@ -1,0 +1,314 @@
+"""The mask-transformer: any Hugging Face encoder run with soft positions and a
+visible matrix (K-BERT, Eq. 4-6).
+
+No parameter is added, so every checkpoint loads as it is. Which encoders can
+be run so is not a list but a test, made on the loaded encoder: :func:`probe`.
+"""
+
+import copy
+import inspect
+import logging
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from safetensors import SafetensorError
+from torch import Tensor
+from transformers import AutoModel, PreTrainedModel
+from transformers.modeling_outputs import ModelOutput
+
+from kbert_core.ablation import FULL, Ablation
+from kbert_core.errors import CheckpointError, EncoderError, OptionError
+from kbert_core.flatten import Batch
+from kbert_core.seeing import additive_mask
+
+Attention = Literal["sdpa", "eager"]
+PROBE_LENGTH = 8
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What the probe found out about an encoder.
+
+    Attributes:
+        position_offset: added to soft positions; 0 for BERT, padding index
+            + 1 for RoBERTa and its children.
+    """
+
+    position_offset: int
+
+
+class MaskTransformer:
+    """An encoder, with or without a task head, that reads flat trees.
+
+    The model is never changed after loading: attention maps come from a
+    second module that shares the parameters and computes attention eagerly.
+
+    Args:
+        model: any Hugging Face encoder or task model built on one.
+
+    Raises:
+        EncoderError: it can't be run with soft positions and a visible
+            matrix; the message says which test it failed.
+    """
+
+    def __init__(self, model: PreTrainedModel) -> None:
+        self.model = model.eval()
+        self.probe = probe(model)
+        self._takes = set(inspect.signature(model.forward).parameters)
+
+    @property
+    def config(self) -> Any:
+        """The encoder's Hugging Face config."""
+        return self.model.config
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model is."""
+        return self.model.device
+
+    @property
+    def attention(self) -> Attention:
+        """The attention implementation used where no maps are asked for."""
+        return "eager" if self.model.config._attn_implementation == "eager" else "sdpa"
+
+    @property
+    def max_length(self) -> int | None:
+        """The most tokens the encoder has positions for; None: no limit."""
+        count = getattr(self.config, "max_position_embeddings", None)
+        if not isinstance(count, int) or count <= 0:
+            return None
+        return count - self.probe.position_offset
+
+    def inputs(
+        self, batch: Batch, *, ablation: Ablation = FULL, visible: Tensor | None = None
+    ) -> dict[str, Tensor]:
+        """Turn a batch into the encoder's own arguments.
+
+        Args:
+            batch: B flat trees of N tokens.
+            ablation: soft or hard positions, tree or everything visible.
+            visible: (B, N, N) bool, used instead of the ablation's.
+
+        Returns:
+            ``input_ids`` (B, N), ``attention_mask`` (B, 1, N, N) additive,
+            ``position_ids`` (B, N), and ``token_type_ids`` (B, N) where the
+            encoder has segments.
+        """
+        batch = batch.to(self.device)
+        if visible is None:
+            visible = ablation.visible_in(batch)
+        positions = ablation.position_ids(batch) + self.probe.position_offset
+        arguments = {
+            "input_ids": batch.input_ids,
+            "attention_mask": additive_mask(visible.to(self.device), self.model.dtype),
+            "position_ids": positions,
+        }
+        if "token_type_ids" in self._takes and _segments(self.config) > 1:
+            arguments["token_type_ids"] = batch.token_type_ids
+        return arguments
+
+    def __call__(
+        self,
+        batch: Batch,
+        *,
+        ablation: Ablation = FULL,
+        visible: Tensor | None = None,
+        attentions: bool = False,
+        hidden_states: bool = False,
+    ) -> ModelOutput:
+        """Run the encoder without gradients.
+
+        Returns:
+            What the Hugging Face model returns; ``attentions`` is L tensors
+            (B, A, N, N), ``hidden_states`` L + 1 tensors (B, N, H).
+        """
+        model = self._eager if attentions else self.model
+        arguments = self.inputs(batch, ablation=ablation, visible=visible)
+        with torch.inference_mode():
+            return model(
+                **arguments,
+                output_attentions=attentions,
+                output_hidden_states=hidden_states,
+                return_dict=True,
+            )
+
+    @cached_property
+    def _eager(self) -> PreTrainedModel:
+        if self.attention == "eager":
+            return self.model
+        shared = [*self.model.parameters(), *self.model.buffers()]
+        twin = copy.deepcopy(self.model, {id(tensor): tensor for tensor in shared})
+        twin.set_attn_implementation("eager")
+        return twin.eval()
+
+
+def load_model(
+    path: str | Path,
+    auto_class: type = AutoModel,
+    *,
+    device: str = "auto",
+    dtype: torch.dtype = torch.float32,
+    **kwargs: Any,
+) -> PreTrainedModel:
+    """Load a checkpoint from a folder or the hub; safetensors only.
+
+    Args:
+        path: a local folder, or a name on the Hugging Face hub.
+        auto_class: one of the ``AutoModelFor...`` classes.
+        device: "auto", "cpu", "cuda" or "cuda:N".
+        dtype: of the parameters.
+
+    Raises:
+        CheckpointError: missing, broken, or not safetensors.
+    """
+    target = device_named(device)
+    try:
+        model = auto_class.from_pretrained(  # type: ignore[attr-defined]
+            str(path), use_safetensors=True, dtype=dtype, attn_implementation="sdpa", **kwargs
+        )
+    except (OSError, ValueError, RuntimeError, KeyError, SafetensorError) as error:
+        try:
+            if "sdpa" not in str(error).lower() and "scaled_dot" not in str(error).lower():
+                raise
+            model = auto_class.from_pretrained(  # type: ignore[attr-defined]
+                str(path), use_safetensors=True, dtype=dtype, attn_implementation="eager", **kwargs
+            )
+        except (OSError, ValueError, RuntimeError, KeyError, SafetensorError) as second:
+            raise CheckpointError(_why_not_loaded(path, second)) from second
+    return model.to(target).eval()
+
+
+def device_named(name: str) -> torch.device:
+    """Turn "auto", "cpu", "cuda" or "cuda:N" into a device.
+
+    Raises:
+        OptionError: no such device here.
+    """
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise OptionError(f"There is no device '{name}'. Use auto, cpu or cuda.") from error
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise OptionError(f"The device '{name}' was asked for and no CUDA device is here. Use cpu.")
+    return device
+
+
+def probe(model: PreTrainedModel) -> Probe:
+    """Find out whether an encoder keeps to a visible matrix and uses positions.
+
+    On a tiny input whose matrix falls into two disconnected parts, changing
+    one part must leave the other's last layer exactly equal; positions must
+    have an influence; and an all-visible matrix with positions counted
+    straight through must equal the plain call.
+
+    Raises:
+        EncoderError: with the test that failed.
+    """
+    encoder = model.base_model
+    was_training = encoder.training
+    encoder.eval()
+    try:
+        with torch.no_grad():
+            return _Prober(encoder).run()
+    except (TypeError, ValueError, RuntimeError, IndexError, NotImplementedError) as error:
+        raise _refused(encoder, f"it can't take such a mask or positions ({error})") from error
+    finally:
+        encoder.train(was_training)
+
+
+class _Prober:
+    def __init__(self, encoder: PreTrainedModel) -> None:
+        self.encoder = encoder
+        words = torch.arange(encoder.config.vocab_size)
+        words = words[words != getattr(encoder.config, "pad_token_id", None)]
+        spread = torch.linspace(0, len(words) - 1, PROBE_LENGTH).long()
+        self.ids = words[spread].to(encoder.device)[None]
+        self.straight = torch.arange(PROBE_LENGTH, device=encoder.device)[None]
+        self.everything = torch.ones(1, PROBE_LENGTH, PROBE_LENGTH, dtype=torch.bool)
+
+    def run(self) -> Probe:
+        parameters = inspect.signature(self.encoder.forward).parameters
+        if "position_ids" not in parameters:
+            raise _refused(self.encoder, "it takes no position_ids")
+        plain = self.encoder(self.ids).last_hidden_state
+        if plain.shape[:2] != self.ids.shape:
+            raise _refused(self.encoder, "it doesn't give one state per token")
+        offset = self._offset(plain)
+        self._keeps_parts_apart(offset)
+        self._uses_positions(offset)
+        return Probe(offset)
+
+    def _state(self, ids: Tensor, positions: Tensor, visible: Tensor) -> Tensor:
+        mask = additive_mask(visible.to(ids.device), self.encoder.dtype)
+        state: Tensor = self.encoder(
+            ids, attention_mask=mask, position_ids=positions
+        ).last_hidden_state
+        return state
+
+    def _offset(self, plain: Tensor) -> int:
+        padding = getattr(self.encoder.config, "pad_token_id", None) or 0
+        tolerance = 1e-4 if self.encoder.dtype == torch.float32 else 5e-2
+        for offset in (0, padding + 1):
+            state = self._state(self.ids, self.straight + offset, self.everything)
+            if torch.allclose(state, plain, atol=tolerance, rtol=tolerance):
+                return offset
+        raise _refused(
+            self.encoder, "an all-visible matrix doesn't give the same as the plain call"
+        )
+
+    def _keeps_parts_apart(self, offset: int) -> None:
+        half = PROBE_LENGTH // 2
+        part = (self.straight[0] < half).cpu()
+        visible = (part[:, None] == part[None, :])[None]
+        before = self._state(self.ids, self.straight + offset, visible)
+        for own, other in ((slice(0, half), slice(half, None)), (slice(half, None), slice(0, half))):
+            changed = self.ids.clone()
+            changed[:, other] = changed[:, other].flip(1)
+            after = self._state(changed, self.straight + offset, visible)
+            if not torch.equal(before[:, own], after[:, own]):
+                raise _refused(
+                    self.encoder,
+                    "a token that is hidden by the visible matrix still has an influence",
+                )
+
+    def _uses_positions(self, offset: int) -> None:
+        moved = self._state(self.ids, self.straight.flip(1) + offset, self.everything)
+        straight = self._state(self.ids, self.straight + offset, self.everything)
+        if torch.allclose(moved, straight, atol=1e-6):
+            raise _refused(self.encoder, "position_ids have no influence on it")
+
+
+def _refused(encoder: PreTrainedModel, reason: str) -> EncoderError:
+    return EncoderError(
+        f"{type(encoder).__name__} can't be a mask-transformer: {reason}. Use another encoder; "
+        "BERT, RoBERTa, ELECTRA, ALBERT, DistilBERT and ModernBERT are known to work."
+    )
+
+
+def _segments(config: Any) -> int:
+    return int(getattr(config, "type_vocab_size", 0) or 0)
+
+
+def _why_not_loaded(path: str | Path, error: Exception) -> str:
+    folder = Path(path)
+    reason = str(error).strip().split("\n")[0][:300]
+    if not folder.exists():
+        return (
+            f"No model at '{path}', neither a folder here nor to be had from the hub ({reason}). "
+            "Check the name, or download the model to a folder first."
+        )
+    if not (folder / "config.json").is_file():
+        return f"{folder}: no config.json, so no Hugging Face model. Name the folder that has it."
+    if not list(folder.glob("*.safetensors")):
+        other = ", ".join(sorted(p.name for p in folder.glob("*.bin"))) or "no weights"
+        return (
+            f"{folder}: found {other}, expected model.safetensors. Bring a checkpoint of the "
+            "released K-BERT or of PyTorch in with `kbert convert`."
+        )
+    return f"{folder}: the checkpoint can't be read ({reason}). Copy or download it again."

@@ -1,0 +1,358 @@
+"""Text → prediction, every stage in order, each kept in a Trace."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+
+from kbert_core.ablation import FULL, Ablation
+from kbert_core.errors import CheckpointError, OptionError
+from kbert_core.flatten import Batch, FlatTree, collate
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.selection import InjectionOptions, LeftOut
+from kbert_core.mask_transformer import MaskTransformer, device_named, load_model
+from kbert_core.sentence_tree import SentenceTree, k_inject, k_query
+from kbert_core.tasks import TASKS, Task
+
+CARD_KEY = "kbert"  # where a checkpoint's config keeps what it was trained with
+NO_KNOWLEDGE = KnowledgeGraph(name="no knowledge")
+DEFAULT_LENGTH = 512
+
+
+@dataclass(frozen=True)
+class Card:
+    """What a checkpoint says of itself, kept in its config.
+
+    Attributes:
+        task: a key of ``TASKS``; None for an encoder without a task head.
+        options: the injection options it was trained with.
+        max_length: tokens, special tokens included; None: the encoder's.
+        knowledge: names of the graphs it was trained with; empty: none.
+        notes: anything else: data, command, seed, scores.
+    """
+
+    task: str | None = None
+    options: InjectionOptions = InjectionOptions()
+    max_length: int | None = None
+    knowledge: tuple[str, ...] = ()
+    notes: Mapping[str, Any] | None = None
+
+    @classmethod
+    def of(cls, config: Any) -> "Card":
+        """Read the card from a Hugging Face config; a foreign one has an empty card."""
+        data = getattr(config, CARD_KEY, None) or {}
+        options = dict(data.get("injection", {}))
+        if options.get("relations") is not None:
+            options["relations"] = tuple(options["relations"])
+        return cls(
+            data.get("task"),
+            InjectionOptions(**options),
+            data.get("max_length"),
+            tuple(data.get("knowledge", ())),
+            data.get("notes"),
+        )
+
+    def write_to(self, config: Any) -> None:
+        """Put the card into a config, to be saved with the model."""
+        data = {
+            "task": self.task,
+            "injection": {
+                "max_triples": self.options.max_triples,
+                "tail_only": self.options.tail_only,
+                "relations": self.options.relations,
+            },
+            "max_length": self.max_length,
+            "knowledge": list(self.knowledge),
+            "notes": dict(self.notes or {}),
+        }
+        setattr(config, CARD_KEY, json.loads(json.dumps(data)))
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Everything between a text and its prediction, stage by stage.
+
+    Attributes:
+        tree: mentions, triples used and left out, branches.
+        rows: the tree in reading order; several only where a long text was
+            read in windows.
+        batch: the rows as tensors (B, N).
+        ablation: how they were read.
+        visible: (B, N, N) bool.
+        prediction: what the task made of the logits; None without a head.
+        logits: (B, N, K) or (B, K); None without a head.
+        attentions: L tensors (B, A, N, N), if asked for.
+        hidden_states: L + 1 tensors (B, N, H), if asked for.
+    """
+
+    tree: SentenceTree
+    rows: tuple[FlatTree, ...]
+    batch: Batch
+    ablation: Ablation
+    visible: Tensor
+    prediction: Any = None
+    logits: Tensor | None = None
+    attentions: tuple[Tensor, ...] | None = None
+    hidden_states: tuple[Tensor, ...] | None = None
+
+    @property
+    def left_out(self) -> tuple[tuple[int, LeftOut], ...]:
+        """Every triple that stands in no row, with the number of its mention."""
+        hung = {(h.node, h.branch.triple) for row in self.rows for h in row.hung}
+        found = dict.fromkeys(item for row in self.rows for item in row.left_out)
+        return tuple(item for item in found if (item[0], item[1].triple) not in hung)
+
+
+class Pipeline:
+    """A model with its tokenizer and options, from text to prediction.
+
+    Args:
+        model: an encoder with the task's head, or a bare encoder.
+        tokenizer: the checkpoint's, a fast one.
+        card: task and options; None: read from the model's config.
+
+    Raises:
+        CheckpointError: the task is unknown, or the encoder unfit.
+    """
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        card: Card | None = None,
+    ) -> None:
+        self.card = card or Card.of(model.config)
+        if self.card.task is not None and self.card.task not in TASKS:
+            raise CheckpointError(
+                f"The checkpoint is for the task '{self.card.task}', and only "
+                f"{', '.join(TASKS)} are known here. Use a newer version of K-BERT Lab."
+            )
+        self.task = TASKS[self.card.task] if self.card.task else None
+        self.encoder = MaskTransformer(model)
+        self.hugging_face_tokenizer = tokenizer
+        reader: Task = self.task or TASKS["classify"]
+        self.tokenizer = reader.tokenizer(tokenizer)
+        limits = (
+            self.card.max_length,
+            self.encoder.max_length,
+            self.tokenizer.model_max_length(),
+        )
+        self.max_length = min((n for n in limits if n is not None), default=DEFAULT_LENGTH)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        task: str | None = None,
+        device: str = "auto",
+        dtype: torch.dtype = torch.float32,
+    ) -> "Pipeline":
+        """Load a checkpoint from a folder or the hub.
+
+        Args:
+            path: folder or hub name.
+            task: which head to load; None: the card's, and the bare encoder
+                if there is none.
+            device: "auto", "cpu", "cuda" or "cuda:N".
+            dtype: of the parameters in memory.
+
+        Raises:
+            CheckpointError: see :func:`load_model`; or a task head that the
+                checkpoint doesn't have.
+        """
+        device_named(device)
+        card = card_of(path)
+        task = task or card.task
+        if task is not None and task not in TASKS:
+            raise CheckpointError(f"No task '{task}'; expected one of {', '.join(TASKS)}.")
+        if task and card.task and task != card.task:
+            raise CheckpointError(
+                f"{path} was trained for the task '{card.task}', not '{task}'. "
+                f"Leave the task out, or choose a model for '{task}'."
+            )
+        arguments: dict[str, Any] = {"device": device, "dtype": dtype}
+        if task:
+            model, info = load_model(
+                path, TASKS[task].auto_class, output_loading_info=True, **arguments
+            )
+            missing = sorted(info["missing_keys"])
+            if missing:
+                raise CheckpointError(
+                    f"{path} has no head for the task '{task}' ({missing[0]} is missing). "
+                    f"Train one with `kbert train --task {task} --encoder {path}`."
+                )
+        else:
+            model = load_model(path, **arguments)
+        return cls(model, load_tokenizer(path), replace(card, task=task))
+
+    @cached_property
+    def labels(self) -> dict[int, str]:
+        """Names of the logits: labels, or for fill-mask the vocabulary."""
+        if self.task is TASKS["mask"]:
+            vocabulary = self.hugging_face_tokenizer.get_vocab()
+            return {i: token for token, i in vocabulary.items()}
+        return {int(i): label for i, label in self.encoder.config.id2label.items()}
+
+    def tree(
+        self,
+        sentences: Sequence[str],
+        graph: KnowledgeGraph,
+        options: InjectionOptions | None = None,
+    ) -> SentenceTree:
+        """K-Query and K-Inject with the model's options or others."""
+        options = options or self.card.options
+        return k_inject(sentences, k_query(sentences, graph, options), options)
+
+    def flatten(self, tree: SentenceTree, *, max_length: int | None = None) -> list[FlatTree]:
+        """Put a tree into reading order within the length limit.
+
+        Raises:
+            OptionError: the limit is over what the encoder has positions for.
+        """
+        most = self.encoder.max_length
+        if max_length is not None and most is not None and max_length > most:
+            raise OptionError(
+                f"max_length is {max_length}, and the encoder has {most} positions. "
+                f"Give at most {most}."
+            )
+        limit = max_length or self.max_length
+        reader = self.task or TASKS["classify"]
+        return reader.flatten(tree, self.tokenizer, max_length=limit)
+
+    def __call__(
+        self,
+        *sentences: str,
+        graph: KnowledgeGraph = NO_KNOWLEDGE,
+        options: InjectionOptions | None = None,
+        ablation: Ablation = FULL,
+        max_length: int | None = None,
+        attentions: bool = False,
+        hidden_states: bool = False,
+    ) -> Trace:
+        """Read a text with a graph and keep every stage.
+
+        Args:
+            sentences: one text, or two for a task on pairs.
+            graph: K; the empty graph gives plain BERT.
+            options: how much knowledge; None: as the model was trained.
+            ablation: soft or hard positions, tree or everything visible.
+            max_length: in tokens; None: the card's or the encoder's.
+            attentions, hidden_states: keep them in the trace.
+
+        Raises:
+            KBertError: a text, option or length that can't be used.
+        """
+        if self.task:
+            self.task.check(sentences)
+        rows = self.flatten(self.tree(sentences, graph, options), max_length=max_length)
+        batch = collate(rows, pad_id=self.tokenizer.pad_id)
+        output = self.encoder(
+            batch, ablation=ablation, attentions=attentions, hidden_states=hidden_states
+        )
+        logits = output.get("logits")
+        prediction = None
+        if self.task is not None:
+            prediction = self.task.decode(rows, _unpadded(logits, rows), self.labels)
+        return Trace(
+            rows[0].tree,
+            tuple(rows),
+            batch,
+            ablation,
+            ablation.visible_in(batch),
+            prediction,
+            logits,
+            output.get("attentions"),
+            output.get("hidden_states"),
+        )
+
+    def predict(
+        self,
+        texts: Iterable[Sequence[str]],
+        *,
+        graph: KnowledgeGraph = NO_KNOWLEDGE,
+        options: InjectionOptions | None = None,
+        ablation: Ablation = FULL,
+        max_length: int | None = None,
+        batch_size: int = 32,
+    ) -> Iterator[Any]:
+        """Predict for many texts, in order, batched by similar length.
+
+        Args:
+            texts: each one sentence or two.
+            batch_size: rows a batch; 64 batches are read ahead and sorted.
+            other arguments: as for a single text.
+        """
+        if self.task is None:
+            raise CheckpointError("The model has no task head, so nothing to predict with.")
+        waiting: list[list[FlatTree]] = []
+        for sentences in texts:
+            self.task.check(sentences)
+            tree = self.tree(sentences, graph, options)
+            waiting.append(self.flatten(tree, max_length=max_length))
+            if len(waiting) >= 64 * batch_size:
+                yield from self._predictions(waiting, ablation, batch_size)
+                waiting = []
+        yield from self._predictions(waiting, ablation, batch_size)
+
+    def _predictions(
+        self, inputs: list[list[FlatTree]], ablation: Ablation, batch_size: int
+    ) -> list[Any]:
+        rows = [(len(row), i, j) for i, made in enumerate(inputs) for j, row in enumerate(made)]
+        rows.sort()
+        logits: dict[tuple[int, int], Tensor] = {}
+        for start in range(0, len(rows), batch_size):
+            chosen = rows[start : start + batch_size]
+            flats = [inputs[i][j] for _, i, j in chosen]
+            output = self.encoder(collate(flats, pad_id=self.tokenizer.pad_id), ablation=ablation)
+            for (_, i, j), one in zip(chosen, _unpadded(output.logits, flats), strict=True):
+                logits[i, j] = one
+        assert self.task is not None
+        return [
+            self.task.decode(made, [logits[i, j] for j in range(len(made))], self.labels)
+            for i, made in enumerate(inputs)
+        ]
+
+
+def load_tokenizer(path: str | Path) -> PreTrainedTokenizerBase:
+    """Load a checkpoint's tokenizer.
+
+    Raises:
+        CheckpointError: there is none.
+    """
+    try:
+        return AutoTokenizer.from_pretrained(str(path))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CheckpointError(
+            f"{path}: the tokenizer can't be read ({str(error).splitlines()[0][:200]}). "
+            "Copy tokenizer.json (or vocab.txt) and tokenizer_config.json into the folder."
+        ) from error
+
+
+def card_of(path: str | Path) -> Card:
+    """Read the card of a checkpoint folder without loading its weights.
+
+    Raises:
+        CheckpointError: its config.json is broken.
+    """
+    file = Path(path) / "config.json"
+    if not file.is_file():
+        return Card()
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+        holder = type("Config", (), {CARD_KEY: data.get(CARD_KEY)})
+        return Card.of(holder)
+    except (ValueError, TypeError, AttributeError) as error:
+        raise CheckpointError(f"{file}: can't be read ({error}). Copy the model again.") from error
+
+
+def _unpadded(logits: Tensor, rows: Sequence[FlatTree]) -> list[Tensor]:
+    if logits.dim() == 2:
+        return list(logits)
+    return [logits[i, : len(row)] for i, row in enumerate(rows)]

@@ -1,0 +1,27 @@
+"""One file per task: its head, its labels, what its logits mean.
+
+A task is a small object without state; ``TASKS`` finds it by the name used on
+the command line, in cards and in the app.
+"""
+
+from kbert_core.tasks.base import Task
+from kbert_core.tasks.classify import Classify, ClassPrediction, Pair
+from kbert_core.tasks.mask import FillMask, Filling, MaskPrediction
+from kbert_core.tasks.ner import LabelledToken, Ner, NerPrediction, Span
+
+TASKS: dict[str, Task] = {task.name: task for task in (Ner(), Classify(), Pair(), FillMask())}
+
+__all__ = [
+    "TASKS",
+    "ClassPrediction",
+    "Classify",
+    "FillMask",
+    "Filling",
+    "LabelledToken",
+    "MaskPrediction",
+    "Ner",
+    "NerPrediction",
+    "Pair",
+    "Span",
+    "Task",
+]

@@ -1,0 +1,80 @@
+"""Fill-mask: which word stands where the text says [MASK]."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Tensor
+from transformers import AutoModelForMaskedLM, PreTrainedTokenizerBase
+
+from kbert_core.errors import TextError
+from kbert_core.flatten import FlatTree
+from kbert_core.tasks.base import Task
+from kbert_core.tokens import WordPieces
+
+SHOWN = 10
+
+
+@dataclass(frozen=True)
+class Filling:
+    """Candidates for one [MASK].
+
+    Attributes:
+        start, end: the mask in the text, in characters, end exclusive.
+        candidates: (token, probability), the most probable first.
+    """
+
+    start: int
+    end: int
+    candidates: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True)
+class MaskPrediction:
+    """What stands at each [MASK] of a text, in reading order."""
+
+    fillings: tuple[Filling, ...]
+
+
+class FillMask(Task):
+    """Fill-mask: [MASK] in the text is special, and there only."""
+
+    name = "mask"
+    title = "Fill-mask"
+    auto_class: ClassVar[type] = AutoModelForMaskedLM
+
+    def __init__(self) -> None:
+        self._mask = "[MASK]"
+
+    def tokenizer(self, tokenizer: PreTrainedTokenizerBase) -> WordPieces:
+        """Wrap a checkpoint's tokenizer so that its mask token is read in a text."""
+        return WordPieces(tokenizer, masks=True)
+
+    def decode(
+        self, rows: Sequence[FlatTree], logits: Sequence[Tensor], labels: Mapping[int, str]
+    ) -> MaskPrediction:
+        """The likeliest tokens at every mask."""
+        row, scores = rows[0], logits[0]
+        tokens = row.trunk_tokens[0]
+        text = row.tree.sentences[0]
+        mask_id = row_mask_id(labels)
+        fillings = []
+        for index, (_, at) in enumerate(row.trunk_places):
+            if at < 0 or row.input_ids[index] != mask_id:
+                continue
+            best = scores[index].float().softmax(-1).topk(SHOWN)
+            candidates = tuple(
+                (labels[i], p)
+                for i, p in zip(best.indices.tolist(), best.values.tolist(), strict=True)
+            )
+            fillings.append(Filling(tokens.starts[at], tokens.ends[at], candidates))
+        if not fillings:
+            raise TextError(
+                f"No [MASK] to fill in '{text[:40]}'. Write [MASK] where a token is wanted."
+            )
+        return MaskPrediction(tuple(fillings))
+
+
+def row_mask_id(labels: Mapping[int, str]) -> int:
+    """Find the mask token in a vocabulary."""
+    return next(i for i, token in labels.items() if token in ("[MASK]", "<mask>"))

@@ -1,0 +1,180 @@
+"""Token labelling: named entities as BIO tags on the trunk's tokens."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+from transformers import AutoModelForTokenClassification
+
+from kbert_core.flatten import FlatTree, flatten_windows
+from kbert_core.sentence_tree import SentenceTree
+from kbert_core.tasks.base import Task
+from kbert_core.tokens import Tokenizer
+
+OUTSIDE = "O"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A named entity.
+
+    Attributes:
+        start, end: in characters of the text, end exclusive.
+        label: its type.
+        text: the text's own characters.
+        probability: geometric mean of its tags' probabilities.
+    """
+
+    start: int
+    end: int
+    label: str
+    text: str
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledToken:
+    """One token of the trunk with its tag.
+
+    Attributes:
+        start, end: in characters of the text, end exclusive.
+        tag: in BIO.
+        probabilities: of every tag, before the tags are made consistent.
+    """
+
+    start: int
+    end: int
+    tag: str
+    probabilities: dict[str, float]
+
+
+@dataclass(frozen=True)
+class NerPrediction:
+    """The named entities of a text, and the tags they come from."""
+
+    spans: tuple[Span, ...]
+    tokens: tuple[LabelledToken, ...]
+
+
+class Ner(Task):
+    """Token labelling in BIO; labels stand on the trunk's tokens only."""
+
+    name = "ner"
+    title = "Named entities"
+    auto_class: ClassVar[type] = AutoModelForTokenClassification
+
+    def flatten(
+        self, tree: SentenceTree, tokenizer: Tokenizer, *, max_length: int | None
+    ) -> list[FlatTree]:
+        """Windows over a long text, so that every token gets a label."""
+        return flatten_windows(tree, tokenizer, max_length=max_length)
+
+    def decode(
+        self, rows: Sequence[FlatTree], logits: Sequence[Tensor], labels: Mapping[int, str]
+    ) -> NerPrediction:
+        """The best consistent sequence of tags, and its spans."""
+        names = [labels[i] for i in range(len(labels))]
+        scores = joined_windows(rows, logits)
+        tags = best_tags(scores, names)
+        text, tokens = rows[0].tree.sentences[0], rows[0].trunk_tokens[0]
+        probabilities = scores.exp()
+        labelled = tuple(
+            LabelledToken(
+                tokens.starts[i],
+                tokens.ends[i],
+                names[tag],
+                dict(zip(names, probabilities[i].tolist(), strict=True)),
+            )
+            for i, tag in enumerate(tags)
+        )
+        chosen = scores[range(len(tags)), tags] if tags else scores.new_zeros(0)
+        spans = []
+        for first, last, label in bio_spans([names[tag] for tag in tags]):
+            start, end = tokens.starts[first], tokens.ends[last - 1]
+            sure = chosen[first:last].mean().exp().item()
+            spans.append(Span(start, end, label, text[start:end], sure))
+        return NerPrediction(tuple(spans), labelled)
+
+
+def joined_windows(rows: Sequence[FlatTree], logits: Sequence[Tensor]) -> Tensor:
+    """Give each token of a sentence the scores from where it has most context.
+
+    Args:
+        rows: one or several windows over one sentence.
+        logits: per window (N, K).
+
+    Returns:
+        (T, K) log-probabilities for the sentence's T tokens.
+    """
+    total = len(rows[0].trunk_tokens[0])
+    scores = torch.zeros(total, logits[0].shape[-1])
+    context = [-1] * total
+    for row, row_logits in zip(rows, logits, strict=True):
+        log_probabilities = row_logits.float().log_softmax(-1).cpu()
+        begin = min((p.first for p in row.trunk_parts), default=0)
+        stop = max((p.first + p.end - p.start for p in row.trunk_parts), default=0)
+        for part in row.trunk_parts:
+            for shift in range(part.end - part.start):
+                at = part.first + shift
+                left = at - begin if begin else total
+                right = stop - 1 - at if stop < total else total
+                if min(left, right) > context[at]:
+                    context[at] = min(left, right)
+                    scores[at] = log_probabilities[part.start + shift]
+    return scores
+
+
+def best_tags(scores: Tensor, names: Sequence[str]) -> list[int]:
+    """Find the likeliest tags among the consistent ones (Viterbi).
+
+    An I- tag may only follow a B- or I- tag of its own type.
+
+    Args:
+        scores: (T, K) log-probabilities.
+        names: the K tags.
+
+    Returns:
+        T indices into ``names``.
+    """
+    if not len(scores):
+        return []
+    allowed = torch.tensor([[_may_follow(after, before) for after in names] for before in names])
+    step = torch.zeros(allowed.shape).masked_fill(~allowed, float("-inf"))
+    first = torch.tensor([_may_follow(name, OUTSIDE) for name in names])
+    best = scores[0].masked_fill(~first, float("-inf"))
+    came_from = []
+    for row in scores[1:]:
+        best, back = (best[:, None] + step).max(0)
+        best = best + row
+        came_from.append(back)
+    tags = [int(best.argmax())]
+    for back in reversed(came_from):
+        tags.append(int(back[tags[-1]]))
+    return tags[::-1]
+
+
+def bio_spans(tags: Sequence[str]) -> list[tuple[int, int, str]]:
+    """Read typed spans off BIO tags.
+
+    An I- tag without a B- or I- of its type before it begins nothing (the
+    strict scheme of CoNLL's evaluation by seqeval).
+
+    Returns:
+        (first token, last token + 1, label), in order.
+    """
+    spans = []
+    start: int | None = None
+    label = ""
+    for index, tag in enumerate([*tags, OUTSIDE]):
+        if start is not None and tag != f"I-{label}":
+            spans.append((start, index, label))
+            start = None
+        if tag.startswith("B-"):
+            start, label = index, tag[2:]
+    return spans
+
+
+def _may_follow(tag: str, before: str) -> bool:
+    return not tag.startswith("I-") or before in (f"B-{tag[2:]}", tag)
