@@ -179,6 +179,9 @@ def load_model(
             )
         except (OSError, ValueError, RuntimeError, KeyError, SafetensorError) as second:
             raise CheckpointError(_why_not_loaded(path, second)) from second
+    if isinstance(model, tuple):  # with output_loading_info=True: (model, info)
+        model[0].to(target).eval()
+        return model  # type: ignore[return-value]
     return model.to(target).eval()
 
 
