@@ -1,0 +1,1 @@
+"""What is known: triples, graphs of them, and the entities a text names."""

@@ -69,12 +69,19 @@ class _Names:
 
     def __init__(self, names: Iterable[str]) -> None:
         self.trie = marisa_trie.Trie(names)
-        self.first = {name[0] for name in self.trie}
+        self.openings = {name[:2] for name in self.trie}
+        self.single = {name for name in self.openings if len(name) == 1}
         self.longest = max(map(len, self.trie), default=0)
 
+    def places(self, text: str) -> list[int]:
+        openings = self.openings
+        found = [i for i in range(len(text)) if text[i : i + 2] in openings]
+        if self.single:
+            found += [i for i, character in enumerate(text) if character in self.single]
+            found = sorted(set(found))
+        return found
+
     def at(self, text: str, start: int) -> list[str]:
-        if start >= len(text) or text[start] not in self.first:
-            return []
         return self.trie.prefixes(text[start : start + self.longest])
 
 
@@ -141,10 +148,7 @@ class KnowledgeGraph:
 
     def triples_of(self, entity: str) -> tuple[Triple, ...]:
         """Return the triples of an entity, on or off, in order."""
-        entity = normalise_name(entity)
-        if entity in self._changed:
-            return self._changed[entity]
-        return self._loaded(entity)
+        return self._now(entity) or self._now(normalise_name(entity))
 
     def is_on(self, triple: Triple) -> bool:
         """Say whether a triple takes part in injection."""
@@ -156,6 +160,19 @@ class KnowledgeGraph:
         for triple in self:
             counts[triple.relation] = counts.get(triple.relation, 0) + 1
         return dict(sorted(counts.items(), key=lambda item: -item[1]))
+
+    def places(self, text: str) -> list[int]:
+        """Return where in a text an entity's name may begin, in order.
+
+        A quick look at two characters: :meth:`names_at` decides.
+
+        Args:
+            text: normalised (see ``names.normalise``).
+        """
+        found = self._base.names.places(text)
+        if self._added_names.openings:
+            found = sorted({*found, *self._added_names.places(text)})
+        return found
 
     def names_at(self, text: str, start: int) -> list[str]:
         """Return the entities whose name stands in a text from a place on.
@@ -220,6 +237,9 @@ class KnowledgeGraph:
         for t in sorted(self._off):
             digest.update(f"\noff\t{t.head}\t{t.relation}\t{t.tail}".encode())
         return digest.hexdigest()
+
+    def _now(self, entity: str) -> tuple[Triple, ...]:
+        return self._changed[entity] if entity in self._changed else self._loaded(entity)
 
     def _loaded(self, entity: str) -> tuple[Triple, ...]:
         return self._base.by_entity.get(entity, ())

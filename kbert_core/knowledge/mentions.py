@@ -1,6 +1,6 @@
 """Mention: a place in a text that names an entity of the graph."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from kbert_core.knowledge.graph import KnowledgeGraph
@@ -47,25 +47,35 @@ def find_mentions(
         sentence: stored in every mention.
     """
     normal = normalise(text)
-    if words is not None:
-        normal = _joined_words(normal)
-    begins = {start for start, _ in words} if words is not None else None
-    stops = {end for _, end in words} if words is not None else None
-    mentions = []
-    place, size = 0, len(normal.text)
-    while place < size:
+    if words is None:
+        return _leftmost_longest(_candidates(normal, graph, sentence))
+    begins = {start for start, _ in words}
+    stops = {end for _, end in words}
+    found = [
+        mention
+        for view in (normal, _joined_words(normal))
+        for mention in _candidates(view, graph, sentence)
+        if mention.start in begins and mention.end in stops
+    ]
+    return _leftmost_longest(sorted(found, key=lambda mention: (mention.start, -mention.end)))
+
+
+def _candidates(normal: NormalisedText, graph: KnowledgeGraph, sentence: int) -> Iterator[Mention]:
+    """Yield every name that stands alone: by its start, the longest first."""
+    for place in range(len(normal.text)):
         for name in reversed(graph.names_at(normal.text, place)):
             end = place + len(name)
-            if not _stands_alone(normal, place, end):
-                continue
-            mention = Mention(normal.starts[place], normal.ends[end - 1], name, sentence)
-            if begins is None or (mention.start in begins and mention.end in (stops or ())):
-                mentions.append(mention)
-                place = end
-                break
-        else:
-            place += 1
-    return tuple(mentions)
+            if _stands_alone(normal, place, end):
+                yield Mention(normal.starts[place], normal.ends[end - 1], name, sentence)
+
+
+def _leftmost_longest(candidates: Iterable[Mention]) -> tuple[Mention, ...]:
+    """Take each candidate that doesn't overlap the one taken before it."""
+    taken: list[Mention] = []
+    for mention in candidates:
+        if not taken or mention.start >= taken[-1].end:
+            taken.append(mention)
+    return tuple(taken)
 
 
 def _stands_alone(normal: NormalisedText, start: int, end: int) -> bool:

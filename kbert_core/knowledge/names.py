@@ -77,7 +77,7 @@ def is_word_character(character: str) -> bool:
 def _chunks(text: str) -> list[tuple[int, int]]:
     """Cut a text where normalising the parts equals normalising the whole."""
     cuts = [i for i, c in enumerate(text) if i == 0 or not _extends(c)]
-    return list(zip(cuts, cuts[1:] + [len(text)], strict=True))
+    return list(zip(cuts, [*cuts[1:], len(text)], strict=True))
 
 
 def _extends(character: str) -> bool:
