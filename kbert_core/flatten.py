@@ -6,8 +6,7 @@ branches and every branch on from its mention. Branch codes say in two small
 integers per token everything the visible matrix says in N x N.
 """
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -16,7 +15,7 @@ from torch import Tensor
 
 from kbert_core.errors import OptionError
 from kbert_core.knowledge.selection import LeftOut, Rule
-from kbert_core.sentence_tree import Branch, SentenceTree
+from kbert_core.sentence_tree import Branch, Node, SentenceTree
 from kbert_core.tokens import Layout, Special, Tokenizer, Tokens
 
 PAD_BRANCH = -1
@@ -149,9 +148,7 @@ class FlatTree:
         return names
 
 
-def flatten(
-    tree: SentenceTree, tokenizer: Tokenizer, *, max_length: int | None = None
-) -> FlatTree:
+def flatten(tree: SentenceTree, tokenizer: Tokenizer, *, max_length: int | None = None) -> FlatTree:
     """Put a sentence tree into reading order.
 
     The trunk goes first: if it is over the limit, its end is cut (of two
@@ -169,7 +166,9 @@ def flatten(
     trunk = tuple(map(tokenizer.tokenize, tree.sentences))
     layout = tokenizer.layout(len(trunk))
     sizes = _sizes_within([len(t) for t in trunk], layout.count, max_length)
-    return _flat(tree, tokenizer, layout, trunk, [(0, size) for size in sizes], max_length)
+    return _Flattener(
+        tree, tokenizer, layout, trunk, [(0, size) for size in sizes], max_length
+    ).run()
 
 
 def flatten_windows(
@@ -187,14 +186,15 @@ def flatten_windows(
         raise OptionError("Windows are for one sentence; a pair of sentences is cut instead.")
     total = len(trunk[0])
     if max_length is None or total + layout.count <= max_length:
-        return [_flat(tree, tokenizer, layout, trunk, [(0, total)], max_length)]
+        return [flatten(tree, tokenizer, max_length=max_length)]
     room = _room(layout.count, max_length)
     size = max(1, int(room * (1 - KNOWLEDGE_ROOM)))
     step = max(1, int(size * (1 - OVERLAP)))
     starts = list(range(0, max(total - size, 0) + step, step))
     spans = [(min(start, total - size), min(start, total - size) + size) for start in starts]
     windows = [
-        _flat(tree, tokenizer, layout, trunk, [span], max_length) for span in dict.fromkeys(spans)
+        _Flattener(tree, tokenizer, layout, trunk, [span], max_length).run()
+        for span in dict.fromkeys(spans)
     ]
     return [replace(window, trunk_cuts=()) for window in windows]
 
@@ -230,68 +230,76 @@ def _sizes_within(sizes: list[int], special: int, max_length: int | None) -> lis
     return [half, room - half]
 
 
-def _flat(
-    tree: SentenceTree,
-    tokenizer: Tokenizer,
-    layout: Layout,
-    trunk: tuple[Tokens, ...],
-    spans: Sequence[tuple[int, int]],
-    max_length: int | None,
-) -> FlatTree:
-    """Flatten the given span of each sentence's tokens, and what hangs there."""
-    free = None
-    if max_length is not None:
-        free = max_length - layout.count - sum(end - start for start, end in spans)
-    ids: list[int] = []
-    soft: list[int] = []
-    branch: list[int] = []
-    anchor: list[int] = []
-    types: list[int] = []
-    hung: list[Hung] = []
-    reads: list[tuple[str, ...]] = []
-    parts: list[TrunkPart] = []
-    specials: list[tuple[int, Special]] = []
-    left_out: list[tuple[int, LeftOut]] = []
-    position = 0
-    node_number = 0
+class _Flattener:
+    """Lays a tree's tokens down one run at a time: special, trunk or branch.
 
-    def put_special(tokens: tuple[Special, ...]) -> None:
-        nonlocal position
-        for special in tokens:
-            specials.append((len(ids), special))
-            ids.append(special.id)
-            soft.append(position)
-            branch.append(0)
-            anchor.append(0)
-            types.append(special.segment)
-            position += 1
+    Args:
+        spans: per sentence which of its tokens to lay down.
+        others: as for :func:`flatten`.
+    """
 
-    def put_trunk(sentence: int, first: int, last: int, node: int) -> None:
-        nonlocal position
-        size = last - first
-        if size <= 0:
-            return
-        parts.append(TrunkPart(sentence, first, len(ids), len(ids) + size))
-        ids.extend(trunk[sentence].ids[first:last])
-        soft.extend(range(position, position + size))
-        branch.extend([0] * size)
-        anchor.extend([node] * size)
-        types.extend([layout.segments[sentence]] * size)
-        position += size
+    def __init__(
+        self,
+        tree: SentenceTree,
+        tokenizer: Tokenizer,
+        layout: Layout,
+        trunk: tuple[Tokens, ...],
+        spans: Sequence[tuple[int, int]],
+        max_length: int | None,
+    ) -> None:
+        self.tree, self.trunk, self.spans = tree, trunk, spans
+        self.tokenizer, self.layout = tokenizer, layout
+        self.free = float("inf")  # tokens left for branches
+        if max_length is not None:
+            self.free = max_length - layout.count - sum(end - start for start, end in spans)
+        self.position = 0  # soft position of the trunk's next token
+        self.input_ids: list[int] = []
+        self.soft_positions: list[int] = []
+        self.branch_ids: list[int] = []
+        self.anchor_ids: list[int] = []
+        self.token_type_ids: list[int] = []
+        self.hung: list[Hung] = []
+        self.branch_texts: list[tuple[str, ...]] = []
+        self.trunk_parts: list[TrunkPart] = []
+        self.specials: list[tuple[int, Special]] = []
+        self.left_out: list[tuple[int, LeftOut]] = []
 
-    for sentence, (tokens, (begin, stop)) in enumerate(zip(trunk, spans, strict=True)):
-        put_special(layout.before[sentence])
-        at = begin
-        before = 0  # end of the mention before, in all the sentence's tokens
-        while node_number < len(tree.nodes):
-            node = tree.nodes[node_number]
-            mention = node.mention
-            if mention.sentence != sentence:
-                break
-            node_number += 1
-            left_out.extend((node_number - 1, item) for item in node.left_out)
-            first = bisect_right(tokens.ends, mention.start)
-            last = bisect_left(tokens.starts, mention.end)
+    def run(self) -> FlatTree:
+        nodes = list(enumerate(self.tree.nodes))
+        for sentence in range(len(self.trunk)):
+            self.put_specials(self.layout.before[sentence])
+            own = [item for item in nodes if item[1].mention.sentence == sentence]
+            self.put_sentence(sentence, own)
+        self.put_specials(self.layout.after)
+        return FlatTree(
+            self.tree,
+            self.input_ids,
+            self.soft_positions,
+            self.branch_ids,
+            self.anchor_ids,
+            self.token_type_ids,
+            tuple(self.hung),
+            tuple(self.trunk_parts),
+            self.trunk,
+            tuple(self.left_out),
+            tuple(self.trunk_cuts()),
+            tuple(self.specials),
+            tuple(self.branch_texts),
+        )
+
+    def trunk_cuts(self) -> Iterator[TrunkCut]:
+        for number, (tokens, (start, end)) in enumerate(zip(self.trunk, self.spans, strict=True)):
+            if end - start < len(tokens):
+                yield TrunkCut(number, end - start, len(tokens))
+
+    def put_sentence(self, sentence: int, nodes: list[tuple[int, Node]]) -> None:
+        begin, stop = self.spans[sentence]
+        tokens = self.trunk[sentence]
+        at = begin  # next token to lay down
+        before = 0  # end of the mention before, among all the sentence's tokens
+        for number, node in nodes:
+            self.left_out += [(number, item) for item in node.left_out]
+            first, last = tokens.over(node.mention.start, node.mention.end)
             rule = None
             if last <= first:
                 rule = Rule.NO_TOKENS
@@ -300,60 +308,56 @@ def _flat(
             elif first < begin or last > stop:
                 rule = Rule.TRUNK_CUT
             if rule is not None:
-                left_out.extend(
-                    (node_number - 1, LeftOut(b.triple, rule)) for b in node.branches
-                )
+                self.left_out += [(number, LeftOut(b.triple, rule)) for b in node.branches]
                 continue
-            before = last
-            put_trunk(sentence, at, first, 0)
-            put_trunk(sentence, first, last, node_number)
-            at = last
-            for item in node.branches:
-                pieces = [(text, tokenizer.tokenize_branch(text)) for text in item.texts]
-                size = sum(len(piece) for _, piece in pieces)
-                if not size or (free is not None and size > free):
-                    rule = Rule.LENGTH if size else Rule.NO_TOKENS
-                    left_out.append((node_number - 1, LeftOut(item.triple, rule)))
-                    continue
-                if free is not None:
-                    free -= size
-                start = len(ids)
-                for _, piece in pieces:
-                    ids.extend(piece.ids)
-                hung.append(Hung(node_number - 1, item, start, len(ids)))
-                reads.append(
-                    tuple(
-                        text[s:e]
-                        for text, piece in pieces
-                        for s, e in zip(piece.starts, piece.ends, strict=True)
-                    )
-                )
-                soft.extend(range(position, position + size))
-                branch.extend([len(hung)] * size)
-                anchor.extend([node_number] * size)
-                types.extend([layout.segments[sentence]] * size)
-        put_trunk(sentence, at, stop, 0)
-    put_special(layout.after)
-    cuts = tuple(
-        TrunkCut(number, end - start, len(tokens))
-        for number, (tokens, (start, end)) in enumerate(zip(trunk, spans, strict=True))
-        if end - start < len(tokens)
-    )
-    return FlatTree(
-        tree,
-        ids,
-        soft,
-        branch,
-        anchor,
-        types,
-        tuple(hung),
-        tuple(parts),
-        trunk,
-        tuple(left_out),
-        cuts,
-        tuple(specials),
-        tuple(reads),
-    )
+            self.put_trunk(sentence, at, first, 0)
+            self.put_trunk(sentence, first, last, number + 1)
+            for branch in node.branches:
+                self.put_branch(number, branch, self.layout.segments[sentence])
+            at = before = last
+        self.put_trunk(sentence, at, stop, 0)
+
+    def put_specials(self, specials: tuple[Special, ...]) -> None:
+        for special in specials:
+            self.specials.append((len(self.input_ids), special))
+            self.put((special.id,), 0, 0, special.segment)
+            self.position += 1
+
+    def put_trunk(self, sentence: int, first: int, last: int, anchor: int) -> None:
+        if last > first:
+            start = len(self.input_ids)
+            self.trunk_parts.append(TrunkPart(sentence, first, start, start + last - first))
+            ids = self.trunk[sentence].ids[first:last]
+            self.put(ids, 0, anchor, self.layout.segments[sentence])
+            self.position += last - first
+
+    def put_branch(self, node: int, branch: Branch, segment: int) -> None:
+        pieces = [self.tokenizer.tokenize_branch(text) for text in branch.texts]
+        ids = [token for piece in pieces for token in piece.ids]
+        if not ids or len(ids) > self.free:
+            rule = Rule.LENGTH if ids else Rule.NO_TOKENS
+            self.left_out.append((node, LeftOut(branch.triple, rule)))
+            return
+        self.free -= len(ids)
+        start = len(self.input_ids)
+        self.hung.append(Hung(node, branch, start, start + len(ids)))
+        self.branch_texts.append(
+            tuple(
+                text[start:end]
+                for text, piece in zip(branch.texts, pieces, strict=True)
+                for start, end in zip(piece.starts, piece.ends, strict=True)
+            )
+        )
+        self.put(ids, len(self.hung), node + 1, segment)
+
+    def put(self, ids: Sequence[int], branch: int, anchor: int, segment: int) -> None:
+        """Lay down a run that goes on from the trunk's position."""
+        size = len(ids)
+        self.input_ids += ids
+        self.soft_positions += range(self.position, self.position + size)
+        self.branch_ids += [branch] * size
+        self.anchor_ids += [anchor] * size
+        self.token_type_ids += [segment] * size
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Text → tokens with their place in the text: words, characters, or word pieces."""
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -29,6 +30,10 @@ class Tokens:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def over(self, start: int, end: int) -> tuple[int, int]:
+        """Find the tokens that stand over characters [start, end): first, last + 1."""
+        return bisect_right(self.ends, start), bisect_left(self.starts, end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +90,13 @@ class _NoVocabulary:
 
     def __init__(self, *, special: bool = False) -> None:
         self.special = special
+        self._layouts = {n: self._layout(n) for n in (1, 2)}
 
     def layout(self, sentences: int) -> Layout:
         """[CLS] a [SEP], or [CLS] a [SEP] b [SEP]; nothing without ``special``."""
+        return self._layouts[sentences]
+
+    def _layout(self, sentences: int) -> Layout:
         segments = tuple(range(sentences))
         if not self.special:
             return Layout(((),) * sentences, (), segments)
@@ -99,6 +108,7 @@ class Words(_NoVocabulary):
     """A text split by white space, one token a word."""
 
     def tokenize(self, text: str) -> Tokens:
+        """Cut a text of the trunk, or a relation or tail."""
         spans = [found.span() for found in re.finditer(r"\S+", text)]
         return Tokens([0] * len(spans), [s for s, _ in spans], [e for _, e in spans])
 
@@ -109,6 +119,7 @@ class Characters(_NoVocabulary):
     """Every character a token, white space too."""
 
     def tokenize(self, text: str) -> Tokens:
+        """Cut a text of the trunk, or a relation or tail."""
         size = len(text)
         return Tokens([0] * size, range(size), range(1, size + 1))
 
