@@ -2,8 +2,9 @@
 
 import logging
 import os
-import tempfile
+import secrets
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -89,15 +90,28 @@ def parse_triples(data: bytes, *, name: str, skip_bad: bool = False) -> TripleFi
 
 
 def write_triples(triples: Iterable[Triple], path: str | Path) -> None:
-    """Write triples, one a line; the file is replaced whole or not at all."""
+    """Write triples, one a line; the file is replaced whole or not at all.
+
+    Raises:
+        GraphFileError: a triple doesn't fit a line, or the place can't be
+            written to.
+    """
     path = Path(path)
-    lines = "".join(f"{t.head}\t{t.relation}\t{t.tail}\n" for t in triples)
+    lines = []
+    for triple in triples:
+        problem = triple.problem()
+        if problem:
+            raise GraphFileError(
+                f"{path}: can't be written, the triple {triple} fits no line: {problem}."
+            )
+        lines.append(f"{triple.head}\t{triple.relation}\t{triple.tail}\n")
+    temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(lines)
+        temporary.write_text("".join(lines), encoding="utf-8", newline="\n")
         os.replace(temporary, path)
     except OSError as error:
+        with suppress(OSError):
+            temporary.unlink()
         raise GraphFileError(f"{path}: can't be written ({error.strerror}).") from error
 
 

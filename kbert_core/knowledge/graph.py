@@ -224,13 +224,13 @@ class KnowledgeGraph:
 
     def undo(self) -> "KnowledgeGraph":
         """Return the graph as it was before its last edit; itself if unedited."""
-        return self._before or self
+        return self if self._before is None else self._before
 
     @cached_property
     def fingerprint(self) -> str:
         """A hash of every triple, their order, and which are off."""
         digest = hashlib.sha256(self._base.fingerprint.encode())
-        for entity in sorted(self._changed):
+        for entity in sorted(e for e, now in self._changed.items() if now != self._loaded(e)):
             digest.update(f"\n{entity}".encode())
             for t in self._changed[entity]:
                 digest.update(f"\n{t.head}\t{t.relation}\t{t.tail}".encode())
@@ -250,7 +250,13 @@ class KnowledgeGraph:
         if edit.action == "add":
             self._check_new(triple)
             triples = list(self.triples_of(triple.head))
-            triples.insert(len(triples) if edit.index is None else edit.index, triple)
+            place = len(triples) if edit.index is None else edit.index
+            if not 0 <= place <= len(triples):
+                raise GraphEditError(
+                    f"Can't {edit} at place {place}: '{triple.head}' has {len(triples)} triples. "
+                    f"Give a place from 0 to {len(triples)}."
+                )
+            triples.insert(place, triple)
             return self._with(edit, {triple.head: tuple(triples)}, self._off)
         if not there:
             raise GraphEditError(

@@ -62,7 +62,7 @@ def find_mentions(
 
 def _candidates(normal: NormalisedText, graph: KnowledgeGraph, sentence: int) -> Iterator[Mention]:
     """Yield every name that stands alone: by its start, the longest first."""
-    for place in range(len(normal.text)):
+    for place in graph.places(normal.text):
         for name in reversed(graph.names_at(normal.text, place)):
             end = place + len(name)
             if _stands_alone(normal, place, end):

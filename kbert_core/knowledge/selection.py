@@ -63,11 +63,14 @@ def select(
     used: list[Triple] = []
     left_out: list[LeftOut] = []
     for triple in graph.triples_of(entity):
-        rule = _rule_against(triple, graph, options, len(used))
-        if rule is None:
-            used.append(triple)
+        if not graph.is_on(triple):
+            left_out.append(LeftOut(triple, Rule.OFF))
+        elif options.relations is not None and triple.relation not in options.relations:
+            left_out.append(LeftOut(triple, Rule.RELATION))
+        elif len(used) >= options.max_triples:
+            left_out.append(LeftOut(triple, Rule.LIMIT))
         else:
-            left_out.append(LeftOut(triple, rule))
+            used.append(triple)
     return tuple(used), tuple(left_out)
 
 
@@ -77,15 +80,3 @@ def count_by_rule(left_out: Iterable[LeftOut]) -> dict[Rule, int]:
     for item in left_out:
         counts[item.rule] = counts.get(item.rule, 0) + 1
     return counts
-
-
-def _rule_against(
-    triple: Triple, graph: KnowledgeGraph, options: InjectionOptions, used: int
-) -> Rule | None:
-    if not graph.is_on(triple):
-        return Rule.OFF
-    if options.relations is not None and triple.relation not in options.relations:
-        return Rule.RELATION
-    if used >= options.max_triples:
-        return Rule.LIMIT
-    return None

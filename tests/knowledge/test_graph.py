@@ -1,0 +1,327 @@
+"""KnowledgeGraph: triples by entity in file order, and edits that make new graphs."""
+
+import random
+
+import pytest
+from conftest import FIGURE_2
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kbert_core import Edit, KnowledgeGraph, Triple, find_mentions
+from kbert_core.errors import GraphEditError, GraphFileError
+from kbert_core.knowledge.names import normalise_name
+
+CEO, CAPITAL, IS_A = FIGURE_2
+NEW = Triple("Beijing", "mayor", "Yin Yong")
+
+
+def error_of(action):
+    with pytest.raises(GraphEditError) as caught:
+        action()
+    return str(caught.value)
+
+
+def test_triples_of_an_entity_come_in_the_order_given(figure_2):
+    assert figure_2.triples_of("Beijing") == (CAPITAL, IS_A)
+    turned = KnowledgeGraph([IS_A, CEO, CAPITAL])
+    assert turned.triples_of("Beijing") == (IS_A, CAPITAL)
+
+
+def test_entity_is_the_same_however_it_is_written(figure_2):
+    graph = figure_2.add(Triple("ＢＥＩＪＩＮＧ", "river", "Yongding"))
+    assert len(graph.triples_of("beijing")) == 3
+    assert graph.triples_of(" BeiJing ") == graph.triples_of("beijing")
+    assert figure_2.triples_of("Tim\u3000 cook") == (CEO,)
+
+
+def test_unknown_entity_has_no_triples(figure_2):
+    assert figure_2.triples_of("Paris") == ()
+    assert figure_2.triples_of("") == ()
+
+
+def test_repeated_triple_counts_once():
+    graph = KnowledgeGraph([CAPITAL, IS_A, CAPITAL])
+    assert list(graph) == [CAPITAL, IS_A]
+    assert len(graph) == 2
+
+
+def test_graph_lists_entities_relations_and_triples(figure_2):
+    assert list(figure_2.entities()) == ["tim cook", "beijing"]
+    assert figure_2.relations() == {"CEO": 1, "capital": 1, "is_a": 1}
+    assert list(figure_2) == list(FIGURE_2)
+    assert len(figure_2) == 3
+    assert CEO in figure_2
+    assert NEW not in figure_2
+
+
+def test_empty_graph_finds_nothing():
+    empty = KnowledgeGraph()
+    assert len(empty) == 0
+    assert list(empty) == []
+    assert find_mentions("Beijing", empty) == ()
+
+
+def test_head_that_cannot_be_seen_in_a_text_is_no_entity():
+    graph = KnowledgeGraph([Triple(" \u3000", "r", "t"), CEO])
+    assert list(graph) == [CEO]
+    assert find_mentions("  \u3000  ", graph) == ()
+
+
+def test_graphs_are_combined_in_the_order_given(figure_2):
+    other = KnowledgeGraph([NEW, CAPITAL, Triple("Paris", "capital", "France")], name="other")
+    one = KnowledgeGraph.combined([figure_2, other])
+    assert one.triples_of("Beijing") == (CAPITAL, IS_A, NEW)
+    two = KnowledgeGraph.combined([other, figure_2])
+    assert two.triples_of("Beijing") == (NEW, CAPITAL, IS_A)
+    assert (len(one), len(two)) == (5, 5)
+    assert one.name == "figure 2 + other"
+
+
+def test_what_is_switched_off_stays_off_in_a_combined_graph(figure_2):
+    other = KnowledgeGraph([NEW])
+    combined = KnowledgeGraph.combined([figure_2.switch_off(IS_A), other])
+    assert not combined.is_on(IS_A)
+    assert combined.is_on(CAPITAL)
+
+
+def test_files_are_combined_in_the_order_given(tmp_path):
+    (tmp_path / "one.spo").write_text("a\tr\t1\n")
+    (tmp_path / "two.tsv").write_text("a\tr\t0\na\tr\t1\n")
+    graph = KnowledgeGraph.from_files(tmp_path / "two.tsv", tmp_path / "one.spo")
+    assert [t.tail for t in graph.triples_of("a")] == ["0", "1"]
+    assert graph.name == "two + one"
+
+
+def test_bad_file_stops_the_loading_unless_bad_lines_are_skipped(tmp_path):
+    (tmp_path / "one.spo").write_text("a\tr\t1\nbad\n")
+    with pytest.raises(GraphFileError, match="line 2"):
+        KnowledgeGraph.from_files(tmp_path / "one.spo")
+    assert len(KnowledgeGraph.from_files(tmp_path / "one.spo", skip_bad=True)) == 1
+
+
+def test_edits_never_touch_the_file(tmp_path):
+    path = tmp_path / "one.spo"
+    path.write_text("a\tr\t1\nb\tr\t2\n")
+    before, stamp = path.read_bytes(), path.stat().st_mtime_ns
+    graph = KnowledgeGraph.from_files(path)
+    first = Triple("a", "r", "1")
+    graph.add(NEW).replace(first, Triple("c", "r", "9")).switch_off(NEW).remove(NEW).undo()
+    assert (path.read_bytes(), path.stat().st_mtime_ns) == (before, stamp)
+    assert [p.name for p in tmp_path.iterdir()] == ["one.spo"]
+
+
+def test_edit_returns_a_new_graph_and_leaves_the_old_one(figure_2):
+    fingerprint = figure_2.fingerprint
+    added = figure_2.add(NEW)
+    removed = added.remove(CAPITAL)
+    assert figure_2.triples_of("Beijing") == (CAPITAL, IS_A)
+    assert added.triples_of("Beijing") == (CAPITAL, IS_A, NEW)
+    assert removed.triples_of("Beijing") == (IS_A, NEW)
+    assert (len(figure_2), len(added), len(removed)) == (3, 4, 3)
+    assert figure_2.fingerprint == fingerprint
+    assert figure_2.history == ()
+
+
+def test_triple_can_be_added_at_a_place(figure_2):
+    assert figure_2.add(NEW, index=0).triples_of("Beijing") == (NEW, CAPITAL, IS_A)
+    assert figure_2.add(NEW, index=1).triples_of("Beijing") == (CAPITAL, NEW, IS_A)
+
+
+def test_triple_keeps_its_place_when_its_tail_is_replaced(figure_2):
+    new = Triple("Beijing", "capital", "France")
+    assert figure_2.replace(CAPITAL, new).triples_of("Beijing") == (new, IS_A)
+
+
+def test_triple_goes_to_the_end_of_its_new_head(figure_2):
+    new = Triple("Beijing", "CEO", "Apple")
+    graph = figure_2.replace(CEO, new)
+    assert graph.triples_of("Tim Cook") == ()
+    assert graph.triples_of("Beijing") == (CAPITAL, IS_A, new)
+    assert list(graph.entities()) == ["beijing"]
+
+
+def test_triple_keeps_its_place_when_its_head_is_only_written_differently(figure_2):
+    new = Triple("BEIJING", "capital", "China")
+    assert figure_2.replace(CAPITAL, new).triples_of("Beijing") == (new, IS_A)
+
+
+def test_triple_switched_off_stays_in_the_graph(figure_2):
+    off = figure_2.switch_off(CAPITAL)
+    assert CAPITAL in off
+    assert not off.is_on(CAPITAL)
+    assert len(off) == 3
+    assert figure_2.is_on(CAPITAL)
+    assert off.switch_on(CAPITAL).is_on(CAPITAL)
+
+
+def test_replaced_triple_stays_off(figure_2):
+    new = Triple("Beijing", "capital", "France")
+    assert not figure_2.switch_off(CAPITAL).replace(CAPITAL, new).is_on(new)
+
+
+def test_removed_triple_is_on_when_added_again(figure_2):
+    assert figure_2.switch_off(CAPITAL).remove(CAPITAL).add(CAPITAL).is_on(CAPITAL)
+
+
+def test_undo_leads_back_step_by_step_to_the_graph_as_loaded(figure_2):
+    edited = figure_2.add(NEW).switch_off(CEO).remove(CAPITAL)
+    assert edited.undo().triples_of("Beijing") == (CAPITAL, IS_A, NEW)
+    assert edited.undo().undo().is_on(CEO)
+    assert edited.undo().undo().undo() is figure_2
+    assert figure_2.undo() is figure_2
+
+
+def test_history_names_every_edit(figure_2):
+    edited = figure_2.switch_off(CEO).replace(CAPITAL, NEW)
+    assert [str(edit) for edit in edited.history] == [
+        "switch off (Tim Cook, CEO, Apple)",
+        "replace (Beijing, capital, China) by (Beijing, mayor, Yin Yong)",
+    ]
+    assert figure_2.apply(*edited.history).fingerprint == edited.fingerprint
+
+
+def test_replacing_a_triple_by_itself_changes_nothing(figure_2):
+    assert figure_2.replace(CEO, CEO) is figure_2
+
+
+def test_adding_a_triple_that_is_there_is_refused(figure_2):
+    text = "The triple (Tim Cook, CEO, Apple) is in the graph already"
+    assert error_of(lambda: figure_2.add(CEO)) == f"{text}."
+    off = figure_2.switch_off(CEO)
+    assert error_of(lambda: off.add(CEO)) == f"{text} but switched off; switch it on instead."
+    assert "already" in error_of(lambda: figure_2.replace(CAPITAL, IS_A))
+
+
+@pytest.mark.parametrize("action", ["remove", "switch_off", "switch_on", "replace"])
+def test_editing_a_triple_that_is_not_there_is_refused(figure_2, action):
+    message = error_of(lambda: figure_2.apply(Edit(action, NEW, CEO)))
+    assert message.startswith(f"Can't {action.replace('_', ' ')} (Beijing, mayor, Yin Yong)")
+    assert "the graph 'figure 2' has no such triple" in message
+    assert "Look up the triples of 'Beijing'" in message
+
+
+def test_replacing_by_nothing_is_refused(figure_2):
+    assert "names no new triple" in error_of(lambda: figure_2.apply(Edit("replace", CEO)))
+
+
+@pytest.mark.parametrize(
+    ("triple", "text"),
+    [
+        (Triple("", "r", "t"), "its head is empty"),
+        (Triple("a", "r", ""), "its tail is empty"),
+        (Triple("a", "r\n", "t"), "its relation holds a line break"),
+        (Triple("\u3000", "r", "t"), "its head holds nothing that can be seen"),
+    ],
+)
+def test_triple_that_cannot_be_one_is_refused(figure_2, triple, text):
+    assert text in error_of(lambda: figure_2.add(triple))
+    assert text in error_of(lambda: figure_2.replace(CEO, triple))
+
+
+@pytest.mark.parametrize("index", [-1, 3])
+def test_adding_at_a_place_that_is_not_there_is_refused(figure_2, index):
+    message = error_of(lambda: figure_2.add(NEW, index=index))
+    assert f"place {index}" in message
+    assert "0 to 2" in message
+
+
+def test_edits_are_made_all_or_none(figure_2):
+    error_of(lambda: figure_2.apply(Edit("remove", CEO), Edit("remove", CEO)))
+    assert CEO in figure_2
+
+
+def test_fingerprint_tells_graphs_apart_and_not_ways_to_them(figure_2):
+    assert figure_2.fingerprint == KnowledgeGraph(FIGURE_2, name="other").fingerprint
+    different = {
+        figure_2.fingerprint,
+        figure_2.add(NEW).fingerprint,
+        figure_2.add(NEW, index=0).fingerprint,
+        figure_2.switch_off(CEO).fingerprint,
+        figure_2.remove(CEO).fingerprint,
+        KnowledgeGraph([CEO, IS_A, CAPITAL]).fingerprint,
+    }
+    assert len(different) == 6
+    assert figure_2.switch_off(CEO).switch_on(CEO).fingerprint == figure_2.fingerprint
+
+
+def test_fingerprint_is_the_same_again_when_an_edit_is_taken_back(figure_2):
+    assert figure_2.add(NEW).remove(NEW).fingerprint == figure_2.fingerprint
+
+
+class SlowGraph:
+    """A list of triples and a set of those switched off; every question reads all of it."""
+
+    def __init__(self, triples):
+        self.triples = list(dict.fromkeys(triples))
+        self.off = set()
+
+    def of(self, entity):
+        key = normalise_name(entity)
+        return tuple(t for t in self.triples if normalise_name(t.head) == key)
+
+    def edit(self, edit):
+        if edit.action == "add":
+            self.triples.append(edit.triple)
+        elif edit.action == "remove":
+            self.triples.remove(edit.triple)
+            self.off.discard(edit.triple)
+        elif edit.action == "switch_off":
+            self.off.add(edit.triple)
+        elif edit.action == "switch_on":
+            self.off.discard(edit.triple)
+        else:
+            place = self.triples.index(edit.triple)
+            if normalise_name(edit.triple.head) == normalise_name(edit.new.head):
+                self.triples[place] = edit.new
+            else:
+                del self.triples[place]
+                self.triples.append(edit.new)
+            if edit.triple in self.off:
+                self.off = self.off - {edit.triple} | {edit.new}
+
+
+TRIPLES = [Triple(h, "r", t) for h in ("a", "A", "b", "糖", "糖 尿") for t in "xyz"]
+
+
+def some_edit(dice, there):
+    action = dice.choice(["add", "remove", "replace", "replace", "switch_off", "switch_on"])
+    absent = [t for t in TRIPLES if t not in there]
+    if (action == "add" or not there) and absent:
+        return Edit("add", dice.choice(absent))
+    old = dice.choice(there)
+    if action == "replace" and absent:
+        return Edit("replace", old, dice.choice(absent))
+    return Edit(action if action not in ("add", "replace") else "remove", old)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_edited_graph_agrees_with_an_edited_list(seed):
+    dice = random.Random(seed)
+    loaded = dice.sample(TRIPLES, dice.randint(0, 8))
+    graph, slow, steps = KnowledgeGraph(loaded), SlowGraph(loaded), []
+    for _ in range(25):
+        steps.append((graph, graph.fingerprint, list(graph)))
+        edit = some_edit(dice, slow.triples)
+        graph = graph.apply(edit)
+        slow.edit(edit)
+        for head in ("a", "b", "糖", "糖  尿", "c"):
+            assert graph.triples_of(head) == slow.of(head)
+        assert sorted(graph) == sorted(slow.triples)
+        assert len(graph) == len(slow.triples)
+        assert [t for t in TRIPLES if not graph.is_on(t)] == [t for t in TRIPLES if t in slow.off]
+        assert find_mentions("a b 糖 尿糖", graph) == find_mentions(
+            "a b 糖 尿糖", KnowledgeGraph(slow.triples)
+        )
+    for before, fingerprint, triples in reversed(steps):
+        graph = graph.undo()
+        assert graph is before
+        assert (graph.fingerprint, list(graph)) == (fingerprint, triples)
+
+
+@given(st.lists(st.sampled_from(TRIPLES)))
+def test_graph_gives_back_what_it_was_made_of(triples):
+    graph = KnowledgeGraph(triples)
+    assert sorted(graph) == sorted(set(triples))
+    for triple in triples:
+        own = [t for t in dict.fromkeys(triples) if t.head.lower() == triple.head.lower()]
+        assert graph.triples_of(triple.head) == tuple(own)

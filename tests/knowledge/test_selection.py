@@ -1,0 +1,59 @@
+"""Which triples of a mention are injected, and by which rule the others are not."""
+
+import pytest
+from conftest import FIGURE_2
+
+from kbert_core import InjectionOptions, KnowledgeGraph, LeftOut, Rule, Triple
+from kbert_core.errors import OptionError
+from kbert_core.knowledge.selection import count_by_rule, select
+
+A, B, C, D = (Triple("x", r, t) for r, t in (("r", "a"), ("s", "b"), ("r", "c"), ("s", "d")))
+
+
+@pytest.fixture
+def graph():
+    return KnowledgeGraph([A, B, C, D])
+
+
+def test_first_triples_in_graph_order_are_used_up_to_the_limit(graph):
+    used, left_out = select("x", graph, InjectionOptions())
+    assert used == (A, B)
+    assert left_out == (LeftOut(C, Rule.LIMIT), LeftOut(D, Rule.LIMIT))
+
+
+def test_next_triple_takes_the_place_of_one_switched_off(graph):
+    used, left_out = select("x", graph.switch_off(A), InjectionOptions())
+    assert used == (B, C)
+    assert left_out == (LeftOut(A, Rule.OFF), LeftOut(D, Rule.LIMIT))
+
+
+def test_relations_not_asked_for_are_left_out_before_counting(graph):
+    used, left_out = select("x", graph, InjectionOptions(relations=("s",)))
+    assert used == (B, D)
+    assert left_out == (LeftOut(A, Rule.RELATION), LeftOut(C, Rule.RELATION))
+
+
+def test_no_triple_is_used_where_none_may_be(graph):
+    used, left_out = select("x", graph, InjectionOptions(max_triples=0))
+    assert used == ()
+    assert {item.rule for item in left_out} == {Rule.LIMIT}
+
+
+def test_entity_without_triples_has_none(graph):
+    assert select("nobody", graph, InjectionOptions()) == ((), ())
+
+
+def test_left_out_triples_are_counted_by_rule(graph):
+    _, left_out = select("x", graph.switch_off(B), InjectionOptions(max_triples=1))
+    assert count_by_rule(left_out) == {Rule.OFF: 1, Rule.LIMIT: 2}
+
+
+@pytest.mark.parametrize("count", [-1, 1001])
+def test_limit_outside_its_range_is_refused(count):
+    with pytest.raises(OptionError, match=f"max_triples is {count}, expected 0 to 1000"):
+        InjectionOptions(max_triples=count)
+
+
+def test_figure_2_uses_every_triple(figure_2):
+    assert select("Tim  COOK", figure_2, InjectionOptions()) == (FIGURE_2[:1], ())
+    assert select("beijing", figure_2, InjectionOptions()) == (FIGURE_2[1:], ())
