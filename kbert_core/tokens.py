@@ -211,7 +211,7 @@ def _layout(tokenizer: PreTrainedTokenizerBase, sentences: int) -> Layout:
     segments: list[int] = []
     for token, segment, owner in zip(ids, types, owners, strict=True):
         if owner is None:
-            waiting.append(Special(tokenizer.convert_ids_to_tokens(token), token, segment))
+            waiting.append(Special(str(tokenizer.convert_ids_to_tokens(token)), token, segment))
         elif owner == len(before):
             before.append(tuple(waiting))
             segments.append(segment)
