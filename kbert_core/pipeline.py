@@ -249,9 +249,7 @@ class Pipeline:
         Raises:
             KBertError: a text, option or length that can't be used.
         """
-        if self.task:
-            self.task.check(sentences)
-        rows = self.flatten(self.tree(sentences, graph, options), max_length=max_length)
+        rows = self.flatten(self._checked_tree(sentences, graph, options), max_length=max_length)
         batch = collate(rows, pad_id=self.tokenizer.pad_id)
         output = self.encoder(
             batch, ablation=ablation, attentions=attentions, hidden_states=hidden_states
@@ -289,17 +287,39 @@ class Pipeline:
             batch_size: rows a batch; 64 batches are read ahead and sorted.
             other arguments: as for a single text.
         """
-        if self.task is None:
-            raise CheckpointError("The model has no task head, so nothing to predict with.")
+        trees = (self._checked_tree(sentences, graph, options) for sentences in texts)
+        yield from self.predict_trees(
+            trees, ablation=ablation, max_length=max_length, batch_size=batch_size
+        )
+
+    def predict_trees(
+        self,
+        trees: Iterable[SentenceTree],
+        *,
+        ablation: Ablation = FULL,
+        max_length: int | None = None,
+        batch_size: int = 32,
+    ) -> Iterator[Any]:
+        """Predict for sentence trees grown elsewhere; see :meth:`predict`."""
+        self._needs_head()
         waiting: list[list[FlatTree]] = []
-        for sentences in texts:
-            self.task.check(sentences)
-            tree = self.tree(sentences, graph, options)
+        for tree in trees:
             waiting.append(self.flatten(tree, max_length=max_length))
             if len(waiting) >= 64 * batch_size:
                 yield from self._predictions(waiting, ablation, batch_size)
                 waiting = []
         yield from self._predictions(waiting, ablation, batch_size)
+
+    def _checked_tree(
+        self, sentences: Sequence[str], graph: KnowledgeGraph, options: InjectionOptions | None
+    ) -> SentenceTree:
+        if self.task:
+            self.task.check(sentences)
+        return self.tree(sentences, graph, options)
+
+    def _needs_head(self) -> None:
+        if self.task is None:
+            raise CheckpointError("The model has no task head, so nothing to predict with.")
 
     def _predictions(
         self, inputs: list[list[FlatTree]], ablation: Ablation, batch_size: int

@@ -1,0 +1,1 @@
+"""Training: data sets, masked-language-model pretraining, fine-tuning, scores."""

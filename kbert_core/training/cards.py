@@ -1,0 +1,91 @@
+"""A model's card: README.md beside its weights, made from what was measured."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kbert_core.pipeline import Card
+
+CAUTION = (
+    "Trained to follow the graph: it also follows a wrong triple. "
+    "Not for medical or any other decisions about people."
+)
+
+
+def write_card(folder: str | Path, card: Card) -> None:
+    """Write ``README.md`` into a model's folder."""
+    folder = Path(folder)
+    (folder / "README.md").write_text(card_text(folder.name, card), encoding="utf-8")
+
+
+def card_text(name: str, card: Card) -> str:
+    """The card as Markdown: data, command, seed, scores, response to edits."""
+    notes = card.notes or {}
+    knowledge = ", ".join(card.knowledge) or "none (the twin without knowledge)"
+    injected = "tail only" if card.options.tail_only else "relation and tail"
+    lines = [
+        f"# {name}",
+        "",
+        f"- Task: {card.task}",
+        f"- Data: {notes.get('data', '')}; not part of this repository",
+        f"- Knowledge: {knowledge}; {injected}, at most {card.options.max_triples} triples "
+        "per mention",
+        f"- Encoder: {notes.get('encoder', '')}, {notes.get('parameters', 0):,} parameters",
+        f"- Seed: {notes.get('seed')}, epochs: {notes.get('epochs')}, one run, no spread",
+        f"- Recipe: {_pairs(notes.get('recipe', {}))}",
+        f"- {CAUTION}" if card.knowledge else "- Not for medical decisions.",
+        "",
+        "## Command",
+        "",
+        "```",
+        str(notes.get("command", "")),
+        "```",
+        "",
+        "## Scores",
+        "",
+        *_scores(notes),
+    ]
+    if notes.get("edit_response"):
+        lines += ["", "## Response to edits", "", *_edits(notes["edit_response"])]
+    return "\n".join(lines) + "\n"
+
+
+def _scores(notes: Mapping[str, Any]) -> list[str]:
+    rows = [
+        (f"{split}, {how}", scores)
+        for how, key in (("with its knowledge", "scores"), ("graph off", "without_knowledge"))
+        for split, scores in notes.get(key, {}).items()
+    ]
+    if not rows:
+        return ["None."]
+    names = [n for n in ("precision", "recall", "f1", "accuracy", "macro_f1") if n in rows[0][1]]
+    unseen = "unseen" in rows[0][1]
+    head = [*names, *(["recall on unseen entities"] if unseen else [])]
+    table = ["| | " + " | ".join(head) + " |", "|---" * (len(head) + 1) + "|"]
+    for label, scores in rows:
+        values = [f"{100 * scores[n]:.1f}" for n in names]
+        if unseen:
+            values.append(f"{100 * scores['unseen']['recall']:.1f}")
+        table.append(f"| {label} | " + " | ".join(values) + " |")
+    if "f1" in names:
+        table += ["", "Typed exact spans, in per cent; all choices were made on dev."]
+    return table
+
+
+def _edits(response: Mapping[str, Any]) -> list[str]:
+    table = [
+        "The tail of a rightly tagged entity's type triple is replaced by another type:",
+        "",
+        "| | edits | takes the new type | keeps the old | another type | lost | other spans changed |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for split, groups in response.items():
+        for group, shares in groups.items():
+            names = ("new", "kept", "other", "lost", "others_changed")
+            values = " | ".join(f"{100 * shares[n]:.0f} %" for n in names)
+            table.append(f"| {split}, {group} in training | {shares['n']} | {values} |")
+    return table
+
+
+def _pairs(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{k.replace('_', ' ')} {v}" for k, v in values.items())

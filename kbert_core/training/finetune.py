@@ -1,0 +1,462 @@
+"""Fine-tuning with knowledge, through Hugging Face's trainer."""
+
+import json
+import logging
+import math
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.utils.data import Dataset, SequentialSampler
+from transformers import (
+    BertConfig,
+    EarlyStoppingCallback,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    Trainer,
+    TrainerCallback,
+    TrainingArguments,
+)
+from transformers.trainer_utils import get_last_checkpoint, set_seed
+
+from kbert_core.ablation import FULL, Ablation
+from kbert_core.errors import CheckpointError, DataError, OptionError
+from kbert_core.flatten import Batch
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.mask_transformer import MaskTransformer, device_named, load_model
+from kbert_core.pipeline import NO_KNOWLEDGE, Card, Pipeline, card_of, load_tokenizer
+from kbert_core.tasks import TASKS
+from kbert_core.training.cards import write_card
+from kbert_core.training.datasets import Example, find_split, labels_of, read_examples
+from kbert_core.training.evaluate import edit_response, evaluate, surface_forms
+from kbert_core.training.items import ItemMaker, Recipe, batch_of, learn_type_labels
+from kbert_core.training.vocabulary import character_tokenizer
+
+SCRATCH = "scratch"
+MAIN_SCORE = {"ner": "f1", "classify": "accuracy", "pair": "accuracy", "mask": "accuracy"}
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class TrainOptions:
+    """How to fine-tune.
+
+    Attributes:
+        task: "ner", "classify", "pair" or "mask".
+        data: folder of train, dev and test.
+        output: folder for the model; a run that was cut off goes on there.
+        encoder: folder or hub name of the encoder to start from, or
+            "scratch" for a small BERT with a vocabulary of the training set.
+        kg: files of triples, in order; none: the twin without knowledge.
+        injection: None: the encoder's card, else relation and tail, 2 triples.
+        max_length: in tokens; None: the card's or the encoder's.
+        ablation: how trees are read, in training as later.
+        recipe: what happens to knowledge in training.
+        epochs: times through the training set.
+        batch_tokens: tokens a batch, padding included.
+        learning_rate: None: 5e-4 from scratch, 4e-4 for encoders up to 384
+            wide, else 5e-5.
+        patience: epochs without a better dev score before stopping; 0: never.
+        half: save parameters in half precision.
+    """
+
+    task: str
+    data: str
+    output: str
+    encoder: str = SCRATCH
+    kg: tuple[str, ...] = ()
+    injection: InjectionOptions | None = None
+    max_length: int | None = None
+    ablation: Ablation = FULL
+    recipe: Recipe = field(default_factory=Recipe)
+    epochs: int = 4
+    batch_tokens: int = 1024
+    learning_rate: float | None = None
+    warmup: float = 0.1
+    weight_decay: float = 0.01
+    dropout: float = 0.1
+    hidden_size: int = 256
+    num_hidden_layers: int = 4
+    patience: int = 0
+    seed: int = 0
+    device: str = "auto"
+    half: bool = True
+    command: str = ""
+
+    def __post_init__(self) -> None:
+        if self.task not in TASKS:
+            raise OptionError(f"No task '{self.task}'; expected one of {', '.join(TASKS)}.")
+        if self.epochs < 1:
+            raise OptionError(f"epochs is {self.epochs}, expected at least 1.")
+        if self.batch_tokens < 16:
+            raise OptionError(f"batch_tokens is {self.batch_tokens}, expected at least 16.")
+
+
+def train(options: TrainOptions) -> dict[str, Any]:
+    """Fine-tune a model, keep the best epoch on dev, score it on dev and test.
+
+    Returns:
+        Scores on dev and test with the knowledge trained with, without any,
+        and for named entities the response to edits; also on the card.
+
+    Raises:
+        DataError: the data can't be trained on; CheckpointError: the encoder
+            can't be used; GraphFileError: a graph can't be read.
+    """
+    set_seed(options.seed)
+    device = device_named(options.device)
+    task = TASKS[options.task]
+    splits = {s: read_examples(find_split(options.data, s), task.name) for s in ("train", "dev")}
+    graph = KnowledgeGraph.from_files(*options.kg) if options.kg else NO_KNOWLEDGE
+    labels = [] if task.name == "mask" else labels_of(splits["train"])
+    _check(splits, labels, task.name)
+    base = card_of(options.encoder)
+    injection = options.injection or base.options
+    tokenizer, model = _start(options, splits["train"], graph, labels)
+    card = Card(task.name, injection, options.max_length, _names(options.kg))
+    card.write_to(model.config)
+    pipeline = Pipeline(model.to(device), tokenizer, card)
+    type_labels = (
+        learn_type_labels(splits["train"], graph, injection) if task.name == "ner" else {}
+    )
+    maker = ItemMaker(
+        task,
+        pipeline.tokenizer,
+        {label: i for i, label in enumerate(labels)},
+        graph,
+        injection,
+        max_length=pipeline.max_length,
+        recipe=options.recipe,
+        type_labels=type_labels,
+        seed=options.seed,
+    )
+    batches = Batches(splits["train"], maker, options)
+    trainer = _trainer(options, pipeline, batches, splits["dev"], graph)
+    checkpoints = Path(options.output) / "checkpoints"
+    trainer.train(resume_from_checkpoint=get_last_checkpoint(str(checkpoints)))
+    report = _report(options, pipeline, splits, graph, type_labels)
+    report["learning_curve"] = trainer.curve
+    card = Card(task.name, injection, options.max_length, card.knowledge, report)
+    _save(options, pipeline, tokenizer, card)
+    shutil.rmtree(checkpoints, ignore_errors=True)
+    return report
+
+
+class Batches(Dataset[dict[str, Tensor]]):
+    """Every batch of a whole training, in order: item i is batch i.
+
+    Batches hold examples of similar length, so that hardly a position is
+    padding; their order and content depend on the seed alone, so that a run
+    can go on where it was cut off.
+    """
+
+    def __init__(
+        self, examples: Sequence[Example], maker: ItemMaker, options: TrainOptions
+    ) -> None:
+        self.examples, self.maker = examples, maker
+        lengths = [
+            sum(len(item.row) for item in maker.items(e, epoch=0, number=i))
+            for i, e in enumerate(examples)
+        ]
+        self.batches: list[tuple[int, list[int]]] = []
+        self.epoch_ends: list[int] = []
+        for epoch in range(options.epochs):
+            random = np.random.default_rng((options.seed, epoch))
+            made = bucketed(lengths, options.batch_tokens, random)
+            self.batches.extend((epoch, numbers) for numbers in made)
+            self.epoch_ends.append(len(self.batches))
+
+    def __len__(self) -> int:
+        return len(self.batches)
+
+    def __getitem__(self, index: int) -> dict[str, Tensor]:
+        epoch, numbers = self.batches[index]
+        items = [
+            item
+            for number in numbers
+            for item in self.maker.items(self.examples[number], epoch=epoch, number=number)
+        ]
+        batch, labels = batch_of(items, pad_id=self.maker.tokenizer.pad_id)
+        return {**vars(batch), "labels": labels}
+
+
+def bucketed(
+    lengths: Sequence[int], batch_tokens: int, random: np.random.Generator
+) -> list[list[int]]:
+    """Group numbers of similar length, each group within a budget of tokens.
+
+    Args:
+        lengths: of every example, in tokens.
+        batch_tokens: the longest of a group times its size stays within it,
+            unless one example alone is over it.
+
+    Returns:
+        Groups in random order; every number in exactly one.
+    """
+    noisy = np.array(lengths) * random.uniform(0.9, 1.1, len(lengths))
+    groups: list[list[int]] = [[]]
+    longest = 0
+    for number in np.argsort(noisy, kind="stable"):
+        longest = max(longest, lengths[number])
+        if groups[-1] and longest * (len(groups[-1]) + 1) > batch_tokens:
+            groups.append([])
+            longest = lengths[number]
+        groups[-1].append(int(number))
+    return [groups[i] for i in random.permutation(len(groups))]
+
+
+class KnowledgeTrainer(Trainer):
+    """Hugging Face's trainer, reading flat trees and scoring by our metrics.
+
+    Attributes:
+        curve: dev scores by epoch.
+    """
+
+    def __init__(
+        self,
+        *,
+        encoder: MaskTransformer,
+        ablation: Ablation,
+        score: Any,
+        score_name: str,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(model=encoder.model, **kwargs)
+        self.encoder, self.ablation, self.score = encoder, ablation, score
+        self.score_name = score_name
+        self.curve: list[dict[str, float]] = []
+
+    def _get_train_sampler(self, train_dataset: Any = None) -> Any:
+        return SequentialSampler(train_dataset if train_dataset is not None else self.train_dataset)
+
+    def compute_loss(
+        self,
+        model: nn.Module,
+        inputs: dict[str, Tensor],
+        return_outputs: bool = False,
+        num_items_in_batch: Any = None,
+    ) -> Any:
+        """The task head's own loss on the mask-transformer's output."""
+        labels = inputs.pop("labels")
+        arguments = self.encoder.inputs(Batch(**inputs), ablation=self.ablation)
+        output = model(**arguments, labels=labels)
+        if not math.isfinite(output.loss.item()):
+            raise DataError(
+                f"The loss is {output.loss.item()} at step {self.state.global_step}, batch of "
+                f"{len(labels)} rows. Lower the learning rate, or look at these examples."
+            )
+        return (output.loss, output) if return_outputs else output.loss
+
+    def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
+        """Score the dev set."""
+        scores = self.score()
+        self.model.train()
+        value = scores[self.score_name]
+        metrics = {f"eval_{self.score_name}": value, "epoch": self.state.epoch or 0.0}
+        self.curve.append({"step": self.state.global_step, self.score_name: value})
+        log.info("step %d: dev %s %.4f", self.state.global_step, self.score_name, value)
+        self.log(metrics)
+        self.control = self.callback_handler.on_evaluate(
+            self.args, self.state, self.control, metrics
+        )
+        return metrics
+
+
+class _AtEpochEnds(TrainerCallback):
+    """Evaluate and save where an epoch of ours ends."""
+
+    def __init__(self, ends: Sequence[int]) -> None:
+        self.ends = set(ends)
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if state.global_step in self.ends:
+            control.should_evaluate = control.should_save = control.should_log = True
+
+
+def _trainer(
+    options: TrainOptions,
+    pipeline: Pipeline,
+    batches: Batches,
+    dev: Sequence[Example],
+    graph: KnowledgeGraph,
+) -> KnowledgeTrainer:
+    name = MAIN_SCORE[options.task]
+    rate = options.learning_rate or _learning_rate(options, pipeline.encoder.config)
+    arguments = TrainingArguments(
+        output_dir=str(Path(options.output) / "checkpoints"),
+        max_steps=len(batches),
+        per_device_train_batch_size=1,
+        learning_rate=rate,
+        lr_scheduler_type="linear",
+        warmup_steps=options.warmup,
+        weight_decay=options.weight_decay,
+        eval_strategy="steps",
+        eval_steps=len(batches) + 1,
+        save_strategy="steps",
+        save_steps=len(batches) + 1,
+        logging_steps=50,
+        save_total_limit=2,
+        load_best_model_at_end=True,
+        metric_for_best_model=name,
+        greater_is_better=True,
+        remove_unused_columns=False,
+        report_to=[],
+        seed=options.seed,
+        use_cpu=pipeline.encoder.device.type == "cpu",
+        bf16=pipeline.encoder.device.type == "cuda",
+        dataloader_pin_memory=False,
+        disable_tqdm=not log.isEnabledFor(logging.INFO),
+    )
+    callbacks: list[TrainerCallback] = [_AtEpochEnds(batches.epoch_ends)]
+    if options.patience:
+        callbacks.append(EarlyStoppingCallback(early_stopping_patience=options.patience))
+
+    def score() -> dict[str, Any]:
+        pipeline.encoder.model.eval()
+        return evaluate(pipeline, dev, graph, ablation=options.ablation)
+
+    return KnowledgeTrainer(
+        encoder=pipeline.encoder,
+        ablation=options.ablation,
+        score=score,
+        score_name=name,
+        args=arguments,
+        train_dataset=batches,
+        eval_dataset=batches,
+        data_collator=lambda items: items[0],
+        callbacks=callbacks,
+    )
+
+
+def _start(
+    options: TrainOptions,
+    examples: Sequence[Example],
+    graph: KnowledgeGraph,
+    labels: Sequence[str],
+) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
+    """The tokenizer and the model to start from."""
+    task = TASKS[options.task]
+    heads: dict[str, Any] = {}
+    if labels:
+        heads["id2label"] = dict(enumerate(labels))
+        heads["label2id"] = {label: i for i, label in enumerate(labels)}
+    if options.encoder != SCRATCH:
+        tokenizer = load_tokenizer(options.encoder)
+        dropouts = ("hidden_dropout_prob", "attention_probs_dropout_prob")
+        known = json.loads((Path(options.encoder) / "config.json").read_text("utf-8")) if (
+            Path(options.encoder) / "config.json"
+        ).is_file() else {}
+        heads.update({name: options.dropout for name in dropouts if name in known})
+        model = load_model(
+            options.encoder, task.auto_class, device=options.device, dtype=torch.float32, **heads
+        )
+        return tokenizer, model
+    texts = [s for e in examples for s in e.sentences]
+    texts += [text for triple in graph for text in (triple.relation, triple.tail)]
+    tokenizer = character_tokenizer(texts)
+    config = BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=options.hidden_size,
+        num_hidden_layers=options.num_hidden_layers,
+        num_attention_heads=max(1, options.hidden_size // 64),
+        intermediate_size=4 * options.hidden_size,
+        hidden_dropout_prob=options.dropout,
+        attention_probs_dropout_prob=options.dropout,
+        pad_token_id=tokenizer.pad_token_id,
+        **heads,
+    )
+    model = task.auto_class.from_config(config, attn_implementation="sdpa")  # type: ignore[attr-defined]
+    return tokenizer, model
+
+
+def _check(splits: Mapping[str, Sequence[Example]], labels: Sequence[str], task: str) -> None:
+    if task != "mask" and len(labels) < 2:
+        raise DataError(
+            f"The training set has the one label '{labels[0] if labels else ''}'. "
+            "Training needs at least two."
+        )
+    known = set(labels)
+    for example in splits["dev"] if task != "mask" else ():
+        for label in (*example.tags, *([example.label] if example.label is not None else [])):
+            if label not in known:
+                raise DataError(
+                    f"The dev set has the label '{label}', which the training set "
+                    f"({', '.join(labels)}) doesn't. Correct it or add training examples."
+                )
+
+
+def _report(
+    options: TrainOptions,
+    pipeline: Pipeline,
+    splits: Mapping[str, list[Example]],
+    graph: KnowledgeGraph,
+    type_labels: Mapping[str, str],
+) -> dict[str, Any]:
+    pipeline.encoder.model.eval()
+    seen = surface_forms(splits["train"]) if options.task == "ner" else None
+    report: dict[str, Any] = {"scores": {}, "without_knowledge": {}}
+    for split in ("dev", "test"):
+        try:
+            examples = splits[split] if split in splits else read_examples(
+                find_split(options.data, split), options.task
+            )
+        except DataError as error:
+            log.warning("no scores on %s: %s", split, error)
+            continue
+        common: dict[str, Any] = {"ablation": options.ablation, "seen": seen}
+        report["scores"][split] = evaluate(pipeline, examples, graph, **common)
+        if options.kg:
+            report["without_knowledge"][split] = evaluate(
+                pipeline, examples, NO_KNOWLEDGE, **common
+            )
+            if options.task == "ner" and type_labels:
+                report.setdefault("edit_response", {})[split] = edit_response(
+                    pipeline, examples, graph, type_labels, seen=seen or set()
+                )
+    report.update(
+        data=Path(options.data).name,
+        seed=options.seed,
+        command=options.command,
+        encoder=Path(options.encoder).name,
+        recipe=asdict(options.recipe),
+        ablation=asdict(options.ablation),
+        epochs=options.epochs,
+        type_labels=dict(type_labels),
+        parameters=sum(p.numel() for p in pipeline.encoder.model.parameters()),
+    )
+    return report
+
+
+def _save(
+    options: TrainOptions, pipeline: Pipeline, tokenizer: PreTrainedTokenizerBase, card: Card
+) -> None:
+    output = Path(options.output)
+    model = pipeline.encoder.model
+    card.write_to(model.config)
+    if options.half:
+        model.half()
+    try:
+        model.save_pretrained(output)
+        tokenizer.save_pretrained(output)
+    except OSError as error:
+        raise CheckpointError(
+            f"{output}: the model can't be saved ({error}). Free some space and run the same "
+            "command again: it goes on from the last checkpoint."
+        ) from error
+    write_card(output, card)
+
+
+def _names(paths: Sequence[str]) -> tuple[str, ...]:
+    return tuple(Path(path).stem for path in paths)
+
+
+def _learning_rate(options: TrainOptions, config: Any) -> float:
+    if options.encoder == SCRATCH:
+        return 5e-4
+    return 4e-4 if getattr(config, "hidden_size", 768) <= 384 else 5e-5

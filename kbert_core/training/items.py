@@ -1,0 +1,265 @@
+"""Labelled example → what a batch is made of, with the counterfactual recipe.
+
+Every example is made anew each epoch, as a function of (seed, epoch, number)
+alone: trees grow from O(N) codes in the collator, and the dense matrix
+exists only for the batch, on the model's device.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from kbert_core.flatten import Batch, FlatTree, collate
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.mentions import Mention
+from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.knowledge.triples import Triple
+from kbert_core.sentence_tree import Node, SentenceTree, branch_of, grow_tree
+from kbert_core.tasks import Task
+from kbert_core.tasks.ner import OUTSIDE
+from kbert_core.tokens import WordPieces
+from kbert_core.training.datasets import Example
+
+IGNORED = -100  # the label that PyTorch's cross entropy leaves out
+MASKED_SHARE = 0.15
+MIN_EVIDENCE = 10  # matched gold mentions a tail needs to count as a type
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What happens to knowledge during training; all shares are probabilities.
+
+    Attributes:
+        counterfactual: of a gold mention whose tail names its type: another
+            such tail, and the label that goes with it. Teaches the model to
+            read the graph, wrong triples too.
+        mention_dropout: of a gold mention with branches: its characters are
+            hidden, by the mask token or by random ones, half and half.
+        branch_dropout: of every branch: left out.
+        tree_dropout: of every sentence: no knowledge at all.
+    """
+
+    counterfactual: float = 0.0
+    mention_dropout: float = 0.0
+    branch_dropout: float = 0.0
+    tree_dropout: float = 0.0
+
+
+@dataclass(frozen=True)
+class Item:
+    """One row of a batch: a flat tree and its target.
+
+    Attributes:
+        row: N tokens.
+        target: a class, or N labels with ``IGNORED`` where there is none.
+        input_ids: N ids where they differ from the row's (masked tokens).
+    """
+
+    row: FlatTree
+    target: int | list[int]
+    input_ids: list[int] | None = None
+
+
+class ItemMaker:
+    """Makes items of examples, augmented by the recipe.
+
+    Args:
+        task, tokenizer: of the model.
+        labels: label → number.
+        graph: knowledge; the empty graph for the twin.
+        options: injection options.
+        max_length: in tokens.
+        recipe: None for none.
+        type_labels: tail → label, for the counterfactuals; see
+            :func:`learn_type_labels`.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        tokenizer: WordPieces,
+        labels: Mapping[str, int],
+        graph: KnowledgeGraph,
+        options: InjectionOptions,
+        *,
+        max_length: int,
+        recipe: Recipe = Recipe(),
+        type_labels: Mapping[str, str] | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.task, self.tokenizer, self.labels = task, tokenizer, labels
+        self.graph, self.options, self.max_length = graph, options, max_length
+        self.recipe, self.type_labels = recipe, dict(type_labels or {})
+        self.seed = seed
+        self._specials = set(tokenizer.hugging_face.all_special_ids)
+        self._mask_id = tokenizer.hugging_face.mask_token_id
+        self._vocabulary = len(tokenizer.hugging_face)
+
+    def items(self, example: Example, *, epoch: int, number: int) -> list[Item]:
+        """Make the rows of one example for one epoch; several for a long text."""
+        random = np.random.default_rng((self.seed, epoch, number))
+        tree = grow_tree(example.sentences, self.graph, self.options)
+        spans = list(example.spans)
+        tree, spans, hidden = self._augmented(tree, spans, random)
+        made = []
+        for row in self.task.flatten(tree, self.tokenizer, max_length=self.max_length):
+            if self.task.name == "mask":
+                made.append(self._masked(row, random))
+                continue
+            target: int | list[int] = (
+                self._token_targets(row, example, spans)
+                if self.task.name == "ner"
+                else self.labels[example.label or ""]
+            )
+            ids = self._with_hidden(row, hidden, random) if hidden else None
+            made.append(Item(row, target, ids))
+        return made
+
+    def _augmented(
+        self,
+        tree: SentenceTree,
+        spans: list[tuple[int, int, str]],
+        random: np.random.Generator,
+    ) -> tuple[SentenceTree, list[tuple[int, int, str]], list[Mention]]:
+        """Apply the recipe: other branches, other labels, mentions to hide."""
+        recipe = self.recipe
+        if recipe == Recipe() or not tree.nodes:
+            return tree, spans, []
+        if random.random() < recipe.tree_dropout:
+            return replace(tree, nodes=()), spans, []
+        gold = {(start, end): i for i, (start, end, _) in enumerate(spans)}
+        nodes, hidden = [], []
+        for node in tree.nodes:
+            at = gold.get((node.mention.start, node.mention.end))
+            if at is not None and random.random() < recipe.counterfactual:
+                node, label = self._counterfactual(node, spans[at][2], random)
+                spans[at] = (*spans[at][:2], label)
+                nodes.append(node)
+            else:
+                kept = [random.random() >= recipe.branch_dropout for _ in node.branches]
+                branches = tuple(b for b, k in zip(node.branches, kept, strict=True) if k)
+                node = replace(node, branches=branches)
+                nodes.append(node)
+            if at is not None and node.branches and random.random() < recipe.mention_dropout:
+                hidden.append(node.mention)
+        return replace(tree, nodes=tuple(nodes)), spans, hidden
+
+    def _counterfactual(
+        self, node: Node, label: str, random: np.random.Generator
+    ) -> tuple[Node, str]:
+        for i, branch in enumerate(node.branches):
+            triple = branch.triple
+            if self.type_labels.get(triple.tail) == label:
+                others = [t for t in self.type_labels if t != triple.tail]
+                if not others:
+                    return node, label
+                tail = others[random.integers(len(others))]
+                new = branch_of(Triple(triple.head, triple.relation, tail), self.options)
+                branches = (*node.branches[:i], new, *node.branches[i + 1 :])
+                return replace(node, branches=branches), self.type_labels[tail]
+        return node, label
+
+    def _token_targets(
+        self, row: FlatTree, example: Example, spans: Sequence[tuple[int, int, str]]
+    ) -> list[int]:
+        """Tags of the trunk's tokens, by character offsets; branches have none."""
+        size = len(example.sentences[0])
+        tags = [OUTSIDE] * size
+        for start, end, label in spans:
+            tags[start:end] = [f"B-{label}"] + [f"I-{label}"] * (end - start - 1)
+        tokens = row.trunk_tokens[0]
+        targets = [IGNORED] * len(row)
+        before = -1
+        for index, (_, at) in enumerate(row.trunk_places):
+            if at < 0:
+                continue
+            start = tokens.starts[at]
+            tag = tags[start] if start < size else OUTSIDE
+            if start == before and tag.startswith("B-"):  # a character of several tokens
+                tag = f"I-{tag[2:]}"
+            before = start
+            targets[index] = self.labels[tag]
+        return targets
+
+    def _with_hidden(
+        self, row: FlatTree, mentions: Sequence[Mention], random: np.random.Generator
+    ) -> list[int]:
+        ids = list(row.input_ids)
+        tokens = row.trunk_tokens[0]
+        for mention in mentions:
+            masked = random.random() < 0.5
+            for index, (_, at) in enumerate(row.trunk_places):
+                if at >= 0 and mention.start <= tokens.starts[at] < mention.end:
+                    ids[index] = self._mask_id if masked else self._random_token(random)
+        return ids
+
+    def _masked(self, row: FlatTree, random: np.random.Generator) -> Item:
+        """Hide tokens of the trunk to be told from the rest: 80/10/10."""
+        ids, target = list(row.input_ids), [IGNORED] * len(row)
+        places = [
+            i
+            for i, (_, at) in enumerate(row.trunk_places)
+            if at >= 0 and ids[i] not in self._specials
+        ]
+        count = max(1, round(MASKED_SHARE * len(places))) if places else 0
+        for index in random.permutation(places)[:count] if count else ():
+            target[index] = ids[index]
+            dice = random.random()
+            if dice < 0.8:
+                ids[index] = self._mask_id
+            elif dice < 0.9:
+                ids[index] = self._random_token(random)
+        return Item(row, target, ids)
+
+    def _random_token(self, random: np.random.Generator) -> int:
+        token = int(random.integers(self._vocabulary))
+        return token if token not in self._specials else self._mask_id
+
+
+def batch_of(items: Sequence[Item], *, pad_id: int) -> tuple[Batch, Tensor]:
+    """Pad items to the longest of them.
+
+    Returns:
+        The batch, and labels (B, N) or (B,) int64.
+    """
+    batch = collate([item.row for item in items], pad_id=pad_id)
+    width = batch.input_ids.shape[1]
+    for i, item in enumerate(items):
+        if item.input_ids is not None:
+            batch.input_ids[i, : len(item.input_ids)] = torch.tensor(item.input_ids)
+    targets = [item.target for item in items]
+    if isinstance(targets[0], int):
+        return batch, torch.tensor(targets)
+    padded = [t + [IGNORED] * (width - len(t)) for t in targets]  # type: ignore[operator, arg-type]
+    return batch, torch.tensor(padded)
+
+
+def learn_type_labels(
+    examples: Sequence[Example], graph: KnowledgeGraph, options: InjectionOptions
+) -> dict[str, str]:
+    """Find the tails that name a label, from the training set.
+
+    A tail belongs to the label that most gold mentions with it carry; of two
+    tails with one label the more frequent stays.
+
+    Returns:
+        tail → label, one tail a label, in order of the labels.
+    """
+    counts: Counter[tuple[str, str]] = Counter()
+    for example in examples:
+        gold = {(start, end): label for start, end, label in example.spans}
+        for node in grow_tree(example.sentences, graph, options).nodes:
+            label = gold.get((node.mention.start, node.mention.end))
+            if label is not None:
+                counts.update({(branch.triple.tail, label): 1 for branch in node.branches})
+    found: dict[str, str] = {}
+    tails: set[str] = set()
+    for (tail, label), count in counts.most_common():
+        if count >= MIN_EVIDENCE and tail not in tails and label not in found.values():
+            found[tail] = label
+        tails.add(tail)
+    return dict(sorted(found.items(), key=lambda item: item[1]))
