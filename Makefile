@@ -1,0 +1,63 @@
+# The whole vocabulary; CI runs the same targets.
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+# Data for training and the tests that need it; see README. No default.
+export KBERT_DATA
+export TOKENIZERS_PARALLELISM := false
+export STREAMLIT_BROWSER_GATHER_USAGE_STATS := false
+
+.PHONY: help app test soak lint format notebooks lab bench browser clean
+
+help: ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+$(READY): requirements.txt requirements-dev.txt pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --disable-pip-version-check -q -r requirements.txt -r requirements-dev.txt
+	touch $@
+
+app: $(READY) ## install what is missing and open the app
+	$(BIN)/streamlit run app/main.py
+
+test: $(READY) browser ## everything that must pass
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -m "not soak" tests
+
+soak: $(READY) browser ## long crash, fuzz and load tests; writes benchmarks/results/soak.json
+	$(BIN)/python -m pytest -m soak tests --durations=0
+
+lint: $(READY) ## style, import bans and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(READY) ## let ruff mend what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+notebooks: $(READY) ## run every notebook
+	$(BIN)/python -m pytest --nbmake --nbmake-timeout=300 -p no:cacheprovider notebooks; \
+	  code=$$?; test $$code -eq 5 && echo "no notebook yet" || exit $$code
+
+lab: $(READY) ## open JupyterLab on the notebooks
+	$(BIN)/jupyter lab --notebook-dir=notebooks
+
+bench: $(READY) ## run the benchmarks; writes benchmarks/results
+	$(BIN)/python -m benchmarks.injection
+	$(BIN)/python -m benchmarks.edit_to_prediction
+
+browser: ## Chromium and a Chinese font for the browser tests, where they may be installed
+	@command -v chromium >/dev/null 2>&1 && fc-list 2>/dev/null | grep -qi "noto.*cjk" || \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
+	      chromium fonts-noto-cjk fontconfig >/dev/null; \
+	  else \
+	    echo "No Chromium: the browser tests will be skipped. Install chromium and fonts-noto-cjk."; \
+	  fi
+
+clean: ## remove the virtual environment and caches
+	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache .hypothesis
