@@ -12,10 +12,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-import marisa_trie
+import numpy as np
+from numpy.typing import NDArray
 
 from kbert_core.errors import GraphEditError
 from kbert_core.knowledge.files import read_triples
+from kbert_core.knowledge.name_index import NameIndex
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.triples import Triple
 
@@ -53,7 +55,7 @@ class _Base:
             by_entity.setdefault(normalise_name(triple.head), {})[triple] = None
         by_entity.pop("", None)  # a head of nothing but invisible characters
         self.by_entity = {entity: tuple(found) for entity, found in by_entity.items()}
-        self.names = _Names(self.by_entity)
+        self.names = NameIndex(self.by_entity)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -62,27 +64,6 @@ class _Base:
             for t in triples:
                 digest.update(f"{t.head}\t{t.relation}\t{t.tail}\n".encode())
         return digest.hexdigest()
-
-
-class _Names:
-    """Entity names, for finding those a text goes on with."""
-
-    def __init__(self, names: Iterable[str]) -> None:
-        self.trie = marisa_trie.Trie(names)
-        self.openings = {name[:2] for name in self.trie}
-        self.single = {name for name in self.openings if len(name) == 1}
-        self.longest = max(map(len, self.trie), default=0)
-
-    def places(self, text: str) -> list[int]:
-        openings = self.openings
-        found = [i for i in range(len(text)) if text[i : i + 2] in openings]
-        if self.single:
-            found += [i for i, character in enumerate(text) if character in self.single]
-            found = sorted(set(found))
-        return found
-
-    def at(self, text: str, start: int) -> list[str]:
-        return self.trie.prefixes(text[start : start + self.longest])
 
 
 class KnowledgeGraph:
@@ -101,7 +82,7 @@ class KnowledgeGraph:
         self._base = _Base(triples)
         self._changed: dict[str, tuple[Triple, ...]] = {}
         self._off: frozenset[Triple] = frozenset()
-        self._added_names = _Names(())
+        self._added_names = NameIndex(())
         self._before: KnowledgeGraph | None = None
         self.name = name
         self.history: tuple[Edit, ...] = ()
@@ -170,9 +151,14 @@ class KnowledgeGraph:
             text: normalised (see ``names.normalise``).
         """
         found = self._base.names.places(text)
-        if self._added_names.openings:
+        if self._added_names:
             found = sorted({*found, *self._added_names.places(text)})
         return found
+
+    def may_begin(self, codes: NDArray[np.uint32]) -> NDArray[np.bool_]:
+        """Say :meth:`places` of a long text: (M,) code points, (M,) True where one is."""
+        found = self._base.names.may_begin(codes)
+        return found | self._added_names.may_begin(codes) if self._added_names else found
 
     def names_at(self, text: str, start: int) -> list[str]:
         """Return the entities whose name stands in a text from a place on.
@@ -308,7 +294,7 @@ class KnowledgeGraph:
         graph._off = off
         added = {e for e, now in graph._changed.items() if now and not self._loaded(e)}
         same = added == set(self._added_names.trie)
-        graph._added_names = self._added_names if same else _Names(added)
+        graph._added_names = self._added_names if same else NameIndex(added)
         graph._before = self
         graph.name = self.name
         graph.history = (*self.history, edit)

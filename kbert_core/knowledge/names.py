@@ -8,6 +8,7 @@ the text as given.
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 _NO_SPACES = (  # scripts written without spaces between words: names match anywhere
     "CJK ",
@@ -23,7 +24,7 @@ _NO_SPACES = (  # scripts written without spaces between words: names match anyw
     "TIBETAN ",
     "YI ",
 )
-_SLOW = "\ue000"  # marks, in the fast table, a character that needs the slow way
+SLOW = "\ue000"  # marks, in the fast table, a character that needs the slow way
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +44,8 @@ class NormalisedText:
 
 def normalise(text: str) -> NormalisedText:
     """Normalise a text for matching and keep an offset for every character."""
-    fast = text.translate(_one_to_one)
-    if _SLOW not in fast and "  " not in fast:
+    fast = text.translate(one_to_one)
+    if SLOW not in fast and "  " not in fast:
         return NormalisedText(fast, range(len(text)), range(1, len(text) + 1))
     characters: list[str] = []
     starts: list[int] = []
@@ -80,25 +81,27 @@ def _chunks(text: str) -> list[tuple[int, int]]:
     return list(zip(cuts, [*cuts[1:], len(text)], strict=True))
 
 
+@lru_cache(maxsize=65_536)
 def _extends(character: str) -> bool:
     """Say whether a character may compose with the one before it."""
     first = unicodedata.normalize("NFKD", character)[0]
     return unicodedata.category(first)[0] == "M" or "\u1160" <= first <= "\u11ff"
 
 
+@lru_cache(maxsize=65_536)
 def _fold(chunk: str) -> str:
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", chunk).casefold())
     return "".join(" " if c.isspace() else c for c in folded)
 
 
 class _OneToOne(dict[int, str]):
-    """Code point → its one normalised character, or _SLOW; filled as met."""
+    """Code point → its one normalised character, or SLOW; filled as met."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
         folded = _fold(character)
         slow = len(folded) != 1 or _extends(character)
-        self[code] = _SLOW if slow else folded
+        self[code] = SLOW if slow else folded
         return self[code]
 
 
@@ -109,5 +112,5 @@ class _Word(dict[str, bool]):
         return self[character]
 
 
-_one_to_one = _OneToOne()
+one_to_one = _OneToOne()
 _word = _Word()
