@@ -6,6 +6,7 @@ branches and every branch on from its mention. Branch codes say in two small
 integers per token everything the visible matrix says in N x N.
 """
 
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -192,11 +193,32 @@ def flatten_windows(
     step = max(1, int(size * (1 - OVERLAP)))
     starts = list(range(0, max(total - size, 0) + step, step))
     spans = [(min(start, total - size), min(start, total - size) + size) for start in starts]
+    spans = list(dict.fromkeys(spans))
     windows = [
-        _Flattener(tree, tokenizer, layout, trunk, [span], max_length).run()
-        for span in dict.fromkeys(spans)
+        _Flattener(tree, tokenizer, layout, trunk, [span], max_length, nodes).run()
+        for span, nodes in zip(spans, _nodes_of_windows(tree, trunk[0], spans), strict=True)
     ]
     return [replace(window, trunk_cuts=()) for window in windows]
+
+
+def _nodes_of_windows(
+    tree: SentenceTree, tokens: Tokens, spans: Sequence[tuple[int, int]]
+) -> list[list[int]]:
+    """Give each window the mentions wholly inside it; one inside none goes to the first it touches.
+
+    Returns:
+        Per window indices into ``tree.nodes``, in order.
+    """
+    places = [tokens.over(node.mention.start, node.mention.end) for node in tree.nodes]
+    firsts, lasts = [first for first, _ in places], [last for _, last in places]
+    inside = [
+        list(range(bisect_left(firsts, begin), bisect_right(lasts, stop))) for begin, stop in spans
+    ]
+    nowhere = set(range(len(places))).difference(*inside)
+    stops = [stop for _, stop in spans]
+    for number in nowhere:
+        insort(inside[bisect_right(stops, firsts[number])], number)
+    return inside
 
 
 def hard_positions(flat: FlatTree) -> list[int]:
@@ -235,6 +257,7 @@ class _Flattener:
 
     Args:
         spans: per sentence which of its tokens to lay down.
+        nodes: which of the tree's mentions concern them; None: all.
         others: as for :func:`flatten`.
     """
 
@@ -246,7 +269,9 @@ class _Flattener:
         trunk: tuple[Tokens, ...],
         spans: Sequence[tuple[int, int]],
         max_length: int | None,
+        nodes: Sequence[int] | None = None,
     ) -> None:
+        self.nodes = range(len(tree.nodes)) if nodes is None else nodes
         self.tree, self.trunk, self.spans = tree, trunk, spans
         self.tokenizer, self.layout = tokenizer, layout
         self.free = float("inf")  # tokens left for branches
@@ -265,7 +290,7 @@ class _Flattener:
         self.left_out: list[tuple[int, LeftOut]] = []
 
     def run(self) -> FlatTree:
-        nodes = list(enumerate(self.tree.nodes))
+        nodes = [(number, self.tree.nodes[number]) for number in self.nodes]
         for sentence in range(len(self.trunk)):
             self.put_specials(self.layout.before[sentence])
             own = [item for item in nodes if item[1].mention.sentence == sentence]
@@ -391,7 +416,9 @@ def collate(flats: Sequence[FlatTree], *, pad_id: int = 0) -> Batch:
 
     def padded(name: str, value: int) -> Tensor:
         rows = [getattr(flat, name) for flat in flats]
-        return torch.tensor([[*row, *[value] * (width - len(row))] for row in rows])
+        return torch.tensor(
+            [[*row, *[value] * (width - len(row))] for row in rows], dtype=torch.int64
+        )
 
     return Batch(
         padded("input_ids", pad_id),

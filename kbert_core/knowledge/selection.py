@@ -16,7 +16,7 @@ class Rule(StrEnum):
     RELATION = "its relation is not among those used"
     LIMIT = "over the limit of triples per mention"
     LENGTH = "does not fit the length limit"
-    TRUNK_CUT = "its mention was cut with the end of the text"
+    TRUNK_CUT = "its mention was cut by the length limit"
     NO_TOKENS = "the tokenizer makes no token of it"
     SHARED_TOKEN = "its mention shares a token with the mention before"
 
