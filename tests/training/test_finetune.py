@@ -1,0 +1,139 @@
+"""Fine-tuning end to end on a handful of sentences, at toy size."""
+
+import json
+import random
+from dataclasses import replace
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from kbert_core.errors import DataError, OptionError
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.pipeline import Pipeline
+from kbert_core.training.finetune import KnowledgeTrainer, TrainOptions, train
+from kbert_core.training.items import Recipe
+
+NAMES = {"疾病": ["糖尿病", "肺炎", "胃炎", "肝炎"], "检查": ["心电图", "血常规", "彩超", "胸片"]}
+LABELS = {"疾病": "D", "检查": "E"}
+
+
+@pytest.fixture
+def data(tmp_path):
+    """Twenty sentences, each with one entity, and the graph that knows its type."""
+    dice = random.Random(0)
+    rows = []
+    for number in range(20):
+        type_ = ("疾病", "检查")[number % 2]
+        name = NAMES[type_][number // 2 % 4]
+        text = dice.choice(["患者有", "今查", "既往"]) + name + dice.choice(["病史", "。", "明显"])
+        tags = ["O"] * len(text)
+        at = text.index(name)
+        tags[at : at + len(name)] = [f"B-{LABELS[type_]}"] + [f"I-{LABELS[type_]}"] * (
+            len(name) - 1
+        )
+        rows.append(" ".join(text) + "\t" + " ".join(tags))
+    for split in ("train", "dev", "test"):
+        (tmp_path / f"{split}.tsv").write_text("text_a\tlabel\n" + "\n".join(rows) + "\n")
+    lines = [f"{name}\t类别\t{type_}" for type_, names in NAMES.items() for name in names]
+    (tmp_path / "kg.spo").write_text("\n".join(lines) + "\n")
+    return tmp_path
+
+
+def options(data, output="model", **changes):
+    made = TrainOptions(
+        task="ner",
+        data=str(data),
+        output=str(data / output),
+        kg=(str(data / "kg.spo"),),
+        hidden_size=64,
+        num_hidden_layers=2,
+        epochs=12,
+        batch_tokens=128,
+        learning_rate=3e-3,
+        dropout=0.0,
+        device="cpu",
+        half=False,
+    )
+    return replace(made, **changes)
+
+
+def test_training_overfits_twenty_sentences_and_the_model_loads_again(data):
+    report = train(options(data))
+    assert report["scores"]["dev"]["f1"] == 1.0
+    assert report["learning_curve"][-1]["f1"] >= report["learning_curve"][0]["f1"]
+    pipeline = Pipeline.load(data / "model", device="cpu")
+    graph = KnowledgeGraph.from_files(data / "kg.spo")
+    trace = pipeline("患者有糖尿病病史", graph=graph)
+    assert [(s.text, s.label) for s in trace.prediction.spans] == [("糖尿病", "D")]
+    assert pipeline.card.knowledge == ("kg",)
+    card = (data / "model" / "README.md").read_text()
+    assert "100.0" in card
+    assert not (data / "model" / "checkpoints").exists()
+
+
+def test_a_run_that_was_cut_off_goes_on_to_the_same_weights(data, monkeypatch):
+    short = {"epochs": 4, "dropout": 0.1, "recipe": Recipe(0.3, 0.3, 0.3, 0.1)}
+    train(options(data, "whole", **short))
+    steps = 0
+    plain = KnowledgeTrainer.training_step
+
+    def breaking(self, *args, **kwargs):
+        nonlocal steps
+        steps += 1
+        if steps == 9:
+            raise KeyboardInterrupt
+        return plain(self, *args, **kwargs)
+
+    monkeypatch.setattr(KnowledgeTrainer, "training_step", breaking)
+    with pytest.raises(KeyboardInterrupt):
+        train(options(data, "cut", **short))
+    assert list((data / "cut" / "checkpoints").iterdir())
+    monkeypatch.setattr(KnowledgeTrainer, "training_step", plain)
+    train(options(data, "cut", **short))
+    whole = load_file(data / "whole" / "model.safetensors")
+    resumed = load_file(data / "cut" / "model.safetensors")
+    for name, tensor in whole.items():
+        torch.testing.assert_close(resumed[name], tensor, rtol=1e-5, atol=1e-6)
+
+
+def test_the_twin_is_trained_without_knowledge(data):
+    report = train(options(data, "twin", kg=(), epochs=1))
+    config = json.loads((data / "twin" / "config.json").read_text())
+    assert config["kbert"]["knowledge"] == []
+    assert "edit_response" not in report
+
+
+def test_classes_pairs_and_masks_train_too(data, tmp_path):
+    for task, header, rows in (
+        ("classify", "label\ttext_a", ["1\t很好很好", "0\t很差很差"]),
+        ("pair", "label\ttext_a\ttext_b", ["1\t甲乙\t甲乙", "0\t甲乙\t丙丁"]),
+        ("mask", "label\ttext_a", ["1\t患者有糖尿病史", "0\t今查心电图正常"]),
+    ):
+        folder = tmp_path / task
+        folder.mkdir()
+        for split in ("train", "dev", "test"):
+            (folder / f"{split}.tsv").write_text("\n".join([header, *rows * 8]) + "\n")
+        made = options(folder, task=task, epochs=40, batch_tokens=32, kg=(str(data / "kg.spo"),))
+        report = train(made)
+        assert report["scores"]["test"]["accuracy"] > (0.9 if task != "mask" else 0.0)
+        assert Pipeline.load(folder / "model", device="cpu").card.task == task
+
+
+def test_a_dev_label_unseen_in_training_is_named_before_training(data):
+    text = (data / "dev.tsv").read_text().replace("B-D", "B-X")
+    (data / "dev.tsv").write_text(text)
+    with pytest.raises(DataError, match="The dev set has the label 'B-X'"):
+        train(options(data))
+
+
+def test_an_unknown_task_and_no_epochs_are_refused(data):
+    with pytest.raises(OptionError, match="No task 'nre'"):
+        options(data, task="nre")
+    with pytest.raises(OptionError, match="epochs is 0"):
+        options(data, epochs=0)
+
+
+def test_a_loss_that_is_not_a_number_stops_with_the_batch_named(data):
+    with pytest.raises(DataError, match=r"The loss is (nan|inf) at step \d+"):
+        train(options(data, learning_rate=1e25, epochs=3))

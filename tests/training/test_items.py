@@ -1,0 +1,123 @@
+"""What training makes of an example: targets, the recipe, masked tokens."""
+
+import numpy as np
+import pytest
+
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.knowledge.triples import Triple
+from kbert_core.pipeline import NO_KNOWLEDGE
+from kbert_core.tasks import TASKS
+from kbert_core.training.datasets import Example, labels_of
+from kbert_core.training.finetune import bucketed
+from kbert_core.training.items import IGNORED, ItemMaker, Recipe, batch_of, learn_type_labels
+from kbert_core.training.vocabulary import character_tokenizer
+
+TEXT = "有糖尿病史"
+SICK = Example((TEXT,), None, tuple((i, i + 1) for i in range(5)), ("O", "B-D", "I-D", "I-D", "O"))
+GRAPH = KnowledgeGraph([Triple("糖尿病", "类别", "疾病"), Triple("心电图", "类别", "检查")])
+LABELS = {"O": 0, "B-D": 1, "I-D": 2, "B-E": 3, "I-E": 4}
+
+
+def maker(recipe=Recipe(), task="ner", graph=GRAPH, **kwargs):
+    tokenizer = character_tokenizer([TEXT, "类别疾病检查心电图"])
+    pieces = TASKS[task].tokenizer(tokenizer)
+    options = InjectionOptions()
+    return ItemMaker(
+        TASKS[task], pieces, LABELS, graph, options, max_length=64, recipe=recipe, **kwargs
+    )
+
+
+def test_labels_stand_on_the_trunk_only():
+    (item,) = maker().items(SICK, epoch=0, number=0)
+    assert item.row.tokens == ["[CLS]", "有", *"糖尿病", *"类别疾病", "史", "[SEP]"]
+    assert item.target == [IGNORED, 0, 1, 2, 2, *[IGNORED] * 4, 0, IGNORED]
+
+
+def test_without_a_graph_the_labels_are_the_same_and_nothing_is_injected():
+    (item,) = maker(graph=NO_KNOWLEDGE).items(SICK, epoch=0, number=0)
+    assert item.target == [IGNORED, 0, 1, 2, 2, 0, IGNORED]
+
+
+def test_a_counterfactual_changes_tail_and_label_together():
+    changed = maker(Recipe(counterfactual=1.0), type_labels={"疾病": "D", "检查": "E"})
+    (item,) = changed.items(SICK, epoch=0, number=0)
+    assert item.row.tokens[5:9] == list("类别检查")
+    assert item.target[2:5] == [3, 4, 4]
+
+
+def test_a_counterfactual_needs_a_tail_that_names_the_type():
+    unchanged = maker(Recipe(counterfactual=1.0), type_labels={"症状": "D", "检查": "E"})
+    (item,) = unchanged.items(SICK, epoch=0, number=0)
+    assert item.row.tokens[5:9] == list("类别疾病")
+    assert item.target[2:5] == [1, 2, 2]
+
+
+def test_branch_dropout_and_tree_dropout_leave_the_sentence_alone():
+    for recipe in (Recipe(branch_dropout=1.0), Recipe(tree_dropout=1.0)):
+        (item,) = maker(recipe).items(SICK, epoch=0, number=0)
+        assert item.row.tokens == ["[CLS]", *TEXT, "[SEP]"]
+        assert item.target == [IGNORED, 0, 1, 2, 2, 0, IGNORED]
+
+
+def test_mention_dropout_hides_the_mention_and_keeps_its_label():
+    (item,) = maker(Recipe(mention_dropout=1.0)).items(SICK, epoch=0, number=0)
+    row = item.row
+    assert item.input_ids is not None
+    changed = [i for i in range(len(row)) if item.input_ids[i] != row.input_ids[i]]
+    assert changed
+    assert set(changed) <= {2, 3, 4}
+    assert item.target[2:5] == [1, 2, 2]
+
+
+def test_an_epoch_is_the_same_each_time_and_differs_from_the_next():
+    made = maker(Recipe(0.5, 0.5, 0.5, 0.2), type_labels={"疾病": "D", "检查": "E"})
+    again = maker(Recipe(0.5, 0.5, 0.5, 0.2), type_labels={"疾病": "D", "检查": "E"})
+
+    def epochs(source):
+        return [
+            (i.row.input_ids, i.target, i.input_ids)
+            for epoch in range(20)
+            for i in source.items(SICK, epoch=epoch, number=3)
+        ]
+
+    assert epochs(made) == epochs(again)
+    assert len({str(e) for e in epochs(made)}) > 3
+
+
+def test_type_labels_are_learned_from_matched_mentions():
+    heart = Example(("心电图",), None, ((0, 1), (1, 2), (2, 3)), ("B-E", "I-E", "I-E"))
+    found = learn_type_labels([SICK] * 12 + [heart] * 12, GRAPH, InjectionOptions())
+    assert found == {"疾病": "D", "检查": "E"}
+    assert learn_type_labels([SICK] * 3, GRAPH, InjectionOptions()) == {}
+    assert labels_of([SICK, heart])[0] == "O"
+
+
+def test_masked_tokens_are_on_the_trunk_and_told_by_their_old_ids():
+    made = maker(task="mask")
+    for epoch in range(30):
+        (item,) = made.items(Example((TEXT,)), epoch=epoch, number=0)
+        places = [i for i, t in enumerate(item.target) if t != IGNORED]
+        assert places
+        for i in places:
+            assert item.row.trunk_places[i][0] == 0
+            assert item.target[i] == item.row.input_ids[i]
+
+
+def test_a_batch_is_padded_to_its_longest_row_and_padding_has_no_label():
+    long, short = maker(), maker(graph=NO_KNOWLEDGE)
+    items = [*long.items(SICK, epoch=0, number=0), *short.items(SICK, epoch=0, number=0)]
+    batch, labels = batch_of(items, pad_id=0)
+    assert batch.input_ids.shape == labels.shape == (2, 11)
+    assert (labels[1, 7:] == IGNORED).all()
+    assert (batch.branch_ids[1, 7:] == -1).all()
+
+
+@pytest.mark.parametrize("budget", [64, 256, 1024])
+def test_buckets_hold_every_example_once_within_the_budget(budget):
+    random = np.random.default_rng(0)
+    lengths = [int(n) for n in random.integers(3, 200, 500)]
+    groups = bucketed(lengths, budget, np.random.default_rng(1))
+    assert sorted(n for group in groups for n in group) == list(range(500))
+    for group in groups:
+        assert len(group) == 1 or max(lengths[n] for n in group) * len(group) <= budget
