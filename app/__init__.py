@@ -1,0 +1,1 @@
+"""K-BERT Lab, the app: sees, edits and compares what kbert_core computes."""

@@ -1,0 +1,1 @@
+"""About: models with their cards, device, versions, limits, a self-check."""

@@ -1,0 +1,684 @@
+"""The Lab: edit → tree → matrix → attention → prediction, on one screen."""
+
+import streamlit as st
+
+from kbert_core import FlatTree, KBertError, KnowledgeGraph, Trace
+from kbert_core.knowledge.selection import count_by_rule
+from kbert_core.tasks import TASKS, ClassPrediction, MaskPrediction, NerPrediction
+
+from app import services, state
+from app.app_pages.lab_open import open_graph_popover, open_model_popover, show_opened
+from app.components.matrix import draw_matrix
+from app.scene import Scene
+from app.state import AUTO, BERT, NO_TASK, ORIGINAL, PINNED
+from app.texts import t
+from app.view_models import knowledge, matrix, neighbourhood, prediction, tree
+from app.view_models.diff import same_text
+from app.view_models.html import markdown
+from app.view_models.knowledge import HEAD, ON, RELATION, STATE, TAIL
+from app.view_models.share_of_edits import shares
+from app.view_models.styles import CSS
+
+ss = st.session_state
+KEEP = {"persist_state": "session"}
+
+
+def page() -> None:
+    """Input, work, view, top to bottom."""
+    state.begin()
+    st.html(CSS)
+    choosers()
+    show_opened()
+    now = state.scene()
+    problem = text_problem(now)
+    if problem:
+        st.info(markdown(problem))
+        return
+    try:
+        graph = state.graph_of(now)
+        trace = services.trace(now, graph)
+    except KBertError as error:
+        st.error(markdown(error))
+        return
+    compared, kind = state.baseline(now)
+    before = trace_before(compared)
+    window = window_chooser(trace)
+    with st.container(key="lab_panels"):
+        left, right = st.columns([5, 6], gap="large")
+        with left:
+            knowledge_panel(now, graph, trace, before)
+            prediction_panel(now, trace, before, kind)
+        with right:
+            tree_panel(trace, window, before)
+            matrix_panel(now, compared, kind, window)
+
+
+# The top: what is read, by what, with which knowledge
+
+
+def choosers() -> None:
+    """Sentence, example, task, model and graph."""
+    offered = state.choices()
+    left, right = st.columns([5, 6], gap="large")
+    with left:
+        st.text_area(
+            t("lab.sentence"),
+            key="lab.text",
+            height=92,
+            max_chars=services.LONGEST_TEXT,
+            help=t("lab.sentence_help", most=services.LONGEST_TEXT),
+            **KEEP,
+        )
+        if two_sentences():
+            st.text_area(
+                t("lab.sentence_b"),
+                key="lab.text_b",
+                height=68,
+                max_chars=services.LONGEST_TEXT,
+                **KEEP,
+            )
+    with right:
+        first, second = st.columns(2)
+        with first:
+            st.selectbox(
+                t("lab.example"),
+                list(state.examples()),
+                index=None,
+                key="lab.example",
+                placeholder=t("lab.example_none"),
+                on_change=state.choose_example,
+                **KEEP,
+            )
+        with second:
+            st.selectbox(
+                t("lab.task"),
+                offered.tasks,
+                key="lab.task",
+                format_func=state.task_title,
+                on_change=state.choose_task,
+                **KEEP,
+            )
+        first, second = st.columns(2)
+        with first, st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
+            st.selectbox(
+                t("lab.model"),
+                list(offered.models),
+                key="lab.model",
+                format_func=lambda path: offered.models.get(path, path),
+                on_change=state.model_options,
+                **KEEP,
+            )
+            open_model_popover()
+        with second, st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
+            st.selectbox(
+                t("lab.graph"),
+                list(ss["lab.graphs"]),
+                key="lab.graph",
+                format_func=graph_name,
+                **KEEP,
+            )
+            open_graph_popover()
+    options()
+    notes()
+
+
+def two_sentences() -> bool:
+    """Whether the chosen task reads a pair."""
+    return ss["lab.task"] != NO_TASK and TASKS[ss["lab.task"]].sentences == 2
+
+
+def graph_name(fingerprint: str) -> str:
+    """What a graph is called in the chooser."""
+    graph = ss["lab.graphs"].get(fingerprint)
+    if graph is None:
+        return ""
+    return t("graph.option", name=graph.name, count=f"{len(graph):,}")
+
+
+def options() -> None:
+    """Injection options and ablations, tucked away."""
+    base = ss["lab.graphs"][ss["lab.graph"]]
+    with st.expander(t("options.title")):
+        one, two, three = st.columns([3, 4, 3], gap="medium")
+        with one:
+            st.number_input(
+                t("options.max_triples"),
+                0,
+                20,
+                key="lab.max_triples",
+                help=t("options.max_triples_help"),
+                **KEEP,
+            )
+            st.checkbox(t("options.tail_only"), key="lab.tail_only", **KEEP)
+        with two:
+            known = services.relations(base.fingerprint, base)
+            offered = [*known, *(r for r in ss["lab.relations"] if r not in known)]
+            st.multiselect(
+                t("options.relations"),
+                offered,
+                key="lab.relations",
+                placeholder=t("options.relations_all"),
+                **KEEP,
+            )
+            trained_as()
+        with three:
+            st.segmented_control(
+                t("options.positions"),
+                ["soft", "hard"],
+                key="lab.positions",
+                format_func=lambda name: t("options." + name),
+                required=True,
+                **KEEP,
+            )
+            st.segmented_control(
+                t("options.visible"),
+                ["tree", "all"],
+                key="lab.visible",
+                format_func=lambda name: t("options." + name),
+                required=True,
+                **KEEP,
+            )
+            devices = services.devices()
+            if len(devices) > 2:
+                st.selectbox(t("options.device"), devices, key="lab.device", **KEEP)
+
+
+def trained_as() -> None:
+    """Say with which options the model was trained."""
+    if not state.scene().has_model:
+        return
+    info = services.model_info(ss["lab.model"])
+    if info.card.task is None or not info.card.knowledge:
+        return
+    options = info.card.options
+    how = t("options.tail") if options.tail_only else t("options.relation_and_tail")
+    what = t("options.what", n=options.max_triples, how=how)
+    st.caption(markdown(t("options.model_default", model=info.name, what=what)))
+
+
+def notes() -> None:
+    """The hint of the first visit, and how far the example may be trusted."""
+    example = state.current_example()
+    if example and example.rests_on_triple and ss["lab.model"] and state.scene().has_model:
+        info = services.model_info(ss["lab.model"])
+        if info.card.knowledge:
+            parts = shares(info.card.notes)
+            key = "rests" if parts else "rests.unknown"
+            st.caption(markdown(t(key, model=info.name, parts=parts)))
+    if ss.get("lab.hint"):
+        st.info(t("hint.first"), icon=":material/lightbulb:")
+
+
+def text_problem(now: Scene) -> str | None:
+    """Say why a text is not read at all."""
+    if not any(sentence.strip() for sentence in now.sentences):
+        return t("error.empty")
+    longest = max(map(len, now.sentences))
+    if longest > services.LONGEST_TEXT:
+        return t("error.too_long", count=longest, most=services.LONGEST_TEXT)
+    return None
+
+
+def trace_before(compared: Scene) -> Trace | None:
+    """Run the scene compared with; None where it can't be run."""
+    try:
+        return services.trace(compared, state.graph_of(compared))
+    except KBertError:
+        return None
+
+
+def window_chooser(trace: Trace) -> int:
+    """Choose a window of a long text."""
+    count = len(trace.rows)
+    if count == 1:
+        return 0
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        chosen = st.selectbox(
+            t("tree.window"),
+            range(count),
+            key="lab.window",
+            format_func=lambda i: t("tree.window_name", number=i + 1, count=count),
+            width=140,
+        )
+        st.caption(t("tree.windows", count=count))
+    return min(chosen or 0, count - 1)
+
+
+def row_of(trace: Trace | None, window: int, like: FlatTree) -> FlatTree | None:
+    """The row of another trace that can be laid over one, if there is one."""
+    if trace is None or window >= len(trace.rows):
+        return None
+    row = trace.rows[window]
+    return row if same_text(row, like) else None
+
+
+# Knowledge
+
+
+def knowledge_panel(
+    now: Scene, graph: KnowledgeGraph, trace: Trace, before: Trace | None
+) -> None:
+    """The sentence's triples, to switch, change, add and delete."""
+    rows = knowledge.triple_rows(trace, graph, before)
+    ss["lab.rows"] = tuple(row.triple for row in rows)
+    log = state.log()
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.subheader(t("knowledge.title"), anchor=False, width="stretch")
+        view = st.segmented_control(
+            t("knowledge.view"),
+            ["table", "graph"],
+            key="lab.knowledge_view",
+            default="table",
+            required=True,
+            label_visibility="collapsed",
+            format_func=lambda name: t("knowledge." + name),
+        )
+    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
+        edit_buttons(log, graph)
+    last_edit(log, rows, trace, before)
+    if ss.get("lab.problem"):
+        st.error(markdown(ss["lab.problem"]))
+    if not trace.tree.nodes:
+        nothing_found(now, graph)
+    elif view == "graph":
+        dark = st.context.theme.type == "dark"
+        st.iframe(
+            neighbourhood.neighbourhood_html(rows, dark=dark), height=390, alt=t("graph.alt")
+        )
+        st.caption(neighbourhood.caption(rows))
+    else:
+        triple_table(rows)
+    add_form(trace)
+    state_of_knowledge(now, graph, trace, rows)
+
+
+def edit_buttons(log: state.EditLog, graph: KnowledgeGraph) -> None:
+    """Undo, redo, download."""
+    undo_help = t("knowledge.nothing")
+    if log.done:
+        undo_help = t("knowledge.undo_help", what=knowledge.describe(log.done[-1]))
+    redo_help = None
+    if log.undone:
+        redo_help = t("knowledge.redo_help", what=knowledge.describe(log.undone[0]))
+    st.button(
+        t("knowledge.undo"),
+        key="lab.undo",
+        icon=":material/undo:",
+        on_click=state.undo,
+        disabled=not log.done,
+        help=markdown(undo_help),
+        shortcut="Mod+Shift+U",
+    )
+    st.button(
+        t("knowledge.redo"),
+        key="lab.redo",
+        icon=":material/redo:",
+        on_click=state.redo,
+        disabled=not log.undone,
+        help=markdown(redo_help) if redo_help else None,
+        shortcut="Mod+Shift+Y",
+    )
+    st.download_button(
+        t("knowledge.download"),
+        lambda: services.spo_of(graph),
+        file_name=f"{services.safe_name(graph.name)}.spo",
+        mime="text/tab-separated-values",
+        key="lab.download",
+        icon=":material/download:",
+        on_click="ignore",
+        help=t("knowledge.download_help"),
+    )
+
+
+def last_edit(
+    log: state.EditLog,
+    rows: tuple[knowledge.TripleRow, ...],
+    trace: Trace,
+    before: Trace | None,
+) -> None:
+    """Say what the last edit did, and what moved up because of it."""
+    if not log.done:
+        return
+    said = [t("knowledge.last", what=knowledge.describe(log.done[-1]))]
+    moved = knowledge.moved_up(rows)
+    if moved:
+        said.append(t("knowledge.moved", triples=", ".join(map(str, moved))))
+    heads = {node.mention.entity for node in trace.tree.nodes}
+    if before is not None:
+        heads |= {node.mention.entity for node in before.tree.nodes}
+    edit = log.done[-1]
+    touched = {edit.triple.head, edit.new.head if edit.new else edit.triple.head}
+    if not heads & {knowledge.entity_of(head) for head in touched}:
+        said.append(t("knowledge.elsewhere"))
+    st.caption(markdown(" ".join(said)))
+
+
+def triple_table(rows: tuple[knowledge.TripleRow, ...]) -> None:
+    """The editable table; its changes are read in the callback."""
+    st.data_editor(
+        knowledge.table(rows),
+        key=state.table_key(),
+        on_change=state.read_table,
+        num_rows="delete",
+        hide_index=True,
+        width="stretch",
+        height=min(38 + 35 * len(rows), 360),
+        column_config={
+            ON: st.column_config.CheckboxColumn(t("knowledge.on"), width=44),
+            HEAD: st.column_config.TextColumn(t("knowledge.head"), required=True),
+            RELATION: st.column_config.TextColumn(t("knowledge.relation"), required=True),
+            TAIL: st.column_config.TextColumn(t("knowledge.tail"), required=True),
+            STATE: st.column_config.TextColumn(
+                t("knowledge.state"), disabled=True, help=t("knowledge.help")
+            ),
+        },
+    )
+
+
+def add_form(trace: Trace) -> None:
+    """Add a triple; it stands first under its head."""
+    heads = list(
+        dict.fromkeys(
+            trace.tree.sentences[n.mention.sentence][n.mention.start : n.mention.end]
+            for n in trace.tree.nodes
+        )
+    )
+    if "lab.add_head" not in ss or (not ss["lab.add_head"] and heads):
+        ss["lab.add_head"] = heads[0] if heads else ""
+    with (
+        st.form("lab.add", border=False),
+        st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"),
+    ):
+        for name in (HEAD, RELATION, TAIL):
+            st.text_input(
+                t("knowledge.add") + ": " + t("knowledge." + name)
+                if name == HEAD
+                else t("knowledge." + name),
+                key=f"lab.add_{name}",
+                max_chars=200,
+                width="stretch",
+            )
+        st.form_submit_button(
+            t("knowledge.add_button"), on_click=state.add_triple, help=t("knowledge.added_first")
+        )
+
+
+def nothing_found(now: Scene, graph: KnowledgeGraph) -> None:
+    """The sentence names no entity: the trunk alone, and what comes near."""
+    st.info(t("knowledge.none"), icon=":material/search_off:")
+    near = services.names_near(now.sentences, graph)
+    if near:
+        names = " · ".join(f"**{markdown(name)}**" for name in near)
+        st.markdown(f"{t('knowledge.near')} {names}")
+    else:
+        st.markdown(t("knowledge.near_none"))
+    st.caption(t("knowledge.add_first"))
+
+
+def state_of_knowledge(
+    now: Scene,
+    graph: KnowledgeGraph,
+    trace: Trace,
+    rows: tuple[knowledge.TripleRow, ...],
+) -> None:
+    """Say what was left out and by which rule; and where nothing is injected."""
+    used = sum(1 for row in rows if row.used)
+    if rows:
+        left = count_by_rule(item for _, item in trace.left_out)
+        parts = [t("knowledge.count", used=used, total=len(rows))]
+        if left:
+            what = ", ".join(tree.left_out_lines(left.items()))
+            parts.append(t("knowledge.left", what=what))
+        parts.append(t("knowledge.added_first"))
+        st.caption(markdown(". ".join(part.rstrip(".") for part in parts) + "."))
+    if rows and not used:
+        said = t("knowledge.all_off")
+        if now.has_model:
+            delta = services.difference_from_bert(now, graph)
+            said += " " + t("knowledge.all_off_delta", delta=f"{delta:g}")
+        st.info(said, icon=":material/equal:")
+
+
+# Prediction
+
+
+def prediction_panel(now: Scene, trace: Trace, before: Trace | None, kind: str) -> None:
+    """The prediction before and after."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
+        st.subheader(t("prediction.title"), anchor=False, width="stretch")
+        compare_chooser()
+    if trace.prediction is None:
+        no_prediction(now)
+        return
+    was = before.prediction if before is not None else None
+    if before is not None and before.tree.sentences != trace.tree.sentences:
+        st.caption(t("prediction.other_text"))
+        was = None
+    if type(was) is not type(trace.prediction):
+        was = None
+    names = (t("compare.name_" + kind), name_now(now))
+    if isinstance(trace.prediction, NerPrediction):
+        ner_panel(now, trace.prediction, was, names)
+    elif isinstance(trace.prediction, ClassPrediction):
+        st.markdown(markdown(prediction.label_change(was, trace.prediction)))
+        st.html(
+            prediction.bars_html(
+                was.probabilities if was else None,
+                trace.prediction.probabilities,
+                head=t("prediction.label"),
+            )
+        )
+    elif isinstance(trace.prediction, MaskPrediction):
+        fillings = prediction.fillings_of(trace.prediction)
+        earlier = prediction.fillings_of(was) if was else [None] * len(fillings)
+        for number, (old, new) in enumerate(zip(earlier, fillings, strict=False), start=1):
+            head = t("prediction.token", number=number)
+            st.html(prediction.bars_html(old, new, head=head))
+
+
+def compare_chooser() -> None:
+    """What to compare with, and the pin."""
+    kinds = [AUTO, BERT, ORIGINAL, *([PINNED] if ss.get("lab.pinned") else [])]
+    st.selectbox(
+        t("compare.label"),
+        kinds,
+        key="lab.compare",
+        format_func=lambda name: t("compare." + name),
+        width=210,
+        **KEEP,
+    )
+    st.button(
+        t("compare.pin"),
+        key="lab.pin",
+        icon=":material/keep:",
+        on_click=state.pin,
+        help=t("compare.pin_help"),
+    )
+
+
+def name_now(now: Scene) -> str:
+    """What the present scene is called beside the other."""
+    return t("compare.name_now" if now.edits else "compare.name_now_unedited")
+
+
+def no_prediction(now: Scene) -> None:
+    """Why there is none: the task has no head, or there is no model at all."""
+    if any(task != NO_TASK for task in state.choices().tasks):
+        st.caption(t("prediction.no_task"))
+        return
+    st.warning(markdown(t("model.missing", folder=services.models_folder())))
+    st.code(t("model.missing_command"), language="bash")
+    st.markdown(t("model.missing_or"))
+    st.code(t("model.train_command"), language="bash", wrap_lines=True)
+    st.markdown(t("model.missing_then"))
+
+
+def ner_panel(
+    now: Scene,
+    after: NerPrediction,
+    before: NerPrediction | None,
+    names: tuple[str, str],
+) -> None:
+    """Tags under the characters, the entities as a table, the types of what changed."""
+    labels = list(after.tokens[0].probabilities) if after.tokens else []
+    changes = prediction.span_changes(before.spans if before else (), after.spans)
+    if before is not None:
+        st.markdown(markdown(prediction.headline(changes)))
+    st.html(
+        prediction.ner_html(
+            now.sentences[0], after, names[1], before, names[0], prediction.tints(labels)
+        )
+    )
+    st.html(prediction.changes_html(changes, compared=before is not None))
+    changed = [c for c in changes if c.change != "same"] if before is not None else []
+    for item in changed[:2]:
+        old = prediction.type_probabilities(before, item.start, item.end) if before else None
+        new = prediction.type_probabilities(after, item.start, item.end)
+        st.html(
+            prediction.bars_html(
+                prediction.named_outside(old) if old else None,
+                prediction.named_outside(new),
+                head=t("prediction.types_of", text=item.text),
+            )
+        )
+
+
+# Tree
+
+
+def tree_panel(trace: Trace, window: int, before: Trace | None) -> None:
+    """The sentence tree."""
+    flat = trace.rows[window]
+    st.subheader(t("tree.title"), anchor=False)
+    earlier = row_of(before, window, flat)
+    st.html(tree.tree_html(tree.tree_view(trace, window, earlier)))
+    st.caption(markdown(tree.summary(flat, trace.ablation)))
+    for cut in flat.trunk_cuts:
+        said = t("tree.text_cut", sentence=cut.sentence + 1, kept=cut.kept, total=cut.total)
+        st.warning(said, icon=":material/content_cut:")
+
+
+# Matrix
+
+
+@st.fragment
+def matrix_panel(now: Scene, compared: Scene, kind: str, window: int) -> None:
+    """Visible, attention, difference; choosing here re-runs this panel only."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        st.subheader(t("matrix.title"), anchor=False, width="stretch")
+        view_name = st.segmented_control(
+            t("matrix.view"),
+            ["visible", "attention", "difference"],
+            key="lab.matrix_view",
+            default="visible",
+            required=True,
+            label_visibility="collapsed",
+            format_func=lambda name: t("matrix." + name),
+        )
+    try:
+        draw_panel(view_name or "visible", now, compared, kind, window)
+    except KBertError as error:
+        st.error(markdown(error))
+
+
+def draw_panel(view_name: str, now: Scene, compared: Scene, kind: str, window: int) -> None:
+    """Draw the chosen panel and what is said of the chosen cell."""
+    graph = state.graph_of(now)
+    trace = services.trace(now, graph)
+    after = trace.rows[window]
+    before, weights, old_weights = None, None, None
+    of = view_name
+    if view_name == "difference":
+        old_trace = services.trace(compared, state.graph_of(compared))
+        before = row_of(old_trace, window, after)
+        if before is None:
+            st.caption(t("matrix.no_pair"))
+            return
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        if view_name == "difference" and now.has_model and compared.has_model:
+            of = st.segmented_control(
+                t("matrix.of"),
+                ["visible", "attention"],
+                key="lab.difference_of",
+                default="visible",
+                required=True,
+                format_func=lambda name: t("matrix." + name),
+            )
+        elif view_name == "difference":
+            of = "visible"
+        if of == "attention":
+            if not now.has_model:
+                st.caption(t("matrix.no_model"))
+                return
+            maps = services.attention(now, graph, window)
+            old = None
+            if view_name == "difference":
+                old = services.attention(compared, state.graph_of(compared), window)
+                if old.shape[:2] != maps.shape[:2]:
+                    st.caption(t("matrix.no_same_size"))
+                    return
+            weights, old_weights = pick_head(maps, old)
+        st.checkbox(t("matrix.specials"), key="lab.specials", **KEEP)
+    ablations = (compared.ablation, now.ablation)
+    if view_name == "visible":
+        view = matrix.visible_view(after, now.ablation)
+    elif view_name == "attention":
+        view = matrix.attention_view(after, weights, now.ablation)
+    elif of == "visible":
+        view = matrix.visible_difference(before, after, ablations)
+    else:
+        view = matrix.attention_difference(before, after, (old_weights, weights), ablations)
+    if view_name == "difference":
+        st.caption(markdown(t("matrix.against", name=t("compare.name_" + kind))))
+        if matrix.largest_change(view) == 0:
+            st.caption(t("matrix.equal"))
+    if ss.get("lab.specials"):
+        view = matrix.without_specials(view)
+    ss["lab.matrix_names"] = view.identities
+    st.html(matrix.legend_html(view))
+    draw_matrix(view, ss.get("lab.cell"), key="lab.matrix", on_cell=state.choose_cell)
+    say_cell(view, before, after, now, weights)
+
+
+def pick_head(maps, old):  # noqa: ANN001, ANN201
+    """Choose a layer and an attention head, or the mean."""
+    layers, heads = maps.shape[:2]
+    layer = st.selectbox(
+        t("matrix.layer"),
+        [*range(1, layers + 1), 0],
+        index=layers - 1,
+        key="lab.layer",
+        format_func=lambda i: str(i) if i else t("matrix.mean"),
+        width=92,
+    )
+    head = st.selectbox(
+        t("matrix.head"),
+        range(heads + 1),
+        key="lab.head",
+        format_func=lambda i: str(i) if i else t("matrix.mean"),
+        width=92,
+    )
+    return matrix.picked(maps, layer, head), (
+        matrix.picked(old, layer, head) if old is not None else None
+    )
+
+
+def say_cell(view, before, after, now, weights) -> None:  # noqa: ANN001
+    """The chosen cell in words."""
+    chosen = ss.get("lab.cell")
+    said = None
+    if chosen:
+        said = matrix.cell_text(view, chosen, before, after, now.ablation, weights)
+    if said is None:
+        st.caption(t("matrix.click"))
+        return
+    with st.container(border=True, key="lab_cell"):
+        st.markdown(markdown(" ".join(part for part in (said.sentence, said.value) if part)))
+        if said.row:
+            what = ", ".join(f"“{name}” {share}".strip() for name, share in said.row)
+            key = "matrix.looks" if weights is not None else "matrix.sees_branches"
+            a = next(tok.text for tok in view.tokens if tok.identity == chosen[0])
+            st.caption(markdown(t(key, a=a, what=what)))
+
+
+page()

@@ -1,0 +1,136 @@
+"""Opening graphs and models: by upload, by path, from their public home."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from kbert_core import KBertError, KnowledgeGraph
+from kbert_core.errors import CheckpointError, FetchError
+
+from app import services, state
+from app.texts import t
+from app.view_models.html import markdown
+
+ss = st.session_state
+PUBLIC = {"medical": "MedicalKG, 13,864 triples", "hownet": "HowNet"}
+SHOWN = 20
+
+
+def open_graph_popover() -> None:
+    """Upload, path or fetch."""
+    with st.popover(
+        "", icon=":material/folder_open:", help=t("open.graph"), key="lab.open_graph"
+    ):
+        st.markdown(f"**{t('open.graph')}**")
+        st.caption(t("open.format"))
+        st.checkbox(t("open.skip_bad"), key="lab.skip_bad")
+        st.file_uploader(
+            t("open.upload"),
+            type=["spo", "tsv", "txt"],
+            key=f"lab.upload.{ss.get('lab.uploads', 0)}",
+            on_change=_take_upload,
+        )
+        if services.may_open_paths():
+            st.text_input(
+                t("open.path"), key="lab.path", placeholder=t("open.path_placeholder")
+            )
+            st.button(t("open.path_button"), key="lab.open_path", on_click=_take_path)
+        st.markdown(t("open.fetch"))
+        for name, title in PUBLIC.items():
+            st.button(
+                t("open.fetch_button", name=title),
+                key=f"lab.fetch_{name}",
+                on_click=_fetch,
+                args=(name, title),
+            )
+
+
+def open_model_popover() -> None:
+    """A folder typed as a path."""
+    if not services.may_open_paths():
+        return
+    with st.popover(
+        "", icon=":material/folder_open:", help=t("open.model"), key="lab.open_model"
+    ):
+        st.markdown(f"**{t('open.model')}**")
+        st.text_input(t("open.model_path"), key="lab.model_path", placeholder="models/my-ner")
+        st.button(t("open.model_button"), key="lab.open_model_path", on_click=_take_model)
+
+
+def show_opened() -> None:
+    """Say what became of the last file opened: once, above the panels."""
+    message = ss.pop("lab.opened", None)
+    if message is None:
+        return
+    kind, text, problems = message
+    if kind == "error":
+        st.error(f"**{t('open.failed_title')}**")
+        shown = text.split("\n")
+    else:
+        st.success(markdown(text))
+        shown = [*problems[:SHOWN]]
+        if len(problems) > SHOWN:
+            shown.append(f"… {len(problems) - SHOWN}")
+        if problems:
+            st.warning(t("open.skipped", count=len(problems)))
+    if shown:
+        st.code("\n".join(shown), language=None, wrap_lines=True)
+
+
+def _take_upload() -> None:
+    file = ss.get(f"lab.upload.{ss.get('lab.uploads', 0)}")
+    if file is None:
+        return
+    ss["lab.uploads"] = ss.get("lab.uploads", 0) + 1
+    try:
+        graph, problems = services.read_upload(
+            file.getvalue(), file.name, skip_bad=ss.get("lab.skip_bad", False)
+        )
+    except KBertError as error:
+        ss["lab.opened"] = ("error", str(error), ())
+        return
+    _taken(graph, problems)
+
+
+def _take_path() -> None:
+    path = ss.get("lab.path", "").strip()
+    if not path or not services.may_open_paths():
+        return
+    try:
+        graph, problems = services.open_graph(path, skip_bad=ss.get("lab.skip_bad", False))
+    except KBertError as error:
+        ss["lab.opened"] = ("error", str(error), ())
+        return
+    _taken(graph, problems)
+
+
+def _fetch(name: str, title: str) -> None:
+    try:
+        with st.spinner(t("open.fetching", name=title)):
+            graph = services.fetch_graph(name)
+    except ImportError:
+        ss["lab.opened"] = ("error", t("fetch.unavailable"), ())
+    except (FetchError, KBertError) as error:
+        ss["lab.opened"] = ("error", str(error), ())
+    else:
+        _taken(graph, ())
+
+
+def _taken(graph: KnowledgeGraph, problems: tuple[str, ...]) -> None:
+    state.take_graph(graph)
+    text = t("open.opened", name=graph.name, count=f"{len(graph):,}")
+    ss["lab.opened"] = ("ok", text, problems)
+
+
+def _take_model() -> None:
+    path = ss.get("lab.model_path", "").strip()
+    if not path or not services.may_open_paths():
+        return
+    folder = str(Path(path).expanduser())
+    try:
+        services.pipeline(folder, ss["lab.device"])
+    except CheckpointError as error:
+        ss["lab.opened"] = ("error", str(error), ())
+        return
+    state.take_model(folder)
+    ss["lab.opened"] = ("ok", t("open.model_opened", name=Path(folder).name), ())

@@ -1,0 +1,1 @@
+"""Small front-end components of the app's own."""

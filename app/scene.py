@@ -1,0 +1,121 @@
+"""Scene: everything a run depends on, as one frozen value.
+
+Every figure is a function of a scene, and of a selection that never re-runs
+the model. Undo is an older scene, a comparison is two of them.
+"""
+
+import hashlib
+from dataclasses import dataclass, replace
+
+from kbert_core import Ablation, InjectionOptions, KnowledgeGraph
+from kbert_core.knowledge.graph import Edit
+
+WORDS = "words"
+CHARACTERS = "characters"
+NO_MODEL = (WORDS, CHARACTERS)  # readers that cut a text without a model
+
+
+@dataclass(frozen=True, slots=True)
+class GraphRef:
+    """Names the graph a scene starts from; the triples live elsewhere.
+
+    Attributes:
+        fingerprint: of the graph as loaded.
+        name: shown to people.
+    """
+
+    fingerprint: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What is read, by which model, with which knowledge, and how.
+
+    Attributes:
+        sentences: one text or two.
+        model: a checkpoint's folder or hub name, or one of ``NO_MODEL``.
+        graph: the graph before the edits.
+        edits: made to the graph, oldest first.
+        options: how much knowledge a mention gets.
+        ablation: soft or hard positions, tree or everything visible.
+        device: where the model runs.
+    """
+
+    sentences: tuple[str, ...]
+    model: str
+    graph: GraphRef
+    edits: tuple[Edit, ...] = ()
+    options: InjectionOptions = InjectionOptions()
+    ablation: Ablation = Ablation()
+    device: str = "auto"
+
+    @property
+    def has_model(self) -> bool:
+        """Whether a checkpoint reads the text, and not just a splitter."""
+        return self.model not in NO_MODEL
+
+    def before_last_edit(self) -> "Scene":
+        """Return the scene without its newest edit."""
+        return replace(self, edits=self.edits[:-1])
+
+    def original(self) -> "Scene":
+        """Return the scene with the graph as it was loaded."""
+        return replace(self, edits=())
+
+    def without_knowledge(self) -> "Scene":
+        """Return the scene that reads the same text without any graph."""
+        return replace(self, graph=NO_GRAPH, edits=())
+
+
+NO_GRAPH = GraphRef("", "no knowledge")
+
+
+def content_key(scene: Scene, graph: KnowledgeGraph, model_stamp: str) -> str:
+    """Hash all that a result depends on: two equal keys, one equal result.
+
+    Args:
+        scene: what is run.
+        graph: its graph with the edits made; only its triples count, not
+            the way that led to them.
+        model_stamp: changes when the checkpoint's files do.
+    """
+    content = (
+        scene.sentences,
+        scene.model,
+        model_stamp,
+        scene.device,
+        graph.fingerprint,
+        scene.options,
+        scene.ablation,
+    )
+    return hashlib.sha256(repr(content).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class EditLog:
+    """Edits made, and edits undone that can be made again.
+
+    Attributes:
+        done: oldest first.
+        undone: the one to redo next first.
+    """
+
+    done: tuple[Edit, ...] = ()
+    undone: tuple[Edit, ...] = ()
+
+    def append(self, *edits: Edit) -> "EditLog":
+        """Return the log with new edits; what was undone is forgotten."""
+        return EditLog((*self.done, *edits))
+
+    def undo(self) -> "EditLog":
+        """Return the log one edit back."""
+        if not self.done:
+            return self
+        return EditLog(self.done[:-1], (self.done[-1], *self.undone))
+
+    def redo(self) -> "EditLog":
+        """Return the log with the edit undone last made again."""
+        if not self.undone:
+            return self
+        return EditLog((*self.done, self.undone[0]), self.undone[1:])

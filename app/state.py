@@ -1,0 +1,321 @@
+"""The session's state ↔ Scene: what this visitor chose, typed and edited."""
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from kbert_core import Ablation, InjectionOptions, KBertError, KnowledgeGraph, Triple
+from kbert_core.knowledge.graph import Edit
+from kbert_core.tasks import TASKS
+
+from app import services
+from app.examples import EXAMPLES, MINILM, Example
+from app.scene import CHARACTERS, NO_GRAPH, WORDS, EditLog, Scene
+from app.services import ModelInfo
+from app.texts import t
+from app.view_models.diff import Identity
+from app.view_models.knowledge import read_changes
+
+NO_TASK = "tree"
+AUTO, BERT, ORIGINAL, PINNED = "auto", "bert", "original", "pinned"
+
+ss = st.session_state
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What the choosers offer now.
+
+    Attributes:
+        tasks: names, the first is the default.
+        models: of the chosen task: path or reader → what to call it.
+    """
+
+    tasks: tuple[str, ...]
+    models: dict[str, str]
+
+
+# What there is to choose
+
+
+def known_models() -> tuple[ModelInfo, ...]:
+    """Checkpoints of the models folder and those opened in this session."""
+    listed = services.models()
+    paths = {info.path for info in listed}
+    opened = tuple(services.model_info(p) for p in ss.get("lab.opened_models", ()))
+    return (*listed, *(info for info in opened if info.path not in paths))
+
+
+def choices() -> Choices:
+    """Offer the tasks there is a model for, and the models of the chosen one."""
+    infos = known_models()
+    with_task = dict.fromkeys(info.card.task for info in infos if info.card.task in TASKS)
+    tasks = (*(task for task in TASKS if task in with_task), NO_TASK)
+    return Choices(tasks, _models_for(ss.get("lab.task", tasks[0]), infos))
+
+
+def _models_for(task: str, infos: tuple[ModelInfo, ...]) -> dict[str, str]:
+    if task != NO_TASK:
+        return {i.path: _model_name(i) for i in infos if i.card.task == task}
+    found = {}
+    english = services.english_encoder()
+    if english:
+        found[english] = t("reader.minilm")
+    found |= {i.path: i.name for i in infos if i.card.task not in TASKS}
+    return {**found, WORDS: t("reader.words"), CHARACTERS: t("reader.characters")}
+
+
+def _model_name(info: ModelInfo) -> str:
+    key = "model.option_graph" if info.card.knowledge else "model.option_plain"
+    return t(key, name=info.name)
+
+
+def task_title(task: str) -> str:
+    """What a task is called in the chooser."""
+    return t("task.tree") if task == NO_TASK else TASKS[task].title
+
+
+def examples() -> dict[str, Example]:
+    """The examples that can run with the models there are."""
+    tasks = choices().tasks
+    english = services.english_encoder()
+    return {
+        e.name: e
+        for e in EXAMPLES
+        if (e.task is None and (e.model != MINILM or english)) or e.task in tasks
+    }
+
+
+# Beginning
+
+
+def begin() -> None:
+    """Fill a new session, and mend what no longer fits."""
+    if "lab.graphs" not in ss:
+        graphs = [services.demo_graph(name) for name in services.DEMO_GRAPHS]
+        ss["lab.graphs"] = {graph.fingerprint: graph for graph in graphs}
+        ss["lab.logs"] = {}
+        ss["lab.version"] = 0
+        ss["lab.compare"] = AUTO
+        ss["lab.hint"] = True
+        use_example(next(iter(examples().values())))
+    offered = choices()
+    if ss.get("lab.task") not in offered.tasks:
+        ss["lab.task"] = offered.tasks[0]
+        offered = choices()
+    if ss.get("lab.model") not in offered.models:
+        ss["lab.model"] = next(iter(offered.models))
+        model_options()
+    for key, value in {
+        "lab.text": "",
+        "lab.text_b": "",
+        "lab.relations": [],
+        "lab.positions": "soft",
+        "lab.visible": "tree",
+        "lab.device": "auto",
+    }.items():
+        ss.setdefault(key, value)
+    if ss["lab.graph"] not in ss["lab.graphs"]:
+        ss["lab.graph"] = next(iter(ss["lab.graphs"]))
+
+
+def use_example(example: Example) -> None:
+    """Put an example on the page."""
+    ss["lab.example"] = example.name
+    ss["lab.shown_example"] = example.name
+    ss["lab.text"] = example.sentences[0]
+    ss["lab.text_b"] = example.sentences[1] if len(example.sentences) > 1 else ""
+    ss["lab.task"] = example.task or NO_TASK
+    graph = services.demo_graph(example.graph)
+    ss["lab.graph"] = graph.fingerprint
+    ss["lab.relations"] = []
+    ss["lab.positions"], ss["lab.visible"] = "soft", "tree"
+    offered = choices().models
+    if example.model:
+        english = services.english_encoder()
+        model = english if example.model == MINILM else example.model
+        ss["lab.model"] = model
+    elif ss.get("lab.model") not in offered:
+        ss["lab.model"] = next(iter(offered))
+    model_options()
+
+
+def choose_example() -> None:
+    """Callback of the example chooser."""
+    example = examples().get(ss["lab.example"])
+    if example:
+        use_example(example)
+
+
+def model_options() -> None:
+    """Take the injection options the chosen model was trained with."""
+    options = InjectionOptions()
+    if ss["lab.model"] not in (WORDS, CHARACTERS):
+        card = services.model_info(ss["lab.model"]).card
+        if card.knowledge or card.task is None:
+            options = card.options
+    ss["lab.max_triples"] = options.max_triples
+    ss["lab.tail_only"] = options.tail_only
+    ss["lab.relations"] = []
+    ss["lab.model_relations"] = options.relations
+
+
+def choose_task() -> None:
+    """Callback of the task chooser."""
+    offered = choices().models
+    if ss["lab.model"] not in offered:
+        ss["lab.model"] = next(iter(offered))
+        model_options()
+
+
+def current_example() -> Example | None:
+    """The example shown, as long as its sentence is."""
+    example = next((e for e in EXAMPLES if e.name == ss.get("lab.shown_example")), None)
+    if example is None or ss["lab.text"] != example.sentences[0]:
+        return None
+    return example
+
+
+# The scene
+
+
+def scene() -> Scene:
+    """What this visitor looks at now."""
+    task = ss["lab.task"]
+    sentences = (ss["lab.text"],)
+    if task != NO_TASK and TASKS[task].sentences == 2:
+        sentences = (ss["lab.text"], ss["lab.text_b"])
+    base = ss["lab.graphs"][ss["lab.graph"]]
+    relations = tuple(ss["lab.relations"]) or ss.get("lab.model_relations")
+    return Scene(
+        sentences,
+        ss["lab.model"],
+        services.ref_of(base),
+        log().done,
+        InjectionOptions(int(ss["lab.max_triples"]), bool(ss["lab.tail_only"]), relations),
+        Ablation(ss["lab.positions"], ss["lab.visible"]),
+        ss["lab.device"],
+    )
+
+
+def graph_of(of: Scene) -> KnowledgeGraph:
+    """The graph of a scene, with its edits made."""
+    if of.graph == NO_GRAPH:
+        return services.NO_KNOWLEDGE
+    return ss["lab.graphs"][of.graph.fingerprint].apply(*of.edits)
+
+
+def baseline(now: Scene) -> tuple[Scene, str]:
+    """The scene to compare with, and what kind it is."""
+    kind = ss.get("lab.compare") or AUTO
+    if kind == PINNED and ss.get("lab.pinned") is not None:
+        return ss["lab.pinned"], PINNED
+    if kind == ORIGINAL:
+        return now.original(), ORIGINAL
+    if kind == BERT or not now.edits:
+        return now.without_knowledge(), BERT
+    return now.before_last_edit(), AUTO
+
+
+def pin() -> None:
+    """Callback: keep the scene as it is."""
+    ss["lab.pinned"] = scene()
+    ss["lab.compare"] = PINNED
+
+
+# Editing
+
+
+def log() -> EditLog:
+    """The edits of the chosen graph."""
+    return ss["lab.logs"].get(ss["lab.graph"], EditLog())
+
+
+def _keep(new: EditLog) -> None:
+    ss["lab.logs"][ss["lab.graph"]] = new
+    ss["lab.version"] += 1
+    ss["lab.hint"] = False
+    ss.pop("lab.problem", None)
+
+
+def commit(*edits: Edit) -> None:
+    """Make edits, or say why they can't be made."""
+    try:
+        graph_of(scene()).apply(*edits)
+    except KBertError as error:
+        ss["lab.problem"] = str(error)
+        ss["lab.version"] += 1
+        return
+    _keep(log().append(*edits))
+
+
+def undo() -> None:
+    """Callback: take the last edit back."""
+    _keep(log().undo())
+
+
+def redo() -> None:
+    """Callback: make the edit taken back last again."""
+    _keep(log().redo())
+
+
+def read_table() -> None:
+    """Callback of the table: turn its changes into edits, and give it a new key."""
+    state = ss.get(table_key())
+    if state is None:
+        return
+    rows: tuple[Triple, ...] = ss.get("lab.rows", ())
+    read = read_changes(dict(state), rows, graph_of(scene()))
+    if read.problem:
+        ss["lab.problem"] = read.problem
+        ss["lab.version"] += 1
+    elif read.edits:
+        commit(*read.edits)
+
+
+def table_key() -> str:
+    """The table's key: another after every edit, so that it starts afresh."""
+    return f"lab.table.{ss['lab.version']}"
+
+
+def add_triple() -> None:
+    """Callback of the form: a triple first under its head."""
+    try:
+        triple = Triple.checked(ss["lab.add_head"], ss["lab.add_relation"], ss["lab.add_tail"])
+    except KBertError as error:
+        ss["lab.problem"] = str(error)
+        return
+    before = log()
+    commit(Edit("add", triple, index=0))
+    if log() != before:
+        ss["lab.add_relation"] = ss["lab.add_tail"] = ""
+
+
+def take_graph(graph: KnowledgeGraph) -> None:
+    """Put a graph that was opened into this session, and choose it."""
+    ss["lab.graphs"].setdefault(graph.fingerprint, graph)
+    ss["lab.graph"] = graph.fingerprint
+
+
+def take_model(path: str) -> None:
+    """Put a model folder into this session, and choose it."""
+    if path not in ss.get("lab.opened_models", ()):
+        ss["lab.opened_models"] = (*ss.get("lab.opened_models", ()), path)
+    info = services.model_info(path)
+    ss["lab.task"] = info.card.task if info.card.task in TASKS else NO_TASK
+    ss["lab.model"] = path
+    model_options()
+
+
+# Selection: never re-runs the model
+
+
+def choose_cell() -> None:
+    """Callback of the matrix: remember a cell by what its tokens are."""
+    state = ss.get("lab.matrix")
+    names: tuple[Identity, ...] = ss.get("lab.matrix_names", ())
+    cell = getattr(state, "cell", None) if state is not None else None
+    if cell and 0 <= cell[0] < len(names) and 0 <= cell[1] < len(names):
+        ss["lab.cell"] = (names[int(cell[0])], names[int(cell[1])])
+
+

@@ -1,0 +1,1 @@
+"""Trace → plain dataclasses, sentences and HTML. No streamlit here."""

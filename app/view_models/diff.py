@@ -1,0 +1,62 @@
+"""Two flat trees side by side, joined by what their tokens are."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from kbert_core import FlatTree
+
+Identity = tuple[object, ...]
+Status = Literal["same", "added", "removed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Aligned:
+    """One token of two trees.
+
+    Attributes:
+        identity: see ``FlatTree.identities``.
+        text: what it reads.
+        before, after: its index along N in each tree; None: not there.
+    """
+
+    identity: Identity
+    text: str
+    before: int | None
+    after: int | None
+
+    @property
+    def status(self) -> Status:
+        """Whether the token is in both trees or in one only."""
+        if self.before is None:
+            return "added"
+        return "removed" if self.after is None else "same"
+
+
+def align(before: FlatTree, after: FlatTree) -> tuple[Aligned, ...]:
+    """Join two flat trees by identity, in the order of the second.
+
+    A token that only the first has keeps its place behind the token it
+    followed there. An index-wise join would call everything behind an
+    inserted branch changed.
+    """
+    places_before = {name: i for i, name in enumerate(before.identities)}
+    places_after = {name: i for i, name in enumerate(after.identities)}
+    gone: dict[Identity | None, list[Aligned]] = {}
+    follows: Identity | None = None
+    for index, name in enumerate(before.identities):
+        if name in places_after:
+            follows = name
+        else:
+            gone.setdefault(follows, []).append(Aligned(name, before.tokens[index], index, None))
+    joined = gone.pop(None, [])
+    for index, name in enumerate(after.identities):
+        joined.append(Aligned(name, after.tokens[index], places_before.get(name), index))
+        joined.extend(gone.pop(name, ()))
+    return tuple(joined)
+
+
+def same_text(before: FlatTree, after: FlatTree) -> bool:
+    """Say whether two trees can be joined: same sentences, cut the same way."""
+    return before.tree.sentences == after.tree.sentences and [
+        list(zip(t.starts, t.ends, strict=True)) for t in before.trunk_tokens
+    ] == [list(zip(t.starts, t.ends, strict=True)) for t in after.trunk_tokens]

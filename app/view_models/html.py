@@ -1,0 +1,34 @@
+"""Escaping: every text that people or files give goes through here."""
+
+import html
+import unicodedata
+
+
+
+def escape(text: object) -> str:
+    """Make a text safe inside HTML and inside a quoted attribute."""
+    return html.escape(str(text), quote=True)
+
+
+def shown(text: str) -> str:
+    """Make a token visible and safe: white space and control characters by name."""
+    if not text:
+        return "∅"
+    return escape("".join(_visible(c) for c in text))
+
+
+def markdown(text: object) -> str:
+    """Make a text safe inside Streamlit's Markdown, links and colours included."""
+    return "".join(f"\\{c}" if c in "\\`*_{}[]()<>#+-.!|$:~^=&" else c for c in str(text)).replace(
+        "\n", " "
+    )
+
+
+def _visible(character: str) -> str:
+    if character == " ":
+        return "␣"
+    if unicodedata.category(character) in ("Cc", "Cf", "Zl", "Zp", "Zs", "Cs"):
+        return f"U+{ord(character):04X}"
+    return character
+
+

@@ -1,0 +1,189 @@
+"""The triples of one sentence as rows of a table, and what a table edit means."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kbert_core import KBertError, KnowledgeGraph, Rule, Trace, Triple
+from kbert_core.knowledge.graph import Edit
+from kbert_core.knowledge.names import normalise_name
+
+from app.texts import t
+
+ON, HEAD, RELATION, TAIL, STATE = "on", "head", "relation", "tail", "state"
+
+
+@dataclass(frozen=True, slots=True)
+class TripleRow:
+    """A triple of an entity that the sentence names.
+
+    Attributes:
+        triple: with the head as the graph writes it.
+        on: whether it is switched on.
+        used: at how many mentions it is injected.
+        mentions: at how many it could be.
+        rules: why it is left out elsewhere.
+        moved_up: injected now, and over the limit in the scene compared with.
+    """
+
+    triple: Triple
+    on: bool
+    used: int
+    mentions: int
+    rules: tuple[Rule, ...] = ()
+    moved_up: bool = False
+
+    @property
+    def state(self) -> str:
+        """What became of the triple, in a few words."""
+        if self.used and self.moved_up:
+            return t("state.moved_up")
+        if self.used and self.used < self.mentions:
+            rule = t("rule." + self.rules[0].name) if self.rules else ""
+            return t("state.some", used=self.used, mentions=self.mentions, rule=rule)
+        if self.used:
+            return t("state.used")
+        if self.rules:
+            return t("rule." + self.rules[0].name)
+        return t("state.unused")
+
+
+def triple_rows(
+    trace: Trace, graph: KnowledgeGraph, before: Trace | None = None
+) -> tuple[TripleRow, ...]:
+    """List the triples of every entity named, in reading and graph order.
+
+    Args:
+        trace: what was run.
+        graph: its graph, with the edits made.
+        before: the scene compared with, to say what moved up.
+    """
+    used = _used(trace)
+    over_before = {
+        item.triple for _, item in before.left_out if item.rule is Rule.LIMIT
+    } if before is not None else set()
+    rules: dict[Triple, dict[Rule, None]] = {}
+    for _, item in trace.left_out:
+        rules.setdefault(item.triple, {})[item.rule] = None
+    mentions: dict[str, int] = {}
+    for node in trace.tree.nodes:
+        mentions[node.mention.entity] = mentions.get(node.mention.entity, 0) + 1
+    rows = []
+    for entity, count in mentions.items():
+        for triple in graph.triples_of(entity):
+            times = used.get(triple, 0)
+            rows.append(
+                TripleRow(
+                    triple,
+                    graph.is_on(triple),
+                    times,
+                    count,
+                    tuple(rules.get(triple, ())),
+                    bool(times) and triple in over_before,
+                )
+            )
+    return tuple(rows)
+
+
+def moved_up(rows: Iterable[TripleRow]) -> tuple[Triple, ...]:
+    """The triples that took a freed place."""
+    return tuple(row.triple for row in rows if row.moved_up)
+
+
+def table(rows: Sequence[TripleRow]) -> dict[str, list[Any]]:
+    """Columns of the editable table."""
+    return {
+        ON: [row.on for row in rows],
+        HEAD: [row.triple.head for row in rows],
+        RELATION: [row.triple.relation for row in rows],
+        TAIL: [row.triple.tail for row in rows],
+        STATE: [row.state for row in rows],
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What a change of the table asks for.
+
+    Attributes:
+        edits: to append to the log, in order.
+        problem: why one of them can't be made; then there are no edits.
+        unfinished: rows begun and not yet complete.
+    """
+
+    edits: tuple[Edit, ...] = ()
+    problem: str | None = None
+    unfinished: bool = False
+
+
+def read_changes(
+    state: Mapping[str, Any], rows: Sequence[Triple], graph: KnowledgeGraph
+) -> Read:
+    """Turn a table editor's state into edits.
+
+    Args:
+        state: ``edited_rows`` {row: {column: value}}, ``added_rows``
+            [{column: value}], ``deleted_rows`` [row].
+        rows: the triples as the table showed them.
+        graph: what the edits will be made to; they are tried on it.
+    """
+    edits: list[Edit] = []
+    unfinished = False
+    trial = graph
+    try:
+        deleted = {int(row) for row in state.get("deleted_rows", ())}
+        for row, changed in state.get("edited_rows", {}).items():
+            if int(row) in deleted:
+                continue
+            for edit in _edits_of(rows[int(row)], changed):
+                trial = trial.apply(edit)
+                edits.append(edit)
+        for row in sorted(deleted):
+            edit = Edit("remove", rows[row])
+            trial = trial.apply(edit)
+            edits.append(edit)
+        for added in state.get("added_rows", ()):
+            fields = [str(added.get(name) or "").strip() for name in (HEAD, RELATION, TAIL)]
+            if not all(fields):
+                unfinished = unfinished or any(fields)
+                continue
+            edit = Edit("add", Triple.checked(*fields), index=0)
+            trial = trial.apply(edit)
+            edits.append(edit)
+            if added.get(ON) is False:
+                off = Edit("switch_off", edit.triple)
+                trial = trial.apply(off)
+                edits.append(off)
+    except KBertError as error:
+        return Read((), str(error), unfinished)
+    return Read(tuple(edits), None, unfinished)
+
+
+def describe(edit: Edit) -> str:
+    """Say in a few words what an edit does; plain text."""
+    new = edit.new if edit.new is not None else ""
+    return t("edit." + edit.action, triple=edit.triple, new=new)
+
+
+def _edits_of(triple: Triple, changed: Mapping[str, Any]) -> Iterable[Edit]:
+    fields = {name: getattr(triple, name) for name in (HEAD, RELATION, TAIL)}
+    fields |= {name: str(changed[name] or "") for name in fields if name in changed}
+    new = Triple.checked(**fields)
+    if new != triple:
+        yield Edit("replace", triple, new)
+    if ON in changed:
+        yield Edit("switch_on" if changed[ON] else "switch_off", new)
+
+
+def _used(trace: Trace) -> dict[Triple, int]:
+    """At how many mentions each triple is injected, over all windows."""
+    places = {(hung.node, hung.branch.triple) for row in trace.rows for hung in row.hung}
+    used: dict[Triple, int] = {}
+    for _, triple in places:
+        used[triple] = used.get(triple, 0) + 1
+    return used
+
+
+def entity_of(head: str) -> str:
+    """The entity a head belongs to, as names are compared."""
+    return normalise_name(head)

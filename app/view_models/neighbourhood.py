@@ -1,0 +1,109 @@
+"""The graph around a sentence, drawn by pyvis without a request outside."""
+
+import re
+from collections.abc import Sequence
+
+import networkx as nx
+from pyvis.network import Network
+
+from app.texts import t
+from app.view_models.knowledge import TripleRow
+from app.view_models.styles import BRANCH, TRUNK
+
+MOST = 80  # triples drawn; the table has them all
+_OUTSIDE = re.compile(
+    r'<link\b[^>]*href="https?://[^>]*>|<script\b[^>]*src="https?://[^>]*>\s*</script>',
+    re.IGNORECASE,
+)
+
+
+def neighbourhood_html(rows: Sequence[TripleRow], *, dark: bool, height: int = 380) -> str:
+    """Draw entities of the sentence and their triples as a self-contained page.
+
+    An injected triple is a full line, one left out a dashed one. Names reach
+    the page as JSON with <, > and & escaped, and vis-network draws labels on
+    a canvas, so nothing in them is read as HTML.
+
+    Args:
+        rows: the sentence's triples; the first ``MOST`` are drawn.
+        dark: which theme.
+        height: in pixels.
+    """
+    text, faint, page = ("#E4E9ED", "#7C8A95", "#12171C") if dark else ("#1D252C", "#93A0AA", "#FFFFFF")
+    graph = nx.MultiDiGraph()
+    for row in rows[:MOST]:
+        head = ("head", row.triple.head)
+        tail = ("tail", row.triple.tail)
+        known = {name for name, _ in graph.nodes(data=True)}
+        if ("head", row.triple.tail) in known:
+            tail = ("head", row.triple.tail)
+        graph.add_node(head)
+        graph.add_node(tail)
+        graph.add_edge(head, tail, row=row)
+    places = nx.spring_layout(graph, seed=7, k=2.2 / max(1, len(graph)) ** 0.5, iterations=120)
+    net = Network(
+        height=f"{height - 10}px",
+        width="100%",
+        directed=True,
+        notebook=False,
+        cdn_resources="in_line",
+        bgcolor=page,
+        font_color=text,
+    )
+    spread = 130 * max(2.0, len(graph) ** 0.5)
+    for kind, name in graph.nodes:
+        x, y = places[(kind, name)]
+        is_head = kind == "head"
+        net.add_node(
+            f"{kind}:{name}",
+            label=_short(name),
+            title=_flat(name),
+            shape="box",
+            x=float(x) * spread * 1.5,
+            y=float(y) * spread,
+            color={
+                "background": TRUNK if is_head else page,
+                "border": TRUNK if is_head else BRANCH,
+                "highlight": {"background": TRUNK if is_head else page, "border": text},
+            },
+            borderWidth=2,
+            font={"color": "#FFFFFF" if is_head else text, "size": 18},
+        )
+    for start, end, data in graph.edges(data=True):
+        row: TripleRow = data["row"]
+        net.add_edge(
+            ":".join(start),
+            ":".join(end),
+            label=_short(row.triple.relation),
+            title=_flat(f"{row.triple}: {row.state}"),
+            color=BRANCH if row.used else faint,
+            dashes=not row.used,
+            width=2.5 if row.used else 1,
+            font={"color": text, "size": 13, "strokeWidth": 4, "strokeColor": page},
+        )
+    net.toggle_physics(False)
+    page_html = net.generate_html(notebook=False)
+    page_html = _OUTSIDE.sub("", page_html).replace("<center>", "<div hidden>").replace(
+        "</center>", "</div>"
+    )
+    style = (
+        f"<style>html,body{{margin:0;background:{page}}}"
+        "#mynetwork{border:0!important;float:none!important}.card{border:0!important}</style>"
+    )
+    return page_html.replace("</head>", style + "</head>", 1)
+
+
+def caption(rows: Sequence[TripleRow]) -> str:
+    """Say what the drawing shows; plain text."""
+    if len(rows) > MOST:
+        return t("graph.caption_cut", shown=MOST, total=len(rows))
+    return t("graph.caption")
+
+
+def _short(name: str, most: int = 22) -> str:
+    name = _flat(name)
+    return name if len(name) <= most else name[: most - 1] + "…"
+
+
+def _flat(name: str) -> str:
+    return re.sub(r"\s+", " ", name)

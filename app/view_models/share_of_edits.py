@@ -1,0 +1,20 @@
+"""On what share of the dev mentions an edit like the example's works."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from app.texts import t
+
+
+def shares(notes: Mapping[str, Any] | None) -> str | None:
+    """Say the shares a card reports, or None where it reports none; plain text."""
+    dev = ((notes or {}).get("edit_response") or {}).get("dev") or {}
+    parts = []
+    for kind in ("unseen", "seen"):
+        found = dev.get(kind)
+        if not isinstance(found, Mapping) or not isinstance(found.get("new"), int | float):
+            continue
+        share = f"{100 * found['new']:.0f} %"
+        key = "rests.part" if found.get("n") else "rests.part_no_n"
+        parts.append(t(key, share=share, kind=t("rests." + kind), n=found.get("n")))
+    return " and ".join(parts) or None

@@ -1,0 +1,262 @@
+"""The sentence tree: the trunk on one line, branches below their mention."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kbert_core import Ablation, FlatTree, Rule, Trace, Triple
+
+from app.texts import t
+from app.view_models.diff import Status
+from app.view_models.html import escape, shown
+
+
+@dataclass(frozen=True, slots=True)
+class TokenView:
+    """One token as drawn.
+
+    Attributes:
+        text: the text's own characters.
+        soft, hard: its positions; None where it isn't in the tree.
+        segment: 0 or 1.
+        special: [CLS], [SEP].
+    """
+
+    text: str
+    soft: int | None
+    hard: int | None
+    segment: int
+    special: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BranchView:
+    """One branch as drawn.
+
+    Attributes:
+        triple: what it says.
+        tokens: how it reads.
+        status: against the scene compared with; "removed" branches are no
+            longer in the tree.
+        cut: the rule that keeps it out, for a branch that is only named.
+    """
+
+    triple: Triple
+    tokens: tuple[TokenView, ...]
+    status: Status = "same"
+    cut: Rule | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeView:
+    """A run of trunk tokens: a mention with its branches, or one other token."""
+
+    tokens: tuple[TokenView, ...]
+    mention: bool = False
+    branches: tuple[BranchView, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TreeView:
+    """A sentence tree as drawn.
+
+    Attributes:
+        nodes: the trunk in order.
+        segments: how many segments it has.
+        hard_used: whether the model was given the hard positions.
+        cut_text: what the length limit took from the text, per sentence.
+    """
+
+    nodes: tuple[NodeView, ...]
+    segments: int
+    hard_used: bool
+    cut_text: tuple[tuple[int, int, int], ...]
+
+
+def tree_view(
+    trace: Trace, window: int = 0, before: FlatTree | None = None, *, most: int = 4000
+) -> TreeView:
+    """Lay out one row of a trace.
+
+    Args:
+        trace: what was run.
+        window: which row, where a long text was read in windows.
+        before: the row of the scene compared with; its branches that are
+            gone are drawn as removed.
+        most: at most so many trunk tokens.
+    """
+    flat = trace.rows[window]
+    branches = _branches(flat, before)
+    special = {index for index, _ in flat.specials}
+    nodes: list[NodeView] = []
+    run: list[TokenView] = []
+    anchor = 0
+
+    def close() -> None:
+        nonlocal run
+        if run:
+            nodes.append(NodeView(tuple(run), bool(anchor), tuple(branches.get(anchor, ()))))
+        run = []
+
+    for index, place in enumerate(flat.branch_ids):
+        if place > 0:
+            continue
+        token = _token(flat, index, index in special)
+        own = flat.anchor_ids[index]
+        if not own or own != anchor:
+            close()
+        anchor = own
+        run.append(token)
+        if len(nodes) >= most:
+            break
+    close()
+    cuts = tuple((cut.sentence, cut.kept, cut.total) for cut in flat.trunk_cuts)
+    return TreeView(
+        tuple(nodes), len(set(flat.token_type_ids)), trace.ablation.positions == "hard", cuts
+    )
+
+
+def tree_html(view: TreeView) -> str:
+    """Draw a tree; everything in it is escaped."""
+    legend = [
+        ("kb-k-trunk", t("tree.trunk")),
+        ("kb-k-mention", t("tree.mention")),
+        ("kb-k-branch", t("tree.branch")),
+    ]
+    every = [branch for node in view.nodes for branch in node.branches]
+    if any(b.status == "added" for b in every):
+        legend.append(("kb-k-added", t("tree.added")))
+    if any(b.status == "removed" for b in every):
+        legend.append(("kb-k-removed", t("tree.removed")))
+    if any(b.cut for b in every):
+        legend.append(("kb-k-cut", t("tree.cut")))
+    keys = "".join(f'<span class="kb-key"><i class="{c}"></i>{escape(x)}</span>' for c, x in legend)
+    used = "kb-hard-used" if view.hard_used else "kb-soft-used"
+    numbers = (
+        f'<span class="kb-key"><span class="kb-pos"><b class="kb-soft">{escape(t("tree.soft"))}</b>'
+        f'<s></s><b class="kb-hard">{escape(t("tree.hard"))}</b></span></span>'
+    )
+    segments = ""
+    if view.segments > 1:
+        segments = f'<span class="kb-key">{escape(t("tree.segments"))}</span>'
+    body = "".join(_node_html(node, view.segments) for node in view.nodes)
+    return (
+        f'<div class="kb-legend">{keys}{numbers}{segments}</div>'
+        f'<div class="kb-tree {used}" role="img" aria-label="{escape(t("tree.title"))}">'
+        f"{body}</div>"
+    )
+
+
+def _branches(flat: FlatTree, before: FlatTree | None) -> dict[int, list[BranchView]]:
+    """Branches by anchor: those in, those cut by length, those gone since."""
+    found: dict[int, list[BranchView]] = {}
+    earlier = _hung_names(before) if before is not None else None
+    for hung in flat.hung:
+        name = _name(flat, hung.node, hung.branch.triple)
+        status: Status = "same" if earlier is None or name in earlier else "added"
+        tokens = tuple(_token(flat, i, False) for i in range(hung.start, hung.end))
+        found.setdefault(hung.node + 1, []).append(BranchView(hung.branch.triple, tokens, status))
+    for node, item in flat.left_out:
+        if item.rule in (Rule.LENGTH, Rule.NO_TOKENS):
+            token = TokenView(_reads(flat, node, item.triple), None, None, 0)
+            found.setdefault(node + 1, []).append(
+                BranchView(item.triple, (token,), "same", item.rule)
+            )
+    if before is not None:
+        now = _hung_names(flat)
+        anchors = {
+            (node.mention.sentence, node.mention.start): number + 1
+            for number, node in enumerate(flat.tree.nodes)
+        }
+        for hung in before.hung:
+            name = _name(before, hung.node, hung.branch.triple)
+            anchor = anchors.get(name[:2])
+            if name in now or anchor is None:
+                continue
+            texts = before.tokens[hung.start : hung.end]
+            tokens = tuple(TokenView(text, None, None, 0) for text in texts)
+            found.setdefault(anchor, []).append(BranchView(hung.branch.triple, tokens, "removed"))
+    return found
+
+
+def _reads(flat: FlatTree, node: int, triple: Triple) -> str:
+    for branch in flat.tree.nodes[node].branches:
+        if branch.triple == triple:
+            return " ".join(branch.texts)
+    return f"{triple.relation} {triple.tail}"
+
+
+def _name(flat: FlatTree, node: int, triple: Triple) -> tuple[int, int, Triple]:
+    mention = flat.tree.nodes[node].mention
+    return mention.sentence, mention.start, triple
+
+
+def _hung_names(flat: FlatTree) -> set[tuple[int, int, Triple]]:
+    return {_name(flat, hung.node, hung.branch.triple) for hung in flat.hung}
+
+
+def _token(flat: FlatTree, index: int, special: bool) -> TokenView:
+    return TokenView(
+        flat.tokens[index],
+        flat.soft_positions[index],
+        index,
+        flat.token_type_ids[index],
+        special,
+    )
+
+
+def _node_html(node: NodeView, segments: int) -> str:
+    kind = "kb-node kb-mention" if node.mention else "kb-node"
+    trunk = "".join(
+        _token_html(tok, "kb-special" if tok.special else "kb-trunk", segments)
+        for tok in node.tokens
+    )
+    branches = "".join(_branch_html(branch, segments) for branch in node.branches)
+    below = f'<div class="kb-branches">{branches}</div>' if branches else ""
+    return f'<div class="{kind}"><div class="kb-toks">{trunk}</div>{below}</div>'
+
+
+def _branch_html(branch: BranchView, segments: int) -> str:
+    kind = {"same": "", "added": " kb-added", "removed": " kb-removed"}[branch.status]
+    note = {"same": "", "added": t("tree.added"), "removed": t("tree.removed")}[branch.status]
+    if branch.cut:
+        kind, note = " kb-cut", t("rule." + branch.cut.name)
+    tokens = "".join(_token_html(tok, "kb-branch-tok", segments) for tok in branch.tokens)
+    mark = {"same": "", "added": "+", "removed": "−"}[branch.status]
+    title = escape(str(branch.triple) + (f" · {note}" if note else ""))
+    said = f'<span class="kb-note">{escape(note)}</span>' if branch.cut else ""
+    flag = f'<span class="kb-flag">{mark}</span>' if mark else ""
+    return f'<div class="kb-branch{kind}" title="{title}">{flag}{tokens}{said}</div>'
+
+
+def _token_html(token: TokenView, kind: str, segments: int) -> str:
+    positions = ""
+    if token.soft is not None:
+        seg = f"<u>{'AB'[min(token.segment, 1)]}</u>" if segments > 1 else ""
+        positions = (
+            f'<span class="kb-pos"><b class="kb-soft">{token.soft}</b><s></s>'
+            f'<b class="kb-hard">{token.hard}</b>{seg}</span>'
+        )
+    segment = f"kb-seg{min(token.segment, 1)}"
+    return (
+        f'<span class="kb-tok {kind} {segment}"><span class="kb-text">{shown(token.text)}</span>'
+        f"{positions}</span>"
+    )
+
+
+def summary(flat: FlatTree, ablation: Ablation) -> str:
+    """Say in one line what stands in the tree; plain text."""
+    trunk = sum(1 for b in flat.branch_ids if b == 0)
+    parts = [
+        t("tree.count", tokens=len(flat), trunk=trunk, branch=len(flat) - trunk),
+        t("tree.branches", branches=len(flat.hung)),
+    ]
+    if ablation.positions == "hard":
+        parts.append(t("tree.hard_used"))
+    if ablation.visible == "all":
+        parts.append(t("tree.all_visible"))
+    return " · ".join(parts)
+
+
+def left_out_lines(items: Iterable[tuple[Rule, int]]) -> tuple[str, ...]:
+    """Say how many triples each rule left out; plain text."""
+    return tuple(t("left.line", count=n, rule=t("rule." + rule.name)) for rule, n in items)
