@@ -1,5 +1,6 @@
 """Text → tokens with their place in the text: words, characters, or word pieces."""
 
+import copy
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
@@ -153,7 +154,9 @@ class WordPieces:
         self.pad_id = tokenizer.pad_token_id or 0
         self._mask = tokenizer.mask_token if masks else None
         self._mask_id = tokenizer.mask_token_id
-        self._backend = tokenizer.backend_tokenizer
+        added = tokenizer.added_tokens_decoder.get(tokenizer.mask_token_id)
+        self._mask_takes_space = added is not None and added.lstrip  # as RoBERTa's does
+        self._backend = copy.deepcopy(tokenizer.backend_tokenizer)  # the caller's stays as it is
         self._backend.encode_special_tokens = True
         self._backend.no_truncation()
         self._backend.no_padding()
@@ -168,13 +171,15 @@ class WordPieces:
         starts: list[int] = []
         ends: list[int] = []
         at = 0
-        for number, piece in enumerate(text.split(self._mask)):
+        pieces = text.split(self._mask)
+        for number, piece in enumerate(pieces):
             if number:
                 ids.append(self._mask_id)
                 starts.append(at)
                 at += len(self._mask)
                 ends.append(at)
-            tokens = self._plain(piece)
+            ends_at_mask = self._mask_takes_space and number < len(pieces) - 1
+            tokens = self._plain(piece.rstrip() if ends_at_mask else piece)
             ids += tokens.ids
             starts += [at + start for start in tokens.starts]
             ends += [at + end for end in tokens.ends]

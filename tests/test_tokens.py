@@ -1,0 +1,181 @@
+"""Texts cut into tokens that know their place in the text."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import AddedToken
+from transformers import AutoTokenizer, BertTokenizer, BertTokenizerLegacy, RobertaTokenizer
+
+from kbert_core import Characters, WordPieces, Words
+from kbert_core.errors import CheckpointError
+
+
+def pieces(tokens, text):
+    return [text[s:e] for s, e in zip(tokens.starts, tokens.ends, strict=True)]
+
+
+def names(words, text, tokenizer):
+    return tokenizer.convert_ids_to_tokens(list(words.tokenize(text).ids))
+
+
+@pytest.fixture(scope="module")
+def roberta():
+    """A tiny byte-level tokenizer: a space belongs to the token after it."""
+    from tokenizers.pre_tokenizers import ByteLevel
+
+    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    vocab = {piece: i for i, piece in enumerate([*special, *sorted(ByteLevel.alphabet())])}
+    mask = AddedToken("<mask>", lstrip=True, special=True)
+    return RobertaTokenizer(vocab=vocab, merges=[], mask_token=mask)
+
+
+def test_words_are_split_at_any_white_space():
+    text = " Tim\t Cook\u3000在\nBeijing "
+    assert pieces(Words().tokenize(text), text) == ["Tim", "Cook", "在", "Beijing"]
+    assert len(Words().tokenize("  ")) == 0
+
+
+def test_characters_are_all_characters():
+    text = "a 😀\u0301𠮷"
+    assert pieces(Characters().tokenize(text), text) == list(text)
+
+
+def test_layout_without_a_vocabulary_follows_bert():
+    layout = Words(special=True).layout(2)
+    assert [[s.text for s in run] for run in (*layout.before, layout.after)] == [
+        ["[CLS]"],
+        ["[SEP]"],
+        ["[SEP]"],
+    ]
+    assert layout.segments == (0, 1)
+    assert [run[0].segment for run in layout.before] == [0, 0]
+    assert layout.after[0].segment == 1
+    assert layout.count == 3
+    assert Words().layout(2).count == 0
+
+
+def test_word_pieces_point_into_the_text_as_given(tokenizer):
+    text = " Cats  ｃook 糖尿病!"
+    tokens = WordPieces(tokenizer).tokenize(text)
+    assert pieces(tokens, text)[0] == "Cats"
+    assert pieces(tokens, text)[-4:] == ["糖", "尿", "病", "!"]
+
+
+@given(st.text(st.sampled_from("cats apple 糖尿病12,.!éÀ😀\t\n"), max_size=30))
+def test_word_pieces_are_those_of_the_tokenizer_itself(tokenizer, text):
+    assert (
+        list(WordPieces(tokenizer).tokenize(text).ids)
+        == tokenizer(text, add_special_tokens=False)["input_ids"]
+    )
+
+
+@given(st.text(max_size=20))
+def test_word_pieces_spans_are_in_order_and_inside_the_text(tokenizer, text):
+    tokens = WordPieces(tokenizer).tokenize(text)
+    assert list(tokens.starts) == sorted(tokens.starts)
+    assert list(tokens.ends) == sorted(tokens.ends)
+    assert all(0 <= s <= e <= len(text) for s, e in zip(tokens.starts, tokens.ends, strict=True))
+
+
+@pytest.mark.parametrize("typed", ["[CLS]", "[SEP]", "[MASK]", "[PAD]", "[UNK]"])
+def test_special_token_typed_into_a_text_is_plain_text(tokenizer, typed):
+    words = WordPieces(tokenizer)
+    plain = names(words, f"a {typed} b", tokenizer)
+    assert typed not in plain
+    assert plain[:2] == ["a", "["]
+    assert plain[-2:] == ["]", "b"]
+    assert typed not in tokenizer.convert_ids_to_tokens(list(words.tokenize_branch(typed).ids))
+
+
+def test_special_token_stays_plain_text_after_the_tokenizer_was_used_by_others(tokenizer):
+    words = WordPieces(tokenizer)
+    tokenizer("a [MASK]", truncation=True, max_length=2, padding="max_length")
+    text = "cat [MASK] cat"
+    assert "[MASK]" not in names(words, text, tokenizer)
+    assert len(words.tokenize(text)) > 2
+
+
+def test_wrapping_a_tokenizer_leaves_it_as_it_was(tokenizer):
+    before = tokenizer("a [MASK] b")["input_ids"]
+    WordPieces(tokenizer)
+    assert tokenizer("a [MASK] b")["input_ids"] == before
+    assert tokenizer.mask_token_id in before
+
+
+def test_mask_is_special_in_a_trunk_where_asked_for_and_nothing_else_is(tokenizer):
+    words = WordPieces(tokenizer, masks=True)
+    text = "a [MASK]  [CLS][MASK] b"
+    tokens = words.tokenize(text)
+    found = tokenizer.convert_ids_to_tokens(list(tokens.ids))
+    assert found.count("[MASK]") == 2
+    assert "[CLS]" not in found
+    at = found.index("[MASK]")
+    assert (tokens.starts[at], tokens.ends[at]) == (2, 8)
+    assert pieces(tokens, text)[-1] == "b"
+    assert "[MASK]" not in tokenizer.convert_ids_to_tokens(
+        list(words.tokenize_branch("[MASK]").ids)
+    )
+
+
+def test_mask_of_a_byte_level_tokenizer_takes_the_space_before_it(roberta):
+    text = "a b <mask> c"
+    words = WordPieces(roberta, masks=True)
+    assert list(words.tokenize(text).ids) == roberta(text, add_special_tokens=False)["input_ids"]
+
+
+def test_byte_level_spans_leave_white_space_out(roberta):
+    text = "a b 糖"
+    tokens = WordPieces(roberta).tokenize(text)
+    spans = list(dict.fromkeys(zip(tokens.starts, tokens.ends, strict=True)))
+    assert (4, 5) in spans
+    assert list(tokens.starts) == sorted(tokens.starts)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_layout_is_the_tokenizers_own(tokenizer, roberta, count):
+    for own in (tokenizer, roberta):
+        words = WordPieces(own)
+        layout = words.layout(count)
+        texts = ["cat", "a b"][:count]
+        ids, segments = [], []
+        for number, text in enumerate(texts):
+            inner = list(words.tokenize(text).ids)
+            ids += [s.id for s in layout.before[number]] + inner
+            segments += [s.segment for s in layout.before[number]]
+            segments += [layout.segments[number]] * len(inner)
+        ids += [s.id for s in layout.after]
+        segments += [s.segment for s in layout.after]
+        encoding = own(*texts, return_token_type_ids=True)
+        assert ids == encoding["input_ids"]
+        assert segments == encoding["token_type_ids"]
+
+
+def test_longest_input_is_what_the_tokenizer_says_or_nothing(tokenizer):
+    assert WordPieces(tokenizer).model_max_length() == 64
+    unlimited = BertTokenizer(vocab=tokenizer.get_vocab())
+    assert WordPieces(unlimited).model_max_length() is None
+
+
+def test_slow_tokenizer_is_refused(tmp_path, tokenizer):
+    vocabulary = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])
+    (tmp_path / "vocab.txt").write_text("\n".join(piece for piece, _ in vocabulary))
+    slow = BertTokenizerLegacy(str(tmp_path / "vocab.txt"))
+    with pytest.raises(CheckpointError, match="BertTokenizerLegacy gives no character offsets"):
+        WordPieces(slow)
+
+
+def test_tokenizer_without_a_mask_token_cannot_fill_masks(tokenizer):
+    tokenizer.mask_token = None
+    with pytest.raises(CheckpointError, match="has no mask token"):
+        WordPieces(tokenizer, masks=True)
+
+
+def test_real_word_pieces_are_those_of_the_tokenizer_itself(minilm_folder):
+    own = AutoTokenizer.from_pretrained(minilm_folder)
+    words = WordPieces(own)
+    text = "Tim Cook is visiting Beijing now, naïvely; 糖尿病 😀!"
+    tokens = words.tokenize(text)
+    assert list(tokens.ids) == own(text, add_special_tokens=False)["input_ids"]
+    assert pieces(tokens, text)[:3] == ["Tim", "Cook", "is"]
+    assert torch.tensor(tokens.ids).max() < own.vocab_size
