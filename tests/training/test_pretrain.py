@@ -1,0 +1,125 @@
+"""Packed rows, masking and pretraining at toy size."""
+
+import lzma
+
+import numpy as np
+import pytest
+import torch
+from transformers import BertConfig, BertModel
+
+from kbert_core.errors import DataError
+from kbert_core.pipeline import Pipeline
+from kbert_core.seeing import additive_mask, visible_matrix
+from kbert_core.training.packing import (
+    NOT_MASKED,
+    MaskedRows,
+    encode_passages,
+    pack,
+    read_passages,
+)
+from kbert_core.training.pretrain import PretrainOptions, pretrain
+from kbert_core.training.vocabulary import character_tokenizer
+
+PASSAGES = [f"第{i}句话说的是天气很好。" * (1 + i % 4) for i in range(300)]
+
+
+@pytest.fixture
+def rows():
+    tokenizer = character_tokenizer(PASSAGES)
+    corpus = encode_passages(PASSAGES, tokenizer, max_length=64)
+    packed = pack(corpus, max_length=64, seed=0)
+    return MaskedRows(
+        corpus, packed, tokenizer, max_length=64, positions=128, count=3 * len(packed)
+    )
+
+
+def test_packing_puts_every_passage_in_one_row_that_it_fits(rows):
+    numbers = sorted(n for row in rows.rows for n in row)
+    assert numbers == list(range(len(rows.corpus)))
+    sizes = [sum(len(rows.corpus.passage(n)) for n in row) for row in rows.rows]
+    assert max(sizes) <= 64
+    assert sum(sizes) / (64 * len(sizes)) > 0.8
+
+
+def test_passages_that_share_a_row_do_not_see_each_other(rows):
+    item = next(rows[i] for i in range(len(rows)) if rows[i]["tree_ids"].max() >= 1)
+    config = BertConfig(
+        vocab_size=rows.vocabulary,
+        hidden_size=32,
+        num_hidden_layers=3,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=128,
+    )
+    model = BertModel(config, add_pooling_layer=False).eval()
+    trees = item["tree_ids"][None]
+    trunk = trees.clamp(max=0)
+    mask = additive_mask(visible_matrix(trunk, torch.zeros_like(trunk), trees), torch.float32)
+    ids = item["input_ids"][None]
+    other = torch.where(trees == 0, (ids + 7) % rows.vocabulary, ids)
+
+    def states(tokens):
+        return model(
+            tokens,
+            attention_mask=mask,
+            position_ids=item["position_ids"][None],
+            output_hidden_states=True,
+        ).hidden_states
+
+    with torch.no_grad():
+        for before, after in zip(states(ids), states(other), strict=True):
+            assert torch.equal(before[trees > 0], after[trees > 0])
+            assert not torch.equal(before[trees == 0], after[trees == 0])
+
+
+def test_an_item_is_a_function_of_its_number_and_rounds_mask_anew(rows):
+    again = rows[5]
+    assert all(torch.equal(rows[5][name], again[name]) for name in again)
+    seen = {tuple(rows[i]["input_ids"].tolist()) for i in range(len(rows))}
+    assert len(seen) == len(rows)
+
+
+def test_masking_keeps_the_old_token_as_the_label_and_spares_special_ones(rows):
+    count = chosen = hidden = 0
+    for i in range(len(rows)):
+        item = rows[i]
+        at = item["labels"] != NOT_MASKED
+        assert not at[item["tree_ids"] < 0].any()
+        assert not np.isin(item["labels"][at], list(rows.specials)).any()
+        count += int((item["tree_ids"] >= 0).sum())
+        chosen += int(at.sum())
+        hidden += int((item["input_ids"][at] == rows.mask_id).sum())
+    assert chosen / count == pytest.approx(0.13, abs=0.03)
+    assert hidden / chosen == pytest.approx(0.8, abs=0.05)
+
+
+def test_a_passage_that_holds_a_test_sentence_is_left_out(tmp_path):
+    secret = "这是一句不应该出现在训练文本里的话"
+    file = tmp_path / "text.txt.xz"
+    file.write_bytes(lzma.compress(f"前文{secret}后文\n另一段文字\n".encode()))
+    assert list(read_passages([file], [secret])) == ["另一段文字"]
+    with pytest.raises(DataError, match=r"nowhere\.txt"):
+        list(read_passages([tmp_path / "nowhere.txt"]))
+
+
+def test_pretraining_lowers_the_loss_and_saves_a_fill_mask_model(tmp_path):
+    (tmp_path / "text.txt").write_text("\n".join(PASSAGES * 4), encoding="utf-8")
+    options = PretrainOptions(
+        text=(str(tmp_path / "text.txt"),),
+        output=str(tmp_path / "model"),
+        steps=200,
+        batch_tokens=512,
+        row_length=64,
+        hidden_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=1,
+        max_positions=128,
+        learning_rate=3e-3,
+        min_count=1,
+        save_every=200,
+    )
+    report = pretrain(options)
+    assert report["loss"] < 1.5
+    pipeline = Pipeline.load(tmp_path / "model", device="cpu")
+    filling = pipeline("第17句话说的是天[MASK]很好。").prediction.fillings[0]
+    assert filling.candidates[0][0] == "气"
