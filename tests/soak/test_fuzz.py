@@ -1,0 +1,112 @@
+"""Long fuzz runs of the readers and of flattening; `make soak` writes their figures."""
+
+import json
+import random
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from kbert_core import InjectionOptions, KBertError, Words, flatten, grow_tree
+from kbert_core.errors import GraphFileError
+from kbert_core.knowledge.files import parse_triples
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.mentions import find_mentions
+from kbert_core.knowledge.names import normalise_name
+from kbert_core.knowledge.triples import Triple
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from slow_trees import random_scene, slowly_flattened
+
+pytestmark = pytest.mark.soak
+FIGURES = Path(__file__).parents[2] / "benchmarks" / "results" / "soak.json"
+ODD = "a\tb\nc\r\0\x85\u2028\ufeff\ud7ff\uff21ﬁß\u0301가ｶﾞ😀𠀀 　患者"
+
+
+@pytest.fixture(scope="module")
+def figures():
+    found: dict[str, dict[str, float]] = {}
+    yield found
+    FIGURES.parent.mkdir(parents=True, exist_ok=True)
+    FIGURES.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+def test_any_bytes_make_a_graph_or_a_clear_error(figures):
+    dice, began, refused = random.Random(1), time.monotonic(), 0
+    for _ in range(20_000):
+        text = "".join(dice.choice(ODD) for _ in range(dice.randint(0, 60)))
+        if dice.random() < 0.5:
+            text = "\n".join(f"{dice.choice(ODD)}x\tr\t{dice.choice(ODD)}y" for _ in range(3))
+        data = text.encode("utf-8", "surrogatepass")
+        if dice.random() < 0.3:
+            data = bytes(dice.randrange(256) for _ in range(dice.randint(0, 40)))
+        try:
+            read = parse_triples(data, name="fuzz.spo")
+            assert read.triples
+            assert all(triple.problem() is None for triple in read.triples)
+            KnowledgeGraph(read.triples)
+        except GraphFileError as error:
+            refused += 1
+            assert "fuzz.spo" in str(error)
+    figures["graph files"] = {
+        "cases": 20_000,
+        "refused": refused,
+        "seconds": round(time.monotonic() - began, 1),
+    }
+
+
+def test_offsets_always_point_into_the_text_as_given(figures):
+    dice, began, found = random.Random(2), time.monotonic(), 0
+    for _ in range(20_000):
+        text = "".join(dice.choice(ODD) for _ in range(dice.randint(0, 40)))
+        heads = {text[i : i + dice.randint(1, 4)].strip() for i in range(0, len(text), 5)}
+        triples = [Triple(head, "r", "t") for head in sorted(heads)]
+        graph = KnowledgeGraph(t for t in triples if t.problem() is None)
+        end = 0
+        for mention in find_mentions(text, graph):
+            assert mention.start >= end
+            end = mention.end
+            assert normalise_name(text[mention.start : mention.end]) == mention.entity
+            found += 1
+    assert found > 1000
+    figures["mentions"] = {
+        "cases": 20_000,
+        "mentions": found,
+        "seconds": round(time.monotonic() - began, 1),
+    }
+
+
+def test_flattening_agrees_with_the_slow_way(figures):
+    dice, began, cut = random.Random(3), time.monotonic(), 0
+    for _ in range(20_000):
+        scene = random_scene(dice, dice.randint(1, 2))
+        limit = dice.choice([None, dice.randint(4, 30)])
+        graph, options = scene.graph, InjectionOptions(max_triples=10)
+        flat = flatten(
+            grow_tree(scene.texts, graph, options), Words(special=True), max_length=limit
+        )
+        slow = slowly_flattened(scene, special=True, max_length=limit)
+        assert flat.tokens == slow.tokens
+        assert flat.soft_positions == slow.soft_positions
+        assert limit is None or len(flat) <= limit
+        assert flat.tokens[-1] == "[SEP]"
+        cut += bool(flat.trunk_cuts)
+    figures["trees"] = {
+        "cases": 20_000,
+        "trunk cut": cut,
+        "seconds": round(time.monotonic() - began, 1),
+    }
+
+
+def test_options_out_of_range_are_refused_and_nothing_else_breaks(figures):
+    dice, refused = random.Random(4), 0
+    for _ in range(5_000):
+        scene = random_scene(dice, 1)
+        try:
+            options = InjectionOptions(max_triples=dice.randint(-2, 6))
+            tree = grow_tree(scene.texts, scene.graph, options)
+            flatten(tree, Words(special=True), max_length=dice.randint(0, 9))
+        except KBertError:
+            refused += 1
+    figures["options"] = {"cases": 5_000, "refused": refused}
