@@ -31,9 +31,7 @@ class Ablation:
             ("visible", self.visible, get_args(Visible)),
         ):
             if value not in allowed:
-                raise OptionError(
-                    f"{name} is '{value}', expected one of {', '.join(allowed)}."
-                )
+                raise OptionError(f"{name} is '{value}', expected one of {', '.join(allowed)}.")
 
     def position_ids(self, batch: Batch) -> Tensor:
         """(B, N) int64, from 0; soft or hard positions."""

@@ -11,7 +11,7 @@ import logging
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import torch
 from safetensors import SafetensorError
@@ -85,7 +85,7 @@ class MaskTransformer:
 
     def inputs(
         self, batch: Batch, *, ablation: Ablation = FULL, visible: Tensor | None = None
-    ) -> dict[str, Tensor]:
+    ) -> dict[str, Any]:
         """Turn a batch into the encoder's own arguments.
 
         Args:
@@ -94,9 +94,9 @@ class MaskTransformer:
             visible: (B, N, N) bool, used instead of the ablation's.
 
         Returns:
-            ``input_ids`` (B, N), ``attention_mask`` (B, 1, N, N) additive,
-            ``position_ids`` (B, N), and ``token_type_ids`` (B, N) where the
-            encoder has segments.
+            ``input_ids`` (B, N), ``attention_mask`` (see
+            :func:`attention_mask`), ``position_ids`` (B, N), and
+            ``token_type_ids`` (B, N) where the encoder has segments.
         """
         batch = batch.to(self.device)
         if visible is None:
@@ -104,7 +104,9 @@ class MaskTransformer:
         positions = ablation.position_ids(batch) + self.probe.position_offset
         arguments = {
             "input_ids": batch.input_ids,
-            "attention_mask": additive_mask(visible.to(self.device), self.model.dtype),
+            "attention_mask": attention_mask(
+                self.config, visible.to(self.device), positions, self.model.dtype
+            ),
             "position_ids": positions,
         }
         if "token_type_ids" in self._takes and _segments(self.config) > 1:
@@ -146,6 +148,35 @@ class MaskTransformer:
         return twin.eval()
 
 
+def attention_mask(
+    config: Any, visible: Tensor, positions: Tensor, dtype: torch.dtype
+) -> Tensor | dict[str, Tensor]:
+    """Turn the visible matrix into the mask an encoder takes.
+
+    Where some layers attend only within a window (ModernBERT), these get a
+    mask of their own; a token is as far as its position says, so that a
+    branch is near its mention however many branches stand between.
+
+    Args:
+        config: the encoder's.
+        visible: (B, N, N) bool.
+        positions: (B, N) as the encoder gets them.
+        dtype: the encoder's.
+
+    Returns:
+        (B, 1, N, N) additive, or two of them by kind of layer.
+    """
+    everywhere = additive_mask(visible, dtype)
+    window = _local_window(config)
+    if window is None:
+        return everywhere
+    near = (positions[:, :, None] - positions[:, None, :]).abs() <= window
+    return {
+        "full_attention": everywhere,
+        "sliding_attention": additive_mask(visible & near, dtype),
+    }
+
+
 def load_model(
     path: str | Path,
     auto_class: type = AutoModel,
@@ -165,24 +196,50 @@ def load_model(
     Raises:
         CheckpointError: missing, broken, or not safetensors.
     """
+    model, _ = load_model_and_missing(path, auto_class, device=device, dtype=dtype, **kwargs)
+    return model
+
+
+def load_model_and_missing(
+    path: str | Path,
+    auto_class: type = AutoModel,
+    *,
+    device: str = "auto",
+    dtype: torch.dtype = torch.float32,
+    **kwargs: Any,
+) -> tuple[PreTrainedModel, list[str]]:
+    """Load a checkpoint as :func:`load_model` does, and say what it lacks.
+
+    Returns:
+        The model, and the names of the task head's parameters that the
+        checkpoint doesn't hold; they are random.
+    """
     target = device_named(device)
+    arguments = {"use_safetensors": True, "dtype": dtype, "output_loading_info": True, **kwargs}
     try:
-        model = auto_class.from_pretrained(  # type: ignore[attr-defined]
-            str(path), use_safetensors=True, dtype=dtype, attn_implementation="sdpa", **kwargs
+        model, info = _from_pretrained(path, auto_class, arguments)
+    except (OSError, ValueError, RuntimeError, KeyError, TypeError, SafetensorError) as error:
+        raise CheckpointError(_why_not_loaded(path, error)) from error
+    body = "" if model.base_model is model else f"{model.base_model_prefix}."
+    missing = sorted(name for name in info["missing_keys"] if "pooler" not in name)
+    lost = [name for name in missing if name.startswith(body)]
+    if lost:
+        raise CheckpointError(
+            f"{path}: holds the weights of another model than its config.json says "
+            f"({len(lost)} are missing, the first is {lost[0]}). Copy or download both again."
         )
-    except (OSError, ValueError, RuntimeError, KeyError, SafetensorError) as error:
-        try:
-            if "sdpa" not in str(error).lower() and "scaled_dot" not in str(error).lower():
-                raise
-            model = auto_class.from_pretrained(  # type: ignore[attr-defined]
-                str(path), use_safetensors=True, dtype=dtype, attn_implementation="eager", **kwargs
-            )
-        except (OSError, ValueError, RuntimeError, KeyError, SafetensorError) as second:
-            raise CheckpointError(_why_not_loaded(path, second)) from second
-    if isinstance(model, tuple):  # with output_loading_info=True: (model, info)
-        model[0].to(target).eval()
-        return model  # type: ignore[return-value]
-    return model.to(target).eval()
+    return model.to(target).eval(), sorted(info["missing_keys"])
+
+
+def _from_pretrained(
+    path: str | Path, auto_class: Any, arguments: dict[str, Any]
+) -> tuple[PreTrainedModel, dict[str, Any]]:
+    try:
+        return auto_class.from_pretrained(str(path), attn_implementation="sdpa", **arguments)
+    except (ValueError, RuntimeError) as error:
+        if "sdpa" not in str(error).lower() and "scaled_dot" not in str(error).lower():
+            raise
+        return auto_class.from_pretrained(str(path), attn_implementation="eager", **arguments)
 
 
 def device_named(name: str) -> torch.device:
@@ -213,7 +270,7 @@ def probe(model: PreTrainedModel) -> Probe:
     Raises:
         EncoderError: with the test that failed.
     """
-    encoder = model.base_model
+    encoder = cast(PreTrainedModel, model.base_model)
     was_training = encoder.training
     encoder.eval()
     try:
@@ -230,10 +287,12 @@ class _Prober:
         self.encoder = encoder
         words = torch.arange(encoder.config.vocab_size)
         words = words[words != getattr(encoder.config, "pad_token_id", None)]
-        spread = torch.linspace(0, len(words) - 1, PROBE_LENGTH).long()
+        window = _local_window(encoder.config) or 0
+        self.length = max(PROBE_LENGTH, window + 4)  # so that a local window shows
+        spread = torch.linspace(0, len(words) - 1, self.length).long()
         self.ids = words[spread].to(encoder.device)[None]
-        self.straight = torch.arange(PROBE_LENGTH, device=encoder.device)[None]
-        self.everything = torch.ones(1, PROBE_LENGTH, PROBE_LENGTH, dtype=torch.bool)
+        self.straight = torch.arange(self.length, device=encoder.device)[None]
+        self.everything = torch.ones(1, self.length, self.length, dtype=torch.bool)
 
     def run(self) -> Probe:
         parameters = inspect.signature(self.encoder.forward).parameters
@@ -248,7 +307,8 @@ class _Prober:
         return Probe(offset)
 
     def _state(self, ids: Tensor, positions: Tensor, visible: Tensor) -> Tensor:
-        mask = additive_mask(visible.to(ids.device), self.encoder.dtype)
+        visible = visible.to(ids.device)
+        mask = attention_mask(self.encoder.config, visible, positions, self.encoder.dtype)
         state: Tensor = self.encoder(
             ids, attention_mask=mask, position_ids=positions
         ).last_hidden_state
@@ -266,11 +326,14 @@ class _Prober:
         )
 
     def _keeps_parts_apart(self, offset: int) -> None:
-        half = PROBE_LENGTH // 2
+        half = self.length // 2
         part = (self.straight[0] < half).cpu()
         visible = (part[:, None] == part[None, :])[None]
         before = self._state(self.ids, self.straight + offset, visible)
-        for own, other in ((slice(0, half), slice(half, None)), (slice(half, None), slice(0, half))):
+        for own, other in (
+            (slice(0, half), slice(half, None)),
+            (slice(half, None), slice(0, half)),
+        ):
             changed = self.ids.clone()
             changed[:, other] = changed[:, other].flip(1)
             after = self._state(changed, self.straight + offset, visible)
@@ -294,6 +357,13 @@ def _refused(encoder: PreTrainedModel, reason: str) -> EncoderError:
     )
 
 
+def _local_window(config: Any) -> int | None:
+    """How far a local layer sees to either side; None: every layer sees everything."""
+    if "sliding_attention" not in (getattr(config, "layer_types", None) or ()):
+        return None
+    return int(config.sliding_window)
+
+
 def _segments(config: Any) -> int:
     return int(getattr(config, "type_vocab_size", 0) or 0)
 
@@ -314,4 +384,6 @@ def _why_not_loaded(path: str | Path, error: Exception) -> str:
             f"{folder}: found {other}, expected model.safetensors. Bring a checkpoint of the "
             "released K-BERT or of PyTorch in with `kbert convert`."
         )
+    if "ignore_mismatched_sizes" in reason:
+        reason = "its weights have other sizes than its config.json states"
     return f"{folder}: the checkpoint can't be read ({reason}). Copy or download it again."

@@ -16,7 +16,12 @@ from kbert_core.errors import CheckpointError, OptionError
 from kbert_core.flatten import Batch, FlatTree, collate
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions, LeftOut
-from kbert_core.mask_transformer import MaskTransformer, device_named, load_model
+from kbert_core.mask_transformer import (
+    MaskTransformer,
+    device_named,
+    load_model,
+    load_model_and_missing,
+)
 from kbert_core.sentence_tree import SentenceTree, k_inject, k_query
 from kbert_core.tasks import TASKS, Task
 
@@ -179,10 +184,7 @@ class Pipeline:
             )
         arguments: dict[str, Any] = {"device": device, "dtype": dtype}
         if task:
-            model, info = load_model(
-                path, TASKS[task].auto_class, output_loading_info=True, **arguments
-            )
-            missing = sorted(info["missing_keys"])
+            model, missing = load_model_and_missing(path, TASKS[task].auto_class, **arguments)
             if missing:
                 raise CheckpointError(
                     f"{path} has no head for the task '{task}' ({missing[0]} is missing). "
