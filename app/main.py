@@ -12,6 +12,7 @@ if str(ROOT) not in sys.path:
 from app.texts import t  # noqa: E402
 
 st.set_page_config(page_title=t("app.title"), page_icon="🌿", layout="wide")
+st.logo(ROOT / "app" / "logo.svg", size="large")
 st.navigation(
     [
         st.Page("app_pages/lab.py", title=t("lab.page"), icon=":material/account_tree:", default=True),

@@ -115,6 +115,8 @@ def begin() -> None:
         "lab.device": "auto",
     }.items():
         ss.setdefault(key, value)
+    if ss.get("lab.example") and current_example() is None:
+        ss["lab.example"] = None
     if ss["lab.graph"] not in ss["lab.graphs"]:
         ss["lab.graph"] = next(iter(ss["lab.graphs"]))
 
@@ -276,6 +278,13 @@ def read_table() -> None:
 def table_key() -> str:
     """The table's key: another after every edit, so that it starts afresh."""
     return f"lab.table.{ss['lab.version']}"
+
+
+def suggest_head(head: str) -> None:
+    """Offer a head in the form, unless the visitor wrote another one there."""
+    if ss.get("lab.add_head", "") in ("", ss.get("lab.suggested_head", "")):
+        ss["lab.add_head"] = head
+    ss["lab.suggested_head"] = head
 
 
 def add_triple() -> None:

@@ -230,7 +230,7 @@ ENGLISH = {
     "prediction.outside": "O (none)",
     "prediction.label": "Label",
     "prediction.token": "[MASK] {number}",
-    "headline.same": "Same entities as before.",
+    "headline.same": "The same entities on both sides.",
     "headline.type": "“{text}” was {before}, is {after}",
     "headline.new": "“{text}” is now {after}",
     "headline.lost": "“{text}” is no longer {before}",

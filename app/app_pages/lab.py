@@ -49,7 +49,7 @@ def page() -> None:
             knowledge_panel(now, graph, trace, before)
             prediction_panel(now, trace, before, kind)
         with right:
-            tree_panel(trace, window, before)
+            tree_panel(trace, window, before if kind != BERT else None)
             matrix_panel(now, compared, kind, window)
 
 
@@ -58,8 +58,8 @@ def page() -> None:
 
 def choosers() -> None:
     """Sentence, example, task, model and graph."""
-    offered = state.choices()
-    left, right = st.columns([5, 6], gap="large")
+    with st.container(key="lab_top"):
+        left, right = st.columns([5, 6], gap="large")
     with left:
         st.text_area(
             t("lab.sentence"),
@@ -77,6 +77,7 @@ def choosers() -> None:
                 max_chars=services.LONGEST_TEXT,
                 **KEEP,
             )
+    offered = state.choices()
     with right:
         first, second = st.columns(2)
         with first:
@@ -205,7 +206,7 @@ def notes() -> None:
             parts = shares(info.card.notes)
             key = "rests" if parts else "rests.unknown"
             st.caption(markdown(t(key, model=info.name, parts=parts)))
-    if ss.get("lab.hint"):
+    if ss.get("lab.hint") and example and example.task:
         st.info(t("hint.first"), icon=":material/lightbulb:")
 
 
@@ -262,7 +263,9 @@ def knowledge_panel(
     rows = knowledge.triple_rows(trace, graph, before)
     ss["lab.rows"] = tuple(row.triple for row in rows)
     log = state.log()
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+    with st.container(
+        horizontal=True, vertical_alignment="center", gap="small", key="lab_head_knowledge"
+    ):
         st.subheader(t("knowledge.title"), anchor=False, width="stretch")
         view = st.segmented_control(
             t("knowledge.view"),
@@ -362,7 +365,7 @@ def triple_table(rows: tuple[knowledge.TripleRow, ...]) -> None:
         num_rows="delete",
         hide_index=True,
         width="stretch",
-        height=min(38 + 35 * len(rows), 360),
+        height="auto" if len(rows) <= 10 else 372,
         column_config={
             ON: st.column_config.CheckboxColumn(t("knowledge.on"), width=44),
             HEAD: st.column_config.TextColumn(t("knowledge.head"), required=True),
@@ -383,8 +386,7 @@ def add_form(trace: Trace) -> None:
             for n in trace.tree.nodes
         )
     )
-    if "lab.add_head" not in ss or (not ss["lab.add_head"] and heads):
-        ss["lab.add_head"] = heads[0] if heads else ""
+    state.suggest_head(heads[0] if heads else "")
     with (
         st.form("lab.add", border=False),
         st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"),
@@ -444,7 +446,9 @@ def state_of_knowledge(
 
 def prediction_panel(now: Scene, trace: Trace, before: Trace | None, kind: str) -> None:
     """The prediction before and after."""
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
+    with st.container(
+        horizontal=True, vertical_alignment="bottom", gap="xsmall", key="lab_head_prediction"
+    ):
         st.subheader(t("prediction.title"), anchor=False, width="stretch")
         compare_chooser()
     if trace.prediction is None:
@@ -549,7 +553,8 @@ def ner_panel(
 def tree_panel(trace: Trace, window: int, before: Trace | None) -> None:
     """The sentence tree."""
     flat = trace.rows[window]
-    st.subheader(t("tree.title"), anchor=False)
+    with st.container(horizontal=True, vertical_alignment="center", key="lab_head_tree"):
+        st.subheader(t("tree.title"), anchor=False)
     earlier = row_of(before, window, flat)
     st.html(tree.tree_html(tree.tree_view(trace, window, earlier)))
     st.caption(markdown(tree.summary(flat, trace.ablation)))
@@ -564,7 +569,9 @@ def tree_panel(trace: Trace, window: int, before: Trace | None) -> None:
 @st.fragment
 def matrix_panel(now: Scene, compared: Scene, kind: str, window: int) -> None:
     """Visible, attention, difference; choosing here re-runs this panel only."""
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+    with st.container(
+        horizontal=True, vertical_alignment="center", gap="small", key="lab_head_matrix"
+    ):
         st.subheader(t("matrix.title"), anchor=False, width="stretch")
         view_name = st.segmented_control(
             t("matrix.view"),
@@ -618,7 +625,6 @@ def draw_panel(view_name: str, now: Scene, compared: Scene, kind: str, window: i
                     st.caption(t("matrix.no_same_size"))
                     return
             weights, old_weights = pick_head(maps, old)
-        st.checkbox(t("matrix.specials"), key="lab.specials", **KEEP)
     ablations = (compared.ablation, now.ablation)
     if view_name == "visible":
         view = matrix.visible_view(after, now.ablation)
@@ -637,6 +643,7 @@ def draw_panel(view_name: str, now: Scene, compared: Scene, kind: str, window: i
     ss["lab.matrix_names"] = view.identities
     st.html(matrix.legend_html(view))
     draw_matrix(view, ss.get("lab.cell"), key="lab.matrix", on_cell=state.choose_cell)
+    st.checkbox(t("matrix.specials"), key="lab.specials", **KEEP)
     say_cell(view, before, after, now, weights)
 
 

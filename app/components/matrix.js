@@ -4,7 +4,7 @@
 const LEVELS = 250, ONLY_BEFORE = 253, ONLY_AFTER = 254, HIDDEN = 255;
 const CIVIDIS = ["#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678",
   "#a59c74", "#c3b369", "#e1cc55", "#fee838"];
-const CATEGORY = ["#4a9bcb", "#e69f00", "#009e73", "#98a2aa", "#d55e00", "#0072b2"];
+const CATEGORY = ["#7fb2d2", "#e69f00", "#009e73", "#98a2aa", "#d55e00", "#0072b2"];
 const KEPT = 6;
 
 export default function (component) {
@@ -18,7 +18,7 @@ export default function (component) {
   const ink = style.getPropertyValue("--st-text-color").trim() || "#222222";
   const page = style.getPropertyValue("--st-background-color").trim() || "#ffffff";
   const dark = luminance(page) < 0.4;
-  const { n, tokens, status, roles, names } = data;
+  const { n, tokens, status, roles, groups, names } = data;
   const codes = Uint8Array.from(atob(data.codes), (c) => c.charCodeAt(0));
   const colours = palette();
   let cell = 10, left = 40, top = 40;
@@ -40,6 +40,7 @@ export default function (component) {
     }
     if (data.categorical) {
       CATEGORY.forEach((c, i) => { table[i] = rgb(c); });
+      table[0] = dark ? [52, 112, 150] : rgb("#8dbcd8");
       table[KEPT] = dark ? [62, 73, 82] : [222, 228, 233];
     }
     table[ONLY_AFTER] = rgb("#cc79a7");
@@ -51,13 +52,12 @@ export default function (component) {
     const ctx = base.getContext("2d");
     ctx.font = "13px " + font();
     let widest = 0;
-    tokens.forEach((text, i) => {
-      widest = Math.max(widest, ctx.measureText(label(i)).width);
-    });
+    const names = n * 10 > 620 ? runs().map((run) => run[1]) : tokens.map((_, i) => label(i));
+    for (const text of names) widest = Math.max(widest, ctx.measureText(text).width);
     left = Math.min(96, Math.ceil(widest) + 16);
     top = left;
     const room = Math.max(160, root.clientWidth - left - 4);
-    cell = Math.max(3, Math.min(30, room / n, Math.max(560 / n, 16)));
+    cell = Math.max(3, Math.min(27, room / n, Math.max(520 / n, 16)));
     if (cell > 8) cell = Math.floor(cell);
   }
 
@@ -145,33 +145,53 @@ export default function (component) {
   }
 
   function labels(ctx) {
-    const step = Math.max(1, Math.ceil(10 / cell));
-    ctx.font = Math.min(13, Math.max(10, cell - 1)) + "px " + font();
+    const roomy = cell >= 10;
+    ctx.font = (roomy ? Math.min(13, cell - 1) : 10) + "px " + font();
     for (let i = 0; i < n; i++) {
-      const x = left + (i + 0.5) * cell, y = top + (i + 0.5) * cell;
       ctx.fillStyle = roles[i] === 1 ? "#e69f00" : "#0072b2";
       ctx.globalAlpha = roles[i] === 0 ? 0.45 : 1;
-      ctx.fillRect(left - 5, top + i * cell, 3, Math.max(1, cell - (cell > 6 ? 1 : 0)));
-      ctx.fillRect(left + i * cell, top - 5, Math.max(1, cell - (cell > 6 ? 1 : 0)), 3);
-      ctx.globalAlpha = 1;
-      if (i % step) continue;
-      ctx.fillStyle = ink;
+      const size = Math.max(1, cell - (cell > 6 ? 1 : 0));
+      ctx.fillRect(left - 5, top + i * cell, 3, size);
+      ctx.fillRect(left + i * cell, top - 5, size, 3);
+    }
+    ctx.globalAlpha = 1;
+    ctx.fillStyle = ink;
+    for (const [place, text] of roomy ? tokens.map((_, i) => [i + 0.5, label(i)]) : runs()) {
       ctx.textAlign = "right";
       ctx.textBaseline = "middle";
-      ctx.fillText(label(i), left - 9, y, left - 10);
+      ctx.fillText(text, left - 9, top + place * cell, left - 10);
       ctx.save();
-      ctx.translate(x, top - 9);
-      if ([...label(i)].length > 1) {
+      ctx.translate(left + place * cell, top - 9);
+      if ([...text].length > 1) {
         ctx.rotate(-Math.PI / 2);
         ctx.textAlign = "left";
-        ctx.fillText(label(i), 0, 0, top - 10);
+        ctx.fillText(text, 0, 0, top - 10);
       } else {
         ctx.textAlign = "center";
         ctx.textBaseline = "bottom";
-        ctx.fillText(label(i), 0, 1);
+        ctx.fillText(text, 0, 1);
       }
       ctx.restore();
     }
+  }
+
+  // Where there is no room for every token: whole mentions and branches, by name.
+  function runs() {
+    const found = [];
+    let free = -1;
+    for (let i = 0; i < n; ) {
+      let end = i + 1;
+      while (groups[i] && end < n && groups[end] === groups[i]) end++;
+      const middle = (i + end) / 2;
+      if ((groups[i] || i === 0 || i === n - 1) && middle * cell - 5 >= free) {
+        const text = tokens.slice(i, end).reduce((all, next) =>
+          all + (/[\w]$/.test(all) && /^[\w]/.test(next) ? " " : "") + next);
+        found.push([middle, text.length > 12 ? text.slice(0, 11) + "…" : text]);
+        free = middle * cell + 5;
+      }
+      i = end;
+    }
+    return found;
   }
 
   function highlight(hover) {

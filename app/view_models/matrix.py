@@ -29,6 +29,9 @@ class MatrixView:
         categorical: whether codes below LEVELS are categories.
         codes: (N, N) uint8; row attends to column.
         tokens: N, aligned where two scenes are compared.
+        roles: N; 0 trunk, 1 branch, 2 mention.
+        groups: N; equal for neighbours of one mention or one branch, 0 for
+            any other token.
         low, high: what the codes 0 and LEVELS - 1 stand for.
     """
 
@@ -37,6 +40,7 @@ class MatrixView:
     codes: np.ndarray
     tokens: tuple[Aligned, ...]
     roles: tuple[int, ...]
+    groups: tuple[int, ...]
     low: float = 0.0
     high: float = 1.0
 
@@ -59,6 +63,7 @@ class MatrixView:
             "tokens": [token.text or "∅" for token in self.tokens],
             "status": [token.status for token in self.tokens],
             "roles": list(self.roles),
+            "groups": list(self.groups),
             "low": self.low,
             "high": self.high,
             "cell": cell,
@@ -95,7 +100,7 @@ def visible_view(flat: FlatTree, ablation: Ablation) -> MatrixView:
     codes[near & ~same] = LINK
     codes[same] = BRANCH
     codes[same & (branch[:, None] == 0)] = TRUNK
-    return MatrixView("visible", True, codes, _alone(flat), _roles(flat))
+    return MatrixView("visible", True, codes, _alone(flat), *_roles(flat))
 
 
 def attention_view(flat: FlatTree, weights: np.ndarray, ablation: Ablation) -> MatrixView:
@@ -110,7 +115,7 @@ def attention_view(flat: FlatTree, weights: np.ndarray, ablation: Ablation) -> M
     high = float(max(weights.max(initial=0.0), 1e-6))
     codes = np.clip(np.round(weights / high * (LEVELS - 1)), 0, LEVELS - 1).astype(np.uint8)
     codes[~_visible(flat, ablation)] = HIDDEN
-    return MatrixView("attention", False, codes, _alone(flat), _roles(flat), 0.0, high)
+    return MatrixView("attention", False, codes, _alone(flat), *_roles(flat), 0.0, high)
 
 
 def visible_difference(
@@ -124,7 +129,7 @@ def visible_difference(
     codes[was & now] = KEPT
     codes[now & ~was] = SEEN
     codes[was & ~now] = UNSEEN
-    return _marked(codes, tokens, categorical=True)
+    return _marked(codes, tokens, (before, after), categorical=True)
 
 
 def attention_difference(
@@ -143,7 +148,7 @@ def attention_difference(
     codes = np.clip(np.round(centre + change / scale * centre), 0, LEVELS - 1).astype(np.uint8)
     hidden = ~_visible(before, ablations[0])[grid_before] & ~_visible(after, ablations[1])[grid_after]
     codes[hidden] = HIDDEN
-    return _marked(codes, tokens, categorical=False, low=-high, high=high)
+    return _marked(codes, tokens, (before, after), categorical=False, low=-high, high=high)
 
 
 def largest_change(view: MatrixView) -> float:
@@ -223,6 +228,7 @@ def _joined(
 def _marked(
     codes: np.ndarray,
     tokens: tuple[Aligned, ...],
+    flats: tuple[FlatTree, FlatTree],
     *,
     categorical: bool,
     low: float = 0.0,
@@ -233,8 +239,20 @@ def _marked(
     codes = codes.copy()
     codes[added[:, None] | added[None, :]] = ONLY_AFTER
     codes[removed[:, None] | removed[None, :]] = ONLY_BEFORE
-    roles = tuple(1 if token.identity[0] == "branch" else 0 for token in tokens)
-    return MatrixView("difference", categorical, codes, tokens, roles, low, high)
+    roles_before, groups_before = _roles(flats[0])
+    roles_after, groups_after = _roles(flats[1])
+    roles, groups = [], []
+    for token in tokens:
+        if token.after is not None:
+            roles.append(roles_after[token.after])
+            groups.append(groups_after[token.after])
+        else:
+            assert token.before is not None
+            roles.append(roles_before[token.before])
+            groups.append(groups_before[token.before] + 10_000)
+    return MatrixView(
+        "difference", categorical, codes, tokens, tuple(roles), tuple(groups), low, high
+    )
 
 
 def _visible(flat: FlatTree, ablation: Ablation) -> np.ndarray:
@@ -248,12 +266,12 @@ def _alone(flat: FlatTree) -> tuple[Aligned, ...]:
     )
 
 
-def _roles(flat: FlatTree) -> tuple[int, ...]:
-    """0 trunk, 1 branch, 2 mention."""
-    return tuple(
-        1 if b else (2 if a else 0)
-        for b, a in zip(flat.branch_ids, flat.anchor_ids, strict=True)
-    )
+def _roles(flat: FlatTree) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Per token its role, and the mention or branch it is part of."""
+    codes = list(zip(flat.branch_ids, flat.anchor_ids, strict=True))
+    most = max(flat.anchor_ids, default=0) + 1
+    roles = tuple(1 if b else (2 if a else 0) for b, a in codes)
+    return roles, tuple(most + b if b else a for b, a in codes)
 
 
 def _share(value: float) -> str:
@@ -271,6 +289,7 @@ def without_specials(view: MatrixView) -> MatrixView:
         codes=np.ascontiguousarray(view.codes[np.ix_(keep, keep)]),
         tokens=tuple(view.tokens[i] for i in keep),
         roles=tuple(view.roles[i] for i in keep),
+        groups=tuple(view.groups[i] for i in keep),
     )
 
 

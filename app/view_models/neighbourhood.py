@@ -48,9 +48,8 @@ def neighbourhood_html(rows: Sequence[TripleRow], *, dark: bool, height: int = 3
         notebook=False,
         cdn_resources="in_line",
         bgcolor=page,
-        font_color=text,
     )
-    spread = 130 * max(2.0, len(graph) ** 0.5)
+    spread = 62 * max(2.0, len(graph) ** 0.5)
     for kind, name in graph.nodes:
         x, y = places[(kind, name)]
         is_head = kind == "head"
@@ -59,7 +58,7 @@ def neighbourhood_html(rows: Sequence[TripleRow], *, dark: bool, height: int = 3
             label=_short(name),
             title=_flat(name),
             shape="box",
-            x=float(x) * spread * 1.5,
+            x=float(x) * spread * 1.7,
             y=float(y) * spread,
             color={
                 "background": TRUNK if is_head else page,

@@ -8,6 +8,7 @@ ENTITY_TINTS = ("#009E73", "#56B4E9", "#D55E00", "#F0E442", "#8A7FBF", "#7F8C8D"
 
 CSS = f"""
 <style>
+[data-testid="stMainBlockContainer"] {{ padding-top: 4.2rem; padding-bottom: 3rem; }}
 .kb-tree, .kb-legend, .kb-ner, .kb-table, .kb-fill {{
   --trunk: color-mix(in srgb, {TRUNK} 82%, currentColor);
   --branch: color-mix(in srgb, {BRANCH} 85%, currentColor);
@@ -33,7 +34,7 @@ CSS = f"""
 .kb-k-cut {{ background: linear-gradient(to bottom, transparent 44%, currentColor 44%,
   currentColor 56%, transparent 56%); }}
 
-.kb-m-0 {{ background: #4A9BCB; }} .kb-m-1 {{ background: {BRANCH}; }}
+.kb-m-0 {{ background: light-dark(#8DBCD8, #347096); }} .kb-m-1 {{ background: {BRANCH}; }}
 .kb-m-2 {{ background: {LINK}; }} .kb-m-3 {{ background: #98A2AA; }}
 .kb-m-4 {{ background: #D55E00; }} .kb-m-5 {{ background: {TRUNK}; }}
 .kb-m-6 {{ background: color-mix(in srgb, currentColor 22%, transparent); }}
@@ -43,17 +44,18 @@ CSS = f"""
   var(--rule) 3px 4px); border: 1px solid var(--rule); }}
 
 .kb-tree {{ display: flex; flex-wrap: wrap; align-items: flex-start; row-gap: .9rem;
-  line-height: 1.25; max-height: 30rem; overflow-y: auto; padding: 2px 2px .4rem; }}
+  line-height: 1.25; max-height: 42rem; overflow-y: auto; padding: 2px 2px .4rem; }}
 .kb-node {{ display: flex; flex-direction: column; }}
-.kb-toks {{ display: flex; border-bottom: 3px solid var(--trunk); padding: 0 2px 3px; gap: 3px; }}
+.kb-toks {{ display: flex; align-items: stretch; min-height: 2.95rem; box-sizing: border-box;
+  border-bottom: 3px solid var(--trunk); padding: 0 2px 3px; gap: 3px; }}
 .kb-tok {{ display: inline-flex; flex-direction: column; align-items: center;
   min-width: 1.75rem; box-sizing: border-box; border-radius: 4px; padding: 2px 5px 1px; }}
-.kb-text {{ font-size: 1.02rem; white-space: pre; }}
+.kb-text {{ font-size: 1.02rem; line-height: 1.4rem; white-space: pre; }}
 .kb-trunk {{ background: color-mix(in srgb, {TRUNK} 9%, transparent); }}
 .kb-mention > .kb-toks > .kb-tok {{ background: color-mix(in srgb, {TRUNK} 26%, transparent); }}
 .kb-mention > .kb-toks .kb-text {{ font-weight: 600; }}
-.kb-special {{ border: 1px dashed var(--rule); }}
-.kb-special .kb-text {{ font-size: .8rem; line-height: 1.3rem; color: var(--faint); }}
+.kb-special {{ outline: 1px dashed var(--rule); outline-offset: -1px; }}
+.kb-special .kb-text {{ font-size: .8rem; color: var(--faint); }}
 .kb-pos {{ display: inline-flex; gap: 3px; align-items: baseline; font-size: .72rem;
   font-variant-numeric: tabular-nums; }}
 .kb-pos s {{ width: 1px; height: .6rem; background: var(--rule); align-self: center; }}
@@ -71,7 +73,7 @@ CSS = f"""
 .kb-branch::before {{ content: ""; position: absolute; left: -10px; top: -9px; width: 9px;
   height: calc(50% + 9px); border-left: 2px solid var(--branch);
   border-bottom: 2px solid var(--branch); border-bottom-left-radius: 6px; }}
-.kb-branch + .kb-branch::before {{ top: -50%; height: 100%; }}
+.kb-branch + .kb-branch::before {{ top: calc(-50% - 6px); height: calc(100% + 6px); }}
 .kb-branch-tok {{ background: color-mix(in srgb, {BRANCH} 22%, transparent); }}
 .kb-added {{ outline: 2px solid var(--changed); outline-offset: 1px; margin-top: 2px; }}
 .kb-removed {{ outline: 2px dashed var(--changed); outline-offset: 1px; margin-top: 2px; }}
@@ -95,7 +97,8 @@ CSS = f"""
   margin: 0 3px; border-radius: 6px; padding: 0 3px 2px;
   background: color-mix(in srgb, var(--tint) 17%, transparent);
   border-bottom: 3px solid var(--tint); }}
-.kb-span > span:first-child {{ display: flex; justify-content: center; }}
+.kb-span {{ max-width: 100%; box-sizing: border-box; }}
+.kb-span > span:first-child {{ display: flex; flex-wrap: wrap; justify-content: center; }}
 .kb-tag {{ font-size: .74rem; line-height: 1.05rem; text-align: center; white-space: nowrap;
   padding: 0 2px; }}
 .kb-tag b {{ font-weight: 600; }}
@@ -114,9 +117,14 @@ CSS = f"""
   vertical-align: middle; min-width: 1px; }}
 .kb-bar.kb-was {{ background: color-mix(in srgb, currentColor 34%, transparent); height: .4rem; }}
 .kb-bars {{ display: flex; flex-direction: column; gap: 2px; min-width: 7rem; }}
+[class*="st-key-lab_head"] {{ min-height: 2.6rem; }}
+[class*="st-key-lab_head"] [data-testid="stHeading"] h3 {{ padding: .2rem 0; }}
 @media (max-width: 1050px) {{
+  .st-key-lab_top > div > [data-testid="stHorizontalBlock"],
+  .st-key-lab_top > [data-testid="stHorizontalBlock"],
   .st-key-lab_panels > div > [data-testid="stHorizontalBlock"],
   .st-key-lab_panels > [data-testid="stHorizontalBlock"] {{ flex-direction: column; }}
+  .st-key-lab_top > [data-testid="stHorizontalBlock"] > [data-testid="stColumn"],
   .st-key-lab_panels [data-testid="stHorizontalBlock"] > [data-testid="stColumn"] {{
     width: 100%; min-width: 100%; flex: 1 1 100%; }}
 }}
