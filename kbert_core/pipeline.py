@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -28,6 +29,16 @@ from kbert_core.tasks import TASKS, Task
 CARD_KEY = "kbert"  # where a checkpoint's config keeps what it was trained with
 NO_KNOWLEDGE = KnowledgeGraph(name="no knowledge")
 DEFAULT_LENGTH = 512
+TOKENIZER_FILES = (  # without one of these transformers makes up an empty tokenizer
+    "tokenizer.json",
+    "vocab.txt",
+    "vocab.json",
+    "sentencepiece.bpe.model",
+    "spiece.model",
+    "tokenizer.model",
+)
+COPY_TOKENIZER = "Copy tokenizer.json (or vocab.txt) and tokenizer_config.json into the folder."
+COPY_AGAIN = f"Copy the model again, or take '{CARD_KEY}' out of its config.json."
 
 
 @dataclass(frozen=True)
@@ -50,18 +61,31 @@ class Card:
 
     @classmethod
     def of(cls, config: Any) -> "Card":
-        """Read the card from a Hugging Face config; a foreign one has an empty card."""
+        """Read the card from a Hugging Face config; a foreign one has an empty card.
+
+        Raises:
+            CheckpointError: there is a card, and it is broken.
+        """
         data = getattr(config, CARD_KEY, None) or {}
-        options = dict(data.get("injection", {}))
-        if options.get("relations") is not None:
-            options["relations"] = tuple(options["relations"])
-        return cls(
-            data.get("task"),
-            InjectionOptions(**options),
-            data.get("max_length"),
-            tuple(data.get("knowledge", ())),
-            data.get("notes"),
-        )
+        try:
+            options = dict(data.get("injection", {}))
+            if options.get("relations") is not None:
+                options["relations"] = tuple(options["relations"])
+            card = cls(
+                data.get("task"),
+                InjectionOptions(**options),
+                data.get("max_length"),
+                tuple(data.get("knowledge", ())),
+                data.get("notes"),
+            )
+        except (ValueError, TypeError, AttributeError) as error:
+            raise CheckpointError(
+                f"The model's card can't be read ({error}). {COPY_AGAIN}"
+            ) from error
+        for name, value, kind in (("task", card.task, str), ("max_length", card.max_length, int)):
+            if not isinstance(value, kind | None):
+                raise CheckpointError(f"The model's card has {name} {value!r}. {COPY_AGAIN}")
+        return card
 
     def write_to(self, config: Any) -> None:
         """Put the card into a config, to be saved with the model."""
@@ -141,6 +165,12 @@ class Pipeline:
         self.task = TASKS[self.card.task] if self.card.task else None
         self.encoder = MaskTransformer(model)
         self.hugging_face_tokenizer = tokenizer
+        words = model.config.vocab_size
+        if len(tokenizer) > words:
+            raise CheckpointError(
+                f"The tokenizer has {len(tokenizer)} tokens and the encoder {words}, so they don't "
+                f"belong together. Copy the encoder's own tokenizer into its folder."
+            )
         reader: Task = self.task or TASKS["classify"]
         self.tokenizer = reader.tokenizer(tokenizer)
         limits = (
@@ -224,7 +254,7 @@ class Pipeline:
                 f"max_length is {max_length}, and the encoder has {most} positions. "
                 f"Give at most {most}."
             )
-        limit = max_length or self.max_length
+        limit = self.max_length if max_length is None else max_length
         reader = self.task or TASKS["classify"]
         return reader.flatten(tree, self.tokenizer, max_length=limit)
 
@@ -348,12 +378,15 @@ def load_tokenizer(path: str | Path) -> PreTrainedTokenizerBase:
     Raises:
         CheckpointError: there is none.
     """
+    folder = Path(path)
+    if folder.is_dir() and not any((folder / name).is_file() for name in TOKENIZER_FILES):
+        raise CheckpointError(f"{path}: found no tokenizer. {COPY_TOKENIZER}")
     try:
         return AutoTokenizer.from_pretrained(str(path))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise CheckpointError(
             f"{path}: the tokenizer can't be read ({str(error).splitlines()[0][:200]}). "
-            "Copy tokenizer.json (or vocab.txt) and tokenizer_config.json into the folder."
+            f"{COPY_TOKENIZER}"
         ) from error
 
 
@@ -368,10 +401,11 @@ def card_of(path: str | Path) -> Card:
         return Card()
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
-        holder = type("Config", (), {CARD_KEY: data.get(CARD_KEY)})
-        return Card.of(holder)
-    except (ValueError, TypeError, AttributeError) as error:
+    except (OSError, ValueError) as error:
         raise CheckpointError(f"{file}: can't be read ({error}). Copy the model again.") from error
+    if not isinstance(data, dict):
+        raise CheckpointError(f"{file}: no JSON object. Copy the model again.")
+    return Card.of(SimpleNamespace(**{CARD_KEY: data.get(CARD_KEY)}))
 
 
 def _unpadded(logits: Tensor, rows: Sequence[FlatTree]) -> list[Tensor]:

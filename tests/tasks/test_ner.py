@@ -1,0 +1,149 @@
+"""Token labelling: consistent BIO tags, typed spans, windows joined."""
+
+import itertools
+import random
+
+import pytest
+import torch
+from conftest import BIO
+
+from kbert_core import KnowledgeGraph, Triple, Words, flatten, flatten_windows, grow_tree
+from kbert_core.tasks import TASKS
+from kbert_core.tasks.ner import best_tags, bio_spans, joined_windows
+
+NER = TASKS["ner"]
+LABELS = dict(enumerate(BIO))
+
+
+def consistent(tags):
+    return all(
+        not tag.startswith("I-") or before in (f"B-{tag[2:]}", f"I-{tag[2:]}")
+        for before, tag in zip(["O", *tags], tags, strict=False)
+    )
+
+
+def slowly_best(scores, names):
+    """Score every sequence of tags that is consistent."""
+    sequences = itertools.product(range(len(names)), repeat=len(scores))
+    allowed = [s for s in sequences if consistent([names[tag] for tag in s])]
+    return max(allowed, key=lambda s: sum(float(scores[i, tag]) for i, tag in enumerate(s)))
+
+
+@pytest.mark.parametrize("names", [BIO, ("I-x", "O", "B-x"), ("B-a", "B-b", "I-b", "I-a", "O")])
+def test_best_tags_agree_with_trying_every_sequence(names):
+    dice = torch.Generator().manual_seed(0)
+    for length in [1, 2, 3, 4, 5] * 12:
+        scores = torch.randn(length, len(names), generator=dice).log_softmax(-1)
+        tags = best_tags(scores, names)
+        assert consistent([names[tag] for tag in tags])
+        assert tags == list(slowly_best(scores, names))
+
+
+def test_best_tags_of_nothing_are_none():
+    assert best_tags(torch.zeros(0, 5), BIO) == []
+
+
+def test_likeliest_tags_are_kept_where_they_are_consistent():
+    scores = torch.full((3, 5), -9.0)
+    for at, tag in enumerate((1, 2, 0)):
+        scores[at, tag] = -0.1
+    assert best_tags(scores, BIO) == [1, 2, 0]
+
+
+@pytest.mark.parametrize(
+    ("tags", "spans"),
+    [
+        ("O O", []),
+        ("B-x I-x O", [(0, 2, "x")]),
+        ("B-x B-x I-x", [(0, 1, "x"), (1, 3, "x")]),
+        ("B-x I-y", [(0, 1, "x")]),  # an inside tag of another type begins nothing
+        ("I-x I-x B-y", [(2, 3, "y")]),
+        ("B-x O I-x", [(0, 1, "x")]),
+        ("B-a-b I-a-b", [(0, 2, "a-b")]),
+        ("", []),
+    ],
+)
+def test_spans_are_read_off_bio_tags(tags, spans):
+    assert bio_spans(tags.split()) == spans
+
+
+def test_spans_agree_with_seqeval_on_random_tags():
+    from seqeval.metrics.sequence_labeling import get_entities
+    from seqeval.scheme import IOB2, Entities
+
+    assert get_entities  # the lenient reading is another function
+    dice = random.Random(5)
+    for _ in range(300):
+        tags = [dice.choice(BIO) for _ in range(dice.randint(1, 8))]
+        strict = Entities([tags], IOB2).entities[0]
+        assert bio_spans(tags) == [(e.start, e.end, e.tag) for e in strict]
+
+
+def logits_for(flat, tags):
+    """Logits that put a given tag on each trunk token, and 'B-治疗' loudly everywhere else."""
+    logits = torch.zeros(len(flat), len(BIO))
+    logits[:, 3] = 50
+    for index, (sentence, at) in enumerate(flat.trunk_places):
+        if sentence == 0:
+            logits[index] = 0
+            logits[index, BIO.index(tags[at])] = 5
+    return logits
+
+
+def test_prediction_is_read_on_the_trunks_tokens_only():
+    graph = KnowledgeGraph([Triple("糖尿病", "类别", "疾病")])
+    text = "有 糖尿病  史"
+    flat = flatten(grow_tree([text], graph), Words(special=True))
+    prediction = NER.decode([flat], [logits_for(flat, ["O", "B-疾病", "O"])], LABELS)
+    (span,) = prediction.spans
+    assert (span.start, span.end, span.label, span.text) == (2, 5, "疾病", "糖尿病")
+    assert 0.9 < span.probability < 1
+    assert [(t.start, t.end, t.tag) for t in prediction.tokens] == [
+        (0, 1, "O"),
+        (2, 5, "B-疾病"),
+        (7, 8, "O"),
+    ]
+    for token in prediction.tokens:
+        assert list(token.probabilities) == list(BIO)
+        assert sum(token.probabilities.values()) == pytest.approx(1, abs=1e-5)
+
+
+def test_span_over_several_tokens_has_the_texts_own_characters():
+    text = "see Tim \t Cook."
+    flat = flatten(grow_tree([text], KnowledgeGraph()), Words(special=True))
+    prediction = NER.decode([flat], [logits_for(flat, ["O", "B-疾病", "I-疾病"])], LABELS)
+    assert prediction.spans[0].text == "Tim \t Cook."
+
+
+def test_empty_text_has_no_spans():
+    flat = flatten(grow_tree([""], KnowledgeGraph()), Words(special=True))
+    prediction = NER.decode([flat], [torch.zeros(2, 5)], LABELS)
+    assert prediction.spans == ()
+    assert prediction.tokens == ()
+
+
+def test_windows_are_joined_where_a_token_has_most_context():
+    text = " ".join(f"w{i}" for i in range(50))
+    windows = flatten_windows(
+        grow_tree([text], KnowledgeGraph()), Words(special=True), max_length=18
+    )
+    assert len(windows) > 3
+    logits = []
+    for number, window in enumerate(windows):
+        scores = torch.zeros(len(window), len(windows))
+        scores[:, number] = 9
+        logits.append(scores)
+    came_from = joined_windows(windows, logits).argmax(-1).tolist()
+    assert len(came_from) == 50
+    assert came_from == sorted(came_from)
+    assert set(came_from) == set(range(len(windows)))
+    for at, number in enumerate(came_from):  # no other window has more text on its nearer side
+        context = {}
+        for other, window in enumerate(windows):
+            first = window.trunk_parts[0].first
+            last = window.trunk_parts[-1].first + len(window) - 3
+            if first <= at <= last:
+                left = at - first if first else 99
+                right = last - at if last < 49 else 99
+                context[other] = min(left, right)
+        assert context[number] == max(context.values())

@@ -1,0 +1,436 @@
+"""Text → prediction: every stage kept, batches, windows, checkpoints with their cards."""
+
+import json
+import re
+import shutil
+
+import pytest
+import torch
+from conftest import BIO, FIGURE_2, TIM_COOK, tiny_tokenizer
+from transformers import AutoModelForTokenClassification
+
+from kbert_core import (
+    Ablation,
+    Card,
+    InjectionOptions,
+    KnowledgeGraph,
+    Pipeline,
+    Rule,
+    Triple,
+    visible_matrix,
+)
+from kbert_core.errors import CheckpointError, KBertError, OptionError, TextError
+from kbert_core.pipeline import card_of
+
+DIABETES = Triple("糖尿病", "类别", "疾病")
+ECG = Triple("心电图", "类别", "检查")
+TEXT = "患者有糖尿病史，入院后行心电图检查未见异常"
+
+
+@pytest.fixture(scope="module")
+def medical():
+    more = [Triple("糖尿病", "症状", t) for t in ("多饮", "多尿")]
+    return KnowledgeGraph([DIABETES, *more, ECG], name="medical")
+
+
+@pytest.fixture(scope="module")
+def ner(checkpoints):
+    return Pipeline.load(checkpoints["ner"], device="cpu")
+
+
+@pytest.fixture(scope="module")
+def pair(checkpoints):
+    return Pipeline.load(checkpoints["pair"], device="cpu")
+
+
+@pytest.fixture(scope="module")
+def mask(checkpoints):
+    return Pipeline.load(checkpoints["mask"], device="cpu")
+
+
+def same(one, other, places=4):
+    """Whether two predictions are the same but for rounding."""
+    pattern = r"\d+\.\d+(?:e-?\d+)?"
+    numbers = [[float(n) for n in re.findall(pattern, repr(p))] for p in (one, other)]
+    words = [re.sub(pattern, "", repr(p)) for p in (one, other)]
+    return words[0] == words[1] and numbers[0] == pytest.approx(numbers[1], abs=10**-places)
+
+
+# The trace
+
+
+def test_trace_keeps_every_stage(ner, medical):
+    trace = ner(TEXT, graph=medical, attentions=True, hidden_states=True)
+    (row,) = trace.rows
+    size = len(row)
+    assert trace.tree.sentences == (TEXT,)
+    assert trace.tree.used == (*medical.triples_of("糖尿病"), ECG)
+    assert trace.visible.equal(
+        visible_matrix(torch.tensor([row.branch_ids]), torch.tensor([row.anchor_ids]))
+    )
+    assert trace.logits.shape == (1, size, len(BIO))
+    assert [layer.shape for layer in trace.attentions] == [(1, 4, size, size)] * 3
+    assert [layer.shape for layer in trace.hidden_states] == [(1, size, 32)] * 4
+    assert len(trace.prediction.tokens) == len(TEXT)
+    assert trace.left_out == ()
+
+
+def test_trace_leaves_out_what_was_not_asked_for(ner):
+    trace = ner(TEXT)
+    assert trace.attentions is None
+    assert trace.hidden_states is None
+
+
+def test_trace_names_what_was_left_out_and_why(ner, medical):
+    off = medical.switch_off(ECG)
+    trace = ner(TEXT, graph=off, options=InjectionOptions(max_triples=1), max_length=24)
+    named = {item.triple.tail: item.rule for _, item in trace.left_out}
+    assert named == {"检查": Rule.OFF, "多饮": Rule.LIMIT, "多尿": Rule.LIMIT, "疾病": Rule.LENGTH}
+
+
+def test_options_come_from_the_card_unless_given(ner, medical):
+    assert ner.card.options == InjectionOptions(max_triples=3, tail_only=True)
+    assert ner.max_length == 48
+    trace = ner(TEXT, graph=medical)
+    assert trace.rows[0].hung[0].branch.texts == ("疾病",)
+    given = ner(TEXT, graph=medical, options=InjectionOptions(max_triples=1))
+    assert [h.branch.texts for h in given.rows[0].hung] == [("类别", "疾病"), ("类别", "检查")]
+
+
+def test_switching_a_triple_off_changes_tree_matrix_and_logits(ner, medical):
+    before = ner(TEXT, graph=medical)
+    after = ner(TEXT, graph=medical.switch_off(ECG))
+    assert len(after.rows[0]) < len(before.rows[0])
+    assert after.visible.shape != before.visible.shape
+    assert not after.logits[0, 0].equal(before.logits[0, 0])
+    again = ner(TEXT, graph=medical.switch_off(ECG).undo())
+    assert again.logits.equal(before.logits)
+
+
+def test_empty_graph_gives_the_plain_models_logits(ner, tokenizer):
+    trace = ner(TEXT)
+    with torch.inference_mode():
+        plain = ner.encoder.model(**tokenizer(TEXT, return_tensors="pt")).logits
+    assert torch.allclose(trace.logits, plain, atol=1e-5)
+
+
+def test_empty_graph_gives_the_plain_models_logits_for_pairs(pair, tokenizer):
+    trace = pair("cat apple", "糖尿病")
+    with torch.inference_mode():
+        plain = pair.encoder.model(**tokenizer("cat apple", "糖尿病", return_tensors="pt")).logits
+    assert torch.allclose(trace.logits, plain, atol=1e-5)
+    assert set(trace.prediction.probabilities) == {"LABEL_0", "LABEL_1"}
+
+
+def test_ablations_change_the_result_and_not_the_tree(ner, medical):
+    full = ner(TEXT, graph=medical)
+    for ablation in (Ablation(positions="hard"), Ablation(visible="all")):
+        other = ner(TEXT, graph=medical, ablation=ablation)
+        assert other.rows == full.rows
+        assert not torch.allclose(other.logits, full.logits, atol=1e-4)
+    assert ner(TEXT, graph=medical, ablation=Ablation(visible="all")).visible.all()
+
+
+def test_bare_encoder_has_a_trace_and_no_prediction(checkpoints, figure_2):
+    pipeline = Pipeline.load(checkpoints["encoder"], device="cpu")
+    assert pipeline.task is None
+    trace = pipeline(TIM_COOK, graph=figure_2, attentions=True)
+    assert trace.prediction is None
+    assert trace.logits is None
+    assert len(trace.attentions) == 3
+    assert len(trace.rows[0].hung) == 3
+    with pytest.raises(CheckpointError, match="no task head"):
+        list(pipeline.predict([[TIM_COOK]]))
+
+
+# Long and strange texts
+
+
+def test_long_text_is_read_in_windows_that_label_every_token(ner, medical):
+    text = (TEXT + "。") * 240  # over 5,000 characters
+    trace = ner(text, graph=medical)
+    assert len(trace.rows) > 100
+    assert max(map(len, trace.rows)) <= 48
+    assert [(t.start, t.end) for t in trace.prediction.tokens] == [
+        (i, i + 1) for i in range(len(text))
+    ]
+    mentions = {number for row in trace.rows for number in [h.node for h in row.hung]}
+    named = mentions | {number for number, _ in trace.left_out}
+    assert named == set(range(len(trace.tree.nodes))) == set(range(480))
+    assert {item.rule for _, item in trace.left_out} <= {Rule.LENGTH}
+    assert len(set(trace.left_out)) == len(trace.left_out)
+
+
+def test_text_of_100_000_characters_is_labelled_whole(ner, medical):
+    text = (TEXT + "。") * 4_600
+    assert len(text) > 100_000
+    (prediction,) = ner.predict([[text]], graph=medical)
+    assert len(prediction.tokens) == len(text)
+
+
+def test_text_over_the_limit_is_cut_for_the_other_tasks_and_says_so(checkpoints, figure_2):
+    pipeline = Pipeline.load(checkpoints["classify"], device="cpu")
+    trace = pipeline("cat " * 25_000 + TIM_COOK, graph=figure_2)
+    assert len(trace.rows[0]) == 64
+    (cut,) = trace.rows[0].trunk_cuts
+    assert cut.kept == 62
+    assert cut.total > 25_000
+    assert {item.rule for _, item in trace.left_out} == {Rule.TRUNK_CUT}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " \t\n\u3000 ",
+        "😀👩🏽‍💻🇨🇳 emoji 𠮷野家",
+        "Tim Cook去了BEIJING，ｔｉｍ　ｃｏｏｋ?",
+        "e\u0301\u0301\u0301 ﷺ \u200b\u00ad\ufeff\x00\x07",
+        "עברית و العربية עם Beijing",
+        "[CLS] [SEP] [MASK] [PAD] Beijing [SEP]",
+        "糖" * 300,
+        "a" * 3000,
+    ],
+)
+def test_strange_text_gives_a_prediction_that_points_into_it(ner, figure_2, text):
+    prediction = ner(text, graph=figure_2).prediction
+    for token in prediction.tokens:
+        assert 0 <= token.start <= token.end <= len(text)
+    for span in prediction.spans:
+        assert span.text == text[span.start : span.end]
+
+
+def test_triple_whose_tail_is_its_head_is_injected_once(ner):
+    graph = KnowledgeGraph([Triple("糖尿病", "是", "糖尿病")])
+    (row,) = ner("糖尿病", graph=graph).rows
+    assert row.tokens == ["[CLS]", *"糖尿病", *"糖尿病", "[SEP]"]
+    assert row.soft_positions == [0, 1, 2, 3, 4, 5, 6, 4]
+
+
+def test_special_token_typed_into_a_text_is_plain_text(ner):
+    trace = ner("cat [CLS] [MASK]")
+    special = set(tiny_tokenizer().all_special_ids)
+    assert [i for i in trace.rows[0].input_ids if i in special] == [
+        trace.rows[0].input_ids[0],
+        trace.rows[0].input_ids[-1],
+    ]
+
+
+@pytest.mark.parametrize("sentences", [[], ["a", "b"], ["a", "b", "c"]])
+def test_wrong_number_of_sentences_is_refused(ner, sentences):
+    with pytest.raises(TextError, match=f"Named entities takes one sentence, got {len(sentences)}"):
+        ner(*sentences)
+    with pytest.raises(TextError, match="takes one sentence"):
+        list(ner.predict([sentences]))
+
+
+def test_pair_needs_two_sentences(pair):
+    with pytest.raises(TextError, match="Sentence-pair classification takes two sentences, got 1"):
+        pair("alone")
+
+
+def test_longer_limit_than_the_encoder_has_positions_is_refused(ner):
+    with pytest.raises(OptionError, match="max_length is 65, and the encoder has 64 positions"):
+        ner(TEXT, max_length=65)
+    assert len(ner(TEXT * 2, max_length=64).rows) == 1
+
+
+@pytest.mark.parametrize("limit", [0, -1, 2])
+def test_limit_without_room_is_refused(ner, limit):
+    with pytest.raises(OptionError):
+        ner(TEXT, max_length=limit)
+
+
+# Fill-mask
+
+
+def test_every_mask_in_a_text_is_filled(mask, figure_2):
+    text = "Tim Cook is in [MASK], the [MASK] of"
+    trace = mask(text, graph=figure_2)
+    first, second = trace.prediction.fillings
+    assert text[first.start : first.end] == text[second.start : second.end] == "[MASK]"
+    assert (first.start, second.start) == (15, 27)
+    probabilities = [p for _, p in first.candidates]
+    assert len(probabilities) == 10
+    assert probabilities == sorted(probabilities, reverse=True)
+    assert all(0 < p < 1 for p in probabilities)
+
+
+def test_mask_in_a_triple_is_plain_text(mask):
+    graph = KnowledgeGraph([Triple("cat", "is", "[MASK]")])
+    trace = mask("cat [MASK]", graph=graph)
+    assert len(trace.prediction.fillings) == 1
+    assert trace.rows[0].hung
+    assert trace.rows[0].input_ids.count(mask.hugging_face_tokenizer.mask_token_id) == 1
+
+
+def test_other_special_tokens_stay_plain_text_beside_a_mask(mask):
+    trace = mask("[CLS] [MASK]")
+    assert trace.rows[0].input_ids.count(mask.hugging_face_tokenizer.cls_token_id) == 1
+
+
+def test_text_without_a_mask_says_to_write_one(mask):
+    with pytest.raises(TextError, match=re.escape("No [MASK] to fill in 'cat'. Write [MASK]")):
+        mask("cat")
+
+
+# Many texts
+
+
+def test_predictions_in_batches_equal_single_calls(ner, medical):
+    texts = [TEXT, "", "cat", TEXT * 4, "糖尿病", "有糖尿病" * 3, "心电图"]
+    single = [ner(text, graph=medical).prediction for text in texts]
+    for size in (1, 2, 32):
+        many = list(ner.predict(([t] for t in texts), graph=medical, batch_size=size))
+        assert len(many) == len(texts)
+        assert all(same(one, other) for one, other in zip(many, single, strict=True))
+
+
+def test_predictions_for_pairs_equal_single_calls(pair, figure_2):
+    pairs = [(TIM_COOK, "Beijing"), ("a", "b"), ("cat " * 40, "Beijing " * 40)]
+    single = [pair(*p, graph=figure_2).prediction for p in pairs]
+    many = list(pair.predict(pairs, graph=figure_2, batch_size=2))
+    assert all(same(one, other) for one, other in zip(many, single, strict=True))
+
+
+def test_predictions_stream(ner):
+    asked = []
+
+    def texts():
+        for number in range(150):
+            asked.append(number)
+            yield [f"cat {number}"]
+
+    predictions = ner.predict(texts(), batch_size=1)
+    next(predictions)
+    assert len(asked) == 64
+    assert len(list(predictions)) == 149
+
+
+def test_no_texts_make_no_predictions(ner):
+    assert list(ner.predict([])) == []
+
+
+# Checkpoints and cards
+
+
+def test_saved_and_loaded_checkpoint_keeps_labels_card_and_predictions(ner, medical, tmp_path):
+    ner.encoder.model.save_pretrained(tmp_path)
+    ner.hugging_face_tokenizer.save_pretrained(tmp_path)
+    again = Pipeline.load(tmp_path, device="cpu")
+    assert again.labels == dict(enumerate(BIO))
+    assert again.card == ner.card
+    assert again.card == card_of(tmp_path)
+    assert same(again(TEXT, graph=medical).prediction, ner(TEXT, graph=medical).prediction)
+
+
+def test_card_keeps_everything_it_is_given(checkpoints, tmp_path):
+    model = AutoModelForTokenClassification.from_pretrained(checkpoints["ner"])
+    card = Card(
+        "ner",
+        InjectionOptions(max_triples=5, tail_only=True, relations=("类别", "症状")),
+        40,
+        ("medical",),
+        {"seed": 1, "scores": {"f1": 0.5}},
+    )
+    card.write_to(model.config)
+    model.save_pretrained(tmp_path)
+    assert card_of(tmp_path) == card
+
+
+def test_foreign_config_has_an_empty_card(checkpoints):
+    assert card_of(checkpoints["encoder"]) == Card()
+
+
+def broken(checkpoints, tmp_path, change, kind="ner"):
+    folder = tmp_path / "copy"
+    shutil.copytree(checkpoints[kind], folder)
+    config = json.loads((folder / "config.json").read_text())
+    change(config)
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+@pytest.mark.parametrize(
+    "card",
+    [
+        "text",
+        ["list"],
+        {"injection": {"max_triples": "many"}},
+        {"injection": {"max_triples": -2}},
+        {"injection": {"surprise": 1}},
+        {"injection": "text"},
+        {"max_length": "long"},
+        {"knowledge": 3},
+        {"task": "poetry"},
+        {"task": ["ner"]},
+        3,
+    ],
+)
+def test_broken_card_is_refused(checkpoints, tmp_path, card):
+    folder = broken(checkpoints, tmp_path, lambda config: config.update(kbert=card))
+    with pytest.raises(KBertError) as caught:
+        Pipeline.load(folder, device="cpu")
+    assert str(caught.value)
+
+
+def test_task_of_a_newer_version_is_refused_by_name(checkpoints, tmp_path):
+    folder = broken(checkpoints, tmp_path, lambda config: config["kbert"].update(task="poetry"))
+    with pytest.raises(CheckpointError, match="poetry"):
+        Pipeline.load(folder, device="cpu")
+
+
+def test_checkpoint_of_another_task_is_refused(checkpoints):
+    with pytest.raises(CheckpointError, match="was trained for the task 'ner', not 'mask'"):
+        Pipeline.load(checkpoints["ner"], task="mask", device="cpu")
+    with pytest.raises(CheckpointError, match="No task 'poetry'; expected one of ner, classify"):
+        Pipeline.load(checkpoints["ner"], task="poetry", device="cpu")
+
+
+def test_encoder_without_the_tasks_head_is_refused_not_filled_at_random(checkpoints):
+    with pytest.raises(CheckpointError, match=r"has no head for the task 'ner' \(classifier"):
+        Pipeline.load(checkpoints["encoder"], task="ner", device="cpu")
+
+
+def test_missing_model_folder_is_refused(tmp_path):
+    with pytest.raises(CheckpointError, match="No model at"):
+        Pipeline.load(tmp_path / "none", device="cpu")
+
+
+def test_device_is_checked_before_anything_is_loaded(tmp_path):
+    with pytest.raises(OptionError, match="There is no device 'toaster'"):
+        Pipeline.load(tmp_path / "none", device="toaster")
+
+
+def test_folder_without_a_tokenizer_says_what_to_copy(checkpoints, tmp_path):
+    folder = broken(checkpoints, tmp_path, lambda config: None)
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (folder / name).unlink()
+    with pytest.raises(CheckpointError, match=r"found no tokenizer\. Copy tokenizer\.json"):
+        Pipeline.load(folder, device="cpu")
+
+
+def test_broken_tokenizer_is_refused(checkpoints, tmp_path):
+    folder = broken(checkpoints, tmp_path, lambda config: None)
+    (folder / "tokenizer.json").write_text('{"version": "1.0"')
+    with pytest.raises(CheckpointError, match="the tokenizer can't be read"):
+        Pipeline.load(folder, device="cpu")
+
+
+def test_tokenizer_with_more_words_than_the_encoder_is_refused(checkpoints, tmp_path):
+    folder = broken(checkpoints, tmp_path, lambda config: None)
+    tokenizer = tiny_tokenizer()
+    tokenizer.add_tokens(["longword", "otherword"])
+    tokenizer.save_pretrained(folder)
+    with pytest.raises(CheckpointError, match=r"The tokenizer has 152 tokens and the encoder 150"):
+        Pipeline.load(folder, device="cpu")
+
+
+def test_real_encoder_reads_figure_2(minilm_folder, figure_2):
+    pipeline = Pipeline.load(minilm_folder, device="cpu")
+    trace = pipeline(TIM_COOK, graph=figure_2, attentions=True)
+    assert trace.rows[0].tokens == (
+        "[CLS] Tim Cook CEO Apple is visiting Beijing capital China is _ a City now [SEP]".split()
+    )
+    assert trace.tree.used == FIGURE_2
+    assert (trace.attentions[0][~trace.visible[:, None].expand_as(trace.attentions[0])] == 0).all()
