@@ -228,7 +228,7 @@ def load_model_and_missing(
             f"{path}: holds the weights of another model than its config.json says "
             f"({len(lost)} are missing, the first is {lost[0]}). Copy or download both again."
         )
-    return model.to(target).eval(), sorted(info["missing_keys"])
+    return moved(model, target).eval(), sorted(info["missing_keys"])
 
 
 def _from_pretrained(
@@ -257,6 +257,12 @@ def device_named(name: str) -> torch.device:
     if device.type == "cuda" and not torch.cuda.is_available():
         raise OptionError(f"The device '{name}' was asked for and no CUDA device is here. Use cpu.")
     return device
+
+
+def moved(model: PreTrainedModel, device: torch.device) -> PreTrainedModel:
+    """Move a model to a device; what ``.to`` does, with a type that checkers follow."""
+    torch.nn.Module.to(model, device)
+    return model
 
 
 def probe(model: PreTrainedModel) -> Probe:

@@ -288,7 +288,7 @@ class Pipeline:
         )
         logits = output.get("logits")
         prediction = None
-        if self.task is not None:
+        if self.task is not None and logits is not None:
             prediction = self.task.decode(rows, _unpadded(logits, rows), self.labels)
         return Trace(
             rows[0].tree,
@@ -363,7 +363,7 @@ class Pipeline:
             chosen = rows[start : start + batch_size]
             flats = [inputs[i][j] for _, i, j in chosen]
             output = self.encoder(collate(flats, pad_id=self.tokenizer.pad_id), ablation=ablation)
-            for (_, i, j), one in zip(chosen, _unpadded(output.logits, flats), strict=True):
+            for (_, i, j), one in zip(chosen, _unpadded(output["logits"], flats), strict=True):
                 logits[i, j] = one
         assert self.task is not None
         return [

@@ -76,7 +76,7 @@ def _edits(response: Mapping[str, Any]) -> list[str]:
     table = [
         "The tail of a rightly tagged entity's type triple is replaced by another type:",
         "",
-        "| | edits | takes the new type | keeps the old | another type | lost | other spans changed |",
+        "| | edits | new type | old type | another type | lost | other spans changed |",
         "|---|---|---|---|---|---|---|",
     ]
     for split, groups in response.items():

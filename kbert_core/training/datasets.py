@@ -55,9 +55,7 @@ def find_split(folder: str | Path, split: str) -> Path:
         path = folder / f"{split}{ending}"
         if path.is_file():
             return path
-    raise DataError(
-        f"{folder}: no {split}.tsv. Expected train.tsv, dev.tsv and test.tsv there."
-    )
+    raise DataError(f"{folder}: no {split}.tsv. Expected train.tsv, dev.tsv and test.tsv there.")
 
 
 def read_examples(path: str | Path, task: str) -> list[Example]:

@@ -107,9 +107,7 @@ def edit_response(
     options = options or pipeline.card.options
     random = np.random.default_rng(seed)
     sentences = (e.sentences for e in examples)
-    before = list(
-        pipeline.predict(sentences, graph=graph, options=options, batch_size=batch_size)
-    )
+    before = list(pipeline.predict(sentences, graph=graph, options=options, batch_size=batch_size))
     edits: list[tuple[int, tuple[int, int], str, str]] = []
     trees: list[SentenceTree] = []
     for number, (example, prediction) in enumerate(zip(examples, before, strict=True)):
@@ -199,7 +197,7 @@ def _mask_scores(
             for item in maker.items(examples[number], epoch=EVALUATION_EPOCH, number=number)
         ]
         batch, labels = batch_of(items, pad_id=pipeline.tokenizer.pad_id)
-        logits = pipeline.encoder(batch, ablation=ablation).logits.float().cpu()
+        logits = pipeline.encoder(batch, ablation=ablation)["logits"].float().cpu()
         chosen = labels != IGNORED
         with torch.inference_mode():
             loss = nn.functional.cross_entropy(logits[chosen], labels[chosen], reduction="sum")

@@ -29,7 +29,7 @@ from kbert_core.errors import CheckpointError, DataError, OptionError
 from kbert_core.flatten import Batch
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions
-from kbert_core.mask_transformer import MaskTransformer, device_named, load_model
+from kbert_core.mask_transformer import MaskTransformer, device_named, load_model, moved
 from kbert_core.pipeline import NO_KNOWLEDGE, Card, Pipeline, card_of, load_tokenizer
 from kbert_core.tasks import TASKS
 from kbert_core.training.cards import write_card
@@ -121,10 +121,8 @@ def train(options: TrainOptions) -> dict[str, Any]:
     tokenizer, model = _start(options, splits["train"], graph, labels)
     card = Card(task.name, injection, options.max_length, _names(options.kg))
     card.write_to(model.config)
-    pipeline = Pipeline(model.to(device), tokenizer, card)
-    type_labels = (
-        learn_type_labels(splits["train"], graph, injection) if task.name == "ner" else {}
-    )
+    pipeline = Pipeline(moved(model, device), tokenizer, card)
+    type_labels = learn_type_labels(splits["train"], graph, injection) if task.name == "ner" else {}
     maker = ItemMaker(
         task,
         pipeline.tokenizer,
@@ -233,7 +231,7 @@ class KnowledgeTrainer(Trainer):
         self.curve: list[dict[str, float]] = []
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Any:
-        return SequentialSampler(train_dataset if train_dataset is not None else self.train_dataset)
+        return SequentialSampler(train_dataset or self.train_dataset)  # type: ignore[arg-type]
 
     def compute_loss(
         self,
@@ -256,7 +254,7 @@ class KnowledgeTrainer(Trainer):
     def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
         """Score the dev set."""
         scores = self.score()
-        self.model.train()
+        self.encoder.model.train()
         value = scores[self.score_name]
         metrics = {f"eval_{self.score_name}": value, "epoch": self.state.epoch or 0.0}
         self.curve.append({"step": self.state.global_step, self.score_name: value})
@@ -349,9 +347,11 @@ def _start(
     if options.encoder != SCRATCH:
         tokenizer = load_tokenizer(options.encoder)
         dropouts = ("hidden_dropout_prob", "attention_probs_dropout_prob")
-        known = json.loads((Path(options.encoder) / "config.json").read_text("utf-8")) if (
-            Path(options.encoder) / "config.json"
-        ).is_file() else {}
+        known = (
+            json.loads((Path(options.encoder) / "config.json").read_text("utf-8"))
+            if (Path(options.encoder) / "config.json").is_file()
+            else {}
+        )
         heads.update({name: options.dropout for name in dropouts if name in known})
         model = load_model(
             options.encoder, task.auto_class, device=options.device, dtype=torch.float32, **heads
@@ -403,8 +403,10 @@ def _report(
     report: dict[str, Any] = {"scores": {}, "without_knowledge": {}}
     for split in ("dev", "test"):
         try:
-            examples = splits[split] if split in splits else read_examples(
-                find_split(options.data, split), options.task
+            examples = (
+                splits[split]
+                if split in splits
+                else read_examples(find_split(options.data, split), options.task)
             )
         except DataError as error:
             log.warning("no scores on %s: %s", split, error)

@@ -90,7 +90,7 @@ class MaskedLanguageTrainer(Trainer):
     """Hugging Face's trainer on packed rows, in the order of the data set."""
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Any:
-        return SequentialSampler(train_dataset if train_dataset is not None else self.train_dataset)
+        return SequentialSampler(train_dataset or self.train_dataset)  # type: ignore[arg-type]
 
     def compute_loss(
         self,
@@ -111,7 +111,7 @@ def masked_loss(model: nn.Module, inputs: dict[str, Tensor]) -> Tensor:
         model: a ``BertForMaskedLM``, possibly wrapped for several processes.
         inputs: a batch of ``MaskedRows``, (B, N) each.
     """
-    plain = getattr(model, "module", model)
+    plain: Any = getattr(model, "module", model)
     trees = inputs["tree_ids"]
     trunk = trees.clamp(max=0)  # 0 for every real token, -1 at padding
     visible = visible_matrix(trunk, torch.zeros_like(trunk), trees)
@@ -294,7 +294,6 @@ def _model(options: PretrainOptions, tokenizer: PreTrainedTokenizerBase) -> Bert
             hidden_dropout_prob=options.dropout,
             attention_probs_dropout_prob=options.dropout,
             pad_token_id=tokenizer.pad_token_id,
-            attn_implementation="sdpa",
         )
     )
 

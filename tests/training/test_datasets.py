@@ -69,7 +69,7 @@ def test_pairs_and_classes_are_read_by_the_names_of_their_columns(tmp_path):
 
 def test_an_empty_file_a_header_alone_and_a_missing_folder_are_refused(tmp_path):
     (tmp_path / "empty.tsv").write_bytes(b"")
-    with pytest.raises(DataError, match="no column|empty"):
+    with pytest.raises(DataError, match="no column"):
         read_examples(tmp_path / "empty.tsv", "ner")
     with pytest.raises(DataError, match="no labelled row"):
         read_examples(write(tmp_path / "head.tsv", "text_a\tlabel"), "ner")
