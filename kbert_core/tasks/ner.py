@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 from transformers import AutoModelForTokenClassification
@@ -140,15 +141,14 @@ def best_tags(scores: Tensor, names: Sequence[str]) -> list[int]:
     """
     if not len(scores):
         return []
-    allowed = torch.tensor([[_may_follow(after, before) for after in names] for before in names])
-    step = torch.zeros(allowed.shape).masked_fill(~allowed, float("-inf"))
-    first = torch.tensor([_may_follow(name, OUTSIDE) for name in names])
-    best = scores[0].masked_fill(~first, float("-inf"))
+    rows = scores.double().cpu().numpy()  # numpy: T steps of K x K are too small for torch
+    step = np.array([[_cost(after, before) for after in names] for before in names])
+    best = rows[0] + [_cost(name, OUTSIDE) for name in names]
     came_from = []
-    for row in scores[1:]:
-        best, back = (best[:, None] + step).max(0)
-        best = best + row
-        came_from.append(back)
+    for row in rows[1:]:
+        reached = best[:, None] + step
+        came_from.append(reached.argmax(0))
+        best = reached.max(0) + row
     tags = [int(best.argmax())]
     for back in reversed(came_from):
         tags.append(int(back[tags[-1]]))
@@ -176,5 +176,7 @@ def bio_spans(tags: Sequence[str]) -> list[tuple[int, int, str]]:
     return spans
 
 
-def _may_follow(tag: str, before: str) -> bool:
-    return not tag.startswith("I-") or before in (f"B-{tag[2:]}", tag)
+def _cost(tag: str, before: str) -> float:
+    """0 where a tag may follow another, minus infinity where not."""
+    consistent = not tag.startswith("I-") or before in (f"B-{tag[2:]}", tag)
+    return 0.0 if consistent else float("-inf")

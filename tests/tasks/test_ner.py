@@ -2,6 +2,7 @@
 
 import itertools
 import random
+import time
 
 import pytest
 import torch
@@ -37,6 +38,13 @@ def test_best_tags_agree_with_trying_every_sequence(names):
         tags = best_tags(scores, names)
         assert consistent([names[tag] for tag in tags])
         assert tags == list(slowly_best(scores, names))
+
+
+def test_best_tags_of_a_very_long_text_take_no_minute():
+    scores = torch.randn(100_000, 5).log_softmax(-1)
+    began = time.perf_counter()
+    assert len(best_tags(scores, BIO)) == 100_000
+    assert time.perf_counter() - began < 15
 
 
 def test_best_tags_of_nothing_are_none():
