@@ -96,17 +96,26 @@ def k_query(
         raise TextError(f"Got {len(sentences)} sentences, expected one or two.")
     queried = []
     for number, text in enumerate(sentences):
-        broken = _SURROGATE.search(text)
-        if broken:
-            raise TextError(
-                f"Character {broken.start()} of the text is half a character "
-                f"(surrogate U+{ord(broken.group()):04X}). Take it out."
-            )
+        check_characters(text)
         spans = words[number] if words is not None else None
         for mention in find_mentions(text, graph, words=spans, sentence=number):
             used, left_out = select(mention.entity, graph, options)
             queried.append(Queried(mention, used, left_out))
     return tuple(queried)
+
+
+def check_characters(text: str) -> None:
+    """Refuse a text that holds half a character.
+
+    Raises:
+        TextError: with its place.
+    """
+    broken = _SURROGATE.search(text)
+    if broken:
+        raise TextError(
+            f"Character {broken.start()} of the text is half a character "
+            f"(surrogate U+{ord(broken.group()):04X}). Take it out."
+        )
 
 
 def k_inject(

@@ -1,14 +1,14 @@
 """NameIndex: entity names, for finding those that a text goes on with."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 import marisa_trie
 import numpy as np
 from numpy.typing import NDArray
 
-_OPENING = 3  # characters that decide, in an array, whether a name may begin
-_MULTIPLIERS = (0x9E3779B1, 0x85EBCA6B, 0xC2B2AE35)
+_OPENING = 4  # characters that decide, in an array, whether a name may begin
+_MULTIPLIER = np.uint32(0x9E3779B1)
 
 
 class NameIndex:
@@ -46,30 +46,34 @@ class NameIndex:
         Args:
             codes: (M,) code points.
         """
-        table, sizes = self._hashed
         found = np.zeros(len(codes), bool)
-        for size in sizes:
-            found[: len(codes) - size + 1] |= table[_hash(codes, size) & (len(table) - 1)]
+        for size, hashed in enumerate(_hashes(codes), start=1):
+            if size in self._hashed:
+                table, shift = self._hashed[size]
+                found[: len(hashed)] |= table[hashed >> shift]
         return found
 
     @cached_property
-    def _hashed(self) -> tuple[NDArray[np.bool_], list[int]]:
-        """Which hashes of names' first characters there are, and of how many characters."""
+    def _hashed(self) -> dict[int, tuple[NDArray[np.bool_], np.uint32]]:
+        """Which hashes there are of names' first characters, by how many characters."""
         openings: dict[int, set[str]] = {}
         for name in self.trie:
             openings.setdefault(min(len(name), _OPENING), set()).add(name[:_OPENING])
-        count = sum(map(len, openings.values()))
-        table = np.zeros(1 << (32 * count + 1).bit_length(), bool)
+        tables = {}
         for size, texts in openings.items():
+            bits = min((64 * len(texts)).bit_length(), 28)
+            shift = np.uint32(32 - bits)
+            table = np.zeros(1 << bits, bool)
             codes = np.frombuffer("".join(texts).encode("utf-32-le"), np.uint32)
-            table[_hash(codes, size)[::size] & (len(table) - 1)] = True
-        return table, sorted(openings)
+            table[list(_hashes(codes))[size - 1][::size] >> shift] = True
+            tables[size] = table, shift
+        return tables
 
 
-def _hash(codes: NDArray[np.uint32], size: int) -> NDArray[np.uint32]:
-    """(M - size + 1,) a number for every ``size`` characters that follow each other."""
-    count = len(codes) - size + 1
-    mixed = np.zeros(max(count, 0), np.uint32)
-    for shift in range(size if count > 0 else 0):
-        mixed += codes[shift : shift + count] * np.uint32(_MULTIPLIERS[shift])
-    return mixed ^ (mixed >> np.uint32(15))
+def _hashes(codes: NDArray[np.uint32]) -> Iterator[NDArray[np.uint32]]:
+    """Number every 1, 2, ... characters that follow each other."""
+    mixed = np.zeros(len(codes) + 1, np.uint32)
+    for size in range(1, min(_OPENING, len(codes)) + 1):
+        mixed = (mixed[:-1] + codes[size - 1 :]) * _MULTIPLIER
+        mixed ^= mixed >> np.uint32(15)
+        yield mixed

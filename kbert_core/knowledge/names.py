@@ -5,6 +5,7 @@ came from, so that what is found in the normalised text can be pointed at in
 the text as given.
 """
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ _NO_SPACES = (  # scripts written without spaces between words: names match anyw
     "YI ",
 )
 SLOW = "\ue000"  # marks, in the fast table, a character that needs the slow way
+_SLOW_RUN = re.compile(f"[^{SLOW}]?{SLOW}+")  # with the character they may compose with
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +52,21 @@ def normalise(text: str) -> NormalisedText:
     characters: list[str] = []
     starts: list[int] = []
     ends: list[int] = []
-    for start, end in _chunks(text):
-        for character in _fold(text[start:end]):
-            if character == " " and characters and characters[-1] == " ":
-                ends[-1] = end
-                continue
-            characters.append(character)
-            starts.append(start)
-            ends.append(end)
-    return NormalisedText("".join(characters), starts, ends)
+    at = 0
+    for slow in _SLOW_RUN.finditer(fast):
+        characters += fast[at : slow.start()]
+        starts += range(at, slow.start())
+        ends += range(at + 1, slow.start() + 1)
+        at = slow.end()
+        for start, end in _chunks(text, *slow.span()):
+            folded = _fold(text[start:end])
+            characters += folded
+            starts += [start] * len(folded)
+            ends += [end] * len(folded)
+    characters += fast[at:]
+    starts += range(at, len(text))
+    ends += range(at + 1, len(text) + 1)
+    return _single_spaced(NormalisedText("".join(characters), starts, ends))
 
 
 def normalise_name(name: str) -> str:
@@ -75,10 +83,24 @@ def is_word_character(character: str) -> bool:
     return _word[character]
 
 
-def _chunks(text: str) -> list[tuple[int, int]]:
-    """Cut a text where normalising the parts equals normalising the whole."""
-    cuts = [i for i, c in enumerate(text) if i == 0 or not _extends(c)]
-    return list(zip(cuts, [*cuts[1:], len(text)], strict=True))
+def _chunks(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """Cut [start, end) where normalising the parts equals normalising the whole."""
+    cuts = [i for i in range(start, end) if i == start or not _extends(text[i])]
+    return list(zip(cuts, [*cuts[1:], end], strict=True))
+
+
+def _single_spaced(normal: NormalisedText) -> NormalisedText:
+    """Make one space of several, over all their characters."""
+    text = normal.text
+    if "  " not in text:
+        return normal
+    kept = [i for i in range(len(text)) if text[max(i - 1, 0) : i + 1] != "  "]
+    lasts = [following - 1 for following in [*kept[1:], len(text)]]
+    return NormalisedText(
+        "".join(text[i] for i in kept),
+        [normal.starts[i] for i in kept],
+        [normal.ends[i] for i in lasts],
+    )
 
 
 @lru_cache(maxsize=65_536)

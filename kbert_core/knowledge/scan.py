@@ -105,7 +105,9 @@ class _Characters:
         self.is_word = np.zeros(_PLANE, bool)
 
     def normalised(self, codes: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        inside = np.where(codes < _PLANE, codes, ord(SLOW)) if codes.max() >= _PLANE else codes
+        inside = (
+            np.where(codes < _PLANE, codes, ord(SLOW)) if codes.max(initial=0) >= _PLANE else codes
+        )
         result = self.table[inside]
         if (result == _UNKNOWN).any():
             for code in np.unique(inside[result == _UNKNOWN]).tolist():
