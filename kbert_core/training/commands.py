@@ -15,57 +15,10 @@ from kbert_core.errors import CheckpointError
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline, card_of
-from kbert_core.tasks import TASKS
 from kbert_core.training.datasets import find_split, read_examples
 from kbert_core.training.evaluate import edit_response, evaluate, surface_forms
-from kbert_core.training.finetune import SCRATCH, TrainOptions, train
+from kbert_core.training.finetune import TrainOptions, train
 from kbert_core.training.items import Recipe
-
-RECIPE_HELP = {
-    "counterfactual": "share of gold mentions trained with another type and its label",
-    "mention_dropout": "share of gold mentions with branches whose characters are hidden",
-    "branch_dropout": "share of branches left out",
-    "tree_dropout": "share of sentences trained without knowledge",
-}
-
-
-def add_train_options(parser: argparse.ArgumentParser) -> None:
-    """Options of `kbert train` that no other command has."""
-    defaults = {f.name: f.default for f in fields(TrainOptions)}
-    parser.add_argument("--task", required=True, choices=list(TASKS), help="kind of task")
-    parser.add_argument(
-        "--output", required=True, metavar="DIR", help="where the model goes; a cut-off run goes on"
-    )
-    parser.add_argument(
-        "--encoder",
-        default=SCRATCH,
-        metavar="DIR|NAME|scratch",
-        help="encoder to start from: a folder, a hub name, or a new small BERT (default)",
-    )
-    for name, kind in (("epochs", int), ("seed", int), ("batch_tokens", int), ("patience", int)):
-        flag = "--" + name.replace("_", "-")
-        parser.add_argument(flag, type=kind, default=defaults[name], help=_field_help(name))
-    parser.add_argument("--learning-rate", type=float, help="default: by the encoder's width")
-    parser.add_argument("--dropout", type=float, default=defaults["dropout"])
-    parser.add_argument("--hidden-size", type=int, default=256, help="of a BERT from scratch")
-    parser.add_argument("--layers", type=int, default=4, help="of a BERT from scratch")
-    parser.add_argument("--float32", action="store_true", help="save single, not half precision")
-    for field in fields(Recipe):
-        flag = "--" + field.name.replace("_", "-")
-        parser.add_argument(flag, type=float, default=0.0, help=RECIPE_HELP[field.name])
-
-
-def add_evaluate_options(parser: argparse.ArgumentParser) -> None:
-    """Options of `kbert evaluate` that no other command has."""
-    parser.add_argument(
-        "--train-data",
-        metavar="FILE",
-        help="training set, to report recall on entities unseen in it and the response to edits",
-    )
-    parser.add_argument(
-        "--edits", action="store_true", help="also measure the response to edited triples"
-    )
-    parser.add_argument("--seed", type=int, default=0, help="which other type an edit takes")
 
 
 def run_train(args: argparse.Namespace) -> dict[str, Any]:
@@ -192,12 +145,3 @@ def print_report(report: Mapping[str, Any], *, as_json: bool) -> None:
         print(json.dumps(report, ensure_ascii=False, indent=1))
     else:
         print(report_text(report))
-
-
-def _field_help(name: str) -> str:
-    return {
-        "epochs": "times through the training set",
-        "seed": "of everything random",
-        "batch_tokens": "tokens a batch, padding included",
-        "patience": "epochs without a better dev score before stopping; 0: never",
-    }[name]

@@ -36,6 +36,7 @@ from kbert_core.training.cards import write_card
 from kbert_core.training.datasets import Example, find_split, labels_of, read_examples
 from kbert_core.training.evaluate import edit_response, evaluate, surface_forms
 from kbert_core.training.items import ItemMaker, Recipe, batch_of, learn_type_labels
+from kbert_core.training.progress import Progress, keep_stdout_clean
 from kbert_core.training.vocabulary import character_tokenizer
 
 SCRATCH = "scratch"
@@ -309,9 +310,9 @@ def _trainer(
         use_cpu=pipeline.encoder.device.type == "cpu",
         bf16=pipeline.encoder.device.type == "cuda",
         dataloader_pin_memory=False,
-        disable_tqdm=not log.isEnabledFor(logging.INFO),
+        disable_tqdm=True,
     )
-    callbacks: list[TrainerCallback] = [_AtEpochEnds(batches.epoch_ends)]
+    callbacks: list[TrainerCallback] = [_AtEpochEnds(batches.epoch_ends), Progress()]
     if options.patience:
         callbacks.append(EarlyStoppingCallback(early_stopping_patience=options.patience))
 
@@ -319,7 +320,7 @@ def _trainer(
         pipeline.encoder.model.eval()
         return evaluate(pipeline, dev, graph, ablation=options.ablation)
 
-    return KnowledgeTrainer(
+    trainer = KnowledgeTrainer(
         encoder=pipeline.encoder,
         ablation=options.ablation,
         score=score,
@@ -330,6 +331,8 @@ def _trainer(
         data_collator=lambda items: items[0],
         callbacks=callbacks,
     )
+    keep_stdout_clean(trainer)
+    return trainer
 
 
 def _start(

@@ -3,7 +3,6 @@
 import json
 import logging
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,6 @@ from transformers import (
     PreTrainedModel,
     PreTrainedTokenizerBase,
     Trainer,
-    TrainerCallback,
     TrainingArguments,
 )
 from transformers.trainer_utils import get_last_checkpoint, set_seed
@@ -35,6 +33,7 @@ from kbert_core.training.packing import (
     read_passages,
     stack,
 )
+from kbert_core.training.progress import Progress, keep_stdout_clean
 from kbert_core.training.vocabulary import character_tokenizer
 
 HELD_OUT_ROWS = 256
@@ -157,7 +156,19 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
     train = MaskedRows(corpus, train_rows, tokenizer, count=options.steps * batch, **common)
     test = MaskedRows(corpus, test_rows, tokenizer, count=len(test_rows), **common)
     model = _model(options, tokenizer)
-    progress = _Progress(batch * options.row_length, test)
+    history: list[dict[str, float]] = []
+
+    def score(step: int, saved: PreTrainedModel) -> None:
+        scores = held_out_scores(saved, test)
+        history.append({"step": step, **scores})
+        log.info(
+            "held out at step %d: loss %.3f, accuracy %.3f",
+            step,
+            scores["loss"],
+            scores["accuracy"],
+        )
+
+    progress = Progress(batch * options.row_length, score)
     trainer = MaskedLanguageTrainer(
         model=model,
         args=_arguments(options, output, batch),
@@ -165,6 +176,7 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
         data_collator=stack,
         callbacks=[progress],
     )
+    keep_stdout_clean(trainer)
     trainer.train(resume_from_checkpoint=get_last_checkpoint(str(output / "checkpoints")))
     report = {
         **held_out_scores(model, test),
@@ -178,7 +190,7 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
     model.half().save_pretrained(output)
     tokenizer.save_pretrained(output)
     (output / "pretraining.json").write_text(
-        json.dumps({**report, "history": progress.history}, indent=1), encoding="utf-8"
+        json.dumps({**report, "history": history}, indent=1), encoding="utf-8"
     )
     return report
 
@@ -208,40 +220,6 @@ def held_out_scores(model: PreTrainedModel, rows: Dataset[dict[str, Tensor]]) ->
     model.train(was_training)
     loss = total / count
     return {"loss": loss, "perplexity": math.exp(loss), "accuracy": right / count}
-
-
-class _Progress(TrainerCallback):
-    """Tokens a second, time left, and held-out scores at every checkpoint."""
-
-    def __init__(self, tokens_a_step: int, test: MaskedRows) -> None:
-        self.tokens_a_step, self.test = tokens_a_step, test
-        self.history: list[dict[str, float]] = []
-        self.seconds = 0.0
-        self._began = time.monotonic()
-        self._first = 0
-
-    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        self._began, self._first = time.monotonic(), state.global_step
-
-    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
-        done = state.global_step - self._first
-        self.seconds = time.monotonic() - self._began
-        if done and logs and "loss" in logs:
-            rate = done / self.seconds
-            left = (state.max_steps - state.global_step) / rate
-            log.info(
-                "step %d of %d, loss %.3f, %d tokens/s, %d min left",
-                *(state.global_step, state.max_steps, logs["loss"]),
-                *(rate * self.tokens_a_step, left / 60),
-            )
-
-    def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        scores = held_out_scores(kwargs["model"], self.test)
-        self.history.append({"step": state.global_step, **scores})
-        log.info(
-            "held out at step %d: loss %.3f, accuracy %.3f",
-            *(state.global_step, scores["loss"], scores["accuracy"]),
-        )
 
 
 def _arguments(options: PretrainOptions, output: Path, batch: int) -> TrainingArguments:

@@ -1,0 +1,455 @@
+"""The `kbert` command: thin, one function per sub-command.
+
+What a user can cause is said on standard error with exit code 2; results go
+to standard output, progress to standard error.
+"""
+
+import argparse
+import json
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TextIO
+
+from transformers.utils import logging as transformers_logging
+
+from kbert_core.ablation import Ablation
+from kbert_core.cli_text import conversion_text, prediction_text, stats_text, tree_text
+from kbert_core.errors import CheckpointError, KBertError, OptionError, TextError
+from kbert_core.flatten import FlatTree, flatten
+from kbert_core.knowledge.files import read_triples
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.names import is_word_character
+from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.seeing import visible_matrix
+from kbert_core.sentence_tree import SentenceTree, grow_tree
+from kbert_core.tokens import Characters, Tokenizer, WordPieces, Words
+
+DEFAULT_MODEL = "models/medical-ner-kbert"
+PROGRESS_EVERY = 1000  # texts
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line; returns its exit code."""
+    args = _parser().parse_args(arguments)
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    transformers_logging.disable_progress_bar()
+    transformers_logging.set_verbosity_error()
+    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
+    logging.getLogger("kbert_core").setLevel(logging.INFO)
+    try:
+        args.run(args)
+        sys.stdout.flush()
+    except KBertError as error:
+        print(f"kbert: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        # The reader has left (`kbert … | head`); keep Python from writing on at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except KeyboardInterrupt:
+        print("kbert: stopped", file=sys.stderr)
+        return 130
+    return 0
+
+
+# Sub-commands
+
+
+def run_tree(args: argparse.Namespace) -> None:
+    """`kbert tree`: text and graph → sentence tree, positions, visible matrix."""
+    graph = _graph(args)
+    options = _injection(args, InjectionOptions())
+    tokenizer = _tokenizer(args)
+    for sentences in _inputs(args):
+        reader = tokenizer or _tokenizer_for(sentences, args.special)
+        words = None
+        if isinstance(reader, Words):
+            words = [_spans(reader, text) for text in sentences]
+        tree = grow_tree(sentences, graph, options, words=words)
+        flat = flatten(tree, reader, max_length=args.max_length)
+        _print(args, tree_data, tree_text, flat)
+
+
+def run_predict(args: argparse.Namespace) -> None:
+    """`kbert predict`: text, graph and model → prediction."""
+    from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
+
+    graph = _graph(args)
+    pipeline = Pipeline.load(_model(args), device=args.device)
+    if pipeline.task is None:
+        raise CheckpointError(
+            f"{_model(args)} is an encoder without a task head, so it predicts nothing. "
+            "Train a head with `kbert train`, or look at the tree with `kbert tree`."
+        )
+    options = _injection(args, pipeline.card.options)
+    for sentences in _inputs(args):
+
+        def predicted(knowledge: KnowledgeGraph, sentences: Sequence[str] = sentences) -> Any:
+            return pipeline(
+                *sentences,
+                graph=knowledge,
+                options=options,
+                ablation=Ablation(args.positions, args.visible),
+                max_length=args.max_length,
+            )
+
+        trace = predicted(graph)
+        data: dict[str, Any] = {
+            "text": list(sentences) if len(sentences) > 1 else sentences[0],
+            "prediction": asdict(trace.prediction),
+            "triples": [_triple(t) for t in trace.tree.used],
+            "dropped": _dropped(trace.left_out, trace.rows[0]),
+        }
+        if args.compare:
+            data["without_knowledge"] = asdict(predicted(NO_KNOWLEDGE).prediction)
+        _print(args, dict, prediction_text, data)
+
+
+def run_train(args: argparse.Namespace) -> None:
+    """`kbert train`: fine-tune with knowledge or without."""
+    from kbert_core.training import commands
+
+    commands.print_report(commands.run_train(args), as_json=args.json)
+
+
+def run_evaluate(args: argparse.Namespace) -> None:
+    """`kbert evaluate`: score a model."""
+    from kbert_core.training import commands
+
+    args.model = _model(args)
+    commands.print_report(commands.run_evaluate(args), as_json=args.json)
+
+
+def run_convert(args: argparse.Namespace) -> None:
+    """`kbert convert`: bring a checkpoint of the released code in."""
+    from kbert_core.convert import convert
+
+    report = convert(
+        args.source, args.target, vocab=args.vocab, config=args.config, heads=args.heads
+    )
+    _print(args, dict, conversion_text, report.as_dict())
+
+
+def run_kg_stats(args: argparse.Namespace) -> None:
+    """`kbert kg stats`: what a graph holds."""
+    if not args.kg:
+        raise OptionError("No graph given. Name one or more with --kg FILE.")
+    files = [read_triples(path, skip_bad=args.skip_bad) for path in args.kg]
+    graph = KnowledgeGraph(t for file in files for t in file.triples)
+    sizes = [len(graph.triples_of(entity)) for entity in graph.entities()]
+    most = sorted(graph.entities(), key=lambda e: -len(graph.triples_of(e)))[:10]
+    data = {
+        "files": [
+            {
+                "file": file.name,
+                "triples": len(file.triples),
+                "duplicates": file.duplicates,
+                "bad_lines": list(file.problems),
+            }
+            for file in files
+        ],
+        "triples": len(graph),
+        "entities": len(sizes),
+        "entities_with_several_triples": sum(size > 1 for size in sizes),
+        "longest_name": max(graph.entities(), key=len),
+        "most_triples": {entity: len(graph.triples_of(entity)) for entity in most},
+        "relations": graph.relations(),
+    }
+    _print(args, dict, stats_text, data)
+
+
+def run_kg_get(args: argparse.Namespace) -> None:
+    """`kbert kg get`: fetch a public graph and check it."""
+    from kbert_core.knowledge.public import PUBLIC, fetch
+
+    def progress(done: int, total: int | None) -> None:
+        of = f" of {total >> 10}" if total else ""
+        print(f"\r{done >> 10}{of} kB", end="", file=sys.stderr)
+
+    path = fetch(args.name, args.output, progress=progress if sys.stderr.isatty() else None)
+    known = PUBLIC[args.name]
+    data = {"name": args.name, "file": str(path), "triples": known.triples, "url": known.url}
+    said = f"{path}: {known.triples:,} triples. Use it: --kg {path}"
+    _print(args, dict, lambda _: said, data)
+
+
+# What commands print
+
+
+def tree_data(flat: FlatTree) -> dict[str, Any]:
+    """A flat tree as plain data, for JSON."""
+    from kbert_core.flatten import collate
+
+    tree = flat.tree
+    batch = collate([flat])
+    visible = visible_matrix(batch.branch_ids, batch.anchor_ids)[0].int().tolist()
+    hung: dict[int, list[dict[str, str]]] = {}
+    for item in flat.hung:
+        hung.setdefault(item.node, []).append(_triple(item.branch.triple))
+    mentions = [
+        {
+            "text": tree.sentences[node.mention.sentence][node.mention.start : node.mention.end],
+            "start": node.mention.start,
+            "end": node.mention.end,
+            "sentence": node.mention.sentence,
+            "entity": node.mention.entity,
+            "used": hung.get(number, []),
+            "left_out": [
+                {**_triple(item.triple), "rule": str(item.rule)}
+                for at, item in flat.left_out
+                if at == number
+            ],
+        }
+        for number, node in enumerate(tree.nodes)
+    ]
+    cuts = [
+        {"sentence": c.sentence, "kept_tokens": c.kept, "of_tokens": c.total}
+        for c in flat.trunk_cuts
+    ]
+    return {
+        "tokens": flat.tokens,
+        "soft_positions": flat.soft_positions,
+        "branch_ids": flat.branch_ids,
+        "anchor_ids": flat.anchor_ids,
+        "segment_ids": flat.token_type_ids,
+        "mentions": mentions,
+        "dropped": _dropped(flat.left_out, flat),
+        "trunk_cuts": cuts,
+        "visible": ["".join(map(str, row)) for row in visible],
+    }
+
+
+def _dropped(left_out: Any, flat: FlatTree) -> list[dict[str, Any]]:
+    tree: SentenceTree = flat.tree
+    found = []
+    for number, item in left_out:
+        mention = tree.nodes[number].mention
+        text = tree.sentences[mention.sentence][mention.start : mention.end]
+        found.append({"mention": text, **_triple(item.triple), "rule": str(item.rule)})
+    return found
+
+
+def _triple(triple: Any) -> dict[str, str]:
+    return {"head": triple.head, "relation": triple.relation, "tail": triple.tail}
+
+
+def _print(
+    args: argparse.Namespace,
+    data: Callable[[Any], dict[str, Any]],
+    text: Callable[[Any], str],
+    value: Any,
+) -> None:
+    """One result: a line of JSON, or text for reading."""
+    if not args.json:
+        print(text(value))
+        return
+    lines = getattr(args, "file", None) is not None
+    print(json.dumps(data(value), ensure_ascii=False, indent=None if lines else 1), flush=lines)
+
+
+# What options mean
+
+
+def _graph(args: argparse.Namespace) -> KnowledgeGraph:
+    if not args.kg:
+        return KnowledgeGraph()
+    files = [read_triples(path, skip_bad=args.skip_bad) for path in args.kg]
+    for file in files:
+        for problem in file.problems:
+            print(f"left out: {problem}", file=sys.stderr)
+    return KnowledgeGraph(
+        (t for file in files for t in file.triples),
+        name=" + ".join(Path(path).stem for path in args.kg),
+    )
+
+
+def _injection(args: argparse.Namespace, base: InjectionOptions) -> InjectionOptions:
+    return InjectionOptions(
+        base.max_triples if args.max_triples is None else args.max_triples,
+        base.tail_only or args.tail_only,
+        tuple(args.relations) if args.relations else base.relations,
+    )
+
+
+def _model(args: argparse.Namespace) -> str:
+    if args.model:
+        return str(args.model)
+    for folder in (Path(), Path(__file__).resolve().parents[1]):
+        if (folder / DEFAULT_MODEL / "config.json").is_file():
+            return str(folder / DEFAULT_MODEL)
+    raise CheckpointError(f"No model given and no {DEFAULT_MODEL} here. Name one with --model DIR.")
+
+
+def _tokenizer(args: argparse.Namespace) -> Tokenizer | None:
+    if args.words:
+        return Words(special=args.special)
+    if args.chars:
+        return Characters(special=args.special)
+    if args.model:
+        from kbert_core.pipeline import load_tokenizer
+
+        return WordPieces(load_tokenizer(args.model))
+    return None
+
+
+def _tokenizer_for(sentences: Sequence[str], special: bool) -> Tokenizer:
+    """Words for scripts with spaces between them, characters for the others."""
+    letters = [c for text in sentences for c in text if c.isalpha()]
+    spaced = sum(map(is_word_character, letters))
+    return (Words if 2 * spaced >= len(letters) else Characters)(special=special)
+
+
+def _spans(words: Words, text: str) -> list[tuple[int, int]]:
+    tokens = words.tokenize(text)
+    return list(zip(tokens.starts, tokens.ends, strict=True))
+
+
+def _inputs(args: argparse.Namespace) -> Iterator[tuple[str, ...]]:
+    """The texts to read: from the command line, or one a line from a file."""
+    if args.file is None:
+        if not args.text:
+            raise TextError("No text given. Write one in quotes, or name a file with --file.")
+        yield tuple(args.text)
+        return
+    if args.text:
+        raise OptionError("Both a text and --file are given. Give one of them.")
+    with _opened(args.file) as file:
+        try:
+            for number, line in enumerate(file, start=1):
+                text = line.rstrip("\r\n")
+                if text:
+                    yield tuple(text.split("\t", 1)) if args.pair else (text,)
+                if number % PROGRESS_EVERY == 0:
+                    print(f"{number} texts", file=sys.stderr)
+        except UnicodeDecodeError as error:
+            raise TextError(f"{args.file}: not UTF-8 ({error}). Save it as UTF-8.") from error
+
+
+def _opened(name: str) -> TextIO:
+    if name == "-":
+        return sys.stdin
+    try:
+        return open(name, encoding="utf-8-sig")
+    except OSError as error:
+        raise TextError(f"{name}: can't be read ({error.strerror}). Check the name.") from error
+
+
+# The parser
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="kbert",
+        description="See, edit and measure what injected knowledge does to a BERT.",
+    )
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+
+    tree = _add(commands, "tree", run_tree, "show the sentence tree of a text")
+    _text_options(tree)
+    _graph_options(tree)
+    how = tree.add_mutually_exclusive_group()
+    how.add_argument(
+        "--words", action="store_true", help="the text is split by spaces: one token a word"
+    )
+    how.add_argument("--chars", action="store_true", help="every character a token")
+    how.add_argument("--model", metavar="DIR", help="tokens of this model's tokenizer")
+    tree.add_argument("--special", action="store_true", help="add [CLS] and [SEP]")
+    tree.add_argument("--max-length", type=int, metavar="N", help="at most so many tokens")
+    tree.epilog = (
+        "Without --words, --chars or --model, a text mostly of Latin letters is split into words "
+        "and any other into characters. A model's tokenizer always adds its special tokens."
+    )
+
+    predict = _add(commands, "predict", run_predict, "predict with a model and a graph")
+    _text_options(predict)
+    _model_options(predict)
+    predict.add_argument("--compare", action="store_true", help="also without any knowledge")
+
+    train = _add(commands, "train", run_train, "fine-tune a model with knowledge or without")
+    train.add_argument(
+        "--data", required=True, metavar="DIR", help="folder of train.tsv, dev.tsv and test.tsv"
+    )
+    _graph_options(train)
+    _reading_options(train)
+
+    evaluate = _add(commands, "evaluate", run_evaluate, "score a model on labelled data")
+    evaluate.add_argument("--data", required=True, metavar="FILE", help="a labelled .tsv")
+    _model_options(evaluate)
+
+    from kbert_core.training.options import add_evaluate_options, add_train_options
+
+    add_train_options(train)
+    add_evaluate_options(evaluate)
+
+    convert = _add(commands, "convert", run_convert, "bring in a checkpoint of the released K-BERT")
+    convert.add_argument("source", type=Path, help="a .bin file, or a folder that holds one")
+    convert.add_argument("target", type=Path, help="folder for the safetensors model")
+    convert.add_argument("--vocab", type=Path, metavar="FILE", help="vocabulary, one token a line")
+    convert.add_argument("--config", type=Path, metavar="FILE", help="JSON of sizes")
+    convert.add_argument(
+        "--heads", type=int, metavar="N", help="attention heads; default: width/64"
+    )
+
+    kg = commands.add_parser("kg", help="look at graphs, fetch public ones")
+    kinds = kg.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    stats = _add(kinds, "stats", run_kg_stats, "count what a graph holds")
+    _graph_files(stats)
+    get = _add(kinds, "get", run_kg_get, "fetch MedicalKG or HowNet from their public home")
+    get.add_argument("name", choices=["medical", "hownet"], help="which graph")
+    get.add_argument("--output", type=Path, metavar="FILE", help="where to put it")
+    return parser
+
+
+def _add(
+    commands: Any, name: str, run: Callable[[argparse.Namespace], None], text: str
+) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _text_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("text", nargs="*", help="a sentence, or two for a pair")
+    parser.add_argument("--file", metavar="F", help="one text a line; - for standard input")
+    parser.add_argument(
+        "--pair", action="store_true", help="lines of --file hold two sentences, a tab between"
+    )
+
+
+def _graph_files(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--kg", action="append", metavar="FILE", help="graph of tab-separated triples; repeatable"
+    )
+    parser.add_argument(
+        "--skip-bad", action="store_true", help="leave bad lines of a graph out, and list them"
+    )
+
+
+def _graph_options(parser: argparse.ArgumentParser) -> None:
+    _graph_files(parser)
+    parser.add_argument("--max-triples", type=int, metavar="N", help="triples per mention")
+    parser.add_argument("--tail-only", action="store_true", help="inject tails without relations")
+    parser.add_argument("--relations", nargs="+", metavar="R", help="use only these relations")
+
+
+def _reading_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--max-length", type=int, metavar="N", help="at most so many tokens")
+    parser.add_argument(
+        "--positions", choices=["soft", "hard"], default="soft", help="default: soft"
+    )
+    parser.add_argument("--visible", choices=["tree", "all"], default="tree", help="default: tree")
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N")
+
+
+def _model_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--model", metavar="DIR", help=f"default: {DEFAULT_MODEL}")
+    _graph_options(parser)
+    _reading_options(parser)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,57 @@
+"""Options of `kbert train` and `kbert evaluate`, apart so that `--help` is quick."""
+
+import argparse
+
+TASK_NAMES = ("ner", "classify", "pair", "mask")
+
+
+def add_train_options(parser: argparse.ArgumentParser) -> None:
+    """Options of `kbert train` that no other command has."""
+    add = parser.add_argument
+    add("--task", required=True, choices=TASK_NAMES, help="kind of task")
+    add(
+        "--output",
+        required=True,
+        metavar="DIR",
+        help="where the model goes; a run that was cut off goes on there",
+    )
+    add(
+        "--encoder",
+        default="scratch",
+        metavar="DIR|NAME|scratch",
+        help="encoder to start from: a folder, a hub name, or a new small BERT (default)",
+    )
+    add("--epochs", type=int, default=4, help="times through the training set; default: 4")
+    add("--seed", type=int, default=0, help="of everything random; default: 0")
+    add("--batch-tokens", type=int, default=1024, help="tokens a batch; default: 1024")
+    add("--patience", type=int, default=0, help="stop after so many epochs without a better dev")
+    add("--learning-rate", type=float, help="default: by the encoder's width")
+    add("--dropout", type=float, default=0.1, help="default: 0.1")
+    add("--hidden-size", type=int, default=256, help="of a BERT from scratch; default: 256")
+    add("--layers", type=int, default=4, help="of a BERT from scratch; default: 4")
+    add("--float32", action="store_true", help="save single, not half precision")
+    recipe = parser.add_argument_group(
+        "what happens to knowledge in training (shares from 0 to 1, default 0)"
+    )
+    for flag, text in (
+        ("--counterfactual", "of gold mentions trained with another type and its label"),
+        ("--mention-dropout", "of gold mentions with branches whose characters are hidden"),
+        ("--branch-dropout", "of branches left out"),
+        ("--tree-dropout", "of sentences trained without knowledge"),
+    ):
+        recipe.add_argument(flag, type=float, default=0.0, metavar="P", help=text)
+
+
+def add_evaluate_options(parser: argparse.ArgumentParser) -> None:
+    """Options of `kbert evaluate` that no other command has."""
+    parser.add_argument(
+        "--train-data",
+        metavar="FILE",
+        help="training set, to tell entities seen in it from those unseen",
+    )
+    parser.add_argument(
+        "--edits",
+        action="store_true",
+        help="also measure the response to edited triples (needs --train-data)",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="which other type an edit takes")
