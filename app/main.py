@@ -15,7 +15,9 @@ st.set_page_config(page_title=t("app.title"), page_icon="🌿", layout="wide")
 st.logo(ROOT / "app" / "logo.svg", size="large")
 st.navigation(
     [
-        st.Page("app_pages/lab.py", title=t("lab.page"), icon=":material/account_tree:", default=True),
+        st.Page(
+            "app_pages/lab.py", title=t("lab.page"), icon=":material/account_tree:", default=True
+        ),
         st.Page("app_pages/about.py", title=t("about.page"), icon=":material/info:"),
     ],
     position="top",

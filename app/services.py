@@ -15,6 +15,9 @@ import numpy as np
 import streamlit as st
 import torch
 
+from app.scene import CHARACTERS, WORDS, GraphRef, Scene, content_key
+from app.texts import t
+from app.view_models.nearest import nearest_names
 from kbert_core import (
     NO_KNOWLEDGE,
     Card,
@@ -31,10 +34,6 @@ from kbert_core import (
 from kbert_core.errors import CheckpointError, GraphFileError
 from kbert_core.knowledge.files import parse_triples, read_triples
 from kbert_core.pipeline import card_of
-
-from app.scene import CHARACTERS, WORDS, GraphRef, Scene, content_key
-from app.texts import t
-from app.view_models.nearest import nearest_names
 
 ROOT = Path(__file__).resolve().parents[1]
 DEMO_GRAPHS = ("medical_zh", "figure2", "general_en", "medical_en")
@@ -260,9 +259,7 @@ def _trace(key: str, _scene: Scene, _graph: KnowledgeGraph) -> Trace:
 def _run(scene: Scene, graph: KnowledgeGraph) -> Trace:
     if scene.has_model:
         reader = pipeline(scene.model, scene.device)
-        return reader(
-            *scene.sentences, graph=graph, options=scene.options, ablation=scene.ablation
-        )
+        return reader(*scene.sentences, graph=graph, options=scene.options, ablation=scene.ablation)
     splitter = (Words if scene.model == WORDS else Characters)(special=True)
     tree = grow_tree(scene.sentences, graph, scene.options)
     row = flatten(tree, splitter, max_length=LONGEST_WITHOUT_MODEL)
@@ -344,9 +341,7 @@ def config_of(path: str) -> dict[str, object]:
 
 def spo_of(graph: KnowledgeGraph) -> bytes:
     """A graph as the bytes of a file; triples switched off are left out."""
-    return "".join(
-        f"{x.head}\t{x.relation}\t{x.tail}\n" for x in graph if graph.is_on(x)
-    ).encode()
+    return "".join(f"{x.head}\t{x.relation}\t{x.tail}\n" for x in graph if graph.is_on(x)).encode()
 
 
 def safe_name(name: str) -> str:

@@ -4,10 +4,6 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from kbert_core import Ablation, InjectionOptions, KBertError, KnowledgeGraph, Triple
-from kbert_core.knowledge.graph import Edit
-from kbert_core.tasks import TASKS
-
 from app import services
 from app.examples import EXAMPLES, MINILM, Example
 from app.scene import CHARACTERS, NO_GRAPH, WORDS, EditLog, Scene
@@ -15,6 +11,9 @@ from app.services import ModelInfo
 from app.texts import t
 from app.view_models.diff import Identity
 from app.view_models.knowledge import read_changes
+from kbert_core import Ablation, InjectionOptions, KBertError, KnowledgeGraph, Triple
+from kbert_core.knowledge.graph import Edit
+from kbert_core.tasks import TASKS
 
 NO_TASK = "tree"
 AUTO, BERT, ORIGINAL, PINNED = "auto", "bert", "original", "pinned"
@@ -326,5 +325,3 @@ def choose_cell() -> None:
     cell = getattr(state, "cell", None) if state is not None else None
     if cell and 0 <= cell[0] < len(names) and 0 <= cell[1] < len(names):
         ss["lab.cell"] = (names[int(cell[0])], names[int(cell[1])])
-
-

@@ -5,16 +5,15 @@ from importlib.metadata import PackageNotFoundError, version
 
 import streamlit as st
 
-from kbert_core import KBertError
-from kbert_core.mask_transformer import device_named
-from kbert_core.tasks import TASKS
-
 from app import services
 from app.app_pages.self_check import run_checks
 from app.services import ModelInfo
 from app.texts import t
 from app.view_models.html import markdown
 from app.view_models.styles import CSS
+from kbert_core import KBertError
+from kbert_core.mask_transformer import device_named
+from kbert_core.tasks import TASKS
 
 SHOWN_VERSIONS = ("kbert-lab", "torch", "transformers", "tokenizers", "streamlit", "pyvis")
 
@@ -120,7 +119,10 @@ def self_check() -> None:
 def installation() -> None:
     """Device and versions."""
     st.subheader(t("about.here"), anchor=False)
-    rows = [f"- {t('about.device')}: {device_named('auto')}", f"- Python {platform.python_version()}"]
+    rows = [
+        f"- {t('about.device')}: {device_named('auto')}",
+        f"- Python {platform.python_version()}",
+    ]
     for name in SHOWN_VERSIONS:
         try:
             rows.append(f"- {name} {version(name)}")

@@ -2,10 +2,6 @@
 
 import streamlit as st
 
-from kbert_core import FlatTree, KBertError, KnowledgeGraph, Trace
-from kbert_core.knowledge.selection import count_by_rule
-from kbert_core.tasks import TASKS, ClassPrediction, MaskPrediction, NerPrediction
-
 from app import services, state
 from app.app_pages.lab_open import open_graph_popover, open_model_popover, show_opened
 from app.components.matrix import draw_matrix
@@ -18,6 +14,9 @@ from app.view_models.html import markdown
 from app.view_models.knowledge import HEAD, ON, RELATION, STATE, TAIL
 from app.view_models.share_of_edits import shares
 from app.view_models.styles import CSS
+from kbert_core import FlatTree, KBertError, KnowledgeGraph, Trace
+from kbert_core.knowledge.selection import count_by_rule
+from kbert_core.tasks import TASKS, ClassPrediction, MaskPrediction, NerPrediction
 
 ss = st.session_state
 KEEP = {"persist_state": "session"}
@@ -256,9 +255,7 @@ def row_of(trace: Trace | None, window: int, like: FlatTree) -> FlatTree | None:
 # Knowledge
 
 
-def knowledge_panel(
-    now: Scene, graph: KnowledgeGraph, trace: Trace, before: Trace | None
-) -> None:
+def knowledge_panel(now: Scene, graph: KnowledgeGraph, trace: Trace, before: Trace | None) -> None:
     """The sentence's triples, to switch, change, add and delete."""
     rows = knowledge.triple_rows(trace, graph, before)
     ss["lab.rows"] = tuple(row.triple for row in rows)
@@ -285,9 +282,7 @@ def knowledge_panel(
         nothing_found(now, graph)
     elif view == "graph":
         dark = st.context.theme.type == "dark"
-        st.iframe(
-            neighbourhood.neighbourhood_html(rows, dark=dark), height=390, alt=t("graph.alt")
-        )
+        st.iframe(neighbourhood.neighbourhood_html(rows, dark=dark), height=390, alt=t("graph.alt"))
         st.caption(neighbourhood.caption(rows))
     else:
         triple_table(rows)

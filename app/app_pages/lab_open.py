@@ -4,12 +4,11 @@ from pathlib import Path
 
 import streamlit as st
 
-from kbert_core import KBertError, KnowledgeGraph
-from kbert_core.errors import CheckpointError, FetchError
-
 from app import services, state
 from app.texts import t
 from app.view_models.html import markdown
+from kbert_core import KBertError, KnowledgeGraph
+from kbert_core.errors import CheckpointError, FetchError
 
 ss = st.session_state
 PUBLIC = {"medical": "MedicalKG, 13,864 triples", "hownet": "HowNet"}
@@ -18,9 +17,7 @@ SHOWN = 20
 
 def open_graph_popover() -> None:
     """Upload, path or fetch."""
-    with st.popover(
-        "", icon=":material/folder_open:", help=t("open.graph"), key="lab.open_graph"
-    ):
+    with st.popover("", icon=":material/folder_open:", help=t("open.graph"), key="lab.open_graph"):
         st.markdown(f"**{t('open.graph')}**")
         st.caption(t("open.format"))
         st.checkbox(t("open.skip_bad"), key="lab.skip_bad")
@@ -31,9 +28,7 @@ def open_graph_popover() -> None:
             on_change=_take_upload,
         )
         if services.may_open_paths():
-            st.text_input(
-                t("open.path"), key="lab.path", placeholder=t("open.path_placeholder")
-            )
+            st.text_input(t("open.path"), key="lab.path", placeholder=t("open.path_placeholder"))
             st.button(t("open.path_button"), key="lab.open_path", on_click=_take_path)
         st.markdown(t("open.fetch"))
         for name, title in PUBLIC.items():
@@ -49,9 +44,7 @@ def open_model_popover() -> None:
     """A folder typed as a path."""
     if not services.may_open_paths():
         return
-    with st.popover(
-        "", icon=":material/folder_open:", help=t("open.model"), key="lab.open_model"
-    ):
+    with st.popover("", icon=":material/folder_open:", help=t("open.model"), key="lab.open_model"):
         st.markdown(f"**{t('open.model')}**")
         st.text_input(t("open.model_path"), key="lab.model_path", placeholder="models/my-ner")
         st.button(t("open.model_button"), key="lab.open_model_path", on_click=_take_model)

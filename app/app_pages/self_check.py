@@ -4,7 +4,16 @@ from dataclasses import dataclass
 
 import torch
 
-from kbert_core import KBertError, KnowledgeGraph, Pipeline, Triple, Words, flatten, grow_tree, probe
+from kbert_core import (
+    KBertError,
+    KnowledgeGraph,
+    Pipeline,
+    Triple,
+    Words,
+    flatten,
+    grow_tree,
+    probe,
+)
 
 TEXT = "入院后行心电图检查 Tim Cook is visiting Beijing now"
 FIGURE_2 = (

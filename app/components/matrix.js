@@ -70,6 +70,7 @@ export default function (component) {
   function draw() {
     if (!root.clientWidth) return;
     layout();
+    Object.assign(root.dataset, { cell, left, top });
     const width = left + n * cell + 2, height = top + n * cell + 2;
     const ratio = window.devicePixelRatio || 1;
     for (const canvas of [base, over]) {

@@ -4,7 +4,6 @@ import html
 import unicodedata
 
 
-
 def escape(text: object) -> str:
     """Make a text safe inside HTML and inside a quoted attribute."""
     return html.escape(str(text), quote=True)
@@ -30,5 +29,3 @@ def _visible(character: str) -> str:
     if unicodedata.category(character) in ("Cc", "Cf", "Zl", "Zp", "Zs", "Cs"):
         return f"U+{ord(character):04X}"
     return character
-
-

@@ -4,11 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from app.texts import t
 from kbert_core import KBertError, KnowledgeGraph, Rule, Trace, Triple
 from kbert_core.knowledge.graph import Edit
 from kbert_core.knowledge.names import normalise_name
-
-from app.texts import t
 
 ON, HEAD, RELATION, TAIL, STATE = "on", "head", "relation", "tail", "state"
 
@@ -59,9 +58,11 @@ def triple_rows(
         before: the scene compared with, to say what moved up.
     """
     used = _used(trace)
-    over_before = {
-        item.triple for _, item in before.left_out if item.rule is Rule.LIMIT
-    } if before is not None else set()
+    over_before = (
+        {item.triple for _, item in before.left_out if item.rule is Rule.LIMIT}
+        if before is not None
+        else set()
+    )
     rules: dict[Triple, dict[Rule, None]] = {}
     for _, item in trace.left_out:
         rules.setdefault(item.triple, {})[item.rule] = None
@@ -116,9 +117,7 @@ class Read:
     unfinished: bool = False
 
 
-def read_changes(
-    state: Mapping[str, Any], rows: Sequence[Triple], graph: KnowledgeGraph
-) -> Read:
+def read_changes(state: Mapping[str, Any], rows: Sequence[Triple], graph: KnowledgeGraph) -> Read:
     """Turn a table editor's state into edits.
 
     Args:

@@ -6,12 +6,11 @@ from typing import Literal
 
 import numpy as np
 
-from kbert_core import Ablation, FlatTree
-
 from app.texts import t
 from app.view_models.diff import Aligned, Identity, align
 from app.view_models.html import escape
 from app.view_models.why import is_visible, why
+from kbert_core import Ablation, FlatTree
 
 Kind = Literal["visible", "attention", "difference"]
 LEVELS = 250  # codes below are values; the others are kinds of cell
@@ -146,7 +145,9 @@ def attention_difference(
     scale = high or 1.0
     centre = (LEVELS - 1) / 2
     codes = np.clip(np.round(centre + change / scale * centre), 0, LEVELS - 1).astype(np.uint8)
-    hidden = ~_visible(before, ablations[0])[grid_before] & ~_visible(after, ablations[1])[grid_after]
+    hidden = (
+        ~_visible(before, ablations[0])[grid_before] & ~_visible(after, ablations[1])[grid_after]
+    )
     codes[hidden] = HIDDEN
     return _marked(codes, tokens, (before, after), categorical=False, low=-high, high=high)
 
@@ -278,7 +279,6 @@ def _share(value: float) -> str:
     if value == 0:
         return "0"
     return f"{100 * value:.1f} %" if value >= 0.0005 else "< 0.1 %"
-
 
 
 def without_specials(view: MatrixView) -> MatrixView:

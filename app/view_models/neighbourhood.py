@@ -29,7 +29,9 @@ def neighbourhood_html(rows: Sequence[TripleRow], *, dark: bool, height: int = 3
         dark: which theme.
         height: in pixels.
     """
-    text, faint, page = ("#E4E9ED", "#7C8A95", "#12171C") if dark else ("#1D252C", "#93A0AA", "#FFFFFF")
+    text, faint, page = (
+        ("#E4E9ED", "#7C8A95", "#12171C") if dark else ("#1D252C", "#93A0AA", "#FFFFFF")
+    )
     graph = nx.MultiDiGraph()
     for row in rows[:MOST]:
         head = ("head", row.triple.head)
@@ -82,8 +84,10 @@ def neighbourhood_html(rows: Sequence[TripleRow], *, dark: bool, height: int = 3
         )
     net.toggle_physics(False)
     page_html = net.generate_html(notebook=False)
-    page_html = _OUTSIDE.sub("", page_html).replace("<center>", "<div hidden>").replace(
-        "</center>", "</div>"
+    page_html = (
+        _OUTSIDE.sub("", page_html)
+        .replace("<center>", "<div hidden>")
+        .replace("</center>", "</div>")
     )
     style = (
         f"<style>html,body{{margin:0;background:{page}}}"

@@ -4,11 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from kbert_core.tasks import ClassPrediction, MaskPrediction, NerPrediction, Span
-
 from app.texts import t
 from app.view_models.html import escape, shown
 from app.view_models.styles import ENTITY_TINTS
+from kbert_core.tasks import ClassPrediction, MaskPrediction, NerPrediction, Span
 
 Change = Literal["same", "type", "new", "lost"]
 

@@ -58,6 +58,7 @@ CSS = f"""
 .kb-special .kb-text {{ font-size: .8rem; color: var(--faint); }}
 .kb-pos {{ display: inline-flex; gap: 3px; align-items: baseline; font-size: .72rem;
   font-variant-numeric: tabular-nums; }}
+.kb-legend .kb-pos {{ font-size: .8rem; }}
 .kb-pos s {{ width: 1px; height: .6rem; background: var(--rule); align-self: center; }}
 .kb-pos b {{ font-weight: 400; color: var(--faint); }}
 .kb-pos u {{ text-decoration: none; font-weight: 600; font-size: .66rem;

@@ -3,11 +3,10 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kbert_core import Ablation, FlatTree, Rule, Trace, Triple
-
 from app.texts import t
 from app.view_models.diff import Status
 from app.view_models.html import escape, shown
+from kbert_core import Ablation, FlatTree, Rule, Trace, Triple
 
 
 @dataclass(frozen=True, slots=True)

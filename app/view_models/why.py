@@ -1,8 +1,7 @@
 """Why one token sees another, in a sentence."""
 
-from kbert_core import Ablation, FlatTree, Seeing, seeing
-
 from app.texts import t
+from kbert_core import Ablation, FlatTree, Seeing, seeing
 
 
 def clause(flat: FlatTree, row: int, column: int) -> Seeing:

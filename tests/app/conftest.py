@@ -1,0 +1,48 @@
+"""The app is run from the repository root; so are its tests."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from kbert_core import (
+    InjectionOptions,
+    KnowledgeGraph,
+    Trace,
+    Triple,
+    Words,
+    collate,
+    flatten,
+    grow_tree,
+)
+from kbert_core.ablation import FULL
+
+ROOT = Path(__file__).resolve().parents[2]
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+FIGURE_2 = (
+    Triple("Tim Cook", "CEO", "Apple"),
+    Triple("Beijing", "capital", "China"),
+    Triple("Beijing", "is_a", "City"),
+    Triple("Beijing", "located_in", "Asia"),
+)
+SENTENCE = "Tim Cook is visiting Beijing now"
+
+
+@pytest.fixture
+def graph() -> KnowledgeGraph:
+    return KnowledgeGraph(FIGURE_2, name="figure 2, and one more")
+
+
+@pytest.fixture
+def run():
+    """Read a sentence without a model: graph → trace."""
+
+    def read(graph, text=SENTENCE, ablation=FULL, max_length=None, **options):
+        tree = grow_tree([text], graph, InjectionOptions(**options))
+        row = flatten(tree, Words(special=True), max_length=max_length)
+        batch = collate([row])
+        return Trace(tree, (row,), batch, ablation, ablation.visible_in(batch))
+
+    return read

@@ -1,0 +1,56 @@
+"""Scenes are values; the edit log leads back and forth."""
+
+from dataclasses import replace
+
+import pytest
+
+from app.scene import NO_GRAPH, EditLog, GraphRef, Scene, content_key
+from kbert_core import Ablation, Triple
+from kbert_core.knowledge.graph import Edit
+
+OFF = Edit("switch_off", Triple("a", "b", "c"))
+SCENE = Scene(("text",), "words", GraphRef("f", "g"), (OFF,))
+
+
+def test_scene_is_hashable_and_equal_by_content():
+    assert hash(SCENE) == hash(replace(SCENE))
+    assert {SCENE: 1}[Scene(("text",), "words", GraphRef("f", "g"), (OFF,))] == 1
+
+
+def test_scene_leads_to_the_scenes_it_is_compared_with():
+    assert SCENE.before_last_edit().edits == ()
+    assert SCENE.original() == SCENE.before_last_edit()
+    assert SCENE.without_knowledge().graph == NO_GRAPH
+
+
+def test_content_key_depends_on_the_triples_and_not_on_the_way_to_them(graph):
+    triple = next(iter(graph))
+    back = graph.switch_off(triple).switch_on(triple)
+    key = content_key(SCENE, graph, "")
+    assert content_key(SCENE, back, "") == key
+    assert content_key(SCENE, graph.switch_off(triple), "") != key
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(SCENE, sentences=("other",)),
+        replace(SCENE, sentences=("te", "xt")),
+        replace(SCENE, ablation=Ablation(positions="hard")),
+        replace(SCENE, model="characters"),
+    ],
+)
+def test_content_key_changes_with_what_is_run(graph, other):
+    assert content_key(other, graph, "") != content_key(SCENE, graph, "")
+
+
+def test_edit_log_goes_back_and_forth():
+    log = EditLog().append(OFF)
+    assert log.undo() == EditLog((), (OFF,))
+    assert log.undo().redo() == log
+    assert EditLog().undo() == EditLog() == EditLog().redo()
+
+
+def test_edit_log_forgets_what_was_undone_when_another_edit_is_made():
+    on = Edit("switch_on", OFF.triple)
+    assert EditLog().append(OFF).undo().append(on) == EditLog((on,))

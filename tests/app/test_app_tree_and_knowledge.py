@@ -1,0 +1,167 @@
+"""The tree as drawn, the table's rows, and what a table edit means."""
+
+import pytest
+
+from app.view_models import knowledge, tree
+from app.view_models.html import escape, markdown, shown
+from app.view_models.nearest import nearest_names
+from app.view_models.neighbourhood import neighbourhood_html
+from app.view_models.share_of_edits import shares
+from kbert_core import KnowledgeGraph, Rule, Triple
+from kbert_core.knowledge.graph import Edit
+
+APPLE = Triple("Tim Cook", "CEO", "Apple")
+CHINA = Triple("Beijing", "capital", "China")
+CITY = Triple("Beijing", "is_a", "City")
+ASIA = Triple("Beijing", "located_in", "Asia")
+EVIL = "<script>alert('1')</script>&\"\n`$:red[x]"
+
+
+def test_tree_hangs_every_branch_from_its_mention(graph, run):
+    view = tree.tree_view(run(graph))
+    mentions = [node for node in view.nodes if node.mention]
+    assert [[tok.text for tok in node.tokens] for node in mentions] == [
+        ["Tim", "Cook"],
+        ["Beijing"],
+    ]
+    drawn = [[(tok.text, tok.soft, tok.hard) for tok in b.tokens] for b in mentions[1].branches]
+    assert drawn == [
+        [("capital", 6, 8), ("China", 7, 9)],
+        [("is_a", 6, 10), ("City", 7, 11)],
+    ]
+
+
+def test_tree_says_what_is_new_and_what_is_gone(graph, run):
+    before = run(graph).rows[0]
+    view = tree.tree_view(run(graph.switch_off(CHINA)), 0, before)
+    status = {b.triple: b.status for node in view.nodes for b in node.branches}
+    assert status == {APPLE: "same", CITY: "same", ASIA: "added", CHINA: "removed"}
+
+
+def test_tree_strikes_out_what_the_length_limit_cut_and_names_the_rule(graph, run):
+    view = tree.tree_view(run(graph, max_length=12))
+    cut = [b for node in view.nodes for b in node.branches if b.cut]
+    assert [(b.triple, b.cut) for b in cut] == [(CITY, Rule.LENGTH)]
+    assert "no room within the length limit" in tree.tree_html(view)
+
+
+def test_tree_html_escapes_tokens_and_triples(run):
+    graph = KnowledgeGraph([Triple("Beijing", "<b>", "<img/src=x>")])
+    drawn = tree.tree_html(tree.tree_view(run(graph, "Beijing <i>now</i>")))
+    assert "<img" not in drawn and "<i>now" not in drawn
+    assert "&lt;img/src=x&gt;" in drawn
+
+
+@pytest.mark.parametrize("text", [EVIL, "a\u202eb", " ", ""])
+def test_shown_leaves_no_markup_and_nothing_invisible(text):
+    drawn = shown(text)
+    assert "<" not in drawn and '"' not in drawn and drawn.strip()
+    assert "\u202e" not in drawn and "\n" not in drawn
+
+
+def test_escape_and_markdown_take_the_meaning_out_of_markup():
+    assert escape(EVIL).count("<") == 0
+    assert "\\<script\\>" in markdown(EVIL) and "\\:red\\[x\\]" in markdown(EVIL)
+
+
+def test_rows_say_what_became_of_every_triple(graph, run):
+    rows = knowledge.triple_rows(run(graph), graph)
+    assert [(row.triple, row.state) for row in rows] == [
+        (APPLE, "injected"),
+        (CHINA, "injected"),
+        (CITY, "injected"),
+        (ASIA, "over the limit per mention"),
+    ]
+
+
+def test_rows_say_which_triple_moved_up(graph, run):
+    edited = graph.switch_off(CHINA)
+    rows = knowledge.triple_rows(run(edited), edited, run(graph))
+    assert knowledge.moved_up(rows) == (ASIA,)
+    assert {row.triple: row.state for row in rows}[ASIA] == "injected, moved up"
+    assert {row.triple: row.state for row in rows}[CHINA] == "switched off"
+
+
+def test_an_entity_named_twice_has_its_triples_listed_once(graph, run):
+    rows = knowledge.triple_rows(run(graph, "Beijing and Beijing", max_length=7), graph)
+    assert [row.triple for row in rows] == [CHINA, CITY, ASIA]
+    assert rows[0].state == "injected at 1 of 2 mentions; else no room within the length limit"
+
+
+ROWS = (APPLE, CHINA, CITY, ASIA)
+
+
+def changes(edited=None, added=(), deleted=()):
+    return {
+        "edited_rows": edited or {},
+        "added_rows": list(added),
+        "deleted_rows": list(deleted),
+    }
+
+
+def test_unticking_a_row_switches_its_triple_off(graph):
+    read = knowledge.read_changes(changes({0: {"on": False}}), ROWS, graph)
+    assert read.edits == (Edit("switch_off", APPLE),)
+
+
+def test_a_changed_field_replaces_the_triple(graph):
+    read = knowledge.read_changes(changes({"1": {"tail": " Hebei "}}), ROWS, graph)
+    assert read.edits == (Edit("replace", CHINA, Triple("Beijing", "capital", "Hebei")),)
+
+
+def test_deleted_rows_are_removed_and_their_other_changes_dropped(graph):
+    read = knowledge.read_changes(changes({2: {"tail": "x"}}, deleted=[2, 3]), ROWS, graph)
+    assert read.edits == (Edit("remove", CITY), Edit("remove", ASIA))
+
+
+def test_an_added_row_stands_first_once_it_is_complete(graph):
+    half = {"head": "Beijing", "relation": "hosts"}
+    assert knowledge.read_changes(changes(added=[half]), ROWS, graph) == knowledge.Read(
+        (), None, True
+    )
+    read = knowledge.read_changes(changes(added=[{**half, "tail": "games"}]), ROWS, graph)
+    assert read.edits == (Edit("add", Triple("Beijing", "hosts", "games"), index=0),)
+
+
+@pytest.mark.parametrize(
+    ("edited", "problem"),
+    [
+        ({1: {"tail": ""}}, "its tail is empty"),
+        ({1: {"tail": None}}, "its tail is empty"),
+        ({1: {"tail": "a\tb"}}, "control character"),
+        ({2: {"relation": "capital", "tail": "China"}}, "is in the graph already"),
+    ],
+)
+def test_a_change_that_cannot_be_made_makes_no_edit_and_says_why(graph, edited, problem):
+    read = knowledge.read_changes(changes({0: {"on": False}, **edited}), ROWS, graph)
+    assert read.edits == () and problem in read.problem
+
+
+def test_nearest_names_share_characters_with_the_text():
+    graph = KnowledgeGraph(
+        [
+            Triple("急性胃炎", "类别", "疾病"),
+            Triple("骨折", "类别", "疾病"),
+            Triple("Paris", "a", "b"),
+        ]
+    )
+    assert nearest_names(["患者慢性胃炎"], graph)[0] == "急性胃炎"
+    assert nearest_names(["visiting Pari"], graph) == ("Paris",)
+    assert nearest_names(["zzz"], graph) == ()
+
+
+def test_neighbourhood_asks_for_nothing_outside_and_keeps_texts_as_texts(graph, run):
+    evil = graph.add(Triple("Beijing", "</script>", "<img src=x onerror=alert(1)>"), index=0)
+    page = neighbourhood_html(knowledge.triple_rows(run(evil), evil), dark=True)
+    head = page.split("<body>")[0]
+    assert 'src="http' not in page and 'href="http' not in page
+    assert "<img src=x" not in page and "</script>\\u" not in head
+
+
+def test_shares_are_read_from_a_card_and_may_be_absent():
+    notes = {"edit_response": {"dev": {"unseen": {"new": 0.62, "n": 92}, "seen": {"new": 0.78}}}}
+    said = shares(notes)
+    assert "62 % of the mentions unseen in training (n = 92)" in said
+    assert "78 % of the mentions seen in training" in said
+    for nothing in (None, {}, {"edit_response": None}, {"edit_response": {"dev": {"seen": 1}}}):
+        assert shares(nothing) is None

@@ -1,0 +1,194 @@
+"""The Lab as a person's hands and eyes find it."""
+
+import time
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+PATIENCE = 60_000
+
+
+class Lab:
+    """One visitor's page.
+
+    Attributes:
+        errors: what the browser's console reported as an error.
+        outside: requests that went to another machine than the app's.
+    """
+
+    def __init__(self, page: Page, address: str) -> None:
+        self.page = page
+        self.address = address
+        self.errors: list[str] = []
+        self.outside: list[str] = []
+        expect.set_options(timeout=PATIENCE)
+        page.on("console", self._console)
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.context.on("request", self._request)
+
+    def _console(self, message) -> None:
+        if message.type == "error":
+            self.errors.append(message.text)
+
+    def _request(self, request) -> None:
+        local = (self.address, self.address.replace("http", "ws"), "data:", "blob:", "about:")
+        if not request.url.startswith(local):
+            self.outside.append(request.url)
+
+    def open(self) -> None:
+        self.page.goto(self.address)
+        self.page.wait_for_selector(".kb-tree", timeout=3 * PATIENCE)
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait until the app has nothing more to do."""
+        page = self.page
+        page.wait_for_timeout(400)
+        calm, end = 0, time.monotonic() + PATIENCE / 1000
+        while calm < 3:
+            assert time.monotonic() < end, "the app did not come to rest"
+            busy = page.locator('[data-testid="stStatusWidget"], [data-stale="true"]').count()
+            calm = 0 if busy else calm + 1
+            page.wait_for_timeout(150)
+
+    # What is seen
+
+    def tokens(self) -> list[tuple[str, str, str]]:
+        """(text, soft, hard) of every token, by hard position."""
+        found = []
+        for token in self.page.locator(".kb-tree .kb-tok").all():
+            soft = token.locator(".kb-pos .kb-soft")
+            if soft.count():
+                hard = token.locator(".kb-pos .kb-hard").inner_text()
+                found.append((token.locator(".kb-text").inner_text(), soft.inner_text(), hard))
+        return sorted(found, key=lambda item: int(item[2]))
+
+    def branches(self) -> list[str]:
+        """What the branches in the tree read; those gone are not among them."""
+        shown = self.page.locator(".kb-branch:not(.kb-removed):not(.kb-cut)")
+        return ["".join(b.locator(".kb-text").all_inner_texts()) for b in shown.all()]
+
+    def matrix(self) -> dict[str, str]:
+        """Size, kind, tokens and checksum of the matrix drawn."""
+        root = self.page.locator(".root[data-sum]")
+        expect(root).to_have_count(1)
+        return {name: root.get_attribute(f"data-{name}") for name in ("n", "kind", "sum", "tokens")}
+
+    def prediction(self, side: str = "Now") -> list[tuple[str, str]]:
+        """(text, type) of every entity on one side."""
+        names = self.page.locator(".kb-side", has=self.page.locator(f'b:text-is("{side}")'))
+        row = names.locator("xpath=following-sibling::*[1]")
+        found = []
+        for span in row.locator(".kb-span").all():
+            text = "".join(span.locator(".kb-text").all_inner_texts())
+            found.append((text, span.locator(".kb-tag b").inner_text()))
+        return found
+
+    def probabilities(self) -> str:
+        return self.page.locator(".kb-ner").inner_text()
+
+    def cell(self, column: int, row: int) -> str:
+        """A field of the table of triples; row from 0."""
+        marker = 1  # the column of row markers stands before the first
+        where = self.page.locator(
+            f'[data-testid="stDataFrame"] td#glide-cell-{column + marker}-{row}'
+        )
+        return where.first.text_content() or ""
+
+    def text(self) -> str:
+        return self.page.locator('[data-testid="stMain"]').inner_text()
+
+    # What is done
+
+    def example(self, name: str) -> None:
+        self.choose("Examples", name)
+
+    def choose(self, label: str, option: str) -> None:
+        page = self.page
+        page.get_by_role("combobox", name=label).first.click()
+        page.get_by_role("option", name=option).first.click()
+        self.settle()
+
+    def write(self, sentence: str) -> None:
+        box = self.page.get_by_role("textbox", name="Sentence", exact=True)
+        box.fill(sentence)
+        box.press("Control+Enter")
+        self.settle()
+
+    def press(self, name: str) -> None:
+        self.page.get_by_role("button", name=name).first.click()
+        self.settle()
+
+    def show(self, name: str) -> None:
+        """Choose a segment: Table, Graph, Visible, Attention, Difference."""
+        self.page.get_by_role("radio", name=name, exact=True).first.click()
+        self.settle()
+
+    def _go_to(self, column: int, row: int) -> None:
+        """Put the grid's cursor on a field.
+
+        The grid is a canvas: only its last column's place is known from
+        outside, whatever the widths; from there the arrow keys lead on.
+        """
+        grid = self.page.locator('[data-testid="stDataFrame"]').first
+        grid.scroll_into_view_if_needed()
+        self.page.wait_for_timeout(300)
+        canvas = grid.locator('canvas[data-testid="data-grid-canvas"]').first
+        frame = canvas.bounding_box()
+        rows = int(canvas.locator("table").get_attribute("aria-rowcount") or 0)
+        assert frame and rows
+        height = (frame["height"] - 2) / rows
+        self.page.mouse.click(frame["x"] + frame["width"] - 30, frame["y"] + height * (row + 1.5))
+        for _ in range(LAST_COLUMN - column):
+            self.page.keyboard.press("ArrowLeft")
+            self.page.wait_for_timeout(60)
+
+    def toggle(self, row: int) -> None:
+        """Switch a triple of the table on or off."""
+        self._go_to(0, row)
+        self.page.keyboard.press("Enter")
+        self.settle()
+
+    def rewrite(self, column: int, row: int, value: str) -> None:
+        """Type another text into a field of the table."""
+        page = self.page
+        self._go_to(column, row)
+        page.keyboard.press("Enter")
+        page.wait_for_timeout(250)
+        page.keyboard.press("Control+A")
+        page.keyboard.insert_text(value)
+        page.keyboard.press("Enter")
+        self.settle()
+
+    def add(self, head: str, relation: str, tail: str) -> None:
+        page = self.page
+        page.get_by_role("textbox", name="Add a triple: head").fill(head)
+        page.get_by_role("textbox", name="relation", exact=True).fill(relation)
+        page.get_by_role("textbox", name="tail", exact=True).fill(tail)
+        page.wait_for_timeout(200)
+        self.press("Add")
+
+    def open_graph_path(self, path: Path) -> None:
+        page = self.page
+        page.locator(".st-key-lab-open_graph button").first.click()
+        box = page.get_by_role("textbox", name="Or a file on this machine")
+        box.fill(str(path))
+        box.press("Enter")
+        self.settle()
+        if not page.get_by_role("button", name="Open the file").is_visible():
+            page.locator(".st-key-lab-open_graph button").first.click()
+        self.press("Open the file")
+        page.keyboard.press("Escape")
+        self.settle()
+
+    def click_matrix(self, row: int, column: int) -> None:
+        """Click the middle of a cell."""
+        canvas = self.page.locator("canvas.over")
+        canvas.scroll_into_view_if_needed()
+        place = self.page.locator(".root[data-sum]")
+        cell, left, top = (float(place.get_attribute(f"data-{k}")) for k in ("cell", "left", "top"))
+        canvas.click(position={"x": left + (column + 0.5) * cell, "y": top + (row + 0.5) * cell})
+        self.settle()
+
+
+LAST_COLUMN = 4  # on, head, relation, tail, state
