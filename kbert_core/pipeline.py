@@ -9,13 +9,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
-from torch import Tensor
-from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from torch import Tensor, nn
+from transformers import AutoConfig, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from kbert_core.ablation import FULL, Ablation
 from kbert_core.errors import CheckpointError, OptionError
 from kbert_core.flatten import Batch, FlatTree, collate
 from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.selection import InjectionOptions, LeftOut
 from kbert_core.mask_transformer import (
     MaskTransformer,
@@ -29,6 +30,7 @@ from kbert_core.tasks import TASKS, Task
 CARD_KEY = "kbert"  # where a checkpoint's config keeps what it was trained with
 NO_KNOWLEDGE = KnowledgeGraph(name="no knowledge")
 DEFAULT_LENGTH = 512
+ROWS_AT_ONCE = 16  # windows of one long text
 TOKENIZER_FILES = (  # without one of these transformers makes up an empty tokenizer
     "tokenizer.json",
     "vocab.txt",
@@ -240,7 +242,13 @@ class Pipeline:
     ) -> SentenceTree:
         """K-Query and K-Inject with the model's options or others."""
         options = options or self.card.options
-        return k_inject(sentences, k_query(sentences, graph, options), options)
+        masks = [self.tokenizer.mask_spans(text) for text in sentences]
+        queried = [
+            found
+            for found in k_query(sentences, graph, options)
+            if not _touches(found.mention, masks[found.mention.sentence])
+        ]
+        return k_inject(sentences, queried, options)
 
     def flatten(self, tree: SentenceTree, *, max_length: int | None = None) -> list[FlatTree]:
         """Put a tree into reading order within the length limit.
@@ -283,9 +291,13 @@ class Pipeline:
         """
         rows = self.flatten(self._checked_tree(sentences, graph, options), max_length=max_length)
         batch = collate(rows, pad_id=self.tokenizer.pad_id)
-        output = self.encoder(
-            batch, ablation=ablation, attentions=attentions, hidden_states=hidden_states
-        )
+        output: Mapping[str, Any]
+        if len(rows) > ROWS_AT_ONCE and not attentions and not hidden_states:
+            output = self._in_parts(rows, ablation)
+        else:
+            output = self.encoder(
+                batch, ablation=ablation, attentions=attentions, hidden_states=hidden_states
+            )
         logits = output.get("logits")
         prediction = None
         if self.task is not None and logits is not None:
@@ -301,6 +313,18 @@ class Pipeline:
             output.get("attentions"),
             output.get("hidden_states"),
         )
+
+    def _in_parts(self, rows: Sequence[FlatTree], ablation: Ablation) -> dict[str, Any]:
+        """Run many windows a few at a time, so that memory doesn't grow with the text."""
+        if self.task is None:
+            return {}
+        width = max(map(len, rows))
+        parts = []
+        for start in range(0, len(rows), ROWS_AT_ONCE):
+            part = collate(rows[start : start + ROWS_AT_ONCE], pad_id=self.tokenizer.pad_id)
+            logits = self.encoder(part, ablation=ablation)["logits"]
+            parts.append(nn.functional.pad(logits, (0, 0, 0, width - logits.shape[1])))
+        return {"logits": torch.cat(parts)}
 
     def predict(
         self,
@@ -391,12 +415,14 @@ def load_tokenizer(path: str | Path) -> PreTrainedTokenizerBase:
 
 
 def card_of(path: str | Path) -> Card:
-    """Read the card of a checkpoint folder without loading its weights.
+    """Read the card of a checkpoint, in a folder or on the hub, without its weights.
 
     Raises:
         CheckpointError: its config.json is broken.
     """
     file = Path(path) / "config.json"
+    if not Path(path).exists():
+        return _card_on_the_hub(str(path))
     if not file.is_file():
         return Card()
     try:
@@ -406,6 +432,17 @@ def card_of(path: str | Path) -> Card:
     if not isinstance(data, dict):
         raise CheckpointError(f"{file}: no JSON object. Copy the model again.")
     return Card.of(SimpleNamespace(**{CARD_KEY: data.get(CARD_KEY)}))
+
+
+def _card_on_the_hub(name: str) -> Card:
+    try:
+        return Card.of(AutoConfig.from_pretrained(name))
+    except (OSError, ValueError):
+        return Card()  # loading the model will say what is wrong
+
+
+def _touches(mention: Mention, spans: Sequence[tuple[int, int]]) -> bool:
+    return any(mention.start < end and start < mention.end for start, end in spans)
 
 
 def _unpadded(logits: Tensor, rows: Sequence[FlatTree]) -> list[Tensor]:

@@ -186,6 +186,12 @@ class WordPieces:
             at += len(piece)
         return Tokens(ids, starts, ends)
 
+    def mask_spans(self, text: str) -> list[tuple[int, int]]:
+        """Where a text holds a mask token that is read as one, in characters."""
+        if self._mask is None:
+            return []
+        return [found.span() for found in re.finditer(re.escape(self._mask), text)]
+
     def layout(self, sentences: int) -> Layout:
         """Special tokens as the tokenizer itself puts them."""
         return self._layouts[sentences]

@@ -434,3 +434,19 @@ def test_real_encoder_reads_figure_2(minilm_folder, figure_2):
     )
     assert trace.tree.used == FIGURE_2
     assert (trace.attentions[0][~trace.visible[:, None].expand_as(trace.attentions[0])] == 0).all()
+
+
+def test_many_windows_are_read_in_parts_with_the_same_result(ner, monkeypatch):
+    pipeline = ner
+    text = "患者有糖尿病史，给予布洛芬口服好转。" * 30
+    whole = pipeline(text, max_length=32).prediction
+    monkeypatch.setattr("kbert_core.pipeline.ROWS_AT_ONCE", 4)
+    parts = pipeline(text, max_length=32).prediction
+    assert [t.tag for t in parts.tokens] == [t.tag for t in whole.tokens]
+    assert len(parts.tokens) == len(text)
+
+
+def test_no_mention_is_found_inside_a_mask(mask):
+    graph = KnowledgeGraph([Triple("mask", "类别", "疾病")])
+    assert not mask("患者有[MASK]病史", graph=graph).tree.nodes
+    assert mask("患者有 mask [MASK]", graph=graph).tree.nodes

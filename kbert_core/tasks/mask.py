@@ -43,9 +43,6 @@ class FillMask(Task):
     title = "Fill-mask"
     auto_class: ClassVar[type] = AutoModelForMaskedLM
 
-    def __init__(self) -> None:
-        self._mask = "[MASK]"
-
     def tokenizer(self, tokenizer: PreTrainedTokenizerBase) -> WordPieces:
         """Wrap a checkpoint's tokenizer so that its mask token is read in a text."""
         return WordPieces(tokenizer, masks=True)
@@ -57,7 +54,7 @@ class FillMask(Task):
         row, scores = rows[0], logits[0]
         tokens = row.trunk_tokens[0]
         text = row.tree.sentences[0]
-        mask_id = row_mask_id(labels)
+        mask_id = mask_id_of(labels)
         fillings = []
         for index, (_, at) in enumerate(row.trunk_places):
             if at < 0 or row.input_ids[index] != mask_id:
@@ -70,11 +67,12 @@ class FillMask(Task):
             fillings.append(Filling(tokens.starts[at], tokens.ends[at], candidates))
         if not fillings:
             raise TextError(
-                f"No [MASK] to fill in '{text[:40]}'. Write [MASK] where a token is wanted."
+                f"No {labels[mask_id]} to fill in '{text[:40]}'. "
+                f"Write {labels[mask_id]} where a token is wanted."
             )
         return MaskPrediction(tuple(fillings))
 
 
-def row_mask_id(labels: Mapping[int, str]) -> int:
+def mask_id_of(labels: Mapping[int, str]) -> int:
     """Find the mask token in a vocabulary."""
     return next(i for i, token in labels.items() if token in ("[MASK]", "<mask>"))

@@ -14,16 +14,16 @@ from kbert_core.ablation import Ablation
 from kbert_core.errors import CheckpointError
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions
-from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline, card_of
+from kbert_core.pipeline import NO_KNOWLEDGE, Card, Pipeline, card_of
 from kbert_core.training.datasets import find_split, read_examples
 from kbert_core.training.evaluate import edit_response, evaluate, surface_forms
-from kbert_core.training.finetune import TrainOptions, train
+from kbert_core.training.finetune import SCRATCH, TrainOptions, train
 from kbert_core.training.items import Recipe
 
 
 def run_train(args: argparse.Namespace) -> dict[str, Any]:
     """Train as the command line says; returns the report."""
-    base = card_of(args.encoder).options
+    base = (Card() if args.encoder == SCRATCH else card_of(args.encoder)).options
     return train(
         TrainOptions(
             task=args.task,

@@ -117,7 +117,7 @@ def train(options: TrainOptions) -> dict[str, Any]:
     graph = KnowledgeGraph.from_files(*options.kg) if options.kg else NO_KNOWLEDGE
     labels = [] if task.name == "mask" else labels_of(splits["train"])
     _check(splits, labels, task.name)
-    base = card_of(options.encoder)
+    base = Card() if options.encoder == SCRATCH else card_of(options.encoder)
     injection = options.injection or base.options
     tokenizer, model = _start(options, splits["train"], graph, labels)
     card = Card(task.name, injection, options.max_length, _names(options.kg))
