@@ -67,7 +67,7 @@ def parse_triples(data: bytes, *, name: str, skip_bad: bool = False) -> TripleFi
     duplicates = 0
     for number, line in enumerate(text.split("\n"), start=1):
         line = line.removesuffix("\r")
-        if not line.strip(" "):
+        if not line.strip() and line.count("\t") < 2:
             continue
         triple, problem = _triple(line)
         if problem:

@@ -203,3 +203,10 @@ def test_written_file_can_be_read_by_whoever_could_read_a_new_file(tmp_path):
     (tmp_path / "plain").write_text("")
     write_triples([APPLE], tmp_path / "a.spo")
     assert (tmp_path / "a.spo").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+def test_a_line_of_two_tabs_is_three_empty_fields_and_no_blank_line(tmp_path):
+    file = tmp_path / "graph.spo"
+    file.write_text("a\tb\tc\n\t\t\n", encoding="utf-8")
+    with pytest.raises(GraphFileError, match="line 2: '<TAB><TAB>' is no triple"):
+        read_triples(file)
