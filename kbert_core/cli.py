@@ -17,7 +17,7 @@ from typing import Any, TextIO
 from transformers.utils import logging as transformers_logging
 
 from kbert_core.ablation import Ablation
-from kbert_core.cli_text import conversion_text, prediction_text, stats_text, tree_text
+from kbert_core.cli_text import fields_text, prediction_text, stats_text, tree_text
 from kbert_core.errors import CheckpointError, KBertError, OptionError, TextError
 from kbert_core.flatten import FlatTree, flatten
 from kbert_core.knowledge.files import read_triples
@@ -27,6 +27,11 @@ from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.seeing import visible_matrix
 from kbert_core.sentence_tree import SentenceTree, grow_tree
 from kbert_core.tokens import Characters, Tokenizer, WordPieces, Words
+from kbert_core.training.options import (
+    add_evaluate_options,
+    add_pretrain_options,
+    add_train_options,
+)
 
 DEFAULT_MODEL = "models/medical-ner-kbert"
 PROGRESS_EVERY = 1000  # texts
@@ -108,6 +113,13 @@ def run_predict(args: argparse.Namespace) -> None:
         _print(args, dict, prediction_text, data)
 
 
+def run_pretrain(args: argparse.Namespace) -> None:
+    """`kbert pretrain`: masked-language-model pretraining without knowledge."""
+    from kbert_core.training import commands
+
+    _print(args, dict, fields_text, commands.run_pretrain(args))
+
+
 def run_train(args: argparse.Namespace) -> None:
     """`kbert train`: fine-tune with knowledge or without."""
     from kbert_core.training import commands
@@ -130,7 +142,7 @@ def run_convert(args: argparse.Namespace) -> None:
     report = convert(
         args.source, args.target, vocab=args.vocab, config=args.config, heads=args.heads
     )
-    _print(args, dict, conversion_text, report.as_dict())
+    _print(args, dict, fields_text, report.as_dict())
 
 
 def run_kg_stats(args: argparse.Namespace) -> None:
@@ -368,6 +380,7 @@ def _parser() -> argparse.ArgumentParser:
     _model_options(predict)
     predict.add_argument("--compare", action="store_true", help="also without any knowledge")
 
+    pretrain = _add(commands, "pretrain", run_pretrain, "pretrain an encoder without knowledge")
     train = _add(commands, "train", run_train, "fine-tune a model with knowledge or without")
     train.add_argument(
         "--data", required=True, metavar="DIR", help="folder of train.tsv, dev.tsv and test.tsv"
@@ -379,8 +392,7 @@ def _parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--data", required=True, metavar="FILE", help="a labelled .tsv")
     _model_options(evaluate)
 
-    from kbert_core.training.options import add_evaluate_options, add_train_options
-
+    add_pretrain_options(pretrain)
     add_train_options(train)
     add_evaluate_options(evaluate)
 

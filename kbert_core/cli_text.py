@@ -77,8 +77,8 @@ def stats_text(data: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def conversion_text(data: Mapping[str, Any]) -> str:
-    """What a conversion did, a line each."""
+def fields_text(data: Mapping[str, Any]) -> str:
+    """Any report, a line for each of its fields."""
     shown = {
         name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         for name, value in data.items()

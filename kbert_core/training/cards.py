@@ -21,33 +21,52 @@ def write_card(folder: str | Path, card: Card) -> None:
 def card_text(name: str, card: Card) -> str:
     """The card as Markdown: data, command, seed, scores, response to edits."""
     notes = card.notes or {}
-    knowledge = ", ".join(card.knowledge) or "none (the twin without knowledge)"
-    injected = "tail only" if card.options.tail_only else "relation and tail"
+    about = _about_encoder(notes) if "tokens_seen" in notes else _about_model(card, notes)
     lines = [
         f"# {name}",
         "",
-        f"- Task: {card.task}",
         f"- Data: {notes.get('data', '')}; not part of this repository",
-        f"- Knowledge: {knowledge}; {injected}, at most {card.options.max_triples} triples "
-        "per mention",
-        f"- Encoder: {notes.get('encoder', '')}, {notes.get('parameters', 0):,} parameters",
-        f"- Seed: {notes.get('seed')}, epochs: {notes.get('epochs')}, one run, no spread",
-        f"- Recipe: {_pairs(notes.get('recipe', {}))}",
-        f"- {CAUTION}" if card.knowledge else "- Not for medical decisions.",
+        *about,
+        f"- {notes['remark']}" if notes.get("remark") else "",
         "",
         "## Command",
         "",
         "```",
         str(notes.get("command", "")),
         "```",
-        "",
-        "## Scores",
-        "",
-        *_scores(notes),
     ]
+    if notes.get("scores"):
+        lines += ["", "## Scores", "", *_scores(notes)]
     if notes.get("edit_response"):
         lines += ["", "## Response to edits", "", *_edits(notes["edit_response"])]
-    return "\n".join(lines) + "\n"
+    return "\n".join(line for i, line in enumerate(lines) if line or (i and lines[i - 1])) + "\n"
+
+
+def _about_encoder(notes: Mapping[str, Any]) -> list[str]:
+    options = notes["options"]
+    return [
+        "- Task: masked language model, without knowledge; the encoder of the other models",
+        f"- Size: {options['num_hidden_layers']} layers × {options['hidden_size']}, "
+        f"{notes['parameters']:,} parameters, characters as tokens",
+        f"- Training: {options['steps']:,} steps of {options['batch_tokens']:,} tokens, "
+        f"{notes['tokens_seen']:,} tokens seen, seed {notes['seed']}",
+        f"- Held out ({notes['held_out_rows']} rows): loss {notes['loss']:.3f} nats, perplexity "
+        f"{notes['perplexity']:.1f}, {100 * notes['accuracy']:.1f} % of masked characters right",
+    ]
+
+
+def _about_model(card: Card, notes: Mapping[str, Any]) -> list[str]:
+    knowledge = ", ".join(card.knowledge) or "none (the twin without knowledge)"
+    injected = "tail only" if card.options.tail_only else "relation and tail"
+    return [
+        f"- Task: {card.task}",
+        f"- Knowledge: {knowledge}; {injected}, at most {card.options.max_triples} triples "
+        "per mention",
+        f"- Encoder: {notes.get('encoder', '')}, {notes.get('parameters', 0):,} parameters",
+        f"- Seed: {notes.get('seed')}, epochs: {notes.get('epochs')}, one run, no spread",
+        f"- Recipe: {_pairs(notes.get('recipe', {}))}",
+        f"- {CAUTION}" if card.knowledge else "- Not for medical decisions.",
+    ]
 
 
 def _scores(notes: Mapping[str, Any]) -> list[str]:

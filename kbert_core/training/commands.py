@@ -1,4 +1,4 @@
-"""`kbert train` and `kbert evaluate`: options in, a report out."""
+"""`kbert pretrain`, `train` and `evaluate`: options in, a report out."""
 
 import argparse
 import json
@@ -19,6 +19,7 @@ from kbert_core.training.datasets import find_split, read_examples
 from kbert_core.training.evaluate import edit_response, evaluate, surface_forms
 from kbert_core.training.finetune import SCRATCH, TrainOptions, train
 from kbert_core.training.items import Recipe
+from kbert_core.training.pretrain import PretrainOptions, pretrain
 
 
 def run_train(args: argparse.Namespace) -> dict[str, Any]:
@@ -45,6 +46,31 @@ def run_train(args: argparse.Namespace) -> dict[str, Any]:
             seed=args.seed,
             device=args.device,
             half=not args.float32,
+            command=command_line(),
+        )
+    )
+
+
+def run_pretrain(args: argparse.Namespace) -> dict[str, Any]:
+    """Pretrain as the command line says; returns the report."""
+    return pretrain(
+        PretrainOptions(
+            text=tuple(args.text),
+            output=args.output,
+            steps=args.steps,
+            batch_tokens=args.batch_tokens,
+            row_length=args.row_length,
+            hidden_size=args.hidden_size,
+            num_hidden_layers=args.layers,
+            num_attention_heads=args.attention_heads,
+            max_positions=args.max_positions,
+            learning_rate=args.learning_rate,
+            vocabulary_size=args.vocabulary_size,
+            min_count=args.min_count,
+            exclude=tuple(args.exclude),
+            vocabulary=args.vocabulary,
+            save_every=args.save_every,
+            seed=args.seed,
             command=command_line(),
         )
     )

@@ -1,4 +1,4 @@
-"""Options of `kbert train` and `kbert evaluate`, apart so that `--help` is quick."""
+"""Options of `kbert pretrain`, `train` and `evaluate`, apart so that `--help` is quick."""
 
 import argparse
 
@@ -55,3 +55,39 @@ def add_evaluate_options(parser: argparse.ArgumentParser) -> None:
         help="also measure the response to edited triples (needs --train-data)",
     )
     parser.add_argument("--seed", type=int, default=0, help="which other type an edit takes")
+
+
+def add_pretrain_options(parser: argparse.ArgumentParser) -> None:
+    """Options of `kbert pretrain`."""
+    add = parser.add_argument
+    add(
+        "--text",
+        required=True,
+        nargs="+",
+        metavar="FILE",
+        help=".txt or .txt.xz, one passage a line",
+    )
+    add("--output", required=True, metavar="DIR", help="a run that was cut off goes on there")
+    add(
+        "--exclude",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="labelled files of test sets; passages that hold one of their texts are left out",
+    )
+    add("--vocabulary", metavar="DIR", help="take this tokenizer; default: characters of the text")
+    for flag, kind, value, text in (
+        ("--steps", int, 10_000, "optimiser steps in all"),
+        ("--batch-tokens", int, 2048, "tokens a step"),
+        ("--row-length", int, 128, "tokens of a packed row"),
+        ("--hidden-size", int, 256, "of the BERT"),
+        ("--layers", int, 4, "of the BERT"),
+        ("--attention-heads", int, 4, "of the BERT"),
+        ("--max-positions", int, 512, "of the BERT"),
+        ("--learning-rate", float, 1e-3, "after warm-up"),
+        ("--vocabulary-size", int, 6000, "at most so many tokens"),
+        ("--min-count", int, 10, "characters seen less often are unknown"),
+        ("--save-every", int, 500, "steps between checkpoints"),
+        ("--seed", int, 0, "of everything random"),
+    ):
+        add(flag, type=kind, default=value, help=f"{text}; default: {value}")

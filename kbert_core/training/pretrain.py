@@ -25,6 +25,7 @@ from transformers.trainer_utils import get_last_checkpoint, set_seed
 from kbert_core.errors import DataError, OptionError
 from kbert_core.pipeline import Card, load_tokenizer
 from kbert_core.seeing import additive_mask, visible_matrix
+from kbert_core.training.cards import write_card
 from kbert_core.training.packing import (
     NOT_MASKED,
     MaskedRows,
@@ -37,6 +38,7 @@ from kbert_core.training.progress import Progress, keep_stdout_clean
 from kbert_core.training.vocabulary import character_tokenizer
 
 HELD_OUT_ROWS = 256
+NOT_ON_THE_CARD = ("text", "exclude", "output", "command", "seed")
 log = logging.getLogger(__name__)
 
 
@@ -76,6 +78,7 @@ class PretrainOptions:
     vocabulary: str | None = None
     save_every: int = 500
     seed: int = 0
+    command: str = ""
 
     def __post_init__(self) -> None:
         if self.batch_tokens < self.row_length:
@@ -184,11 +187,16 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
         "seconds": round(progress.seconds),
         "parameters": sum(p.numel() for p in model.parameters()),
         "held_out_rows": held_out,
-        "options": {k: v for k, v in vars(options).items() if k not in ("text", "exclude")},
+        "options": {k: v for k, v in vars(options).items() if k not in NOT_ON_THE_CARD},
+        "data": ", ".join(Path(path).name for path in options.text),
+        "command": options.command,
+        "seed": options.seed,
     }
-    Card(task="mask", notes=report).write_to(model.config)
+    card = Card(task="mask", notes=report)
+    card.write_to(model.config)
     model.half().save_pretrained(output)
     tokenizer.save_pretrained(output)
+    write_card(output, card)
     (output / "pretraining.json").write_text(
         json.dumps({**report, "history": history}, indent=1), encoding="utf-8"
     )
