@@ -32,6 +32,7 @@ from kbert_core import (
     grow_tree,
 )
 from kbert_core.errors import CheckpointError, GraphFileError
+from kbert_core.knowledge import public
 from kbert_core.knowledge.files import parse_triples, read_triples
 from kbert_core.pipeline import card_of
 
@@ -147,6 +148,12 @@ def read_upload(
     return _graph_of(read.triples, Path(name).stem), read.problems
 
 
+def public_title(name: str) -> str:
+    """What a public graph is called, with its size."""
+    found = public.PUBLIC[name]
+    return t("graph.option", name=found.title, count=f"{found.triples:,}")
+
+
 def fetch_graph(name: str) -> KnowledgeGraph:
     """Fetch a public graph, or find it where it was fetched before.
 
@@ -154,8 +161,6 @@ def fetch_graph(name: str) -> KnowledgeGraph:
         FetchError: there is no network, or the file isn't the one expected;
             the message says what to do.
     """
-    from kbert_core.knowledge import public
-
     path = Path(public.fetch(name))
     return _graph_file(str(path), _stamp(path))
 

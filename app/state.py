@@ -13,6 +13,7 @@ from app.view_models.diff import Identity
 from app.view_models.knowledge import read_changes
 from kbert_core import Ablation, InjectionOptions, KBertError, KnowledgeGraph, Triple
 from kbert_core.knowledge.graph import Edit
+from kbert_core.knowledge.public import PUBLIC
 from kbert_core.tasks import TASKS
 
 NO_TASK = "tree"
@@ -118,6 +119,7 @@ def begin() -> None:
         ss["lab.example"] = None
     if ss["lab.graph"] not in ss["lab.graphs"]:
         ss["lab.graph"] = next(iter(ss["lab.graphs"]))
+    ss["lab.graph_before"] = ss["lab.graph"]
 
 
 def use_example(example: Example) -> None:
@@ -297,6 +299,11 @@ def add_triple() -> None:
     commit(Edit("add", triple, index=0))
     if log() != before:
         ss["lab.add_relation"] = ss["lab.add_tail"] = ""
+
+
+def public_graphs() -> tuple[str, ...]:
+    """Public graphs that this session hasn't fetched yet."""
+    return tuple(name for name in PUBLIC if name not in ss.get("lab.fetched", {}))
 
 
 def take_graph(graph: KnowledgeGraph) -> None:

@@ -19,10 +19,10 @@ ENGLISH = {
     "reader.words": "No model: words as tokens",
     "reader.characters": "No model: characters as tokens",
     "reader.minilm": "all-MiniLM-L6-v2 (English encoder)",
-    "model.option_graph": "{name} · trained with a graph",
-    "model.option_plain": "{name} · trained without a graph",
-    "graph.option": "{name} · {count} triples",
-    "graph.public": "{name} · fetch, or open a file",
+    "model.option_graph": "{name} · with graph",
+    "model.option_plain": "{name} · no graph",
+    "graph.option": "{name}, {count} triples",
+    "graph.public": "{name}: fetch, or open a file",
     "hint.first": "This example has already run. Switch the first triple off in the table below "
     "and watch the tree, the matrix and the prediction change.",
     "rests": "This prediction rests on a triple. It is an example, not the rule: on the dev set "
@@ -58,7 +58,6 @@ ENGLISH = {
     "open.model_path": "A folder with config.json, model.safetensors and tokenizer.json",
     "open.model_button": "Open the model",
     "open.model_opened": "Opened {name}.",
-    "fetch.unavailable": "This version can't fetch public graphs. Open the file by its path.",
     # options
     "options.title": "Injection, ablations, device",
     "options.injection": "Injection",
@@ -240,7 +239,8 @@ ENGLISH = {
     "class.flip": "Flipped from {before} ({p_before}) to {after} ({p})",
     "compare.label": "Compare with",
     "compare.auto": "before the last edit",
-    "compare.bert": "no knowledge",
+    "compare.auto_unedited": "no knowledge, until you edit",
+    "compare.bert": "always no knowledge",
     "compare.original": "the graph as loaded",
     "compare.pinned": "the pinned scene",
     "compare.pin": "Pin",

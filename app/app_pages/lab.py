@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app import services, state
-from app.app_pages.lab_open import open_graph_popover, open_model_popover, show_opened
+from app.app_pages.lab_open import choose_graph, open_graph_popover, open_model_popover, show_opened
 from app.components.matrix import draw_matrix
 from app.scene import Scene
 from app.state import AUTO, BERT, NO_TASK, ORIGINAL, PINNED
@@ -76,7 +76,7 @@ def choosers() -> None:
                 max_chars=services.LONGEST_TEXT,
                 **KEEP,
             )
-    offered = state.choices()
+    offered, graphs = state.choices(), graph_names()
     with right:
         first, second = st.columns(2)
         with first:
@@ -112,9 +112,10 @@ def choosers() -> None:
         with second, st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
             st.selectbox(
                 t("lab.graph"),
-                list(ss["lab.graphs"]),
+                list(graphs),
                 key="lab.graph",
-                format_func=graph_name,
+                format_func=lambda name: graphs.get(name, name),
+                on_change=choose_graph,
                 **KEEP,
             )
             open_graph_popover()
@@ -127,12 +128,15 @@ def two_sentences() -> bool:
     return ss["lab.task"] != NO_TASK and TASKS[ss["lab.task"]].sentences == 2
 
 
-def graph_name(fingerprint: str) -> str:
-    """What a graph is called in the chooser."""
-    graph = ss["lab.graphs"].get(fingerprint)
-    if graph is None:
-        return ""
-    return t("graph.option", name=graph.name, count=f"{len(graph):,}")
+def graph_names() -> dict[str, str]:
+    """What the graphs are called in the chooser, those to be fetched last."""
+    named = {
+        fingerprint: t("graph.option", name=graph.name, count=f"{len(graph):,}")
+        for fingerprint, graph in ss["lab.graphs"].items()
+    }
+    return named | {
+        name: t("graph.public", name=services.public_title(name)) for name in state.public_graphs()
+    }
 
 
 def options() -> None:
@@ -445,7 +449,7 @@ def prediction_panel(now: Scene, trace: Trace, before: Trace | None, kind: str) 
         horizontal=True, vertical_alignment="bottom", gap="xsmall", key="lab_head_prediction"
     ):
         st.subheader(t("prediction.title"), anchor=False, width="stretch")
-        compare_chooser()
+        compare_chooser(edited=bool(now.edits))
     if trace.prediction is None:
         no_prediction(now)
         return
@@ -475,14 +479,16 @@ def prediction_panel(now: Scene, trace: Trace, before: Trace | None, kind: str) 
             st.html(prediction.bars_html(old, new, head=head))
 
 
-def compare_chooser() -> None:
+def compare_chooser(*, edited: bool) -> None:
     """What to compare with, and the pin."""
     kinds = [AUTO, BERT, ORIGINAL, *([PINNED] if ss.get("lab.pinned") else [])]
     st.selectbox(
         t("compare.label"),
         kinds,
         key="lab.compare",
-        format_func=lambda name: t("compare." + name),
+        format_func=lambda name: t(
+            "compare.auto_unedited" if name == AUTO and not edited else "compare." + name
+        ),
         width=210,
         **KEEP,
     )
@@ -529,8 +535,7 @@ def ner_panel(
         )
     )
     st.html(prediction.changes_html(changes, compared=before is not None))
-    changed = [c for c in changes if c.change != "same"] if before is not None else []
-    for item in changed[:2]:
+    for item in prediction.worth_a_look(changes) if before is not None else ():
         old = prediction.type_probabilities(before, item.start, item.end) if before else None
         new = prediction.type_probabilities(after, item.start, item.end)
         st.html(
@@ -538,6 +543,7 @@ def ner_panel(
                 prediction.named_outside(old) if old else None,
                 prediction.named_outside(new),
                 head=t("prediction.types_of", text=item.text),
+                most=4,
             )
         )
 

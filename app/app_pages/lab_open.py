@@ -8,10 +8,9 @@ from app import services, state
 from app.texts import t
 from app.view_models.html import markdown
 from kbert_core import KBertError, KnowledgeGraph
-from kbert_core.errors import CheckpointError, FetchError
+from kbert_core.errors import CheckpointError
 
 ss = st.session_state
-PUBLIC = {"medical": "MedicalKG, 13,864 triples", "hownet": "HowNet"}
 SHOWN = 20
 
 
@@ -31,12 +30,12 @@ def open_graph_popover() -> None:
             st.text_input(t("open.path"), key="lab.path", placeholder=t("open.path_placeholder"))
             st.button(t("open.path_button"), key="lab.open_path", on_click=_take_path)
         st.markdown(t("open.fetch"))
-        for name, title in PUBLIC.items():
+        for name in state.public_graphs():
             st.button(
-                t("open.fetch_button", name=title),
+                t("open.fetch_button", name=services.public_title(name)),
                 key=f"lab.fetch_{name}",
                 on_click=_fetch,
-                args=(name, title),
+                args=(name,),
             )
 
 
@@ -97,15 +96,22 @@ def _take_path() -> None:
     _taken(graph, problems)
 
 
-def _fetch(name: str, title: str) -> None:
+def choose_graph() -> None:
+    """Callback of the graph chooser; a public graph is fetched first."""
+    chosen = ss["lab.graph"]
+    if chosen in state.public_graphs():
+        ss["lab.graph"] = ss["lab.graph_before"]
+        _fetch(chosen)
+
+
+def _fetch(name: str) -> None:
     try:
-        with st.spinner(t("open.fetching", name=title)):
+        with st.spinner(t("open.fetching", name=services.public_title(name))):
             graph = services.fetch_graph(name)
-    except ImportError:
-        ss["lab.opened"] = ("error", t("fetch.unavailable"), ())
-    except (FetchError, KBertError) as error:
+    except KBertError as error:
         ss["lab.opened"] = ("error", str(error), ())
     else:
+        ss["lab.fetched"] = {**ss.get("lab.fetched", {}), name: graph.fingerprint}
         _taken(graph, ())
 
 

@@ -21,7 +21,7 @@ export default function (component) {
   const { n, tokens, status, roles, groups, names } = data;
   const codes = Uint8Array.from(atob(data.codes), (c) => c.charCodeAt(0));
   const colours = palette();
-  let cell = 10, left = 40, top = 40;
+  let cell = 16, left = 40, top = 40;
   let at = data.cell;
 
   root.dataset.n = n;
@@ -62,7 +62,7 @@ export default function (component) {
   }
 
   function label(i) {
-    const mark = { added: "+ ", removed: "− ", same: "" }[status[i]];
+    const mark = cell < 16 ? "" : { added: "+ ", removed: "− ", same: "" }[status[i]];
     const text = tokens[i];
     return mark + (text.length > 12 ? text.slice(0, 11) + "…" : text);
   }

@@ -1,6 +1,7 @@
 """Which names of a graph come nearest to a text that names none of them."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from kbert_core import KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
@@ -30,4 +31,4 @@ def nearest_names(
 
 
 def _pairs(text: str) -> set[str]:
-    return {a + b for a, b in zip(text, text[1:], strict=False) if a + b != "  "}
+    return {a + b for a, b in pairwise(text) if a + b != "  "}

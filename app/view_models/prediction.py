@@ -175,7 +175,8 @@ def changes_html(changes: Sequence[SpanChange], *, compared: bool) -> str:
         f'<th class="{"kb-num" if h == "prediction.change" else ""}">{escape(t(h))}</th>'
         for h in heads
     )
-    return f'<table class="kb-table"><tr>{head}</tr>{"".join(rows)}</table>'
+    table = f'<table class="kb-table"><tr>{head}</tr>{"".join(rows)}</table>'
+    return f'<div class="kb-scroll">{table}</div>'
 
 
 def bars_html(
@@ -198,10 +199,10 @@ def bars_html(
             both = was is not None and now is not None
             delta = f'<td class="kb-num">{signed(now - was) if both else "–"}</td>'  # type: ignore[operator]
         rows.append(
-            f'<tr><td>{shown(name)}</td><td style="width:45%"><div class="kb-bars">{bars}</div></td>'
+            f'<tr><td>{escape(name)}</td><td class="kb-wide"><div class="kb-bars">{bars}</div></td>'
             f'{old}<td class="kb-num">{percent(now)}</td>{delta}</tr>'
         )
-    heads = f"<th>{escape(head)}</th><th></th>"
+    heads = f'<th colspan="2">{escape(head)}</th>'
     if before:
         heads += f'<th class="kb-num">{escape(t("prediction.before"))}</th>'
     heads += f'<th class="kb-num">{escape(t("prediction.after"))}</th>'
@@ -274,3 +275,14 @@ def _side(value: tuple[str, float] | None) -> str:
 def named_outside(totals: Mapping[str, float]) -> dict[str, float]:
     """Call the label of no entity by its name for people."""
     return {t("prediction.outside") if k == "O" else k: v for k, v in totals.items()}
+
+
+def worth_a_look(changes: Sequence[SpanChange], *, most: int = 2) -> tuple[SpanChange, ...]:
+    """Choose the changed places whose probabilities are shown: now's, then those lost."""
+    chosen: list[SpanChange] = []
+    order = [c for c in changes if c.change in ("type", "new")]
+    order += [c for c in changes if c.change == "lost"]
+    for item in order:
+        if all(item.end <= other.start or item.start >= other.end for other in chosen):
+            chosen.append(item)
+    return tuple(chosen[:most])

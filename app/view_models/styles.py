@@ -85,11 +85,14 @@ CSS = f"""
 .kb-note {{ font-size: .75rem; color: var(--faint); padding-left: 4px; }}
 
 .kb-ner {{ display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .6rem .9rem;
-  align-items: start; max-height: 34rem; overflow-y: auto; padding: 3px 3px .3rem; }}
+  align-items: start; padding: 3px 3px .3rem; }}
 .kb-side {{ font-size: .82rem; color: var(--faint); padding-top: .38rem; text-align: right;
   max-width: 8.5rem; }}
 .kb-side b {{ display: block; color: inherit; font-weight: 600; font-size: .9rem; }}
-.kb-line {{ display: flex; flex-wrap: wrap; align-items: flex-start; row-gap: .55rem; }}
+.kb-line {{ display: flex; flex-wrap: wrap; align-items: flex-start; row-gap: .55rem;
+  max-height: 17rem; overflow-y: auto; padding: 4px; }}
+.kb-scroll {{ max-height: 20rem; overflow-y: auto; }}
+.kb-table td.kb-wide {{ width: 45%; }}
 .kb-char {{ display: inline-flex; flex-direction: column; align-items: center;
   min-width: 1.28rem; padding-top: 3px; }}
 .kb-char .kb-text {{ font-size: 1.05rem; line-height: 1.4rem; }}

@@ -1,0 +1,112 @@
+"""Pages run as Streamlit runs them, one by one."""
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from kbert_core import Triple
+
+PAGES = Path(__file__).resolve().parents[2] / "app" / "app_pages"
+LAB = PAGES / "lab.py"
+PATIENCE = 120
+FIGURE_2 = "Figure 2 of the paper, words as tokens"
+
+
+@pytest.fixture
+def lab(monkeypatch, tmp_path):
+    """The Lab without any model: a graph, a tree and a matrix all the same."""
+    monkeypatch.setenv("KBERT_MODELS", str(tmp_path))
+    at = AppTest.from_file(LAB, default_timeout=PATIENCE).run()
+    assert not at.exception
+    return at
+
+
+def example(at, name):
+    at.selectbox(key="lab.example").set_value(name).run()
+    assert not at.exception
+    return at
+
+
+def edits(at):
+    log = at.session_state["lab.logs"].get(at.session_state["lab.graph"])
+    return log.done if log else ()
+
+
+def everything(at):
+    parts = (at.caption, at.info, at.error, at.warning, at.markdown, at.code)
+    return "\n".join(str(item.value) for part in parts for item in part).replace("\\", "")
+
+
+def test_without_a_model_all_but_the_prediction_works_and_the_remedy_is_named(lab):
+    assert "There is no model for a prediction" in everything(lab)
+    assert "git checkout -- models" in everything(lab)
+    assert "kbert train --task ner" in everything(lab)
+    assert "14 tokens: 8 trunk, 6 branch" in everything(lab)
+
+
+def test_undo_and_redo_lead_through_the_edits(lab):
+    example(lab, FIGURE_2)
+    lab.text_input(key="lab.add_head").set_value("Beijing")
+    lab.text_input(key="lab.add_relation").set_value("hosts")
+    lab.text_input(key="lab.add_tail").set_value("games")
+    lab.button[[b.label for b in lab.button].index("Add")].click().run()
+    assert [str(edit) for edit in edits(lab)] == ["add (Beijing, hosts, games)"]
+    assert "over the limit per mention" in everything(lab)
+    lab.button(key="lab.undo").click().run()
+    assert edits(lab) == ()
+    lab.button(key="lab.redo").click().run()
+    assert edits(lab)[0].triple == Triple("Beijing", "hosts", "games")
+    assert edits(lab)[0].index == 0
+
+
+def test_edits_belong_to_their_graph(lab):
+    example(lab, FIGURE_2)
+    lab.text_input(key="lab.add_head").set_value("now")
+    lab.text_input(key="lab.add_relation").set_value("is")
+    lab.text_input(key="lab.add_tail").set_value("late")
+    lab.button[[b.label for b in lab.button].index("Add")].click().run()
+    first = lab.session_state["lab.graph"]
+    other = next(f for f in lab.session_state["lab.graphs"] if f != first)
+    lab.selectbox(key="lab.graph").set_value(other).run()
+    assert edits(lab) == ()
+    lab.selectbox(key="lab.graph").set_value(first).run()
+    assert len(edits(lab)) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "Write a sentence above"),
+        ("  \n ", "Write a sentence above"),
+        ("长" * 100_000, "100000 characters; at most 5000"),
+        ("nobody at all", "No entity of this graph is named"),
+        ("[CLS] Tim Cook 😀 [MASK] 𝒳", "branch"),
+    ],
+)
+def test_odd_texts_are_read_or_refused_with_a_reason(lab, text, said):
+    example(lab, FIGURE_2)
+    lab.session_state["lab.text"] = text
+    lab.run()
+    assert not lab.exception
+    assert said in everything(lab)
+
+
+def test_ablations_and_limits_are_said(lab):
+    example(lab, FIGURE_2)
+    lab.session_state["lab.positions"] = "hard"
+    lab.session_state["lab.visible"] = "all"
+    lab.number_input(key="lab.max_triples").set_value(1).run()
+    assert "the model was given the hard positions" in everything(lab)
+    assert "everything visible" in everything(lab)
+    assert "1 over the limit per mention" in everything(lab)
+    lab.number_input(key="lab.max_triples").set_value(0).run()
+    assert "the same as BERT without a graph" in everything(lab)
+
+
+def test_about_names_limits_and_checks_what_is_there(monkeypatch, tmp_path):
+    monkeypatch.setenv("KBERT_MODELS", str(tmp_path))
+    at = AppTest.from_file(PAGES / "about.py", default_timeout=PATIENCE).run()
+    assert not at.exception
+    assert "no medical advice" in everything(at)
+    assert "No model in" in everything(at)
