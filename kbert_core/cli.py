@@ -10,21 +10,22 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, TextIO
 
+import torch
 from transformers.utils import logging as transformers_logging
 
-from kbert_core.ablation import Ablation
+from kbert_core.ablation import FULL, Ablation
 from kbert_core.cli_text import fields_text, prediction_text, stats_text, tree_text
 from kbert_core.errors import CheckpointError, KBertError, OptionError, TextError
-from kbert_core.flatten import FlatTree, flatten
+from kbert_core.flatten import FlatTree, collate, flatten, hard_positions
 from kbert_core.knowledge.files import read_triples
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import is_word_character
 from kbert_core.knowledge.selection import InjectionOptions
-from kbert_core.seeing import visible_matrix
+from kbert_core.pipeline import NO_KNOWLEDGE, Card, Pipeline, Trace, card_of, load_tokenizer
 from kbert_core.sentence_tree import SentenceTree, grow_tree
 from kbert_core.tokens import Characters, Tokenizer, WordPieces, Words
 from kbert_core.training.options import (
@@ -35,6 +36,8 @@ from kbert_core.training.options import (
 
 DEFAULT_MODEL = "models/medical-ner-kbert"
 PROGRESS_EVERY = 1000  # texts
+MOST_TOKENS = 5_000  # whose matrix is printed
+CUT = "the text is over the length limit"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -66,22 +69,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run_tree(args: argparse.Namespace) -> None:
     """`kbert tree`: text and graph → sentence tree, positions, visible matrix."""
     graph = _graph(args)
-    options = _injection(args, InjectionOptions())
+    card = _card(args)
+    options = _injection(args, card.options)
+    limit = args.max_length if args.max_length is not None else card.max_length
     tokenizer = _tokenizer(args)
-    for sentences in _inputs(args):
+    ablation = Ablation(args.positions, args.visible)
+
+    def show(sentences: Sequence[str]) -> None:
         reader = tokenizer or _tokenizer_for(sentences, args.special)
         words = None
         if isinstance(reader, Words):
             words = [_spans(reader, text) for text in sentences]
         tree = grow_tree(sentences, graph, options, words=words)
-        flat = flatten(tree, reader, max_length=args.max_length)
-        _print(args, tree_data, tree_text, flat)
+        flat = flatten(tree, reader, max_length=limit)
+        if ablation.positions == "hard":
+            flat = replace(flat, soft_positions=hard_positions(flat))
+        _print(args, lambda flat: tree_data(flat, ablation), tree_text, flat)
+
+    _each(args, show)
 
 
 def run_predict(args: argparse.Namespace) -> None:
     """`kbert predict`: text, graph and model → prediction."""
-    from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
-
     graph = _graph(args)
     pipeline = Pipeline.load(_model(args), device=args.device)
     if pipeline.task is None:
@@ -90,18 +99,19 @@ def run_predict(args: argparse.Namespace) -> None:
             "Train a head with `kbert train`, or look at the tree with `kbert tree`."
         )
     options = _injection(args, pipeline.card.options)
-    for sentences in _inputs(args):
+    ablation = Ablation(args.positions, args.visible)
 
-        def predicted(knowledge: KnowledgeGraph, sentences: Sequence[str] = sentences) -> Any:
-            return pipeline(
-                *sentences,
-                graph=knowledge,
-                options=options,
-                ablation=Ablation(args.positions, args.visible),
-                max_length=args.max_length,
-            )
+    def predicted(sentences: Sequence[str], knowledge: KnowledgeGraph) -> Trace:
+        return pipeline(
+            *sentences,
+            graph=knowledge,
+            options=options,
+            ablation=ablation,
+            max_length=args.max_length,
+        )
 
-        trace = predicted(graph)
+    def show(sentences: Sequence[str]) -> None:
+        trace = predicted(sentences, graph)
         data: dict[str, Any] = {
             "text": list(sentences) if len(sentences) > 1 else sentences[0],
             "prediction": asdict(trace.prediction),
@@ -109,8 +119,10 @@ def run_predict(args: argparse.Namespace) -> None:
             "dropped": _dropped(trace.left_out, trace.rows[0]),
         }
         if args.compare:
-            data["without_knowledge"] = asdict(predicted(NO_KNOWLEDGE).prediction)
+            data["without_knowledge"] = asdict(predicted(sentences, NO_KNOWLEDGE).prediction)
         _print(args, dict, prediction_text, data)
+
+    _each(args, show)
 
 
 def run_pretrain(args: argparse.Namespace) -> None:
@@ -191,13 +203,19 @@ def run_kg_get(args: argparse.Namespace) -> None:
 # What commands print
 
 
-def tree_data(flat: FlatTree) -> dict[str, Any]:
-    """A flat tree as plain data, for JSON."""
-    from kbert_core.flatten import collate
+def tree_data(flat: FlatTree, ablation: Ablation = FULL) -> dict[str, Any]:
+    """A flat tree as plain data, for JSON.
 
+    Raises:
+        OptionError: the matrix would be too large to print.
+    """
     tree = flat.tree
-    batch = collate([flat])
-    visible = visible_matrix(batch.branch_ids, batch.anchor_ids)[0].int().tolist()
+    if len(flat) > MOST_TOKENS:
+        raise OptionError(
+            f"The visible matrix of {len(flat):,} tokens is too large to print; up to "
+            f"{MOST_TOKENS:,} are shown. Give a --max-length, or go without --json."
+        )
+    visible = ablation.visible_in(collate([flat]))[0].to(torch.uint8)
     hung: dict[int, list[dict[str, str]]] = {}
     for item in flat.hung:
         hung.setdefault(item.node, []).append(_triple(item.branch.triple))
@@ -217,10 +235,6 @@ def tree_data(flat: FlatTree) -> dict[str, Any]:
         }
         for number, node in enumerate(tree.nodes)
     ]
-    cuts = [
-        {"sentence": c.sentence, "kept_tokens": c.kept, "of_tokens": c.total}
-        for c in flat.trunk_cuts
-    ]
     return {
         "tokens": flat.tokens,
         "soft_positions": flat.soft_positions,
@@ -229,8 +243,7 @@ def tree_data(flat: FlatTree) -> dict[str, Any]:
         "segment_ids": flat.token_type_ids,
         "mentions": mentions,
         "dropped": _dropped(flat.left_out, flat),
-        "trunk_cuts": cuts,
-        "visible": ["".join(map(str, row)) for row in visible],
+        "visible": [bytes(row).decode() for row in (visible + ord("0")).tolist()],
     }
 
 
@@ -241,6 +254,10 @@ def _dropped(left_out: Any, flat: FlatTree) -> list[dict[str, Any]]:
         mention = tree.nodes[number].mention
         text = tree.sentences[mention.sentence][mention.start : mention.end]
         found.append({"mention": text, **_triple(item.triple), "rule": str(item.rule)})
+    for cut in flat.trunk_cuts:
+        start = flat.trunk_tokens[cut.sentence].starts[cut.kept]
+        text = tree.sentences[cut.sentence][start:]
+        found.append({"sentence": cut.sentence, "start": start, "text": text, "rule": CUT})
     return found
 
 
@@ -295,14 +312,17 @@ def _model(args: argparse.Namespace) -> str:
     raise CheckpointError(f"No model given and no {DEFAULT_MODEL} here. Name one with --model DIR.")
 
 
+def _card(args: argparse.Namespace) -> Card:
+    """The options a model was trained with; an empty card without a model."""
+    return card_of(args.model) if args.model else Card()
+
+
 def _tokenizer(args: argparse.Namespace) -> Tokenizer | None:
     if args.words:
         return Words(special=args.special)
     if args.chars:
         return Characters(special=args.special)
     if args.model:
-        from kbert_core.pipeline import load_tokenizer
-
         return WordPieces(load_tokenizer(args.model))
     return None
 
@@ -319,6 +339,17 @@ def _spans(words: Words, text: str) -> list[tuple[int, int]]:
     return list(zip(tokens.starts, tokens.ends, strict=True))
 
 
+def _each(args: argparse.Namespace, work: Callable[[Sequence[str]], None]) -> None:
+    """Do the work for every text; what goes wrong in a file is said with its line."""
+    for number, sentences in enumerate(_inputs(args), start=1):
+        try:
+            work(sentences)
+        except KBertError as error:
+            if args.file is None:
+                raise
+            raise type(error)(f"{args.file}, line {number}: {error}") from error
+
+
 def _inputs(args: argparse.Namespace) -> Iterator[tuple[str, ...]]:
     """The texts to read: from the command line, or one a line from a file."""
     if args.file is None:
@@ -332,8 +363,7 @@ def _inputs(args: argparse.Namespace) -> Iterator[tuple[str, ...]]:
         try:
             for number, line in enumerate(file, start=1):
                 text = line.rstrip("\r\n")
-                if text:
-                    yield tuple(text.split("\t", 1)) if args.pair else (text,)
+                yield tuple(text.split("\t", 1)) if args.pair else (text,)
                 if number % PROGRESS_EVERY == 0:
                     print(f"{number} texts", file=sys.stderr)
         except UnicodeDecodeError as error:
@@ -362,6 +392,7 @@ def _parser() -> argparse.ArgumentParser:
     tree = _add(commands, "tree", run_tree, "show the sentence tree of a text")
     _text_options(tree)
     _graph_options(tree)
+    _form_options(tree)
     how = tree.add_mutually_exclusive_group()
     how.add_argument(
         "--words", action="store_true", help="the text is split by spaces: one token a word"
@@ -369,7 +400,6 @@ def _parser() -> argparse.ArgumentParser:
     how.add_argument("--chars", action="store_true", help="every character a token")
     how.add_argument("--model", metavar="DIR", help="tokens of this model's tokenizer")
     tree.add_argument("--special", action="store_true", help="add [CLS] and [SEP]")
-    tree.add_argument("--max-length", type=int, metavar="N", help="at most so many tokens")
     tree.epilog = (
         "Without --words, --chars or --model, a text mostly of Latin letters is split into words "
         "and any other into characters. A model's tokenizer always adds its special tokens."
@@ -449,12 +479,16 @@ def _graph_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _reading_options(parser: argparse.ArgumentParser) -> None:
+    _form_options(parser)
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N")
+
+
+def _form_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-length", type=int, metavar="N", help="at most so many tokens")
     parser.add_argument(
         "--positions", choices=["soft", "hard"], default="soft", help="default: soft"
     )
     parser.add_argument("--visible", choices=["tree", "all"], default="tree", help="default: tree")
-    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N")
 
 
 def _model_options(parser: argparse.ArgumentParser) -> None:

@@ -50,6 +50,9 @@ def prediction_text(data: Mapping[str, Any]) -> str:
     triples = [f"  {t['head']} · {t['relation']} · {t['tail']}" for t in data["triples"]]
     lines += ["triples injected:", *(triples or ["  none"])]
     for item in data["dropped"]:
+        if "head" not in item:
+            lines.append(f"  cut from {item['start']} on: {item['rule']}")
+            continue
         lines.append(
             f"  left out: {item['head']} · {item['relation']} · {item['tail']}, {item['rule']}"
         )

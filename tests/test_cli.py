@@ -1,0 +1,305 @@
+"""The `kbert` command, run as a user types it."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import TIM_COOK
+
+from kbert_core import cli
+
+ROOT = Path(__file__).parents[1]
+FIGURE_2 = str(ROOT / "demo_kgs" / "figure2.spo")
+MEDICAL = str(ROOT / "demo_kgs" / "medical_zh.spo")
+FIELDS = [
+    "tokens",
+    "soft_positions",
+    "branch_ids",
+    "anchor_ids",
+    "segment_ids",
+    "mentions",
+    "dropped",
+    "visible",
+]
+
+
+@pytest.fixture
+def kbert(capsys):
+    """Run a command; returns what it printed."""
+
+    def run(*arguments, code=0):
+        assert cli.main([str(a) for a in arguments]) == code
+        return capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def tree(kbert):
+    """Run `kbert tree ... --json`; returns the object printed."""
+    return lambda *arguments: json.loads(kbert("tree", *arguments, "--json").out)
+
+
+def test_figure_2_comes_out_as_in_the_paper(tree):
+    found = tree(TIM_COOK, "--words", "--special", "--kg", FIGURE_2)
+    assert list(found) == FIELDS
+    assert " ".join(found["tokens"]) == (
+        "[CLS] Tim Cook CEO Apple is visiting Beijing capital China is_a City now [SEP]"
+    )
+    assert found["soft_positions"] == [0, 1, 2, 3, 4, 3, 4, 5, 6, 7, 6, 7, 6, 7]
+    assert found["visible"][4] == "01111000000000"  # Apple: its own branch and Tim Cook
+    cook = found["mentions"][0]
+    assert (cook["text"], cook["start"], cook["end"], cook["entity"]) == (
+        "Tim Cook",
+        0,
+        8,
+        "tim cook",
+    )
+    assert cook["used"] == [{"head": "Tim Cook", "relation": "CEO", "tail": "Apple"}]
+
+
+def test_without_special_tokens_positions_start_at_0(tree):
+    found = tree(TIM_COOK, "--words", "--kg", FIGURE_2)
+    assert found["tokens"][:2] == ["Tim", "Cook"]
+    assert found["soft_positions"] == [0, 1, 2, 3, 2, 3, 4, 5, 6, 5, 6, 5]
+
+
+def test_a_chinese_text_is_read_by_characters_and_says_what_was_left_out(tree):
+    found = tree("患者有糖尿病史", "--kg", MEDICAL)
+    assert found["tokens"][:6] == list("患者有糖尿病")
+    (mention,) = found["mentions"]
+    assert len(mention["used"]) == 2
+    assert {item["rule"] for item in mention["left_out"]} == {
+        "over the limit of triples per mention"
+    }
+
+
+def test_tokens_are_the_texts_own_characters(tree):
+    assert "ＣＯＯＫ" in tree("ｔｉｍ  ＣＯＯＫ visits", "--words", "--kg", FIGURE_2)["tokens"]
+
+
+def test_chars_makes_every_character_a_token(tree):
+    assert tree("Tim C", "--chars", "--kg", FIGURE_2)["tokens"] == list("Tim C")
+
+
+def test_with_words_a_mention_is_whole_words(tree, tmp_path):
+    graph = tmp_path / "kg.spo"
+    graph.write_text("糖尿\tr\tt\n", encoding="utf-8")
+    assert tree("患者 糖尿病", "--words", "--kg", graph)["mentions"] == []
+    assert len(tree("患者 糖尿 病", "--words", "--kg", graph)["mentions"]) == 1
+
+
+def test_a_model_gives_its_tokens_and_the_options_of_its_card(tree, checkpoints):
+    found = tree("患者有糖尿病史", "--kg", MEDICAL, "--model", checkpoints["ner"])
+    assert (found["tokens"][0], found["tokens"][-1]) == ("[CLS]", "[SEP]")
+    (mention,) = found["mentions"]
+    assert len(mention["used"]) == 3  # and the relation isn't read
+    assert "类" not in found["tokens"]
+
+
+def test_two_sentences_have_two_segments(tree):
+    found = tree("Tim Cook", "in Beijing", "--words", "--special", "--kg", FIGURE_2)
+    assert found["segment_ids"] == [0] * 6 + [1] * 7
+    assert [m["sentence"] for m in found["mentions"]] == [0, 1]
+
+
+def test_options_reach_the_tree(tree):
+    base = (TIM_COOK, "--words", "--kg", FIGURE_2)
+    assert "capital" not in tree(*base, "--tail-only")["tokens"]
+    assert len(tree(*base, "--max-triples", 1)["tokens"]) == 10
+    assert "CEO" not in tree(*base, "--relations", "capital")["tokens"]
+    assert tree(*base, "--positions", "hard")["soft_positions"] == list(range(12))
+    assert set("".join(tree(*base, "--visible", "all")["visible"])) == {"1"}
+
+
+def test_what_the_limit_drops_is_named(tree):
+    found = tree(TIM_COOK, "--words", "--kg", FIGURE_2, "--max-length", 4)
+    assert found["tokens"] == ["Tim", "Cook", "is", "visiting"]
+    assert found["dropped"][0]["tail"] == "Apple"
+    assert found["dropped"][0]["rule"] == "does not fit the length limit"
+    cut = found["dropped"][-1]
+    assert (cut["start"], cut["text"]) == (21, "Beijing now")
+
+
+def test_a_later_graph_adds_to_an_earlier_one(tree, tmp_path):
+    more = tmp_path / "more.spo"
+    more.write_text("Tim Cook\tlives_in\tAmerica\n", encoding="utf-8")
+    found = tree("Tim Cook", "--words", "--kg", FIGURE_2, "--kg", more)
+    assert found["tokens"] == ["Tim", "Cook", "CEO", "Apple", "lives_in", "America"]
+
+
+def test_a_matrix_too_large_to_print_is_refused(kbert):
+    said = kbert("tree", "病" * 100_000, "--json", code=2)
+    assert "100,000 tokens is too large to print" in said.err
+    assert "100000 tokens, 0 mentions" in kbert("tree", "病" * 100_000).out
+
+
+def test_a_tree_is_drawn_for_reading(kbert):
+    out = kbert("tree", TIM_COOK, "--words", "--special", "--kg", FIGURE_2, "--max-triples", 1).out
+    assert "● Tim/1 Cook/2" in out
+    assert "└─ CEO/3 Apple/4" in out
+    assert "left out: (Beijing, is_a, City), over the limit of triples per mention" in out
+
+
+def test_a_file_gives_one_object_a_line_blank_lines_too(kbert, tmp_path):
+    texts = tmp_path / "texts.txt"
+    texts.write_text("\ufeffTim Cook\n\n患者\n", encoding="utf-8")
+    lines = kbert("tree", "--file", texts, "--kg", FIGURE_2, "--json").out.splitlines()
+    assert [json.loads(line)["tokens"] for line in lines] == [
+        ["Tim", "Cook", "CEO", "Apple"],
+        [],
+        ["患", "者"],
+    ]
+
+
+def test_standard_input_and_pairs(kbert, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("Tim Cook\tin Beijing\n"))
+    out = kbert("tree", "--file", "-", "--pair", "--kg", FIGURE_2, "--words", "--json").out
+    assert json.loads(out)["segment_ids"] == [0] * 4 + [1] * 6
+
+
+def test_a_bad_line_of_a_file_is_named_and_the_lines_before_it_stand(kbert, checkpoints, tmp_path):
+    texts = tmp_path / "texts.txt"
+    texts.write_text("a [MASK]\nb\n", encoding="utf-8")
+    said = kbert("predict", "--file", texts, "--model", checkpoints["mask"], "--json", code=2)
+    assert f"{texts}, line 2: No [MASK] to fill in" in said.err
+    assert json.loads(said.out)["text"] == "a [MASK]"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["tree", "a", "--kg", "nowhere.spo"], "nowhere.spo: can't be read"),
+        (["tree"], "No text given"),
+        (["tree", "a", "b", "c"], "Got 3 sentences"),
+        (["tree", "a", "--file", "b"], "Give one of them"),
+        (["tree", "--file", "nowhere.txt"], "nowhere.txt: can't be read"),
+        (["tree", "a", "--max-triples", "-1"], "expected 0 to 1000"),
+        (["tree", "a", "--model", "nowhere"], "nowhere"),
+        (["tree", "a\ud800"], "half a character"),
+        (["predict", "a", "--model", "nowhere"], "No model at 'nowhere'"),
+        (["predict", "a", "--device", "cuda:99"], "device"),
+        (["kg", "stats"], "No graph given"),
+    ],
+)
+def test_a_mistake_is_said_with_exit_code_2(kbert, arguments, message):
+    said = kbert(*arguments, code=2)
+    assert message in said.err
+    assert "Traceback" not in said.err
+    assert said.out == ""
+
+
+def test_a_bad_graph_line_is_refused_or_left_out_and_listed(kbert, tmp_path):
+    graph = tmp_path / "kg.spo"
+    graph.write_text("a\tb\tc\naspirin\ttreats\n", encoding="utf-8")
+    assert f"{graph}, line 2: found 2 fields" in kbert("tree", "a", "--kg", graph, code=2).err
+    said = kbert("tree", "a", "--kg", graph, "--skip-bad")
+    assert f"left out: {graph}, line 2: found 2 fields" in said.err
+    assert "1 mentions" in said.out
+
+
+def test_predict_gives_probabilities_beside_the_run_without_knowledge(kbert, checkpoints):
+    arguments = ("predict", "患者有糖尿病史", "--model", checkpoints["ner"], "--kg", MEDICAL)
+    found = json.loads(kbert(*arguments, "--compare", "--json").out)
+    token = found["prediction"]["tokens"][0]
+    assert sum(token["probabilities"].values()) == pytest.approx(1)
+    assert [triple["head"] for triple in found["triples"]] == ["糖尿病"] * 3
+    assert found["without_knowledge"] != found["prediction"]
+    assert "with knowledge:" in kbert(*arguments).out
+
+
+def test_predict_reads_pairs_from_a_file(kbert, checkpoints, tmp_path):
+    texts = tmp_path / "texts.tsv"
+    texts.write_text("cat\tcats\napple\tcity\n", encoding="utf-8")
+    said = kbert(
+        "predict", "--file", texts, "--pair", "--model", checkpoints["pair"], "--json"
+    ).out.splitlines()
+    found = [json.loads(line) for line in said]
+    assert [item["text"] for item in found] == [["cat", "cats"], ["apple", "city"]]
+    assert sum(found[0]["prediction"]["probabilities"].values()) == pytest.approx(1)
+
+
+def test_predict_fills_a_mask_and_refuses_a_text_without_one(kbert, checkpoints):
+    found = json.loads(kbert("predict", "a [MASK]", "--model", checkpoints["mask"], "--json").out)
+    assert len(found["prediction"]["fillings"]) == 1
+    said = kbert("predict", "a b", "--model", checkpoints["mask"], code=2)
+    assert "No [MASK] to fill in" in said.err
+
+
+def test_predict_with_a_bare_encoder_says_what_to_do(kbert, checkpoints):
+    said = kbert("predict", "a", "--model", checkpoints["encoder"], code=2)
+    assert "without a task head" in said.err
+
+
+def test_kg_stats_counts_what_a_graph_holds(kbert, tmp_path):
+    graph = tmp_path / "kg.spo"
+    graph.write_text("a\tr\tb\na\tr\tb\na\ts\tc\nlonger\tr\td\n", encoding="utf-8")
+    found = json.loads(kbert("kg", "stats", "--kg", graph, "--json").out)
+    assert (found["triples"], found["entities"]) == (3, 2)
+    assert found["files"][0]["duplicates"] == 1
+    assert found["relations"] == {"r": 2, "s": 1}
+    assert found["entities_with_several_triples"] == 1
+    assert found["longest_name"] == "longer"
+    assert "3 triples, 2 entities" in kbert("kg", "stats", "--kg", graph).out
+
+
+def test_kg_get_says_where_the_graph_is(kbert, monkeypatch, tmp_path):
+    from kbert_core.knowledge import public
+
+    monkeypatch.setattr(public, "fetch", lambda name, target, **_: target)
+    target = tmp_path / "Medical.spo"
+    found = json.loads(kbert("kg", "get", "medical", "--output", target, "--json").out)
+    assert (found["file"], found["triples"]) == (str(target), 13_864)
+    assert f"--kg {target}" in kbert("kg", "get", "medical", "--output", target).out
+
+
+def test_a_bug_of_ours_surfaces(monkeypatch):
+    def broken(*_, **__):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(cli, "grow_tree", broken)
+    with pytest.raises(ZeroDivisionError):
+        cli.main(["tree", "a"])
+
+
+def test_a_stopped_command_ends_with_130(kbert, monkeypatch):
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "grow_tree", stopped)
+    assert kbert("tree", "a", code=130).err == "kbert: stopped\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["", "tree", "predict", "train", "evaluate", "convert", "kg", "kg stats", "kg get"],
+)
+def test_every_command_has_help(capsys, command):
+    with pytest.raises(SystemExit) as ended:
+        cli.main([*command.split(), "--help"])
+    assert ended.value.code == 0
+    out = capsys.readouterr().out
+    assert "usage: kbert" in out
+    assert command in ("", "kg") or "--json" in out
+
+
+def test_a_reader_that_leaves_early_is_no_error(tmp_path):
+    texts = tmp_path / "texts.txt"
+    texts.write_text("Tim Cook is visiting Beijing now\n" * 3000, encoding="utf-8")
+    command = [sys.executable, "-m", "kbert_core.cli", "tree", "--json", "--file", str(texts)]
+    with subprocess.Popen(
+        command,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+    ) as process:
+        assert json.loads(process.stdout.readline())["tokens"][0] == "Tim"
+        process.stdout.close()
+        said = process.stderr.read().decode()
+        assert "Error" not in said
+        assert process.wait() == 0
