@@ -271,11 +271,11 @@ def _print(
     text: Callable[[Any], str],
     value: Any,
 ) -> None:
-    """One result: a line of JSON, or text for reading."""
-    if not args.json:
+    """One result: text for reading, or JSON; of a file's texts always JSON, one object a line."""
+    lines = getattr(args, "file", None) is not None
+    if not args.json and not lines:
         print(text(value))
         return
-    lines = getattr(args, "file", None) is not None
     print(json.dumps(data(value), ensure_ascii=False, indent=None if lines else 1), flush=lines)
 
 
@@ -456,7 +456,9 @@ def _add(
 
 def _text_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("text", nargs="*", help="a sentence, or two for a pair")
-    parser.add_argument("--file", metavar="F", help="one text a line; - for standard input")
+    parser.add_argument(
+        "--file", metavar="F", help="one text a line (- for standard input); JSON lines"
+    )
     parser.add_argument(
         "--pair", action="store_true", help="lines of --file hold two sentences, a tab between"
     )
