@@ -307,6 +307,6 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path):
 
 def test_a_file_of_texts_gives_a_json_object_a_line_without_asking(tmp_path, capsys):
     (tmp_path / "texts.txt").write_text("患者有糖尿病史\n行心电图\n", encoding="utf-8")
-    assert main(["tree", "--file", str(tmp_path / "texts.txt")]) == 0
+    assert cli.main(["tree", "--file", str(tmp_path / "texts.txt")]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert ["".join(json.loads(line)["tokens"]) for line in lines] == ["患者有糖尿病史", "行心电图"]
