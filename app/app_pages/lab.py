@@ -64,7 +64,6 @@ def choosers() -> None:
             t("lab.sentence"),
             key="lab.text",
             height=92,
-            max_chars=services.LONGEST_TEXT,
             help=t("lab.sentence_help", most=services.LONGEST_TEXT),
             **KEEP,
         )
@@ -73,7 +72,6 @@ def choosers() -> None:
                 t("lab.sentence_b"),
                 key="lab.text_b",
                 height=68,
-                max_chars=services.LONGEST_TEXT,
                 **KEEP,
             )
     offered, graphs = state.choices(), graph_names()
@@ -449,7 +447,7 @@ def prediction_panel(now: Scene, trace: Trace, before: Trace | None, kind: str) 
         horizontal=True, vertical_alignment="bottom", gap="xsmall", key="lab_head_prediction"
     ):
         st.subheader(t("prediction.title"), anchor=False, width="stretch")
-        compare_chooser(edited=bool(now.edits))
+        compare_chooser()
     if trace.prediction is None:
         no_prediction(now)
         return
@@ -479,16 +477,14 @@ def prediction_panel(now: Scene, trace: Trace, before: Trace | None, kind: str) 
             st.html(prediction.bars_html(old, new, head=head))
 
 
-def compare_chooser(*, edited: bool) -> None:
+def compare_chooser() -> None:
     """What to compare with, and the pin."""
     kinds = [AUTO, BERT, ORIGINAL, *([PINNED] if ss.get("lab.pinned") else [])]
     st.selectbox(
         t("compare.label"),
         kinds,
         key="lab.compare",
-        format_func=lambda name: t(
-            "compare.auto_unedited" if name == AUTO and not edited else "compare." + name
-        ),
+        format_func=lambda name: t("compare." + name),
         width=210,
         **KEEP,
     )

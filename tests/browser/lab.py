@@ -141,24 +141,31 @@ class Lab:
         self.page.mouse.click(frame["x"] + frame["width"] - 30, frame["y"] + height * (row + 1.5))
         for _ in range(LAST_COLUMN - column):
             self.page.keyboard.press("ArrowLeft")
-            self.page.wait_for_timeout(60)
+            self.page.wait_for_timeout(120)
 
     def toggle(self, row: int) -> None:
         """Switch a triple of the table on or off."""
-        self._go_to(0, row)
-        self.page.keyboard.press("Enter")
-        self.settle()
+        state = self.cell(LAST_COLUMN, row)
+        for _ in range(TRIES):
+            self._go_to(0, row)
+            self.page.keyboard.press("Enter")
+            self.settle()
+            if self.cell(LAST_COLUMN, row) != state:
+                return
 
     def rewrite(self, column: int, row: int, value: str) -> None:
         """Type another text into a field of the table."""
         page = self.page
-        self._go_to(column, row)
-        page.keyboard.press("Enter")
-        page.wait_for_timeout(250)
-        page.keyboard.press("Control+A")
-        page.keyboard.insert_text(value)
-        page.keyboard.press("Enter")
-        self.settle()
+        for _ in range(TRIES):
+            self._go_to(column, row)
+            page.keyboard.press("Enter")
+            page.wait_for_timeout(250)
+            page.keyboard.press("Control+A")
+            page.keyboard.insert_text(value)
+            page.keyboard.press("Enter")
+            self.settle()
+            if self.cell(column, row) == value:
+                return
 
     def add(self, head: str, relation: str, tail: str) -> None:
         page = self.page
@@ -191,4 +198,5 @@ class Lab:
         self.settle()
 
 
+TRIES = 3  # on a busy machine the canvas may take the keys before it is ready
 LAST_COLUMN = 4  # on, head, relation, tail, state
