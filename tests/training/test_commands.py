@@ -1,0 +1,73 @@
+"""`kbert pretrain`, `train` and `evaluate` from the command line, at toy size."""
+
+import json
+
+import pytest
+
+from kbert_core import cli
+from kbert_core.training.commands import command_line
+
+
+@pytest.fixture
+def trained(data, capsys):
+    code = cli.main(
+        [
+            *("train", "--task", "ner", "--data", str(data), "--output", str(data / "model")),
+            *("--kg", str(data / "kg.spo"), "--epochs", "12", "--hidden-size", "64"),
+            *("--layers", "2", "--learning-rate", "3e-3", "--batch-tokens", "128"),
+            *("--counterfactual", "0.2", "--device", "cpu", "--json"),
+        ]
+    )
+    assert code == 0
+    return data, json.loads(capsys.readouterr().out)
+
+
+def test_train_prints_a_report_and_evaluate_gives_the_same_scores(trained, capsys):
+    data, report = trained
+    assert report["scores"]["dev"]["f1"] > 0.8
+    assert "edit_response" not in report or report["edit_response"]["dev"]
+    arguments = ["evaluate", "--model", str(data / "model"), "--data", str(data / "dev.tsv")]
+    assert cli.main([*arguments, "--kg", str(data / "kg.spo"), "--json"]) == 0
+    scores = json.loads(capsys.readouterr().out)
+    assert scores["scores"]["f1"] == pytest.approx(report["scores"]["dev"]["f1"], abs=0.05)
+    assert "without_knowledge" in scores
+    assert cli.main([*arguments, "--kg", str(data / "kg.spo")]) == 0
+    text = capsys.readouterr().out
+    assert "with knowledge" in text
+    assert "graph off" in text
+
+
+def test_evaluate_refuses_labels_the_model_does_not_know(trained, capsys):
+    data, _ = trained
+    (data / "other.tsv").write_text("text_a\tlabel\n甲 乙\tB-X O\n", encoding="utf-8")
+    code = cli.main(["evaluate", "--model", str(data / "model"), "--data", str(data / "other.tsv")])
+    assert code == 2
+    assert "has the label 'B-X', which the model doesn't know" in capsys.readouterr().err
+
+
+def test_train_says_what_is_missing(tmp_path, capsys):
+    arguments = ["train", "--task", "ner", "--data", str(tmp_path), "--output", str(tmp_path / "o")]
+    assert cli.main(arguments) == 2
+    assert "no train.tsv" in capsys.readouterr().err
+
+
+def test_the_command_on_a_card_names_no_folder_of_this_machine(monkeypatch, tmp_path):
+    monkeypatch.setenv("KBERT_DATA", str(tmp_path))
+    given = ["kbert", "train", "--data", str(tmp_path / "ner" / "set"), "--kg", "/home/me/a.spo"]
+    monkeypatch.setattr("sys.argv", given)
+    assert command_line() == 'kbert train --data "$KBERT_DATA"/ner/set --kg a.spo'
+
+
+def test_pretrain_runs_from_the_command_line(tmp_path, capsys):
+    lines = [f"第{i}句话说的是天气很好。" for i in range(400)]
+    (tmp_path / "text.txt").write_text("\n".join(lines), encoding="utf-8")
+    code = cli.main(
+        [
+            *("pretrain", "--text", str(tmp_path / "text.txt"), "--output", str(tmp_path / "m")),
+            *("--steps", "5", "--batch-tokens", "64", "--row-length", "64", "--hidden-size", "64"),
+            *("--layers", "1", "--attention-heads", "1", "--min-count", "1", "--json"),
+        ]
+    )
+    assert code == 0
+    assert json.loads(capsys.readouterr().out)["tokens_seen"] > 0
+    assert "tokens seen" in (tmp_path / "m" / "README.md").read_text(encoding="utf-8")
