@@ -129,6 +129,7 @@ CSS = f"""
   .st-key-lab_panels > div > [data-testid="stHorizontalBlock"],
   .st-key-lab_panels > [data-testid="stHorizontalBlock"] {{ flex-direction: column; }}
   .st-key-lab_top > [data-testid="stHorizontalBlock"] > [data-testid="stColumn"],
+  .st-key-lab_top > div > [data-testid="stHorizontalBlock"] > [data-testid="stColumn"],
   .st-key-lab_panels [data-testid="stHorizontalBlock"] > [data-testid="stColumn"] {{
     width: 100%; min-width: 100%; flex: 1 1 100%; }}
 }}
