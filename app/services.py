@@ -285,7 +285,7 @@ def _attention(key: str, window: int, _scene: Scene, _graph: KnowledgeGraph) -> 
     row = trace(_scene, _graph).rows[window]
     batch = collate([row], pad_id=reader.tokenizer.pad_id)
     output = reader.encoder(batch, ablation=_scene.ablation, attentions=True)
-    maps = torch.stack([layer[0] for layer in output.attentions]).half().cpu().numpy()
+    maps = torch.stack([layer[0] for layer in output["attentions"]]).half().cpu().numpy()
     maps.setflags(write=False)
     return maps
 
@@ -314,7 +314,8 @@ def _difference_from_bert(key: str, _scene: Scene, _graph: KnowledgeGraph) -> fl
         for graph in (_graph, NO_KNOWLEDGE)
     ]
     states = [
-        [run.hidden_states[-1], *([run.logits] if run.logits is not None else [])] for run in runs
+        [*(run.hidden_states or ())[-1:], *([run.logits] if run.logits is not None else [])]
+        for run in runs
     ]
     return max(float((a - b).abs().max()) for a, b in zip(*states, strict=True))
 

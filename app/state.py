@@ -185,7 +185,7 @@ def current_example() -> Example | None:
 def scene() -> Scene:
     """What this visitor looks at now."""
     task = ss["lab.task"]
-    sentences = (ss["lab.text"],)
+    sentences: tuple[str, ...] = (ss["lab.text"],)
     if task != NO_TASK and TASKS[task].sentences == 2:
         sentences = (ss["lab.text"], ss["lab.text_b"])
     base = ss["lab.graphs"][ss["lab.graph"]]

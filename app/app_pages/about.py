@@ -99,7 +99,9 @@ def self_check() -> None:
         offered[english] = "all-MiniLM-L6-v2"
     if not offered:
         return
-    chosen = st.selectbox(t("lab.model"), list(offered), format_func=offered.get, key="about.model")
+    chosen = st.selectbox(
+        t("lab.model"), list(offered), format_func=lambda path: offered[path], key="about.model"
+    )
     if not st.button(t("about.check_button", name=offered[chosen]), key="about.check"):
         return
     try:

@@ -1,5 +1,8 @@
 """The Lab: edit → tree → matrix → attention → prediction, on one screen."""
 
+from typing import Any
+
+import numpy as np
 import streamlit as st
 
 from app import services, state
@@ -19,7 +22,7 @@ from kbert_core.knowledge.selection import count_by_rule
 from kbert_core.tasks import TASKS, ClassPrediction, MaskPrediction, NerPrediction
 
 ss = st.session_state
-KEEP = {"persist_state": "session"}
+KEEP: dict[str, Any] = {"persist_state": "session"}
 
 
 def page() -> None:
@@ -623,11 +626,13 @@ def draw_panel(view_name: str, now: Scene, compared: Scene, kind: str, window: i
                     return
             weights, old_weights = pick_head(maps, old)
     ablations = (compared.ablation, now.ablation)
-    if view_name == "visible":
-        view = matrix.visible_view(after, now.ablation)
-    elif view_name == "attention":
-        view = matrix.attention_view(after, weights, now.ablation)
-    elif of == "visible":
+    if before is None:
+        view = (
+            matrix.visible_view(after, now.ablation)
+            if weights is None
+            else matrix.attention_view(after, weights, now.ablation)
+        )
+    elif weights is None or old_weights is None:
         view = matrix.visible_difference(before, after, ablations)
     else:
         view = matrix.attention_difference(before, after, (old_weights, weights), ablations)
@@ -644,7 +649,7 @@ def draw_panel(view_name: str, now: Scene, compared: Scene, kind: str, window: i
     say_cell(view, before, after, now, weights)
 
 
-def pick_head(maps, old):  # noqa: ANN001, ANN201
+def pick_head(maps: np.ndarray, old: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
     """Choose a layer and an attention head, or the mean."""
     layers, heads = maps.shape[:2]
     layer = st.selectbox(
@@ -667,13 +672,19 @@ def pick_head(maps, old):  # noqa: ANN001, ANN201
     )
 
 
-def say_cell(view, before, after, now, weights) -> None:  # noqa: ANN001
+def say_cell(
+    view: matrix.MatrixView,
+    before: FlatTree | None,
+    after: FlatTree,
+    now: Scene,
+    weights: np.ndarray | None,
+) -> None:
     """The chosen cell in words."""
     chosen = ss.get("lab.cell")
     said = None
     if chosen:
         said = matrix.cell_text(view, chosen, before, after, now.ablation, weights)
-    if said is None:
+    if chosen is None or said is None:
         st.caption(t("matrix.click"))
         return
     with st.container(border=True, key="lab_cell"):

@@ -58,6 +58,7 @@ def _equals_bert(reader: Pipeline) -> Check:
         arguments["token_type_ids"] = torch.tensor([row.token_type_ids], device=base.device)
     with torch.inference_mode():
         plain = base(**arguments).last_hidden_state
+    assert ours.hidden_states is not None
     value = float((ours.hidden_states[-1][:1, : len(row)] - plain).abs().max())
     return Check("bert", value <= TOLERANCE, value)
 

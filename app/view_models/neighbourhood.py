@@ -71,7 +71,7 @@ def neighbourhood_html(rows: Sequence[TripleRow], *, dark: bool, height: int = 3
             font={"color": "#FFFFFF" if is_head else text, "size": 18},
         )
     for start, end, data in graph.edges(data=True):
-        row: TripleRow = data["row"]
+        row = data["row"]
         net.add_edge(
             ":".join(start),
             ":".join(end),
