@@ -36,14 +36,14 @@ class Codes:
         starts, lengths: (B,) which of the M tokens are a text's.
     """
 
-    values: Ints
+    values: NDArray[np.int32]
     starts: Ints
     lengths: Ints
 
     def __len__(self) -> int:
         return len(self.starts)
 
-    def __getitem__(self, row: int) -> Ints:
+    def __getitem__(self, row: int) -> NDArray[np.int32]:
         """(5, N) the codes of one text."""
         start = self.starts[row]
         return self.values[:, start : start + self.lengths[row]]
@@ -57,7 +57,7 @@ class Codes:
         values = self.values[:, places]
         for padded, fill in zip(values, (pad_id, 0, PAD_BRANCH, 0, 0), strict=True):
             padded[~real] = fill
-        return Batch(*torch.from_numpy(values))
+        return Batch(*torch.from_numpy(values).long())
 
 
 def inject(
@@ -80,8 +80,7 @@ def inject(
     Raises:
         KBertError: as ``grow_tree`` and ``flatten``.
     """
-    for text in texts:
-        check_characters(text)
+    _check(texts)
     trunk = _Trunk.laid(texts, tokenizer)
     found = scan(texts, graph)
     last, clash = trunk.anchor(found)
@@ -101,10 +100,18 @@ def inject(
     end = values.shape[1]
     for row in np.flatnonzero(alone).tolist():
         flat = flatten(grow_tree([texts[row]], graph, options), tokenizer, max_length=max_length)
-        parts.append(np.array([getattr(flat, name) for name in CODES], np.int64))
+        parts.append(np.array([getattr(flat, name) for name in CODES], np.int32))
         starts[row], lengths[row] = end, len(flat)
         end += len(flat)
-    return Codes(np.concatenate(parts, axis=1), starts, lengths)
+    return Codes(np.concatenate(parts, axis=1) if len(parts) > 1 else values, starts, lengths)
+
+
+def _check(texts: Sequence[str]) -> None:
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        for text in texts:
+            check_characters(text)
 
 
 @dataclass(frozen=True)
@@ -119,7 +126,7 @@ class _Trunk:
         layout: of one sentence.
     """
 
-    values: Ints
+    values: NDArray[np.int32]
     lengths: Ints
     starts: Ints
     ends: Ints
@@ -141,7 +148,7 @@ class _Trunk:
         owner = np.repeat(np.arange(count), sizes)
         layout = tokenizer.layout(1)
         lengths = sizes + layout.count
-        values = np.zeros((5, int(lengths.sum())), np.int64)
+        values = np.zeros((5, int(lengths.sum())), np.int32)
         values[POSITIONS] = _counting(lengths)
         values[SEGMENTS] = layout.segments[0]
         ahead, behind = layout.before[0], layout.after
@@ -172,12 +179,12 @@ class _Trunk:
         self.values[ANCHORS, np.repeat(first, sizes) + _counting(sizes)] = np.repeat(number, sizes)
         return last, clash
 
-    def with_inserted(self, branches: "_Branches", places: Ints) -> Ints:
+    def with_inserted(self, branches: "_Branches", places: Ints) -> NDArray[np.int32]:
         """Insert branches, each before the token at its place."""
         sizes = branches.sizes
         count = self.values.shape[1]
         moved = np.cumsum(np.bincount(places, sizes, count + 1).astype(np.int64))[:count]
-        values = np.empty((5, count + int(sizes.sum())), np.int64)
+        values = np.empty((5, count + int(sizes.sum())), np.int32)
         values[:, np.arange(count) + moved] = self.values
         along = _counting(sizes)
         at = np.repeat(places + _before(sizes), sizes) + along
@@ -212,15 +219,19 @@ class _Branches:
         cls, found: Scan, graph: KnowledgeGraph, tokenizer: Tokenizer, options: InjectionOptions
     ) -> "_Branches":
         pool: list[int] = []
+        places: dict[tuple[str, ...], tuple[int, int]] = {}  # in the pool: start, size
         of_entity: dict[str, list[tuple[int, int]]] = {}
         for entity in set(found.entities):
-            places = of_entity[entity] = []
+            own = of_entity[entity] = []
             for triple in select(entity, graph, options)[0]:
-                start = len(pool)
-                for text in branch_of(triple, options).texts:
-                    pool += tokenizer.tokenize_branch(text).ids
-                if len(pool) > start:
-                    places.append((start, len(pool) - start))
+                texts = branch_of(triple, options).texts
+                if texts not in places:
+                    start = len(pool)
+                    for text in texts:
+                        pool += tokenizer.tokenize_branch(text).ids
+                    places[texts] = start, len(pool) - start
+                if places[texts][1]:
+                    own.append(places[texts])
         hung = [of_entity[entity] for entity in found.entities]
         flat = list(chain.from_iterable(chain.from_iterable(hung)))
         sources, sizes = np.array(flat, np.int64).reshape(-1, 2).T

@@ -49,24 +49,29 @@ class NameIndex:
         found = np.zeros(len(codes), bool)
         for size, hashed in enumerate(_hashes(codes), start=1):
             if size in self._hashed:
-                table, shift = self._hashed[size]
-                found[: len(hashed)] |= table[hashed >> shift]
+                table, high, low = self._hashed[size]
+                places = np.flatnonzero(table[hashed >> high])
+                found[places[table[hashed[places] & low]]] = True
         return found
 
     @cached_property
-    def _hashed(self) -> dict[int, tuple[NDArray[np.bool_], np.uint32]]:
-        """Which hashes there are of names' first characters, by how many characters."""
+    def _hashed(self) -> dict[int, tuple[NDArray[np.bool_], np.uint32, np.uint32]]:
+        """By how many characters: a Bloom filter of names' first characters.
+
+        Its two places for a hash are the hash's high bits and its low bits.
+        """
         openings: dict[int, set[str]] = {}
         for name in self.trie:
             openings.setdefault(min(len(name), _OPENING), set()).add(name[:_OPENING])
         tables = {}
         for size, texts in openings.items():
             bits = min((64 * len(texts)).bit_length(), 28)
-            shift = np.uint32(32 - bits)
+            high, low = np.uint32(32 - bits), np.uint32((1 << bits) - 1)
             table = np.zeros(1 << bits, bool)
             codes = np.frombuffer("".join(texts).encode("utf-32-le"), np.uint32)
-            table[list(_hashes(codes))[size - 1][::size] >> shift] = True
-            tables[size] = table, shift
+            hashed = list(_hashes(codes))[size - 1][::size]
+            table[hashed >> high] = table[hashed & low] = True
+            tables[size] = table, high, low
         return tables
 
 
