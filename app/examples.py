@@ -53,6 +53,12 @@ EXAMPLES = (
         "ner",
     ),
     Example(
+        "高血压…[MASK]: fill in a character",
+        ("高血压患者要控制血[MASK]",),
+        "medical_zh",
+        "mask",
+    ),
+    Example(
         "Figure 2 of the paper, words as tokens",
         ("Tim Cook is visiting Beijing now",),
         "figure2",
