@@ -139,7 +139,7 @@ class _Trunk:
         if isinstance(tokenizer, Characters):
             sizes = np.fromiter(map(len, texts), np.int64, count)
             starts = _counting(sizes)
-            ids, ends = np.zeros_like(starts), starts + 1
+            ids, ends = None, starts + 1
         else:
             tokens = [tokenizer.tokenize(text) for text in texts]
             sizes = np.fromiter(map(len, tokens), np.int64, count)
@@ -152,7 +152,8 @@ class _Trunk:
         values[POSITIONS] = _counting(lengths)
         values[SEGMENTS] = layout.segments[0]
         ahead, behind = layout.before[0], layout.after
-        values[IDS, np.arange(len(ids)) + owner * layout.count + len(ahead)] = ids
+        if ids is not None:  # else there is no vocabulary, and all are 0
+            values[IDS, np.arange(len(ids)) + owner * layout.count + len(ahead)] = ids
         begin = _before(lengths)
         for specials, place in ((ahead, begin), (behind, begin + lengths - len(behind))):
             for shift, special in enumerate(specials):

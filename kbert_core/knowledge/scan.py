@@ -1,22 +1,21 @@
-"""Mentions in many texts at once: the same as ``find_mentions``, ten times as fast.
+"""Mentions in many texts at once: the same as ``find_mentions``, several times as fast.
 
 The texts are joined and normalised by table, and every place where a name may
 begin is found in a few array operations; Python looks at those places only.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.mentions import find_mentions
-from kbert_core.knowledge.names import SLOW, is_word_character, one_to_one
+from kbert_core.knowledge.names import SLOW, is_word_character, normalise, one_to_one
 
+Codes = NDArray[np.uint32]
+Ints = NDArray[np.int64]
 BORDER = "\0"  # after every text; no part of a word
-_PLANE = 0x10000  # characters beyond it take the slow way
-_UNKNOWN = 0xFFFF  # in the table: not met yet (no character has this code)
 
 
 @dataclass(frozen=True)
@@ -31,10 +30,10 @@ class Scan:
         entities: M keys in the graph.
     """
 
-    offsets: NDArray[np.int64]
-    rows: NDArray[np.int64]
-    starts: NDArray[np.int64]
-    ends: NDArray[np.int64]
+    offsets: Ints
+    rows: Ints
+    starts: Ints
+    ends: Ints
     entities: list[str]
 
 
@@ -45,27 +44,96 @@ def scan(texts: Sequence[str], graph: KnowledgeGraph) -> Scan:
         texts: as given.
         graph: whose heads are looked for.
     """
-    sizes = np.fromiter(map(len, texts), np.int64, len(texts))
-    offsets = np.cumsum(sizes + 1) - (sizes + 1)
+    normal = _Normalised.of(texts)
+    places, names = _leftmost_longest(normal, graph)
+    sizes = np.fromiter(map(len, names), np.int64, len(names))
+    starts = normal.starts[places]
+    ends = normal.ends[places + sizes - 1]
+    return Scan(normal.offsets, normal.owner[places], starts, ends, names)
+
+
+@dataclass(frozen=True)
+class _Normalised:
+    """Texts as names are compared in them, joined: K characters.
+
+    Attributes:
+        offsets: (B,) where each text as given begins.
+        codes: (K,) code points.
+        owner: (K,) which text a character is of.
+        limits: (B,) where each text ends among the K.
+        starts, ends: (K,) the span, in characters of the texts as given, that
+            a character came from; -1 at borders.
+    """
+
+    offsets: Ints
+    codes: Codes
+    owner: Ints
+    limits: Ints
+    starts: Ints
+    ends: Ints
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> "_Normalised":
+        offsets, owner = _places(texts)
+        codes = _normal(_joined(texts))
+        plain = np.ones(len(texts), bool)
+        plain[owner[_needs_care(codes)]] = False
+        slow = {row: normalise(texts[row]) for row in np.flatnonzero(~plain).tolist()}
+        if slow:
+            texts = [slow[row].text if row in slow else text for row, text in enumerate(texts)]
+        begins, owner = _places(texts)
+        if slow:
+            codes = _joined(texts)
+            codes = np.where(plain[owner], _normal(codes), codes)
+        starts = np.arange(len(codes)) + (offsets - begins)[owner]
+        ends = starts + 1
+        for row, normal in slow.items():
+            own = slice(begins[row], begins[row] + len(normal.text))
+            starts[own] = offsets[row] + np.asarray(normal.starts, np.int64)
+            ends[own] = offsets[row] + np.asarray(normal.ends, np.int64)
+        limits = begins + np.fromiter(map(len, texts), np.int64, len(texts))
+        starts[limits] = -1
+        return cls(offsets, codes, owner, limits, starts, ends)
+
+
+def _leftmost_longest(normal: _Normalised, graph: KnowledgeGraph) -> tuple[Ints, list[str]]:
+    """Look at the places where names may begin: those that do stand alone there."""
+    codes = normal.codes
+    text = codes.tobytes().decode("utf-32-le", "replace")
+    word = _word(codes)
+    cut = np.zeros(len(codes) + 1, bool)  # a border here would cut a word or a character
+    cut[1:-1] = (word[1:] & word[:-1]) | (normal.starts[1:] == normal.starts[:-1])
+    places = np.flatnonzero(graph.may_begin(codes) & ~cut[:-1])
+    inside = cut.tobytes()
+    begins, names = [], []
+    free = 0
+    for place, limit in zip(
+        places.tolist(), normal.limits[normal.owner[places]].tolist(), strict=True
+    ):
+        if place < free:
+            continue
+        for name in reversed(graph.names_at(text, place)):
+            end = place + len(name)
+            if end <= limit and not inside[end]:
+                begins.append(place)
+                names.append(name)
+                free = end
+                break
+    return np.array(begins, np.int64), names
+
+
+def _joined(texts: Sequence[str]) -> Codes:
     joined = BORDER.join([*texts, ""]).encode("utf-32-le", "surrogatepass")
-    codes = _characters.normalised(np.frombuffer(joined, np.uint32))
-    owner = np.repeat(np.arange(len(texts)), sizes + 1)
-    plain = np.ones(len(texts), bool)
-    plain[owner[_needs_care(codes)]] = False
-    places = np.flatnonzero(graph.may_begin(codes) & plain[owner])
-
-    found = _leftmost_longest(codes, places, (offsets + sizes)[owner[places]], graph)
-    for row in np.flatnonzero(~plain).tolist():
-        at = int(offsets[row])
-        mentions = find_mentions(texts[row], graph)
-        found += [(at + m.start, at + m.end, m.entity) for m in mentions]
-    found.sort()
-    starts = np.fromiter((start for start, _, _ in found), np.int64, len(found))
-    ends = np.fromiter((end for _, end, _ in found), np.int64, len(found))
-    return Scan(offsets, owner[starts], starts, ends, [entity for _, _, entity in found])
+    return np.frombuffer(joined, np.uint32)
 
 
-def _needs_care(codes: NDArray[np.uint32]) -> NDArray[np.bool_]:
+def _places(texts: Sequence[str]) -> tuple[Ints, Ints]:
+    """Where each text begins in the joined ones, and whose each character is."""
+    sizes = np.fromiter(map(len, texts), np.int64, len(texts)) + 1
+    return np.cumsum(sizes) - sizes, np.repeat(np.arange(len(texts)), sizes)
+
+
+def _needs_care(codes: Codes) -> NDArray[np.bool_]:
     """Say where normalising is more than replacing one character by one."""
     spaces = codes == ord(" ")
     slow = codes == ord(SLOW)
@@ -73,54 +141,34 @@ def _needs_care(codes: NDArray[np.uint32]) -> NDArray[np.bool_]:
     return slow
 
 
-def _leftmost_longest(
-    codes: NDArray[np.uint32],
-    places: NDArray[np.int64],
-    limits: NDArray[np.int64],
-    graph: KnowledgeGraph,
-) -> list[tuple[int, int, str]]:
-    """Look at the places where names may begin: (start, end, name) of those that stand alone."""
-    text = codes.astype("<u4").tobytes().decode("utf-32-le")
-    word = _characters.is_word[codes]
-    inside = bytes(1) + (word[1:] & word[:-1]).tobytes()  # 1 where a border would cut a word
-    found = []
-    free = 0
-    for place, limit in zip(places.tolist(), limits.tolist(), strict=True):
-        if place < free or inside[place]:
-            continue
-        for name in reversed(graph.names_at(text, place)):
-            end = place + len(name)
-            if end <= limit and not inside[end]:
-                found.append((place, end, name))
-                free = end
-                break
-    return found
+class _PerCharacter:
+    """A function of a character as a table, filled as characters are met."""
 
+    PLANE = 0x10000  # characters beyond it are rare, and no table is kept for them
+    UNKNOWN = 0xFFFFFFFF
 
-class _Characters:
-    """What normalising makes of each character of the basic plane, filled as met."""
+    def __init__(self, function: Callable[[int], int]) -> None:
+        self.function = function
+        self.table = np.full(self.PLANE, self.UNKNOWN, np.uint32)
 
-    def __init__(self) -> None:
-        self.table = np.full(_PLANE, _UNKNOWN, np.uint32)
-        self.is_word = np.zeros(_PLANE, bool)
-
-    def normalised(self, codes: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        inside = (
-            np.where(codes < _PLANE, codes, ord(SLOW)) if codes.max(initial=0) >= _PLANE else codes
-        )
-        result = self.table[inside]
-        if (result == _UNKNOWN).any():
-            for code in np.unique(inside[result == _UNKNOWN]).tolist():
-                self._learn(code)
-            result = self.table[inside]
+    def __call__(self, codes: Codes) -> Codes:
+        result = self.table[np.minimum(codes, self.PLANE - 1)]
+        beyond = codes >= self.PLANE
+        result[beyond] = self.UNKNOWN
+        unknown = result == self.UNKNOWN
+        if unknown.any():
+            met, which = np.unique(codes[unknown], return_inverse=True)
+            values = np.array([self.function(code) for code in met.tolist()], np.uint32)
+            result[unknown] = values[which]
+            inside = met < self.PLANE
+            self.table[met[inside]] = values[inside]
         return result
 
-    def _learn(self, code: int) -> None:
-        folded = one_to_one[code] if not 0xD800 <= code < 0xE000 else SLOW
-        if ord(folded) >= _PLANE:
-            folded = SLOW
-        self.table[code] = ord(folded)
-        self.is_word[ord(folded)] = is_word_character(folded)
+
+def _normal_code(code: int) -> int:
+    surrogate = 0xD800 <= code < 0xE000
+    return ord(SLOW if surrogate else one_to_one[code])
 
 
-_characters = _Characters()
+_normal = _PerCharacter(_normal_code)
+_word = _PerCharacter(lambda code: int(is_word_character(chr(code))))
