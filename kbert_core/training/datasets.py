@@ -5,15 +5,18 @@ pairs ``text_b``. For named entities the text is tokens separated by single
 spaces with as many BIO tags, separated likewise. ``.tsv.xz`` is read too.
 """
 
+import logging
 import lzma
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from kbert_core.errors import DataError
 from kbert_core.tasks.ner import OUTSIDE, bio_spans
 
 SPLITS = ("train", "dev", "test")
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +137,7 @@ def _ner(path: Path, rows: Sequence[tuple[int, dict[str, str]]]) -> list[Example
     split = [(n, row["text_a"].split(" "), row["label"].split(" ")) for n, row in rows]
     characters = all(len(token) <= 1 for _, tokens, _ in split for token in tokens)
     examples = []
+    stray: list[int] = []  # lines of entities without a B-
     for number, tokens, tags in split:
         if len(tokens) != len(tags):
             raise DataError(
@@ -146,6 +150,10 @@ def _ner(path: Path, rows: Sequence[tuple[int, dict[str, str]]]) -> list[Example
                 f"{path}, line {number}: the label '{wrong}' is no BIO tag. "
                 "Expected O, B-TYPE or I-TYPE."
             )
+        stray += [number] * sum(
+            tag.startswith("I-") and before not in (f"B-{tag[2:]}", tag)
+            for before, tag in pairwise([OUTSIDE, *tags])
+        )
         joint = "" if characters else " "
         words = []
         at = 0
@@ -153,6 +161,13 @@ def _ner(path: Path, rows: Sequence[tuple[int, dict[str, str]]]) -> list[Example
             words.append((at, at + len(token)))
             at += len(token) + len(joint)
         examples.append(Example((joint.join(tokens),), None, tuple(words), tuple(tags)))
+    if stray:
+        log.warning(
+            "%s: %d entities begin with I- instead of B- and are read as O, the first in line %d",
+            path,
+            len(stray),
+            stray[0],
+        )
     return examples
 
 

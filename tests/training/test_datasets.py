@@ -82,6 +82,14 @@ def test_labels_put_outside_first_and_begin_before_inside(tmp_path):
     assert labels_of(read_examples(file, "ner")) == ["O", "B-A", "I-A", "B-X", "I-X"]
 
 
+def test_an_inside_tag_that_goes_on_from_nothing_is_told(tmp_path, caplog):
+    file = write(tmp_path / "a.tsv", "text_a\tlabel", "甲 乙\tB-X I-X", "丙 丁\tI-X I-X")
+    assert read_examples(file, "ner")[1].spans == ()
+    assert "1 entities begin with I- instead of B- and are read as O, the first in line 3" in (
+        caplog.text
+    )
+
+
 @pytest.mark.skipif("KBERT_DATA" not in os.environ, reason="KBERT_DATA names no data folder")
 @pytest.mark.parametrize(
     ("path", "task", "count"),
