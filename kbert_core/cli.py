@@ -5,6 +5,7 @@ to standard output, progress to standard error.
 """
 
 import argparse
+import io
 import json
 import logging
 import os
@@ -18,13 +19,13 @@ import torch
 from transformers.utils import logging as transformers_logging
 
 from kbert_core.ablation import FULL, Ablation
+from kbert_core.cli_options import ablation_of, graph_of, injection_of
 from kbert_core.cli_text import fields_text, prediction_text, stats_text, tree_text
 from kbert_core.errors import CheckpointError, KBertError, OptionError, TextError
 from kbert_core.flatten import FlatTree, collate, flatten, hard_positions
 from kbert_core.knowledge.files import read_triples
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import is_word_character
-from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.pipeline import NO_KNOWLEDGE, Card, Pipeline, Trace, card_of, load_tokenizer
 from kbert_core.sentence_tree import SentenceTree, grow_tree
 from kbert_core.tokens import Characters, Tokenizer, WordPieces, Words
@@ -68,12 +69,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run_tree(args: argparse.Namespace) -> None:
     """`kbert tree`: text and graph → sentence tree, positions, visible matrix."""
-    graph = _graph(args)
+    graph = graph_of(args)
     card = _card(args)
-    options = _injection(args, card.options)
+    options = injection_of(args, card.options)
     limit = args.max_length if args.max_length is not None else card.max_length
     tokenizer = _tokenizer(args)
-    ablation = Ablation(args.positions, args.visible)
+    ablation = ablation_of(args, card)
 
     def show(sentences: Sequence[str]) -> None:
         reader = tokenizer or _tokenizer_for(sentences, args.special)
@@ -91,15 +92,15 @@ def run_tree(args: argparse.Namespace) -> None:
 
 def run_predict(args: argparse.Namespace) -> None:
     """`kbert predict`: text, graph and model → prediction."""
-    graph = _graph(args)
+    graph = graph_of(args)
     pipeline = Pipeline.load(_model(args), device=args.device)
     if pipeline.task is None:
         raise CheckpointError(
             f"{_model(args)} is an encoder without a task head, so it predicts nothing. "
             "Train a head with `kbert train`, or look at the tree with `kbert tree`."
         )
-    options = _injection(args, pipeline.card.options)
-    ablation = Ablation(args.positions, args.visible)
+    options = injection_of(args, pipeline.card.options)
+    ablation = ablation_of(args, pipeline.card)
 
     def predicted(sentences: Sequence[str], knowledge: KnowledgeGraph) -> Trace:
         return pipeline(
@@ -115,7 +116,7 @@ def run_predict(args: argparse.Namespace) -> None:
         data: dict[str, Any] = {
             "text": list(sentences) if len(sentences) > 1 else sentences[0],
             "prediction": asdict(trace.prediction),
-            "triples": [_triple(t) for t in trace.tree.used],
+            "triples": [_triple(t) for t in trace.used],
             "dropped": _dropped(trace.left_out, trace.rows[0]),
         }
         if args.compare:
@@ -219,6 +220,9 @@ def tree_data(flat: FlatTree, ablation: Ablation = FULL) -> dict[str, Any]:
     hung: dict[int, list[dict[str, str]]] = {}
     for item in flat.hung:
         hung.setdefault(item.node, []).append(_triple(item.branch.triple))
+    left_out: dict[int, list[dict[str, str]]] = {}
+    for number, left in flat.left_out:
+        left_out.setdefault(number, []).append({**_triple(left.triple), "rule": str(left.rule)})
     mentions = [
         {
             "text": tree.sentences[node.mention.sentence][node.mention.start : node.mention.end],
@@ -227,11 +231,7 @@ def tree_data(flat: FlatTree, ablation: Ablation = FULL) -> dict[str, Any]:
             "sentence": node.mention.sentence,
             "entity": node.mention.entity,
             "used": hung.get(number, []),
-            "left_out": [
-                {**_triple(item.triple), "rule": str(item.rule)}
-                for at, item in flat.left_out
-                if at == number
-            ],
+            "left_out": left_out.get(number, []),
         }
         for number, node in enumerate(tree.nodes)
     ]
@@ -280,27 +280,6 @@ def _print(
 
 
 # What options mean
-
-
-def _graph(args: argparse.Namespace) -> KnowledgeGraph:
-    if not args.kg:
-        return KnowledgeGraph()
-    files = [read_triples(path, skip_bad=args.skip_bad) for path in args.kg]
-    for file in files:
-        for problem in file.problems:
-            print(f"left out: {problem}", file=sys.stderr)
-    return KnowledgeGraph(
-        (t for file in files for t in file.triples),
-        name=" + ".join(Path(path).stem for path in args.kg),
-    )
-
-
-def _injection(args: argparse.Namespace, base: InjectionOptions) -> InjectionOptions:
-    return InjectionOptions(
-        base.max_triples if args.max_triples is None else args.max_triples,
-        base.tail_only or args.tail_only,
-        tuple(args.relations) if args.relations else base.relations,
-    )
 
 
 def _model(args: argparse.Namespace) -> str:
@@ -354,7 +333,10 @@ def _inputs(args: argparse.Namespace) -> Iterator[tuple[str, ...]]:
     """The texts to read: from the command line, or one a line from a file."""
     if args.file is None:
         if not args.text:
-            raise TextError("No text given. Write one in quotes, or name a file with --file.")
+            taken = "--relations takes every word after it. " if args.relations else ""
+            raise TextError(
+                f"No text given. {taken}Write one in quotes first, or name a file with --file."
+            )
         yield tuple(args.text)
         return
     if args.text:
@@ -372,6 +354,8 @@ def _inputs(args: argparse.Namespace) -> Iterator[tuple[str, ...]]:
 
 def _opened(name: str) -> TextIO:
     if name == "-":
+        if isinstance(sys.stdin, io.TextIOWrapper):  # else a test's, or a notebook's
+            sys.stdin.reconfigure(encoding="utf-8-sig", errors="strict")
         return sys.stdin
     try:
         return open(name, encoding="utf-8-sig")
@@ -476,7 +460,11 @@ def _graph_files(parser: argparse.ArgumentParser) -> None:
 def _graph_options(parser: argparse.ArgumentParser) -> None:
     _graph_files(parser)
     parser.add_argument("--max-triples", type=int, metavar="N", help="triples per mention")
-    parser.add_argument("--tail-only", action="store_true", help="inject tails without relations")
+    parser.add_argument(
+        "--tail-only",
+        action=argparse.BooleanOptionalAction,
+        help="inject tails without relations, or with them",
+    )
     parser.add_argument("--relations", nargs="+", metavar="R", help="use only these relations")
 
 
@@ -488,9 +476,11 @@ def _reading_options(parser: argparse.ArgumentParser) -> None:
 def _form_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-length", type=int, metavar="N", help="at most so many tokens")
     parser.add_argument(
-        "--positions", choices=["soft", "hard"], default="soft", help="default: soft"
+        "--positions", choices=["soft", "hard"], help="default: the model's card, else soft"
     )
-    parser.add_argument("--visible", choices=["tree", "all"], default="tree", help="default: tree")
+    parser.add_argument(
+        "--visible", choices=["tree", "all"], help="default: the model's card, else tree"
+    )
 
 
 def _model_options(parser: argparse.ArgumentParser) -> None:

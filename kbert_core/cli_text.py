@@ -18,19 +18,20 @@ def tree_text(flat: FlatTree) -> str:
     hung: dict[int, list[str]] = {}
     for item in flat.hung:
         hung.setdefault(item.node, []).append(_run(flat, range(item.start, item.end)))
-    for number, places in _groups(flat):
+    left_out: dict[int, list[str]] = {}
+    for number, left in flat.left_out:
+        left_out.setdefault(number, []).append(f"     left out: {left.triple}, {left.rule}")
+    for place, places in _groups(flat):
         text = _run(flat, places)
-        if number is None:
+        if place is None:
             lines.append(f"  {text}")
             continue
-        mention = nodes[number].mention
+        mention = nodes[place].mention
         lines.append(f"● {text}   ({mention.entity})")
-        branches = hung.get(number, [])
+        branches = hung.get(place, [])
         for i, branch in enumerate(branches):
             lines.append(f"  {'└' if i == len(branches) - 1 else '├'}─ {branch}")
-        for at, left in flat.left_out:
-            if at == number:
-                lines.append(f"     left out: {left.triple}, {left.rule}")
+        lines += left_out.get(place, [])
     branches_count = len(flat.hung)
     lines.append(
         f"{len(flat)} tokens, {len(nodes)} mentions, {branches_count} branches, "

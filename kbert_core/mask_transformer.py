@@ -254,8 +254,13 @@ def device_named(name: str) -> torch.device:
         device = torch.device(name)
     except RuntimeError as error:
         raise OptionError(f"There is no device '{name}'. Use auto, cpu or cuda.") from error
+    if device.type not in ("cpu", "cuda"):
+        raise OptionError(f"The device '{name}' is neither cpu nor cuda. Use auto, cpu or cuda.")
     if device.type == "cuda" and not torch.cuda.is_available():
         raise OptionError(f"The device '{name}' was asked for and no CUDA device is here. Use cpu.")
+    if device.index is not None and device.index >= max(1, torch.cuda.device_count()):
+        last = max(0, torch.cuda.device_count() - 1)
+        raise OptionError(f"There is no device '{name}'; the last is {device.type}:{last}.")
     return device
 
 

@@ -18,6 +18,7 @@ from kbert_core.flatten import Batch, FlatTree, collate
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.selection import InjectionOptions, LeftOut
+from kbert_core.knowledge.triples import Triple
 from kbert_core.mask_transformer import (
     MaskTransformer,
     device_named,
@@ -131,6 +132,17 @@ class Trace:
     logits: Tensor | None = None
     attentions: tuple[Tensor, ...] | None = None
     hidden_states: tuple[Tensor, ...] | None = None
+
+    @property
+    def used(self) -> tuple[Triple, ...]:
+        """The triples that stand in a row, in reading order; once for each mention."""
+        hung = {(h.node, h.branch.triple) for row in self.rows for h in row.hung}
+        return tuple(
+            branch.triple
+            for number, node in enumerate(self.tree.nodes)
+            for branch in node.branches
+            if (number, branch.triple) in hung
+        )
 
     @property
     def left_out(self) -> tuple[tuple[int, LeftOut], ...]:
@@ -251,7 +263,12 @@ class Pipeline:
         return k_inject(sentences, queried, options)
 
     def flatten(self, tree: SentenceTree, *, max_length: int | None = None) -> list[FlatTree]:
-        """Put a tree into reading order within the length limit.
+        """Put a tree into reading order within the length limit; see :meth:`limit`."""
+        reader = self.task or TASKS["classify"]
+        return reader.flatten(tree, self.tokenizer, max_length=self.limit(max_length))
+
+    def limit(self, max_length: int | None) -> int:
+        """The length limit in tokens: the one given, else the card's or the encoder's.
 
         Raises:
             OptionError: the limit is over what the encoder has positions for.
@@ -262,9 +279,7 @@ class Pipeline:
                 f"max_length is {max_length}, and the encoder has {most} positions. "
                 f"Give at most {most}."
             )
-        limit = self.max_length if max_length is None else max_length
-        reader = self.task or TASKS["classify"]
-        return reader.flatten(tree, self.tokenizer, max_length=limit)
+        return self.max_length if max_length is None else max_length
 
     def __call__(
         self,

@@ -8,9 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import TIM_COOK
+from conftest import TIM_COOK, save_checkpoint
+from transformers import AutoModelForTokenClassification
 
-from kbert_core import cli
+from kbert_core import Card, InjectionOptions, cli
 
 ROOT = Path(__file__).parents[1]
 FIGURE_2 = str(ROOT / "demo_kgs" / "figure2.spo")
@@ -182,7 +183,9 @@ def test_a_bad_line_of_a_file_is_named_and_the_lines_before_it_stand(kbert, chec
         (["tree", "a", "--model", "nowhere"], "nowhere"),
         (["tree", "a\ud800"], "half a character"),
         (["predict", "a", "--model", "nowhere"], "No model at 'nowhere'"),
+        (["tree", "--relations", "CEO", "a text"], "--relations takes every word after it"),
         (["predict", "a", "--device", "cuda:99"], "device"),
+        (["predict", "a", "--device", "mps"], "neither cpu nor cuda"),
         (["kg", "stats"], "No graph given"),
     ],
 )
@@ -193,12 +196,12 @@ def test_a_mistake_is_said_with_exit_code_2(kbert, arguments, message):
     assert said.out == ""
 
 
-def test_a_bad_graph_line_is_refused_or_left_out_and_listed(kbert, tmp_path):
+def test_a_bad_graph_line_is_refused_or_left_out_and_listed(kbert, tmp_path, caplog):
     graph = tmp_path / "kg.spo"
     graph.write_text("a\tb\tc\naspirin\ttreats\n", encoding="utf-8")
     assert f"{graph}, line 2: found 2 fields" in kbert("tree", "a", "--kg", graph, code=2).err
     said = kbert("tree", "a", "--kg", graph, "--skip-bad")
-    assert f"left out: {graph}, line 2: found 2 fields" in said.err
+    assert f"left out: {graph}, line 2: found 2 fields" in caplog.text
     assert "1 mentions" in said.out
 
 
@@ -210,6 +213,44 @@ def test_predict_gives_probabilities_beside_the_run_without_knowledge(kbert, che
     assert [triple["head"] for triple in found["triples"]] == ["糖尿病"] * 3
     assert found["without_knowledge"] != found["prediction"]
     assert "with knowledge:" in kbert(*arguments).out
+
+
+def test_predict_names_a_triple_as_injected_or_as_left_out_and_never_as_both(kbert, checkpoints):
+    arguments = ("predict", "糖尿病", "--model", checkpoints["ner"], "--kg", MEDICAL, "--json")
+    found = json.loads(kbert(*arguments, "--max-length", 5).out)  # no room for a branch
+    assert found["triples"] == []
+    assert {t["rule"] for t in found["dropped"]} >= {"does not fit the length limit"}
+
+
+def test_a_cards_positions_and_tails_are_kept_unless_other_ones_are_asked_for(kbert, tmp_path):
+    notes = {"ablation": {"positions": "hard", "visible": "all"}}
+    card = Card("ner", InjectionOptions(tail_only=True), notes=notes)
+    made = save_checkpoint(tmp_path / "m", AutoModelForTokenClassification, card)
+    arguments = ("tree", "糖尿病", "--model", made, "--kg", MEDICAL, "--json")
+    found = json.loads(kbert(*arguments).out)
+    assert found["soft_positions"] == list(range(len(found["tokens"])))
+    assert set("".join(found["visible"])) == {"1"}
+    assert "别" not in found["tokens"]
+    found = json.loads(kbert(*arguments, "--positions", "soft", "--no-tail-only").out)
+    assert found["soft_positions"] != list(range(len(found["tokens"])))
+    assert "别" in found["tokens"]
+
+
+def test_a_tree_of_a_very_long_text_is_printed(kbert):
+    text = "糖尿病" * 33_000
+    assert "33000 mentions" in kbert("tree", text, "--kg", MEDICAL).out
+    cut = kbert("tree", text, "--kg", MEDICAL, "--max-length", "20", "--json").out
+    assert len(json.loads(cut)["tokens"]) == 20
+
+
+def test_standard_input_is_utf_8_and_may_begin_with_a_byte_order_mark(kbert, monkeypatch):
+    def piped(data):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding="latin-1"))
+
+    piped(b"\xef\xbb\xbfa \xe6\x82\xa3\r\n")
+    assert json.loads(kbert("tree", "--file", "-", "--words").out)["tokens"] == ["a", "患"]
+    piped(b"\xff\n")
+    assert "-: not UTF-8" in kbert("tree", "--file", "-", code=2).err
 
 
 def test_predict_reads_pairs_from_a_file(kbert, checkpoints, tmp_path):

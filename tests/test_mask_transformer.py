@@ -373,6 +373,12 @@ def test_device_that_does_not_exist_is_refused(name):
         device_named(name)
 
 
+@pytest.mark.parametrize("name", ["mps", "meta", "cpu:3"])
+def test_device_of_another_kind_is_refused(name):
+    with pytest.raises(OptionError, match=f"'{name}'"):
+        device_named(name)
+
+
 @pytest.mark.skipif(torch.cuda.is_available(), reason="a CUDA device is here")
 def test_cuda_asked_for_where_there_is_none_is_refused():
     with pytest.raises(OptionError, match=r"no CUDA device is here. Use cpu"):

@@ -6,6 +6,7 @@ old one; the file the triples came from is never written.
 """
 
 import hashlib
+import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +21,8 @@ from kbert_core.knowledge.files import read_triples
 from kbert_core.knowledge.name_index import NameIndex
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.triples import Triple
+
+log = logging.getLogger(__name__)
 
 Action = Literal["add", "remove", "replace", "switch_off", "switch_on"]
 
@@ -89,12 +92,16 @@ class KnowledgeGraph:
 
     @classmethod
     def from_files(cls, *paths: str | Path, skip_bad: bool = False) -> "KnowledgeGraph":
-        """Read one or more files; an earlier file's triples come first.
+        """Read files; an earlier one's triples come first.
+
+        With ``skip_bad`` the bad lines are left out and each is logged.
 
         Raises:
             GraphFileError: a file can't be read; see ``read_triples``.
         """
         files = [read_triples(path, skip_bad=skip_bad) for path in paths]
+        for problem in (problem for file in files for problem in file.problems):
+            log.warning("left out: %s", problem)
         triples = (triple for file in files for triple in file.triples)
         return cls(triples, name=" + ".join(Path(path).stem for path in paths))
 

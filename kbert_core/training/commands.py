@@ -6,14 +6,12 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from kbert_core.ablation import Ablation
-from kbert_core.errors import CheckpointError
-from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.cli_options import ablation_of, graph_of, injection_of
+from kbert_core.errors import CheckpointError, OptionError
 from kbert_core.pipeline import NO_KNOWLEDGE, Card, Pipeline, card_of
 from kbert_core.training.datasets import find_split, read_examples
 from kbert_core.training.evaluate import edit_response, evaluate, surface_forms
@@ -24,7 +22,7 @@ from kbert_core.training.pretrain import PretrainOptions, pretrain
 
 def run_train(args: argparse.Namespace) -> dict[str, Any]:
     """Train as the command line says; returns the report."""
-    base = (Card() if args.encoder == SCRATCH else card_of(args.encoder)).options
+    base = Card() if args.encoder == SCRATCH else card_of(args.encoder)
     return train(
         TrainOptions(
             task=args.task,
@@ -32,9 +30,10 @@ def run_train(args: argparse.Namespace) -> dict[str, Any]:
             output=args.output,
             encoder=args.encoder,
             kg=tuple(args.kg or ()),
-            injection=injection_of(args, base),
+            skip_bad=args.skip_bad,
+            injection=injection_of(args, base.options),
             max_length=args.max_length,
-            ablation=Ablation(args.positions, args.visible),
+            ablation=ablation_of(args, base),
             recipe=Recipe(**{f.name: getattr(args, f.name) for f in fields(Recipe)}),
             epochs=args.epochs,
             batch_tokens=args.batch_tokens,
@@ -87,9 +86,9 @@ def run_evaluate(args: argparse.Namespace) -> dict[str, Any]:
     if path.is_dir():
         path = find_split(path, "test")
     examples = read_examples(path, pipeline.task.name)
-    graph = KnowledgeGraph.from_files(*args.kg) if args.kg else NO_KNOWLEDGE
+    graph = graph_of(args)
     options = injection_of(args, pipeline.card.options)
-    ablation = Ablation(args.positions, args.visible)
+    ablation = ablation_of(args, pipeline.card)
     seen = None
     if args.train_data:
         seen = surface_forms(read_examples(args.train_data, pipeline.task.name))
@@ -99,6 +98,13 @@ def run_evaluate(args: argparse.Namespace) -> dict[str, Any]:
         "max_length": args.max_length,
         "seen": seen,
     }
+    types = (pipeline.card.notes or {}).get("type_labels") or {}
+    if args.edits and not (types and args.kg and seen is not None):
+        raise OptionError(
+            "--edits needs a --kg, --train-data, and a model whose card says which tails name "
+            f"its labels ({'this one does' if types else 'this one does not'}). "
+            "Give them, or leave --edits out."
+        )
     report = {
         "model": str(args.model),
         "data": str(path),
@@ -107,24 +113,11 @@ def run_evaluate(args: argparse.Namespace) -> dict[str, Any]:
     }
     if args.kg:
         report["without_knowledge"] = evaluate(pipeline, examples, NO_KNOWLEDGE, **common)
-    types = (pipeline.card.notes or {}).get("type_labels") or {}
-    if args.edits and types and seen is not None:
+    if args.edits:
         report["edit_response"] = edit_response(
-            pipeline, examples, graph, types, seen=seen, options=options, seed=args.seed
+            pipeline, examples, graph, types, seen=seen or set(), options=options, seed=args.seed
         )
     return report
-
-
-def injection_of(args: argparse.Namespace, base: InjectionOptions) -> InjectionOptions:
-    """The injection options: those given, else those of a card."""
-    given: dict[str, Any] = {}
-    if args.max_triples is not None:
-        given["max_triples"] = args.max_triples
-    if args.tail_only:
-        given["tail_only"] = True
-    if getattr(args, "relations", None):
-        given["relations"] = tuple(args.relations)
-    return replace(base, **given)
 
 
 def report_text(report: Mapping[str, Any]) -> str:

@@ -187,7 +187,7 @@ def _mask_scores(
         {},
         graph,
         options or pipeline.card.options,
-        max_length=max_length or pipeline.max_length,
+        max_length=pipeline.limit(max_length),
     )
     total, right, count = 0.0, 0, 0
     for start in range(0, len(examples), 16):

@@ -55,6 +55,7 @@ class TrainOptions:
         encoder: folder or hub name of the encoder to start from, or
             "scratch" for a small BERT with a vocabulary of the training set.
         kg: files of triples, in order; none: the twin without knowledge.
+        skip_bad: leave bad lines of a graph out and log them.
         injection: None: the encoder's card, else relation and tail, 2 triples.
         max_length: in tokens; None: the card's or the encoder's.
         ablation: how trees are read, in training as later.
@@ -72,6 +73,7 @@ class TrainOptions:
     output: str
     encoder: str = SCRATCH
     kg: tuple[str, ...] = ()
+    skip_bad: bool = False
     injection: InjectionOptions | None = None
     max_length: int | None = None
     ablation: Ablation = FULL
@@ -113,8 +115,8 @@ def train(options: TrainOptions) -> dict[str, Any]:
     set_seed(options.seed)
     device = device_named(options.device)
     task = TASKS[options.task]
-    splits = {s: read_examples(find_split(options.data, s), task.name) for s in ("train", "dev")}
-    graph = KnowledgeGraph.from_files(*options.kg) if options.kg else NO_KNOWLEDGE
+    splits = _splits(options)
+    graph = KnowledgeGraph.from_files(*options.kg, skip_bad=options.skip_bad)
     labels = [] if task.name == "mask" else labels_of(splits["train"])
     _check(splits, labels, task.name)
     base = Card() if options.encoder == SCRATCH else card_of(options.encoder)
@@ -378,6 +380,16 @@ def _start(
     return tokenizer, model
 
 
+def _splits(options: TrainOptions) -> dict[str, list[Example]]:
+    """Read train, dev and test before anything is trained; only test may be missing."""
+    paths = {split: find_split(options.data, split) for split in ("train", "dev")}
+    try:
+        paths["test"] = find_split(options.data, "test")
+    except DataError as error:
+        log.warning("no scores on test: %s", error)
+    return {split: read_examples(path, options.task) for split, path in paths.items()}
+
+
 def _check(splits: Mapping[str, Sequence[Example]], labels: Sequence[str], task: str) -> None:
     if task != "mask" and len(labels) < 2:
         raise DataError(
@@ -385,11 +397,12 @@ def _check(splits: Mapping[str, Sequence[Example]], labels: Sequence[str], task:
             "Training needs at least two."
         )
     known = set(labels)
-    for example in splits["dev"] if task != "mask" else ():
+    held_out = [(s, e) for s in splits if s != "train" for e in splits[s]] if task != "mask" else []
+    for split, example in held_out:
         for label in (*example.tags, *([example.label] if example.label is not None else [])):
             if label not in known:
                 raise DataError(
-                    f"The dev set has the label '{label}', which the training set "
+                    f"The {split} set has the label '{label}', which the training set "
                     f"({', '.join(labels)}) doesn't. Correct it or add training examples."
                 )
 
@@ -404,15 +417,8 @@ def _report(
     pipeline.encoder.model.eval()
     seen = surface_forms(splits["train"]) if options.task == "ner" else None
     report: dict[str, Any] = {"scores": {}, "without_knowledge": {}}
-    for split in ("dev", "test"):
-        try:
-            examples = (
-                splits[split]
-                if split in splits
-                else read_examples(find_split(options.data, split), options.task)
-            )
-        except DataError as error:
-            log.warning("no scores on %s: %s", split, error)
+    for split, examples in splits.items():
+        if split == "train":
             continue
         common: dict[str, Any] = {"ablation": options.ablation, "seen": seen}
         report["scores"][split] = evaluate(pipeline, examples, graph, **common)

@@ -45,6 +45,24 @@ def test_evaluate_refuses_labels_the_model_does_not_know(trained, capsys):
     assert "has the label 'B-X', which the model doesn't know" in capsys.readouterr().err
 
 
+def test_evaluate_leaves_bad_graph_lines_out_where_asked_to(trained, capsys):
+    data, _ = trained
+    with (data / "kg.spo").open("a", encoding="utf-8") as file:
+        file.write("肺癌\t类别\n")
+    arguments = ["evaluate", "--model", str(data / "model"), "--data", str(data / "dev.tsv")]
+    arguments += ["--kg", str(data / "kg.spo")]
+    assert cli.main(arguments) == 2
+    assert "found 2 fields" in capsys.readouterr().err
+    assert cli.main([*arguments, "--skip-bad"]) == 0
+
+
+def test_evaluate_says_what_edits_need(trained, capsys):
+    data, _ = trained
+    arguments = ["evaluate", "--model", str(data / "model"), "--data", str(data / "dev.tsv")]
+    assert cli.main([*arguments, "--edits"]) == 2
+    assert "--edits needs a --kg, --train-data" in capsys.readouterr().err
+
+
 def test_train_says_what_is_missing(tmp_path, capsys):
     arguments = ["train", "--task", "ner", "--data", str(tmp_path), "--output", str(tmp_path / "o")]
     assert cli.main(arguments) == 2

@@ -101,6 +101,19 @@ def test_a_dev_label_unseen_in_training_is_named_before_training(data):
         train(options(data))
 
 
+def test_a_test_label_unseen_in_training_is_named_before_training(data):
+    (data / "test.tsv").write_text("text_a\tlabel\n甲 乙\tB-X O\n", encoding="utf-8")
+    with pytest.raises(DataError, match="test set has the label 'B-X'"):
+        train(options(data, epochs=1))
+    assert not (data / "model").exists()
+
+
+def test_a_data_folder_without_a_test_set_trains(data, caplog):
+    (data / "test.tsv").unlink()
+    assert list(train(options(data, epochs=1))["scores"]) == ["dev"]
+    assert "no scores on test" in caplog.text
+
+
 def test_an_unknown_task_and_no_epochs_are_refused(data):
     with pytest.raises(OptionError, match="No task 'nre'"):
         options(data, task="nre")
