@@ -99,6 +99,18 @@ class TrainOptions:
             raise OptionError(f"epochs is {self.epochs}, expected at least 1.")
         if self.batch_tokens < 16:
             raise OptionError(f"batch_tokens is {self.batch_tokens}, expected at least 16.")
+        for name, share in {"dropout": self.dropout, **asdict(self.recipe)}.items():
+            if not 0 <= share <= 1:
+                raise OptionError(f"{name} is {share}, expected a share from 0 to 1.")
+        if self.hidden_size < 1 or self.hidden_size % max(1, self.hidden_size // 64):
+            raise OptionError(
+                f"hidden_size is {self.hidden_size}, which attention heads of width 64 don't "
+                "divide. Give a multiple of 64."
+            )
+        if self.num_hidden_layers < 1:
+            raise OptionError(f"num_hidden_layers is {self.num_hidden_layers}, expected 1 or more.")
+        if Path(self.output).is_file():
+            raise OptionError(f"{self.output} is a file. Name a folder for the model.")
 
 
 def train(options: TrainOptions) -> dict[str, Any]:

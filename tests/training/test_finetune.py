@@ -121,6 +121,21 @@ def test_an_unknown_task_and_no_epochs_are_refused(data):
         options(data, epochs=0)
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"dropout": 3.0}, "dropout is 3.0"),
+        ({"recipe": Recipe(counterfactual=7)}, "counterfactual is 7"),
+        ({"hidden_size": 200}, "Give a multiple of 64"),
+        ({"num_hidden_layers": 0}, "num_hidden_layers is 0"),
+        ({"output": "train.tsv"}, "is a file"),
+    ],
+)
+def test_options_out_of_range_are_refused(data, changes, message):
+    with pytest.raises(OptionError, match=message):
+        options(data, **changes)
+
+
 def test_a_loss_that_is_not_a_number_stops_with_the_batch_named(data):
     with pytest.raises(DataError, match=r"The loss is (nan|inf) at step \d+"):
         train(options(data, learning_rate=1e25, epochs=3))
