@@ -31,15 +31,15 @@ class Example:
 
 EXAMPLES = (
     Example(
-        "心电图: an examination, because a triple says so",
-        ("入院后行心电图检查未见异常",),
+        "胃镜: an examination, because a triple says so",
+        ("入院后行胃镜检查未见异常",),
         "medical_zh",
         "ner",
         rests_on_triple=True,
     ),
     Example(
-        "布洛芬: a drug, because a triple says so",
-        ("给予布洛芬口服后好转",),
+        "卡马西平: a drug, because a triple says so",
+        ("给予卡马西平口服后好转",),
         "medical_zh",
         "ner",
         rests_on_triple=True,

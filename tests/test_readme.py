@@ -31,8 +31,8 @@ def run(*command):
 def test_the_python_example_runs_and_an_edit_changes_the_prediction():
     (example,) = [block for kind, block in BLOCKS if kind == "python"]
     lines = run("-c", example).splitlines()
-    assert "('心电图', 'Examine')" in lines[0]
-    assert "('心电图', 'Disease')" in lines[-1]
+    assert "('胃镜', 'Examine')" in lines[0]
+    assert "('胃镜', 'Disease')" in lines[-1]
 
 
 def test_the_readme_shows_commands():
