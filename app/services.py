@@ -31,10 +31,11 @@ from kbert_core import (
     flatten,
     grow_tree,
 )
-from kbert_core.errors import CheckpointError, GraphFileError
+from kbert_core.errors import CheckpointError, GraphFileError, TextError
 from kbert_core.knowledge import public
-from kbert_core.knowledge.files import parse_triples, read_triples
+from kbert_core.knowledge.files import TripleFile, parse_triples, read_triples
 from kbert_core.pipeline import card_of
+from kbert_core.tasks import TASKS
 
 ROOT = Path(__file__).resolve().parents[1]
 DEMO_GRAPHS = ("medical_zh", "figure2", "general_en", "medical_en")
@@ -58,6 +59,21 @@ class ModelInfo:
     name: str
     card: Card
     problem: str | None = None
+
+
+@dataclass(frozen=True)
+class OpenedGraph:
+    """A graph read from a file.
+
+    Attributes:
+        graph: its triples.
+        problems: the bad lines that were left out.
+        repeated: how many lines repeated an earlier triple and were dropped.
+    """
+
+    graph: KnowledgeGraph
+    problems: tuple[str, ...] = ()
+    repeated: int = 0
 
 
 def models_folder() -> Path:
@@ -116,14 +132,11 @@ def may_open_paths() -> bool:
 def demo_graph(name: str) -> KnowledgeGraph:
     """One of the graphs that come with the project."""
     path = ROOT / "demo_kgs" / f"{name}.spo"
-    return _graph_file(str(path), _stamp(path))
+    return _graph_file(str(path), _stamp(path)).graph
 
 
-def open_graph(path: str, *, skip_bad: bool = False) -> tuple[KnowledgeGraph, tuple[str, ...]]:
+def open_graph(path: str, *, skip_bad: bool = False) -> OpenedGraph:
     """Open a file of triples on this machine.
-
-    Returns:
-        The graph, and the bad lines that were left out.
 
     Raises:
         GraphFileError: it can't be read; nothing is loaded by half.
@@ -135,17 +148,13 @@ def open_graph(path: str, *, skip_bad: bool = False) -> tuple[KnowledgeGraph, tu
     if size > MOST_BYTES:
         raise GraphFileError(t("open.too_big", path=file, size=size >> 20, most=MOST_BYTES >> 20))
     if skip_bad:
-        read = read_triples(file, skip_bad=True)
-        return _graph_of(read.triples, file.stem), read.problems
-    return _graph_file(str(file), _stamp(file)), ()
+        return _opened(read_triples(file, skip_bad=True))
+    return _graph_file(str(file), _stamp(file))
 
 
-def read_upload(
-    data: bytes, name: str, *, skip_bad: bool = False
-) -> tuple[KnowledgeGraph, tuple[str, ...]]:
+def read_upload(data: bytes, name: str, *, skip_bad: bool = False) -> OpenedGraph:
     """Read an uploaded file of triples; see :func:`open_graph`."""
-    read = parse_triples(data, name=name, skip_bad=skip_bad)
-    return _graph_of(read.triples, Path(name).stem), read.problems
+    return _opened(parse_triples(data, name=name, skip_bad=skip_bad))
 
 
 def public_title(name: str) -> str:
@@ -154,7 +163,7 @@ def public_title(name: str) -> str:
     return t("graph.option", name=found.title, count=f"{found.triples:,}")
 
 
-def fetch_graph(name: str) -> KnowledgeGraph:
+def fetch_graph(name: str) -> OpenedGraph:
     """Fetch a public graph, or find it where it was fetched before.
 
     Raises:
@@ -166,13 +175,14 @@ def fetch_graph(name: str) -> KnowledgeGraph:
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _graph_file(path: str, stamp: str) -> KnowledgeGraph:
+def _graph_file(path: str, stamp: str) -> OpenedGraph:
     del stamp  # only for the cache's key
-    return KnowledgeGraph.from_files(path)
+    return _opened(read_triples(path))
 
 
-def _graph_of(triples: tuple, name: str) -> KnowledgeGraph:
-    return KnowledgeGraph(triples, name=name)
+def _opened(file: TripleFile) -> OpenedGraph:
+    graph = KnowledgeGraph(file.triples, name=Path(file.name).stem)
+    return OpenedGraph(graph, file.problems, file.duplicates)
 
 
 def ref_of(graph: KnowledgeGraph) -> GraphRef:
@@ -264,12 +274,28 @@ def _trace(key: str, _scene: Scene, _graph: KnowledgeGraph) -> Trace:
 def _run(scene: Scene, graph: KnowledgeGraph) -> Trace:
     if scene.has_model:
         reader = pipeline(scene.model, scene.device)
-        return reader(*scene.sentences, graph=graph, options=scene.options, ablation=scene.ablation)
+        given: dict = {"graph": graph, "options": scene.options, "ablation": scene.ablation}
+        try:
+            return reader(*scene.sentences, **given)
+        except TextError:
+            if mask_token(scene) is None:
+                raise
+            return reader(*scene.sentences, **given, decode=False)  # no [MASK]: the tree alone
     splitter = (Words if scene.model == WORDS else Characters)(special=True)
     tree = grow_tree(scene.sentences, graph, scene.options)
     row = flatten(tree, splitter, max_length=LONGEST_WITHOUT_MODEL)
     batch = collate([row])
     return Trace(tree, (row,), batch, scene.ablation, scene.ablation.visible_in(batch))
+
+
+def mask_token(scene: Scene) -> str | None:
+    """What a text writes where a token is wanted; None for another task."""
+    if not scene.has_model:
+        return None
+    reader = pipeline(scene.model, scene.device)
+    if reader.task is not TASKS["mask"]:
+        return None
+    return str(reader.hugging_face_tokenizer.mask_token)
 
 
 def attention(scene: Scene, graph: KnowledgeGraph, window: int = 0) -> np.ndarray:
@@ -310,6 +336,7 @@ def _difference_from_bert(key: str, _scene: Scene, _graph: KnowledgeGraph) -> fl
             options=_scene.options,
             ablation=_scene.ablation,
             hidden_states=True,
+            decode=False,
         )
         for graph in (_graph, NO_KNOWLEDGE)
     ]

@@ -10,7 +10,7 @@ from app.scene import CHARACTERS, NO_GRAPH, WORDS, EditLog, Scene
 from app.services import ModelInfo
 from app.texts import t
 from app.view_models.diff import Identity
-from app.view_models.knowledge import read_changes
+from app.view_models.knowledge import changes_beyond, copy_of, read_changes, rows_after
 from kbert_core import Ablation, InjectionOptions, KBertError, KnowledgeGraph, Triple
 from kbert_core.knowledge.graph import Edit
 from kbert_core.knowledge.public import PUBLIC
@@ -172,11 +172,13 @@ def choose_task() -> None:
 
 
 def current_example() -> Example | None:
-    """The example shown, as long as its sentence is."""
+    """The example shown, as long as its sentence, task and graph are."""
     example = next((e for e in EXAMPLES if e.name == ss.get("lab.shown_example")), None)
     if example is None or ss["lab.text"] != example.sentences[0]:
         return None
-    return example
+    if ss["lab.task"] != (example.task or NO_TASK):
+        return None
+    return example if ss["lab.graph"] == services.demo_graph(example.graph).fingerprint else None
 
 
 # The scene
@@ -262,18 +264,31 @@ def redo() -> None:
     _keep(log().redo())
 
 
-def read_table() -> None:
-    """Callback of the table: turn its changes into edits, and give it a new key."""
-    state = ss.get(table_key())
-    if state is None:
+def read_table(key: str, graph: str, rows: tuple[Triple, ...]) -> None:
+    """Callback of the table: turn its changes into edits, and give it a new key.
+
+    A quick second change comes from the table as it was before the first, and
+    its state then tells of both.
+
+    Args:
+        key: of the table that was changed.
+        graph: fingerprint of the graph it showed.
+        rows: the triples it showed.
+    """
+    changed = ss.get(key)
+    if changed is None or graph != ss["lab.graph"]:
         return
-    rows: tuple[Triple, ...] = ss.get("lab.rows", ())
-    read = read_changes(dict(state), rows, graph_of(scene()))
-    if read.problem:
+    taken = ss.get("lab.taken")
+    changes = dict(changed)
+    if taken and taken[0] == key:
+        changes, rows = changes_beyond(changed, taken[1]), taken[2]
+    read = read_changes(changes, rows, graph_of(scene()))
+    ss["lab.taken"] = (key, copy_of(changed), rows_after(rows, read.edits))
+    if read.edits:
+        commit(*read.edits)
+    else:
         ss["lab.problem"] = read.problem
         ss["lab.version"] += 1
-    elif read.edits:
-        commit(*read.edits)
 
 
 def table_key() -> str:

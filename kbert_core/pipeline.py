@@ -290,6 +290,7 @@ class Pipeline:
         max_length: int | None = None,
         attentions: bool = False,
         hidden_states: bool = False,
+        decode: bool = True,
     ) -> Trace:
         """Read a text with a graph and keep every stage.
 
@@ -300,6 +301,7 @@ class Pipeline:
             ablation: soft or hard positions, tree or everything visible.
             max_length: in tokens; None: the card's or the encoder's.
             attentions, hidden_states: keep them in the trace.
+            decode: whether to make a prediction of the logits.
 
         Raises:
             KBertError: a text, option or length that can't be used.
@@ -315,7 +317,7 @@ class Pipeline:
             )
         logits = output.get("logits")
         prediction = None
-        if self.task is not None and logits is not None:
+        if decode and self.task is not None and logits is not None:
             prediction = self.task.decode(rows, _unpadded(logits, rows), self.labels)
         return Trace(
             rows[0].tree,

@@ -114,7 +114,8 @@ def self_check() -> None:
         said = t("about.passed" if result.passed else "about.failed")
         text = f"{markdown(t('about.check_' + result.name))}: **{said}**"
         if result.value is not None:
-            text += f" ({markdown(t('about.check_value', value=f'{result.value:.1e}'))})"
+            value = f"{result.value:.1e}" if result.value else "0"
+            text += f" ({markdown(t('about.check_value', value=value))})"
         (st.success if result.passed else st.error)(text, icon=icon)
 
 

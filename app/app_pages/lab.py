@@ -18,7 +18,6 @@ from app.view_models.knowledge import HEAD, ON, RELATION, STATE, TAIL
 from app.view_models.share_of_edits import shares
 from app.view_models.styles import CSS
 from kbert_core import FlatTree, KBertError, KnowledgeGraph, Trace
-from kbert_core.knowledge.selection import count_by_rule
 from kbert_core.tasks import TASKS, ClassPrediction, MaskPrediction, NerPrediction
 
 ss = st.session_state
@@ -263,7 +262,6 @@ def row_of(trace: Trace | None, window: int, like: FlatTree) -> FlatTree | None:
 def knowledge_panel(now: Scene, graph: KnowledgeGraph, trace: Trace, before: Trace | None) -> None:
     """The sentence's triples, to switch, change, add and delete."""
     rows = knowledge.triple_rows(trace, graph, before)
-    ss["lab.rows"] = tuple(row.triple for row in rows)
     log = state.log()
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", key="lab_head_knowledge"
@@ -280,9 +278,6 @@ def knowledge_panel(now: Scene, graph: KnowledgeGraph, trace: Trace, before: Tra
         )
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         edit_buttons(log, graph)
-    last_edit(log, rows, trace, before)
-    if ss.get("lab.problem"):
-        st.error(markdown(ss["lab.problem"]))
     if not trace.tree.nodes:
         nothing_found(now, graph)
     elif view == "graph":
@@ -291,8 +286,12 @@ def knowledge_panel(now: Scene, graph: KnowledgeGraph, trace: Trace, before: Tra
         st.caption(neighbourhood.caption(rows))
     else:
         triple_table(rows)
+    problem = ss.pop("lab.problem", None)
+    if problem:
+        st.error(markdown(problem))
+    last_edit(log, rows, trace, before)
     add_form(trace)
-    state_of_knowledge(now, graph, trace, rows)
+    state_of_knowledge(now, graph, rows)
 
 
 def edit_buttons(log: state.EditLog, graph: KnowledgeGraph) -> None:
@@ -362,6 +361,7 @@ def triple_table(rows: tuple[knowledge.TripleRow, ...]) -> None:
         knowledge.table(rows),
         key=state.table_key(),
         on_change=state.read_table,
+        args=(state.table_key(), ss["lab.graph"], tuple(row.triple for row in rows)),
         num_rows="delete",
         hide_index=True,
         width="stretch",
@@ -420,17 +420,19 @@ def nothing_found(now: Scene, graph: KnowledgeGraph) -> None:
 def state_of_knowledge(
     now: Scene,
     graph: KnowledgeGraph,
-    trace: Trace,
     rows: tuple[knowledge.TripleRow, ...],
 ) -> None:
     """Say what was left out and by which rule; and where nothing is injected."""
     used = sum(1 for row in rows if row.used)
     if rows:
-        left = count_by_rule(item for _, item in trace.left_out)
+        left = knowledge.left_out(rows)
         parts = [t("knowledge.count", used=used, total=len(rows))]
         if left:
             what = ", ".join(tree.left_out_lines(left.items()))
             parts.append(t("knowledge.left", what=what))
+        some = sum(1 for row in rows if 0 < row.used < row.mentions)
+        if some:
+            parts.append(t("knowledge.some", count=some))
         parts.append(t("knowledge.added_first"))
         st.caption(markdown(". ".join(part.rstrip(".") for part in parts) + "."))
     if rows and not used:
@@ -506,7 +508,13 @@ def name_now(now: Scene) -> str:
 
 
 def no_prediction(now: Scene) -> None:
-    """Why there is none: the task has no head, or there is no model at all."""
+    """Why there is none: nothing to fill in, no task head, or no model at all."""
+    mask = services.mask_token(now)
+    if mask:
+        cut = any(mask in sentence for sentence in now.sentences)
+        said = t("prediction.mask_cut" if cut else "prediction.no_mask", mask=mask)
+        st.info(markdown(said), icon=":material/edit:")
+        return
     if any(task != NO_TASK for task in state.choices().tasks):
         st.caption(t("prediction.no_task"))
         return

@@ -5,9 +5,10 @@ from pathlib import Path
 import streamlit as st
 
 from app import services, state
+from app.services import OpenedGraph
 from app.texts import t
 from app.view_models.html import markdown
-from kbert_core import KBertError, KnowledgeGraph
+from kbert_core import KBertError
 from kbert_core.errors import CheckpointError
 
 ss = st.session_state
@@ -21,13 +22,18 @@ def open_graph_popover() -> None:
         st.caption(t("open.format"))
         st.checkbox(t("open.skip_bad"), key="lab.skip_bad")
         st.file_uploader(
-            t("open.upload"),
+            t("open.upload", most=st.get_option("server.maxUploadSize")),
             type=["spo", "tsv", "txt"],
             key=f"lab.upload.{ss.get('lab.uploads', 0)}",
             on_change=_take_upload,
         )
         if services.may_open_paths():
-            st.text_input(t("open.path"), key="lab.path", placeholder=t("open.path_placeholder"))
+            st.text_input(
+                t("open.path"),
+                key="lab.path",
+                placeholder=t("open.path_placeholder"),
+                help=t("open.path_help", most=services.MOST_BYTES >> 20),
+            )
             st.button(t("open.path_button"), key="lab.open_path", on_click=_take_path)
         st.markdown(t("open.fetch"))
         for name in state.public_graphs():
@@ -75,13 +81,13 @@ def _take_upload() -> None:
         return
     ss["lab.uploads"] = ss.get("lab.uploads", 0) + 1
     try:
-        graph, problems = services.read_upload(
+        opened = services.read_upload(
             file.getvalue(), file.name, skip_bad=ss.get("lab.skip_bad", False)
         )
     except KBertError as error:
         ss["lab.opened"] = ("error", str(error), ())
         return
-    _taken(graph, problems)
+    _taken(opened)
 
 
 def _take_path() -> None:
@@ -89,11 +95,11 @@ def _take_path() -> None:
     if not path or not services.may_open_paths():
         return
     try:
-        graph, problems = services.open_graph(path, skip_bad=ss.get("lab.skip_bad", False))
+        opened = services.open_graph(path, skip_bad=ss.get("lab.skip_bad", False))
     except KBertError as error:
         ss["lab.opened"] = ("error", str(error), ())
         return
-    _taken(graph, problems)
+    _taken(opened)
 
 
 def choose_graph() -> None:
@@ -107,18 +113,21 @@ def choose_graph() -> None:
 def _fetch(name: str) -> None:
     try:
         with st.spinner(t("open.fetching", name=services.public_title(name))):
-            graph = services.fetch_graph(name)
+            opened = services.fetch_graph(name)
     except KBertError as error:
         ss["lab.opened"] = ("error", str(error), ())
     else:
-        ss["lab.fetched"] = {**ss.get("lab.fetched", {}), name: graph.fingerprint}
-        _taken(graph, ())
+        ss["lab.fetched"] = {**ss.get("lab.fetched", {}), name: opened.graph.fingerprint}
+        _taken(opened)
 
 
-def _taken(graph: KnowledgeGraph, problems: tuple[str, ...]) -> None:
+def _taken(opened: OpenedGraph) -> None:
+    graph = opened.graph
     state.take_graph(graph)
     text = t("open.opened", name=graph.name, count=f"{len(graph):,}")
-    ss["lab.opened"] = ("ok", text, problems)
+    if opened.repeated:
+        text += " " + t("open.repeated", count=opened.repeated)
+    ss["lab.opened"] = ("ok", text, opened.problems)
 
 
 def _take_model() -> None:

@@ -11,9 +11,12 @@ def escape(text: object) -> str:
 
 def shown(text: str) -> str:
     """Make a token visible and safe: white space and control characters by name."""
-    if not text:
-        return "∅"
-    return escape("".join(_visible(c) for c in text))
+    return escape(plain(text))
+
+
+def plain(text: str) -> str:
+    """Make a token visible where nothing is read as HTML; see :func:`shown`."""
+    return "".join(_visible(c) for c in text) or "∅"
 
 
 def markdown(text: object) -> str:
@@ -26,6 +29,13 @@ def markdown(text: object) -> str:
 def _visible(character: str) -> str:
     if character == " ":
         return "␣"
-    if unicodedata.category(character) in ("Cc", "Cf", "Zl", "Zp", "Zs", "Cs"):
+    if "\ufe00" <= character <= "\ufe0f" or unicodedata.category(character) in (
+        "Cc",
+        "Cf",
+        "Zl",
+        "Zp",
+        "Zs",
+        "Cs",
+    ):
         return f"U+{ord(character):04X}"
     return character

@@ -158,6 +158,44 @@ def read_changes(state: Mapping[str, Any], rows: Sequence[Triple], graph: Knowle
     return Read(tuple(edits), None, unfinished)
 
 
+def copy_of(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Copy a table editor's state, which the editor goes on changing."""
+    return {
+        "edited_rows": {int(k): dict(v) for k, v in state.get("edited_rows", {}).items()},
+        "added_rows": [dict(row) for row in state.get("added_rows", ())],
+        "deleted_rows": list(state.get("deleted_rows", ())),
+    }
+
+
+def changes_beyond(state: Mapping[str, Any], taken: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a table editor's state tells beyond what was read of it before."""
+    now = copy_of(state)
+    edited = {}
+    for row, changed in now["edited_rows"].items():
+        old = taken["edited_rows"].get(row, {})
+        new = {k: v for k, v in changed.items() if k not in old or old[k] != v}
+        if new:
+            edited[row] = new
+    deleted = [row for row in now["deleted_rows"] if row not in taken["deleted_rows"]]
+    added = now["added_rows"][len(taken["added_rows"]) :]
+    return {"edited_rows": edited, "added_rows": added, "deleted_rows": deleted}
+
+
+def rows_after(rows: Sequence[Triple], edits: Iterable[Edit]) -> tuple[Triple, ...]:
+    """Return what stands in each row of a table once the edits are made."""
+    changed = {edit.triple: edit.new for edit in edits if edit.new is not None}
+    return tuple(changed.get(triple, triple) for triple in rows)
+
+
+def left_out(rows: Iterable[TripleRow]) -> dict[Rule, int]:
+    """Count the triples that are injected nowhere, each once, by the first rule."""
+    counts: dict[Rule, int] = {}
+    for row in rows:
+        if not row.used and row.rules:
+            counts[row.rules[0]] = counts.get(row.rules[0], 0) + 1
+    return counts
+
+
 def describe(edit: Edit) -> str:
     """Say in a few words what an edit does; plain text."""
     new = edit.new if edit.new is not None else ""

@@ -8,7 +8,7 @@ import numpy as np
 
 from app.texts import t
 from app.view_models.diff import Aligned, Identity, align
-from app.view_models.html import escape
+from app.view_models.html import escape, plain
 from app.view_models.why import is_visible, why
 from kbert_core import Ablation, FlatTree
 
@@ -59,7 +59,7 @@ class MatrixView:
             "kind": self.kind,
             "categorical": self.categorical,
             "codes": base64.b64encode(self.codes.tobytes()).decode(),
-            "tokens": [token.text or "∅" for token in self.tokens],
+            "tokens": [plain(token.text) for token in self.tokens],
             "status": [token.status for token in self.tokens],
             "roles": list(self.roles),
             "groups": list(self.groups),

@@ -44,7 +44,7 @@ CSS = f"""
   var(--rule) 3px 4px); border: 1px solid var(--rule); }}
 
 .kb-tree {{ display: flex; flex-wrap: wrap; align-items: flex-start; row-gap: .9rem;
-  line-height: 1.25; max-height: 42rem; overflow-y: auto; padding: 2px 2px .4rem; }}
+  line-height: 1.25; max-height: 50rem; overflow-y: auto; padding: 2px 2px .4rem; }}
 .kb-node {{ display: flex; flex-direction: column; }}
 .kb-toks {{ display: flex; align-items: stretch; min-height: 2.95rem; box-sizing: border-box;
   border-bottom: 3px solid var(--trunk); padding: 0 2px 3px; gap: 3px; }}
@@ -91,7 +91,7 @@ CSS = f"""
 .kb-side b {{ display: block; color: inherit; font-weight: 600; font-size: .9rem; }}
 .kb-line {{ display: flex; flex-wrap: wrap; align-items: flex-start; row-gap: .55rem;
   max-height: 17rem; overflow-y: auto; padding: 4px; }}
-.kb-scroll {{ max-height: 20rem; overflow-y: auto; }}
+.kb-scroll {{ max-height: 26rem; overflow-y: auto; }}
 .kb-table td.kb-wide {{ width: 45%; }}
 .kb-char {{ display: inline-flex; flex-direction: column; align-items: center;
   min-width: 1.28rem; padding-top: 3px; }}

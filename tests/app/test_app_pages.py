@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from app import services
 from kbert_core import Triple
 
 PAGES = Path(__file__).resolve().parents[2] / "app" / "app_pages"
@@ -110,3 +111,28 @@ def test_about_names_limits_and_checks_what_is_there(monkeypatch, tmp_path):
     assert not at.exception
     assert "no medical advice" in everything(at)
     assert "No model in" in everything(at)
+
+
+def test_a_refusal_is_said_once_and_not_under_the_next_sentence(lab):
+    example(lab, FIGURE_2)
+    lab.text_input(key="lab.add_head").set_value("Beijing")
+    lab.text_input(key="lab.add_relation").set_value("capital")
+    lab.text_input(key="lab.add_tail").set_value("China")
+    lab.button[[b.label for b in lab.button].index("Add")].click().run()
+    assert "is in the graph already" in everything(lab)
+    lab.text_area(key="lab.text").set_value("Beijing now").run()
+    assert "is in the graph already" not in everything(lab)
+
+
+def test_an_example_is_no_longer_named_once_its_graph_is_changed(lab):
+    example(lab, FIGURE_2)
+    other = next(f for f in lab.session_state["lab.graphs"] if f != lab.session_state["lab.graph"])
+    lab.selectbox(key="lab.graph").set_value(other).run()
+    assert lab.selectbox(key="lab.example").value is None
+    example(lab, FIGURE_2)
+    assert "14 tokens: 8 trunk, 6 branch" in everything(lab)
+
+
+def test_an_uploaded_file_says_how_many_lines_repeat(tmp_path):
+    opened = services.read_upload(b"a\tb\tc\na\tb\tc\n", "kg.spo")
+    assert (len(opened.graph), opened.repeated) == (1, 1)

@@ -165,3 +165,31 @@ def test_shares_are_read_from_a_card_and_may_be_absent():
     assert "78 % of the mentions seen in training" in said
     for nothing in (None, {}, {"edit_response": None}, {"edit_response": {"dev": {"seen": 1}}}):
         assert shares(nothing) is None
+
+
+def test_a_later_state_of_an_old_table_is_read_beyond_what_was_taken(graph):
+    rows = (APPLE, CHINA, CITY)
+    state = {"edited_rows": {0: {"tail": "Pear"}}, "added_rows": [], "deleted_rows": []}
+    first = knowledge.read_changes(state, rows, graph)
+    taken = knowledge.copy_of(state)
+    rows, graph = knowledge.rows_after(rows, first.edits), graph.apply(*first.edits)
+    state["edited_rows"] = {0: {"tail": "Pear", "on": False}, 1: {"on": False}}
+    state["deleted_rows"] = [2]
+    beyond = knowledge.changes_beyond(state, taken)
+    later = knowledge.read_changes(beyond, rows, graph)
+    assert later.problem is None
+    assert [(edit.action, edit.triple) for edit in later.edits] == [
+        ("switch_off", Triple("Tim Cook", "CEO", "Pear")),
+        ("switch_off", CHINA),
+        ("remove", CITY),
+    ]
+
+
+def test_left_out_counts_every_triple_once_however_often_it_is_named(graph, run):
+    trace = run(graph, "Beijing, Beijing and Beijing", max_triples=1)
+    rows = knowledge.triple_rows(trace, graph)
+    assert knowledge.left_out(rows) == {Rule.LIMIT: 2}
+
+
+def test_shown_names_what_cannot_be_seen():
+    assert shown("\ufe0f\u200d") == "U+FE0FU+200D"

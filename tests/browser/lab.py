@@ -133,11 +133,7 @@ class Lab:
         grid = self.page.locator('[data-testid="stDataFrame"]').first
         grid.scroll_into_view_if_needed()
         self.page.wait_for_timeout(300)
-        canvas = grid.locator('canvas[data-testid="data-grid-canvas"]').first
-        frame = canvas.bounding_box()
-        rows = int(canvas.locator("table").get_attribute("aria-rowcount") or 0)
-        assert frame and rows
-        height = (frame["height"] - 2) / rows
+        frame, height = self._frame()
         self.page.mouse.click(frame["x"] + frame["width"] - 30, frame["y"] + height * (row + 1.5))
         for _ in range(LAST_COLUMN - column):
             self.page.keyboard.press("ArrowLeft")
@@ -166,6 +162,43 @@ class Lab:
             self.settle()
             if self.cell(column, row) == value:
                 return
+
+    def _frame(self) -> tuple[dict[str, float], float]:
+        """Where the grid's canvas is, and the height of its rows."""
+        canvas = self.page.locator('canvas[data-testid="data-grid-canvas"]').first
+        frame = canvas.bounding_box()
+        rows = int(canvas.locator("table").get_attribute("aria-rowcount") or 0)
+        assert frame and rows
+        return frame, (frame["height"] - 2) / rows
+
+    def ticks(self) -> list[tuple[float, float]]:
+        """Where the ticks are: tried by switching the first triple off, and undone."""
+        for x in range(47, 95, 8):
+            frame, height = self._frame()
+            rows = round(frame["height"] / height) - 1
+            places = [(frame["x"] + x, frame["y"] + height * (i + 1.5)) for i in range(rows)]
+            self.page.mouse.click(*places[0])
+            self.settle()
+            if self.cell(LAST_COLUMN, 0) == "switched off":
+                self.press("Undo")
+                return places
+        raise AssertionError("no tick found")
+
+    def delete(self, row: int) -> None:
+        """Select a row at its left edge and delete it."""
+        rows = self._rows()
+        for _ in range(TRIES):
+            frame, height = self._frame()
+            self.page.mouse.click(frame["x"] + 15, frame["y"] + height * (row + 1.5))
+            self.page.wait_for_timeout(300)
+            self.page.keyboard.press("Delete")
+            self.settle()
+            if self._rows() != rows:
+                return
+
+    def _rows(self) -> str | None:
+        grid = self.page.locator('canvas[data-testid="data-grid-canvas"] table').first
+        return grid.get_attribute("aria-rowcount")
 
     def add(self, head: str, relation: str, tail: str) -> None:
         page = self.page

@@ -20,6 +20,11 @@ needs_trained_ner = pytest.mark.skipif(
     reason="models/medical-ner-kbert is not here",
 )
 
+needs_mask = pytest.mark.skipif(
+    not (NER.parent / "zh-mini" / "config.json").is_file() or bool(os.environ.get("KBERT_MODELS")),
+    reason="models/zh-mini is not here",
+)
+
 FIGURE_2 = "[CLS] Tim Cook CEO Apple is visiting Beijing capital China is_a City now [SEP]".split()
 FIGURE_2_SOFT = [0, 1, 2, 3, 4, 3, 4, 5, 6, 7, 6, 7, 6, 7]
 
@@ -28,7 +33,7 @@ FIGURE_2_SOFT = [0, 1, 2, 3, 4, 3, 4, 5, 6, 7, 6, 7, 6, 7]
 def test_first_visit_shows_a_prediction(lab):
     assert lab.prediction("Now")
     assert "This example has already run" in lab.text()
-    assert "心电图" in lab.text()
+    assert "胃镜" in lab.text()
 
 
 @needs_ner
@@ -56,11 +61,11 @@ def test_switching_a_triple_off_changes_tree_matrix_and_prediction(lab):
 @needs_trained_ner
 def test_editing_a_tail_changes_the_predicted_type_and_undo_restores_it(lab):
     before = lab.prediction("Now")
-    assert ("心电图", "Examine") in [(text[:3], label) for text, label in before]
+    assert ("胃镜", "Examine") in [(text[:2], label) for text, label in before]
     lab.rewrite(3, 0, "疾病")
     after = lab.prediction("Now")
     assert lab.prediction("Before") == before
-    assert ("心电图", "Disease") in [(text[:3], label) for text, label in after]
+    assert ("胃镜", "Disease") in [(text[:2], label) for text, label in after]
     expect(lab.page.locator(".kb-ring").first).to_be_visible()
     lab.press("Undo")
     assert lab.prediction("Now") == before
@@ -124,6 +129,28 @@ def test_a_triple_is_added_first_and_deleted_by_undo(lab):
     assert lab.branches() == ["CEOApple", "capitalChina", "is_aCity"]
 
 
+def test_a_row_deleted_in_the_table_is_gone_until_undone(lab):
+    lab.example("Figure 2 of the paper")
+    lab.delete(0)
+    assert lab.branches() == ["capitalChina", "is_aCity"]
+    assert "Last edit: deleted (Tim Cook, CEO, Apple)" in lab.text()
+    lab.press("Undo")
+    assert lab.branches() == ["CEOApple", "capitalChina", "is_aCity"]
+
+
+@pytest.mark.parametrize("pause", [0, 150])
+def test_a_second_click_before_the_page_has_answered_is_not_lost(lab, pause):
+    lab.example("Figure 2 of the paper")
+    ticks = lab.ticks()
+    lab.page.mouse.click(*ticks[0])
+    lab.page.wait_for_timeout(pause)
+    lab.page.mouse.click(*ticks[2])
+    lab.settle()
+    assert lab.branches() == ["capitalChina"]
+    lab.press("Undo")
+    assert lab.branches() == ["capitalChina", "is_aCity"]
+
+
 def test_a_refused_edit_changes_nothing_and_says_why(lab):
     lab.example("Figure 2 of the paper")
     lab.add("Beijing", "capital", "China")
@@ -175,6 +202,38 @@ def test_a_bad_upload_is_listed_and_changes_nothing(lab, tmp_path):
     assert "bad.spo, line 2: found 2 fields" in lab.text()
     assert "and 10 more bad lines" in lab.text()
     assert lab.branches() == branches
+
+
+def test_an_upload_over_the_limit_is_refused_and_says_the_limit(lab, tmp_path):
+    lab.example("Figure 2 of the paper")
+    large = tmp_path / "large.spo"
+    large.write_text("Tim Cook\tlikes\ttea\n" * 1_200_000, encoding="utf-8")
+    lab.page.locator(".st-key-lab-open_graph button").first.click()
+    expect(lab.page.get_by_text("Upload a file of at most 20 MB")).to_be_visible()
+    lab.page.locator('input[type="file"]').first.set_input_files(large)
+    expect(lab.page.get_by_role("alert").first).to_contain_text("must be 20.0MB or smaller")
+    lab.page.keyboard.press("Escape")
+    lab.settle()
+    assert lab.branches() == ["CEOApple", "capitalChina", "is_aCity"]
+
+
+def test_a_path_without_a_file_says_so(lab):
+    lab.example("Figure 2 of the paper")
+    lab.open_graph_path(Path("/nowhere/<b>bold</b>.spo"))
+    assert "/nowhere/<b>bold</b>.spo: there is no such file here" in lab.text()
+    assert lab.branches() == ["CEOApple", "capitalChina", "is_aCity"]
+
+
+@needs_mask
+def test_without_a_mask_the_tree_is_shown_and_the_mask_is_asked_for(lab):
+    lab.example("高血压…")
+    expect(lab.page.get_by_text("[MASK] 1")).to_be_visible()
+    lab.write("高血压患者要控制血压")
+    assert "write [MASK] into the sentence" in lab.text()
+    assert lab.branches()
+    assert lab.matrix()["kind"] == "visible"
+    lab.show("Attention")
+    assert lab.matrix()["kind"] == "attention"
 
 
 def test_a_sentence_without_an_entity_says_so(lab):
