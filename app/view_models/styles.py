@@ -44,7 +44,7 @@ CSS = f"""
   var(--rule) 3px 4px); border: 1px solid var(--rule); }}
 
 .kb-tree {{ display: flex; flex-wrap: wrap; align-items: flex-start; row-gap: .9rem;
-  line-height: 1.25; max-height: 50rem; overflow-y: auto; padding: 2px 2px .4rem; }}
+  line-height: 1.25; max-height: 58rem; overflow-y: auto; padding: 2px 2px .4rem; }}
 .kb-node {{ display: flex; flex-direction: column; }}
 .kb-toks {{ display: flex; align-items: stretch; min-height: 2.95rem; box-sizing: border-box;
   border-bottom: 3px solid var(--trunk); padding: 0 2px 3px; gap: 3px; }}
@@ -63,7 +63,7 @@ CSS = f"""
 .kb-pos b {{ font-weight: 400; color: var(--faint); }}
 .kb-pos u {{ text-decoration: none; font-weight: 600; font-size: .66rem;
   border: 1px solid var(--rule); border-radius: 3px; padding: 0 2px; margin-left: 1px; }}
-.kb-soft-used b.kb-soft, .kb-hard-used b.kb-hard, .kb-legend b.kb-soft {{
+.kb-soft-used b.kb-soft, .kb-hard-used b.kb-hard {{
   font-weight: 700; color: color-mix(in srgb, #D55E00 88%, currentColor); }}
 .kb-seg1 u {{ background: color-mix(in srgb, {LINK} 30%, transparent); }}
 .kb-seg0 u {{ background: color-mix(in srgb, #56B4E9 30%, transparent); }}

@@ -139,7 +139,7 @@ def tree_html(view: TreeView) -> str:
         segments = f'<span class="kb-key">{escape(t("tree.segments"))}</span>'
     body = "".join(_node_html(node, view.segments) for node in view.nodes)
     return (
-        f'<div class="kb-legend">{keys}{numbers}{segments}</div>'
+        f'<div class="kb-legend {used}">{keys}{numbers}{segments}</div>'
         f'<div class="kb-tree {used}" role="img" aria-label="{escape(t("tree.title"))}">'
         f"{body}</div>"
     )
