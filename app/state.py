@@ -151,12 +151,14 @@ def choose_example() -> None:
 
 
 def model_options() -> None:
-    """Take the injection options the chosen model was trained with."""
-    options = InjectionOptions()
+    """Take the options the chosen model was trained with."""
+    options, ablation = InjectionOptions(), Ablation()
     if ss["lab.model"] not in (WORDS, CHARACTERS):
         card = services.model_info(ss["lab.model"]).card
+        ablation = card.ablation
         if card.knowledge or card.task is None:
             options = card.options
+    ss["lab.positions"], ss["lab.visible"] = ablation.positions, ablation.visible
     ss["lab.max_triples"] = options.max_triples
     ss["lab.tail_only"] = options.tail_only
     ss["lab.relations"] = []

@@ -1,7 +1,6 @@
 """What the options that several commands share mean."""
 
 import argparse
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -30,8 +29,5 @@ def injection_of(args: argparse.Namespace, base: InjectionOptions) -> InjectionO
 
 def ablation_of(args: argparse.Namespace, card: Card) -> Ablation:
     """How trees are read: as given, else as the model was trained, else as in the paper."""
-    trained: Mapping[str, Any] = (card.notes or {}).get("ablation") or {}
-    return Ablation(
-        args.positions or trained.get("positions", "soft"),
-        args.visible or trained.get("visible", "tree"),
-    )
+    trained = card.ablation
+    return Ablation(args.positions or trained.positions, args.visible or trained.visible)

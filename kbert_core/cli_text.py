@@ -2,6 +2,7 @@
 
 import json
 import unicodedata
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -32,10 +33,9 @@ def tree_text(flat: FlatTree) -> str:
         for i, branch in enumerate(branches):
             lines.append(f"  {'└' if i == len(branches) - 1 else '├'}─ {branch}")
         lines += left_out.get(place, [])
-    branches_count = len(flat.hung)
     lines.append(
-        f"{len(flat)} tokens, {len(nodes)} mentions, {branches_count} branches, "
-        f"{len(flat.left_out)} triples left out"
+        f"{_number(len(flat), 'token')}, {_number(len(nodes), 'mention')}, "
+        f"{_number(len(flat.hung), 'branch')}, {_number(len(flat.left_out), 'triple')} left out"
     )
     for cut in flat.trunk_cuts:
         lines.append(f"cut: sentence {cut.sentence + 1} keeps {cut.kept} of its {cut.total} tokens")
@@ -45,18 +45,18 @@ def tree_text(flat: FlatTree) -> str:
 def prediction_text(data: Mapping[str, Any]) -> str:
     """A prediction, beside the one without knowledge where there is one."""
     lines = [" ‖ ".join(data["text"]) if isinstance(data["text"], list) else data["text"]]
-    for key, title in (("prediction", "with knowledge"), ("without_knowledge", "without")):
+    for key, title in (("prediction", "with knowledge"), ("without_knowledge", "without any")):
         if key in data:
             lines += [f"{title}:", *_prediction_lines(data[key])]
     triples = [f"  {t['head']} · {t['relation']} · {t['tail']}" for t in data["triples"]]
     lines += ["triples injected:", *(triples or ["  none"])]
-    for item in data["dropped"]:
-        if "head" not in item:
-            lines.append(f"  cut from {item['start']} on: {item['rule']}")
-            continue
-        lines.append(
-            f"  left out: {item['head']} · {item['relation']} · {item['tail']}, {item['rule']}"
-        )
+    lines += [
+        f"cut from character {item['start']} on: {item['rule']}"
+        for item in data["dropped"]
+        if "head" not in item
+    ]
+    rules = Counter(item["rule"] for item in data["dropped"] if "head" in item)
+    lines += [f"left out: {_number(count, 'triple')} {rule}" for rule, count in rules.items()]
     return "\n".join(lines)
 
 
@@ -93,6 +93,11 @@ def fields_text(data: Mapping[str, Any]) -> str:
 def width(text: str) -> int:
     """Columns a text takes in a terminal: two for a wide character."""
     return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def _number(count: int, what: str) -> str:
+    ending = "" if count == 1 else "es" if what.endswith("ch") else "s"
+    return f"{count} {what}{ending}"
 
 
 def _groups(flat: FlatTree) -> list[tuple[int | None, list[int]]]:

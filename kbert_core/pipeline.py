@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
@@ -54,6 +54,7 @@ class Card:
         max_length: tokens, special tokens included; None: the encoder's.
         knowledge: names of the graphs it was trained with; empty: none.
         notes: anything else: data, command, seed, scores.
+        ablation: how trees were read in training.
     """
 
     task: str | None = None
@@ -61,6 +62,7 @@ class Card:
     max_length: int | None = None
     knowledge: tuple[str, ...] = ()
     notes: Mapping[str, Any] | None = None
+    ablation: Ablation = FULL
 
     @classmethod
     def of(cls, config: Any) -> "Card":
@@ -80,8 +82,9 @@ class Card:
                 data.get("max_length"),
                 tuple(data.get("knowledge", ())),
                 data.get("notes"),
+                Ablation(**data.get("ablation", {})),
             )
-        except (ValueError, TypeError, AttributeError) as error:
+        except (ValueError, TypeError, AttributeError, OptionError) as error:
             raise CheckpointError(
                 f"The model's card can't be read ({error}). {COPY_AGAIN}"
             ) from error
@@ -102,6 +105,7 @@ class Card:
             "max_length": self.max_length,
             "knowledge": list(self.knowledge),
             "notes": dict(self.notes or {}),
+            "ablation": asdict(self.ablation),
         }
         setattr(config, CARD_KEY, json.loads(json.dumps(data)))
 
@@ -286,7 +290,7 @@ class Pipeline:
         *sentences: str,
         graph: KnowledgeGraph = NO_KNOWLEDGE,
         options: InjectionOptions | None = None,
-        ablation: Ablation = FULL,
+        ablation: Ablation | None = None,
         max_length: int | None = None,
         attentions: bool = False,
         hidden_states: bool = False,
@@ -298,7 +302,8 @@ class Pipeline:
             sentences: one text, or two for a task on pairs.
             graph: K; the empty graph gives plain BERT.
             options: how much knowledge; None: as the model was trained.
-            ablation: soft or hard positions, tree or everything visible.
+            ablation: soft or hard positions, tree or everything visible; None:
+                as the model was trained.
             max_length: in tokens; None: the card's or the encoder's.
             attentions, hidden_states: keep them in the trace.
             decode: whether to make a prediction of the logits.
@@ -306,6 +311,7 @@ class Pipeline:
         Raises:
             KBertError: a text, option or length that can't be used.
         """
+        ablation = ablation or self.card.ablation
         rows = self.flatten(self._checked_tree(sentences, graph, options), max_length=max_length)
         batch = collate(rows, pad_id=self.tokenizer.pad_id)
         output: Mapping[str, Any]
@@ -349,7 +355,7 @@ class Pipeline:
         *,
         graph: KnowledgeGraph = NO_KNOWLEDGE,
         options: InjectionOptions | None = None,
-        ablation: Ablation = FULL,
+        ablation: Ablation | None = None,
         max_length: int | None = None,
         batch_size: int = 32,
     ) -> Iterator[Any]:
@@ -369,12 +375,13 @@ class Pipeline:
         self,
         trees: Iterable[SentenceTree],
         *,
-        ablation: Ablation = FULL,
+        ablation: Ablation | None = None,
         max_length: int | None = None,
         batch_size: int = 32,
     ) -> Iterator[Any]:
         """Predict for sentence trees grown elsewhere; see :meth:`predict`."""
         self._needs_head()
+        ablation = ablation or self.card.ablation
         waiting: list[list[FlatTree]] = []
         for tree in trees:
             waiting.append(self.flatten(tree, max_length=max_length))
@@ -425,6 +432,11 @@ def load_tokenizer(path: str | Path) -> PreTrainedTokenizerBase:
     try:
         return AutoTokenizer.from_pretrained(str(path))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        if not folder.exists():
+            raise CheckpointError(
+                f"No model at '{path}', neither a folder here nor to be had from the hub. "
+                "Check the name, or download the model to a folder first."
+            ) from error
         raise CheckpointError(
             f"{path}: the tokenizer can't be read ({str(error).splitlines()[0][:200]}). "
             f"{COPY_TOKENIZER}"

@@ -11,7 +11,7 @@ import pytest
 from conftest import TIM_COOK, save_checkpoint
 from transformers import AutoModelForTokenClassification
 
-from kbert_core import Card, InjectionOptions, cli
+from kbert_core import Ablation, Card, InjectionOptions, cli
 
 ROOT = Path(__file__).parents[1]
 FIGURE_2 = str(ROOT / "demo_kgs" / "figure2.spo")
@@ -202,7 +202,7 @@ def test_a_bad_graph_line_is_refused_or_left_out_and_listed(kbert, tmp_path, cap
     assert f"{graph}, line 2: found 2 fields" in kbert("tree", "a", "--kg", graph, code=2).err
     said = kbert("tree", "a", "--kg", graph, "--skip-bad")
     assert f"left out: {graph}, line 2: found 2 fields" in caplog.text
-    assert "1 mentions" in said.out
+    assert "1 mention," in said.out
 
 
 def test_predict_gives_probabilities_beside_the_run_without_knowledge(kbert, checkpoints):
@@ -223,8 +223,7 @@ def test_predict_names_a_triple_as_injected_or_as_left_out_and_never_as_both(kbe
 
 
 def test_a_cards_positions_and_tails_are_kept_unless_other_ones_are_asked_for(kbert, tmp_path):
-    notes = {"ablation": {"positions": "hard", "visible": "all"}}
-    card = Card("ner", InjectionOptions(tail_only=True), notes=notes)
+    card = Card("ner", InjectionOptions(tail_only=True), ablation=Ablation("hard", "all"))
     made = save_checkpoint(tmp_path / "m", AutoModelForTokenClassification, card)
     arguments = ("tree", "糖尿病", "--model", made, "--kg", MEDICAL, "--json")
     found = json.loads(kbert(*arguments).out)

@@ -3,6 +3,8 @@
 import json
 import re
 import shutil
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -450,3 +452,13 @@ def test_no_mention_is_found_inside_a_mask(mask):
     graph = KnowledgeGraph([Triple("mask", "类别", "疾病")])
     assert not mask("患者有[MASK]病史", graph=graph).tree.nodes
     assert mask("患者有 mask [MASK]", graph=graph).tree.nodes
+
+
+def test_a_model_is_read_as_it_was_trained_unless_asked_otherwise(ner):
+    card = replace(ner.card, ablation=Ablation("hard", "all"))
+    trained = Pipeline(ner.encoder.model, ner.hugging_face_tokenizer, card)
+    assert trained("患者有糖尿病史").ablation == Ablation("hard", "all")
+    assert trained("患者有糖尿病史", ablation=Ablation()).ablation == Ablation()
+    holder = SimpleNamespace()
+    card.write_to(holder)
+    assert Card.of(holder) == replace(card, notes=card.notes or {})

@@ -43,6 +43,9 @@ def page() -> None:
         return
     compared, kind = state.baseline(now)
     before = trace_before(compared)
+    if kind == AUTO and before is not None and before.tree == trace.tree:
+        compared, kind = now.without_knowledge(), BERT  # the last edit is about another text
+        before = trace_before(compared)
     window = window_chooser(trace)
     with st.container(key="lab_panels"):
         left, right = st.columns([5, 6], gap="large")

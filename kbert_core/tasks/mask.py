@@ -7,12 +7,13 @@ from typing import ClassVar
 from torch import Tensor
 from transformers import AutoModelForMaskedLM, PreTrainedTokenizerBase
 
-from kbert_core.errors import TextError
+from kbert_core.errors import CheckpointError, TextError
 from kbert_core.flatten import FlatTree
 from kbert_core.tasks.base import Task
 from kbert_core.tokens import WordPieces
 
 SHOWN = 10
+MASK_TOKENS = ("[MASK]", "<mask>")
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class FillMask(Task):
         for index, (_, at) in enumerate(row.trunk_places):
             if at < 0 or row.input_ids[index] != mask_id:
                 continue
-            best = scores[index].float().softmax(-1).topk(SHOWN)
+            best = scores[index].float().softmax(-1).topk(min(SHOWN, scores.shape[-1]))
             candidates = tuple(
                 (labels[i], p)
                 for i, p in zip(best.indices.tolist(), best.values.tolist(), strict=True)
@@ -75,4 +76,9 @@ class FillMask(Task):
 
 def mask_id_of(labels: Mapping[int, str]) -> int:
     """Find the mask token in a vocabulary."""
-    return next(i for i, token in labels.items() if token in ("[MASK]", "<mask>"))
+    found = next((i for i, token in labels.items() if token in MASK_TOKENS), None)
+    if found is None:
+        raise CheckpointError(
+            f"The vocabulary has no mask token ({' or '.join(MASK_TOKENS)}); fill-mask needs one."
+        )
+    return found

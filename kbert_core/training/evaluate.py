@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from kbert_core.ablation import FULL, Ablation
+from kbert_core.ablation import Ablation
 from kbert_core.errors import DataError
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions
@@ -28,7 +28,7 @@ def evaluate(
     graph: KnowledgeGraph,
     *,
     options: InjectionOptions | None = None,
-    ablation: Ablation = FULL,
+    ablation: Ablation | None = None,
     max_length: int | None = None,
     seen: set[str] | None = None,
     batch_size: int = 32,
@@ -177,7 +177,7 @@ def _mask_scores(
     examples: Sequence[Example],
     graph: KnowledgeGraph,
     options: InjectionOptions | None,
-    ablation: Ablation,
+    ablation: Ablation | None,
     max_length: int | None,
 ) -> dict[str, Any]:
     assert pipeline.task is not None
@@ -197,7 +197,8 @@ def _mask_scores(
             for item in maker.items(examples[number], epoch=EVALUATION_EPOCH, number=number)
         ]
         batch, labels = batch_of(items, pad_id=pipeline.tokenizer.pad_id)
-        logits = pipeline.encoder(batch, ablation=ablation)["logits"].float().cpu()
+        output = pipeline.encoder(batch, ablation=ablation or pipeline.card.ablation)
+        logits = output["logits"].float().cpu()
         chosen = labels != IGNORED
         with torch.inference_mode():
             loss = nn.functional.cross_entropy(logits[chosen], labels[chosen], reduction="sum")

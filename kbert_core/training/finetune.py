@@ -5,7 +5,7 @@ import logging
 import math
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -134,7 +134,13 @@ def train(options: TrainOptions) -> dict[str, Any]:
     base = Card() if options.encoder == SCRATCH else card_of(options.encoder)
     injection = options.injection or base.options
     tokenizer, model = _start(options, splits["train"], graph, labels)
-    card = Card(task.name, injection, options.max_length, _names(options.kg))
+    card = Card(
+        task.name,
+        injection,
+        base.max_length if options.max_length is None else options.max_length,
+        _names(options.kg),
+        ablation=options.ablation,
+    )
     card.write_to(model.config)
     pipeline = Pipeline(moved(model, device), tokenizer, card)
     type_labels = learn_type_labels(splits["train"], graph, injection) if task.name == "ner" else {}
@@ -155,7 +161,7 @@ def train(options: TrainOptions) -> dict[str, Any]:
     trainer.train(resume_from_checkpoint=get_last_checkpoint(str(checkpoints)))
     report = _report(options, pipeline, splits, graph, type_labels)
     report["learning_curve"] = trainer.curve
-    card = Card(task.name, injection, options.max_length, card.knowledge, report)
+    card = replace(card, notes=report)
     _save(options, pipeline, tokenizer, card)
     shutil.rmtree(checkpoints, ignore_errors=True)
     return report
@@ -448,7 +454,6 @@ def _report(
         command=options.command,
         encoder=Path(options.encoder).name,
         recipe=asdict(options.recipe),
-        ablation=asdict(options.ablation),
         epochs=options.epochs,
         type_labels=dict(type_labels),
         parameters=sum(p.numel() for p in pipeline.encoder.model.parameters()),

@@ -136,3 +136,14 @@ def test_an_example_is_no_longer_named_once_its_graph_is_changed(lab):
 def test_an_uploaded_file_says_how_many_lines_repeat(tmp_path):
     opened = services.read_upload(b"a\tb\tc\na\tb\tc\n", "kg.spo")
     assert (len(opened.graph), opened.repeated) == (1, 1)
+
+
+def test_an_edit_about_another_text_is_no_baseline(lab):
+    example(lab, FIGURE_2)
+    lab.session_state["lab.matrix_view"] = "difference"
+    for head, baseline in (("London", "no knowledge"), ("Beijing", "before the last edit")):
+        lab.text_input(key="lab.add_head").set_value(head)
+        lab.text_input(key="lab.add_relation").set_value("hosts")
+        lab.text_input(key="lab.add_tail").set_value("games")
+        lab.button[[b.label for b in lab.button].index("Add")].click().run()
+        assert f"Difference: now − {baseline}" in everything(lab)
