@@ -31,14 +31,14 @@ class Example:
 
 EXAMPLES = (
     Example(
-        "胃镜: an examination, because a triple says so",
+        "胃镜: examination, says a triple",
         ("入院后行胃镜检查未见异常",),
         "medical_zh",
         "ner",
         rests_on_triple=True,
     ),
     Example(
-        "卡马西平: a drug, because a triple says so",
+        "卡马西平: drug, says a triple",
         ("给予卡马西平口服后好转",),
         "medical_zh",
         "ner",

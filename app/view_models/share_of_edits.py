@@ -14,7 +14,7 @@ def shares(notes: Mapping[str, Any] | None) -> str | None:
         found = dev.get(kind)
         if not isinstance(found, Mapping) or not isinstance(found.get("new"), int | float):
             continue
-        share = f"{100 * found['new']:.0f} %"
+        share = f"{100 * found['new']:.1f} %"
         key = "rests.part" if found.get("n") else "rests.part_no_n"
         parts.append(t(key, share=share, kind=t("rests." + kind), n=found.get("n")))
     return " and ".join(parts) or None
