@@ -162,7 +162,7 @@ def test_shares_are_read_from_a_card_and_may_be_absent():
     notes = {"edit_response": {"dev": {"unseen": {"new": 0.625, "n": 92}, "seen": {"new": 0.78}}}}
     said = shares(notes)
     assert "62.5 % of the mentions unseen in training (n = 92)" in said
-    assert "78 % of the mentions seen in training" in said
+    assert "78.0 % of the mentions seen in training" in said
     for nothing in (None, {}, {"edit_response": None}, {"edit_response": {"dev": {"seen": 1}}}):
         assert shares(nothing) is None
 

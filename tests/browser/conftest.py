@@ -38,7 +38,8 @@ def address():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", "app/main.py", "--server.port", str(port)]
+    command = [sys.executable, "-m", "streamlit", "run", "app/main.py"]
+    command += ["--server.port", str(port), "--server.headless", "true"]
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
     with subprocess.Popen(
         command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
