@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.utils.data import Dataset, SequentialSampler
+from torch.utils.data import Dataset
 from transformers import (
     BertConfig,
     EarlyStoppingCallback,
     PreTrainedModel,
     PreTrainedTokenizerBase,
-    Trainer,
     TrainerCallback,
     TrainingArguments,
 )
@@ -36,7 +35,7 @@ from kbert_core.training.cards import write_card
 from kbert_core.training.datasets import Example, find_split, labels_of, read_examples
 from kbert_core.training.evaluate import edit_response, evaluate, surface_forms
 from kbert_core.training.items import ItemMaker, Recipe, batch_of, learn_type_labels
-from kbert_core.training.progress import Progress, keep_stdout_clean
+from kbert_core.training.ordered_trainer import OrderedTrainer, Progress
 from kbert_core.training.vocabulary import character_tokenizer
 
 SCRATCH = "scratch"
@@ -230,8 +229,8 @@ def bucketed(
     return [groups[i] for i in random.permutation(len(groups))]
 
 
-class KnowledgeTrainer(Trainer):
-    """Hugging Face's trainer, reading flat trees and scoring by our metrics.
+class KnowledgeTrainer(OrderedTrainer):
+    """The trainer, reading flat trees and scoring by our metrics.
 
     Attributes:
         curve: dev scores by epoch.
@@ -250,9 +249,6 @@ class KnowledgeTrainer(Trainer):
         self.encoder, self.ablation, self.score = encoder, ablation, score
         self.score_name = score_name
         self.curve: list[dict[str, float]] = []
-
-    def _get_train_sampler(self, train_dataset: Any = None) -> Any:
-        return SequentialSampler(train_dataset or self.train_dataset)  # type: ignore[arg-type]
 
     def compute_loss(
         self,
@@ -340,7 +336,7 @@ def _trainer(
         pipeline.encoder.model.eval()
         return evaluate(pipeline, dev, graph, ablation=options.ablation)
 
-    trainer = KnowledgeTrainer(
+    return KnowledgeTrainer(
         encoder=pipeline.encoder,
         ablation=options.ablation,
         score=score,
@@ -351,8 +347,6 @@ def _trainer(
         data_collator=lambda items: items[0],
         callbacks=callbacks,
     )
-    keep_stdout_clean(trainer)
-    return trainer
 
 
 def _start(

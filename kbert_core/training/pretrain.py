@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.utils.data import Dataset, SequentialSampler
+from torch.utils.data import Dataset
 from transformers import (
     BertConfig,
     BertForMaskedLM,
     PreTrainedModel,
     PreTrainedTokenizerBase,
-    Trainer,
     TrainingArguments,
 )
 from transformers.trainer_utils import get_last_checkpoint, set_seed
@@ -26,6 +25,7 @@ from kbert_core.errors import DataError, OptionError
 from kbert_core.pipeline import Card, load_tokenizer
 from kbert_core.seeing import additive_mask, visible_matrix
 from kbert_core.training.cards import write_card
+from kbert_core.training.ordered_trainer import OrderedTrainer, Progress
 from kbert_core.training.packing import (
     NOT_MASKED,
     MaskedRows,
@@ -34,7 +34,6 @@ from kbert_core.training.packing import (
     read_passages,
     stack,
 )
-from kbert_core.training.progress import Progress, keep_stdout_clean
 from kbert_core.training.vocabulary import character_tokenizer
 
 HELD_OUT_ROWS = 256
@@ -88,11 +87,8 @@ class PretrainOptions:
             )
 
 
-class MaskedLanguageTrainer(Trainer):
-    """Hugging Face's trainer on packed rows, in the order of the data set."""
-
-    def _get_train_sampler(self, train_dataset: Any = None) -> Any:
-        return SequentialSampler(train_dataset or self.train_dataset)  # type: ignore[arg-type]
+class MaskedLanguageTrainer(OrderedTrainer):
+    """The trainer on packed rows."""
 
     def compute_loss(
         self,
@@ -179,7 +175,6 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
         data_collator=stack,
         callbacks=[progress],
     )
-    keep_stdout_clean(trainer)
     trainer.train(resume_from_checkpoint=get_last_checkpoint(str(output / "checkpoints")))
     report = {
         **held_out_scores(model, test),

@@ -1,10 +1,11 @@
-"""Progress of a training, as log lines: step, loss, tokens a second, time left."""
+"""The trainer that all training here uses, and its progress as log lines."""
 
 import logging
 import time
 from collections.abc import Callable
 from typing import Any
 
+from torch.utils.data import SequentialSampler
 from transformers import PrinterCallback, ProgressCallback, Trainer, TrainerCallback
 
 log = logging.getLogger(__name__)
@@ -54,7 +55,18 @@ class Progress(TrainerCallback):
             self._on_save(state.global_step, kwargs["model"])
 
 
-def keep_stdout_clean(trainer: Trainer) -> None:
-    """Take away the trainer's own progress, which goes where results go."""
-    for callback in (PrinterCallback, ProgressCallback):
-        trainer.remove_callback(callback)
+class OrderedTrainer(Trainer):
+    """Hugging Face's trainer, going through a data set in the data set's own order.
+
+    Our data sets fix order and content of every batch by the seed, so that a
+    run can go on where it was cut off. The trainer's own progress is taken
+    away, since it goes where results go; see :class:`Progress`.
+    """
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        for callback in (PrinterCallback, ProgressCallback):
+            self.remove_callback(callback)
+
+    def _get_train_sampler(self, train_dataset: Any = None) -> Any:
+        return SequentialSampler(train_dataset or self.train_dataset)  # type: ignore[arg-type]
