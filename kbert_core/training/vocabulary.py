@@ -48,6 +48,11 @@ def character_tokenizer(
         pair="[CLS] $A [SEP] $B:1 [SEP]:1",
         special_tokens=[("[CLS]", cls), ("[SEP]", sep)],
     )
+    return bert_tokenizer(backend, max_length)
+
+
+def bert_tokenizer(backend: Tokenizer, max_length: int) -> PreTrainedTokenizerFast:
+    """Wrap a tokenizer whose vocabulary has BERT's special tokens."""
     return PreTrainedTokenizerFast(
         tokenizer_object=backend,
         pad_token="[PAD]",

@@ -7,36 +7,18 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-ROOT = Path(__file__).resolve().parents[2]
-NER = ROOT / "models" / "medical-ner-kbert"
-
 pytestmark = pytest.mark.browser
-needs_ner = pytest.mark.skipif(
-    not (Path(os.environ.get("KBERT_MODELS") or NER.parent) / NER.name / "config.json").is_file(),
-    reason="models/medical-ner-kbert is not here",
-)
-needs_trained_ner = pytest.mark.skipif(
-    not (NER / "config.json").is_file() or bool(os.environ.get("KBERT_MODELS")),
-    reason="models/medical-ner-kbert is not here",
-)
-
-needs_mask = pytest.mark.skipif(
-    not (NER.parent / "zh-mini" / "config.json").is_file() or bool(os.environ.get("KBERT_MODELS")),
-    reason="models/zh-mini is not here",
-)
 
 FIGURE_2 = "[CLS] Tim Cook CEO Apple is visiting Beijing capital China is_a City now [SEP]".split()
 FIGURE_2_SOFT = [0, 1, 2, 3, 4, 3, 4, 5, 6, 7, 6, 7, 6, 7]
 
 
-@needs_ner
 def test_first_visit_shows_a_prediction(lab):
     assert lab.prediction("Now")
     assert "This example has already run" in lab.text()
     assert "胃镜" in lab.text()
 
 
-@needs_ner
 def test_switching_a_triple_off_changes_tree_matrix_and_prediction(lab):
     matrix, branches, shown = lab.matrix(), lab.branches(), lab.probabilities()
     first, third = lab.cell(4, 0), lab.cell(4, 2)
@@ -58,7 +40,6 @@ def test_switching_a_triple_off_changes_tree_matrix_and_prediction(lab):
     assert lab.cell(4, 0) == "switched off"
 
 
-@needs_trained_ner
 def test_editing_a_tail_changes_the_predicted_type_and_undo_restores_it(lab):
     before = lab.prediction("Now")
     assert ("胃镜", "Examine") in [(text[:2], label) for text, label in before]
@@ -71,7 +52,6 @@ def test_editing_a_tail_changes_the_predicted_type_and_undo_restores_it(lab):
     assert lab.prediction("Now") == before
 
 
-@needs_ner
 def test_all_triples_off_equals_bert_and_says_so(lab):
     for row in range(4):
         lab.toggle(row)
@@ -224,7 +204,6 @@ def test_a_path_without_a_file_says_so(lab):
     assert lab.branches() == ["CEOApple", "capitalChina", "is_aCity"]
 
 
-@needs_mask
 def test_without_a_mask_the_tree_is_shown_and_the_mask_is_asked_for(lab):
     lab.example("高血压…")
     expect(lab.page.get_by_text("[MASK] 1")).to_be_visible()
