@@ -317,7 +317,7 @@ ENGLISH = {
     "- Nothing you type leaves the machine that runs this app.",
     "about.licences": "Licences",
     "about.licences_text": "The code is Apache-2.0. The demo graphs are CC0-1.0; their README "
-    "names the sources. The models' licences stand on their cards. all-MiniLM-L6-v2 is "
+    "names the sources. The weights in models/ are Apache-2.0. all-MiniLM-L6-v2 is "
     "Apache-2.0. Graphs you fetch or open keep their own licence.",
 }
 
