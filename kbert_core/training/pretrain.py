@@ -52,8 +52,9 @@ class PretrainOptions:
         batch_tokens: tokens a step.
         row_length: N of a packed row.
         hidden_size, num_hidden_layers, num_attention_heads: of the BERT.
-        learning_rate: reached after ``warmup`` of the steps, then falling
-            linearly to 0.
+        learning_rate: reached after ``warmup`` steps and kept, until the last
+            ``decay`` of the steps, in which it falls linearly to 0. So a run
+            can be given more steps, or cut short, until it begins to fall.
         exclude: files of sentences (of test sets) to keep out of the text.
         vocabulary: folder of a tokenizer to take; None: characters of the text.
     """
@@ -68,7 +69,8 @@ class PretrainOptions:
     num_attention_heads: int = 4
     max_positions: int = 512
     learning_rate: float = 1e-3
-    warmup: float = 0.05
+    warmup: int = 500
+    decay: float = 0.25
     weight_decay: float = 0.01
     dropout: float = 0.0
     vocabulary_size: int = 6000
@@ -226,13 +228,18 @@ def held_out_scores(model: PreTrainedModel, rows: Dataset[dict[str, Tensor]]) ->
 
 
 def _arguments(options: PretrainOptions, output: Path, batch: int) -> TrainingArguments:
+    rest = options.steps - min(options.warmup, options.steps // 2)  # steps after warm-up
     return TrainingArguments(
         output_dir=str(output / "checkpoints"),
         max_steps=options.steps,
         per_device_train_batch_size=batch,
         learning_rate=options.learning_rate,
-        lr_scheduler_type="linear",
-        warmup_steps=options.warmup,
+        lr_scheduler_type="warmup_stable_decay",
+        lr_scheduler_kwargs={
+            "num_decay_steps": max(1, round(options.decay * rest)),
+            "decay_type": "linear",
+        },
+        warmup_steps=options.steps - rest,
         weight_decay=options.weight_decay,
         adam_beta2=0.98,
         max_grad_norm=1.0,
