@@ -112,6 +112,25 @@ class TrainOptions:
             raise OptionError(f"{self.output} is a file. Name a folder for the model.")
 
 
+@dataclass(frozen=True)
+class Fitted:
+    """A trained model in memory, with what it was trained on.
+
+    Attributes:
+        pipeline: the best epoch on dev.
+        splits: train, dev and, where there is one, test.
+        graph: the knowledge it was trained with.
+        type_labels: tails that name a label, see ``learn_type_labels``.
+        curve: dev scores by epoch.
+    """
+
+    pipeline: Pipeline
+    splits: Mapping[str, list[Example]]
+    graph: KnowledgeGraph
+    type_labels: Mapping[str, str]
+    curve: Sequence[Mapping[str, float]]
+
+
 def train(options: TrainOptions) -> dict[str, Any]:
     """Fine-tune a model, keep the best epoch on dev, score it on dev and test.
 
@@ -122,6 +141,22 @@ def train(options: TrainOptions) -> dict[str, Any]:
     Raises:
         DataError: the data can't be trained on; CheckpointError: the encoder
             can't be used; GraphFileError: a graph can't be read.
+    """
+    fitted = fit(options)
+    report = _report(options, fitted)
+    report["learning_curve"] = list(fitted.curve)
+    save(options, fitted, notes=report)
+    return report
+
+
+def fit(options: TrainOptions) -> Fitted:
+    """Fine-tune a model and keep the best epoch on dev, in memory.
+
+    Checkpoints stay in the output folder until :func:`save` or the caller
+    removes them, so that a run that is cut off later goes on here.
+
+    Raises:
+        As :func:`train`.
     """
     set_seed(options.seed)
     device = device_named(options.device)
@@ -156,14 +191,14 @@ def train(options: TrainOptions) -> dict[str, Any]:
     )
     batches = Batches(splits["train"], maker, options)
     trainer = _trainer(options, pipeline, batches, splits["dev"], graph)
-    checkpoints = Path(options.output) / "checkpoints"
-    trainer.train(resume_from_checkpoint=get_last_checkpoint(str(checkpoints)))
-    report = _report(options, pipeline, splits, graph, type_labels)
-    report["learning_curve"] = trainer.curve
-    card = replace(card, notes=report)
-    _save(options, pipeline, tokenizer, card)
-    shutil.rmtree(checkpoints, ignore_errors=True)
-    return report
+    trainer.train(resume_from_checkpoint=get_last_checkpoint(str(checkpoints_of(options))))
+    pipeline.encoder.model.eval()
+    return Fitted(pipeline, splits, graph, type_labels, trainer.curve)
+
+
+def checkpoints_of(options: TrainOptions) -> Path:
+    """The folder of the checkpoints that a run goes on from."""
+    return Path(options.output) / "checkpoints"
 
 
 class Batches(Dataset[dict[str, Tensor]]):
@@ -230,11 +265,7 @@ def bucketed(
 
 
 class KnowledgeTrainer(OrderedTrainer):
-    """The trainer, reading flat trees and scoring by our metrics.
-
-    Attributes:
-        curve: dev scores by epoch.
-    """
+    """The trainer, reading flat trees and scoring by our metrics."""
 
     def __init__(
         self,
@@ -248,7 +279,13 @@ class KnowledgeTrainer(OrderedTrainer):
         super().__init__(model=encoder.model, **kwargs)
         self.encoder, self.ablation, self.score = encoder, ablation, score
         self.score_name = score_name
-        self.curve: list[dict[str, float]] = []
+
+    @property
+    def curve(self) -> list[dict[str, float]]:
+        """Dev scores by epoch, those before an interruption included."""
+        name = f"eval_{self.score_name}"
+        logged = [entry for entry in self.state.log_history if name in entry]
+        return [{"step": entry["step"], self.score_name: entry[name]} for entry in logged]
 
     def compute_loss(
         self,
@@ -274,7 +311,6 @@ class KnowledgeTrainer(OrderedTrainer):
         self.encoder.model.train()
         value = scores[self.score_name]
         metrics = {f"eval_{self.score_name}": value, "epoch": self.state.epoch or 0.0}
-        self.curve.append({"step": self.state.global_step, self.score_name: value})
         log.info("step %d: dev %s %.4f", self.state.global_step, self.score_name, value)
         self.log(metrics)
         self.control = self.callback_handler.on_evaluate(
@@ -304,7 +340,7 @@ def _trainer(
     name = MAIN_SCORE[options.task]
     rate = options.learning_rate or _learning_rate(options, pipeline.encoder.config)
     arguments = TrainingArguments(
-        output_dir=str(Path(options.output) / "checkpoints"),
+        output_dir=str(checkpoints_of(options)),
         max_steps=len(batches),
         per_device_train_batch_size=1,
         learning_rate=rate,
@@ -419,14 +455,9 @@ def _check(splits: Mapping[str, Sequence[Example]], labels: Sequence[str], task:
                 )
 
 
-def _report(
-    options: TrainOptions,
-    pipeline: Pipeline,
-    splits: Mapping[str, list[Example]],
-    graph: KnowledgeGraph,
-    type_labels: Mapping[str, str],
-) -> dict[str, Any]:
-    pipeline.encoder.model.eval()
+def _report(options: TrainOptions, fitted: Fitted) -> dict[str, Any]:
+    pipeline, splits, graph = fitted.pipeline, fitted.splits, fitted.graph
+    type_labels = fitted.type_labels
     seen = surface_forms(splits["train"]) if options.task == "ner" else None
     report: dict[str, Any] = {"scores": {}, "without_knowledge": {}}
     for split, examples in splits.items():
@@ -455,23 +486,28 @@ def _report(
     return report
 
 
-def _save(
-    options: TrainOptions, pipeline: Pipeline, tokenizer: PreTrainedTokenizerBase, card: Card
-) -> None:
+def save(options: TrainOptions, fitted: Fitted, *, notes: Mapping[str, Any]) -> None:
+    """Write the model, its tokenizer and card; then remove the checkpoints.
+
+    Raises:
+        CheckpointError: there is no room; the checkpoints are kept.
+    """
     output = Path(options.output)
-    model = pipeline.encoder.model
+    model = fitted.pipeline.encoder.model
+    card = replace(fitted.pipeline.card, notes=notes)
     card.write_to(model.config)
     if options.half:
         model.half()
     try:
         model.save_pretrained(output)
-        tokenizer.save_pretrained(output)
+        fitted.pipeline.hugging_face_tokenizer.save_pretrained(output)
     except OSError as error:
         raise CheckpointError(
             f"{output}: the model can't be saved ({error}). Free some space and run the same "
             "command again: it goes on from the last checkpoint."
         ) from error
     write_card(output, card)
+    shutil.rmtree(checkpoints_of(options), ignore_errors=True)
 
 
 def _names(paths: Sequence[str]) -> tuple[str, ...]:

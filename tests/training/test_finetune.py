@@ -48,7 +48,7 @@ def test_training_overfits_twenty_sentences_and_the_model_loads_again(data):
 
 def test_a_run_that_was_cut_off_goes_on_to_the_same_weights(data, monkeypatch):
     short = {"epochs": 4, "dropout": 0.1, "recipe": Recipe(0.3, 0.3, 0.3, 0.1)}
-    train(options(data, "whole", **short))
+    uninterrupted = train(options(data, "whole", **short))
     steps = 0
     plain = KnowledgeTrainer.training_step
 
@@ -64,7 +64,9 @@ def test_a_run_that_was_cut_off_goes_on_to_the_same_weights(data, monkeypatch):
         train(options(data, "cut", **short))
     assert list((data / "cut" / "checkpoints").iterdir())
     monkeypatch.setattr(KnowledgeTrainer, "training_step", plain)
-    train(options(data, "cut", **short))
+    report = train(options(data, "cut", **short))
+    assert len(report["learning_curve"]) == 4
+    assert report["learning_curve"] == uninterrupted["learning_curve"]
     whole = load_file(data / "whole" / "model.safetensors")
     resumed = load_file(data / "cut" / "model.safetensors")
     for name, tensor in whole.items():
