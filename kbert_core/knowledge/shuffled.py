@@ -21,7 +21,8 @@ class Shuffled:
     """A shuffled graph, and how well it could be done.
 
     Attributes:
-        graph: every head keeps its number of triples and their relations.
+        graph: every head keeps its relations, and the number of its triples
+            unless it got one tail twice, which counts once.
         unchanged: share of triples whose tail is still a true one of their
             head. Where one tail has more than half of a relation's triples,
             some can't be changed without changing how often tails occur.
@@ -66,11 +67,15 @@ def shuffled(graph: KnowledgeGraph, *, seed: int = 0) -> Shuffled:
 
 def _derange(new: list[str], own: list[set[str]], random: np.random.Generator) -> None:
     """Let tails change places, until none is its place's own or no change helps."""
+    stuck: set[tuple[str, frozenset[str]]] = set()
     for i in random.permutation(len(new)):
-        if new[i] not in own[i]:
+        case = (new[i], frozenset(own[i]))
+        if new[i] not in own[i] or case in stuck:
             continue
         some = random.integers(len(new), size=min(TRIES, len(new)))
         for j in (*some, *range(len(new))):
             if new[j] not in own[i] and new[i] not in own[j]:
                 new[i], new[j] = new[j], new[i]
                 break
+        else:
+            stuck.add(case)
