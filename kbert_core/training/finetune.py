@@ -59,6 +59,8 @@ class TrainOptions:
         max_length: in tokens; None: the card's or the encoder's.
         ablation: how trees are read, in training as later.
         recipe: what happens to knowledge in training.
+        hiding_kg: files of triples for a twin without ``kg``: what the recipe
+            would hide of a text read with them is hidden, and nothing injected.
         epochs: times through the training set.
         batch_tokens: tokens a batch, padding included.
         learning_rate: None: 5e-4 from scratch, 4e-4 for encoders up to 384
@@ -77,6 +79,7 @@ class TrainOptions:
     max_length: int | None = None
     ablation: Ablation = FULL
     recipe: Recipe = field(default_factory=Recipe)
+    hiding_kg: tuple[str, ...] = ()
     epochs: int = 4
     batch_tokens: int = 1024
     learning_rate: float | None = None
@@ -108,6 +111,8 @@ class TrainOptions:
             )
         if self.num_hidden_layers < 1:
             raise OptionError(f"num_hidden_layers is {self.num_hidden_layers}, expected 1 or more.")
+        if self.hiding_kg and self.kg:
+            raise OptionError("Both kg and hiding_kg are given. Give kg, or for a twin hiding_kg.")
         if Path(self.output).is_file():
             raise OptionError(f"{self.output} is a file. Name a folder for the model.")
 
@@ -177,7 +182,12 @@ def fit(options: TrainOptions) -> Fitted:
     )
     card.write_to(model.config)
     pipeline = Pipeline(moved(model, device), tokenizer, card)
-    type_labels = learn_type_labels(splits["train"], graph, injection) if task.name == "ner" else {}
+    hiding = None
+    if options.hiding_kg:
+        hiding = KnowledgeGraph.from_files(*options.hiding_kg, skip_bad=options.skip_bad)
+    type_labels = {}
+    if task.name == "ner":
+        type_labels = learn_type_labels(splits["train"], hiding or graph, injection)
     maker = ItemMaker(
         task,
         pipeline.tokenizer,
@@ -187,13 +197,14 @@ def fit(options: TrainOptions) -> Fitted:
         max_length=pipeline.max_length,
         recipe=options.recipe,
         type_labels=type_labels,
+        hiding_graph=hiding,
         seed=options.seed,
     )
     batches = Batches(splits["train"], maker, options)
     trainer = _trainer(options, pipeline, batches, splits["dev"], graph)
     trainer.train(resume_from_checkpoint=get_last_checkpoint(str(checkpoints_of(options))))
     pipeline.encoder.model.eval()
-    return Fitted(pipeline, splits, graph, type_labels, trainer.curve)
+    return Fitted(pipeline, splits, graph, {} if hiding else type_labels, trainer.curve)
 
 
 def checkpoints_of(options: TrainOptions) -> Path:

@@ -76,6 +76,9 @@ class ItemMaker:
         recipe: None for none.
         type_labels: tail → label, for the counterfactuals; see
             :func:`learn_type_labels`.
+        hiding_graph: for the twin without knowledge: the mentions that a model
+            with this graph would have hidden, by the same seed, are hidden
+            here too, and nothing of it is injected.
     """
 
     def __init__(
@@ -89,12 +92,13 @@ class ItemMaker:
         max_length: int,
         recipe: Recipe = Recipe(),
         type_labels: Mapping[str, str] | None = None,
+        hiding_graph: KnowledgeGraph | None = None,
         seed: int = 0,
     ) -> None:
         self.task, self.tokenizer, self.labels = task, tokenizer, labels
         self.graph, self.options, self.max_length = graph, options, max_length
         self.recipe, self.type_labels = recipe, dict(type_labels or {})
-        self.seed = seed
+        self.hiding_graph, self.seed = hiding_graph, seed
         self._specials = set(tokenizer.hugging_face.all_special_ids)
         self._mask_id = tokenizer.hugging_face.mask_token_id
         self._vocabulary = len(tokenizer.hugging_face)
@@ -104,7 +108,11 @@ class ItemMaker:
         random = np.random.default_rng((self.seed, epoch, number))
         tree = grow_tree(example.sentences, self.graph, self.options)
         spans = list(example.spans)
-        tree, spans, hidden = self._augmented(tree, spans, random)
+        if self.hiding_graph is None:
+            tree, spans, hidden = self._augmented(tree, spans, random)
+        else:
+            other = grow_tree(example.sentences, self.hiding_graph, self.options)
+            hidden = self._augmented(other, list(spans), random)[2]
         made = []
         for row in self.task.flatten(tree, self.tokenizer, max_length=self.max_length):
             if self.task.name == "mask":

@@ -53,6 +53,24 @@ def test_a_counterfactual_needs_a_tail_that_names_the_type():
     assert item.target[2:5] == [1, 2, 2]
 
 
+def test_the_twin_hides_the_same_mentions_as_the_model_with_the_graph():
+    recipe = Recipe(counterfactual=0.3, mention_dropout=0.5, branch_dropout=0.2, tree_dropout=0.2)
+    types = {"疾病": "D", "检查": "E"}
+    model = maker(recipe, type_labels=types)
+    twin = maker(recipe, graph=NO_KNOWLEDGE, hiding_graph=GRAPH, type_labels=types)
+    hidden = 0
+    for number in range(100):
+        (item,) = model.items(SICK, epoch=0, number=number)
+        (plain,) = twin.items(SICK, epoch=0, number=number)
+        assert plain.row.tokens == ["[CLS]", *TEXT, "[SEP]"]
+        assert plain.target == [IGNORED, 0, 1, 2, 2, 0, IGNORED]  # never a counterfactual label
+        ids = item.input_ids or item.row.input_ids
+        trunk = [ids[i] for i, branch in enumerate(item.row.branch_ids) if branch == 0]
+        assert trunk == list(plain.input_ids or plain.row.input_ids)
+        hidden += plain.input_ids is not None
+    assert 20 < hidden < 60
+
+
 def test_branch_dropout_and_tree_dropout_leave_the_sentence_alone():
     for recipe in (Recipe(branch_dropout=1.0), Recipe(tree_dropout=1.0)):
         (item,) = maker(recipe).items(SICK, epoch=0, number=0)
