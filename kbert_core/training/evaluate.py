@@ -50,18 +50,42 @@ def evaluate(
     assert pipeline.task is not None
     if pipeline.task.name == "mask":
         return _mask_scores(pipeline, examples, graph, options, ablation, max_length)
-    _check_labels(pipeline, examples)
-    predictions = list(
-        pipeline.predict(
-            (e.sentences for e in examples),
-            graph=graph,
-            options=options,
-            ablation=ablation,
-            max_length=max_length,
-            batch_size=batch_size,
-        )
+    predictions = predict_all(
+        pipeline,
+        examples,
+        graph,
+        options=options,
+        ablation=ablation,
+        max_length=max_length,
+        batch_size=batch_size,
     )
-    if pipeline.task.name != "ner":
+    return scores_of(pipeline.task.name, examples, predictions, seen=seen)
+
+
+def predict_all(
+    pipeline: Pipeline, examples: Sequence[Example], graph: KnowledgeGraph, **kwargs: Any
+) -> list[Any]:
+    """What a model predicts for each labelled example.
+
+    Args:
+        kwargs: as for ``Pipeline.predict``.
+
+    Raises:
+        DataError: a label that the model doesn't know.
+    """
+    _check_labels(pipeline, examples)
+    return list(pipeline.predict((e.sentences for e in examples), graph=graph, **kwargs))
+
+
+def scores_of(
+    task: str,
+    examples: Sequence[Example],
+    predictions: Sequence[Any],
+    *,
+    seen: set[str] | None = None,
+) -> dict[str, Any]:
+    """Score predictions made elsewhere; see :func:`evaluate`."""
+    if task != "ner":
         return class_scores([e.label or "" for e in examples], [p.label for p in predictions])
     gold = [e.spans for e in examples]
     found = [[(s.start, s.end, s.label) for s in p.spans] for p in predictions]
