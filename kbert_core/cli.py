@@ -23,9 +23,10 @@ from kbert_core.cli_options import ablation_of, graph_of, injection_of
 from kbert_core.cli_text import fields_text, prediction_text, stats_text, tree_text
 from kbert_core.errors import CheckpointError, KBertError, OptionError, TextError
 from kbert_core.flatten import FlatTree, collate, flatten, hard_positions
-from kbert_core.knowledge.files import read_triples
+from kbert_core.knowledge.files import read_triples, write_triples
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import is_word_character
+from kbert_core.knowledge.shuffled import shuffled
 from kbert_core.pipeline import NO_KNOWLEDGE, Card, Pipeline, Trace, card_of, load_tokenizer
 from kbert_core.sentence_tree import SentenceTree, grow_tree
 from kbert_core.tokens import Characters, Tokenizer, WordPieces, Words
@@ -34,6 +35,8 @@ from kbert_core.training.options import (
     add_pretrain_options,
     add_train_options,
 )
+from kbert_core.training.split_command import add_split_options
+from kbert_core.training.split_command import run_split as split_data
 
 DEFAULT_MODEL = "models/medical-ner-kbert"
 PROGRESS_EVERY = 1000  # texts
@@ -156,6 +159,25 @@ def run_convert(args: argparse.Namespace) -> None:
         args.source, args.target, vocab=args.vocab, config=args.config, heads=args.heads
     )
     _print(args, dict, fields_text, report.as_dict())
+
+
+def run_split(args: argparse.Namespace) -> None:
+    """`kbert split`: the same sentences, deduplicated or entity-disjoint."""
+    _print(args, dict, fields_text, split_data(args))
+
+
+def run_kg_shuffle(args: argparse.Namespace) -> None:
+    """`kbert kg shuffle`: the same names and tails, wrongly paired."""
+    if not args.kg:
+        raise OptionError("No graph given. Name one or more with --kg FILE.")
+    result = shuffled(graph_of(args), seed=args.seed)
+    write_triples(result.graph, args.output)
+    data = {
+        "output": str(args.output),
+        "triples": len(result.graph),
+        "share with a true tail still": round(result.unchanged, 4),
+    }
+    _print(args, dict, fields_text, data)
 
 
 def run_kg_stats(args: argparse.Namespace) -> None:
@@ -406,6 +428,10 @@ def _parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--data", required=True, metavar="FILE", help="a labelled .tsv")
     _model_options(evaluate)
 
+    split = _add(commands, "split", run_split, "split a data set so that knowledge can show")
+    _graph_files(split)
+    add_split_options(split)
+
     add_pretrain_options(pretrain)
     add_train_options(train)
     add_evaluate_options(evaluate)
@@ -423,6 +449,10 @@ def _parser() -> argparse.ArgumentParser:
     kinds = kg.add_subparsers(title="commands", required=True, metavar="COMMAND")
     stats = _add(kinds, "stats", run_kg_stats, "count what a graph holds")
     _graph_files(stats)
+    shuffle = _add(kinds, "shuffle", run_kg_shuffle, "give every head a wrong tail, as a control")
+    _graph_files(shuffle)
+    shuffle.add_argument("--output", type=Path, required=True, metavar="FILE", help="new graph")
+    shuffle.add_argument("--seed", type=int, default=0, help="default: 0")
     get = _add(kinds, "get", run_kg_get, "fetch MedicalKG or HowNet from their public home")
     get.add_argument("name", choices=["medical", "hownet"], help="which graph")
     get.add_argument("--output", type=Path, metavar="FILE", help="where to put it")

@@ -99,6 +99,9 @@ def deduplicated(splits: Mapping[str, Sequence[Example]]) -> Splits:
     So test keeps all its texts, and train loses those that leak. Texts are
     compared as people read them: width, case and white space don't count.
     Repeated texts within a split are taken once.
+
+    Raises:
+        DataError: nothing is left of a split.
     """
     taken: set[tuple[str, ...]] = set()
     kept: Splits = {}
@@ -109,6 +112,11 @@ def deduplicated(splits: Mapping[str, Sequence[Example]]) -> Splits:
             if key not in taken:
                 taken.add(key)
                 kept[split].append(example)
+        if split in splits and not kept[split]:
+            raise DataError(
+                f"No labelled row is left for {split}: all its texts stand in a later split. "
+                "Check that the files are different ones."
+            )
     return {split: kept[split] for split in SPLITS if split in splits}
 
 
