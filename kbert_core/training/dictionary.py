@@ -14,7 +14,9 @@ from kbert_core.knowledge.scan import scan
 from kbert_core.training.datasets import Example
 from kbert_core.training.scores import SpanKey
 
-MIN_VOTES = 3  # gold mentions of the training set that a tail or relation needs to be believed
+MIN_MATCHES = 3  # in the training set, for a tail or relation to be judged by
+MIN_SHARE = 0.1  # of these that must be gold mentions with a label, for it to mean that label
+NO_LABEL = ""
 
 Spans = list[SpanKey]
 
@@ -41,14 +43,14 @@ def matches(texts: Sequence[str], graph: KnowledgeGraph) -> list[list[Mention]]:
 def learn_tail_labels(examples: Sequence[Example], graph: KnowledgeGraph) -> dict[str, str]:
     """Learn from the training set which label each tail of a graph stands for.
 
-    Every gold mention that is a head of the graph votes with its label for
-    each of its tails, and for each of its relations. A tail means the label
-    that most vote for it; one with fewer than ``MIN_VOTES`` votes means what
-    its relations do ("symptom" is said of diseases, whatever the tail), and
-    nothing if they have no votes either. Of labels with equal votes the first
-    in the alphabet counts.
+    Every match of a head counts for each of its tails and each of its
+    relations: for a label where it is a gold mention, else for none. A tail
+    means the label it was counted for most, unless that is under
+    ``MIN_SHARE`` of its matches. A tail with fewer than ``MIN_MATCHES``
+    means what its relations do ("symptom" is said of diseases, whatever the
+    tail). Of labels with equal counts the first in the alphabet is taken.
 
-    Unlike ``learn_type_labels``, several tails may mean one label.
+    Unlike with ``learn_type_labels``, several tails may mean one label.
 
     Returns:
         tail → label, for the tails that mean one, in graph order.
@@ -58,9 +60,7 @@ def learn_tail_labels(examples: Sequence[Example], graph: KnowledgeGraph) -> dic
     for example, mentions in zip(examples, _matches_in(examples, graph), strict=True):
         gold = {(start, end): label for start, end, label in example.spans}
         for mention in mentions:
-            label = gold.get((mention.start, mention.end))
-            if label is None:
-                continue
+            label = gold.get((mention.start, mention.end), NO_LABEL)
             triples = [t for t in graph.triples_of(mention.entity) if graph.is_on(t)]
             for tail in {t.tail for t in triples}:
                 by_tail.setdefault(tail, Counter())[label] += 1
@@ -71,11 +71,12 @@ def learn_tail_labels(examples: Sequence[Example], graph: KnowledgeGraph) -> dic
         relations.setdefault(triple.tail, {})[triple.relation] = None
     learnt: dict[str, str] = {}
     for tail, its_relations in relations.items():
-        votes = by_tail.get(tail, Counter())
-        if votes.total() < MIN_VOTES:
-            votes = sum((by_relation.get(r, Counter()) for r in its_relations), Counter())
-        if votes.total() >= MIN_VOTES:
-            learnt[tail] = min(votes, key=lambda label: (-votes[label], label))
+        counts = by_tail.get(tail, Counter())
+        if counts.total() < MIN_MATCHES:
+            counts = sum((by_relation.get(r, Counter()) for r in its_relations), Counter())
+        label = _meaning(counts)
+        if label != NO_LABEL:
+            learnt[tail] = label
     return learnt
 
 
@@ -129,6 +130,13 @@ def written_over(
 
 def _matches_in(examples: Sequence[Example], graph: KnowledgeGraph) -> list[list[Mention]]:
     return matches([example.sentences[0] for example in examples], graph)
+
+
+def _meaning(counts: Counter[str]) -> str:
+    labels = sorted(label for label in counts if label != NO_LABEL)
+    most = max(labels, key=lambda label: counts[label], default=NO_LABEL)
+    enough = counts.total() >= MIN_MATCHES and counts[most] >= MIN_SHARE * counts.total()
+    return most if enough else NO_LABEL
 
 
 def _label(entity: str, graph: KnowledgeGraph, type_labels: Mapping[str, str]) -> str | None:
