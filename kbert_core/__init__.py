@@ -20,7 +20,16 @@ The data model, in the order of the paper (Liu et al., AAAI 2020)::
 
 from kbert_core.ablation import Ablation
 from kbert_core.errors import KBertError
-from kbert_core.flatten import Batch, FlatTree, collate, flatten, flatten_windows
+from kbert_core.flatten import (
+    Batch,
+    FlatTree,
+    Packed,
+    PackedBatch,
+    collate,
+    flatten,
+    flatten_windows,
+    pack_trees,
+)
 from kbert_core.knowledge.files import read_triples, write_triples
 from kbert_core.knowledge.graph import Edit, KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention, find_mentions
@@ -46,6 +55,8 @@ __all__ = [
     "LeftOut",
     "MaskTransformer",
     "Mention",
+    "Packed",
+    "PackedBatch",
     "Pipeline",
     "Rule",
     "Seeing",
@@ -62,6 +73,7 @@ __all__ = [
     "k_inject",
     "k_query",
     "load_model",
+    "pack_trees",
     "probe",
     "read_triples",
     "seeing",

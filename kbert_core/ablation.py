@@ -6,7 +6,7 @@ from typing import Literal, get_args
 from torch import Tensor
 
 from kbert_core.errors import OptionError
-from kbert_core.flatten import Batch
+from kbert_core.flatten import Batch, PackedBatch
 from kbert_core.seeing import visible_everywhere, visible_matrix
 
 Positions = Literal["soft", "hard"]
@@ -37,14 +37,18 @@ class Ablation:
         """(B, N) int64, from 0; soft or hard positions."""
         if self.positions == "soft":
             return batch.soft_positions
-        straight = batch.real.cumsum(dim=1) - 1
-        return straight.clamp(min=0)
+        straight = (batch.real.cumsum(dim=1) - 1).clamp(min=0)
+        if not isinstance(batch, PackedBatch):
+            return straight
+        first = batch.tree_ids.diff(dim=1, prepend=batch.tree_ids[:, :1] - 1) != 0
+        return straight - (straight * first).cummax(dim=1).values  # each tree counts from 0
 
     def visible_in(self, batch: Batch) -> Tensor:
         """(B, N, N) bool, True = row may attend to column."""
+        trees = batch.tree_ids if isinstance(batch, PackedBatch) else None
         if self.visible == "tree":
-            return visible_matrix(batch.branch_ids, batch.anchor_ids)
-        return visible_everywhere(batch.branch_ids)
+            return visible_matrix(batch.branch_ids, batch.anchor_ids, trees)
+        return visible_everywhere(batch.branch_ids, trees)
 
 
 FULL = Ablation()

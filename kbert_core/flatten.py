@@ -402,7 +402,8 @@ class Batch:
 
     def to(self, device: torch.device | str) -> "Batch":
         """Move every tensor to a device."""
-        return Batch(*(getattr(self, name).to(device) for name in self.__dataclass_fields__))
+        moved = {name: getattr(self, name).to(device) for name in self.__dataclass_fields__}
+        return replace(self, **moved)
 
     @property
     def real(self) -> Tensor:
@@ -410,14 +411,86 @@ class Batch:
         return self.branch_ids != PAD_BRANCH
 
 
+@dataclass(frozen=True)
+class PackedBatch(Batch):
+    """Several flat trees a row, so that hardly a position is padding.
+
+    Attributes:
+        tree_ids: (B, N) int64, which tree of its row a token belongs to; -1
+            at padding. No tree sees another.
+    """
+
+    tree_ids: Tensor
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A packed batch, and where every flat tree is in it.
+
+    Attributes:
+        batch: R rows of N tokens.
+        places: of each flat tree, in the order given: row, start, end.
+    """
+
+    batch: PackedBatch
+    places: tuple[tuple[int, int, int], ...]
+
+    def apart(self, values: Tensor) -> list[Tensor]:
+        """Take the encoder's (R, N, ...) output apart, one (n, ...) a flat tree."""
+        return [values[row, start:end] for row, start, end in self.places]
+
+
 def collate(flats: Sequence[FlatTree], *, pad_id: int = 0) -> Batch:
     """Pad flat trees to the longest of them."""
-    width = max(map(len, flats))
+    return _padded([[flat] for flat in flats], pad_id)
+
+
+def pack_trees(flats: Sequence[FlatTree], *, max_length: int, pad_id: int = 0) -> Packed:
+    """Put several flat trees into each row, the longest first, where they fit best.
+
+    For tasks that read every token (named entities, fill-mask); a class is
+    read from [CLS], of which a packed row has several.
+
+    Args:
+        flats: in any order.
+        max_length: tokens a row; a longer tree has a row of its own.
+        pad_id: of the vocabulary.
+    """
+    rows: list[list[int]] = []
+    room: list[tuple[int, int]] = []  # (tokens left, row), sorted
+    for number in sorted(range(len(flats)), key=lambda i: -len(flats[i])):
+        size = len(flats[number])
+        best = bisect_left(room, (size, -1))
+        if best == len(room):
+            rows.append([number])
+            insort(room, (max_length - size, len(rows) - 1))
+        else:
+            left, row = room.pop(best)
+            rows[row].append(number)
+            insort(room, (left - size, row))
+    places = [(0, 0, 0)] * len(flats)
+    for row, numbers in enumerate(rows):
+        at = 0
+        for number in numbers:
+            places[number] = (row, at, at + len(flats[number]))
+            at += len(flats[number])
+    batch = _padded([[flats[number] for number in numbers] for numbers in rows], pad_id)
+    tree_ids = torch.full_like(batch.input_ids, -1)
+    for numbers in rows:
+        for tree, number in enumerate(numbers):
+            row, start, end = places[number]
+            tree_ids[row, start:end] = tree
+    return Packed(PackedBatch(**vars(batch), tree_ids=tree_ids), tuple(places))
+
+
+def _padded(rows: Sequence[Sequence[FlatTree]], pad_id: int) -> Batch:
+    """Each row's flat trees one after the other, padded to the longest row."""
+    width = max(sum(map(len, row)) for row in rows)
 
     def padded(name: str, value: int) -> Tensor:
-        rows = [getattr(flat, name) for flat in flats]
+        joined = [[code for flat in row for code in getattr(flat, name)] for row in rows]
         return torch.tensor(
-            [[*row, *[value] * (width - len(row))] for row in rows], dtype=torch.int64
+            [row + [value] * (width - len(row)) for row in joined], dtype=torch.int64
         )
 
     return Batch(
