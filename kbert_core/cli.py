@@ -30,6 +30,7 @@ from kbert_core.knowledge.shuffled import shuffled
 from kbert_core.pipeline import NO_KNOWLEDGE, Card, Pipeline, Trace, card_of, load_tokenizer
 from kbert_core.sentence_tree import SentenceTree, grow_tree
 from kbert_core.tokens import Characters, Tokenizer, WordPieces, Words
+from kbert_core.training.experiment.options import add_experiment_options
 from kbert_core.training.options import (
     add_evaluate_options,
     add_pretrain_options,
@@ -149,6 +150,15 @@ def run_evaluate(args: argparse.Namespace) -> None:
 
     args.model = _model(args)
     commands.print_report(commands.run_evaluate(args), as_json=args.json)
+
+
+def run_experiment(args: argparse.Namespace) -> None:
+    """`kbert experiment`: a grid of runs, its statistics and report."""
+    from kbert_core.training.experiment import command
+
+    report = command.run_experiment(args)
+    _print(args, dict, command.list_text, report)
+    command.check_failed(report)
 
 
 def run_convert(args: argparse.Namespace) -> None:
@@ -427,6 +437,11 @@ def _parser() -> argparse.ArgumentParser:
     evaluate = _add(commands, "evaluate", run_evaluate, "score a model on labelled data")
     evaluate.add_argument("--data", required=True, metavar="FILE", help="a labelled .tsv")
     _model_options(evaluate)
+
+    experiment = _add(
+        commands, "experiment", run_experiment, "run a grid of trainings and compare them"
+    )
+    add_experiment_options(experiment)
 
     split = _add(commands, "split", run_split, "split a data set so that knowledge can show")
     _graph_files(split)

@@ -42,5 +42,13 @@ class DataError(KBertError):
     """A labelled data set can't be read or trained on as it stands."""
 
 
+class SplitError(DataError):
+    """A data set lacks the split asked for."""
+
+
+class ExperimentError(KBertError):
+    """Runs of an experiment failed, or its results don't belong together."""
+
+
 class FetchError(KBertError):
     """A public file can't be fetched, or is not the file expected."""

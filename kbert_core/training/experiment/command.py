@@ -1,0 +1,104 @@
+"""`kbert experiment`: options in, a grid run, results and a report out."""
+
+import argparse
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from kbert_core.errors import ExperimentError, OptionError
+from kbert_core.training.experiment.runner import (
+    Cell,
+    Experiment,
+    How,
+    Places,
+    Status,
+    duration,
+    seconds_left,
+)
+from kbert_core.training.experiment.suite import read_suite
+
+log = logging.getLogger(__name__)
+
+
+def run_experiment(args: argparse.Namespace) -> dict[str, Any]:
+    """Run, list or report as the command line says.
+
+    Returns:
+        Per suite its cells as they stand now, and ``failed``: what went wrong
+        in this call.
+    """
+    if args.jobs < 1:
+        raise OptionError(f"--jobs is {args.jobs}, expected at least 1.")
+    places = Places(Path(args.results), Path(args.work))
+    experiments = [Experiment(read_suite(path), places) for path in args.suite]
+    how = How(args.device, args.jobs, args.keep_models)
+    failed: list[Cell] = []
+    report: dict[str, Any] = {"suites": {}}
+    for experiment in experiments:
+        if args.report_only:
+            continue
+        cells = experiment.cells(only=args.only, seeds=args.seeds)
+        statuses = [experiment.status(cell) for cell in cells]
+        todo = [s.cell for s in statuses if args.again or s.state != "done"]
+        if not args.list and todo:
+            left = seconds_left(statuses, todo, args.jobs)
+            said = f", about {duration(left)}" if left is not None else ""
+            log.info("%s: %d runs to do%s", experiment.suite.name, len(todo), said)
+            failed += experiment.run_all(todo, how)
+            statuses = [experiment.status(cell) for cell in cells]
+        report["suites"][experiment.suite.name] = listed(statuses, args.jobs)
+    report["failed"] = [str(cell) for cell in failed]
+    return report
+
+
+def listed(statuses: Sequence[Status], jobs: int) -> dict[str, Any]:
+    """How the cells of a suite stand, for JSON."""
+    todo = [status.cell for status in statuses if status.state != "done"]
+    return {
+        "cells": [
+            {
+                "run": status.cell.row.name,
+                "seed": status.cell.seed,
+                "state": status.state,
+                "reason": status.reason,
+                "seconds": status.seconds,
+            }
+            for status in statuses
+        ],
+        "seconds_left": seconds_left(statuses, todo, jobs) if todo else 0.0,
+    }
+
+
+def check_failed(report: dict[str, Any]) -> None:
+    """Say which runs failed.
+
+    Raises:
+        ExperimentError: any did.
+    """
+    if report["failed"]:
+        raise ExperimentError(
+            f"{len(report['failed'])} runs failed: {'; '.join(report['failed'])}. Their errors "
+            "stand above and in the work folder; the same command tries them once more."
+        )
+
+
+def list_text(report: dict[str, Any]) -> str:
+    """How every suite stands, for reading."""
+    lines = []
+    for name, suite in report["suites"].items():
+        cells = suite["cells"]
+        width = max((len(cell["run"]) for cell in cells), default=0)
+        lines.append(name)
+        for cell in cells:
+            took = f"  {duration(cell['seconds'])}" if cell["seconds"] is not None else ""
+            why = f"  {cell['reason']}" if cell["reason"] else ""
+            state = cell["state"]
+            lines.append(f"  {cell['run']:{width}}  seed {cell['seed']}  {state:6}{took}{why}")
+        todo = sum(cell["state"] != "done" for cell in cells)
+        left = suite["seconds_left"]
+        how_long = f"about {duration(left)}" if left is not None else "no run to go by yet"
+        lines.append(
+            f"  {len(cells) - todo} of {len(cells)} done" + (f", {how_long} left" if todo else "")
+        )
+    return "\n".join(lines)

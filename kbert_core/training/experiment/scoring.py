@@ -1,0 +1,146 @@
+"""Scores of one finished run, and what it did on every test sentence, as counts.
+
+The counts are all that the statistics need, and hold no text: see
+:mod:`kbert_core.training.experiment.statistics`.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.pipeline import NO_KNOWLEDGE
+from kbert_core.training.datasets import Example
+from kbert_core.training.evaluate import edit_response, predict_all, scores_of, surface_forms
+from kbert_core.training.finetune import Fitted
+from kbert_core.training.scores import SpanKey, span_scores, unseen_recall
+
+Columns = dict[str, list[int]]
+Spans = Sequence[Sequence[SpanKey]]
+
+
+def score_run(fitted: Fitted, covering: KnowledgeGraph) -> tuple[dict[str, Any], list[Any]]:
+    """Score a fitted model on dev and test, each read once with and once without knowledge.
+
+    Args:
+        covering: graph that tells covered from uncovered mentions.
+
+    Returns:
+        What goes into the run's JSON, and the predictions on test: for named
+        entities (start, end, label) spans a sentence, else labels.
+    """
+    pipeline, splits = fitted.pipeline, fitted.splits
+    assert pipeline.task is not None
+    task = pipeline.task.name
+    seen = surface_forms(splits["train"])
+    result: dict[str, Any] = {"scores": {}, "without_knowledge": {}, "edit_response": {}}
+    predictions: list[Any] = []
+    for split in ("dev", "test"):
+        examples = splits.get(split)
+        if not examples:
+            continue
+        predictions = predict_all(pipeline, examples, fitted.graph)
+        result["scores"][split] = scores_of(task, examples, predictions, seen=seen)
+        if len(fitted.graph):
+            off = predict_all(pipeline, examples, NO_KNOWLEDGE)
+            result["without_knowledge"][split] = scores_of(task, examples, off, seen=seen)
+            if fitted.type_labels:
+                result["edit_response"][split] = edit_response(
+                    pipeline, examples, fitted.graph, fitted.type_labels, seen=seen
+                )
+        if split == "test":
+            plain = _plain(task, predictions)
+            result["sentences"] = sentence_counts(task, examples, plain, seen, covering)
+            predictions = plain
+    return result, predictions
+
+
+def score_spans(
+    examples: Sequence[Example], found: Spans, seen: set[str], covering: KnowledgeGraph
+) -> dict[str, Any]:
+    """The same for spans that come from no model of ours."""
+    gold = [e.spans for e in examples]
+    scores = span_scores(gold, found)
+    scores["unseen"] = unseen_recall([e.sentences[0] for e in examples], gold, found, seen)
+    return {
+        "scores": {"test": scores},
+        "sentences": sentence_counts("ner", examples, found, seen, covering),
+    }
+
+
+def sentence_counts(
+    task: str,
+    examples: Sequence[Example],
+    found: Sequence[Any],
+    seen: set[str],
+    covering: KnowledgeGraph,
+) -> dict[str, Any]:
+    """What was right in every sentence, as columns of whole numbers.
+
+    Args:
+        found: spans or labels, as :func:`score_run` returns them.
+        seen: surface forms labelled in training.
+        covering: an unseen mention is covered if it is a head of this graph.
+
+    Returns:
+        ``ids``: a short hash of every sentence, to pair it over runs and
+        seeds; and columns, one number a sentence.
+    """
+    columns = _ner_columns(examples, found, seen, covering) if task == "ner" else {}
+    if task in ("classify", "pair"):
+        columns = {
+            "right": [int(e.label == label) for e, label in zip(examples, found, strict=True)],
+            "count": [1] * len(examples),
+        }
+    return {"ids": [_id(e) for e in examples], "columns": columns}
+
+
+def _ner_columns(
+    examples: Sequence[Example], found: Spans, seen: set[str], covering: KnowledgeGraph
+) -> Columns:
+    names = ("right", "predicted", "gold", "unseen", "unseen_right", "covered", "covered_right")
+    columns: Columns = {name: [] for name in names}
+    covered = _Memo(covering)
+    for example, spans in zip(examples, found, strict=True):
+        text, gold, predicted = example.sentences[0], set(example.spans), set(spans)
+        unseen = {s for s in gold if text[s[0] : s[1]] not in seen}
+        known = {s for s in unseen if covered[text[s[0] : s[1]]]}
+        sets = (gold & predicted, predicted, gold, unseen, unseen & predicted)
+        for name, group in zip(names, (*sets, known, known & predicted), strict=True):
+            columns[name].append(len(group))
+    return columns
+
+
+class _Memo(dict[str, bool]):
+    """Whether a graph has triples of a name, looked up once."""
+
+    def __init__(self, graph: KnowledgeGraph) -> None:
+        super().__init__()
+        self._graph = graph
+
+    def __missing__(self, name: str) -> bool:
+        self[name] = bool(self._graph.triples_of(name))
+        return self[name]
+
+
+def _plain(task: str, predictions: Sequence[Any]) -> list[Any]:
+    if task == "ner":
+        return [[(s.start, s.end, s.label) for s in p.spans] for p in predictions]
+    return [getattr(p, "label", None) for p in predictions]
+
+
+def _id(example: Example) -> str:
+    """Eight hexadecimal digits of a sentence's hash."""
+    return hashlib.sha256("\t".join(example.sentences).encode()).hexdigest()[:8]
+
+
+def packed(sentences: Mapping[str, Any]) -> dict[str, Any]:
+    """Columns as one short line each, for JSON."""
+    columns = {name: " ".join(map(str, c)) for name, c in sentences["columns"].items()}
+    return {"ids": " ".join(sentences["ids"]), "columns": columns}
+
+
+def unpacked(sentences: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns again; undoes :func:`packed`."""
+    columns = {name: [int(n) for n in c.split()] for name, c in sentences["columns"].items()}
+    return {"ids": sentences["ids"].split(), "columns": columns}

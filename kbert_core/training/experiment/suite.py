@@ -1,0 +1,511 @@
+"""A suite file: the grid of runs of one experiment, checked when read.
+
+Written in YAML; every key is a field of :class:`Suite`, :class:`Run` or
+:class:`Baseline`. Paths may hold environment variables (``$KBERT_DATA``) and
+are looked for in the current folder, then beside the suite file;
+``package:NAME/FOLDER`` is a folder of an installed Python package.
+"""
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+
+from kbert_core.ablation import FULL, Ablation
+from kbert_core.errors import KBertError, OptionError
+from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.tasks import TASKS
+from kbert_core.training.finetune import TrainOptions
+from kbert_core.training.items import Recipe
+
+Split = Literal["official", "deduplicated", "entity-disjoint"]
+Knowledge = Literal["none", "graph", "shuffled"]
+SPLIT_KINDS: tuple[Split, ...] = ("official", "deduplicated", "entity-disjoint")
+KNOWLEDGE: tuple[Knowledge, ...] = ("none", "graph", "shuffled")
+ABLATIONS = {
+    "full": FULL,
+    "hard-positions": Ablation(positions="hard"),
+    "everything-visible": Ablation(visible="all"),
+    "both": Ablation(positions="hard", visible="all"),
+}
+AT_RANDOM = "random"
+SET_ELSEWHERE = {  # fields of TrainOptions that the suite gives by other keys, or the command line
+    *("task", "data", "output", "encoder", "kg", "hiding_kg", "injection", "ablation", "recipe"),
+    *("seed", "device", "half", "command"),
+}
+TRAIN_KEYS = {f.name: f.default for f in fields(TrainOptions) if f.name not in SET_ELSEWHERE}
+
+
+@dataclass(frozen=True)
+class Data:
+    """The labelled data, and how they are split.
+
+    Attributes:
+        folder: of train, dev and test.
+        split: "official" as published; "deduplicated" without texts that
+            stand in two splits; "entity-disjoint", drawn anew by each seed.
+        among: which names are held out: "random", or a file of triples:
+            names it knows.
+        test_share, dev_share: of the names, held out; None: as
+            ``EntityDisjoint`` has it.
+    """
+
+    folder: str
+    split: Split = "official"
+    among: str = AT_RANDOM
+    test_share: float | None = None
+    dev_share: float | None = None
+
+
+@dataclass(frozen=True)
+class Run:
+    """One row of the table: a way to train, once a seed.
+
+    Attributes:
+        name: shown, and in the name of its files.
+        knowledge: "none", "graph", or "shuffled": the graph with its tails
+            exchanged, in training and test.
+        kg: files of triples.
+        hiding_kg: for a run without knowledge: hide the mentions that the
+            recipe would hide with these graphs.
+        ablation: how trees are read.
+        recipe: what happens to knowledge in training.
+        injection: None: as the encoder's card says.
+        encoder: to start from.
+        train: further fields of ``TrainOptions``.
+        seeds: one run each.
+        compare_with: the run without knowledge that it is held against.
+        note: shown below the table.
+    """
+
+    name: str
+    knowledge: Knowledge
+    kg: tuple[str, ...]
+    hiding_kg: tuple[str, ...]
+    ablation: Ablation
+    recipe: Recipe
+    injection: InjectionOptions | None
+    encoder: str
+    train: Mapping[str, Any]
+    seeds: tuple[int, ...]
+    compare_with: str | None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A row without training: the graph's names looked up in the text.
+
+    Attributes:
+        kg: the dictionary.
+        over: the run whose predictions it is written over; None: alone.
+        other attributes: as of :class:`Run`.
+    """
+
+    name: str
+    kg: tuple[str, ...]
+    over: str | None
+    seeds: tuple[int, ...]
+    compare_with: str | None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """One experiment.
+
+    Attributes:
+        path: of the file it was read from.
+        name: of the file, and the folder of its results.
+        title, about: shown; ``about`` is one paragraph of Markdown.
+        task: a key of ``TASKS``.
+        data: what is trained and tested on.
+        covered_by: graph that tells covered from uncovered mentions; the
+            same for every row.
+        rows: runs and baselines in the order shown.
+        also_compare: pairs of names for further paired differences.
+        discussion: Markdown, pasted into the report as it is.
+    """
+
+    path: Path
+    name: str
+    title: str
+    about: str
+    task: str
+    data: Data
+    covered_by: tuple[str, ...]
+    rows: tuple[Run | Baseline, ...]
+    also_compare: tuple[tuple[str, str], ...] = ()
+    discussion: str = ""
+
+    def row(self, name: str) -> Run | Baseline:
+        """The run or baseline of a name."""
+        return next(row for row in self.rows if row.name == name)
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """The rows that are trained."""
+        return tuple(row for row in self.rows if isinstance(row, Run))
+
+    def resolved(self, path: str) -> str:
+        """A path of the suite file as a path of this machine; see the module."""
+        return resolved(path, beside=self.path.parent)
+
+    def resolved_all(self, paths: Sequence[str]) -> tuple[str, ...]:
+        """Several paths, see :meth:`resolved`."""
+        return tuple(map(self.resolved, paths))
+
+
+def resolved(path: str, *, beside: Path) -> str:
+    """Expand variables and packages, and find a relative path.
+
+    Raises:
+        OptionError: an environment variable isn't set, or a package isn't
+            installed.
+    """
+    if path.startswith("package:"):
+        package, _, rest = path.removeprefix("package:").partition("/")
+        found = find_spec(package)
+        if found is None or not found.origin:
+            raise OptionError(f"{path}: the package {package} isn't installed. Install it.")
+        return str(Path(found.origin).parent / rest)
+    expanded = os.path.expanduser(os.path.expandvars(path))
+    missing = re.search(r"\$\{?(\w+)", expanded)
+    if missing:
+        raise OptionError(
+            f"{path}: the environment variable {missing[1]} isn't set. "
+            f"Set it to the folder meant, as in `export {missing[1]}=…`."
+        )
+    if Path(expanded).exists() or Path(expanded).is_absolute():
+        return expanded
+    return str(beside / expanded) if (beside / expanded).exists() else expanded
+
+
+def slug(name: str) -> str:
+    """A row's name as part of a file name."""
+    return re.sub(r"[^\w]+", "-", name.casefold()).strip("-")
+
+
+def read_suite(path: str | Path) -> Suite:
+    """Read and check a suite file.
+
+    Raises:
+        OptionError: with the file, key and value, where it doesn't fit.
+    """
+    path = Path(path)
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise OptionError(f"{path}: can't be read ({error}). Check the name.") from error
+    except yaml.YAMLError as error:
+        raise OptionError(f"{path}: no valid YAML ({error}). Correct it there.") from error
+    try:
+        return _suite(path, _Keys(data, "the suite"))
+    except KBertError as error:
+        raise OptionError(f"{path}: {error}") from error
+
+
+class _Keys:
+    """A mapping read key by key; what is left over is unknown."""
+
+    def __init__(self, data: Any, where: str) -> None:
+        self.where = where
+        if not isinstance(data, dict):
+            raise OptionError(f"{where} is {_shown(data)}, expected keys and values.")
+        self._data = {str(key): value for key, value in data.items()}
+        self._known: list[str] = []
+
+    def take(self, key: str, kind: type | tuple[type, ...], default: Any = ...) -> Any:
+        self._known.append(key)
+        if key not in self._data or (self._data[key] is None and default is not ...):
+            if default is ...:
+                raise OptionError(f"{self.where} has no '{key}'. Add it.")
+            return default
+        value = self._data.pop(key)
+        if kind is float and isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            kinds = kind if isinstance(kind, tuple) else (kind,)
+            wanted = " or ".join(_KIND_NAMES[k] for k in kinds)
+            raise OptionError(f"{self.where}: {key} is {_shown(value)}, expected {wanted}.")
+        return value
+
+    def choice(self, key: str, allowed: Sequence[str], default: Any = ...) -> Any:
+        value = self.take(key, str, default)
+        if value not in allowed:
+            raise OptionError(
+                f"{self.where}: {key} is '{value}', expected one of {', '.join(allowed)}."
+            )
+        return value
+
+    def texts(self, key: str, default: Any = ...) -> tuple[str, ...]:
+        """One text or a list of them."""
+        value = self.take(key, (list, str), default)
+        if isinstance(value, str):
+            return (value,)
+        wrong = [v for v in value if not isinstance(v, str)]
+        if wrong:
+            raise OptionError(f"{self.where}: {key} has {_shown(wrong[0])}, expected texts.")
+        return tuple(value)
+
+    def seeds(self, default: Any = ...) -> tuple[int, ...]:
+        seeds = self.take("seeds", list, default)
+        wrong = [s for s in seeds if not isinstance(s, int) or isinstance(s, bool) or s < 0]
+        if wrong or not seeds or len(set(seeds)) < len(seeds):
+            raise OptionError(
+                f"{self.where}: seeds is {_shown(seeds)}, expected different whole numbers "
+                "from 0, as in [1, 2, 3]."
+            )
+        return tuple(seeds)
+
+    def keys(self, key: str) -> "_Keys":
+        return _Keys(self.take(key, dict, {}), f"{key} of {self.where}")
+
+    def done(self) -> None:
+        for key in self._data:
+            if key in self._known:  # given as nothing
+                continue
+            raise OptionError(
+                f"{self.where} has the unknown key '{key}'. Known: {', '.join(self._known)}."
+            )
+
+
+_KIND_NAMES = {
+    str: "a text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    list: "a list",
+    dict: "keys and values",
+}
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _suite(path: Path, keys: _Keys) -> Suite:
+    name = keys.take("name", str, path.stem)
+    if name != slug(name):
+        raise OptionError(f"name is '{name}', expected letters, digits and hyphens.")
+    task = keys.choice("task", tuple(TASKS))
+    data = _data(keys.keys("data"), task)
+    kg = keys.texts("kg", [])
+    common = Run(
+        name="",
+        knowledge="graph",
+        kg=kg,
+        hiding_kg=(),
+        ablation=FULL,
+        recipe=Recipe(),
+        injection=_injection(keys.keys("injection")),
+        encoder=keys.take("encoder", str, "scratch"),
+        train=_train(keys.keys("train")),
+        seeds=keys.seeds(),
+        compare_with=keys.take("compare_with", str, None),
+    )
+    runs = [_run(_Keys(r, f"run {i}"), common) for i, r in _numbered(keys.take("runs", list))]
+    if not runs:
+        raise OptionError("runs is empty. Add at least one run.")
+    baselines = [
+        _baseline(_Keys(b, f"baseline {i}"), common)
+        for i, b in _numbered(keys.take("baselines", list, []))
+    ]
+    pairs = keys.take("also_compare", list, [])
+    suite = Suite(
+        path=path,
+        name=name,
+        title=keys.take("title", str, name),
+        about=keys.take("about", str, "").strip(),
+        task=task,
+        data=data,
+        covered_by=keys.texts("covered_by", list(kg)),
+        rows=(*runs, *baselines),
+        also_compare=tuple(_pair(pair) for pair in pairs),
+        discussion=keys.take("discussion", str, "").strip(),
+    )
+    keys.done()
+    _check(suite, common)
+    return suite
+
+
+def _numbered(items: Sequence[Any]) -> list[tuple[int, Any]]:
+    return list(enumerate(items, start=1))
+
+
+def _data(keys: _Keys, task: str) -> Data:
+    data = Data(
+        folder=keys.take("folder", str),
+        split=keys.choice("split", SPLIT_KINDS, "official"),
+        among=keys.take("among", str, AT_RANDOM),
+        test_share=keys.take("test_share", float, None),
+        dev_share=keys.take("dev_share", float, None),
+    )
+    keys.done()
+    if data.split == "entity-disjoint" and task != "ner":
+        raise OptionError(
+            f"data: split is 'entity-disjoint' for the task '{task}', which has no entities. "
+            "Choose official or deduplicated."
+        )
+    extra = [n for n in ("test_share", "dev_share") if getattr(data, n) is not None]
+    extra += ["among"] * (data.among != AT_RANDOM)
+    if extra and data.split != "entity-disjoint":
+        raise OptionError(f"data: {extra[0]} is for split: entity-disjoint. Leave it out.")
+    return data
+
+
+def _injection(keys: _Keys) -> InjectionOptions | None:
+    given: dict[str, Any] = {}
+    for key, kind in (("max_triples", int), ("tail_only", bool)):
+        value = keys.take(key, kind, None)
+        if value is not None:
+            given[key] = value
+    relations = keys.texts("relations", [])
+    if relations:
+        given["relations"] = relations
+    keys.done()
+    return InjectionOptions(**given) if given else None
+
+
+def _train(keys: _Keys) -> dict[str, Any]:
+    given = {}
+    for name, default in TRAIN_KEYS.items():
+        kind = (str, int, float) if default is None else type(default)
+        value = keys.take(name, kind, None)
+        if value is not None:
+            given[name] = value
+    keys.done()
+    return given
+
+
+def _recipe(keys: _Keys) -> Recipe:
+    names = [f.name for f in fields(Recipe)]
+    recipe = Recipe(**{name: keys.take(name, float, 0.0) for name in names})
+    keys.done()
+    return recipe
+
+
+def _run(keys: _Keys, common: Run) -> Run:
+    name = keys.take("name", str)
+    keys.where = f"run '{name}'"
+    knowledge = keys.choice("knowledge", KNOWLEDGE, "graph" if common.kg else "none")
+    kg = keys.texts("kg", [])
+    if knowledge == "none" and kg:
+        raise OptionError(
+            f"{keys.where} has a kg and knowledge: none. Leave the kg out, or use hiding_kg."
+        )
+    if knowledge != "none" and not (kg or common.kg):
+        raise OptionError(f"{keys.where}: knowledge is '{knowledge}' and there is no kg. Name one.")
+    run = replace(
+        common,
+        name=name,
+        knowledge=knowledge,
+        kg=() if knowledge == "none" else kg or common.kg,
+        hiding_kg=keys.texts("hiding_kg", []),
+        ablation=ABLATIONS[keys.choice("ablation", tuple(ABLATIONS), "full")],
+        recipe=_recipe(keys.keys("recipe")),
+        injection=_injection(keys.keys("injection")) or common.injection,
+        encoder=keys.take("encoder", str, common.encoder),
+        train={**common.train, **_train(keys.keys("train"))},
+        seeds=keys.seeds(list(common.seeds)),
+        compare_with=keys.take("compare_with", str, common.compare_with),
+        note=keys.take("note", str, "").strip(),
+    )
+    keys.done()
+    return run
+
+
+def _baseline(keys: _Keys, common: Run) -> Baseline:
+    name = keys.take("name", str)
+    keys.where = f"baseline '{name}'"
+    baseline = Baseline(
+        name=name,
+        kg=keys.texts("kg", list(common.kg)),
+        over=keys.take("over", str, None),
+        seeds=keys.seeds(list(common.seeds)),
+        compare_with=keys.take("compare_with", str, common.compare_with),
+        note=keys.take("note", str, "").strip(),
+    )
+    keys.done()
+    if not baseline.kg:
+        raise OptionError(f"{keys.where} has no kg. Name one for it, or one for the suite.")
+    return baseline
+
+
+def _pair(pair: Any) -> tuple[str, str]:
+    if not isinstance(pair, list) or len(pair) != 2 or not all(isinstance(n, str) for n in pair):
+        raise OptionError(f"also_compare has {_shown(pair)}, expected pairs of names, [A, B].")
+    return pair[0], pair[1]
+
+
+def _check(suite: Suite, common: Run) -> None:
+    names = [row.name for row in suite.rows]
+    slugs = [slug(name) for name in names]
+    for name, short in zip(names, slugs, strict=True):
+        if not short or slugs.count(short) > 1:
+            raise OptionError(
+                f"the name '{name}' {'has no letter' if not short else 'is there twice'} "
+                "(names are told apart by their letters and digits). Change it."
+            )
+    if suite.task != "ner" and any(isinstance(row, Baseline) for row in suite.rows):
+        raise OptionError(f"baselines are for named entities, and the task is '{suite.task}'.")
+    wanted = [(f"compare_with of '{row.name}'", row.compare_with) for row in suite.rows]
+    wanted += [
+        (f"over of '{row.name}'", row.over) for row in suite.rows if isinstance(row, Baseline)
+    ]
+    wanted += [("also_compare", name) for pair in suite.also_compare for name in pair]
+    for where, wanted_name in wanted:
+        known = [run.name for run in suite.runs] if where.startswith("over") else names
+        if wanted_name is not None and wanted_name not in known:
+            raise OptionError(
+                f"{where} names '{wanted_name}', and there is no such run. "
+                f"There are: {', '.join(known)}."
+            )
+    for run in suite.runs:
+        try:
+            train_options(suite, run, seed=run.seeds[0], data="", kg=(), output="", check_only=True)
+        except (KBertError, TypeError) as error:
+            raise OptionError(f"run '{run.name}': {error}") from error
+
+
+def train_options(
+    suite: Suite,
+    run: Run,
+    *,
+    seed: int,
+    data: str,
+    kg: tuple[str, ...],
+    output: str,
+    device: str = "auto",
+    check_only: bool = False,
+) -> TrainOptions:
+    """What one run trains with.
+
+    Args:
+        data: folder of its split.
+        kg: files of its graph, shuffled where it is.
+        output: folder to work in.
+        check_only: paths don't need to be there.
+    """
+    hiding = run.hiding_kg if check_only else suite.resolved_all(run.hiding_kg)
+    return TrainOptions(
+        task=suite.task,
+        data=data,
+        output=output,
+        encoder=run.encoder if check_only else suite.resolved(run.encoder),
+        kg=run.kg if check_only else kg,
+        hiding_kg=hiding,
+        injection=run.injection,
+        ablation=run.ablation,
+        recipe=run.recipe,
+        seed=seed,
+        device=device,
+        half=False,
+        **run.train,
+    )

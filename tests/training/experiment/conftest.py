@@ -1,0 +1,86 @@
+"""A suite small enough to run in seconds: invented names, a BERT from scratch."""
+
+import itertools
+import random
+
+import pytest
+import yaml
+
+ENDS = {"疾病": "病炎症疮", "检查": "图片试镜"}
+LABELS = {"疾病": "D", "检查": "E"}
+NAMES = {
+    type_: ["".join(p) for p in itertools.product("甲乙丙丁", ends)] for type_, ends in ENDS.items()
+}
+
+
+def rows(count, seed):
+    dice = random.Random(seed)
+    made = []
+    for number in range(count):
+        type_ = ("疾病", "检查")[number % 2]
+        name = dice.choice(NAMES[type_])
+        text = (
+            dice.choice(["患者有", "今查", "既往见"]) + name + dice.choice(["病史", "。", "明显"])
+        )
+        at = text.index(name)
+        tags = ["O"] * len(text)
+        tags[at : at + 2] = [f"B-{LABELS[type_]}", f"I-{LABELS[type_]}"]
+        made.append(" ".join(text) + "\t" + " ".join(tags))
+    return made
+
+
+@pytest.fixture
+def suite_data():
+    """What the tiny suite says, to be changed and written."""
+    return {
+        "title": "A tiny suite",
+        "about": "Invented names.",
+        "task": "ner",
+        "encoder": "scratch",
+        "seeds": [1, 2],
+        "data": {"folder": "data"},
+        "kg": "kg.spo",
+        "train": {
+            "epochs": 2,
+            "batch_tokens": 128,
+            "hidden_size": 64,
+            "num_hidden_layers": 1,
+            "learning_rate": 3e-3,
+        },
+        "compare_with": "BERT",
+        "runs": [
+            {"name": "BERT", "knowledge": "none"},
+            {"name": "K-BERT, graph", "recipe": {"counterfactual": 0.3}, "note": "With knowledge."},
+        ],
+        "baselines": [
+            {"name": "dictionary"},
+            {"name": "BERT + dictionary", "over": "BERT"},
+        ],
+        "also_compare": [["K-BERT, graph", "BERT + dictionary"]],
+    }
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A current folder with the tiny suite's data and graph."""
+    (tmp_path / "data").mkdir()
+    for seed, (split, count) in enumerate({"train": 60, "dev": 20, "test": 30}.items()):
+        text = "text_a\tlabel\n" + "\n".join(rows(count, seed)) + "\n"
+        (tmp_path / "data" / f"{split}.tsv").write_text(text, encoding="utf-8")
+    lines = [f"{name}\t类别\t{type_}" for type_, names in NAMES.items() for name in names]
+    (tmp_path / "kg.spo").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    return tmp_path
+
+
+@pytest.fixture
+def written(folder):
+    """Writes a suite file and returns its path."""
+
+    def write(data, name="tiny.yaml"):
+        path = folder / name
+        path.write_text(yaml.safe_dump(data, allow_unicode=True, sort_keys=False), "utf-8")
+        return path
+
+    return write

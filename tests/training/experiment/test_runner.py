@@ -1,0 +1,201 @@
+"""A grid of runs: what is made, what is skipped, what is made again."""
+
+import json
+
+import pytest
+
+from kbert_core import cli
+from kbert_core.training.experiment import runner
+from kbert_core.training.experiment.runner import Experiment, Places
+from kbert_core.training.experiment.suite import read_suite
+from kbert_core.training.finetune import KnowledgeTrainer
+
+
+def experiment(path):
+    return Experiment(read_suite(path), Places())
+
+
+def states(path):
+    made = experiment(path)
+    return [made.status(cell).state for cell in made.cells()]
+
+
+def kbert(*arguments):
+    return cli.main(["experiment", *map(str, arguments)])
+
+
+def test_a_suite_runs_from_the_command_line_and_is_skipped_when_done(
+    written, suite_data, folder, capsys
+):
+    path = written(suite_data)
+    assert kbert(path, "--device", "cpu", "--json") == 0
+    made = json.loads(capsys.readouterr().out)
+    assert [c["state"] for c in made["suites"]["tiny"]["cells"]] == ["done"] * 8
+    files = sorted(f.name for f in (folder / "results" / "tiny").glob("*.json"))
+    assert files == sorted(
+        f"{row}-seed{seed}.json"
+        for row in ("bert", "k-bert-graph", "dictionary", "bert-dictionary")
+        for seed in (1, 2)
+    )
+    result = json.loads((folder / "results/tiny/k-bert-graph-seed2.json").read_text("utf-8"))
+    assert len(result["learning_curve"]) == 2
+    assert result["scores"]["test"]["f1"] >= 0
+    assert "f1" in result["without_knowledge"]["test"]
+    assert result["edit_response"]["test"]["seen"]["n"] >= 0
+    assert len(result["sentences"]["ids"].split()) == 30
+    assert result["command"] == "kbert experiment tiny.yaml --only 'K-BERT, graph' --seeds 2"
+    assert str(folder) not in json.dumps(result)
+    before = {f: f.stat().st_mtime_ns for f in (folder / "results/tiny").iterdir()}
+    assert kbert(path, "--device", "cpu") == 0
+    assert before == {f: f.stat().st_mtime_ns for f in (folder / "results/tiny").iterdir()}
+    assert not list(folder.glob("runs/experiments/tiny/*/checkpoints"))
+
+
+def test_the_counts_of_a_result_give_its_scores(written, suite_data, folder):
+    path = written({**suite_data, "seeds": [1]})
+    assert kbert(path, "--device", "cpu", "--only", "dictionary") == 0
+    result = json.loads((folder / "results/tiny/dictionary-seed1.json").read_text("utf-8"))
+    sums = {n: sum(map(int, c.split())) for n, c in result["sentences"]["columns"].items()}
+    scores = result["scores"]["test"]
+    for name in ("right", "predicted", "gold"):
+        assert sums[name] == scores[name]
+    assert sums["unseen"] == scores["unseen"]["gold"]
+    assert sums["unseen_right"] == scores["unseen"]["right"]
+
+
+def test_a_changed_suite_graph_or_data_makes_results_stale_and_says_why(
+    written, suite_data, folder
+):
+    suite_data["seeds"] = [1]
+    path = written(suite_data)
+    assert kbert(path, "--device", "cpu") == 0
+    assert states(path) == ["done"] * 4
+    suite_data["runs"][1]["recipe"] = {"counterfactual": 0.5}
+    path = written(suite_data)
+    made = experiment(path)
+    found = [made.status(cell) for cell in made.cells()]
+    assert [s.state for s in found] == ["done", "stale", "done", "done"]
+    assert "recipe.counterfactual was 0.3 and is 0.5" in found[1].reason
+    with (folder / "kg.spo").open("a", encoding="utf-8") as file:
+        file.write("戊病\t类别\t疾病\n")
+    made = experiment(path)
+    assert "kg has another content" in made.status(made.cells()[2]).reason
+    with (folder / "data" / "dev.tsv").open("a", encoding="utf-8") as file:
+        file.write("甲 病\tB-D I-D\n")
+    assert states(path) == ["stale"] * 4
+
+
+def test_a_run_that_was_cut_off_goes_on_to_the_same_result(
+    written, suite_data, folder, monkeypatch
+):
+    suite_data |= {"seeds": [1], "runs": suite_data["runs"][:1], "baselines": []}
+    suite_data.pop("also_compare")
+    path = written(suite_data)
+    plain = KnowledgeTrainer.training_step
+    steps = []
+
+    def breaking(self, *args, **kwargs):
+        steps.append(1)
+        if len(steps) == 6:
+            raise KeyboardInterrupt
+        return plain(self, *args, **kwargs)
+
+    monkeypatch.setattr(KnowledgeTrainer, "training_step", breaking)
+    assert kbert(path, "--device", "cpu") == 130
+    assert states(path) == ["left"]
+    assert list(folder.glob("runs/experiments/tiny/bert-seed1-*/checkpoints/*"))
+    monkeypatch.setattr(KnowledgeTrainer, "training_step", plain)
+    assert kbert(path, "--device", "cpu") == 0
+    resumed = json.loads((folder / "results/tiny/bert-seed1.json").read_text("utf-8"))
+    assert kbert(path, "--device", "cpu", "--work", "elsewhere", "--results", "again") == 0
+    whole = json.loads((folder / "again/tiny/bert-seed1.json").read_text("utf-8"))
+    for key in ("scores", "learning_curve", "sentences", "inputs"):
+        assert resumed[key] == whole[key]
+
+
+def test_a_run_cut_off_while_it_is_scored_is_not_trained_again(
+    written, suite_data, folder, monkeypatch
+):
+    suite_data |= {"seeds": [1], "runs": suite_data["runs"][:1], "baselines": []}
+    suite_data.pop("also_compare")
+    path = written(suite_data)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runner, "score_run", interrupted)
+        assert kbert(path, "--device", "cpu") == 130
+    monkeypatch.setattr(KnowledgeTrainer, "training_step", interrupted)
+    assert kbert(path, "--device", "cpu") == 0
+    result = json.loads((folder / "results/tiny/bert-seed1.json").read_text("utf-8"))
+    assert len(result["learning_curve"]) == 2
+
+
+def test_a_run_that_fails_is_recorded_and_the_rest_goes_on(written, suite_data, folder, capsys):
+    suite_data |= {"seeds": [1], "baselines": []}
+    suite_data.pop("also_compare")
+    suite_data["runs"][0]["train"] = {"learning_rate": 1e25}
+    path = written(suite_data)
+    assert kbert(path, "--device", "cpu") == 2
+    out, err = capsys.readouterr()
+    assert "failed: BERT, seed 1" in err
+    assert "1 of 2 done" in out
+    assert states(path) == ["failed", "done"]
+    made = experiment(path)
+    assert "The loss is" in made.status(made.cells()[0]).reason
+    suite_data["runs"][0]["train"] = {"learning_rate": 1e-3}
+    assert kbert(written(suite_data), "--device", "cpu") == 0
+    assert states(path) == ["done", "done"]
+
+
+def test_a_dictionary_over_a_run_whose_predictions_are_gone_says_what_to_do(
+    written, suite_data, folder, caplog
+):
+    path = written({**suite_data, "seeds": [1]})
+    assert kbert(path, "--device", "cpu", "--only", "BERT + dictionary") == 2
+    assert "aren't kept" in caplog.text
+    assert "--only BERT --seeds 1 --again" in caplog.text
+
+
+def test_several_runs_at_a_time_give_the_same_results_as_one(written, suite_data, folder):
+    path = written(suite_data)
+    assert kbert(path, "--device", "cpu", "--jobs", "2") == 0
+    assert states(path) == ["done"] * 8
+    assert kbert(path, "--device", "cpu", "--seeds", "1", "--results", "single") == 0
+    for row in ("bert", "k-bert-graph", "bert-dictionary"):
+        both = [
+            json.loads((folder / results / "tiny" / f"{row}-seed1.json").read_text("utf-8"))
+            for results in ("results", "single")
+        ]
+        assert both[0]["sentences"] == both[1]["sentences"]
+
+
+def test_each_seed_draws_its_own_entity_disjoint_split(written, suite_data, folder):
+    suite_data["data"] |= {"split": "entity-disjoint", "among": "kg.spo"}
+    made = experiment(written(suite_data))
+    folders = [made.split(seed) for seed in (1, 2, 1)]
+    assert folders[0] == folders[2]
+    assert folders[0][1] != folders[1][1]
+
+
+def test_a_list_runs_nothing(written, suite_data, folder, capsys):
+    assert kbert(written(suite_data), "--list") == 0
+    assert "0 of 8 done, no run to go by yet" in capsys.readouterr().out
+    assert not (folder / "results").exists()
+
+
+def test_an_unknown_run_is_named_with_those_there_are(written, suite_data, capsys):
+    assert kbert(written(suite_data), "--only", "XLNet") == 2
+    assert "no run 'xlnet'. There are: 'BERT', 'K-BERT, graph'" in capsys.readouterr().err
+
+
+def test_time_left_goes_by_the_runs_that_are_done(written, suite_data, folder):
+    made = experiment(written(suite_data))
+    cells = made.cells()
+    done = runner.Status(cells[0], "done", seconds=100.0)
+    assert runner.seconds_left([done], [], 1) == 0
+    assert runner.seconds_left([], list(cells), 1) is None
+    # seed 1 K-BERT as long as BERT took; dictionaries take no time to speak of
+    assert runner.seconds_left([done], list(cells[1:4]), 1) == pytest.approx(100.0)
+    assert runner.seconds_left([done], list(cells[1:]), 2) == pytest.approx(150.0)
