@@ -19,6 +19,7 @@ from torch import Tensor
 from transformers import AutoModel, PreTrainedModel
 from transformers.modeling_outputs import ModelOutput
 
+from kbert_core import adapters
 from kbert_core.ablation import FULL, Ablation
 from kbert_core.errors import CheckpointError, EncoderError, OptionError
 from kbert_core.flatten import Batch
@@ -188,7 +189,8 @@ def load_model(
     """Load a checkpoint from a folder or the hub; safetensors only.
 
     Args:
-        path: a local folder, or a name on the Hugging Face hub.
+        path: a local folder, of a whole model or an adapter, ``package:NAME``,
+            or a name on the Hugging Face hub.
         auto_class: one of the ``AutoModelFor...`` classes.
         device: "auto", "cpu", "cuda" or "cuda:N".
         dtype: of the parameters.
@@ -215,8 +217,14 @@ def load_model_and_missing(
         checkpoint doesn't hold; they are random.
     """
     target = device_named(device)
+    path = adapters.located(path)
     arguments = {"use_safetensors": True, "dtype": dtype, "output_loading_info": True, **kwargs}
     try:
+        if adapters.is_adapter(path):
+            model, missing = adapters.load_merged(
+                path, auto_class, load_model_and_missing, dtype=dtype, **kwargs
+            )
+            return moved(model, target).eval(), missing
         model, info = _from_pretrained(path, auto_class, arguments)
     except (OSError, ValueError, RuntimeError, KeyError, TypeError, SafetensorError) as error:
         raise CheckpointError(_why_not_loaded(path, error)) from error

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from transformers import AutoConfig, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
+from kbert_core import adapters
 from kbert_core.ablation import FULL, Ablation
 from kbert_core.errors import CheckpointError, OptionError
 from kbert_core.flatten import Batch, FlatTree, collate
@@ -426,6 +427,9 @@ def load_tokenizer(path: str | Path) -> PreTrainedTokenizerBase:
     Raises:
         CheckpointError: there is none.
     """
+    path = adapters.located(path)
+    if adapters.is_adapter(path):
+        path = adapters.encoder_of(path)
     folder = Path(path)
     if folder.is_dir() and not any((folder / name).is_file() for name in TOKENIZER_FILES):
         raise CheckpointError(f"{path}: found no tokenizer. {COPY_TOKENIZER}")
@@ -449,6 +453,7 @@ def card_of(path: str | Path) -> Card:
     Raises:
         CheckpointError: its config.json is broken.
     """
+    path = adapters.located(path)
     file = Path(path) / "config.json"
     if not Path(path).exists():
         return _card_on_the_hub(str(path))

@@ -63,9 +63,22 @@ def _about_model(card: Card, notes: Mapping[str, Any]) -> list[str]:
         f"- Knowledge: {knowledge}; {injected}, at most {card.options.max_triples} triples "
         "per mention",
         f"- Encoder: {notes.get('encoder', '')}, {notes.get('parameters', 0):,} parameters",
+        *_about_adapter(notes),
         f"- Seed: {notes.get('seed')}, epochs: {notes.get('epochs')}, one run, no spread",
         f"- Recipe: {_pairs(notes.get('recipe', {}))}",
         f"- {CAUTION}" if card.knowledge else "- Not for medical decisions.",
+    ]
+
+
+def _about_adapter(notes: Mapping[str, Any]) -> list[str]:
+    if "adapter" not in notes:
+        return []
+    adapter, total = notes["adapter"], notes["parameters"]
+    share = 100 * adapter["trained"] / total
+    return [
+        f"- Adapter: rank {adapter['rank']}, alpha {adapter['alpha']:g}; {adapter['trained']:,} "
+        f"parameters trained, {share:.1f} % of the model's, the task head among them. The encoder "
+        "isn't in this folder; loading merges the two."
     ]
 
 

@@ -35,6 +35,8 @@ def run_train(args: argparse.Namespace) -> dict[str, Any]:
             max_length=args.max_length,
             ablation=ablation_of(args, base),
             recipe=Recipe(**{f.name: getattr(args, f.name) for f in fields(Recipe)}),
+            adapter=args.adapter,
+            adapter_alpha=args.adapter_alpha,
             epochs=args.epochs,
             batch_tokens=args.batch_tokens,
             learning_rate=args.learning_rate,

