@@ -1,0 +1,449 @@
+"""What a data set and a graph can show together, counted without any model.
+
+A practitioner's first questions: does the graph know what the texts name, does
+the split leave knowledge anything to add, was the graph made from the answers?
+:func:`audit` counts, :mod:`kbert_core.training.verdict` says what it means.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from kbert_core.bulk import inject
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.mentions import Mention
+from kbert_core.knowledge.names import normalise_name
+from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.tokens import Tokenizer
+from kbert_core.training.audit_values import (
+    Answers,
+    Audit,
+    Conflicts,
+    Coverage,
+    GoldMentions,
+    Group,
+    Heads,
+    Injection,
+    Leak,
+    Share,
+    SplitAudit,
+)
+from kbert_core.training.datasets import SPLITS, Example
+from kbert_core.training.dictionary import dictionary_spans, learn_tail_labels, matches
+from kbert_core.training.scores import span_scores, unseen_recall
+
+MAX_LENGTH = 256  # tokens; what the released K-BERT is run with
+HEADS_OF_A_TYPE = 10  # a relation says types if a tail of it is shared by so many heads on average
+SHOWN_GROUPS = 20
+SHOWN_EXAMPLES = 10
+log = logging.getLogger(__name__)
+
+Splits = Mapping[str, Sequence[Example]]
+
+
+def audit(
+    splits: Splits,
+    graph: KnowledgeGraph,
+    *,
+    task: str,
+    tokenizer: Tokenizer,
+    options: InjectionOptions = InjectionOptions(),
+    max_length: int = MAX_LENGTH,
+    data: str = "",
+) -> Audit:
+    """Count what a data set and a graph can show together.
+
+    Args:
+        splits: "train", and "dev" and "test" where there are.
+        graph: K; with ``options.relations`` only those of its triples count.
+        task: "ner", "classify" or "pair".
+        tokenizer: to count tokens with.
+        options: what is injected.
+        max_length: the length limit, in tokens.
+        data: what to call the data set.
+    """
+    splits = {name: splits[name] for name in SPLITS if name in splits}
+    used = _Graph.of(graph, options, splits["train"] if task == "ner" else ())
+    reader = _Reader(tokenizer, options, max_length)
+    train_names = _names(splits["train"])
+    made = Audit(
+        data=data,
+        task=task,
+        graph=graph.name,
+        triples=len(used.graph),
+        heads=len(used.entities),
+        options=options,
+        splits={
+            name: _split(name, examples, used, reader, task, train_names)
+            for name, examples in splits.items()
+        },
+        missing=tuple(name for name in SPLITS if name not in splits),
+        leaks=_leaks(splits),
+        conflicts=_conflicts(splits),
+        ambiguity=used.ambiguity(task),
+        answers=_answers(splits, used) if task == "ner" else None,
+        tail_labels=used.most_used_tails(),
+    )
+    if task != "ner":
+        made = replace(made, splits=_with_majority(made.splits))
+    held_out = made.splits[made.held_out]
+    if not held_out.matches:
+        log.warning(
+            "The graph '%s' names nothing in the %s set: %s of its rows hold one of its heads.",
+            graph.name,
+            made.held_out,
+            held_out.with_match,
+        )
+    return made
+
+
+# The graph
+
+
+@dataclass(frozen=True)
+class _Graph:
+    """A graph, and what its heads are.
+
+    Attributes:
+        graph: only of triples that can be injected.
+        entities: its heads, as names are compared.
+        relation: that looks like a type; see ``Heads``.
+        tails: per head its tails under that relation.
+        tail_labels: tail → label, learnt from the training set.
+    """
+
+    graph: KnowledgeGraph
+    entities: frozenset[str]
+    relation: str | None
+    tails: dict[str, tuple[str, ...]]
+    tail_labels: dict[str, str]
+
+    @classmethod
+    def of(
+        cls, graph: KnowledgeGraph, options: InjectionOptions, train: Sequence[Example]
+    ) -> "_Graph":
+        usable = [
+            t
+            for t in graph
+            if graph.is_on(t) and (options.relations is None or t.relation in options.relations)
+        ]
+        kept = KnowledgeGraph(usable, name=graph.name) if len(usable) < len(graph) else graph
+        relation = _type_relation(kept)
+        tails: dict[str, tuple[str, ...]] = {}
+        for entity in kept.entities():
+            own = dict.fromkeys(t.tail for t in kept.triples_of(entity) if t.relation == relation)
+            if own:
+                tails[entity] = tuple(own)
+        labels = learn_tail_labels(train, kept)
+        return cls(kept, frozenset(kept.entities()), relation, tails, labels)
+
+    def labels_of(self, entity: str) -> set[str]:
+        """The labels that a head's tails stand for."""
+        tails = (t.tail for t in self.graph.triples_of(entity))
+        return {self.tail_labels[tail] for tail in tails if tail in self.tail_labels}
+
+    def is_ambiguous(self, entity: str) -> bool:
+        """Whether a head's tails disagree: on the label, or without labels on the type."""
+        if self.tail_labels:
+            return len(self.labels_of(entity)) > 1
+        return len(self.tails.get(entity, ())) > 1
+
+    def ambiguity(self, task: str) -> Heads:
+        """How clearly the graph says what its heads are."""
+        several = [entity for entity, tails in self.tails.items() if len(tails) > 1]
+        labels = None
+        if task == "ner":
+            counts = [len(self.labels_of(entity)) for entity in self.entities]
+            labels = Share(sum(n > 1 for n in counts), sum(n > 0 for n in counts))
+        return Heads(
+            self.relation,
+            Share(len(several), len(self.tails)),
+            tuple((entity, self.tails[entity]) for entity in several[:SHOWN_EXAMPLES]),
+            labels,
+        )
+
+    def groups(self, gold: set[str]) -> list[tuple[Group, set[str]]]:
+        """Heads by what they have in common, the largest group first."""
+        heads: dict[str, set[str]] = {}
+        for entity in self.entities:
+            for triple in self.graph.triples_of(entity):
+                if self.relation is None:
+                    heads.setdefault(triple.relation, set()).add(entity)
+                elif triple.relation == self.relation:
+                    heads.setdefault(triple.tail, set()).add(entity)
+        made = [(Group(n, Share(len(own & gold), len(own))), own) for n, own in heads.items()]
+        return sorted(made, key=lambda item: (-item[0].gold.total, item[0].name))
+
+    def most_used_tails(self) -> dict[str, str]:
+        """What the most frequent tails stand for."""
+        counts = Counter(t.tail for t in self.graph if t.tail in self.tail_labels)
+        return {tail: self.tail_labels[tail] for tail, _ in counts.most_common(SHOWN_GROUPS)}
+
+
+def _type_relation(graph: KnowledgeGraph) -> str | None:
+    heads: dict[str, set[str]] = {}
+    tails: dict[str, set[str]] = {}
+    for entity in graph.entities():
+        for triple in graph.triples_of(entity):
+            heads.setdefault(triple.relation, set()).add(entity)
+            tails.setdefault(triple.relation, set()).add(triple.tail)
+    types = [r for r in heads if len(heads[r]) >= HEADS_OF_A_TYPE * len(tails[r])]
+    return max(types, key=lambda relation: len(heads[relation]), default=None)
+
+
+# One split
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """How inputs are read: what lengths depend on."""
+
+    tokenizer: Tokenizer
+    options: InjectionOptions
+    max_length: int
+
+    def injection(self, examples: Sequence[Example], graph: KnowledgeGraph) -> Injection:
+        """Count the tokens of inputs with and without their branches."""
+        empty = KnowledgeGraph()
+        sentences = len(examples[0].sentences)
+        # Each sentence is laid out alone; together they share special tokens.
+        one, all_ = self.tokenizer.layout(1).count, self.tokenizer.layout(sentences).count
+        texts, trees = [all_ - sentences * one] * len(examples), [0] * len(examples)
+        for number in range(sentences):
+            column = [example.sentences[number] for example in examples]
+            plain = inject(column, empty, self.tokenizer, self.options).lengths.tolist()
+            full = inject(column, graph, self.tokenizer, self.options).lengths.tolist()
+            texts = [a + b for a, b in zip(texts, plain, strict=True)]
+            trees = [a + b - c for a, b, c in zip(trees, full, plain, strict=True)]
+        limit = self.max_length
+        whole = [a + b for a, b in zip(texts, trees, strict=True)]
+        over = sum(
+            min(added, max(0, size - limit)) for added, size in zip(trees, whole, strict=True)
+        )
+        return Injection(
+            tokens=sum(texts),
+            added=Share(sum(trees), sum(texts)),
+            longest=max(whole),
+            limit=limit,
+            long_texts=_share(size > limit for size in texts),
+            long_trees=_share(size > limit for size in whole),
+            text_over=sum(max(0, size - limit) for size in texts),
+            added_over=Share(over, sum(trees)),
+        )
+
+
+def _split(
+    name: str,
+    examples: Sequence[Example],
+    used: _Graph,
+    reader: _Reader,
+    task: str,
+    train_names: set[str],
+) -> SplitAudit:
+    found = _matches(examples, used.graph)
+    entities = [mention.entity for mentions in found for mention in mentions]
+    repeats = Counter(_text(example) for example in examples)
+    made = SplitAudit(
+        examples=len(examples),
+        labels=_label_counts(examples),
+        repeated=Share(len(examples) - len(repeats), len(examples)),
+        with_match=_share(bool(mentions) for mentions in found),
+        matches=len(entities),
+        gold_matches=None,
+        ambiguous_matches=_share(used.is_ambiguous(entity) for entity in entities),
+        mentions=None,
+        injection=reader.injection(examples, used.graph),
+    )
+    if task != "ner":
+        return made
+    gold = [{(start, end) for start, end, _ in example.spans} for example in examples]
+    dictionary = None
+    if name != "train":
+        spans = [example.spans for example in examples]
+        tagged = dictionary_spans(examples, used.graph, used.tail_labels)
+        dictionary = span_scores(spans, tagged)
+        texts = [example.sentences[0] for example in examples]
+        dictionary["unseen"] = unseen_recall(texts, spans, tagged, train_names)
+    return replace(
+        made,
+        gold_matches=_share(
+            (mention.start, mention.end) in places
+            for mentions, places in zip(found, gold, strict=True)
+            for mention in mentions
+        ),
+        mentions=_gold_mentions(examples, found, used, train_names if name != "train" else None),
+        dictionary=dictionary,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Gold:
+    """One gold mention, and what the graph knows of it."""
+
+    name: str
+    label: str
+    known: bool
+    reached: bool
+    seen: bool
+
+
+def _gold_mentions(
+    examples: Sequence[Example],
+    found: Sequence[Sequence[Mention]],
+    used: _Graph,
+    train_names: set[str] | None,
+) -> GoldMentions:
+    gold = []
+    for example, mentions in zip(examples, found, strict=True):
+        places = {(mention.start, mention.end) for mention in mentions}
+        for start, end, label in example.spans:
+            name = example.sentences[0][start:end]
+            known = normalise_name(name) in used.entities
+            seen = name in train_names if train_names is not None else True
+            gold.append(_Gold(name, label, known, (start, end) in places, seen))
+    labels = sorted({mention.label for mention in gold})
+    made = GoldMentions(
+        all=_coverage(gold),
+        by_label={label: _coverage(m for m in gold if m.label == label) for label in labels},
+        seen=None,
+        unseen=None,
+        unseen_by_label={},
+        unseen_names=None,
+    )
+    if train_names is None:
+        return made
+    unseen = [mention for mention in gold if not mention.seen]
+    names = {mention.name for mention in gold}
+    return replace(
+        made,
+        seen=_coverage(mention for mention in gold if mention.seen),
+        unseen=_coverage(unseen),
+        unseen_by_label={
+            label: _coverage(m for m in unseen if m.label == label) for label in labels
+        },
+        unseen_names=Share(len(names - train_names), len(names)),
+    )
+
+
+def _coverage(gold: Iterable[_Gold]) -> Coverage:
+    mentions = list(gold)
+    return Coverage(_share(m.known for m in mentions), _share(m.reached for m in mentions))
+
+
+def _with_majority(splits: Mapping[str, SplitAudit]) -> dict[str, SplitAudit]:
+    counts = splits["train"].labels
+    most = max(counts, key=lambda label: counts[label])
+    return {
+        name: replace(split, majority=Share(split.labels.get(most, 0), split.examples))
+        for name, split in splits.items()
+    }
+
+
+# Between splits
+
+
+def _leaks(splits: Splits) -> tuple[Leak, ...]:
+    leaks = []
+    for into, of in combinations(splits, 2):
+        there: dict[tuple[str, ...], set[object]] = {}
+        for example in splits[into]:
+            there.setdefault(_text(example), set()).add(_labels(example))
+        shared = [example for example in splits[of] if _text(example) in there]
+        same = _share(_labels(example) in there[_text(example)] for example in shared)
+        leaks.append(Leak(of, into, Share(len(shared), len(splits[of])), same))
+    return tuple(leaks)
+
+
+def _conflicts(splits: Splits) -> Conflicts:
+    labels: dict[tuple[str, ...], Counter[object]] = {}
+    for examples in splits.values():
+        for example in examples:
+            labels.setdefault(_text(example), Counter())[_labels(example)] += 1
+    mixed = {text: counts for text, counts in labels.items() if len(counts) > 1}
+    return Conflicts(
+        Share(len(mixed), len(labels)),
+        sum(counts.total() for counts in mixed.values()),
+        tuple(" ‖ ".join(text) for text in list(mixed)[:SHOWN_EXAMPLES]),
+    )
+
+
+def _answers(splits: Splits, used: _Graph) -> Answers:
+    where: dict[str, set[str]] = {}  # gold names, as compared → splits
+    for split, examples in splits.items():
+        for name in _names(examples):
+            where.setdefault(normalise_name(name), set()).add(split)
+    in_graph = {name for name in where if name in used.entities}
+    by_splits: dict[tuple[str, ...], list[bool]] = {}
+    for name, its_splits in where.items():
+        there = tuple(split for split in splits if split in its_splits)
+        by_splits.setdefault(there, []).append(name in in_graph)
+    groups = used.groups(in_graph)
+    suspects = set().union(*(heads for group, heads in groups if group.from_gold))
+    held_out = list(splits)[-1]
+    known = [
+        entity
+        for example in splits[held_out]
+        for start, end, _ in example.spans
+        if (entity := normalise_name(example.sentences[0][start:end])) in in_graph
+    ]
+    return Answers(
+        gold_heads=Share(len(in_graph), len(used.entities)),
+        test_only=_share(where[name] == {"test"} for name in in_graph)
+        if "test" in splits
+        else None,
+        known_names={
+            _said(there): _share(by_splits[there])
+            for number in range(1, len(splits) + 1)
+            for there in combinations(splits, number)
+            if there in by_splits
+        },
+        groups=tuple(group for group, _ in groups[:SHOWN_GROUPS]),
+        from_gold=_share(entity in suspects for entity in known),
+    )
+
+
+# Small things
+
+
+def _said(splits: Sequence[str]) -> str:
+    """Such as "test only" or "train, dev and test"."""
+    *others, last = splits
+    return f"{', '.join(others)} and {last}" if others else f"{last} only"
+
+
+def _share(values: Iterable[bool]) -> Share:
+    counted = list(values)
+    return Share(sum(counted), len(counted))
+
+
+def _text(example: Example) -> tuple[str, ...]:
+    """What makes two rows the same: the text, of a pair in either order."""
+    return tuple(sorted(example.sentences))
+
+
+def _labels(example: Example) -> object:
+    return example.label if example.label is not None else example.tags
+
+
+def _names(examples: Iterable[Example]) -> set[str]:
+    return {e.sentences[0][start:end] for e in examples for start, end, _ in e.spans}
+
+
+def _label_counts(examples: Sequence[Example]) -> dict[str, int]:
+    if examples[0].label is not None:
+        counts = Counter(example.label or "" for example in examples)
+    else:
+        counts = Counter(label for example in examples for _, _, label in example.spans)
+    return dict(sorted(counts.items()))
+
+
+def _matches(examples: Sequence[Example], graph: KnowledgeGraph) -> list[list[Mention]]:
+    """Matches of every example, in all its sentences."""
+    found: list[list[Mention]] = [[] for _ in examples]
+    for number in range(len(examples[0].sentences)):
+        column = matches([example.sentences[number] for example in examples], graph)
+        for own, mentions in zip(found, column, strict=True):
+            own += [replace(mention, sentence=number) for mention in mentions]
+    return found
