@@ -32,6 +32,7 @@ from kbert_core.sentence_tree import SentenceTree, grow_tree
 from kbert_core.tokens import Characters, Tokenizer, WordPieces, Words
 from kbert_core.training.experiment.options import add_experiment_options
 from kbert_core.training.options import (
+    add_audit_options,
     add_evaluate_options,
     add_pretrain_options,
     add_train_options,
@@ -159,6 +160,13 @@ def run_experiment(args: argparse.Namespace) -> None:
     report = command.run_experiment(args)
     _print(args, dict, command.list_text, report)
     command.check_failed(report)
+
+
+def run_audit(args: argparse.Namespace) -> None:
+    """`kbert audit`: what a data set and a graph can show together; no model."""
+    from kbert_core.training import audit_command
+
+    _print(args, audit_command.audit_data, audit_command.audit_text, audit_command.run_audit(args))
 
 
 def run_convert(args: argparse.Namespace) -> None:
@@ -446,6 +454,13 @@ def _parser() -> argparse.ArgumentParser:
     split = _add(commands, "split", run_split, "split a data set so that knowledge can show")
     _graph_files(split)
     add_split_options(split)
+
+    audit = _add(commands, "audit", run_audit, "count what data and a graph can show together")
+    audit.add_argument(
+        "--data", required=True, metavar="DIR", help="folder of train.tsv, dev.tsv and test.tsv"
+    )
+    _graph_options(audit)
+    add_audit_options(audit)
 
     add_pretrain_options(pretrain)
     add_train_options(train)
