@@ -135,7 +135,9 @@ def run_pretrain(args: argparse.Namespace) -> None:
     """`kbert pretrain`: masked-language-model pretraining without knowledge."""
     from kbert_core.training import commands
 
-    _print(args, dict, fields_text, commands.run_pretrain(args))
+    report = commands.run_pretrain(args)
+    if commands.processes.is_main():
+        _print(args, dict, fields_text, report)
 
 
 def run_train(args: argparse.Namespace) -> None:

@@ -44,11 +44,13 @@ def card_text(name: str, card: Card) -> str:
 
 def _about_encoder(notes: Mapping[str, Any]) -> list[str]:
     options = notes["options"]
+    pieces = ", word pieces for Latin words and digits" if options.get("word_pieces") else ""
+    step = notes.get("tokens_a_step", options["batch_tokens"])
     return [
         "- Task: masked language model, without knowledge; the encoder of the other models",
         f"- Size: {options['num_hidden_layers']} layers × {options['hidden_size']}, "
-        f"{notes['parameters']:,} parameters, characters as tokens",
-        f"- Training: {options['steps']:,} steps of {options['batch_tokens']:,} tokens, "
+        f"{notes['parameters']:,} parameters, characters as tokens{pieces}",
+        f"- Training: {options['steps']:,} steps of {step:,} tokens, "
         f"{notes['tokens_seen']:,} tokens seen, seed {notes['seed']}",
         f"- Held out ({notes['held_out_rows']} rows): loss {notes['loss']:.3f} nats, perplexity "
         f"{notes['perplexity']:.1f}, {100 * notes['accuracy']:.1f} % of masked characters right",

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import logging
 import os
 import shlex
 import sys
@@ -13,6 +14,7 @@ from typing import Any
 from kbert_core.cli_options import ablation_of, graph_of, injection_of
 from kbert_core.errors import CheckpointError, OptionError
 from kbert_core.pipeline import NO_KNOWLEDGE, Card, Pipeline, card_of
+from kbert_core.training import processes
 from kbert_core.training.datasets import find_split, read_examples
 from kbert_core.training.evaluate import edit_response, evaluate, surface_forms
 from kbert_core.training.finetune import SCRATCH, TrainOptions, train
@@ -22,6 +24,7 @@ from kbert_core.training.pretrain import PretrainOptions, pretrain
 
 def run_train(args: argparse.Namespace) -> dict[str, Any]:
     """Train as the command line says; returns the report."""
+    _let_the_main_one_speak()
     base = Card() if args.encoder == SCRATCH else card_of(args.encoder)
     return train(
         TrainOptions(
@@ -39,6 +42,7 @@ def run_train(args: argparse.Namespace) -> dict[str, Any]:
             adapter_alpha=args.adapter_alpha,
             epochs=args.epochs,
             batch_tokens=args.batch_tokens,
+            accumulate=args.accumulate,
             learning_rate=args.learning_rate,
             dropout=args.dropout,
             hidden_size=args.hidden_size,
@@ -46,6 +50,8 @@ def run_train(args: argparse.Namespace) -> dict[str, Any]:
             patience=args.patience,
             seed=args.seed,
             device=args.device,
+            bf16=args.bf16,
+            log_every=args.log_every,
             half=not args.float32,
             command=command_line(),
         )
@@ -54,24 +60,35 @@ def run_train(args: argparse.Namespace) -> dict[str, Any]:
 
 def run_pretrain(args: argparse.Namespace) -> dict[str, Any]:
     """Pretrain as the command line says; returns the report."""
+    _let_the_main_one_speak()
     return pretrain(
         PretrainOptions(
             text=tuple(args.text),
             output=args.output,
             steps=args.steps,
             batch_tokens=args.batch_tokens,
+            accumulate=args.accumulate,
             row_length=args.row_length,
             hidden_size=args.hidden_size,
             num_hidden_layers=args.layers,
             num_attention_heads=args.attention_heads,
             max_positions=args.max_positions,
+            dropout=args.dropout,
             learning_rate=args.learning_rate,
+            warmup=args.warmup,
+            decay=args.decay,
             vocabulary_size=args.vocabulary_size,
+            word_pieces=args.word_pieces,
             min_count=args.min_count,
             exclude=tuple(args.exclude),
             vocabulary=args.vocabulary,
+            words=tuple(args.words),
+            whole_words=args.whole_words,
             save_every=args.save_every,
+            log_every=args.log_every,
             seed=args.seed,
+            device=args.device,
+            bf16=args.bf16,
             command=command_line(),
         )
     )
@@ -148,6 +165,11 @@ def _scores_text(title: str, scores: Mapping[str, Any]) -> list[str]:
     return lines
 
 
+def _let_the_main_one_speak() -> None:
+    if not processes.is_main():
+        logging.getLogger("kbert_core").setLevel(logging.ERROR)
+
+
 def command_line() -> str:
     """The command as it was typed, for the card; no folder of this machine in it."""
     return " ".join(["kbert", *map(_portable, sys.argv[1:])])
@@ -161,7 +183,9 @@ def _portable(word: str) -> str:
 
 
 def print_report(report: Mapping[str, Any], *, as_json: bool) -> None:
-    """Write a report to standard output."""
+    """Write a report to standard output; of several processes the main one does."""
+    if not processes.is_main():
+        return
     if as_json:
         print(json.dumps(report, ensure_ascii=False, indent=1))
     else:

@@ -1,11 +1,11 @@
 """Fine-tuning with knowledge, through Hugging Face's trainer."""
 
-import json
+import copy
+import hashlib
 import logging
-import math
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +14,19 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import Dataset
 from transformers import (
+    AutoConfig,
+    AutoModel,
     BertConfig,
     EarlyStoppingCallback,
     PreTrainedModel,
     PreTrainedTokenizerBase,
     TrainerCallback,
-    TrainingArguments,
 )
-from transformers.trainer_utils import get_last_checkpoint, set_seed
+from transformers.trainer_utils import set_seed
 
 from kbert_core import adapters
 from kbert_core.ablation import FULL, Ablation
-from kbert_core.errors import CheckpointError, DataError, OptionError
+from kbert_core.errors import DataError, OptionError
 from kbert_core.flatten import Batch
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions
@@ -37,15 +38,30 @@ from kbert_core.mask_transformer import (
 )
 from kbert_core.pipeline import NO_KNOWLEDGE, Card, Pipeline, card_of, load_tokenizer
 from kbert_core.tasks import TASKS
+from kbert_core.training import processes
 from kbert_core.training.cards import write_card
+from kbert_core.training.checkpoints import last_whole, prepared, saving
 from kbert_core.training.datasets import Example, find_split, labels_of, read_examples
 from kbert_core.training.evaluate import edit_response, evaluate, surface_forms
-from kbert_core.training.items import ItemMaker, Recipe, batch_of, learn_type_labels
-from kbert_core.training.ordered_trainer import OrderedTrainer, Progress
+from kbert_core.training.items import (
+    IGNORED,
+    ItemMaker,
+    Recipe,
+    batch_of,
+    learn_type_labels,
+)
+from kbert_core.training.limits import at_least, share, usable_folder, usable_seed
+from kbert_core.training.ordered_trainer import BATCH, OrderedTrainer, arguments
+from kbert_core.training.processes import Processes
 from kbert_core.training.vocabulary import character_tokenizer
 
 SCRATCH = "scratch"
 MAIN_SCORE = {"ner": "f1", "classify": "accuracy", "pair": "accuracy", "mask": "accuracy"}
+NOT_THE_RUN = {  # may differ when a run goes on; fingerprints stand for data and graphs
+    *("data", "kg", "hiding_kg", "skip_bad", "output", "command", "device", "bf16", "half"),
+    *("batch_tokens", "accumulate", "patience", "log_every"),
+}
+SHOWN_EXAMPLES = 5  # of a batch that is named in an error
 log = logging.getLogger(__name__)
 
 
@@ -72,10 +88,15 @@ class TrainOptions:
         adapter_alpha: the adapter's weight is alpha / rank; None: twice the
             rank.
         epochs: times through the training set.
-        batch_tokens: tokens a batch, padding included.
+        batch_tokens: tokens read at once by each process, padding included.
+        accumulate: how often, before an optimiser step is made of them; the
+            same as so many times ``batch_tokens``, in less memory.
         learning_rate: None: 1e-3 for an adapter, 5e-4 from scratch, 4e-4 for
             encoders up to 384 wide, else 5e-5.
         patience: epochs without a better dev score before stopping; 0: never.
+        device: "auto", "cpu" or "cuda".
+        bf16: compute in bfloat16; None: on CUDA.
+        log_every: in steps.
         half: save parameters in half precision.
     """
 
@@ -94,6 +115,7 @@ class TrainOptions:
     adapter_alpha: float | None = None
     epochs: int = 4
     batch_tokens: int = 1024
+    accumulate: int = 1
     learning_rate: float | None = None
     warmup: float = 0.1
     weight_decay: float = 0.01
@@ -103,30 +125,33 @@ class TrainOptions:
     patience: int = 0
     seed: int = 0
     device: str = "auto"
+    bf16: bool | None = None
+    log_every: int = 50
     half: bool = True
     command: str = ""
 
     def __post_init__(self) -> None:
         if self.task not in TASKS:
             raise OptionError(f"No task '{self.task}'; expected one of {', '.join(TASKS)}.")
-        if self.epochs < 1:
-            raise OptionError(f"epochs is {self.epochs}, expected at least 1.")
-        if self.batch_tokens < 16:
-            raise OptionError(f"batch_tokens is {self.batch_tokens}, expected at least 16.")
-        for name, share in {"dropout": self.dropout, **asdict(self.recipe)}.items():
-            if not 0 <= share <= 1:
-                raise OptionError(f"{name} is {share}, expected a share from 0 to 1.")
-        if self.hidden_size < 1 or self.hidden_size % max(1, self.hidden_size // 64):
+        for name in ("epochs", "accumulate", "num_hidden_layers", "hidden_size", "log_every"):
+            at_least(1, name, getattr(self, name))
+        at_least(16, "batch_tokens", self.batch_tokens)
+        for name in ("patience", "weight_decay"):
+            at_least(0, name, getattr(self, name))
+        if self.learning_rate is not None:
+            at_least(0, "learning_rate", self.learning_rate, above=True)
+        shares = {"dropout": self.dropout, "warmup": self.warmup, **asdict(self.recipe)}
+        for name, value in shares.items():
+            share(name, value)
+        usable_seed(self.seed)
+        usable_folder(self.output)
+        if self.hidden_size % max(1, self.hidden_size // 64):
             raise OptionError(
                 f"hidden_size is {self.hidden_size}, which attention heads of width 64 don't "
                 "divide. Give a multiple of 64."
             )
-        if self.num_hidden_layers < 1:
-            raise OptionError(f"num_hidden_layers is {self.num_hidden_layers}, expected 1 or more.")
         if self.hiding_kg and self.kg:
             raise OptionError("Both kg and hiding_kg are given. Give kg, or for a twin hiding_kg.")
-        if Path(self.output).is_file():
-            raise OptionError(f"{self.output} is a file. Name a folder for the model.")
         adapters.check_options(
             self.adapter, self.adapter_alpha, encoder=self.encoder, output=self.output
         )
@@ -141,8 +166,9 @@ class Fitted:
         splits: train, dev and, where there is one, test.
         graph: the knowledge it was trained with.
         type_labels: tails that name a label, see ``learn_type_labels``.
-        curve: dev scores by epoch.
+        curve: dev scores by epoch, and the training loss in nats.
         attached: the adapter that was trained; None: the whole model was.
+        together: the processes that trained it.
     """
 
     pipeline: Pipeline
@@ -151,6 +177,7 @@ class Fitted:
     type_labels: Mapping[str, str]
     curve: Sequence[Mapping[str, float]]
     attached: adapters.Attached | None = None
+    together: Processes = Processes()
 
 
 def train(options: TrainOptions) -> dict[str, Any]:
@@ -158,17 +185,24 @@ def train(options: TrainOptions) -> dict[str, Any]:
 
     Returns:
         Scores on dev and test with the knowledge trained with, without any,
-        and for named entities the response to edits; also on the card.
+        and for named entities the response to edits; also on the card. The
+        same in every process.
 
     Raises:
-        DataError: the data can't be trained on; CheckpointError: the encoder
-            can't be used; GraphFileError: a graph can't be read.
+        DataError: the data can't be trained on, or the loss is no number;
+            CheckpointError: the encoder can't be used, or there is no room to
+            save; GraphFileError: a graph can't be read; OptionError: the
+            output folder can't be used, or holds another run.
     """
     fitted = fit(options)
-    report = _report(options, fitted)
-    report["learning_curve"] = list(fitted.curve)
-    save(options, fitted, notes=report)
-    return report
+
+    def finish() -> dict[str, Any]:
+        report = _report(options, fitted)
+        report["learning_curve"] = list(fitted.curve)
+        save(options, fitted, notes=report)
+        return report
+
+    return fitted.together.shared(finish)
 
 
 def fit(options: TrainOptions) -> Fitted:
@@ -180,8 +214,9 @@ def fit(options: TrainOptions) -> Fitted:
     Raises:
         As :func:`train`.
     """
-    set_seed(options.seed)
     device = device_named(options.device)
+    together = processes.join(device)
+    set_seed(options.seed)
     task = TASKS[options.task]
     splits = _splits(options)
     graph = KnowledgeGraph.from_files(*options.kg, skip_bad=options.skip_bad)
@@ -222,13 +257,37 @@ def fit(options: TrainOptions) -> Fitted:
         hiding_graph=hiding,
         seed=options.seed,
     )
-    batches = Batches(splits["train"], maker, options)
-    trainer = _trainer(options, pipeline, batches, splits["dev"], graph)
-    checkpoint = get_last_checkpoint(str(checkpoints_of(options)))
-    adapters.check_checkpoint(checkpoint, options.adapter)
-    trainer.train(resume_from_checkpoint=checkpoint)
+    checkpoints = checkpoints_of(options)
+    last = together.shared(lambda: last_whole(checkpoints))
+    adapters.check_checkpoint(last, options.adapter)
+    rate = options.learning_rate or _learning_rate(options, model.config)
+    batches = Batches(splits["train"], maker, options, parts=options.accumulate * together.count)
+    run = {
+        **{name: value for name, value in asdict(options).items() if name not in NOT_THE_RUN},
+        "learning_rate": rate,
+        "injection": asdict(injection),
+        "tokens a step": options.batch_tokens * batches.parts,
+        "training and dev data": _fingerprint(splits),
+        "graph": (hiding or graph).fingerprint[:16],
+    }
+    together.shared(lambda: prepared(options.output, run, last=last))
+    if not checkpoints.is_dir():
+        raise OptionError(f"{options.output} isn't one folder for all machines. Name a shared one.")
+    trainer = _trainer(options, pipeline, batches, splits["dev"], graph, rate, together)
+    trainer.train_on(last)
     pipeline.encoder.model.eval()
-    return Fitted(pipeline, splits, graph, {} if hiding else type_labels, trainer.curve, attached)
+    type_labels = {} if hiding else type_labels
+    curve = [{k: v for k, v in scores.items() if k != "seconds"} for scores in trainer.curve]
+    return Fitted(pipeline, splits, graph, type_labels, curve, attached, together)
+
+
+def _fingerprint(splits: Mapping[str, Sequence[Example]]) -> str:
+    digest = hashlib.sha256()
+    for split in ("train", "dev"):
+        for e in splits[split]:
+            digest.update(repr((e.sentences, e.label, e.words, e.tags, e.group)).encode())
+        digest.update(split.encode())
+    return digest.hexdigest()[:16]
 
 
 def checkpoints_of(options: TrainOptions) -> Path:
@@ -237,41 +296,72 @@ def checkpoints_of(options: TrainOptions) -> Path:
 
 
 class Batches(Dataset[dict[str, Tensor]]):
-    """Every batch of a whole training, in order: item i is batch i.
+    """Every batch of a whole training, in order.
 
     Batches hold examples of similar length, so that hardly a position is
     padding; their order and content depend on the seed alone, so that a run
     can go on where it was cut off.
+
+    Args:
+        examples, maker: what batches are made of.
+        options: epochs, seed and tokens.
+        parts: into how many items the batch of an optimiser step is cut, one
+            after the other: one for each process and each time gradients are
+            accumulated. Each has about ``batch_tokens``, and the step
+            ``parts`` times as many.
+
+    Attributes:
+        epoch_ends: after how many steps an epoch ends.
+        tokens: real ones before each step, and in all.
     """
 
     def __init__(
-        self, examples: Sequence[Example], maker: ItemMaker, options: TrainOptions
+        self, examples: Sequence[Example], maker: ItemMaker, options: TrainOptions, *, parts: int
     ) -> None:
-        self.examples, self.maker = examples, maker
+        self.examples, self.maker, self.parts = examples, maker, parts
         lengths = [
             sum(len(item.row) for item in maker.items(e, epoch=0, number=i))
             for i, e in enumerate(examples)
         ]
-        self.batches: list[tuple[int, list[int]]] = []
+        self.steps: list[tuple[int, list[int]]] = []
         self.epoch_ends: list[int] = []
+        self.tokens = [0]
         for epoch in range(options.epochs):
             random = np.random.default_rng((options.seed, epoch))
-            made = bucketed(lengths, options.batch_tokens, random)
-            self.batches.extend((epoch, numbers) for numbers in made)
-            self.epoch_ends.append(len(self.batches))
+            for numbers in bucketed(lengths, parts * options.batch_tokens, random):
+                self.steps.append((epoch, numbers))
+                self.tokens.append(self.tokens[-1] + sum(lengths[n] for n in numbers))
+            self.epoch_ends.append(len(self.steps))
 
     def __len__(self) -> int:
-        return len(self.batches)
+        return len(self.steps) * self.parts
 
     def __getitem__(self, index: int) -> dict[str, Tensor]:
-        epoch, numbers = self.batches[index]
+        step, part = divmod(index, self.parts)
+        epoch, whole = self.steps[step]
+        numbers = np.array_split(whole, self.parts)[part].tolist()
+        empty = not numbers  # the step has fewer examples than parts
+        numbers = numbers or whole[:1]
         items = [
             item
             for number in numbers
             for item in self.maker.items(self.examples[number], epoch=epoch, number=number)
         ]
         batch, labels = batch_of(items, pad_id=self.maker.tokenizer.pad_id)
-        return {**vars(batch), "labels": labels}
+        if empty:
+            labels.fill_(IGNORED)
+        return {**vars(batch), "labels": labels, BATCH: torch.tensor(numbers)}
+
+    def described(self, numbers: Sequence[int]) -> str:
+        """Say in words which examples a batch holds."""
+        shown = []
+        for example in [self.examples[n] for n in numbers[:SHOWN_EXAMPLES]]:
+            text = f"'{example.sentences[0][:30]}'"
+            if example.source:
+                text += f" ({example.source.unit} {example.line} of {example.source.name})"
+            shown.append(text)
+        rest = len(numbers) - SHOWN_EXAMPLES
+        return f"{'; '.join(shown)}{f'; and {rest} more' if rest > 0 else ''}"
 
 
 def bucketed(
@@ -300,27 +390,11 @@ def bucketed(
 
 
 class KnowledgeTrainer(OrderedTrainer):
-    """The trainer, reading flat trees and scoring by our metrics."""
+    """The trainer, reading flat trees."""
 
-    def __init__(
-        self,
-        *,
-        encoder: MaskTransformer,
-        ablation: Ablation,
-        score: Any,
-        score_name: str,
-        **kwargs: Any,
-    ) -> None:
+    def __init__(self, *, encoder: MaskTransformer, ablation: Ablation, **kwargs: Any) -> None:
         super().__init__(model=encoder.model, **kwargs)
-        self.encoder, self.ablation, self.score = encoder, ablation, score
-        self.score_name = score_name
-
-    @property
-    def curve(self) -> list[dict[str, float]]:
-        """Dev scores by epoch, those before an interruption included."""
-        name = f"eval_{self.score_name}"
-        logged = [entry for entry in self.state.log_history if name in entry]
-        return [{"step": entry["step"], self.score_name: entry[name]} for entry in logged]
+        self.encoder, self.ablation = encoder, ablation
 
     def compute_loss(
         self,
@@ -329,29 +403,15 @@ class KnowledgeTrainer(OrderedTrainer):
         return_outputs: bool = False,
         num_items_in_batch: Any = None,
     ) -> Any:
-        """The task head's own loss on the mask-transformer's output."""
-        labels = inputs.pop("labels")
-        arguments = self.encoder.inputs(Batch(**inputs), ablation=self.ablation)
-        output = model(**arguments, labels=labels)
-        if not math.isfinite(output.loss.item()):
-            raise DataError(
-                f"The loss is {output.loss.item()} at step {self.state.global_step}, batch of "
-                f"{len(labels)} rows. Lower the learning rate, or look at these examples."
-            )
-        return (output.loss, output) if return_outputs else output.loss
-
-    def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
-        """Score the dev set."""
-        scores = self.score()
-        self.encoder.model.train()
-        value = scores[self.score_name]
-        metrics = {f"eval_{self.score_name}": value, "epoch": self.state.epoch or 0.0}
-        log.info("step %d: dev %s %.4f", self.state.global_step, self.score_name, value)
-        self.log(metrics)
-        self.control = self.callback_handler.on_evaluate(
-            self.args, self.state, self.control, metrics
+        """Cross entropy over the labels of a step, in nats."""
+        batch = Batch(**{f.name: inputs[f.name] for f in fields(Batch)})
+        output = model(**self.encoder.inputs(batch, ablation=self.ablation))
+        logits, labels = output.logits.float().flatten(0, -2), inputs["labels"].flatten()
+        total = nn.functional.cross_entropy(
+            logits, labels.to(logits.device), ignore_index=IGNORED, reduction="sum"
         )
-        return metrics
+        loss = self.mean_loss(total, num_items_in_batch, inputs)
+        return (loss, output) if return_outputs else loss
 
 
 class _AtEpochEnds(TrainerCallback):
@@ -371,48 +431,48 @@ def _trainer(
     batches: Batches,
     dev: Sequence[Example],
     graph: KnowledgeGraph,
+    rate: float,
+    together: Processes,
 ) -> KnowledgeTrainer:
     name = MAIN_SCORE[options.task]
-    rate = options.learning_rate or _learning_rate(options, pipeline.encoder.config)
-    arguments = TrainingArguments(
-        output_dir=str(checkpoints_of(options)),
-        max_steps=len(batches),
+    never = len(batches) + 1  # but at epochs' ends
+    made = arguments(
+        pipeline.encoder.device,
+        checkpoints_of(options),
+        bf16=options.bf16,
+        max_steps=len(batches.steps),
         per_device_train_batch_size=1,
+        gradient_accumulation_steps=options.accumulate,
         learning_rate=rate,
         lr_scheduler_type="linear",
         warmup_steps=options.warmup,
         weight_decay=options.weight_decay,
         eval_strategy="steps",
-        eval_steps=len(batches) + 1,
+        eval_steps=never,
         save_strategy="steps",
-        save_steps=len(batches) + 1,
-        logging_steps=50,
-        save_total_limit=2,
+        save_steps=never,
+        logging_steps=options.log_every,
         load_best_model_at_end=True,
         metric_for_best_model=name,
         greater_is_better=True,
-        remove_unused_columns=False,
-        report_to=[],
         seed=options.seed,
-        use_cpu=pipeline.encoder.device.type == "cpu",
-        bf16=pipeline.encoder.device.type == "cuda",
-        dataloader_pin_memory=False,
-        disable_tqdm=True,
     )
-    callbacks: list[TrainerCallback] = [_AtEpochEnds(batches.epoch_ends), Progress()]
+    callbacks: list[TrainerCallback] = [_AtEpochEnds(batches.epoch_ends)]
     if options.patience:
         callbacks.append(EarlyStoppingCallback(early_stopping_patience=options.patience))
 
-    def score() -> dict[str, Any]:
+    def score() -> dict[str, float]:
         pipeline.encoder.model.eval()
-        return evaluate(pipeline, dev, graph, ablation=options.ablation)
+        return {name: evaluate(pipeline, dev, graph, ablation=options.ablation)[name]}
 
     return KnowledgeTrainer(
         encoder=pipeline.encoder,
         ablation=options.ablation,
         score=score,
-        score_name=name,
-        args=arguments,
+        processes=together,
+        describe=batches.described,
+        tokens=batches.tokens.__getitem__,
+        args=made,
         train_dataset=batches,
         eval_dataset=batches,
         data_collator=lambda items: items[0],
@@ -433,15 +493,7 @@ def _start(
         heads["id2label"] = dict(enumerate(labels))
         heads["label2id"] = {label: i for i, label in enumerate(labels)}
     if options.encoder != SCRATCH:
-        tokenizer = load_tokenizer(options.encoder)
-        dropouts = ("hidden_dropout_prob", "attention_probs_dropout_prob")
-        config_file = Path(adapters.located(options.encoder)) / "config.json"
-        known = json.loads(config_file.read_text("utf-8")) if config_file.is_file() else {}
-        heads.update({name: options.dropout for name in dropouts if name in known})
-        model, missing = load_model_and_missing(
-            options.encoder, task.auto_class, device=options.device, dtype=torch.float32, **heads
-        )
-        return tokenizer, model, missing
+        return load_tokenizer(options.encoder), *_pretrained(options, labels, heads)
     texts = [s for e in examples for s in e.sentences]
     texts += [text for triple in graph for text in (triple.relation, triple.tail)]
     tokenizer = character_tokenizer(texts)
@@ -458,6 +510,49 @@ def _start(
     )
     model = task.auto_class.from_config(config, attn_implementation="sdpa")  # type: ignore[attr-defined]
     return tokenizer, model, []
+
+
+def _pretrained(
+    options: TrainOptions, labels: Sequence[str], heads: dict[str, Any]
+) -> tuple[PreTrainedModel, list[str]]:
+    """A pretrained encoder with the task's head, which is new unless it is for these labels."""
+    task, path = TASKS[options.task], options.encoder
+    known = _config(path)
+    dropouts = ("hidden_dropout_prob", "attention_probs_dropout_prob")
+    heads = {**heads, **{name: options.dropout for name in dropouts if name in known}}
+    common: dict[str, Any] = {"device": options.device, "dtype": torch.float32}
+    trained_for = card_of(path).task
+    if trained_for not in (None, task.name):
+        log.warning(
+            "%s was trained for the task '%s'; its head for '%s' is new",
+            *(path, trained_for, task.name),
+        )
+    kind = task.auto_class.__name__.removeprefix("AutoModel")
+    has_head = any(str(name).endswith(kind) for name in known.get("architectures") or ())
+    before = [str(label) for _, label in sorted((known.get("id2label") or {}).items())]
+    if not has_head or not labels or before == list(labels) or adapters.is_adapter(path):
+        return load_model_and_missing(path, task.auto_class, **common, **heads)
+    log.warning(
+        "%s has a head for the labels %s; the one for %s is new",
+        *(path, ", ".join(before), ", ".join(labels)),
+    )
+    body, _ = load_model_and_missing(path, AutoModel, **common)
+    config = copy.deepcopy(body.config)
+    for name, value in heads.items():
+        setattr(config, name, value)
+    auto_class: Any = task.auto_class
+    model = auto_class.from_config(config, attn_implementation=config._attn_implementation)
+    model.base_model.load_state_dict(body.state_dict(), strict=False)
+    prefix = f"{model.base_model_prefix}."
+    return model, [name for name in model.state_dict() if not name.startswith(prefix)]
+
+
+def _config(path: str) -> dict[str, Any]:
+    """An encoder's config; {} where it can't be read, which loading it will say."""
+    try:
+        return AutoConfig.from_pretrained(str(adapters.located(path))).to_dict()
+    except (OSError, ValueError):
+        return {}
 
 
 def _splits(options: TrainOptions) -> dict[str, list[Example]]:
@@ -532,7 +627,7 @@ def save(options: TrainOptions, fitted: Fitted, *, notes: Mapping[str, Any]) -> 
     card.write_to(model.config)
     if options.half:
         model.half()
-    try:
+    with saving(output):
         if fitted.attached:
             name = adapters.encoder_name(options.encoder, output)
             adapters.save(fitted.attached, output, encoder=name)
@@ -540,12 +635,7 @@ def save(options: TrainOptions, fitted: Fitted, *, notes: Mapping[str, Any]) -> 
             model.save_pretrained(output)
             fitted.pipeline.hugging_face_tokenizer.save_pretrained(output)
             adapters.forget(output)
-    except OSError as error:
-        raise CheckpointError(
-            f"{output}: the model can't be saved ({error}). Free some space and run the same "
-            "command again: it goes on from the last checkpoint."
-        ) from error
-    write_card(output, card)
+        write_card(output, card)
     shutil.rmtree(checkpoints_of(options), ignore_errors=True)
 
 

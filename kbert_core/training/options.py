@@ -32,7 +32,7 @@ def add_train_options(parser: argparse.ArgumentParser) -> None:
     add("--adapter-alpha", type=float, metavar="A", help="its scale is A / RANK; default: 2 RANK")
     add("--epochs", type=int, default=4, help="times through the training set; default: 4")
     add("--seed", type=int, default=0, help="of everything random; default: 0")
-    add("--batch-tokens", type=int, default=1024, help="tokens a batch; default: 1024")
+    add("--batch-tokens", type=int, default=1024, help="tokens read at once; default: 1024")
     add("--patience", type=int, default=0, help="stop after so many epochs without a better dev")
     add(
         "--learning-rate",
@@ -43,6 +43,7 @@ def add_train_options(parser: argparse.ArgumentParser) -> None:
     add("--hidden-size", type=int, default=256, help="of a BERT from scratch; default: 256")
     add("--layers", type=int, default=4, help="of a BERT from scratch; default: 4")
     add("--float32", action="store_true", help="save single, not half precision")
+    _add_step_options(parser)
     recipe = parser.add_argument_group(
         "what happens to knowledge in training (shares from 0 to 1, default 0)"
     )
@@ -104,19 +105,55 @@ def add_pretrain_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="labelled files of test sets; passages that hold one of their texts are left out",
     )
-    add("--vocabulary", metavar="DIR", help="take this tokenizer; default: characters of the text")
+    add("--vocabulary", metavar="DIR", help="take this tokenizer; default: made from the text")
+    add(
+        "--words",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="words to mask whole: a word a line, or triples, whose heads are taken",
+    )
+    add(
+        "--whole-words",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="mask the word pieces of a word, and --words, together",
+    )
     for flag, kind, value, text in (
-        ("--steps", int, 10_000, "optimiser steps in all"),
-        ("--batch-tokens", int, 2048, "tokens a step"),
+        ("--steps", int, 10_000, "optimiser steps in all; a run that goes on may have more"),
+        ("--batch-tokens", int, 2048, "tokens read at once, by each process"),
         ("--row-length", int, 128, "tokens of a packed row"),
         ("--hidden-size", int, 256, "of the BERT"),
         ("--layers", int, 4, "of the BERT"),
         ("--attention-heads", int, 4, "of the BERT"),
         ("--max-positions", int, 512, "of the BERT"),
+        ("--dropout", float, 0.0, "of the BERT"),
         ("--learning-rate", float, 1e-3, "after warm-up"),
+        ("--warmup", int, 500, "steps in which the rate rises, at most half of all"),
+        ("--decay", float, 0.25, "share of the steps after warm-up in which the rate falls"),
         ("--vocabulary-size", int, 6000, "at most so many tokens"),
+        ("--word-pieces", int, 0, "of them for words of Latin letters and digits; 0: characters"),
         ("--min-count", int, 10, "characters seen less often are unknown"),
         ("--save-every", int, 500, "steps between checkpoints"),
         ("--seed", int, 0, "of everything random"),
     ):
         add(flag, type=kind, default=value, help=f"{text}; default: {value}")
+    add("--device", default="auto", help="auto, cpu or cuda")
+    _add_step_options(parser)
+
+
+def _add_step_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "--accumulate",
+        type=int,
+        default=1,
+        metavar="N",
+        help="read so many batches for one step; default: 1",
+    )
+    add("--log-every", type=int, default=50, metavar="N", help="steps; default: 50")
+    add(
+        "--bf16",
+        action=argparse.BooleanOptionalAction,
+        help="compute in bfloat16; default: on CUDA",
+    )

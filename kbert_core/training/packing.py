@@ -7,19 +7,26 @@ them apart in the visible matrix, and positions start anew with each.
 import lzma
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from tokenizers import Encoding
 from torch import Tensor
 from torch.utils.data import Dataset
 from transformers import PreTrainedTokenizerBase
 
 from kbert_core.errors import DataError
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.scan import scan
+from kbert_core.training.ordered_trainer import BATCH
 
 NOT_MASKED = -100  # the label that PyTorch's cross entropy ignores
 OPEN_ROWS = 64  # rows that still take passages while packing
+BATCH_OF_PASSAGES = 4096  # tokenised at once
+SHOWN_ROWS = 3  # of a batch that is named in an error
 OFFSET_SHARE = 0.15  # of passages, moved to later positions so that those are trained
 
 
@@ -30,18 +37,23 @@ class Corpus:
     Attributes:
         ids: every passage's tokens, one after the other, int32.
         ends: where each passage ends in ``ids``, int64.
+        inside: whether a token goes on with the word of the token before it.
     """
 
     ids: np.ndarray
     ends: np.ndarray
+    inside: np.ndarray
 
     def __len__(self) -> int:
         return len(self.ends)
 
+    def place(self, number: int) -> slice:
+        """Where a passage stands in ``ids`` and ``inside``."""
+        return slice(self.ends[number - 1] if number else 0, self.ends[number])
+
     def passage(self, number: int) -> np.ndarray:
         """The token ids of one passage."""
-        start = self.ends[number - 1] if number else 0
-        return self.ids[start : self.ends[number]]
+        return self.ids[self.place(number)]
 
 
 def read_passages(paths: Sequence[str | Path], exclude: Iterable[str] = ()) -> Iterator[str]:
@@ -74,37 +86,72 @@ def read_passages(paths: Sequence[str | Path], exclude: Iterable[str] = ()) -> I
 
 
 def encode_passages(
-    passages: Iterable[str], tokenizer: PreTrainedTokenizerBase, *, max_length: int
+    passages: Iterable[str],
+    tokenizer: PreTrainedTokenizerBase,
+    *,
+    max_length: int,
+    words: KnowledgeGraph | None = None,
 ) -> Corpus:
     """Tokenise passages and cut them into pieces that fit a row.
 
-    Each piece is [CLS] ... [SEP], at most ``max_length`` tokens.
+    Each piece is [CLS] ... [SEP], at most ``max_length`` tokens; no word is
+    cut that fits a row.
+
+    Args:
+        words: words are this graph's heads, the longest first, and the word
+            pieces of one word; None: word pieces alone.
     """
     pieces: list[np.ndarray] = []
+    joined: list[np.ndarray] = []
     room = max_length - 2
     cls, sep = tokenizer.cls_token_id, tokenizer.sep_token_id
     backend = tokenizer.backend_tokenizer
     backend.no_truncation()
     backend.no_padding()
-    batch: list[str] = []
-
-    def flush() -> None:
-        for encoding in backend.encode_batch_fast(batch, add_special_tokens=False):
+    for batch in batched(passages, BATCH_OF_PASSAGES):
+        encodings = backend.encode_batch(batch, add_special_tokens=False)
+        for encoding, inside in zip(encodings, _inside(batch, encodings, words), strict=True):
             ids = encoding.ids
-            for start in range(0, len(ids), room):
-                part = ids[start : start + room]
-                if len(part) > 1:
-                    pieces.append(np.array([cls, *part, sep], dtype=np.int32))
-        batch.clear()
-
-    for passage in passages:
-        batch.append(passage)
-        if len(batch) == 4096:
-            flush()
-    flush()
+            start = 0
+            while start < len(ids):
+                end = _cut(inside, start, min(start + room, len(ids)))
+                if end - start > 1:
+                    pieces.append(np.array([cls, *ids[start:end], sep], dtype=np.int32))
+                    goes_on = np.zeros(end - start + 2, bool)
+                    goes_on[2:-1] = inside[start + 1 : end]
+                    joined.append(goes_on)
+                start = end
     if not pieces:
         raise DataError("The text files hold no passage to train on.")
-    return Corpus(np.concatenate(pieces), np.cumsum([len(p) for p in pieces]))
+    ends = np.cumsum([len(p) for p in pieces])
+    return Corpus(np.concatenate(pieces), ends, np.concatenate(joined))
+
+
+def _cut(inside: np.ndarray, start: int, end: int) -> int:
+    """Move a cut at a token back to the border of its word."""
+    at = end
+    while at < len(inside) and at > start and inside[at]:
+        at -= 1
+    return at if at > start else end
+
+
+def _inside(
+    texts: Sequence[str], encodings: Sequence[Encoding], words: KnowledgeGraph | None
+) -> Iterator[np.ndarray]:
+    """Yield for each text whether its tokens go on with the word before."""
+    found = scan(texts, words) if words else None
+    for row, encoding in enumerate(encodings):
+        of_word = np.array([-1 if w is None else w for w in encoding.word_ids], np.int64)
+        inside = np.zeros(len(of_word), bool)
+        inside[1:] = of_word[1:] == of_word[:-1]
+        if found is not None and len(inside):
+            own = slice(*np.searchsorted(found.rows, (row, row + 1)))
+            starts, ends = np.array(encoding.offsets, np.int64).T
+            firsts = np.searchsorted(ends, found.starts[own] - found.offsets[row], "right")
+            lasts = np.searchsorted(starts, found.ends[own] - found.offsets[row], "left")
+            for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True):
+                inside[first + 1 : last] = True
+        yield inside
 
 
 def pack(corpus: Corpus, *, max_length: int, seed: int) -> list[list[int]]:
@@ -137,7 +184,9 @@ class MaskedRows(Dataset[dict[str, Tensor]]):
     """Packed rows with tokens masked anew each time round (dynamic masking).
 
     Item i is a function of (seed, i) alone, so that training can stop and go
-    on at any item. The rows are gone through in a new order each time.
+    on at any item. The rows are gone through in a new order each time. A word
+    is masked whole or not at all, its tokens in the same manner; each word
+    with the same probability, so that the share of masked tokens stays.
 
     Args:
         corpus: the passages.
@@ -148,6 +197,7 @@ class MaskedRows(Dataset[dict[str, Tensor]]):
         count: how many items there are; several times the rows is fine.
         masked: share of tokens to predict; of these 80 % become [MASK], 10 %
             a random token, 10 % stay.
+        whole_words: False: every token is masked by itself.
     """
 
     def __init__(
@@ -161,9 +211,12 @@ class MaskedRows(Dataset[dict[str, Tensor]]):
         count: int,
         masked: float = 0.15,
         seed: int = 0,
+        whole_words: bool = True,
     ) -> None:
         self.corpus, self.rows, self.count, self.seed = corpus, rows, count, seed
         self.max_length, self.positions, self.masked = max_length, positions, masked
+        self.whole_words = whole_words
+        self.tokenizer = tokenizer
         self.mask_id, self.pad_id = tokenizer.mask_token_id, tokenizer.pad_token_id
         self.specials = set(tokenizer.all_special_ids)
         self.vocabulary = len(tokenizer)
@@ -172,18 +225,32 @@ class MaskedRows(Dataset[dict[str, Tensor]]):
     def __len__(self) -> int:
         return self.count
 
-    def __getitem__(self, item: int) -> dict[str, Tensor]:
+    def passages(self, item: int) -> list[int]:
+        """The numbers of the passages that share an item's row."""
         round_, place = divmod(item, len(self.rows))
         if self._order[0] != round_:
             order = np.random.default_rng((self.seed, 1, round_)).permutation(len(self.rows))
             self._order = (round_, order)
+        return self.rows[self._order[1][place]]
+
+    def described(self, items: Sequence[int]) -> str:
+        """Say in words which text some items hold."""
+        texts = []
+        for item in items[:SHOWN_ROWS]:
+            ids = self.corpus.passage(self.passages(item)[0])[1:25]
+            texts.append(f"'{self.tokenizer.decode(ids.tolist())}'")
+        rest = f" and {len(items) - SHOWN_ROWS} more" if len(items) > SHOWN_ROWS else ""
+        return f"rows of text that begin with {', '.join(texts)}{rest}"
+
+    def __getitem__(self, item: int) -> dict[str, Tensor]:
         random = np.random.default_rng((self.seed, 2, item))
         size = self.max_length
         ids = np.full(size, self.pad_id, dtype=np.int64)
         positions = np.zeros(size, dtype=np.int64)
         trees = np.full(size, -1, dtype=np.int64)
+        first = np.arange(size)  # per token the first of its word
         at = 0
-        for tree, number in enumerate(self.rows[self._order[1][place]]):
+        for tree, number in enumerate(self.passages(item)):
             passage = self.corpus.passage(number)
             end = at + len(passage)
             ids[at:end] = passage
@@ -192,10 +259,14 @@ class MaskedRows(Dataset[dict[str, Tensor]]):
                 shift = random.integers(0, self.positions - len(passage) + 1)
                 positions[at + 1 : end] += shift
             trees[at:end] = tree
+            if self.whole_words:
+                first[at:end][self.corpus.inside[self.corpus.place(number)]] = 0
             at = end
-        chosen = (random.random(size) < self.masked) & ~np.isin(ids, list(self.specials))
+        first = np.maximum.accumulate(first)
+        chosen = (random.random(size) < self.masked)[first]
+        chosen &= ~np.isin(ids, list(self.specials))
         labels = np.where(chosen, ids, NOT_MASKED)
-        dice = random.random(size)
+        dice = random.random(size)[first]
         ids[chosen & (dice < 0.8)] = self.mask_id
         other = chosen & (dice >= 0.9)
         ids[other] = random.integers(len(self.specials), self.vocabulary, other.sum())
@@ -204,12 +275,20 @@ class MaskedRows(Dataset[dict[str, Tensor]]):
             "position_ids": torch.from_numpy(positions),
             "tree_ids": torch.from_numpy(trees),
             "labels": torch.from_numpy(labels),
+            BATCH: torch.tensor(item),
         }
 
 
 def stack(items: Sequence[dict[str, Tensor]]) -> dict[str, Any]:
     """Stack rows to a batch, (B, N) each."""
     return {name: torch.stack([item[name] for item in items]) for name in items[0]}
+
+
+def batched(items: Iterable[str], size: int) -> Iterator[list[str]]:
+    """Cut a stream into lists of so many; the last may be shorter."""
+    stream = iter(items)
+    while batch := list(islice(stream, size)):
+        yield batch
 
 
 def _contains(passage: str, heads: dict[str, list[str]]) -> bool:

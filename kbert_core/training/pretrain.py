@@ -1,43 +1,60 @@
 """Masked-language-model pretraining without knowledge, as the paper prescribes."""
 
+import hashlib
 import json
 import logging
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.utils.data import Dataset
 from transformers import (
     BertConfig,
     BertForMaskedLM,
-    PreTrainedModel,
     PreTrainedTokenizerBase,
     TrainingArguments,
+    get_wsd_schedule,
 )
-from transformers.trainer_utils import get_last_checkpoint, set_seed
+from transformers.trainer_utils import set_seed
 
 from kbert_core.errors import DataError, OptionError
+from kbert_core.mask_transformer import device_named
 from kbert_core.pipeline import Card, load_tokenizer
 from kbert_core.seeing import additive_mask, visible_matrix
+from kbert_core.training import processes
 from kbert_core.training.cards import write_card
-from kbert_core.training.ordered_trainer import OrderedTrainer, Progress
+from kbert_core.training.checkpoints import (
+    also_same,
+    last_whole,
+    noted,
+    prepared,
+    saving,
+    step_of,
+)
+from kbert_core.training.limits import at_least, share, usable_folder, usable_seed
+from kbert_core.training.ordered_trainer import BATCH, OrderedTrainer, arguments
 from kbert_core.training.packing import (
     NOT_MASKED,
+    Corpus,
     MaskedRows,
     encode_passages,
     pack,
     read_passages,
     stack,
 )
-from kbert_core.training.vocabulary import character_tokenizer
+from kbert_core.training.vocabulary import character_tokenizer, read_words
 
 HELD_OUT_ROWS = 256
-NOT_ON_THE_CARD = ("text", "exclude", "output", "command", "seed")
+NOT_ON_THE_CARD = ("text", "exclude", "output", "command", "seed", "words", "device")
+SCHEDULE = ("steps", "warmup", "decay")
+NOT_THE_RUN = {  # may differ when a run goes on; the corpus's fingerprint stands for its files
+    *("text", "exclude", "vocabulary", "words", "output", "command", "device", "bf16"),
+    *("save_every", "log_every", "batch_tokens", "accumulate", *SCHEDULE),
+}
 log = logging.getLogger(__name__)
 
 
@@ -49,20 +66,31 @@ class PretrainOptions:
         text: files of passages, one a line.
         output: folder for the model; a run that was cut off goes on there.
         steps: optimiser steps in all.
-        batch_tokens: tokens a step.
+        batch_tokens: tokens read at once, by each process.
+        accumulate: how often, before a step is made of them.
         row_length: N of a packed row.
         hidden_size, num_hidden_layers, num_attention_heads: of the BERT.
         learning_rate: reached after ``warmup`` steps and kept, until the last
-            ``decay`` of the steps, in which it falls linearly to 0. So a run
-            can be given more steps, or cut short, until it begins to fall.
+            ``decay`` of the steps after those, in which it falls linearly to
+            0. So a run can be given more steps, or cut short, until it begins
+            to fall.
+        vocabulary_size: at most so many tokens; of these
+        word_pieces: so many for words of Latin letters and digits; 0: single
+            characters there too.
         exclude: files of sentences (of test sets) to keep out of the text.
-        vocabulary: folder of a tokenizer to take; None: characters of the text.
+        vocabulary: folder of a tokenizer to take; None: made from the text.
+        words: files of words whose characters are masked together.
+        whole_words: whether word pieces and ``words`` are masked together.
+        save_every, log_every: in steps.
+        device: "auto", "cpu" or "cuda".
+        bf16: compute in bfloat16; None: on CUDA.
     """
 
     text: tuple[str, ...]
     output: str
     steps: int = 10_000
     batch_tokens: int = 2048
+    accumulate: int = 1
     row_length: int = 128
     hidden_size: int = 256
     num_hidden_layers: int = 4
@@ -74,19 +102,90 @@ class PretrainOptions:
     weight_decay: float = 0.01
     dropout: float = 0.0
     vocabulary_size: int = 6000
+    word_pieces: int = 0
     min_count: int = 10
     exclude: tuple[str, ...] = ()
     vocabulary: str | None = None
+    words: tuple[str, ...] = ()
+    whole_words: bool = True
     save_every: int = 500
+    log_every: int = 50
     seed: int = 0
+    device: str = "auto"
+    bf16: bool | None = None
     command: str = ""
 
     def __post_init__(self) -> None:
+        for name in (
+            *("steps", "accumulate", "hidden_size", "num_hidden_layers", "num_attention_heads"),
+            *("save_every", "log_every", "min_count"),
+        ):
+            at_least(1, name, getattr(self, name))
+        at_least(8, "row_length", self.row_length)
+        at_least(8, "vocabulary_size", self.vocabulary_size)
+        for name in ("warmup", "weight_decay", "word_pieces"):
+            at_least(0, name, getattr(self, name))
+        at_least(0, "learning_rate", self.learning_rate, above=True)
+        for name in ("decay", "dropout"):
+            share(name, getattr(self, name))
+        usable_seed(self.seed)
+        usable_folder(self.output)
         if self.batch_tokens < self.row_length:
             raise OptionError(
                 f"batch_tokens is {self.batch_tokens}, less than a row of {self.row_length}. "
                 "Give at least one row's tokens."
             )
+        if self.max_positions < self.row_length:
+            raise OptionError(
+                f"max_positions is {self.max_positions}, less than a row of {self.row_length}. "
+                "Give at least a row's length."
+            )
+        if self.hidden_size % self.num_attention_heads:
+            raise OptionError(
+                f"hidden_size is {self.hidden_size}, which {self.num_attention_heads} attention "
+                "heads don't divide. Give a multiple of their number."
+            )
+        if self.vocabulary and self.word_pieces:
+            raise OptionError("Both vocabulary and word_pieces are given. Give one of them.")
+
+    @property
+    def rows(self) -> int:
+        """Rows that a process reads at once."""
+        return self.batch_tokens // self.row_length
+
+    @property
+    def warmup_steps(self) -> int:
+        """Steps in which the rate rises: ``warmup``, at most half of all."""
+        return min(self.warmup, self.steps // 2)
+
+    @property
+    def decay_steps(self) -> int:
+        """Steps in which the rate falls."""
+        return max(1, round(self.decay * (self.steps - self.warmup_steps)))
+
+
+class PackedMaskedLM(BertForMaskedLM):
+    """BERT for masked tokens on packed rows; its head runs on the masked tokens alone."""
+
+    def forward(  # type: ignore[override]
+        self, input_ids: Tensor, position_ids: Tensor, tree_ids: Tensor, labels: Tensor
+    ) -> Tensor:
+        """Score the vocabulary for every masked token.
+
+        Args:
+            input_ids, position_ids, tree_ids, labels: (B, N), see ``MaskedRows``.
+
+        Returns:
+            (M, V) logits of the M tokens with a label, in reading order.
+        """
+        trunk = tree_ids.clamp(max=0)  # 0 for every real token, -1 at padding
+        visible = visible_matrix(trunk, torch.zeros_like(trunk), tree_ids)
+        hidden = self.base_model(
+            input_ids=input_ids,
+            attention_mask=additive_mask(visible, self.dtype),
+            position_ids=position_ids,
+        ).last_hidden_state
+        return self.cls(hidden[labels != NOT_MASKED]).float()
 
 
 class MaskedLanguageTrainer(OrderedTrainer):
@@ -99,30 +198,13 @@ class MaskedLanguageTrainer(OrderedTrainer):
         return_outputs: bool = False,
         num_items_in_batch: Any = None,
     ) -> Any:
-        """Cross entropy on the masked tokens; the head runs on them alone."""
-        loss = masked_loss(model, inputs)
+        """Cross entropy over the masked tokens of a step, in nats."""
+        labels = inputs["labels"]
+        logits = model(**{name: value for name, value in inputs.items() if name != BATCH})
+        chosen = labels[labels != NOT_MASKED]
+        total = nn.functional.cross_entropy(logits, chosen, reduction="sum")
+        loss = self.mean_loss(total, num_items_in_batch, inputs)
         return (loss, {"loss": loss.detach()}) if return_outputs else loss
-
-
-def masked_loss(model: nn.Module, inputs: dict[str, Tensor]) -> Tensor:
-    """Mean cross entropy over masked tokens, in nats.
-
-    Args:
-        model: a ``BertForMaskedLM``, possibly wrapped for several processes.
-        inputs: a batch of ``MaskedRows``, (B, N) each.
-    """
-    plain: Any = getattr(model, "module", model)
-    trees = inputs["tree_ids"]
-    trunk = trees.clamp(max=0)  # 0 for every real token, -1 at padding
-    visible = visible_matrix(trunk, torch.zeros_like(trunk), trees)
-    hidden = plain.base_model(
-        input_ids=inputs["input_ids"],
-        attention_mask=additive_mask(visible, plain.dtype),
-        position_ids=inputs["position_ids"],
-    ).last_hidden_state
-    chosen = inputs["labels"] != NOT_MASKED
-    logits = plain.cls(hidden[chosen])
-    return nn.functional.cross_entropy(logits.float(), inputs["labels"][chosen])
 
 
 def pretrain(options: PretrainOptions) -> dict[str, Any]:
@@ -130,77 +212,89 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
 
     Returns:
         Held-out loss (nats), perplexity and accuracy on masked tokens,
-        tokens seen, seconds.
+        tokens seen, seconds; in every process the same.
 
     Raises:
-        DataError: no text; a file that can't be read.
+        DataError: no text, a file that can't be read, a loss that is no
+            number. OptionError: the output folder can't be used, or holds
+            another run. CheckpointError: there is no room to save.
     """
+    device = device_named(options.device)
+    together = processes.join(device)
     set_seed(options.seed)
-    output = Path(options.output)
-    output.mkdir(parents=True, exist_ok=True)
-    exclude = _sentences(options.exclude)
-    tokenizer = _tokenizer(options, exclude)
-    passages = read_passages(options.text, exclude)
-    corpus = encode_passages(passages, tokenizer, max_length=options.row_length)
+    checkpoints = Path(options.output) / "checkpoints"
+    last = together.shared(lambda: last_whole(checkpoints))
+    step_rows = options.rows * options.accumulate * together.count
+    together.shared(lambda: _begin(options, last, step_rows))
+    if not checkpoints.is_dir():
+        raise OptionError(f"{options.output} isn't one folder for all machines. Name a shared one.")
+    tokenizer = _tokenizer(options, together, last)
+    corpus = encode_passages(
+        read_passages(options.text, _sentences(options.exclude)),
+        tokenizer,
+        max_length=options.row_length,
+        words=read_words(options.words) if options.words and options.whole_words else None,
+    )
+    together.shared(lambda: also_same(options.output, _fingerprint(corpus)))
     rows = pack(corpus, max_length=options.row_length, seed=options.seed)
     if len(rows) < 20:
         raise DataError(f"Only {len(rows)} rows of text; pretraining needs more. Add text files.")
     held_out = min(HELD_OUT_ROWS, len(rows) // 10)
-    test_rows, train_rows = rows[:held_out], rows[held_out:]
-    log.info("%d passages in %d rows, %d tokens", len(corpus), len(rows), len(corpus.ids))
-    batch = max(1, options.batch_tokens // options.row_length)
-    common: dict[str, Any] = {
-        "max_length": options.row_length,
-        "positions": options.max_positions,
-        "seed": options.seed,
-    }
-    train = MaskedRows(corpus, train_rows, tokenizer, count=options.steps * batch, **common)
-    test = MaskedRows(corpus, test_rows, tokenizer, count=len(test_rows), **common)
-    model = _model(options, tokenizer)
-    history: list[dict[str, float]] = []
-
-    def score(step: int, saved: PreTrainedModel) -> None:
-        scores = held_out_scores(saved, test)
-        history.append({"step": step, **scores})
-        log.info(
-            "held out at step %d: loss %.3f, accuracy %.3f",
-            step,
-            scores["loss"],
-            scores["accuracy"],
+    if together.main:
+        log.info("%d passages in %d rows, %d tokens", len(corpus), len(rows), len(corpus.ids))
+    train, test = (
+        MaskedRows(
+            corpus,
+            rows[part],
+            tokenizer,
+            count=count,
+            max_length=options.row_length,
+            positions=options.max_positions,
+            seed=options.seed,
+            whole_words=whole_words,
         )
-
-    progress = Progress(batch * options.row_length, score)
+        for part, count, whole_words in (
+            (slice(held_out, None), options.steps * step_rows, options.whole_words),
+            (slice(held_out), held_out, False),  # so that held-out losses can be compared
+        )
+    )
+    model = _model(options, tokenizer)
+    filled = len(corpus.ids) / len(rows)  # tokens of a row that aren't padding
     trainer = MaskedLanguageTrainer(
         model=model,
-        args=_arguments(options, output, batch),
+        args=_arguments(options, device, checkpoints),
+        score=lambda: held_out_scores(model, test),
+        processes=together,
+        describe=train.described,
+        tokens=lambda step: step * step_rows * filled,
         train_dataset=train,
+        eval_dataset=test,
         data_collator=stack,
-        callbacks=[progress],
     )
-    trainer.train(resume_from_checkpoint=get_last_checkpoint(str(output / "checkpoints")))
-    report = {
-        **held_out_scores(model, test),
-        "tokens_seen": int(options.steps * batch * options.row_length * _filled(corpus, rows)),
-        "seconds": round(progress.seconds),
-        "parameters": sum(p.numel() for p in model.parameters()),
-        "held_out_rows": held_out,
-        "options": {k: v for k, v in vars(options).items() if k not in NOT_ON_THE_CARD},
-        "data": ", ".join(Path(path).name for path in options.text),
-        "command": options.command,
-        "seed": options.seed,
-    }
-    card = Card(task="mask", notes=report)
-    card.write_to(model.config)
-    model.half().save_pretrained(output)
-    tokenizer.save_pretrained(output)
-    write_card(output, card)
-    (output / "pretraining.json").write_text(
-        json.dumps({**report, "history": history}, indent=1), encoding="utf-8"
-    )
-    return report
+    trainer.train_on(last)
+
+    def finish() -> dict[str, Any]:
+        report = {
+            **held_out_scores(model, test),
+            "tokens_seen": int(len(train) * filled),
+            "tokens_a_step": step_rows * options.row_length,
+            "processes": together.count,
+            "seconds": round(trainer.progress.seconds),
+            "parameters": sum(p.numel() for p in model.parameters()),
+            "held_out_rows": held_out,
+            "options": {k: v for k, v in vars(options).items() if k not in NOT_ON_THE_CARD},
+            "data": ", ".join(Path(path).name for path in options.text),
+            "command": options.command,
+            "seed": options.seed,
+        }
+        with saving(options.output):
+            _save(options, model, tokenizer, report, trainer.curve)
+        return report
+
+    return together.shared(finish)
 
 
-def held_out_scores(model: PreTrainedModel, rows: Dataset[dict[str, Tensor]]) -> dict[str, float]:
+def held_out_scores(model: PackedMaskedLM, rows: Dataset[dict[str, Tensor]]) -> dict[str, float]:
     """Loss (nats), perplexity and accuracy on the masked tokens of held-out rows."""
     was_training = model.training
     model.eval()
@@ -208,70 +302,129 @@ def held_out_scores(model: PreTrainedModel, rows: Dataset[dict[str, Tensor]]) ->
     with torch.inference_mode():
         for start in range(0, len(rows), 16):  # type: ignore[arg-type]
             items = [rows[i] for i in range(start, min(start + 16, len(rows)))]  # type: ignore[arg-type]
-            inputs = {name: t.to(model.device) for name, t in stack(items).items()}
-            trees = inputs["tree_ids"]
-            trunk = trees.clamp(max=0)
-            visible = visible_matrix(trunk, torch.zeros_like(trunk), trees)
-            logits = model(
-                input_ids=inputs["input_ids"],
-                attention_mask=additive_mask(visible, model.dtype),
-                position_ids=inputs["position_ids"],
-            ).logits.float()
-            chosen = inputs["labels"] != NOT_MASKED
-            labels = inputs["labels"][chosen]
-            total += nn.functional.cross_entropy(logits[chosen], labels, reduction="sum").item()
-            right += int((logits[chosen].argmax(-1) == labels).sum())
+            inputs = {name: t.to(model.device) for name, t in stack(items).items() if name != BATCH}
+            logits = model(**inputs)
+            labels = inputs["labels"][inputs["labels"] != NOT_MASKED]
+            total += nn.functional.cross_entropy(logits, labels, reduction="sum").item()
+            right += int((logits.argmax(-1) == labels).sum())
             count += len(labels)
     model.train(was_training)
     loss = total / count
     return {"loss": loss, "perplexity": math.exp(loss), "accuracy": right / count}
 
 
-def _arguments(options: PretrainOptions, output: Path, batch: int) -> TrainingArguments:
-    rest = options.steps - min(options.warmup, options.steps // 2)  # steps after warm-up
-    return TrainingArguments(
-        output_dir=str(output / "checkpoints"),
+def schedule(options: PretrainOptions) -> Callable[[int], float]:
+    """The share of the learning rate that each step gets, as the trainer sets it."""
+    optimizer = torch.optim.SGD([torch.zeros(1)])
+    made = get_wsd_schedule(
+        optimizer,
+        num_warmup_steps=options.warmup_steps,
+        num_decay_steps=options.decay_steps,
+        num_training_steps=options.steps,
+        decay_type="linear",
+    )
+    return made.lr_lambdas[0]  # type: ignore[no-any-return]
+
+
+def check_schedule(options: PretrainOptions, last: Path) -> None:
+    """See whether a run can go on with another number of steps, warm-up or decay.
+
+    It can while its rate has been what it would have been with the new ones
+    from the start. More steps are always possible, with a warning.
+
+    Raises:
+        OptionError: not more steps, and the rate would have been another.
+    """
+    before = noted(options.output)
+    planned = replace(options, **{name: before[name] for name in SCHEDULE if name in before})
+    done = step_of(last)
+    now, then = schedule(options), schedule(planned)
+    if all(then(step) == now(step) for step in range(done + 1)):
+        if options.steps != planned.steps:
+            log.info("%d steps instead of %d from here on", options.steps, planned.steps)
+    elif options.steps > planned.steps:
+        log.warning(
+            "At step %d of %d the rate wasn't that of a run of %d steps, and changes at once: the "
+            "model won't be quite what such a run gives",
+            *(done, planned.steps, options.steps),
+        )
+    else:
+        raise OptionError(
+            f"{options.output}: the run there has gone on to step {done} of {planned.steps}, at "
+            f"another rate than with steps {options.steps}, warmup {options.warmup} and decay "
+            f"{options.decay}. Give steps {planned.steps} or more, warmup {planned.warmup} and "
+            f"decay {planned.decay}, or name another --output."
+        )
+
+
+def _begin(options: PretrainOptions, last: Path | None, step_rows: int) -> None:
+    """Refuse to go on with another run, before anything takes long."""
+    if last:
+        check_schedule(options, last)
+    kept = {name: value for name, value in vars(options).items() if name not in NOT_THE_RUN}
+    run = {**kept, "tokens a step": step_rows * options.row_length}
+    changing = {name: getattr(options, name) for name in SCHEDULE}
+    prepared(options.output, run, last=last, changing=changing)
+
+
+def _fingerprint(corpus: Corpus) -> dict[str, str]:
+    digest = hashlib.sha256()
+    for part in (corpus.ids, corpus.ends, corpus.inside):
+        digest.update(part.tobytes())
+    return {"text, its vocabulary and words": digest.hexdigest()[:16]}
+
+
+def _arguments(
+    options: PretrainOptions, device: torch.device, checkpoints: Path
+) -> TrainingArguments:
+    return arguments(
+        device,
+        checkpoints,
+        bf16=options.bf16,
         max_steps=options.steps,
-        per_device_train_batch_size=batch,
+        per_device_train_batch_size=options.rows,
+        gradient_accumulation_steps=options.accumulate,
         learning_rate=options.learning_rate,
         lr_scheduler_type="warmup_stable_decay",
-        lr_scheduler_kwargs={
-            "num_decay_steps": max(1, round(options.decay * rest)),
-            "decay_type": "linear",
-        },
-        warmup_steps=options.steps - rest,
+        lr_scheduler_kwargs={"num_decay_steps": options.decay_steps, "decay_type": "linear"},
+        warmup_steps=options.warmup_steps,
         weight_decay=options.weight_decay,
         adam_beta2=0.98,
         max_grad_norm=1.0,
+        eval_strategy="steps",
+        eval_steps=options.save_every,
         save_steps=options.save_every,
-        save_total_limit=2,
-        logging_steps=50,
-        remove_unused_columns=False,
-        report_to=[],
+        logging_steps=options.log_every,
         seed=options.seed,
-        bf16=torch.cuda.is_available(),
-        dataloader_pin_memory=torch.cuda.is_available(),
-        disable_tqdm=True,
     )
 
 
-def _tokenizer(options: PretrainOptions, exclude: Sequence[str]) -> PreTrainedTokenizerBase:
+def _tokenizer(
+    options: PretrainOptions, together: processes.Processes, last: Path | None
+) -> PreTrainedTokenizerBase:
+    """The tokenizer given; that of the run to go on with; else one made from the text."""
     if options.vocabulary:
         return load_tokenizer(options.vocabulary)
-    if (Path(options.output) / "tokenizer.json").is_file():
-        return load_tokenizer(options.output)
-    tokenizer = character_tokenizer(
-        read_passages(options.text, exclude),
-        size=options.vocabulary_size,
-        min_count=options.min_count,
-        max_length=options.max_positions,
-    )
-    tokenizer.save_pretrained(options.output)
-    return tokenizer
+
+    def made() -> PreTrainedTokenizerBase:
+        if last:
+            return load_tokenizer(options.output)
+        tokenizer = character_tokenizer(
+            read_passages(options.text, _sentences(options.exclude)),
+            size=options.vocabulary_size,
+            word_pieces=options.word_pieces,
+            min_count=options.min_count,
+            max_length=options.max_positions,
+        )
+        with saving(options.output):
+            tokenizer.save_pretrained(options.output)
+        return tokenizer
+
+    return together.shared(made)
 
 
-def _model(options: PretrainOptions, tokenizer: PreTrainedTokenizerBase) -> BertForMaskedLM:
-    return BertForMaskedLM(
+def _model(options: PretrainOptions, tokenizer: PreTrainedTokenizerBase) -> PackedMaskedLM:
+    return PackedMaskedLM(
         BertConfig(
             vocab_size=len(tokenizer),
             hidden_size=options.hidden_size,
@@ -286,6 +439,26 @@ def _model(options: PretrainOptions, tokenizer: PreTrainedTokenizerBase) -> Bert
     )
 
 
+def _save(
+    options: PretrainOptions,
+    model: PackedMaskedLM,
+    tokenizer: PreTrainedTokenizerBase,
+    report: Mapping[str, Any],
+    curve: Sequence[Mapping[str, float]],
+) -> None:
+    """Write the model as a plain BERT in half precision, its tokenizer, card and curve."""
+    plain = BertForMaskedLM(model.config)
+    plain.load_state_dict(model.state_dict())
+    card = Card(task="mask", notes=report)
+    card.write_to(plain.config)
+    plain.half().save_pretrained(options.output)
+    tokenizer.save_pretrained(options.output)
+    write_card(options.output, card)
+    (Path(options.output) / "pretraining.json").write_text(
+        json.dumps({**report, "history": list(curve)}, indent=1), encoding="utf-8"
+    )
+
+
 def _sentences(paths: Sequence[str]) -> list[str]:
     """Texts of labelled files, white space between characters taken out."""
     found: list[str] = []
@@ -294,7 +467,3 @@ def _sentences(paths: Sequence[str]) -> list[str]:
             fields = line.split("\t")
             found.extend(field.replace(" ", "") for field in fields if len(field) >= 15)
     return found
-
-
-def _filled(corpus: Any, rows: list[list[int]]) -> float:
-    return float(len(corpus.ids) / (len(rows) * int(np.diff(corpus.ends, prepend=0).max())))

@@ -1,0 +1,173 @@
+"""Checkpoints to go on from: whole ones only, and only of the same run."""
+
+import errno
+import json
+import logging
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+from transformers.trainer import TRAINER_STATE_NAME
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
+
+from kbert_core.errors import CheckpointError, OptionError
+
+RUN_FILE = "run.json"  # beside the checkpoints: the options they were made with
+TORCH_WRITER = "inline_container"  # named in what torch.save raises on a full disk
+log = logging.getLogger(__name__)
+
+
+def last_whole(folder: str | Path) -> Path | None:
+    """Find the last checkpoint that was written to its end; None: there is none."""
+    for checkpoint in _by_step(Path(folder)):
+        broken = what_is_broken(checkpoint)
+        if broken is None:
+            return checkpoint
+        log.warning("%s is half written (%s) and left out", checkpoint, broken)
+    return None
+
+
+def step_of(checkpoint: Path) -> int:
+    """After how many steps a checkpoint was made."""
+    return int(checkpoint.name.rpartition("-")[2])
+
+
+def what_is_broken(checkpoint: Path) -> str | None:
+    """Name the file that a process killed while saving left broken; None: all are whole."""
+    try:
+        json.loads((checkpoint / TRAINER_STATE_NAME).read_bytes())  # the last to be written
+    except (OSError, ValueError):
+        return TRAINER_STATE_NAME
+    weights = sorted(checkpoint.glob("*.safetensors"))
+    for file in weights:
+        try:
+            with safe_open(file, framework="pt"):
+                pass
+        except (OSError, SafetensorError):
+            return file.name
+    states = [checkpoint / "optimizer.pt", checkpoint / "scheduler.pt", *checkpoint.glob("rng_*")]
+    broken = next((file.name for file in states if not zipfile.is_zipfile(file)), None)
+    return broken if weights else "no weights"
+
+
+def prepared(
+    output: str | Path,
+    run: Mapping[str, Any],
+    *,
+    last: Path | None,
+    changing: Mapping[str, Any] | None = None,
+) -> None:
+    """Make the folder of a run's checkpoints, and note the run's options there.
+
+    Args:
+        output: where the model will go.
+        run: what makes the run the same, as JSON takes it.
+        last: the checkpoint to go on from; None: the run begins.
+        changing: noted too, and not compared.
+
+    Raises:
+        OptionError: nothing can be written there, or the checkpoint is of a
+            run with other options.
+    """
+    before = noted(output) if last else {}
+    if last and not before:
+        log.warning("%s has no %s: taken for a checkpoint of this run", last.parent, RUN_FILE)
+    also_same(output, run, before=before, changing=changing)
+
+
+def also_same(
+    output: str | Path,
+    run: Mapping[str, Any],
+    *,
+    before: Mapping[str, Any] | None = None,
+    changing: Mapping[str, Any] | None = None,
+) -> None:
+    """Compare a run with what was noted of it before, and note what is new.
+
+    Args:
+        before: instead of what is noted in the folder.
+
+    Raises:
+        OptionError: naming every option that differs; nothing can be written.
+    """
+    folder = Path(output) / "checkpoints"
+    before = noted(output) if before is None else before
+    run = json.loads(json.dumps(run))
+    other = [
+        f"{name} {_shown(before[name])}, now {_shown(value)}"
+        for name, value in run.items()
+        if name in before and before[name] != value
+    ]
+    if other:
+        raise OptionError(
+            f"{folder}: holds checkpoints of a run with other options ({'; '.join(other)}). "
+            "Give the options of that run to go on with it, name another --output, or delete "
+            "that folder."
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        written = folder / f"{RUN_FILE}.new"
+        noting = {**before, **run, **(changing or {})}
+        written.write_text(json.dumps(noting, ensure_ascii=False, indent=1), encoding="utf-8")
+        written.replace(folder / RUN_FILE)
+    except OSError as error:
+        raise OptionError(
+            f"{output}: can't be written to ({error.strerror or error}). Name a folder for the "
+            "model with --output that you may write to and that has room."
+        ) from error
+
+
+def noted(output: str | Path) -> dict[str, Any]:
+    """Read the options that the checkpoints of a run were made with; {} if none are noted.
+
+    Raises:
+        CheckpointError: what is noted can't be read.
+    """
+    file = Path(output) / "checkpoints" / RUN_FILE
+    if not file.is_file():
+        return {}
+    try:
+        return dict(json.loads(file.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise CheckpointError(
+            f"{file}: can't be read ({error}). Delete {file.parent} to start anew."
+        ) from error
+
+
+@contextmanager
+def saving(what: str | Path) -> Iterator[None]:
+    """Say what to do when the disk is full or the folder can't be written to.
+
+    Raises:
+        CheckpointError: instead of what the writers raise.
+    """
+    try:
+        yield
+    except (OSError, SafetensorError, RuntimeError) as error:
+        # torch's writer says that a disk is full by a RuntimeError of its own
+        if isinstance(error, RuntimeError) and TORCH_WRITER not in str(error):
+            raise
+        full = getattr(error, "errno", None) == errno.ENOSPC or "No space" in str(error)
+        reason = "no space left on the disk" if full else str(error).splitlines()[0]
+        raise CheckpointError(
+            f"{what}: can't be saved ({reason}). Free some space and run the same command again: "
+            "it goes on from the last checkpoint."
+        ) from error
+
+
+def _by_step(folder: Path) -> list[Path]:
+    """Checkpoints, the latest first."""
+    found = [
+        path
+        for path in folder.glob(f"{PREFIX_CHECKPOINT_DIR}-*")
+        if path.is_dir() and path.name.rpartition("-")[2].isdecimal()
+    ]
+    return sorted(found, key=step_of, reverse=True)
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 80 else f"{text[:77]}..."
