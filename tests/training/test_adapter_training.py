@@ -1,0 +1,151 @@
+"""Training low-rank adapters end to end, at toy size."""
+
+import json
+import shutil
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from transformers import BertConfig, BertForMaskedLM
+
+from kbert_core import cli
+from kbert_core.errors import OptionError
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.pipeline import Pipeline
+from kbert_core.training.datasets import read_examples
+from kbert_core.training.finetune import KnowledgeTrainer, TrainOptions, train
+from kbert_core.training.vocabulary import character_tokenizer
+
+
+@pytest.fixture
+def encoder(data):
+    """A random encoder with the data's characters, beside where adapters go."""
+    texts = [(data / name).read_text() for name in ("train.tsv", "kg.spo")]
+    tokenizer = character_tokenizer(["".join(text.split()) for text in texts])
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=128,
+        max_position_embeddings=64,
+        pad_token_id=tokenizer.pad_token_id,
+    )
+    BertForMaskedLM(config).save_pretrained(data / "encoder")
+    tokenizer.save_pretrained(data / "encoder")
+    return data / "encoder"
+
+
+def options(data, output="adapter", **changes):
+    given = {
+        "task": "ner",
+        "data": str(data),
+        "output": str(data / output),
+        "encoder": str(data / "encoder"),
+        "kg": (str(data / "kg.spo"),),
+        "adapter": 8,
+        "epochs": 15,
+        "batch_tokens": 128,
+        "learning_rate": 1e-2,
+        "dropout": 0.0,
+        "device": "cpu",
+    }
+    return TrainOptions(**{**given, **changes})
+
+
+def test_an_adapter_overfits_twenty_sentences_and_leaves_the_encoder_as_it_is(data, encoder):
+    before = (encoder / "model.safetensors").read_bytes()
+    report = train(options(data))
+    assert report["scores"]["dev"]["f1"] == 1.0
+    assert (encoder / "model.safetensors").read_bytes() == before
+    assert report["encoder"] == "encoder"
+    size = (data / "adapter" / "adapter_model.safetensors").stat().st_size
+    trained = report["adapter"]["trained"]
+    assert size < 2 * trained + 8000  # half precision, and names
+    assert not (data / "adapter" / "tokenizer.json").exists()
+    assert not (data / "adapter" / "checkpoints").exists()
+    card = (data / "adapter" / "README.md").read_text()
+    assert f"- Encoder: encoder, {report['parameters']:,} parameters\n" in card
+    assert f"- Adapter: rank 8, alpha 16; {trained:,} parameters trained, " in card
+    pipeline = Pipeline.load(data / "adapter", device="cpu")
+    assert sum(p.numel() for p in pipeline.encoder.model.parameters()) == report["parameters"]
+    (gold,) = (example := read_examples(data / "dev.tsv", "ner")[0]).spans
+    trace = pipeline(*example.sentences, graph=KnowledgeGraph.from_files(data / "kg.spo"))
+    assert [(s.start, s.end, s.label) for s in trace.prediction.spans] == [gold]
+    assert pipeline.card.knowledge == ("kg",)
+
+
+def test_an_adapters_run_that_was_cut_off_goes_on_to_the_same_weights(data, encoder, monkeypatch):
+    short = {"epochs": 4, "dropout": 0.1, "half": False}
+    train(options(data, "whole", **short))
+    steps = 0
+    plain = KnowledgeTrainer.training_step
+
+    def breaking(self, *args, **kwargs):
+        nonlocal steps
+        steps += 1
+        if steps == 9:
+            raise KeyboardInterrupt
+        return plain(self, *args, **kwargs)
+
+    monkeypatch.setattr(KnowledgeTrainer, "training_step", breaking)
+    with pytest.raises(KeyboardInterrupt):
+        train(options(data, "cut", **short))
+    assert list((data / "cut" / "checkpoints").iterdir())
+    monkeypatch.setattr(KnowledgeTrainer, "training_step", plain)
+    with pytest.raises(OptionError, match="of rank 8, and this command an adapter"):
+        train(options(data, "cut", **{**short, "adapter": 4}))
+    with pytest.raises(OptionError, match="rank 8, and this command the whole model"):
+        train(options(data, "cut", **{**short, "adapter": None}))
+    train(options(data, "cut", **short))
+    whole = load_file(data / "whole" / "adapter_model.safetensors")
+    resumed = load_file(data / "cut" / "adapter_model.safetensors")
+    assert whole.keys() == resumed.keys()
+    for name, tensor in whole.items():
+        torch.testing.assert_close(resumed[name], tensor, rtol=1e-5, atol=1e-6)
+
+
+def test_training_on_an_adapters_folder_begins_with_the_merged_model(data, encoder):
+    train(options(data))
+    more = {"encoder": str(data / "adapter"), "adapter": None, "epochs": 1, "learning_rate": 1e-9}
+    report = train(options(data, "further", **more))
+    assert (data / "further" / "model.safetensors").is_file()
+    assert report["scores"]["dev"]["f1"] == 1.0  # a rate that changes nothing: as it was
+
+
+def test_a_whole_model_takes_an_adapters_place_and_the_other_way_round(data, encoder):
+    train(options(data, epochs=1))
+    train(options(data, epochs=1, adapter=None))
+    assert not (data / "adapter" / "adapter_config.json").exists()
+    assert Pipeline.load(data / "adapter", device="cpu").task.name == "ner"
+    train(options(data, epochs=1))
+    assert not (data / "adapter" / "model.safetensors").exists()
+    assert Pipeline.load(data / "adapter", device="cpu").task.name == "ner"
+
+
+def test_an_adapter_trains_scores_and_predicts_from_the_command_line(data, encoder, capsys):
+    adapter, kg = str(data / "adapter"), str(data / "kg.spo")
+    arguments = ["train", "--task", "ner", "--data", str(data), "--output", adapter, "--kg", kg]
+    arguments += ["--encoder", str(encoder), "--adapter", "8", "--adapter-alpha", "8", "--json"]
+    arguments += ["--epochs", "15", "--learning-rate", "1e-2", "--batch-tokens", "128"]
+    assert cli.main([*arguments, "--device", "cpu"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["adapter"]["rank"] == report["adapter"]["alpha"] == 8
+    evaluate = ["evaluate", "--model", adapter, "--data", str(data / "dev.tsv"), "--kg", kg]
+    assert cli.main([*evaluate, "--json"]) == 0
+    scores = json.loads(capsys.readouterr().out)["scores"]
+    assert scores["f1"] == pytest.approx(report["scores"]["dev"]["f1"], abs=0.05)
+    predict = ["predict", "患者有糖尿病病史", "--model", adapter, "--kg", kg, "--json"]
+    assert cli.main(predict) == 0
+    assert "spans" in json.loads(capsys.readouterr().out)["prediction"]
+    assert cli.main(["tree", "患者有糖尿病病史", "--model", adapter, "--kg", kg]) == 0
+    assert "糖尿病" in capsys.readouterr().out
+    shutil.rmtree(encoder)
+    assert cli.main(predict) == 2
+    assert "its encoder '../encoder' isn't there" in capsys.readouterr().err
+
+
+def test_an_adapter_without_an_encoder_is_refused_before_training(data):
+    with pytest.raises(OptionError, match="needs a pretrained encoder"):
+        options(data, encoder="scratch")
