@@ -27,6 +27,7 @@ from kbert_core.training.datasets import Example
 IGNORED = -100  # the label that PyTorch's cross entropy leaves out
 MASKED_SHARE = 0.15
 MIN_EVIDENCE = 10  # matched gold mentions a tail needs to count as a type
+TYPE_SHARE = 0.5  # of a label's matched gold mentions, so that it is no mere fact of some
 
 
 @dataclass(frozen=True)
@@ -251,23 +252,27 @@ def learn_type_labels(
 ) -> dict[str, str]:
     """Find the tails that name a label, from the training set.
 
-    A tail belongs to the label that most gold mentions with it carry; of two
-    tails with one label the more frequent stays.
+    A tail belongs to the label that most gold mentions with it carry, if at
+    least half of the label's mentions that the graph knows have it; of two
+    tails with one label the more frequent stays. A graph of facts has none.
 
     Returns:
         tail → label, one tail a label, in order of the labels.
     """
     counts: Counter[tuple[str, str]] = Counter()
+    matched: Counter[str] = Counter()
     for example in examples:
         gold = {(start, end): label for start, end, label in example.spans}
         for node in grow_tree(example.sentences, graph, options).nodes:
             label = gold.get((node.mention.start, node.mention.end))
             if label is not None:
+                matched[label] += 1
                 counts.update({(branch.triple.tail, label): 1 for branch in node.branches})
     found: dict[str, str] = {}
     tails: set[str] = set()
     for (tail, label), count in counts.most_common():
-        if count >= MIN_EVIDENCE and tail not in tails and label not in found.values():
+        enough = count >= MIN_EVIDENCE and count >= TYPE_SHARE * matched[label]
+        if enough and tail not in tails and label not in found.values():
             found[tail] = label
         tails.add(tail)
     return dict(sorted(found.items(), key=lambda item: item[1]))

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+import torch
 
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.triples import Triple
-from kbert_core.pipeline import NO_KNOWLEDGE
+from kbert_core.pipeline import NO_KNOWLEDGE, load_tokenizer
 from kbert_core.tasks import TASKS
 from kbert_core.training.datasets import Example, labels_of
 from kbert_core.training.finetune import bucketed
@@ -109,6 +110,40 @@ def test_type_labels_are_learned_from_matched_mentions():
     assert found == {"疾病": "D", "检查": "E"}
     assert learn_type_labels([SICK] * 3, GRAPH, InjectionOptions()) == {}
     assert labels_of([SICK, heart])[0] == "O"
+
+
+def test_a_tail_that_only_some_mentions_of_a_label_have_names_no_type():
+    names = ("甲", "乙", "丙")
+    graph = KnowledgeGraph(Triple(name, "治疗", tail) for name, tail in zip(names, "ABC"))  # noqa: B905
+    examples = [Example((name,), None, ((0, 1),), ("B-D",)) for name in names * 12]
+    assert learn_type_labels(examples, graph, InjectionOptions()) == {}
+    assert learn_type_labels(examples[::3], graph, InjectionOptions()) == {"A": "D"}
+
+
+def test_every_piece_of_a_word_carries_its_tag_and_no_gold_span_is_lost(minilm_folder):
+    pieces = TASKS["ner"].tokenizer(load_tokenizer(minilm_folder))
+    words = ["Naloxone", "reverses", "pan-cytopenia", "."]
+    text, starts = " ".join(words), [0, 9, 18, 32]
+    spans = tuple((s, s + len(w)) for s, w in zip(starts, words, strict=True))
+    example = Example((text,), None, spans, ("B-C", "O", "B-D", "O"))
+    labels = {"O": 0, "B-C": 1, "I-C": 2, "B-D": 3, "I-D": 4}
+    graph = KnowledgeGraph([Triple("naloxone", "treats", "overdose")])
+    made = ItemMaker(TASKS["ner"], pieces, labels, graph, InjectionOptions(), max_length=64)
+    (item,) = made.items(example, epoch=0, number=0)
+    logits = torch.zeros(len(item.row), len(labels))
+    for place, target in enumerate(item.target):
+        logits[place, max(target, 0)] = 9.0
+    names = dict(enumerate(labels))
+    found = TASKS["ner"].decode([item.row], [logits], names)
+    assert [(s.text, s.label) for s in found.spans] == [("Naloxone", "C"), ("pan-cytopenia", "D")]
+    starts_of_pieces = item.row.trunk_tokens[0].starts
+    of_naloxone = [
+        target
+        for target, (_, at) in zip(item.target, item.row.trunk_places, strict=True)
+        if at >= 0 and starts_of_pieces[at] < len("Naloxone")
+    ]
+    assert len(of_naloxone) > 2  # several pieces, the first B-, the others I-
+    assert of_naloxone == [1] + [2] * (len(of_naloxone) - 1)
 
 
 def test_masked_tokens_are_on_the_trunk_and_told_by_their_old_ids():
