@@ -8,6 +8,7 @@ from kbert_core.training.audit_values import Audit, Coverage, Leak, Share, Split
 LITTLE_KNOWN = 0.05  # of the gold mentions: with less in the graph, hardly a gain is to be expected
 MUCH_KNOWN = 0.2
 LITTLE_UNSEEN = 0.1  # of the gold mentions: with fewer new ones, training has shown nearly all
+LITTLE_NEW = 0.02  # of the gold mentions: fewer that are new to the model and known to the graph
 FEW_TEXTS = 0.2  # of the texts: with fewer that name a head, most are read as by plain BERT
 LEAK = 0.01  # of the rows: with more that stand in another split, the score is too good
 BAD_LEAK = 0.05
@@ -102,10 +103,10 @@ def _headline(audit: Audit, split: SplitAudit, findings: list[Finding]) -> str:
         said.append("The graph knows too little of these texts to expect much of it.")
     if said:
         return " ".join(said)
-    beside = " and a plain dictionary" if audit.task == "ner" else ""
+    dictionary = ", beside a plain dictionary" if audit.task == "ner" else ""
     return (
-        "Nothing counted here stands against the experiment: train with the graph, without it and "
-        f"with a shuffled one, and put the scores beside each other{beside}."
+        "Nothing counted here stands against the experiment: compare a model trained with the "
+        f"graph, one without it and one with a shuffled graph{dictionary}."
     )
 
 
@@ -164,6 +165,8 @@ def _room(audit: Audit, split: SplitAudit) -> Finding | None:
             Level.WARNING,
             f"{text}. Split entity-disjoint to see what knowledge adds.",
         )
+    if unseen.known.count < LITTLE_NEW * total:
+        return Finding("room", Level.NOTE, f"{text}. Where training is silent, so is the graph.")
     return Finding("room", Level.GOOD, text + ".")
 
 
@@ -176,6 +179,8 @@ def _leaks(audit: Audit) -> Finding | None:
         for leak in audit.leaks
         if leak.texts.share >= LEAK
     ]
+    if not worst.texts.count:
+        return Finding("leaks", Level.GOOD, "The splits share no text.")
     if not parts:
         return Finding(
             "leaks",
@@ -275,11 +280,13 @@ def _conflicts(audit: Audit) -> Finding | None:
         return None
     rows = Share(conflicts.rows, sum(split.examples for split in audit.splits.values()))
     level = Level.NOTE if rows.share >= CONFLICTS else Level.GOOD
+    count = conflicts.texts.count
+    texts = f"{count:,} texts are" if count > 1 else "One text is"
     return Finding(
         "conflicts",
         level,
-        f"{conflicts.texts.count:,} texts are labelled in more than one way, in {_of(rows)} rows: "
-        "no model can be right on all of them.",
+        f"{texts} labelled in more than one way, in {_of(rows)} rows: no model can be right on "
+        "all of them.",
     )
 
 

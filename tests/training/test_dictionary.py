@@ -1,10 +1,10 @@
 """The dictionary tagger, against cases worked by hand."""
 
 import pytest
+from tagged_texts import tagged, worded
 
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.triples import Triple
-from kbert_core.training.datasets import Example
 from kbert_core.training.dictionary import (
     dictionary_spans,
     learn_tail_labels,
@@ -12,24 +12,6 @@ from kbert_core.training.dictionary import (
     written_over,
 )
 from kbert_core.training.scores import span_scores, unseen_recall
-
-
-def tagged(text, *spans):
-    """A sentence of characters; spans are (name, label), at the name's first place."""
-    tags = ["O"] * len(text)
-    for name, label in spans:
-        at = text.index(name)
-        tags[at : at + len(name)] = [f"B-{label}"] + [f"I-{label}"] * (len(name) - 1)
-    return Example((text,), None, tuple((i, i + 1) for i in range(len(text))), tuple(tags))
-
-
-def worded(text, tags):
-    words, at = [], 0
-    for word in text.split(" "):
-        words.append((at, at + len(word)))
-        at += len(word) + 1
-    return Example((text,), None, tuple(words), tuple(tags.split(" ")))
-
 
 TYPES = KnowledgeGraph(
     [
