@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kbert_core.errors import ExperimentError, OptionError
+from kbert_core.training.experiment.report import summary, write_report
 from kbert_core.training.experiment.runner import (
     Cell,
     Experiment,
@@ -17,6 +18,7 @@ from kbert_core.training.experiment.runner import (
     seconds_left,
 )
 from kbert_core.training.experiment.suite import read_suite
+from kbert_core.training.experiment.tables import Tables
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +34,12 @@ def run_experiment(args: argparse.Namespace) -> dict[str, Any]:
         raise OptionError(f"--jobs is {args.jobs}, expected at least 1.")
     places = Places(Path(args.results), Path(args.work))
     experiments = [Experiment(read_suite(path), places) for path in args.suite]
+    names = [experiment.suite.name for experiment in experiments]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise OptionError(f"Two suites have the name '{twice}'. Give one another name.")
     how = How(args.device, args.jobs, args.keep_models)
+    output = report_file(args, names)
     failed: list[Cell] = []
     report: dict[str, Any] = {"suites": {}}
     for experiment in experiments:
@@ -49,7 +56,36 @@ def run_experiment(args: argparse.Namespace) -> dict[str, Any]:
             statuses = [experiment.status(cell) for cell in cells]
         report["suites"][experiment.suite.name] = listed(statuses, args.jobs)
     report["failed"] = [str(cell) for cell in failed]
+    if not args.list:
+        tables = [Tables.of(experiment) for experiment in experiments]
+        published = Path(args.published) if args.published else None
+        files = write_report(
+            tables, output, published=published, command=_report_command(args, output)
+        )
+        log.info("report: %s", output)
+        report["report"] = [str(file) for file in files]
+        for table in tables:
+            report["suites"].setdefault(table.suite.name, {})["scores"] = summary(table)
     return report
+
+
+def report_file(args: argparse.Namespace, names: Sequence[str]) -> Path:
+    """Where the report goes.
+
+    Raises:
+        OptionError: that is no Markdown file.
+    """
+    name = names[0] if len(names) == 1 else "report"
+    output = Path(args.report) if args.report else Path(args.results) / f"{name}.md"
+    if output.suffix != ".md":
+        raise OptionError(f"--report is {output}, expected the name of a .md file.")
+    return output
+
+
+def _report_command(args: argparse.Namespace, output: Path) -> str:
+    words = ["kbert experiment", *args.suite, "--report-only"]
+    words += ["--published", args.published] if args.published else []
+    return " ".join([*words, "--report", str(output)])
 
 
 def listed(statuses: Sequence[Status], jobs: int) -> dict[str, Any]:
@@ -87,7 +123,9 @@ def list_text(report: dict[str, Any]) -> str:
     """How every suite stands, for reading."""
     lines = []
     for name, suite in report["suites"].items():
-        cells = suite["cells"]
+        cells = suite.get("cells")
+        if cells is None:  # only a report was asked for
+            continue
         width = max((len(cell["run"]) for cell in cells), default=0)
         lines.append(name)
         for cell in cells:
@@ -101,4 +139,5 @@ def list_text(report: dict[str, Any]) -> str:
         lines.append(
             f"  {len(cells) - todo} of {len(cells)} done" + (f", {how_long} left" if todo else "")
         )
+    lines += [f"report: {file}" for file in report.get("report", [])[:2]]
     return "\n".join(lines)

@@ -25,8 +25,9 @@ def add_experiment_options(parser: argparse.ArgumentParser) -> None:
         "--report",
         metavar="FILE",
         help="where the report goes (.md), with .html and pictures beside it; "
-        "default: report.md beside the results",
+        "default: in the folder of the results",
     )
+    add("--published", metavar="FILE", help="figures published by others, for the report (.yaml)")
     add("--report-only", action="store_true", help="run nothing, write the report")
     parser.epilog = (
         "What is done is skipped, and a run that was cut off goes on. A result is stale, and is "

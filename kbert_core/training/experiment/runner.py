@@ -52,6 +52,7 @@ from kbert_core.training.splits import EntityDisjoint, deduplicated, entity_disj
 
 State = Literal["done", "stale", "left", "failed"]
 ENCODER_FILES = ("config.json", "tokenizer.json", "vocab.txt")
+MAIN_SCORES = ("f1", "mrr", "accuracy")  # the first that a task has
 WEIGHTS = ("*.safetensors", "*.bin")
 log = logging.getLogger(__name__)
 
@@ -558,13 +559,20 @@ def duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
+def headline_score(scores: Mapping[str, Any]) -> float:
+    """The main one of several scores."""
+    return float(next(scores[name] for name in MAIN_SCORES if name in scores))
+
+
 def headline(result: Mapping[str, Any]) -> str:
     """A run's main score, in one phrase."""
-    scores = result["scores"].get("test", {})
-    parts = [f"{n} {100 * scores[n]:.1f}" for n in ("f1", "accuracy", "mrr") if n in scores]
+    scores = result["scores"].get("test")
+    if not scores:
+        return "no test set"
+    said = f"test {next(n for n in MAIN_SCORES if n in scores)} {100 * headline_score(scores):.1f}"
     if "unseen" in scores:
-        parts.append(f"recall on unseen {100 * scores['unseen']['recall']:.1f}")
-    return "test " + ", ".join(parts) if parts else "no test set"
+        said += f", recall on unseen {100 * scores['unseen']['recall']:.1f}"
+    return said
 
 
 def versions() -> dict[str, Any]:

@@ -1,0 +1,358 @@
+"""Results → one report: Markdown, the same as self-contained HTML, and pictures.
+
+Everything in it comes from the results' JSON and the suite files, so it is
+made again by one command, and what isn't there yet is shown as missing.
+"""
+
+import base64
+import html
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kbert_core.errors import ExperimentError
+from kbert_core.training.experiment.pictures import drawn
+from kbert_core.training.experiment.statistics import LEVEL, RESAMPLES, Difference, Score
+from kbert_core.training.experiment.suite import AT_RANDOM
+from kbert_core.training.experiment.tables import Pair, Tables, spread
+
+MISSING = "missing"
+NONE = "–"
+OUTCOMES = ("new type", "old type", "another type", "span lost", "other spans changed")
+HOW_TO_READ = f"""\
+Scores are per cent on the test set, which is read once a seed; every choice, the best epoch
+included, is made on dev. ± is the standard deviation over the seeds. A difference is paired by
+sentence and seed; in brackets stand {100 * LEVEL:.0f} % of {RESAMPLES:,} resamples of the
+sentences, which do not hold the spread over the seeds. p is two-sided and corrected for the
+number of comparisons with the run without knowledge (Holm), those still missing included;
+*exploratory* is what stands outside that family, or has fewer than three seeds."""
+STATISTICS = Path("decisions/statistics.md")  # beside the report, in this project's docs
+
+
+def write_report(
+    suites: Sequence[Tables], output: Path, *, published: Path | None = None, command: str = ""
+) -> list[Path]:
+    """Write the report.
+
+    Args:
+        suites: in the order shown.
+        output: the Markdown file; the HTML stands beside it, the pictures in
+            a folder of its name.
+        published: YAML of figures published by others, see ``_published``.
+        command: that makes the report.
+
+    Returns:
+        The files written.
+
+    Raises:
+        ExperimentError: they can't be.
+    """
+    if output.suffix != ".md":
+        raise ExperimentError(f"--report is {output}, expected the name of a .md file.")
+    folder = output.parent / output.stem
+    pictures = {tables.suite.name: drawn(tables, folder) for tables in suites}
+    more = f" How and why: [{STATISTICS}]({STATISTICS})."
+    how = HOW_TO_READ + (more if (output.parent / STATISTICS).is_file() else "")
+    parts = ["# Results", _made_by(command), how, _contents(suites)]
+    for tables in suites:
+        parts += _suite(tables, [p.relative_to(output.parent) for p in pictures[tables.suite.name]])
+    if published is not None:
+        parts += _published(published)
+    text = "\n\n".join(part for part in parts if part) + "\n"
+    page = output.with_suffix(".html")
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_text(text, encoding="utf-8")
+        page.write_text(html_page(text, output.parent), encoding="utf-8")
+    except OSError as error:
+        raise ExperimentError(
+            f"{output}: can't be written ({error.strerror}). Name another file with --report."
+        ) from error
+    return [output, page, *(p for made in pictures.values() for p in made)]
+
+
+# Parts of it
+
+
+def _made_by(command: str) -> str:
+    if not command:
+        return ""
+    return f"Made from the JSON of every run by `{command}`; don't edit it by hand."
+
+
+def _contents(suites: Sequence[Tables]) -> str:
+    if len(suites) < 2:
+        return ""
+    rows = []
+    for tables in suites:
+        planned = sum(len(row.seeds) for row in tables.suite.rows)
+        done = sum(map(tables.done, tables.suite.rows))
+        rows.append(
+            [f"[{tables.suite.title}](#{_anchor(tables.suite.title)})", f"{done}/{planned}"]
+        )
+    return table(["Experiment", "runs done"], rows)
+
+
+def _suite(tables: Tables, pictures: Sequence[Path]) -> list[str]:
+    suite = tables.suite
+    run_it = f"Run it: `kbert experiment {suite.path.as_posix()}`"
+    return [
+        f"## {suite.title}",
+        suite.about,
+        _facts(tables),
+        *(f"![{suite.title}: {_caption(picture)}]({picture})" for picture in pictures[:1]),
+        _scores(tables),
+        _differences(tables),
+        _edits(tables),
+        *(f"![{suite.title}: {_caption(picture)}]({picture})" for picture in pictures[1:]),
+        _notes(tables),
+        suite.discussion,
+        "" if suite.path.is_absolute() else run_it,
+    ]
+
+
+def _caption(picture: Path) -> str:
+    return "scores on test" if picture.stem.endswith("scores") else "scores on dev by epoch"
+
+
+def _facts(tables: Tables) -> str:
+    """What all runs have in common."""
+    data = tables.suite.data
+    facts = [f"Data: {Path(data.folder).name}, {data.split}"]
+    if data.split == "entity-disjoint":
+        among = (
+            "all names" if data.among == AT_RANDOM else f"names known to {Path(data.among).stem}"
+        )
+        facts[0] += f" (held out among {among}; each seed draws its own)"
+    results = [result for of in tables.results.values() for result in of.values()]
+    for split in ("train", "dev", "test"):
+        sizes = [r["examples"][split] for r in results if split in r.get("examples", {})]
+        if sizes:
+            few, many = min(sizes), max(sizes)
+            facts.append(f"{split} {few:,}" + (f"–{many:,}" if many != few else ""))
+    encoders = dict.fromkeys(Path(run.encoder).name for run in tables.suite.runs)
+    facts.append(f"encoder {', '.join(encoders)}")
+    parameters = dict.fromkeys(r["parameters"] for r in results if "parameters" in r)
+    if len(parameters) == 1:
+        facts[-1] += f" ({next(iter(parameters)):,} parameters)"
+    epochs = dict.fromkeys(str(run.train.get("epochs", 4)) for run in tables.suite.runs)
+    facts.append(f"{' or '.join(epochs)} epochs")
+    return "; ".join(facts) + "."
+
+
+def _scores(tables: Tables) -> str:
+    metrics = tables.metrics
+    if not metrics:
+        return ""
+    off = any(tables.graph_off(row.name) for row in tables.suite.rows)
+    head = ["", "seeds", *(metric.name for metric in metrics)]
+    head += [f"{metrics[0].name}, graph off"] if off else []
+    rows = []
+    for row in tables.suite.rows:
+        done, planned = tables.done(row), len(row.seeds)
+        if not done:
+            rows.append([row.name, f"0 of {planned}", MISSING, *[""] * (len(head) - 3)])
+            continue
+        cells = [row.name, str(done) if done == planned else f"{done} of {planned}"]
+        cells += [score_text(tables.score(row.name, metric)) for metric in metrics]
+        if off:
+            found = tables.graph_off(row.name)
+            cells.append(_spread_text(*found) if found else NONE)
+        rows.append(cells)
+    return table(head, rows)
+
+
+def _differences(tables: Tables) -> str:
+    shown = tables.metrics[:2]
+    of_metric = [tables.differences(metric) for metric in shown]
+    pairs = [*tables.family, *(Pair(*names) for names in tables.suite.also_compare)]
+    pairs = list(dict.fromkeys(pairs))
+    if not pairs:
+        return ""
+    rows = []
+    for pair in pairs:
+        cells = [f"{pair.row} − {pair.other}"]
+        for found in of_metric:
+            cells += difference_text(found[pair]) if pair in found else [MISSING, ""]
+        rows.append(cells)
+    head = ["difference, points"]
+    for metric in shown:
+        head += [metric.name, "p"]
+    return table(head, rows)
+
+
+def _edits(tables: Tables) -> str:
+    rows = []
+    for edits in tables.edits():
+        shares = [f"{100 * share:.0f} %" for share in edits.shares.values()]
+        rows.append([edits.row, edits.group, f"{edits.count:,}", *shares])
+    if not rows:
+        return ""
+    intro = (
+        "Response to edits on test: of an entity that is tagged rightly, the tail of its type "
+        "triple is replaced by another type's, and the sentence is read again."
+    )
+    head = ["", "name in training", "edits", *OUTCOMES]
+    return f"{intro}\n\n{table(head, rows)}"
+
+
+def _notes(tables: Tables) -> str:
+    lines = [f"- **{row.name}**: {row.note}" for row in tables.suite.rows if row.note]
+    for row in tables.suite.rows:
+        shares = [
+            result["shuffled_unchanged"]
+            for result in tables.results.get(row.name, {}).values()
+            if "shuffled_unchanged" in result
+        ]
+        if shares:
+            share = f"{100 * spread(shares)[0]:.1f} %"
+            lines.append(f"- **{row.name}**: {share} of the triples kept a true tail.")
+    for cell, reason in tables.outdated.items():
+        lines.append(f"- Out of date and left out: {cell} ({reason}).")
+    return "\n".join(lines)
+
+
+def _published(path: Path) -> list[str]:
+    """Figures published by others, marked as such.
+
+    The file has ``title``, ``about`` (Markdown) and ``columns`` and ``rows``
+    of one table.
+    """
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return [
+            f"## {data['title']}",
+            str(data["about"]).strip(),
+            table([str(c) for c in data["columns"]], [[str(c) for c in r] for r in data["rows"]]),
+        ]
+    except (OSError, yaml.YAMLError, KeyError, TypeError) as error:
+        raise ExperimentError(
+            f"{path}: can't be read ({error}); expected title, about, columns and rows."
+        ) from error
+
+
+# Numbers and tables as text
+
+
+def score_text(score: Score | None) -> str:
+    """A score in per cent, with its deviation over the seeds."""
+    return NONE if score is None else _spread_text(score.mean, score.deviation)
+
+
+def difference_text(difference: Difference) -> list[str]:
+    """A difference in points with its interval, and its p."""
+    d = difference
+    low, high = 100 * d.low, 100 * d.high
+    said = f"{_signed(100 * d.mean)} [{_signed(low)}, {_signed(high)}]"
+    p = d.p if d.adjusted is None else d.adjusted
+    how = "< 0.001" if p < 0.001 else f"{p:.3f}"
+    return [said, f"{how}, *exploratory*" if d.exploratory else how]
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.1f}".replace("-", "−")
+
+
+def _spread_text(mean: float, deviation: float | None) -> str:
+    said = f"{100 * mean:.1f}"
+    return said if deviation is None else f"{said} ± {100 * deviation:.1f}"
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table; the first column is text, the others are numbers."""
+    lines = [
+        "| " + " | ".join(map(_cell, head)) + " |",
+        "|---|" + "---:|" * (len(head) - 1),
+        *("| " + " | ".join(map(_cell, row)) + " |" for row in rows),
+    ]
+    return "\n".join(lines)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _anchor(title: str) -> str:
+    """The anchor that a heading gets: as GitHub makes it."""
+    return re.sub(r"[^\w\- ]", "", title.casefold()).replace(" ", "-")
+
+
+# HTML
+
+STYLE = """
+:root { color-scheme: light; }
+body { font: 16px/1.5 system-ui, "Noto Sans", "Noto Sans CJK SC", sans-serif; color: #222;
+  background: #fff; max-width: 1080px; margin: 2rem auto; padding: 0 1.25rem; }
+h1, h2 { line-height: 1.2; }
+h2 { margin-top: 3rem; border-top: 1px solid #ddd; padding-top: 1.5rem; }
+p, li { max-width: 46rem; }
+.table { overflow-x: auto; margin: 1rem 0; }
+table { border-collapse: collapse; font-size: 14px; font-variant-numeric: tabular-nums; }
+th, td { padding: .35rem .7rem; border-bottom: 1px solid #e5e5e5; white-space: nowrap; }
+th { text-align: left; border-bottom: 2px solid #999; vertical-align: bottom; }
+th:not(:first-child) { text-align: right; white-space: normal; }
+td:first-child { white-space: normal; min-width: 15rem; }
+tbody tr:hover { background: #f6f8fa; }
+img { max-width: 100%; height: auto; margin: .5rem 0; }
+code { background: #f3f3f3; padding: .1rem .3rem; border-radius: 3px; font-size: .9em; }
+"""
+
+
+def html_page(markdown: str, folder: Path) -> str:
+    """The report as one HTML file that needs nothing beside it.
+
+    Args:
+        markdown: the report.
+        folder: that its pictures' names start from.
+    """
+    try:
+        from markdown_it import MarkdownIt
+    except ImportError as error:
+        raise ExperimentError(
+            "The HTML report needs markdown-it-py, which isn't installed. "
+            "`pip install markdown-it-py`."
+        ) from error
+    reader = MarkdownIt("commonmark", {"html": False}).enable("table")
+    body = str(reader.render(markdown))
+    body = re.sub(r'<img src="([^":]+)"', lambda m: _inlined(m, folder), body)
+    body = body.replace("<table>", '<div class="table"><table>').replace(
+        "</table>", "</table></div>"
+    )
+    body = re.sub(
+        r"<h2>(.*?)</h2>",
+        lambda m: f'<h2 id="{html.escape(_anchor(html.unescape(m[1])))}">{m[1]}</h2>',
+        body,
+    )
+    title = html.escape(markdown.splitlines()[0].removeprefix("# "))
+    return (
+        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n{body}</body>\n</html>\n"
+    )
+
+
+def _inlined(found: re.Match[str], folder: Path) -> str:
+    file = folder / html.unescape(found[1])
+    if not file.is_file():
+        return found[0]
+    data = base64.b64encode(file.read_bytes()).decode()
+    return f'<img src="data:image/png;base64,{data}"'
+
+
+def summary(tables: Tables) -> Mapping[str, Any]:
+    """The main figures of a suite, for JSON."""
+    rows: dict[str, Any] = {}
+    for row in tables.suite.rows:
+        scores = {m.name: tables.score(row.name, m) for m in tables.metrics}
+        rows[row.name] = {
+            "seeds": tables.done(row),
+            **{
+                name: {"mean": s.mean, "deviation": s.deviation, "interval": [s.low, s.high]}
+                for name, s in scores.items()
+                if s is not None
+            },
+        }
+    return rows
