@@ -140,13 +140,15 @@ class _Graph:
         return cls(kept, frozenset(kept.entities()), relation, tails, labels)
 
     def labels_of(self, entity: str) -> set[str]:
-        """The labels that a head's tails stand for."""
-        tails = (t.tail for t in self.graph.triples_of(entity))
+        """The labels that a head's types stand for, or all its tails without types."""
+        tails = self.tails.get(entity, ())
+        if self.relation is None:
+            tails = tuple(t.tail for t in self.graph.triples_of(entity))
         return {self.tail_labels[tail] for tail in tails if tail in self.tail_labels}
 
     def is_ambiguous(self, entity: str) -> bool:
-        """Whether a head's tails disagree: on the label, or without labels on the type."""
-        if self.tail_labels:
+        """Whether a head has several types, or without types tails of several labels."""
+        if self.relation is None:
             return len(self.labels_of(entity)) > 1
         return len(self.tails.get(entity, ())) > 1
 

@@ -101,7 +101,9 @@ class SplitAudit:
         matches: places where a head is named.
         gold_matches: matches that are gold mentions, border for border; None
             where there are none to be.
-        ambiguous_matches: matches whose head is ambiguous (see ``Heads``).
+        ambiguous_matches: matches whose head has several tails under the
+            relation that looks like a type; without one, tails that stand for
+            several labels.
         mentions: gold mentions; None for other tasks.
         injection: tokens.
         majority: share of the training set's most frequent label; None for
@@ -164,8 +166,9 @@ class Heads:
             most heads. None: there is none.
         several: of its heads those with several tails under it.
         examples: some of them with their tails.
-        several_labels: for named entities, of the heads whose tails stand for
-            a label those whose tails stand for several.
+        several_labels: for named entities, of the heads whose tails (those
+            under ``relation``, if there is one) stand for a label those whose
+            tails stand for several.
     """
 
     relation: str | None

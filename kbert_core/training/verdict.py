@@ -7,6 +7,7 @@ from kbert_core.training.audit_values import Audit, Coverage, Leak, Share, Split
 
 LITTLE_KNOWN = 0.05  # of the gold mentions: with less in the graph, hardly a gain is to be expected
 MUCH_KNOWN = 0.2
+FEW_ROWS = 100  # in the held-out set: with fewer a share says little
 LITTLE_UNSEEN = 0.1  # of the gold mentions: with fewer new ones, training has shown nearly all
 LITTLE_NEW = 0.02  # of the gold mentions: fewer that are new to the model and known to the graph
 FEW_TEXTS = 0.2  # of the texts: with fewer that name a head, most are read as by plain BERT
@@ -61,6 +62,7 @@ def verdict_of(audit: Audit) -> Verdict:
     split = audit.splits[audit.held_out]
     found = [
         _missing(audit),
+        _size(audit, split),
         _coverage(audit, split),
         _room(audit, split),
         _leaks(audit),
@@ -117,6 +119,17 @@ def _missing(audit: Audit) -> Finding | None:
     level = Level.WARNING if audit.held_out == "train" else Level.NOTE
     rests = f"What follows is about the {audit.held_out} set."
     return Finding("missing", level, f"There is no {names} set here. {rests}")
+
+
+def _size(audit: Audit, split: SplitAudit) -> Finding | None:
+    if split.examples >= FEW_ROWS:
+        return None
+    return Finding(
+        "size",
+        Level.NOTE,
+        f"The {audit.held_out} set has {split.examples} row{'s' * (split.examples > 1)}: take the "
+        "shares as rough.",
+    )
 
 
 def _coverage(audit: Audit, split: SplitAudit) -> Finding:
