@@ -18,7 +18,7 @@ from typing import Any, cast
 
 import torch
 import transformers
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from transformers import AutoConfig, PreTrainedModel
@@ -311,14 +311,15 @@ def save(attached: Attached, folder: str | Path, *, encoder: str) -> None:
         encoder: as :func:`encoder_name` names it.
 
     Raises:
-        OSError: a file can't be written.
+        OSError, SafetensorError: a file can't be written.
     """
     from peft import get_peft_model_state_dict
 
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     weights = get_peft_model_state_dict(attached.peft, save_embedding_layers=False)
-    _write_weights({name: t.contiguous() for name, t in weights.items()}, folder / WEIGHTS_FILE)
+    tensors = {name: tensor.contiguous() for name, tensor in weights.items()}
+    save_file(tensors, folder / WEIGHTS_FILE, metadata={"format": "pt"})
     settings = attached.peft.peft_config["default"]
     settings.base_model_name_or_path, settings.inference_mode = encoder, True
     settings.save_pretrained(folder)
@@ -349,40 +350,6 @@ def forget(folder: str | Path) -> None:
     """Remove an adapter's own files from a folder that now holds a whole model."""
     for name in (CONFIG_FILE, WEIGHTS_FILE):
         (Path(folder) / name).unlink(missing_ok=True)
-
-
-def check_checkpoint(checkpoint: str | Path | None, rank: int | None) -> None:
-    """Refuse to go on with an adapter of another rank, or with a whole model's training.
-
-    Args:
-        checkpoint: the folder to go on from; None: a new run.
-        rank: of the adapter to be trained; None: the whole model.
-
-    Raises:
-        OptionError: see above.
-    """
-    file = Path(checkpoint or "") / "model.safetensors"
-    if checkpoint is None or not file.is_file():
-        return
-    with safe_open(str(file), "pt") as tensors:  # type: ignore[no-untyped-call]
-        found = next((n for n in tensors.keys() if ".lora_A." in n), None)  # noqa: SIM118
-        was = tensors.get_slice(found).get_shape()[0] if found else None
-    if was != rank:
-        raise OptionError(
-            f"{file.parent.parent}: the run to go on with trains {_kind(was)}, and this command "
-            f"{_kind(rank)}. Give the same options, or another --output."
-        )
-
-
-def _kind(rank: int | None) -> str:
-    return "the whole model" if rank is None else f"an adapter of rank {rank}"
-
-
-def _write_weights(weights: dict[str, Tensor], path: Path) -> None:
-    try:
-        save_file(weights, path, metadata={"format": "pt"})
-    except SafetensorError as error:
-        raise OSError(str(error)) from error
 
 
 # Loading one
@@ -440,7 +407,14 @@ def load_merged(
         raise CheckpointError(
             f"{adapter.folder}: transformers knows no {adapter.model_class}. {COPY_AGAIN}"
         )
-    model, _ = load(adapter.encoder, own_class, device="cpu", dtype=torch.float32, **adapter.labels)
+    model, _ = load(
+        adapter.encoder,
+        own_class,
+        device="cpu",
+        dtype=torch.float32,
+        ignore_mismatched_sizes=True,  # the encoder may have a head of its own, for other labels
+        **adapter.labels,
+    )
     merged = _merged(model, adapter)
     config = AutoConfig.from_pretrained(str(adapter.folder), **kwargs)
     with torch.device("meta"):

@@ -259,7 +259,6 @@ def fit(options: TrainOptions) -> Fitted:
     )
     checkpoints = checkpoints_of(options)
     last = together.shared(lambda: last_whole(checkpoints))
-    adapters.check_checkpoint(last, options.adapter)
     rate = options.learning_rate or _learning_rate(options, model.config)
     batches = Batches(splits["train"], maker, options, parts=options.accumulate * together.count)
     run = {

@@ -94,9 +94,9 @@ def test_an_adapters_run_that_was_cut_off_goes_on_to_the_same_weights(data, enco
         train(options(data, "cut", **short))
     assert list((data / "cut" / "checkpoints").iterdir())
     monkeypatch.setattr(KnowledgeTrainer, "training_step", plain)
-    with pytest.raises(OptionError, match="of rank 8, and this command an adapter"):
+    with pytest.raises(OptionError, match="adapter 8, now 4"):
         train(options(data, "cut", **{**short, "adapter": 4}))
-    with pytest.raises(OptionError, match="rank 8, and this command the whole model"):
+    with pytest.raises(OptionError, match="adapter 8, now null"):
         train(options(data, "cut", **{**short, "adapter": None}))
     train(options(data, "cut", **short))
     whole = load_file(data / "whole" / "adapter_model.safetensors")
@@ -112,6 +112,16 @@ def test_training_on_an_adapters_folder_begins_with_the_merged_model(data, encod
     report = train(options(data, "further", **more))
     assert (data / "further" / "model.safetensors").is_file()
     assert report["scores"]["dev"]["f1"] == 1.0  # a rate that changes nothing: as it was
+
+
+def test_an_adapter_takes_a_model_with_a_head_for_other_labels_as_its_encoder(data, encoder):
+    train(options(data, "whole", adapter=None, epochs=1))
+    for split in ("train", "dev", "test"):
+        file = data / f"{split}.tsv"
+        file.write_text(file.read_text().replace("-E", "-D"))
+    train(options(data, epochs=1, encoder=str(data / "whole")))
+    pipeline = Pipeline.load(data / "adapter", device="cpu")
+    assert list(pipeline.labels.values()) == ["O", "B-D", "I-D"]
 
 
 def test_a_whole_model_takes_an_adapters_place_and_the_other_way_round(data, encoder):
