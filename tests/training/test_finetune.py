@@ -139,5 +139,7 @@ def test_options_out_of_range_are_refused(data, changes, message):
 
 
 def test_a_loss_that_is_not_a_number_stops_with_the_batch_named(data):
-    with pytest.raises(DataError, match=r"The loss is (nan|inf) in step \d+, on '.*line \d+ of .*train.tsv"):
+    with pytest.raises(
+        DataError, match=r"The loss is (nan|inf) in step \d+, on '.*line \d+ of .*train.tsv"
+    ):
         train(options(data, learning_rate=1e25, epochs=3))

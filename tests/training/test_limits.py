@@ -1,0 +1,73 @@
+"""Options out of range, named before anything is read."""
+
+import pytest
+
+from kbert_core import cli
+from kbert_core.errors import OptionError
+from kbert_core.training.finetune import TrainOptions
+from kbert_core.training.pretrain import PretrainOptions
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"steps": 0}, "steps is 0, expected at least 1"),
+        ({"steps": -5}, "steps is -5"),
+        ({"learning_rate": 0.0}, r"learning_rate is 0\.0, expected more than 0"),
+        ({"learning_rate": -1e-3}, r"learning_rate is -0\.001"),
+        ({"learning_rate": float("nan")}, "learning_rate is nan"),
+        ({"save_every": 0}, "save_every is 0"),
+        ({"log_every": 0}, "log_every is 0"),
+        ({"accumulate": 0}, "accumulate is 0"),
+        ({"warmup": -1}, "warmup is -1"),
+        ({"decay": 1.5}, r"decay is 1\.5, expected a share"),
+        ({"dropout": -0.1}, r"dropout is -0\.1"),
+        ({"seed": -1}, "seed is -1, expected a whole number from 0"),
+        ({"seed": 2**32}, "seed is 4294967296"),
+        ({"batch_tokens": 64}, "batch_tokens is 64, less than a row of 128"),
+        ({"max_positions": 64}, "max_positions is 64, less than a row"),
+        ({"attention_heads": 3}, "which 3 attention heads don't divide"),
+        ({"word_pieces": 10, "vocabulary": "x"}, "Both vocabulary and word_pieces"),
+        ({"row_length": 2}, "row_length is 2"),
+        ({"vocabulary_size": 0}, "vocabulary_size is 0"),
+    ],
+)
+def test_pretraining_refuses_options_out_of_range(changes, message):
+    changes = {("num_" * (k == "attention_heads") + k): v for k, v in changes.items()}
+    with pytest.raises(OptionError, match=message):
+        PretrainOptions(text=("a.txt",), output="model", **changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"epochs": -1}, "epochs is -1"),
+        ({"learning_rate": 0.0}, r"learning_rate is 0\.0, expected more than 0"),
+        ({"learning_rate": -1.0}, "learning_rate is -1"),
+        ({"patience": -1}, "patience is -1, expected at least 0"),
+        ({"accumulate": 0}, "accumulate is 0"),
+        ({"log_every": 0}, "log_every is 0"),
+        ({"weight_decay": -0.1}, r"weight_decay is -0\.1"),
+        ({"warmup": 2.0}, r"warmup is 2\.0"),
+        ({"seed": -3}, "seed is -3"),
+        ({"batch_tokens": 8}, "batch_tokens is 8"),
+    ],
+)
+def test_training_refuses_options_out_of_range(changes, message):
+    with pytest.raises(OptionError, match=message):
+        TrainOptions(task="ner", data="data", output="model", **changes)
+
+
+def test_a_file_in_the_way_of_the_output_is_named(tmp_path):
+    (tmp_path / "taken").write_text("")
+    for output in ("taken", "taken/model"):
+        with pytest.raises(OptionError, match=r"taken is a file\. Name a folder"):
+            PretrainOptions(text=("a.txt",), output=str(tmp_path / output))
+        with pytest.raises(OptionError, match=r"taken is a file\. Name a folder"):
+            TrainOptions(task="ner", data="data", output=str(tmp_path / output))
+
+
+def test_the_command_line_says_the_same(tmp_path, capsys):
+    arguments = ["pretrain", "--text", "a.txt", "--output", str(tmp_path / "m"), "--steps", "-1"]
+    assert cli.main(arguments) == 2
+    assert "steps is -1, expected at least 1" in capsys.readouterr().err

@@ -1,0 +1,116 @@
+"""Whole-word masking: what is known as a word is masked together."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.triples import Triple
+from kbert_core.training.ordered_trainer import BATCH
+from kbert_core.training.packing import NOT_MASKED, MaskedRows, encode_passages, pack
+from kbert_core.training.vocabulary import character_tokenizer
+
+LENGTH = 48
+PARTS = ["糖尿病", "心电图", "血常规检查", "hypertension", "有", "，"]
+WORDS = KnowledgeGraph(Triple(w, "is", w) for w in ("糖尿病", "糖尿", "心电图", "血常规检查"))
+PASSAGES = [
+    f"患者{n}有糖尿病史，今查心电图与血常规检查，hypertension第{n}年covid{n}。" for n in range(200)
+]
+TOKENIZER = character_tokenizer(PASSAGES, word_pieces=120)
+
+
+def rows(passages=PASSAGES, tokenizer=TOKENIZER, words=WORDS, **options):
+    corpus = encode_passages(passages, tokenizer, max_length=LENGTH, words=words)
+    packed = pack(corpus, max_length=LENGTH, seed=0)
+    how = {"max_length": LENGTH, "positions": 64, "count": 4 * len(packed), **options}
+    return MaskedRows(corpus, packed, tokenizer, **how)
+
+
+def words_of(made, item):
+    """The tokens of each word of an item's row, as places in the row."""
+    found, at = [], 0
+    for number in made.passages(item):
+        inside = made.corpus.inside[made.corpus.place(number)]
+        for goes_on in inside:
+            if goes_on:
+                found[-1].append(at)
+            else:
+                found.append([at])
+            at += 1
+    return found
+
+
+def test_listed_words_are_found_the_longest_first_and_pieces_join():
+    corpus = encode_passages(
+        ["有糖尿病与糖尿 hypertensions"], TOKENIZER, max_length=32, words=WORDS
+    )
+    tokens = TOKENIZER.convert_ids_to_tokens(corpus.ids.tolist())
+    joined = [token for token, goes_on in zip(tokens, corpus.inside, strict=True) if goes_on]
+    assert tokens[:8] == ["[CLS]", "有", "糖", "尿", "病", "与", "糖", "尿"]
+    assert joined[:3] == ["尿", "病", "尿"]
+    assert all(token.startswith("##") for token in joined[3:])
+    assert len(joined) > 3
+
+
+def test_no_word_is_masked_by_half_and_its_tokens_share_their_manner():
+    made = rows()
+    several = 0
+    for item in range(len(made)):
+        row = made[item]
+        masked = row["labels"] != NOT_MASKED
+        hidden = row["input_ids"] == made.mask_id
+        for places in words_of(made, item):
+            assert len(set(masked[places].tolist())) == 1
+            assert len(set(hidden[places].tolist())) == 1
+            several += len(places) > 1 and bool(masked[places[0]])
+    assert several > 100
+
+
+def test_the_share_of_masked_tokens_stays_at_fifteen_per_cent():
+    for words, whole_words in ((WORDS, True), (WORDS, False), (None, True)):
+        made = rows(words=words, whole_words=whole_words)
+        masked = real = 0
+        for item in range(len(made)):
+            row = made[item]
+            special = torch.isin(row["labels"], torch.tensor(sorted(made.specials)))
+            assert not special.any()
+            ids = torch.where(row["labels"] != NOT_MASKED, row["labels"], row["input_ids"])
+            real += int((~torch.isin(ids, torch.tensor(sorted(made.specials)))).sum())
+            masked += int((row["labels"] != NOT_MASKED).sum())
+        assert masked / real == pytest.approx(0.15, abs=0.012)
+
+
+def test_an_item_is_a_function_of_its_number_in_any_order():
+    one, other = rows(), rows()
+    for item in (7, 0, 300, 7):
+        for name, tensor in one[item].items():
+            assert torch.equal(tensor, other[item][name])
+    assert one[5][BATCH] == 5
+    masked = [tuple(rows(seed=seed)[3]["labels"].tolist()) for seed in (0, 1)]
+    assert masked[0] != masked[1]
+
+
+def test_without_words_nothing_changes_for_single_characters():
+    tokenizer = character_tokenizer(PASSAGES)
+    plain, whole = (rows(tokenizer=tokenizer, words=None, whole_words=w) for w in (False, True))
+    assert not plain.corpus.inside.any()
+    for item in range(0, len(plain), 7):
+        assert all(torch.equal(plain[item][n], whole[item][n]) for n in plain[item])
+
+
+@given(st.lists(st.sampled_from(PARTS), min_size=1))
+def test_a_word_that_fits_is_never_cut_between_two_pieces(parts):
+    text = "有， " + " ".join(parts)
+    cut = encode_passages([text], TOKENIZER, max_length=9, words=WORDS)
+    whole = encode_passages([text], TOKENIZER, max_length=500, words=WORDS)
+    ids, at = whole.ids[1:-1].tolist(), 0
+    for number in range(len(cut)):
+        piece = cut.passage(number)[1:-1].tolist()
+        assert len(piece) <= 7
+        while at < len(ids) and ids[at : at + len(piece)] != piece:
+            at += 1  # a token that was left over alone
+        assert not whole.inside[1 + at]
+        at += len(piece)
+    assert len(ids) - at <= 1
