@@ -8,8 +8,11 @@ from kbert_core.tasks.base import Task
 from kbert_core.tasks.classify import Classify, ClassPrediction, Pair
 from kbert_core.tasks.mask import Filling, FillMask, MaskPrediction
 from kbert_core.tasks.ner import LabelledToken, Ner, NerPrediction, Span
+from kbert_core.tasks.rank import Rank, RankedAnswer
 
-TASKS: dict[str, Task] = {task.name: task for task in (Ner(), Classify(), Pair(), FillMask())}
+TASKS: dict[str, Task] = {
+    task.name: task for task in (Ner(), Classify(), Pair(), FillMask(), Rank())
+}
 
 __all__ = [
     "TASKS",
@@ -22,6 +25,8 @@ __all__ = [
     "Ner",
     "NerPrediction",
     "Pair",
+    "Rank",
+    "RankedAnswer",
     "Span",
     "Task",
 ]

@@ -53,10 +53,16 @@ class LabelledToken:
 
 @dataclass(frozen=True)
 class NerPrediction:
-    """The named entities of a text, and the tags they come from."""
+    """The named entities of a text, and the tags they come from.
+
+    Attributes:
+        branch_begins: tokens of branches whose likeliest tag begins an entity.
+            They are no part of the text; the released K-BERT counts them.
+    """
 
     spans: tuple[Span, ...]
     tokens: tuple[LabelledToken, ...]
+    branch_begins: int = 0
 
 
 class Ner(Task):
@@ -96,7 +102,7 @@ class Ner(Task):
             start, end = tokens.starts[first], tokens.ends[last - 1]
             sure = chosen[first:last].mean().exp().item()
             spans.append(Span(start, end, label, text[start:end], sure))
-        return NerPrediction(tuple(spans), labelled)
+        return NerPrediction(tuple(spans), labelled, _branch_begins(rows, logits, names))
 
 
 def joined_windows(rows: Sequence[FlatTree], logits: Sequence[Tensor]) -> Tensor:
@@ -174,6 +180,26 @@ def bio_spans(tags: Sequence[str]) -> list[tuple[int, int, str]]:
         if tag.startswith("B-"):
             start, label = index, tag[2:]
     return spans
+
+
+def _branch_begins(rows: Sequence[FlatTree], logits: Sequence[Tensor], names: Sequence[str]) -> int:
+    """Count a branch's tokens that begin an entity; once where windows overlap."""
+    seen = set()
+    count = 0
+    for row, row_logits in zip(rows, logits, strict=True):
+        if not row.hung:
+            continue
+        best = row_logits.argmax(-1).tolist()
+        for hung in row.hung:
+            if (hung.node, hung.branch.triple) not in seen:
+                seen.add((hung.node, hung.branch.triple))
+                count += sum(begins(names[best[i]]) for i in range(hung.start, hung.end))
+    return count
+
+
+def begins(tag: str) -> bool:
+    """Say whether a tag begins an entity: B-, or S- where a checkpoint has such tags."""
+    return tag.startswith(("B-", "S-"))
 
 
 def _cost(tag: str, before: str) -> float:

@@ -20,6 +20,7 @@ from kbert_core.training.evaluate import edit_response, evaluate, surface_forms
 from kbert_core.training.finetune import SCRATCH, TrainOptions, train
 from kbert_core.training.items import Recipe
 from kbert_core.training.pretrain import PretrainOptions, pretrain
+from kbert_core.training.score_text import report_text
 
 
 def run_train(args: argparse.Namespace) -> dict[str, Any]:
@@ -137,32 +138,6 @@ def run_evaluate(args: argparse.Namespace) -> dict[str, Any]:
             pipeline, examples, graph, types, seen=seen or set(), options=options, seed=args.seed
         )
     return report
-
-
-def report_text(report: Mapping[str, Any]) -> str:
-    """A report for reading: scores beside those without knowledge, and by label."""
-    lines = []
-    for key, title in (("scores", "with knowledge"), ("without_knowledge", "graph off")):
-        found = report.get(key, {})
-        splits = found if "dev" in found or "test" in found else {"": found} if found else {}
-        for split, scores in splits.items():
-            lines += _scores_text(f"{split}, {title}" if split else title, scores)
-    return "\n".join(lines)
-
-
-def _scores_text(title: str, scores: Mapping[str, Any]) -> list[str]:
-    shares = ("precision", "recall", "f1", "accuracy", "macro_f1")
-    lines = [f"{title:26}" + "".join(f"  {n} {100 * scores[n]:.1f}" for n in shares if n in scores)]
-    if "perplexity" in scores:
-        lines[0] += f"  perplexity {scores['perplexity']:.2f}"
-    for label, own in scores.get("by_label", {}).items():
-        numbers = "".join(f"  {n} {100 * own[n]:.1f}" for n in shares[:3])
-        lines.append(f"  {label:24}{numbers}  of {own['gold']}")
-    if "unseen" in scores:
-        unseen = scores["unseen"]
-        share = 100 * unseen["recall"]
-        lines.append(f"  recall {share:.1f} on {unseen['gold']} entities unseen in training")
-    return lines
 
 
 def _let_the_main_one_speak() -> None:

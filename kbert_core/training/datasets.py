@@ -18,11 +18,11 @@ from pathlib import Path
 from kbert_core.errors import DataError, SplitError
 from kbert_core.knowledge.names import is_word_character
 from kbert_core.tasks.ner import OUTSIDE, bio_spans
+from kbert_core.tasks.rank import RIGHT, WRONG
 from kbert_core.training.columns import columns_of
 
 SPLITS = ("train", "dev", "test")
 ENDINGS = (".tsv", ".tsv.xz", ".txt", ".txt.xz")
-RIGHT, WRONG = "1", "0"  # labels of answers
 OTHER_SCHEMES = {"S": "B", "M": "I", "E": "I", "L": "I", "U": "B"}  # borders of BMES, BIOES, BILOU
 log = logging.getLogger(__name__)
 

@@ -9,15 +9,24 @@ import torch
 from torch import nn
 
 from kbert_core.ablation import Ablation
-from kbert_core.errors import DataError
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.triples import Triple
 from kbert_core.pipeline import Pipeline
 from kbert_core.sentence_tree import SentenceTree, grow_tree
-from kbert_core.training.datasets import Example
+from kbert_core.tasks.ner import NerPrediction
+from kbert_core.tasks.rank import RIGHT, probability_right
+from kbert_core.training.datasets import Example, check_labels
 from kbert_core.training.items import IGNORED, ItemMaker, batch_of
-from kbert_core.training.scores import class_scores, span_scores, unseen_recall
+from kbert_core.training.scores import (
+    class_scores,
+    pair_scores,
+    ranking_scores,
+    release_scores,
+    release_spans,
+    span_scores,
+    unseen_recall,
+)
 
 EVALUATION_EPOCH = 1_000_000  # seeds the masks of held-out texts, apart from training's
 
@@ -41,8 +50,10 @@ def evaluate(
 
     Returns:
         For named entities typed exact-span precision, recall, F1, counts and
-        the same by label; for classification accuracy, macro F1 and by
-        label; for fill-mask loss (nats), perplexity and accuracy.
+        the same by label, and the released code's own count as release_…;
+        for classification accuracy, macro F1 and by label; for pairs F1 too;
+        for answer selection mean reciprocal rank and precision at 1; for
+        fill-mask loss (nats), perplexity and accuracy.
 
     Raises:
         DataError: a label that the model doesn't know.
@@ -73,7 +84,7 @@ def predict_all(
     Raises:
         DataError: a label that the model doesn't know.
     """
-    _check_labels(pipeline, examples)
+    check_labels(examples, list(pipeline.labels.values()), "the model")
     return list(pipeline.predict((e.sentences for e in examples), graph=graph, **kwargs))
 
 
@@ -85,11 +96,23 @@ def scores_of(
     seen: set[str] | None = None,
 ) -> dict[str, Any]:
     """Score predictions made elsewhere; see :func:`evaluate`."""
+    if task == "rank":
+        return ranking_scores(
+            [e.group for e in examples],
+            [e.label == RIGHT for e in examples],
+            [probability_right(p) for p in predictions],
+        )
+    if task == "pair":
+        labels = list(predictions[0].probabilities) if predictions else []
+        return pair_scores(
+            [e.label or "" for e in examples], [p.label for p in predictions], labels
+        )
     if task != "ner":
         return class_scores([e.label or "" for e in examples], [p.label for p in predictions])
     gold = [e.spans for e in examples]
     found = [[(s.start, s.end, s.label) for s in p.spans] for p in predictions]
     scores = span_scores(gold, found)
+    scores |= {f"release_{name}": n for name, n in _release_scores(examples, predictions).items()}
     if seen is not None:
         texts = [e.sentences[0] for e in examples]
         scores["unseen"] = unseen_recall(texts, gold, found, seen)
@@ -185,15 +208,19 @@ def _shares(count: dict[str, int]) -> dict[str, float]:
     return shares
 
 
-def _check_labels(pipeline: Pipeline, examples: Sequence[Example]) -> None:
-    known = set(pipeline.labels.values())
-    for number, example in enumerate(examples, start=1):
-        for label in (*example.tags, *([example.label] if example.label is not None else [])):
-            if label not in known:
-                raise DataError(
-                    f"Example {number} has the label '{label}', which the model doesn't know "
-                    f"({', '.join(sorted(known))}). Evaluate with a model trained on these labels."
-                )
+def _release_scores(
+    examples: Sequence[Example], predictions: Sequence[NerPrediction]
+) -> dict[str, float]:
+    """The released K-BERT's count, over the likeliest tag of each token by itself."""
+    gold, found = [], []
+    for example, prediction in zip(examples, predictions, strict=True):
+        end = len(example.sentences[0])
+        gold.append(release_spans([start for start, _ in example.words], example.tags, end))
+        likeliest = [
+            max(t.probabilities, key=lambda p: t.probabilities[p]) for t in prediction.tokens
+        ]
+        found.append(release_spans([t.start for t in prediction.tokens], likeliest, end))
+    return release_scores(gold, found, [p.branch_begins for p in predictions])
 
 
 def _mask_scores(

@@ -2,10 +2,15 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from math import comb
 from typing import Any
 
+from kbert_core.tasks.ner import OUTSIDE, begins
+from kbert_core.tasks.rank import order
+
 SpanKey = tuple[int, int, str]
+PADDING = "[PAD]"  # a label of checkpoints trained with the release
 
 
 @dataclass(frozen=True)
@@ -72,8 +77,73 @@ def span_scores(
     return {**total.as_dict(), "by_label": by_label}
 
 
-def class_scores(gold: Sequence[str], predicted: Sequence[str]) -> dict[str, Any]:
-    """Accuracy, macro F1, and precision, recall and F1 by label."""
+def release_spans(starts: Sequence[int], tags: Sequence[str], end: int) -> list[tuple[int, int]]:
+    """Read entities off tags as the released K-BERT's evaluation does.
+
+    An entity goes from a tag that begins one to the next O, the next tag that
+    begins one, or the end; an I- of another type goes on with it, and what
+    type it has is not looked at.
+
+    Args:
+        starts: where each token begins, in characters.
+        tags: of these tokens.
+        end: where the text ends.
+
+    Returns:
+        (start, start of the first token after it), in characters.
+    """
+    stops = [begins(tag) or tag in (OUTSIDE, PADDING) for tag in tags]
+    spans = []
+    for index, tag in enumerate(tags):
+        if begins(tag):
+            after = index + 1
+            while after < len(tags) and not stops[after]:
+                after += 1
+            spans.append((starts[index], starts[after] if after < len(tags) else end))
+    return spans
+
+
+def release_scores(
+    gold: Sequence[Iterable[tuple[int, int]]],
+    predicted: Sequence[Iterable[tuple[int, int]]],
+    branch_begins: Sequence[int],
+) -> dict[str, float]:
+    """Count entities as the released K-BERT's NER evaluation does (run_kbert_ner.py).
+
+    Its precision also divides by the entities begun on injected tokens. The
+    release trains a label of their own for these, so it predicts hardly any;
+    our training gives them none, so ``trunk_f1`` is the fairer one beside
+    published numbers. Two things differ: the release cuts a text at its
+    length limit and drops what is gold there, and it lets an entity that a
+    text ends with run on over what it predicts on padding.
+
+    Args:
+        gold, predicted: per text its spans, see :func:`release_spans`.
+        branch_begins: per text the tokens of branches predicted to begin an entity.
+
+    Returns:
+        ``precision, recall, f1, right, predicted, gold``; ``on_branches``:
+        how many of those predicted are on branches; ``trunk_f1``: without these.
+    """
+    pairs = [(set(g), set(p)) for g, p in zip(gold, predicted, strict=True)]
+    on_branches = sum(branch_begins)
+    trunk = Counts(
+        sum(len(g & p) for g, p in pairs),
+        sum(len(p) for _, p in pairs),
+        sum(len(g) for g, _ in pairs),
+    )
+    counts = replace(trunk, predicted=trunk.predicted + on_branches)
+    return {**counts.as_dict(), "on_branches": on_branches, "trunk_f1": trunk.f1}
+
+
+def class_scores(
+    gold: Sequence[str], predicted: Sequence[str], *, positive: str | None = None
+) -> dict[str, Any]:
+    """Accuracy, macro F1, and precision, recall and F1 by label.
+
+    Args:
+        positive: a label whose F1 is given as ``f1`` too.
+    """
     pairs = Counter(zip(gold, predicted, strict=True))
     labels = sorted(set(gold) | set(predicted))
     by_label = {}
@@ -83,12 +153,82 @@ def class_scores(gold: Sequence[str], predicted: Sequence[str]) -> dict[str, Any
         wanted = sum(n for (g, _), n in pairs.items() if g == label)
         by_label[label] = Counts(right, found, wanted).as_dict()
     right = sum(pairs[label, label] for label in labels)
-    return {
+    scores: dict[str, Any] = {
         "accuracy": right / len(gold) if gold else 0.0,
         "macro_f1": sum(c["f1"] for c in by_label.values()) / len(labels) if labels else 0.0,
         "count": len(gold),
         "by_label": by_label,
     }
+    if positive is not None:
+        scores["f1"] = by_label[positive]["f1"] if positive in by_label else 0.0
+        scores["positive"] = positive
+    return scores
+
+
+def pair_scores(
+    gold: Sequence[str], predicted: Sequence[str], labels: Sequence[str]
+) -> dict[str, Any]:
+    """Accuracy and F1 of sentence pairs, and by label.
+
+    Args:
+        labels: all labels of the model.
+
+    Returns:
+        As :func:`class_scores`; ``f1`` is of two labels that of the positive
+        one ("1", else the last in order), of more the macro F1.
+    """
+    if len(labels) != 2:
+        scores = class_scores(gold, predicted)
+        return {**scores, "f1": scores["macro_f1"]}
+    return class_scores(gold, predicted, positive="1" if "1" in labels else max(labels))
+
+
+def ranking_scores(
+    questions: Sequence[str], right: Sequence[bool], scores: Sequence[float]
+) -> dict[str, Any]:
+    """Mean reciprocal rank and precision at 1 of ranked answers.
+
+    Candidates of a question are ranked by score, equal ones in their order.
+    A question's reciprocal rank is that of its first right answer. Questions
+    without a right answer can't be scored and are left out, as is usual.
+
+    Args:
+        questions: per candidate, which question it belongs to.
+        right: per candidate, whether it answers.
+        scores: per candidate; the highest is ranked first.
+
+    Returns:
+        ``mrr``, ``p_at_1``, ``chance_mrr`` (of a random order), the number of
+        ``questions`` scored, of those ``without_answer`` left out, and of
+        ``candidates`` scored.
+    """
+    groups: dict[str, list[tuple[bool, float]]] = {}
+    for question, answers, score in zip(questions, right, scores, strict=True):
+        groups.setdefault(question, []).append((answers, score))
+    scored = [group for group in groups.values() if any(answers for answers, _ in group)]
+    ranks = []
+    for group in scored:
+        places = order([score for _, score in group])
+        ranks.append(1 + next(i for i, number in enumerate(places) if group[number][0]))
+    chances = [_chance(len(group), sum(answers for answers, _ in group)) for group in scored]
+    count = max(1, len(scored))
+    return {
+        "mrr": sum(1 / rank for rank in ranks) / count,
+        "p_at_1": sum(rank == 1 for rank in ranks) / count,
+        "chance_mrr": sum(chances) / count,
+        "questions": len(scored),
+        "without_answer": len(groups) - len(scored),
+        "candidates": sum(map(len, scored)),
+    }
+
+
+def _chance(candidates: int, right: int) -> float:
+    """Expected reciprocal rank of the first right answer in a random order."""
+    ways = comb(candidates, right)
+    return sum(
+        comb(candidates - rank, right - 1) / ways / rank
+        for rank in range(1, candidates - right + 2)
+    )
 
 
 def unseen_recall(

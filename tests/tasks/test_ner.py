@@ -116,6 +116,19 @@ def test_prediction_is_read_on_the_trunks_tokens_only():
         assert sum(token.probabilities.values()) == pytest.approx(1, abs=1e-5)
 
 
+def test_entities_begun_on_branches_are_counted_apart():
+    graph = KnowledgeGraph([Triple("糖尿病", "类别", "疾病"), Triple("糖尿病", "别名", "糖病")])
+    flat = flatten(grow_tree(["有 糖尿病"], graph), Words(special=True))
+    logits = logits_for(flat, ["O", "B-疾病"])
+    for hung, tags in zip(flat.hung, (("B-疾病", "B-治疗"), ("I-治疗", "O")), strict=True):
+        for index, tag in zip(range(hung.start, hung.end), tags, strict=True):
+            logits[index, BIO.index(tag)] = 99
+    prediction = NER.decode([flat], [logits], LABELS)
+    assert len(prediction.spans) == 1
+    assert prediction.branch_begins == 2
+    assert NER.decode([flat, flat], [logits, logits], LABELS).branch_begins == 2  # seen twice
+
+
 def test_span_over_several_tokens_has_the_texts_own_characters():
     text = "see Tim \t Cook."
     flat = flatten(grow_tree([text], KnowledgeGraph()), Words(special=True))

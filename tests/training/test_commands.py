@@ -35,6 +35,11 @@ def test_train_prints_a_report_and_evaluate_gives_the_same_scores(trained, capsy
     text = capsys.readouterr().out
     assert "with knowledge" in text
     assert "graph off" in text
+    rows = [line.split() for line in text.splitlines()]
+    assert [row[0] for row in rows if len(row) == 6 and row[0] in "DE"] == ["D", "E"] * 2
+    assert any("release's" in row for row in rows)
+    assert scores["scores"]["by_label"]["D"]["gold"] == 10
+    assert 0 < scores["scores"]["release_f1"] <= 1
 
 
 def test_evaluate_refuses_labels_the_model_does_not_know(trained, capsys):
@@ -42,7 +47,8 @@ def test_evaluate_refuses_labels_the_model_does_not_know(trained, capsys):
     (data / "other.tsv").write_text("text_a\tlabel\n甲 乙\tB-X O\n", encoding="utf-8")
     code = cli.main(["evaluate", "--model", str(data / "model"), "--data", str(data / "other.tsv")])
     assert code == 2
-    assert "has the label 'B-X', which the model doesn't know" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "other.tsv, line 2: the label 'B-X' is not among those of the model (O, B-D, I-D" in said
 
 
 def test_evaluate_leaves_bad_graph_lines_out_where_asked_to(trained, capsys):

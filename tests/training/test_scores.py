@@ -1,13 +1,21 @@
 """Scores against cases worked by hand, and against seqeval."""
 
-import random
-
 import pytest
-from seqeval.metrics import f1_score, precision_score, recall_score
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from seqeval.metrics import classification_report, f1_score, precision_score, recall_score
 from seqeval.scheme import IOB2
 
 from kbert_core.tasks.ner import bio_spans
-from kbert_core.training.scores import class_scores, span_scores, unseen_recall
+from kbert_core.training.scores import (
+    class_scores,
+    pair_scores,
+    ranking_scores,
+    release_scores,
+    release_spans,
+    span_scores,
+    unseen_recall,
+)
 
 
 def test_a_span_counts_only_with_its_borders_and_its_type():
@@ -26,18 +34,96 @@ def test_nothing_predicted_scores_zero_and_does_not_divide_by_it():
     assert span_scores([[]], [[]])["f1"] == 0.0
 
 
-def test_span_scores_agree_with_seqeval_strict():
-    dice = random.Random(5)
-    tags = ["O", "B-A", "I-A", "B-B", "I-B"]
-    for _ in range(200):
-        rows = dice.randint(1, 4)
-        gold = [[dice.choice(tags) for _ in range(dice.randint(1, 12))] for _ in range(rows)]
-        found = [[dice.choice(tags) for _ in row] for row in gold]
-        ours = span_scores([bio_spans(r) for r in gold], [bio_spans(r) for r in found])
-        theirs = {"mode": "strict", "scheme": IOB2, "zero_division": 0}
-        assert ours["f1"] == pytest.approx(f1_score(gold, found, **theirs))
-        assert ours["precision"] == pytest.approx(precision_score(gold, found, **theirs))
-        assert ours["recall"] == pytest.approx(recall_score(gold, found, **theirs))
+TAGS = ("O", "B-A", "I-A", "B-B", "I-B")
+SENTENCES = st.lists(
+    st.lists(st.tuples(st.sampled_from(TAGS), st.sampled_from(TAGS)), min_size=1, max_size=12),
+    min_size=1,
+    max_size=4,
+)
+
+
+@given(SENTENCES)
+@settings(max_examples=300)
+def test_span_scores_agree_with_seqeval_strict(sentences):
+    gold = [[tag for tag, _ in row] for row in sentences]
+    found = [[tag for _, tag in row] for row in sentences]
+    ours = span_scores([bio_spans(r) for r in gold], [bio_spans(r) for r in found])
+    theirs = {"mode": "strict", "scheme": IOB2, "zero_division": 0}
+    assert ours["f1"] == pytest.approx(f1_score(gold, found, **theirs))
+    assert ours["precision"] == pytest.approx(precision_score(gold, found, **theirs))
+    assert ours["recall"] == pytest.approx(recall_score(gold, found, **theirs))
+    if not ours["by_label"]:  # seqeval can't report on no label
+        return
+    report = classification_report(gold, found, output_dict=True, **theirs)
+    for label, own in ours["by_label"].items():
+        assert own["f1"] == pytest.approx(report[label]["f1-score"])
+        assert own["precision"] == pytest.approx(report[label]["precision"])
+        assert own["recall"] == pytest.approx(report[label]["recall"])
+        assert own["gold"] == report[label]["support"]
+
+
+def test_the_release_reads_an_entity_to_the_next_o_or_beginning_whatever_its_type():
+    tags = ["I-A", "B-A", "I-B", "B-B", "O", "I-A", "B-A"]
+    assert release_spans(range(7), tags, 7) == [(1, 3), (3, 4), (6, 7)]
+    assert release_spans([0, 3, 9], ["B-A", "I-A", "O"], 12) == [(0, 9)]
+    assert release_spans([0, 3, 9], ["S-A", "[ENT]", "[PAD]"], 12) == [(0, 9)]
+
+
+def test_the_release_counts_no_type_and_divides_by_what_begins_on_branches():
+    gold, found = [[(0, 2), (3, 4)], []], [[(0, 2)], [(5, 6)]]
+    scores = release_scores(gold, found, [0, 2])
+    assert (scores["right"], scores["predicted"], scores["gold"]) == (1, 4, 2)
+    assert (scores["precision"], scores["recall"]) == (0.25, 0.5)
+    assert scores["f1"] == pytest.approx(1 / 3)
+    assert (scores["on_branches"], scores["trunk_f1"]) == (2, 0.5)
+    assert release_scores([[]], [[]], [0])["f1"] == 0.0
+
+
+# Per token: gold tag, predicted tag, and what is predicted on the branch tokens after it.
+TOKENS = st.lists(
+    st.tuples(
+        st.sampled_from(TAGS), st.sampled_from(TAGS), st.lists(st.sampled_from(TAGS), max_size=3)
+    ),
+    min_size=1,
+    max_size=10,
+)
+
+
+def as_the_release_counts(sentences):
+    """Slowly, on rows as the release has them: branches between, one padding token at the end."""
+    right = predicted = gold_count = 0
+    for tokens in sentences:
+        gold, found = [], []
+        for gold_tag, tag, branch in tokens:
+            gold += [gold_tag] + ["injected"] * len(branch)
+            found += [tag, *branch]
+        gold, found = [*gold, "padding"], [*found, "O"]
+        gold_count += sum(tag[0] == "B" for tag in gold)
+        predicted += sum(tag[0] == "B" for tag in found[:-1])
+        borders = []
+        for tags in (gold, found):
+            pairs = set()
+            for i, tag in enumerate(tags):
+                if tag[0] == "B" and gold[i] != "injected":
+                    later = (
+                        k
+                        for k in range(i + 1, len(tags))
+                        if gold[k] != "injected" and tags[k][0] in "OBp"
+                    )
+                    pairs.add((i, next(later) - 1))
+            borders.append(pairs)
+        right += len(borders[0] & borders[1])
+    return right, predicted, gold_count
+
+
+@given(st.lists(TOKENS, min_size=1, max_size=4))
+def test_the_releases_count_agrees_with_a_slow_one_on_its_own_rows(sentences):
+    gold = [release_spans(range(len(t)), [g for g, _, _ in t], len(t)) for t in sentences]
+    found = [release_spans(range(len(t)), [p for _, p, _ in t], len(t)) for t in sentences]
+    begun = [sum(tag[0] == "B" for _, _, branch in t for tag in branch) for t in sentences]
+    scores = release_scores(gold, found, begun)
+    counts = as_the_release_counts(sentences)
+    assert (scores["right"], scores["predicted"], scores["gold"]) == counts
 
 
 def test_class_scores_by_hand():
@@ -52,3 +138,43 @@ def test_unseen_recall_counts_only_forms_absent_from_training():
     gold = [[(0, 1, "D"), (1, 2, "D")]]
     scores = unseen_recall(["甲乙"], gold, [[(1, 2, "D")]], {"甲"})
     assert scores == {"recall": 1.0, "gold": 1, "right": 1}
+
+
+def test_pairs_of_two_labels_have_the_f1_of_the_positive_one():
+    gold, found = ["1", "1", "0", "0"], ["1", "0", "0", "0"]
+    scores = pair_scores(gold, found, ["0", "1"])
+    assert (scores["accuracy"], scores["positive"]) == (0.75, "1")
+    assert scores["f1"] == pytest.approx(2 / 3)
+    assert scores["macro_f1"] == pytest.approx((2 / 3 + 0.8) / 2)
+    assert pair_scores(["no"], ["no"], ["no", "yes"])["f1"] == 0.0
+    assert pair_scores(["yes"], ["yes"], ["no", "yes"])["positive"] == "yes"
+
+
+def test_pairs_of_three_labels_have_the_macro_f1():
+    scores = pair_scores(["a", "b", "c"], ["a", "b", "b"], ["a", "b", "c"])
+    assert scores["f1"] == scores["macro_f1"] == pytest.approx((1 + 2 / 3 + 0) / 3)
+    assert "positive" not in scores
+
+
+def test_ranking_by_hand():
+    questions = ["q", "q", "q", "r", "r", "s", "t", "t", "t"]
+    right = [False, False, True, True, False, False, True, False, True]
+    scores = [0.9, 0.1, 0.8, 0.7, 0.2, 0.9, 0.1, 0.6, 0.5]
+    found = ranking_scores(questions, right, scores)
+    assert found["mrr"] == pytest.approx((1 / 2 + 1 + 1 / 2) / 3)  # q second, r first, t second
+    assert found["p_at_1"] == pytest.approx(1 / 3)
+    assert (found["questions"], found["without_answer"], found["candidates"]) == (3, 1, 8)
+    by_chance = (1 + 1 / 2 + 1 / 3) / 3, (1 + 1 / 2) / 2, (2 + 1 / 2) / 3
+    assert found["chance_mrr"] == pytest.approx(sum(by_chance) / 3)
+
+
+def test_equal_scores_rank_in_their_order_and_rows_may_be_mixed():
+    assert ranking_scores(["q"] * 3, [False, True, True], [0.5] * 3)["mrr"] == 0.5
+    mixed = ranking_scores(["q", "r", "q", "r"], [False, True, True, False], [0.1, 0.2, 0.3, 0.4])
+    assert mixed["mrr"] == pytest.approx((1 + 1 / 2) / 2)
+    assert mixed["p_at_1"] == 0.5
+
+
+def test_no_question_with_an_answer_scores_zero():
+    found = ranking_scores(["q", "q"], [False, False], [0.1, 0.2])
+    assert (found["mrr"], found["questions"], found["without_answer"]) == (0.0, 0, 1)

@@ -1,0 +1,62 @@
+"""Answer selection: which of several sentences answers a question."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kbert_core.errors import CheckpointError
+from kbert_core.tasks.classify import ClassPrediction, Pair
+
+RIGHT, WRONG = "1", "0"  # labels of a question with a candidate answer
+
+
+@dataclass(frozen=True)
+class RankedAnswer:
+    """A candidate in its place.
+
+    Attributes:
+        rank: from 1.
+        number: its place among the candidates given, from 0.
+        answer: its text.
+        probability: that it answers the question, by itself: those of several
+            candidates don't sum to 1.
+    """
+
+    rank: int
+    number: int
+    answer: str
+    probability: float
+
+
+class Rank(Pair):
+    """Answer selection: question and candidate as a pair, scored by P(label 1)."""
+
+    name = "rank"
+    title = "Answer selection"
+
+
+def probability_right(prediction: ClassPrediction) -> float:
+    """The probability that a candidate answers its question.
+
+    Raises:
+        CheckpointError: the model has no label 1.
+    """
+    if RIGHT not in prediction.probabilities:
+        raise CheckpointError(
+            f"The model has the labels {', '.join(prediction.probabilities)}, and answer selection "
+            f"needs one named {RIGHT}. Train one with `kbert train --task rank`."
+        )
+    return prediction.probabilities[RIGHT]
+
+
+def order(probabilities: Sequence[float]) -> list[int]:
+    """Numbers of candidates, the most probable first; equal ones as they came."""
+    return sorted(range(len(probabilities)), key=lambda i: -probabilities[i])
+
+
+def ranked(answers: Sequence[str], predictions: Sequence[ClassPrediction]) -> list[RankedAnswer]:
+    """Put candidates into order by what was predicted for each."""
+    chances = [probability_right(prediction) for prediction in predictions]
+    return [
+        RankedAnswer(rank, number, answers[number], chances[number])
+        for rank, number in enumerate(order(chances), start=1)
+    ]
