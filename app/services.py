@@ -27,6 +27,7 @@ from kbert_core import (
     Pipeline,
     Trace,
     Words,
+    adapters,
     collate,
     flatten,
     grow_tree,
@@ -231,11 +232,17 @@ def _pipeline(model: str, stamp: str, device: str) -> Pipeline:
 
 
 def stamp(model: str) -> str:
-    """Change when a checkpoint's files do; empty without a model."""
+    """Change when a checkpoint's files do, or its encoder's; empty without a model."""
     if model in (WORDS, CHARACTERS):
         return ""
-    names = ("config.json", "model.safetensors", "tokenizer.json")
-    return "|".join(_stamp(Path(model) / name) for name in names)
+    names = ("config.json", "model.safetensors", "tokenizer.json", adapters.WEIGHTS_FILE)
+    own = "|".join(_stamp(Path(model) / name) for name in names)
+    if not adapters.is_adapter(model):
+        return own
+    try:
+        return f"{own}|{stamp(str(adapters.encoder_of(model)))}"
+    except CheckpointError:
+        return own  # loading it will say what is wrong
 
 
 def _stamp(path: Path) -> str:
