@@ -26,7 +26,7 @@ LABELS = ("O", "B-D", "I-D")
 NAMES = {"id2label": dict(enumerate(LABELS)), "label2id": {b: i for i, b in enumerate(LABELS)}}
 TEXT = "患者有糖尿病史"
 GRAPH = KnowledgeGraph([Triple("糖尿病", "类别", "疾病")], name="kg")
-MEGABYTE = 1 << 20
+MEGABYTE = 1_000_000
 
 
 @pytest.fixture
