@@ -32,6 +32,7 @@ from kbert_core.sentence_tree import SentenceTree, grow_tree
 from kbert_core.tokens import Characters, Tokenizer, WordPieces, Words
 from kbert_core.training.experiment.options import add_experiment_options
 from kbert_core.training.options import (
+    DATA_SETS,
     add_audit_options,
     add_evaluate_options,
     add_pretrain_options,
@@ -438,14 +439,17 @@ def _parser() -> argparse.ArgumentParser:
 
     pretrain = _add(commands, "pretrain", run_pretrain, "pretrain an encoder without knowledge")
     train = _add(commands, "train", run_train, "fine-tune a model with knowledge or without")
-    train.add_argument(
-        "--data", required=True, metavar="DIR", help="folder of train.tsv, dev.tsv and test.tsv"
-    )
+    train.add_argument("--data", default="", metavar="DIR|hf:NAME", help=DATA_SETS)
     _graph_options(train)
     _reading_options(train)
 
     evaluate = _add(commands, "evaluate", run_evaluate, "score a model on labelled data")
-    evaluate.add_argument("--data", required=True, metavar="FILE", help="a labelled .tsv")
+    evaluate.add_argument(
+        "--data",
+        required=True,
+        metavar="FILE|DIR|hf:NAME",
+        help=f"a labelled .tsv, .parquet, .csv or .json; {DATA_SETS}",
+    )
     _model_options(evaluate)
 
     experiment = _add(

@@ -17,7 +17,7 @@ PAIRS = (
     ("query", "passage"),
     ("query", "title"),
 )
-LABEL = ("label", "labels", "gold_label", "ner_tags", "tags", "target")
+LABELS = ("label", "labels", "gold_label", "ner_tags", "tags", "target")
 QUESTION = ("qid", "question_id", "query_id")
 NEEDED = {
     "ner": ("label", "text_a"),
@@ -58,7 +58,7 @@ def columns_of(
     if not found.keys() & {"text_a", "text_b"}:
         texts = next((p for p in known_texts if set(p) <= set(names)), ())
         found.update(zip(("text_a", "text_b"), texts, strict=False))
-    for ours, known in (*((n, (n,)) for n in needed), ("label", LABEL), ("qid", QUESTION)):
+    for ours, known in (*((n, (n,)) for n in needed), ("label", LABELS), ("qid", QUESTION)):
         named = next((name for name in known if name in names), None)
         if named is not None:
             found.setdefault(ours, named)
@@ -74,14 +74,14 @@ def columns_of(
     return {ours: theirs for ours, theirs in found.items() if ours in wanted}
 
 
-def parse_columns(text: str) -> dict[str, str]:
-    """Read ``text_a=sentence1,label=gold``.
+def parse_columns(text: str | None) -> dict[str, str]:
+    """Read ``text_a=sentence1,label=gold``; None is none.
 
     Raises:
         OptionError: no such form, or an unknown name on the left.
     """
     found = {}
-    for part in text.split(","):
+    for part in text.split(",") if text else ():
         ours, equals, theirs = (piece.strip() for piece in part.partition("="))
         if ours not in OURS or not equals or not theirs:
             raise OptionError(

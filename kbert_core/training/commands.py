@@ -15,12 +15,13 @@ from kbert_core.cli_options import ablation_of, graph_of, injection_of
 from kbert_core.errors import CheckpointError, OptionError
 from kbert_core.pipeline import NO_KNOWLEDGE, Card, Pipeline, card_of
 from kbert_core.training import processes
-from kbert_core.training.datasets import find_split, read_examples
+from kbert_core.training.columns import parse_columns
 from kbert_core.training.evaluate import edit_response, evaluate, surface_forms
 from kbert_core.training.finetune import SCRATCH, TrainOptions, train
 from kbert_core.training.items import Recipe
 from kbert_core.training.pretrain import PretrainOptions, pretrain
 from kbert_core.training.score_text import report_text
+from kbert_core.training.sources import read_split
 
 
 def run_train(args: argparse.Namespace) -> dict[str, Any]:
@@ -31,6 +32,11 @@ def run_train(args: argparse.Namespace) -> dict[str, Any]:
         TrainOptions(
             task=args.task,
             data=args.data,
+            train=args.train,
+            dev=args.dev,
+            test=args.test,
+            dev_share=args.dev_share,
+            columns=parse_columns(args.columns),
             output=args.output,
             encoder=args.encoder,
             kg=tuple(args.kg or ()),
@@ -102,16 +108,14 @@ def run_evaluate(args: argparse.Namespace) -> dict[str, Any]:
         raise CheckpointError(
             f"{args.model} has no task head, so nothing to score. Train one with `kbert train`."
         )
-    path = Path(args.data)
-    if path.is_dir():
-        path = find_split(path, "test")
-    examples = read_examples(path, pipeline.task.name)
+    task, columns = pipeline.task.name, parse_columns(args.columns)
+    examples = read_split(args.data, args.split, task, columns)
     graph = graph_of(args)
     options = injection_of(args, pipeline.card.options)
     ablation = ablation_of(args, pipeline.card)
     seen = None
     if args.train_data:
-        seen = surface_forms(read_examples(args.train_data, pipeline.task.name))
+        seen = surface_forms(read_split(args.train_data, "train", task, columns))
     common: dict[str, Any] = {
         "options": options,
         "ablation": ablation,
@@ -127,7 +131,7 @@ def run_evaluate(args: argparse.Namespace) -> dict[str, Any]:
         )
     report = {
         "model": str(args.model),
-        "data": str(path),
+        "data": examples[0].source.name if examples[0].source else args.data,
         "kg": list(args.kg or ()),
         "scores": evaluate(pipeline, examples, graph, **common),
     }

@@ -41,7 +41,12 @@ from kbert_core.tasks import TASKS
 from kbert_core.training import processes
 from kbert_core.training.cards import write_card
 from kbert_core.training.checkpoints import last_whole, prepared, saving
-from kbert_core.training.datasets import Example, find_split, labels_of, read_examples
+from kbert_core.training.datasets import (
+    Example,
+    check_labels,
+    labels_of,
+    warn_of_rare_labels,
+)
 from kbert_core.training.evaluate import edit_response, evaluate, surface_forms
 from kbert_core.training.items import (
     IGNORED,
@@ -53,12 +58,17 @@ from kbert_core.training.items import (
 from kbert_core.training.limits import at_least, share, usable_folder, usable_seed
 from kbert_core.training.ordered_trainer import BATCH, OrderedTrainer, arguments
 from kbert_core.training.processes import Processes
+from kbert_core.training.sources import DataFiles, read_splits
 from kbert_core.training.vocabulary import character_tokenizer
 
 SCRATCH = "scratch"
-MAIN_SCORE = {"ner": "f1", "classify": "accuracy", "pair": "accuracy", "mask": "accuracy"}
+MAIN_SCORE = {
+    **{"ner": "f1", "classify": "accuracy", "pair": "accuracy", "mask": "accuracy"},
+    "rank": "mrr",
+}
 NOT_THE_RUN = {  # may differ when a run goes on; fingerprints stand for data and graphs
-    *("data", "kg", "hiding_kg", "skip_bad", "output", "command", "device", "bf16", "half"),
+    *("data", "train", "dev", "test", "dev_share", "columns"),
+    *("kg", "hiding_kg", "skip_bad", "output", "command", "device", "bf16", "half"),
     *("batch_tokens", "accumulate", "patience", "log_every"),
 }
 SHOWN_EXAMPLES = 5  # of a batch that is named in an error
@@ -70,8 +80,8 @@ class TrainOptions:
     """How to fine-tune.
 
     Attributes:
-        task: "ner", "classify", "pair" or "mask".
-        data: folder of train, dev and test.
+        task: "ner", "classify", "pair", "rank" or "mask".
+        data: folder of train, dev and test, or "hf:NAME".
         output: folder for the model; a run that was cut off goes on there.
         encoder: folder or hub name of the encoder to start from, or
             "scratch" for a small BERT with a vocabulary of the training set.
@@ -98,6 +108,7 @@ class TrainOptions:
         bf16: compute in bfloat16; None: on CUDA.
         log_every: in steps.
         half: save parameters in half precision.
+        train, dev, test, dev_share, columns: see :class:`DataFiles`.
     """
 
     task: str
@@ -129,10 +140,22 @@ class TrainOptions:
     log_every: int = 50
     half: bool = True
     command: str = ""
+    train: str | None = None
+    dev: str | None = None
+    test: str | None = None
+    dev_share: float = 0.0
+    columns: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def files(self) -> DataFiles:
+        """Where the data is."""
+        splits = (self.train, self.dev, self.test)
+        return DataFiles(self.data, *splits, self.dev_share, self.columns)
 
     def __post_init__(self) -> None:
         if self.task not in TASKS:
             raise OptionError(f"No task '{self.task}'; expected one of {', '.join(TASKS)}.")
+        assert self.files  # which checks what is given of the data
         for name in ("epochs", "accumulate", "num_hidden_layers", "hidden_size", "log_every"):
             at_least(1, name, getattr(self, name))
         at_least(16, "batch_tokens", self.batch_tokens)
@@ -218,7 +241,7 @@ def fit(options: TrainOptions) -> Fitted:
     together = processes.join(device)
     set_seed(options.seed)
     task = TASKS[options.task]
-    splits = _splits(options)
+    splits = read_splits(options.files, options.task, seed=options.seed)
     graph = KnowledgeGraph.from_files(*options.kg, skip_bad=options.skip_bad)
     labels = [] if task.name == "mask" else labels_of(splits["train"])
     _check(splits, labels, task.name)
@@ -554,31 +577,19 @@ def _config(path: str) -> dict[str, Any]:
         return {}
 
 
-def _splits(options: TrainOptions) -> dict[str, list[Example]]:
-    """Read train, dev and test before anything is trained; only test may be missing."""
-    paths = {split: find_split(options.data, split) for split in ("train", "dev")}
-    try:
-        paths["test"] = find_split(options.data, "test")
-    except DataError as error:
-        log.warning("no scores on test: %s", error)
-    return {split: read_examples(path, options.task) for split, path in paths.items()}
-
-
 def _check(splits: Mapping[str, Sequence[Example]], labels: Sequence[str], task: str) -> None:
-    if task != "mask" and len(labels) < 2:
+    if task == "mask":
+        return
+    if len(labels) < 2:
+        source = splits["train"][0].source
         raise DataError(
-            f"The training set has the one label '{labels[0] if labels else ''}'. "
-            "Training needs at least two."
+            f"{source.name if source else 'The training set'}: the one label is '"
+            f"{labels[0] if labels else ''}'. Training needs at least two."
         )
-    known = set(labels)
-    held_out = [(s, e) for s in splits if s != "train" for e in splits[s]] if task != "mask" else []
-    for split, example in held_out:
-        for label in (*example.tags, *([example.label] if example.label is not None else [])):
-            if label not in known:
-                raise DataError(
-                    f"The {split} set has the label '{label}', which the training set "
-                    f"({', '.join(labels)}) doesn't. Correct it or add training examples."
-                )
+    for split, examples in splits.items():
+        if split != "train":
+            check_labels(examples, labels, "the training set")
+    warn_of_rare_labels(splits["train"])
 
 
 def _report(options: TrainOptions, fitted: Fitted) -> dict[str, Any]:
@@ -600,7 +611,7 @@ def _report(options: TrainOptions, fitted: Fitted) -> dict[str, Any]:
                     pipeline, examples, graph, type_labels, seen=seen or set()
                 )
     report.update(
-        data=Path(options.data).name,
+        data=options.files.name,
         seed=options.seed,
         command=options.command,
         encoder=Path(options.encoder).name,

@@ -2,13 +2,27 @@
 
 import argparse
 
-TASK_NAMES = ("ner", "classify", "pair", "mask")
+TASK_NAMES = ("ner", "classify", "pair", "rank", "mask")
+DATA_SETS = (
+    "folder of train.tsv, dev.tsv and test.tsv, or saved by Hugging Face's datasets; or a data set "
+    "of its hub, hf:NAME or hf:NAME/CONFIG"
+)
 
 
 def add_train_options(parser: argparse.ArgumentParser) -> None:
     """Options of `kbert train` that no other command has."""
     add = parser.add_argument
     add("--task", required=True, choices=TASK_NAMES, help="kind of task")
+    for split in ("train", "dev", "test"):
+        add(f"--{split}", metavar="FILE", help=f"take {split} from this file, not from --data")
+    add(
+        "--dev-share",
+        type=float,
+        default=0.0,
+        metavar="P",
+        help="where there is no dev set: this share of train, drawn by --seed",
+    )
+    _add_columns(parser)
     add(
         "--output",
         required=True,
@@ -56,8 +70,23 @@ def add_train_options(parser: argparse.ArgumentParser) -> None:
         recipe.add_argument(flag, type=float, default=0.0, metavar="P", help=text)
 
 
+def _add_columns(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--columns",
+        metavar="NAME=COLUMN,…",
+        help="which columns to take, if not the usual ones: text_a=, text_b=, label=, qid=",
+    )
+
+
 def add_evaluate_options(parser: argparse.ArgumentParser) -> None:
     """Options of `kbert evaluate` that no other command has."""
+    parser.add_argument(
+        "--split",
+        default="test",
+        choices=("train", "dev", "test"),
+        help="which part of a folder or data set; default: test",
+    )
+    _add_columns(parser)
     parser.add_argument(
         "--train-data",
         metavar="FILE",

@@ -1,0 +1,224 @@
+"""Labelled data from Hugging Face's `datasets`: by name, by folder, or a single table.
+
+The library takes seconds to import, so it is imported where it is needed.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from kbert_core.errors import DataError, SplitError
+from kbert_core.training.columns import LABELS, NEEDED, TEXTS, columns_of
+from kbert_core.training.datasets import Example, Source, place, plain_examples, tagged_examples
+
+HUB = "hf:"
+SPLIT_NAMES = {
+    "train": ("train",),
+    "dev": ("dev", "validation", "valid", "val"),
+    "test": ("test",),
+}
+TABLES = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json"}
+SAVED = ("dataset_dict.json", "state.json")  # what save_to_disk writes
+
+
+def is_hub_name(name: str) -> bool:
+    """Say whether a name means a data set of the hub: hf:NAME or hf:NAME/CONFIG."""
+    return name.startswith(HUB)
+
+
+def is_table(path: Path) -> bool:
+    """Say whether a file is a table that `datasets` reads."""
+    return path.suffix in TABLES
+
+
+def is_folder_of_tables(path: Path) -> bool:
+    """Say whether a folder was saved by `datasets`, or holds tables that it reads."""
+    return path.is_dir() and (
+        any((path / name).is_file() for name in SAVED)
+        or any(is_table(file) for place in (path, path / "data") for file in place.glob("*.*"))
+    )
+
+
+def read_hub_split(
+    name: str, split: str, task: str, columns: Mapping[str, str] | None = None
+) -> list[Example]:
+    """Read a split of a data set.
+
+    Args:
+        name: "hf:NAME", "hf:NAME/CONFIG", a folder, or a single table, which
+            is whatever split is asked for.
+        split: "train", "dev" (validation, valid and val too) or "test".
+        task: as for ``read_examples``.
+        columns: our names → the data set's, where they can't be guessed.
+
+    Raises:
+        SplitError: there is no such split, or its labels are hidden.
+        DataError: the data can't be had, or a row doesn't fit.
+    """
+    found = _opened(name)
+    if Path(name).is_file():
+        return _examples(next(iter(found.values())), Source(name, "row"), task, columns)
+    for known in (*SPLIT_NAMES.get(split, ()), split):
+        if known in found:
+            return _examples(found[known], Source(f"{name} ({known})", "row"), task, columns)
+    raise SplitError(
+        f"{name}: no {split} split; there are {', '.join(found) or 'none'}. "
+        f"Name a file with --{split} FILE."
+    )
+
+
+def _opened(name: str) -> Mapping[str, Any]:
+    """Load all splits of a data set: name → table."""
+    try:
+        import datasets
+    except ImportError as error:
+        raise DataError(
+            f"{name}: the package `datasets` is needed to read this. Install it: "
+            "pip install datasets"
+        ) from error
+    datasets.disable_progress_bars()
+    path = Path(name)
+    try:
+        if is_hub_name(name):
+            return _from_hub(name)
+        if path.is_file():
+            kind = TABLES[path.suffix]
+            return dict(datasets.load_dataset(kind, data_files={"all": str(path)}))
+        if any((path / saved).is_file() for saved in SAVED):
+            loaded = datasets.load_from_disk(str(path))
+            return loaded if isinstance(loaded, dict) else {"train": loaded}
+        return dict(datasets.load_dataset(str(path)))
+    except (OSError, ValueError, datasets.exceptions.DatasetsError) as error:
+        raise DataError(
+            f"{name}: can't be read ({_first_line(error)}). Expected what save_to_disk writes, or "
+            "train, validation and test as .parquet, .csv, .json or .jsonl."
+        ) from error
+
+
+def _from_hub(name: str) -> Mapping[str, Any]:
+    """Load from the hub; of NAME/CONFIG both OWNER/NAME and NAME with a config are tried."""
+    import datasets
+
+    parts = name.removeprefix(HUB).split("/")
+    ways = {
+        1: [(parts[0],)],
+        2: [("/".join(parts),), tuple(parts)],
+        3: [("/".join(parts[:2]), parts[2])],
+    }.get(len(parts))
+    if ways is None or not all(parts):
+        raise DataError(f"'{name}' is no data set's name. Write hf:NAME or hf:OWNER/NAME/CONFIG.")
+    for way in ways:
+        try:
+            return dict(datasets.load_dataset(*way))
+        except datasets.exceptions.DatasetNotFoundError as error:
+            problem = f"the hub has no such data set ({_first_line(error)}). Check the name"
+        except ConnectionError as error:
+            raise DataError(
+                f"{name}: the Hugging Face hub can't be reached ({_first_line(error)}). Connect to "
+                "the network, or give a folder instead: download it elsewhere, save it with "
+                "`datasets.load_dataset(NAME).save_to_disk(FOLDER)`, and name FOLDER."
+            ) from error
+        except (ValueError, RuntimeError) as error:
+            problem = f"{_first_line(error)}. Write a config after the name: {HUB}NAME/CONFIG"
+    raise DataError(f"{name}: {problem}.")
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0][:200].rstrip(".")
+
+
+def _examples(
+    table: Any, source: Source, task: str, columns: Mapping[str, str] | None
+) -> list[Example]:
+    chosen = columns_of(
+        task, list(table.features), _guessed(table.features, task, columns), source.name
+    )
+    features = {ours: table.features[theirs] for ours, theirs in chosen.items()}
+    names = {ours: _class_names(feature) for ours, feature in features.items()}
+    if task == "ner":
+        _check_tags_are_named(features["label"], names["label"], chosen["label"], source)
+    elif "label" in chosen and set(table.unique(chosen["label"])) == {-1}:
+        raise SplitError(
+            f"{source.name}: the labels are hidden (all are -1), so it can't be scored. Take "
+            "another split."
+        )
+    rows = _rows(table, chosen, names, source)
+    if task == "ner":
+        return tagged_examples(
+            ((n, _tokens(row["text_a"]), _tokens(row["label"])) for n, row in rows), source
+        )
+    return plain_examples(task, rows, source)
+
+
+def _guessed(
+    features: Mapping[str, Any], task: str, columns: Mapping[str, str] | None
+) -> dict[str, str]:
+    """Take the only column of labels, and the only one of texts, whatever its name."""
+    found = dict(columns or {})
+    classes = [name for name, feature in features.items() if _class_names(feature) is not None]
+    if "label" not in found and len(classes) == 1 and not set(LABELS) & set(features):
+        found["label"] = classes[0]
+    texts = [
+        n for n, f in features.items() if getattr(f, "dtype", "") in ("string", "large_string")
+    ]
+    texts = [name for name in texts if name != found.get("label") and name not in LABELS]
+    alone = "text_b" not in NEEDED[task] and task != "ner" and len(texts) == 1
+    if alone and "text_a" not in found and not set(TEXTS) & set(features):
+        found["text_a"] = texts[0]
+    return found
+
+
+def _class_names(feature: Any) -> list[str] | None:
+    """The names of a ClassLabel, or of a list of them; None for another feature."""
+    inner = getattr(feature, "feature", feature)
+    names: list[str] | None = getattr(inner, "names", None)
+    return names
+
+
+def _check_tags_are_named(feature: Any, names: Any, column: str, source: Source) -> None:
+    inner = getattr(feature, "feature", feature)
+    if names is None and "string" not in str(getattr(inner, "dtype", "")):
+        raise DataError(
+            f"{source.name}: the tags in '{column}' are numbers without names. Make the column a "
+            "list of ClassLabel or of strings (O, B-TYPE, I-TYPE), or choose another with "
+            "--columns label=NAME."
+        )
+
+
+def _rows(
+    table: Any, chosen: Mapping[str, str], names: Mapping[str, list[str] | None], source: Source
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Every row with our names and plain values, counted from 1."""
+    for number, row in enumerate(table.select_columns(list(set(chosen.values()))), start=1):
+        yield (
+            number,
+            {
+                ours: _plain(row[theirs], names[ours], ours, place(source, number))
+                for ours, theirs in chosen.items()
+            },
+        )
+
+
+def _plain(value: Any, names: list[str] | None, ours: str, where: str) -> Any:
+    """A value as text, or a list of texts; a class by its name."""
+    if isinstance(value, list):
+        return [_plain(item, names, ours, where) for item in value]
+    if value is None:
+        return ""
+    if names is not None and isinstance(value, int):
+        if not 0 <= value < len(names):
+            raise DataError(f"{where}: {ours} is {value}, which stands for no label. Mend the row.")
+        return names[value]
+    if isinstance(value, float):
+        if not value.is_integer():
+            raise DataError(
+                f"{where}: {ours} is {value}; labels are classes here. Take a data set with "
+                "classes, or name another column with --columns."
+            )
+        value = int(value)
+    return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def _tokens(value: Any) -> list[str]:
+    """A list of tokens or tags; a text is split at single spaces, as in the release's files."""
+    return value if isinstance(value, list) else str(value).split(" ")

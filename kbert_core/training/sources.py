@@ -1,0 +1,159 @@
+"""Where train, dev and test come from: a folder, files by name, or the hub."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from kbert_core.errors import OptionError, SplitError
+from kbert_core.training.datasets import SPLITS, Example, find_split, read_examples
+from kbert_core.training.hub_data import (
+    is_folder_of_tables,
+    is_hub_name,
+    is_table,
+    read_hub_split,
+)
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class DataFiles:
+    """Where a data set's splits are.
+
+    Attributes:
+        data: a folder of train, dev and test, or "hf:NAME"; may be empty
+            where ``train`` names a file.
+        train, dev, test: files that stand in for those of ``data``.
+        dev_share: this share of train becomes dev; for data without any.
+        columns: our column names → the data's, where they can't be guessed.
+    """
+
+    data: str = ""
+    train: str | None = None
+    dev: str | None = None
+    test: str | None = None
+    dev_share: float = 0.0
+    columns: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.data and not self.train:
+            raise OptionError("No data given. Name a folder with --data, or a file with --train.")
+        if not 0 <= self.dev_share < 1:
+            raise OptionError(f"dev_share is {self.dev_share}, expected a share from 0 to below 1.")
+        if self.dev_share and self.dev:
+            raise OptionError("Both --dev and --dev-share are given. Give one of them.")
+
+    @property
+    def name(self) -> str:
+        """For people: the folder's name, or that of the file to train on."""
+        return Path(self.data).name if self.data else Path(self.train or "").parent.name
+
+    def named(self, split: str) -> str:
+        """What was given for a split: its own file, else the data set, else nothing."""
+        return {"train": self.train, "dev": self.dev, "test": self.test}[split] or self.data
+
+
+def read_split(
+    name: str, split: str, task: str, columns: Mapping[str, str] | None = None
+) -> list[Example]:
+    """Read one split of a data set.
+
+    Args:
+        name: a file, which is taken whatever the split; a folder; or hf:NAME.
+
+    Raises:
+        SplitError: there is no such split.
+        DataError: it can't be read, see ``read_examples``.
+    """
+    path = Path(name)
+    if is_hub_name(name) or (path.is_file() and is_table(path)):
+        return read_hub_split(name, split, task, columns)
+    if not path.is_dir():
+        return read_examples(path, task, columns)
+    try:
+        return read_examples(find_split(path, split), task, columns)
+    except SplitError:
+        if not is_folder_of_tables(path):
+            raise
+    return read_hub_split(name, split, task, columns)
+
+
+def read_splits(files: DataFiles, task: str, *, seed: int = 0) -> dict[str, list[Example]]:
+    """Read train, dev and test; only test may be missing.
+
+    Args:
+        seed: of the share of train that becomes dev.
+
+    Raises:
+        SplitError: train is missing, or dev without a ``dev_share``.
+        OptionError: there is a dev set and a ``dev_share`` too.
+        DataError: a file can't be read.
+    """
+    found = {"train": read_split(files.named("train"), "train", task, files.columns)}
+    for split in SPLITS[1:]:
+        if not files.named(split):
+            continue
+        try:
+            found[split] = read_split(files.named(split), split, task, files.columns)
+        except SplitError as error:
+            if split == "test":
+                log.warning("no scores on test: %s", error)
+            elif not files.dev_share:
+                raise SplitError(
+                    f"{error} Or take a part of the training set: --dev-share 0.1"
+                ) from error
+    if files.dev_share:
+        if "dev" in found:
+            raise OptionError(
+                f"{files.data} has a dev set, and --dev-share is given too. Leave the share out, "
+                "or name the file to train on with --train instead of --data."
+            )
+        found["train"], found["dev"] = hold_out(found["train"], files.dev_share, seed=seed)
+    elif "dev" not in found:
+        raise SplitError(
+            "No dev set. Name a file with --dev FILE, or take a part of the training set: "
+            "--dev-share 0.1"
+        )
+    return {split: found[split] for split in SPLITS if split in found}
+
+
+def hold_out(
+    examples: Sequence[Example], share: float, *, seed: int
+) -> tuple[list[Example], list[Example]]:
+    """Part a share of examples at random from the rest, each part in its old order.
+
+    Rows of one question, and rows of the same text, stay together.
+
+    Args:
+        share: of all rows; at least one text goes to each side.
+
+    Returns:
+        The rest, and the share.
+
+    Raises:
+        SplitError: all rows are of one text or question.
+    """
+    keys = [(e.group,) if e.group else e.sentences for e in examples]
+    unique = list(dict.fromkeys(keys))
+    if len(unique) < 2:
+        raise SplitError(
+            f"All {len(examples)} training rows are of one text or question, so none can be held "
+            "out. Name a dev file with --dev FILE."
+        )
+    counts = {key: 0 for key in unique}
+    for key in keys:
+        counts[key] += 1
+    held: set[tuple[str, ...]] = set()
+    rows = 0
+    for number in np.random.default_rng(seed).permutation(len(unique))[:-1]:
+        if held and rows >= share * len(examples):
+            break
+        held.add(unique[number])
+        rows += counts[unique[number]]
+    sides: tuple[list[Example], list[Example]] = [], []
+    for key, example in zip(keys, examples, strict=True):
+        sides[key in held].append(example)
+    return sides
