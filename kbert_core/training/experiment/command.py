@@ -7,16 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from kbert_core.errors import ExperimentError, OptionError
+from kbert_core.training.experiment.grid import Cell, Experiment, Places, Status
 from kbert_core.training.experiment.report import summary, write_report
-from kbert_core.training.experiment.runner import (
-    Cell,
-    Experiment,
-    How,
-    Places,
-    Status,
-    duration,
-    seconds_left,
-)
+from kbert_core.training.experiment.runner import How, duration, run_all, seconds_left
 from kbert_core.training.experiment.suite import read_suite
 from kbert_core.training.experiment.tables import Tables
 
@@ -52,7 +45,7 @@ def run_experiment(args: argparse.Namespace) -> dict[str, Any]:
             left = seconds_left(statuses, todo, args.jobs)
             said = f", about {duration(left)}" if left is not None else ""
             log.info("%s: %d runs to do%s", experiment.suite.name, len(todo), said)
-            failed += experiment.run_all(todo, how)
+            failed += run_all(experiment, todo, how)
             statuses = [experiment.status(cell) for cell in cells]
         report["suites"][experiment.suite.name] = listed(statuses, args.jobs)
     report["failed"] = [str(cell) for cell in failed]

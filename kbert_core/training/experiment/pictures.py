@@ -23,7 +23,7 @@ KINDS = {  # of a row: its colour
     "control or ablation": ORANGE,
     "with a dictionary": GREEN,
 }
-LINES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#777777")
+LINES = ("#777777", "#0072B2", "#000000", "#56B4E9", "#E69F00", "#009E73", "#D55E00", "#CC79A7")
 MARKERS = "osD^vPX*"
 INK, FAINT = "#222222", "#DDDDDD"
 FONTS = ("DejaVu Sans", "Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans SC")
@@ -131,7 +131,9 @@ def draw_curves(tables: Tables, path: Path) -> bool:
         panel.set_xlabel("epoch")
         panel.set_ylabel(f"{tables.metrics[0].name} on dev, %" if tables.metrics else "dev, %")
         _tidy(panel, "y")
-        figure.legend(loc="outside right center", frameon=False, fontsize=9, title="last epoch")
+        figure.legend(
+            loc="outside right center", frameon=False, fontsize=9, title="score at the last epoch"
+        )
         _save(figure, path)
     return True
 

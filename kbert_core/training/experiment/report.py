@@ -22,6 +22,11 @@ from kbert_core.training.experiment.tables import Pair, Tables, spread
 MISSING = "missing"
 NONE = "–"
 OUTCOMES = ("new type", "old type", "another type", "span lost", "other spans changed")
+OTHERS = {  # scores that have no counts a sentence
+    "release_trunk_f1": "F1, release's count",
+    "macro_f1": "macro F1",
+    "chance_mrr": "MRR by chance",
+}
 HOW_TO_READ = f"""\
 Scores are per cent on the test set, which is read once a seed; every choice, the best epoch
 included, is made on dev. ± is the standard deviation over the seeds. A difference is paired by
@@ -150,6 +155,12 @@ def _scores(tables: Tables) -> str:
     off = any(tables.graph_off(row.name) for row in tables.suite.rows)
     head = ["", "seeds", *(metric.name for metric in metrics)]
     head += [f"{metrics[0].name}, graph off"] if off else []
+    others = {
+        name: title
+        for name, title in OTHERS.items()
+        if any(tables.other(row.name, name) for row in tables.suite.rows)
+    }
+    head += others.values()
     rows = []
     for row in tables.suite.rows:
         done, planned = tables.done(row), len(row.seeds)
@@ -160,6 +171,9 @@ def _scores(tables: Tables) -> str:
         cells += [score_text(tables.score(row.name, metric)) for metric in metrics]
         if off:
             found = tables.graph_off(row.name)
+            cells.append(_spread_text(*found) if found else NONE)
+        for name in others:
+            found = tables.other(row.name, name)
             cells.append(_spread_text(*found) if found else NONE)
         rows.append(cells)
     return table(head, rows)

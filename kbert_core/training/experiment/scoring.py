@@ -10,12 +10,13 @@ from typing import Any
 
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.pipeline import NO_KNOWLEDGE
+from kbert_core.tasks.rank import RIGHT, order, probability_right
 from kbert_core.training.datasets import Example
 from kbert_core.training.evaluate import edit_response, predict_all, scores_of, surface_forms
 from kbert_core.training.finetune import Fitted
 from kbert_core.training.scores import SpanKey, span_scores, unseen_recall
 
-Columns = dict[str, list[int]]
+Columns = dict[str, list[float]]
 Spans = Sequence[Sequence[SpanKey]]
 
 
@@ -86,13 +87,47 @@ def sentence_counts(
         ``ids``: a short hash of every sentence, to pair it over runs and
         seeds; and columns, one number a sentence.
     """
-    columns = _ner_columns(examples, found, seen, covering) if task == "ner" else {}
-    if task in ("classify", "pair"):
+    if task == "rank":
+        return _question_counts(examples, found)
+    columns: Columns = {}
+    if task == "ner":
+        columns = _ner_columns(examples, found, seen, covering)
+    elif task in ("classify", "pair"):
+        gold = [e.label for e in examples]
         columns = {
-            "right": [int(e.label == label) for e, label in zip(examples, found, strict=True)],
+            "right": [int(g == label) for g, label in zip(gold, found, strict=True)],
             "count": [1] * len(examples),
         }
-    return {"ids": [_id(e) for e in examples], "columns": columns}
+        labels = {label for label in gold if label is not None}
+        if task == "pair" and len(labels) == 2:
+            positive = RIGHT if RIGHT in labels else max(labels)
+            columns |= {
+                "positive": [int(g == positive) for g in gold],
+                "positive_predicted": [int(label == positive) for label in found],
+                "positive_right": [
+                    int(g == positive == label) for g, label in zip(gold, found, strict=True)
+                ],
+            }
+    return {"ids": [_id("\t".join(e.sentences)) for e in examples], "columns": columns}
+
+
+def _question_counts(examples: Sequence[Example], chances: Sequence[float]) -> dict[str, Any]:
+    """Per question that has an answer: 1 / the rank of its first, as ``ranking_scores``."""
+    groups: dict[str, list[int]] = {}
+    for number, example in enumerate(examples):
+        groups.setdefault(example.group, []).append(number)
+    columns: Columns = {"reciprocal": [], "first": [], "count": []}
+    ids = []
+    for numbers in groups.values():
+        right = [examples[number].label == RIGHT for number in numbers]
+        if not any(right):
+            continue
+        places = order([chances[number] for number in numbers])
+        rank = 1 + next(i for i, place in enumerate(places) if right[place])
+        ids.append(_id("\t".join(text for n in numbers for text in examples[n].sentences)))
+        for name, value in (("reciprocal", 1 / rank), ("first", int(rank == 1)), ("count", 1)):
+            columns[name].append(value)
+    return {"ids": ids, "columns": columns}
 
 
 def _ner_columns(
@@ -126,21 +161,26 @@ class _Memo(dict[str, bool]):
 def _plain(task: str, predictions: Sequence[Any]) -> list[Any]:
     if task == "ner":
         return [[(s.start, s.end, s.label) for s in p.spans] for p in predictions]
+    if task == "rank":
+        return [probability_right(p) for p in predictions]
     return [getattr(p, "label", None) for p in predictions]
 
 
-def _id(example: Example) -> str:
-    """Eight hexadecimal digits of a sentence's hash."""
-    return hashlib.sha256("\t".join(example.sentences).encode()).hexdigest()[:8]
+def _id(text: str) -> str:
+    """Eight hexadecimal digits of a text's hash."""
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 def packed(sentences: Mapping[str, Any]) -> dict[str, Any]:
     """Columns as one short line each, for JSON."""
-    columns = {name: " ".join(map(str, c)) for name, c in sentences["columns"].items()}
+    columns = {
+        name: " ".join(f"{number:.6g}" for number in column)
+        for name, column in sentences["columns"].items()
+    }
     return {"ids": " ".join(sentences["ids"]), "columns": columns}
 
 
 def unpacked(sentences: Mapping[str, Any]) -> dict[str, Any]:
     """The columns again; undoes :func:`packed`."""
-    columns = {name: [int(n) for n in c.split()] for name, c in sentences["columns"].items()}
+    columns = {name: [float(n) for n in c.split()] for name, c in sentences["columns"].items()}
     return {"ids": sentences["ids"].split(), "columns": columns}

@@ -51,7 +51,14 @@ METRICS: dict[str, tuple[Metric, ...]] = {  # by task, the main one first
         ),
     ),
     "classify": (Metric("accuracy", {"right": 1}, {"count": 1}),),
-    "pair": (Metric("accuracy", {"right": 1}, {"count": 1}),),
+    "pair": (
+        Metric("accuracy", {"right": 1}, {"count": 1}),
+        Metric("F1", {"positive_right": 2}, {"positive": 1, "positive_predicted": 1}),
+    ),
+    "rank": (
+        Metric("MRR", {"reciprocal": 1}, {"count": 1}),
+        Metric("P@1", {"first": 1}, {"count": 1}),
+    ),
 }
 
 

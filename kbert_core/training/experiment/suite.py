@@ -9,7 +9,7 @@ are looked for in the current folder, then beside the suite file;
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
@@ -20,6 +20,8 @@ from kbert_core.ablation import FULL, Ablation
 from kbert_core.errors import KBertError, OptionError
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.tasks import TASKS
+from kbert_core.training.datasets import SPLITS
+from kbert_core.training.experiment.keys import Keys, shown
 from kbert_core.training.finetune import TrainOptions
 from kbert_core.training.items import Recipe
 
@@ -53,6 +55,8 @@ class Data:
             names it knows.
         test_share, dev_share: of the names, held out; None: as
             ``EntityDisjoint`` has it.
+        files: names of the files by split, where they are other ones; of
+            those without dev, ``dev_share`` of train is drawn by the seed.
     """
 
     folder: str
@@ -60,6 +64,7 @@ class Data:
     among: str = AT_RANDOM
     test_share: float | None = None
     dev_share: float | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -205,92 +210,12 @@ def read_suite(path: str | Path) -> Suite:
     except yaml.YAMLError as error:
         raise OptionError(f"{path}: no valid YAML ({error}). Correct it there.") from error
     try:
-        return _suite(path, _Keys(data, "the suite"))
+        return _suite(path, Keys(data, "the suite"))
     except KBertError as error:
         raise OptionError(f"{path}: {error}") from error
 
 
-class _Keys:
-    """A mapping read key by key; what is left over is unknown."""
-
-    def __init__(self, data: Any, where: str) -> None:
-        self.where = where
-        if not isinstance(data, dict):
-            raise OptionError(f"{where} is {_shown(data)}, expected keys and values.")
-        self._data = {str(key): value for key, value in data.items()}
-        self._known: list[str] = []
-
-    def take(self, key: str, kind: type | tuple[type, ...], default: Any = ...) -> Any:
-        self._known.append(key)
-        if key not in self._data or (self._data[key] is None and default is not ...):
-            if default is ...:
-                raise OptionError(f"{self.where} has no '{key}'. Add it.")
-            return default
-        value = self._data.pop(key)
-        if kind is float and isinstance(value, int) and not isinstance(value, bool):
-            value = float(value)
-        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            kinds = kind if isinstance(kind, tuple) else (kind,)
-            wanted = " or ".join(_KIND_NAMES[k] for k in kinds)
-            raise OptionError(f"{self.where}: {key} is {_shown(value)}, expected {wanted}.")
-        return value
-
-    def choice(self, key: str, allowed: Sequence[str], default: Any = ...) -> Any:
-        value = self.take(key, str, default)
-        if value not in allowed:
-            raise OptionError(
-                f"{self.where}: {key} is '{value}', expected one of {', '.join(allowed)}."
-            )
-        return value
-
-    def texts(self, key: str, default: Any = ...) -> tuple[str, ...]:
-        """One text or a list of them."""
-        value = self.take(key, (list, str), default)
-        if isinstance(value, str):
-            return (value,)
-        wrong = [v for v in value if not isinstance(v, str)]
-        if wrong:
-            raise OptionError(f"{self.where}: {key} has {_shown(wrong[0])}, expected texts.")
-        return tuple(value)
-
-    def seeds(self, default: Any = ...) -> tuple[int, ...]:
-        seeds = self.take("seeds", list, default)
-        wrong = [s for s in seeds if not isinstance(s, int) or isinstance(s, bool) or s < 0]
-        if wrong or not seeds or len(set(seeds)) < len(seeds):
-            raise OptionError(
-                f"{self.where}: seeds is {_shown(seeds)}, expected different whole numbers "
-                "from 0, as in [1, 2, 3]."
-            )
-        return tuple(seeds)
-
-    def keys(self, key: str) -> "_Keys":
-        return _Keys(self.take(key, dict, {}), f"{key} of {self.where}")
-
-    def done(self) -> None:
-        for key in self._data:
-            if key in self._known:  # given as nothing
-                continue
-            raise OptionError(
-                f"{self.where} has the unknown key '{key}'. Known: {', '.join(self._known)}."
-            )
-
-
-_KIND_NAMES = {
-    str: "a text",
-    int: "a whole number",
-    float: "a number",
-    bool: "true or false",
-    list: "a list",
-    dict: "keys and values",
-}
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
-def _suite(path: Path, keys: _Keys) -> Suite:
+def _suite(path: Path, keys: Keys) -> Suite:
     name = keys.take("name", str, path.stem)
     if name != slug(name):
         raise OptionError(f"name is '{name}', expected letters, digits and hyphens.")
@@ -310,11 +235,11 @@ def _suite(path: Path, keys: _Keys) -> Suite:
         seeds=keys.seeds(),
         compare_with=keys.take("compare_with", str, None),
     )
-    runs = [_run(_Keys(r, f"run {i}"), common) for i, r in _numbered(keys.take("runs", list))]
+    runs = [_run(Keys(r, f"run {i}"), common) for i, r in _numbered(keys.take("runs", list))]
     if not runs:
         raise OptionError("runs is empty. Add at least one run.")
     baselines = [
-        _baseline(_Keys(b, f"baseline {i}"), common)
+        _baseline(Keys(b, f"baseline {i}"), common)
         for i, b in _numbered(keys.take("baselines", list, []))
     ]
     pairs = keys.take("also_compare", list, [])
@@ -339,28 +264,51 @@ def _numbered(items: Sequence[Any]) -> list[tuple[int, Any]]:
     return list(enumerate(items, start=1))
 
 
-def _data(keys: _Keys, task: str) -> Data:
+def _data(keys: Keys, task: str) -> Data:
     data = Data(
         folder=keys.take("folder", str),
         split=keys.choice("split", SPLIT_KINDS, "official"),
         among=keys.take("among", str, AT_RANDOM),
         test_share=keys.take("test_share", float, None),
         dev_share=keys.take("dev_share", float, None),
+        files=_files(keys.keys("files")),
     )
     keys.done()
-    if data.split == "entity-disjoint" and task != "ner":
-        raise OptionError(
-            f"data: split is 'entity-disjoint' for the task '{task}', which has no entities. "
-            "Choose official or deduplicated."
-        )
-    extra = [n for n in ("test_share", "dev_share") if getattr(data, n) is not None]
-    extra += ["among"] * (data.among != AT_RANDOM)
-    if extra and data.split != "entity-disjoint":
-        raise OptionError(f"data: {extra[0]} is for split: entity-disjoint. Leave it out.")
+    for name in ("test_share", "dev_share"):
+        share = getattr(data, name)
+        if share is not None and not 0 < share < 1:
+            raise OptionError(f"data: {name} is {share}, expected a share between 0 and 1.")
+    if data.split == "entity-disjoint":
+        if task != "ner":
+            raise OptionError(
+                f"data: split is 'entity-disjoint' for the task '{task}', which has no entities. "
+                "Choose official or deduplicated."
+            )
+        return data
+    draws_dev = bool(data.files) and "dev" not in data.files
+    unused = {
+        "test_share": data.test_share is not None,
+        "among": data.among != AT_RANDOM,
+        "dev_share": data.dev_share is not None and not draws_dev,
+    }
+    for name in unused:
+        if unused[name]:
+            raise OptionError(f"data: {name} isn't used for split: {data.split}. Leave it out.")
+    if draws_dev and data.dev_share is None:
+        raise OptionError("data: files has no dev. Add it, or a dev_share to draw it from train.")
     return data
 
 
-def _injection(keys: _Keys) -> InjectionOptions | None:
+def _files(keys: Keys) -> dict[str, str]:
+    found = {split: keys.take(split, str, None) for split in SPLITS}
+    keys.done()
+    given = {split: name for split, name in found.items() if name is not None}
+    if given and "train" not in given:
+        raise OptionError("data: files has no train. Add it.")
+    return given
+
+
+def _injection(keys: Keys) -> InjectionOptions | None:
     given: dict[str, Any] = {}
     for key, kind in (("max_triples", int), ("tail_only", bool)):
         value = keys.take(key, kind, None)
@@ -373,7 +321,7 @@ def _injection(keys: _Keys) -> InjectionOptions | None:
     return InjectionOptions(**given) if given else None
 
 
-def _train(keys: _Keys) -> dict[str, Any]:
+def _train(keys: Keys) -> dict[str, Any]:
     given = {}
     for name, default in TRAIN_KEYS.items():
         kind = (str, int, float) if default is None else type(default)
@@ -384,14 +332,14 @@ def _train(keys: _Keys) -> dict[str, Any]:
     return given
 
 
-def _recipe(keys: _Keys) -> Recipe:
+def _recipe(keys: Keys) -> Recipe:
     names = [f.name for f in fields(Recipe)]
     recipe = Recipe(**{name: keys.take(name, float, 0.0) for name in names})
     keys.done()
     return recipe
 
 
-def _run(keys: _Keys, common: Run) -> Run:
+def _run(keys: Keys, common: Run) -> Run:
     name = keys.take("name", str)
     keys.where = f"run '{name}'"
     knowledge = keys.choice("knowledge", KNOWLEDGE, "graph" if common.kg else "none")
@@ -421,7 +369,7 @@ def _run(keys: _Keys, common: Run) -> Run:
     return run
 
 
-def _baseline(keys: _Keys, common: Run) -> Baseline:
+def _baseline(keys: Keys, common: Run) -> Baseline:
     name = keys.take("name", str)
     keys.where = f"baseline '{name}'"
     baseline = Baseline(
@@ -440,7 +388,7 @@ def _baseline(keys: _Keys, common: Run) -> Baseline:
 
 def _pair(pair: Any) -> tuple[str, str]:
     if not isinstance(pair, list) or len(pair) != 2 or not all(isinstance(n, str) for n in pair):
-        raise OptionError(f"also_compare has {_shown(pair)}, expected pairs of names, [A, B].")
+        raise OptionError(f"also_compare has {shown(pair)}, expected pairs of names, [A, B].")
     return pair[0], pair[1]
 
 

@@ -8,8 +8,8 @@ from statistics import fmean, stdev
 from typing import Any
 
 from kbert_core.errors import ExperimentError, KBertError
+from kbert_core.training.experiment.grid import Cell, Experiment
 from kbert_core.training.experiment.results import read_json
-from kbert_core.training.experiment.runner import Cell, Experiment, headline_score
 from kbert_core.training.experiment.scoring import unpacked
 from kbert_core.training.experiment.statistics import (
     METRICS,
@@ -22,6 +22,7 @@ from kbert_core.training.experiment.statistics import (
     holm,
 )
 from kbert_core.training.experiment.suite import Baseline, Run, Suite
+from kbert_core.training.finetune import MAIN_SCORE
 
 EDIT_SHARES = ("new", "kept", "other", "lost", "others_changed")
 log = logging.getLogger(__name__)
@@ -174,9 +175,18 @@ class Tables:
     def graph_off(self, row: str) -> tuple[float, float | None] | None:
         """Mean and deviation of the main score with the graph switched off; None without one."""
         found = [
-            headline_score(result["without_knowledge"]["test"])
+            result["without_knowledge"]["test"][MAIN_SCORE[self.suite.task]]
             for result in self.results.get(row, {}).values()
             if result.get("without_knowledge", {}).get("test")
+        ]
+        return spread(found) if found else None
+
+    def other(self, row: str, name: str) -> tuple[float, float | None] | None:
+        """Mean and deviation of another score on test that runs have; None without one."""
+        found = [
+            result["scores"]["test"][name]
+            for result in self.results.get(row, {}).values()
+            if name in result["scores"].get("test", {})
         ]
         return spread(found) if found else None
 
@@ -230,7 +240,7 @@ class Tables:
         made = []
         for row in self.suite.runs:
             of_seeds = [
-                [headline_score(entry) for entry in result["learning_curve"]]
+                [entry[MAIN_SCORE[self.suite.task]] for entry in result["learning_curve"]]
                 for result in self.results.get(row.name, {}).values()
                 if result.get("learning_curve")
             ]

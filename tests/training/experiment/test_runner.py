@@ -6,7 +6,7 @@ import pytest
 
 from kbert_core import cli
 from kbert_core.training.experiment import runner
-from kbert_core.training.experiment.runner import Experiment, Places
+from kbert_core.training.experiment.grid import Experiment, Places, Status
 from kbert_core.training.experiment.suite import read_suite
 from kbert_core.training.finetune import KnowledgeTrainer
 
@@ -154,7 +154,7 @@ def test_a_dictionary_over_a_run_whose_predictions_are_gone_says_what_to_do(
 ):
     path = written({**suite_data, "seeds": [1]})
     assert kbert(path, "--device", "cpu", "--only", "BERT + dictionary") == 2
-    assert "aren't kept" in caplog.text
+    assert "aren't in" in caplog.text
     assert "--only BERT --seeds 1 --again" in caplog.text
 
 
@@ -193,7 +193,7 @@ def test_an_unknown_run_is_named_with_those_there_are(written, suite_data, capsy
 def test_time_left_goes_by_the_runs_that_are_done(written, suite_data, folder):
     made = experiment(written(suite_data))
     cells = made.cells()
-    done = runner.Status(cells[0], "done", seconds=100.0)
+    done = Status(cells[0], "done", seconds=100.0)
     assert runner.seconds_left([done], [], 1) == 0
     assert runner.seconds_left([], list(cells), 1) is None
     # seed 1 K-BERT as long as BERT took; dictionaries take no time to speak of

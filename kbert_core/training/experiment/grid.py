@@ -1,0 +1,373 @@
+"""The grid of a suite: its cells, what each depends on, and whether it is done.
+
+A cell is one row at one seed. It is done when its JSON is there and was made
+from what the suite, the data, the graphs and the encoder are now. What a
+result depends on is kept in it as ``inputs``, so that a stale one can say
+what has changed.
+"""
+
+import hashlib
+import json
+import logging
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from kbert_core.errors import CheckpointError, DataError
+from kbert_core.knowledge.files import write_triples
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.shuffled import shuffled
+from kbert_core.pipeline import CARD_KEY
+from kbert_core.training.datasets import Example, find_split, read_examples
+from kbert_core.training.experiment.results import read_json, result_file
+from kbert_core.training.experiment.suite import (
+    AT_RANDOM,
+    Baseline,
+    Run,
+    Suite,
+    slug,
+    train_options,
+)
+from kbert_core.training.finetune import SCRATCH, TrainOptions
+from kbert_core.training.splits import EntityDisjoint, deduplicated, entity_disjoint, write_split
+
+State = Literal["done", "stale", "left", "failed"]
+TOKENIZERS = ("tokenizer.json", "vocab.txt")
+WEIGHTS = ("*.safetensors", "*.bin")
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where things are kept.
+
+    Attributes:
+        results: one folder a suite, one JSON a run; to be kept.
+        work: splits, shuffled graphs, checkpoints; may be deleted.
+    """
+
+    results: Path = Path("results")
+    work: Path = Path("runs/experiments")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One row at one seed."""
+
+    row: Run | Baseline
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.row.name}, seed {self.seed}"
+
+
+@dataclass(frozen=True)
+class Status:
+    """How a cell stands.
+
+    Attributes:
+        state: "done", "stale", "left" or "failed".
+        reason: what has changed, or the error.
+        seconds: that it took, if it was ever done.
+    """
+
+    cell: Cell
+    state: State
+    reason: str = ""
+    seconds: float | None = None
+
+
+class Experiment:
+    """A suite with its data, and the cells that are to be run.
+
+    Args:
+        suite: what is run.
+        places: where results and work are kept.
+    """
+
+    def __init__(self, suite: Suite, places: Places = Places()) -> None:
+        self.suite, self.places = suite, places
+        self._splits: dict[int, tuple[Path, str]] = {}
+        self._hashes: dict[str, str] = {}
+
+    @property
+    def work(self) -> Path:
+        """The suite's own work folder."""
+        return self.places.work / self.suite.name
+
+    def cells(self, *, only: Sequence[str] = (), seeds: Sequence[int] = ()) -> tuple[Cell, ...]:
+        """Every cell, seed by seed; a baseline after the run that it is written over.
+
+        Args:
+            only: names or file names of rows; none: all.
+            seeds: none: all.
+
+        Raises:
+            DataError: there is no such row.
+        """
+        wanted = {slug(name) for name in only}
+        unknown = wanted - {slug(row.name) for row in self.suite.rows}
+        if unknown:
+            names = ", ".join(f"'{row.name}'" for row in self.suite.rows)
+            raise DataError(f"{self.suite.path}: no run '{min(unknown)}'. There are: {names}.")
+        every = sorted({seed for row in self.suite.rows for seed in row.seeds})
+        return tuple(
+            Cell(row, seed)
+            for seed in every
+            for row in self.suite.rows
+            if seed in row.seeds
+            and (not seeds or seed in seeds)
+            and (not wanted or slug(row.name) in wanted)
+        )
+
+    def file(self, cell: Cell) -> Path:
+        """The cell's JSON."""
+        return result_file(self.places.results, self.suite, cell.row.name, cell.seed)
+
+    def status(self, cell: Cell) -> Status:
+        """Whether a cell is done, and if not, why.
+
+        Raises:
+            KBertError: the data, a graph or the encoder can't be read.
+        """
+        found = read_json(self.file(cell))
+        if found is None:
+            error = self.error_file(cell)
+            if error.is_file():
+                return Status(cell, "failed", error.read_text("utf-8").splitlines()[0])
+            return Status(cell, "left")
+        changed = _differences(found["inputs"], self.inputs(cell))
+        state: State = "stale" if changed else "done"
+        return Status(cell, state, "; ".join(changed), found["seconds"])
+
+    def inputs(self, cell: Cell) -> dict[str, Any]:
+        """All that determines a cell's result, with hashes instead of contents."""
+        suite, row = self.suite, cell.row
+        data = {k: v for k, v in asdict(suite.data).items() if v}
+        common = {
+            "task": suite.task,
+            "data": {**data, "sha256": self.split(cell.seed)[1]},
+            "covered_by": self._files(suite.covered_by),
+            "seed": cell.seed,
+        }
+        if isinstance(row, Baseline):
+            made = {**common, "kind": "dictionary", "kg": self._files(row.kg)}
+            if row.over is not None:
+                over = suite.row(row.over)
+                assert isinstance(over, Run)
+                made["over"] = self.inputs(Cell(over, cell.seed))
+            return _plain(made)
+        options = train_options(suite, row, seed=0, data="", kg=(), output="", check_only=True)
+        own = ("task", "data", "output", "encoder", "kg", "hiding_kg", "seed", "device", "half")
+        changed = {
+            f.name: getattr(options, f.name)
+            for f in fields(TrainOptions)
+            if f.name not in own and f.name != "command"
+            if getattr(options, f.name) != _default(f)
+        }
+        changed = {
+            k: asdict(v) if hasattr(v, "__dataclass_fields__") else v for k, v in changed.items()
+        }
+        return _plain(
+            {
+                **common,
+                "kind": "run",
+                "knowledge": row.knowledge,
+                "kg": self._files(row.kg),
+                "hiding_kg": self._files(row.hiding_kg),
+                "encoder": {"name": row.encoder, "sha256": self._encoder(row.encoder)},
+                "options": changed,
+            }
+        )
+
+    # Making what a cell needs
+
+    def split(self, seed: int) -> tuple[Path, str]:
+        """The folder of a seed's split, drawn if need be, and the hash of its files."""
+        data = self.suite.data
+        if seed not in self._splits:
+            if data.split == "official" and not data.files:
+                folder = Path(self.suite.resolved(data.folder))
+                self._splits[seed] = folder, _hash_of(_split_files(folder))
+            else:
+                self._splits[seed] = self._written(self._drawn(seed), f"split-seed{seed}")
+        return self._splits[seed]
+
+    def _drawn(self, seed: int) -> dict[str, list[Example]]:
+        data = self.suite.data
+        found = self._published
+        if data.split == "entity-disjoint":
+            shares = {"test_share": data.test_share, "dev_share": data.dev_share}
+            options = EntityDisjoint(seed, **{n: s for n, s in shares.items() if s is not None})
+            graph = None
+            if data.among != AT_RANDOM:
+                graph = KnowledgeGraph.from_files(self.suite.resolved(data.among))
+            return entity_disjoint(
+                (e for part in found.values() for e in part), options, graph=graph
+            )
+        splits = deduplicated(found) if data.split == "deduplicated" else dict(found)
+        if "dev" not in splits and data.dev_share is not None:
+            train = splits["train"]
+            places = np.random.default_rng(seed).permutation(len(train))
+            dev = set(places[: round(data.dev_share * len(train))].tolist())
+            splits["dev"] = [e for i, e in enumerate(train) if i in dev]
+            splits["train"] = [e for i, e in enumerate(train) if i not in dev]
+        return splits
+
+    @cached_property
+    def _published(self) -> dict[str, list[Example]]:
+        """Train, dev and test as they are in the data's folder."""
+        data = self.suite.data
+        folder = Path(self.suite.resolved(data.folder))
+        if not data.files:
+            return read_folder(folder, self.suite.task)
+        return {
+            split: read_examples(folder / file, self.suite.task)
+            for split, file in data.files.items()
+        }
+
+    def _written(self, splits: Mapping[str, Sequence[Example]], name: str) -> tuple[Path, str]:
+        """Write a split into a folder named by its content."""
+        temporary = self.work / f"{name}.{os.getpid()}"
+        shutil.rmtree(temporary, ignore_errors=True)
+        write_split(temporary, splits)
+        digest = _hash_of(_split_files(temporary))
+        folder = self.work / f"{name}-{digest[:8]}"
+        if folder.is_dir():
+            shutil.rmtree(temporary)
+        else:
+            temporary.rename(folder)
+        return folder, digest
+
+    def graph_files(self, run: Run, seed: int) -> tuple[tuple[str, ...], float | None]:
+        """The files of a run's graph; of a shuffled one the file it is written to.
+
+        Returns:
+            The files, and for a shuffled graph the share of triples unchanged.
+        """
+        files = self.suite.resolved_all(run.kg)
+        if run.knowledge != "shuffled":
+            return files, None
+        made = shuffled(KnowledgeGraph.from_files(*files), seed=seed)
+        path = self.work / f"shuffled-{self._hash(files)[:8]}-seed{seed}.spo"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_triples(made.graph, path)
+        return (str(path),), made.unchanged
+
+    @cached_property
+    def covering(self) -> KnowledgeGraph:
+        """The graph that tells covered from uncovered mentions."""
+        return KnowledgeGraph.from_files(*self.suite.resolved_all(self.suite.covered_by))
+
+    def _files(self, paths: Sequence[str]) -> list[dict[str, str]]:
+        return [{"file": p, "sha256": self._hash((self.suite.resolved(p),))} for p in paths]
+
+    def _hash(self, paths: Sequence[str]) -> str:
+        key = "\n".join(paths)
+        if key not in self._hashes:
+            self._hashes[key] = _hash_of([Path(path) for path in paths])
+        return self._hashes[key]
+
+    def _encoder(self, name: str) -> str:
+        """Hash of an encoder's weights, size and vocabulary; of a hub's the name alone."""
+        folder = Path(self.suite.resolved(name)) if name != SCRATCH else Path(SCRATCH)
+        if not folder.is_dir():
+            return ""
+        weights = sorted(file for pattern in WEIGHTS for file in folder.glob(pattern))
+        files = [folder / file for file in TOKENIZERS if (folder / file).is_file()]
+        return self._hash([str(file) for file in (*weights, *files)]) + _config_hash(folder)
+
+    def cell_folder(self, cell: Cell) -> Path:
+        """Where a cell works; another one when what it depends on changes."""
+        digest = hashlib.sha256(_canonical(self.inputs(cell)).encode()).hexdigest()
+        return self.work / f"{slug(cell.row.name)}-seed{cell.seed}-{digest[:8]}"
+
+    def error_file(self, cell: Cell) -> Path:
+        """Where a cell's last error stands."""
+        return self.work / f"{slug(cell.row.name)}-seed{cell.seed}.error.txt"
+
+
+def read_folder(folder: Path, task: str) -> dict[str, list[Example]]:
+    """Train, dev and, where there is one, test of a folder."""
+    return {split_of(file): read_examples(file, task) for file in _split_files(folder)}
+
+
+def split_of(file: Path) -> str:
+    """The split that a file's name says it is."""
+    return file.name.partition(".")[0]
+
+
+def _split_files(folder: Path) -> list[Path]:
+    """Train, dev and, where there is one, test."""
+    files = [find_split(folder, "train"), find_split(folder, "dev")]
+    try:
+        files.append(find_split(folder, "test"))
+    except DataError as error:
+        log.warning("no scores on test: %s", error)
+    return files
+
+
+def _hash_of(files: Sequence[Path]) -> str:
+    digest = hashlib.sha256()
+    for file in files:
+        try:
+            content = hashlib.sha256(file.read_bytes())
+        except OSError as error:
+            raise DataError(f"{file}: can't be read ({error.strerror}). Check the name.") from error
+        digest.update(content.digest())
+    return digest.hexdigest()
+
+
+def _config_hash(folder: Path) -> str:
+    """Of an encoder's config, without what its card only notes."""
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        config.get(CARD_KEY, {}).pop("notes", None)
+    except (OSError, ValueError, AttributeError) as error:
+        raise CheckpointError(
+            f"{folder}: no readable config.json ({error}). Name the folder of an encoder."
+        ) from error
+    return hashlib.sha256(_canonical(config).encode()).hexdigest()[:8]
+
+
+def _default(field: Any) -> Any:
+    made = field.default_factory
+    return made() if callable(made) else field.default
+
+
+def _canonical(data: Mapping[str, Any]) -> str:
+    return json.dumps(data, sort_keys=True, ensure_ascii=False)
+
+
+def _plain(data: Mapping[str, Any]) -> dict[str, Any]:
+    """As it will be read from JSON, so that the two can be compared."""
+    plain: dict[str, Any] = json.loads(_canonical(data))
+    return plain
+
+
+def _differences(was: Any, is_: Any, where: str = "") -> list[str]:
+    """What has changed between two inputs, in words."""
+    if isinstance(was, dict) and isinstance(is_, dict):
+        return [
+            text
+            for key in sorted({*was, *is_})
+            for text in _differences(was.get(key), is_.get(key), f"{where}.{key}".strip("."))
+        ]
+    if was == is_:
+        return []
+    if where.endswith("sha256"):
+        return [f"{where.removesuffix('.sha256')} has another content"]
+    if isinstance(was, list) and isinstance(is_, list) and len(was) == len(is_):
+        return [t for a, b in zip(was, is_, strict=True) for t in _differences(a, b, where)]
+    return [f"{where} was {_short(was)} and is {_short(is_)}"]
+
+
+def _short(value: Any) -> str:
+    text = "unset" if value is None else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -1,0 +1,138 @@
+"""Suite files: what they mean, and what is said about bad ones."""
+
+from pathlib import Path
+
+import pytest
+
+from kbert_core.ablation import Ablation
+from kbert_core.errors import OptionError
+from kbert_core.training.experiment.suite import Baseline, read_suite, resolved, slug, train_options
+from kbert_core.training.items import Recipe
+
+SUITES = sorted((Path(__file__).parents[3] / "results" / "suites").glob("*.yaml"))
+
+
+def test_a_suite_says_what_every_run_trains_with(written, suite_data):
+    suite_data["runs"].append(
+        {
+            "name": "hidden",
+            "knowledge": "none",
+            "hiding_kg": ["kg.spo"],
+            "ablation": "both",
+            "encoder": "models/other",
+            "train": {"epochs": 5},
+            "seeds": [7],
+        }
+    )
+    suite = read_suite(written(suite_data))
+    assert suite.name == "tiny"
+    bert, kbert, hidden = suite.runs
+    assert (bert.knowledge, bert.kg) == ("none", ())
+    assert (kbert.knowledge, kbert.kg) == ("graph", ("kg.spo",))
+    assert kbert.recipe == Recipe(counterfactual=0.3)
+    options = train_options(suite, hidden, seed=7, data="d", kg=(), output="o")
+    assert (options.epochs, options.hidden_size, options.seed) == (5, 64, 7)
+    assert options.ablation == Ablation("hard", "all")
+    assert options.hiding_kg == ("kg.spo",)
+    assert (options.encoder, hidden.seeds, options.half) == ("models/other", (7,), False)
+    assert suite.covered_by == ("kg.spo",)
+    dictionary = suite.row("dictionary")
+    assert isinstance(dictionary, Baseline)
+    assert dictionary.kg == ("kg.spo",)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"sedes": [1]}, "the suite has the unknown key 'sedes'. Known: name, task"),
+        ({"task": "nre"}, "task is 'nre', expected one of ner"),
+        ({"seeds": [1, 1]}, r"seeds is \[1, 1\], expected different whole numbers"),
+        ({"seeds": 3}, "seeds is 3, expected a list"),
+        ({"data": "here"}, "data is 'here', expected keys and values"),
+        ({"data": {}}, "data of the suite has no 'folder'. Add it"),
+        ({"data": {"folder": "d", "split": "odd"}}, "split is 'odd', expected one of official"),
+        ({"data": {"folder": "d", "among": "kg.spo"}}, "among isn't used for split: official"),
+        ({"data": {"folder": "d", "files": {"dev": "x"}}}, "files has no train"),
+        ({"data": {"folder": "d", "files": {"train": "x"}}}, "files has no dev"),
+        (
+            {"data": {"folder": "d", "split": "entity-disjoint", "test_share": 2}},
+            "test_share is 2.0, expected a share",
+        ),
+        ({"train": {"epochs": "six"}}, "epochs is 'six', expected a whole number"),
+        ({"train": {"epochs": 0}}, "run 'BERT': epochs is 0, expected at least 1"),
+        ({"train": {"seed": 1}}, "train of the suite has the unknown key 'seed'"),
+        ({"runs": []}, "runs is empty"),
+        ({"runs": [{"knowledge": "none"}]}, "run 1 has no 'name'"),
+        ({"runs": [{"name": "a", "knowledge": "some"}]}, "knowledge is 'some', expected one of"),
+        (
+            {"runs": [{"name": "a", "knowledge": "none", "kg": "kg.spo"}]},
+            "run 'a' has a kg and knowledge: none",
+        ),
+        ({"kg": None, "covered_by": []}, "knowledge is 'graph' and there is no kg"),
+        ({"runs": [{"name": "a"}, {"name": "A!"}]}, "the name 'a' is there twice"),
+        ({"runs": [{"name": "a", "recipe": {"mention": 0.1}}]}, "has the unknown key 'mention'"),
+        ({"compare_with": "GPT"}, "compare_with of 'BERT' names 'GPT', and there is no such run"),
+        ({"baselines": [{"name": "d", "over": "dictionary"}]}, "over of 'd' names 'dictionary'"),
+        ({"also_compare": [["BERT"]]}, r"also_compare has \['BERT'\], expected pairs"),
+        ({"also_compare": [["BERT", "X"]]}, "also_compare names 'X'"),
+        ({"task": "classify"}, "baselines are for named entities"),
+        ({"name": "a/b"}, "name is 'a/b', expected letters, digits and hyphens"),
+    ],
+)
+def test_what_does_not_fit_is_named_with_file_key_and_remedy(written, suite_data, change, message):
+    if change.get("runs"):
+        suite_data |= {
+            "baselines": [],
+            "also_compare": [],
+            "compare_with": change["runs"][0].get("name"),
+        }
+    if "kg" in change:
+        suite_data |= {"baselines": []}
+        suite_data["runs"] = [{"name": "BERT", "knowledge": "graph"}]
+        suite_data["also_compare"] = []
+    path = written({**suite_data, **change})
+    with pytest.raises(OptionError, match=message) as caught:
+        read_suite(path)
+    assert str(caught.value).startswith(f"{path}: ")
+
+
+def test_a_file_that_is_no_yaml_or_no_mapping_is_named(folder):
+    (folder / "bad.yaml").write_text("a: [1", encoding="utf-8")
+    with pytest.raises(OptionError, match=r"bad.yaml: no valid YAML"):
+        read_suite("bad.yaml")
+    (folder / "bad.yaml").write_text("- 1", encoding="utf-8")
+    with pytest.raises(OptionError, match=r"the suite is \[1\], expected keys and values"):
+        read_suite("bad.yaml")
+    with pytest.raises(OptionError, match=r"none.yaml: can't be read"):
+        read_suite("none.yaml")
+
+
+def test_paths_are_found_here_then_beside_the_suite_and_variables_are_expanded(folder, monkeypatch):
+    monkeypatch.setenv("SOME_DATA", str(folder))
+    assert resolved("$SOME_DATA/kg.spo", beside=Path("x")) == f"{folder}/kg.spo"
+    assert resolved("kg.spo", beside=Path("x")) == "kg.spo"
+    (folder / "suites").mkdir()
+    (folder / "suites" / "own.spo").touch()
+    assert resolved("own.spo", beside=Path("suites")) == "suites/own.spo"
+    assert resolved("bert-base-chinese", beside=Path("suites")) == "bert-base-chinese"
+    monkeypatch.delenv("SOME_DATA")
+    with pytest.raises(OptionError, match="the environment variable SOME_DATA isn't set"):
+        resolved("$SOME_DATA/kg.spo", beside=Path("x"))
+    with pytest.raises(OptionError, match="the package no_such_package isn't installed"):
+        resolved("package:no_such_package/model", beside=Path("x"))
+
+
+def test_names_of_files_keep_letters_of_any_script():
+    assert slug("K-BERT, 医学 (plain)") == "k-bert-医学-plain"
+
+
+@pytest.mark.parametrize("path", SUITES, ids=lambda path: path.stem)
+def test_the_suites_of_this_project_can_be_read(path):
+    suite = read_suite(path)
+    assert suite.name == path.stem
+    assert suite.about
+    assert any(run.knowledge == "none" for run in suite.runs)
+
+
+def test_this_project_has_suites():
+    assert len(SUITES) >= 6
