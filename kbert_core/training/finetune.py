@@ -291,6 +291,7 @@ def fit(options: TrainOptions) -> Fitted:
         "tokens a step": options.batch_tokens * batches.parts,
         "training and dev data": _fingerprint(splits),
         "graph": (hiding or graph).fingerprint[:16],
+        "the graph only hides": hiding is not None,
     }
     together.shared(lambda: prepared(options.output, run, last=last))
     if not checkpoints.is_dir():
@@ -619,6 +620,7 @@ def _report(options: TrainOptions, fitted: Fitted) -> dict[str, Any]:
         epochs=options.epochs,
         type_labels=dict(type_labels),
         parameters=sum(p.numel() for p in pipeline.encoder.model.parameters()),
+        processes=fitted.together.count,
     )
     if fitted.attached:
         report.update(adapters.described(fitted.attached, options.encoder, options.output))

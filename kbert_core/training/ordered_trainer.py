@@ -49,6 +49,11 @@ class Progress(TrainerCallback):
         if self._first and state.is_world_process_zero:
             log.info("going on at step %d of %d", self._first, state.max_steps)
 
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Let the training loss be logged beside held-out scores."""
+        if control.should_evaluate:
+            control.should_log = True
+
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
         """Say how far it is."""
         done = state.global_step - self._first

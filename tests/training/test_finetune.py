@@ -73,6 +73,37 @@ def test_a_run_that_was_cut_off_goes_on_to_the_same_weights(data, monkeypatch):
         torch.testing.assert_close(resumed[name], tensor, rtol=1e-5, atol=1e-6)
 
 
+def test_a_cut_off_run_is_gone_on_from_with_the_same_options_only(data, monkeypatch):
+    short = options(data, epochs=3)
+    plain, steps = KnowledgeTrainer.training_step, []
+
+    def breaking(self, *args, **kwargs):
+        steps.append(1)
+        if len(steps) == 6:
+            raise KeyboardInterrupt
+        return plain(self, *args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(KnowledgeTrainer, "training_step", breaking)
+        with pytest.raises(KeyboardInterrupt):
+            train(short)
+    for changes, message in (
+        ({"seed": 3}, "seed 0, now 3"),
+        ({"epochs": 4}, "epochs 3, now 4"),
+        ({"recipe": Recipe(0.5)}, r"recipe .*0\.0.*, now .*0\.5"),
+        ({"kg": ()}, "graph "),
+        ({"batch_tokens": 64}, "tokens a step 128, now 64"),
+    ):
+        with pytest.raises(OptionError, match=f"a run with other options .*{message}"):
+            train(replace(short, **changes))
+    rows = (data / "train.tsv").read_text(encoding="utf-8")
+    (data / "train.tsv").write_text(rows.replace("明 显", "不 明"), encoding="utf-8")
+    with pytest.raises(OptionError, match="training and dev data"):
+        train(short)
+    (data / "train.tsv").write_text(rows, encoding="utf-8")
+    assert len(train(replace(short, patience=5, half=True))["learning_curve"]) == 3
+
+
 def test_the_twin_is_trained_without_knowledge(data):
     report = train(options(data, "twin", kg=(), epochs=1))
     config = json.loads((data / "twin" / "config.json").read_text())

@@ -1,0 +1,354 @@
+"""Runs that are cut off, changed or broken: what goes on, what is refused, what is kept."""
+
+import errno
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from transformers import Trainer
+
+from kbert_core import cli
+from kbert_core.errors import CheckpointError, DataError, OptionError
+from kbert_core.training import checkpoints
+from kbert_core.training.checkpoints import last_whole, what_is_broken
+from kbert_core.training.ordered_trainer import OrderedTrainer, duration
+from kbert_core.training.pretrain import (
+    MaskedLanguageTrainer,
+    PretrainOptions,
+    pretrain,
+    schedule,
+)
+
+LINES = [f"第{i}句话说的是天气很好，今天{i % 7}度。" for i in range(400)]
+
+
+@pytest.fixture
+def options(tmp_path):
+    (tmp_path / "text.txt").write_text("\n".join(LINES), encoding="utf-8")
+    return PretrainOptions(
+        text=(str(tmp_path / "text.txt"),),
+        output=str(tmp_path / "model"),
+        steps=12,
+        batch_tokens=128,
+        row_length=64,
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=1,
+        max_positions=64,
+        warmup=3,
+        decay=0.5,
+        min_count=1,
+        save_every=4,
+        log_every=1,
+        dropout=0.1,
+        device="cpu",
+    )
+
+
+def to(options, name):
+    return replace(options, output=str(Path(options.output).parent / name))
+
+
+def folder(options):
+    return Path(options.output) / "checkpoints"
+
+
+def stopping_at(monkeypatch, step, error=KeyboardInterrupt):
+    """Let training break off within a step, counted from 1 in this run."""
+    plain, steps = Trainer.training_step, 0
+
+    def breaking(self, *args, **kwargs):
+        nonlocal steps
+        steps += 1
+        if steps == step:
+            raise error
+        return plain(self, *args, **kwargs)
+
+    monkeypatch.setattr(MaskedLanguageTrainer, "training_step", breaking, raising=False)
+
+
+def cut_off(options, monkeypatch, step):
+    with monkeypatch.context() as patch:
+        stopping_at(patch, step)
+        with pytest.raises(KeyboardInterrupt):
+            pretrain(options)
+
+
+def weights(options):
+    steps = sorted(folder(options).glob("checkpoint-*"), key=checkpoints.step_of)
+    return load_file(steps[-1] / "model.safetensors")
+
+
+def assert_same(one, other):
+    for name, tensor in one.items():
+        torch.testing.assert_close(other[name], tensor, rtol=1e-5, atol=1e-7)
+
+
+# The schedule
+
+
+def test_the_rate_rises_stays_and_falls(options):
+    at = schedule(replace(options, steps=100, warmup=10, decay=0.5))
+    assert [at(step) for step in (0, 5, 10, 30, 55)] == [0, 0.5, 1, 1, 1]
+    assert at(77.5) == pytest.approx(0.5)
+    assert at(100) == 0
+
+
+def test_a_short_run_warms_up_for_half_of_its_steps(options):
+    assert replace(options, steps=10, warmup=500).warmup_steps == 5
+
+
+def test_the_trainer_takes_this_schedule(options):
+    pretrain(options)
+    state = json.loads((last_whole(folder(options)) / "trainer_state.json").read_text())
+    logged = [e["learning_rate"] for e in state["log_history"] if "learning_rate" in e]
+    at = schedule(options)
+    assert logged == pytest.approx([options.learning_rate * at(step) for step in range(12)])
+
+
+# Going on
+
+
+def test_a_run_cut_off_goes_on_to_the_weights_of_a_whole_one(options, monkeypatch):
+    whole = pretrain(to(options, "whole"))
+    cut_off(options, monkeypatch, 7)
+    again = pretrain(options)
+    assert_same(weights(to(options, "whole")), weights(options))
+    assert again["loss"] == pytest.approx(whole["loss"], rel=1e-5)
+    kept = json.loads((Path(options.output) / "pretraining.json").read_text())
+    assert [scores["step"] for scores in kept["history"]] == [4, 8, 12]
+    assert kept["history"][0]["train_loss"] > 0
+
+
+def test_more_steps_while_the_rate_is_stable_equal_a_run_planned_so(options, monkeypatch):
+    long = replace(options, steps=24)
+    pretrain(replace(to(options, "planned"), steps=24))
+    cut_off(options, monkeypatch, 7)  # after checkpoint 4 of 12; the rate falls from step 8 on
+    pretrain(long)
+    assert_same(weights(to(options, "planned")), weights(options))
+
+
+def test_fewer_steps_while_the_rate_is_stable_equal_a_run_planned_so(options, monkeypatch):
+    pretrain(replace(to(options, "planned"), steps=8))
+    cut_off(replace(options, steps=24), monkeypatch, 7)
+    pretrain(replace(options, steps=8))
+    assert_same(weights(to(options, "planned")), weights(options))
+
+
+def test_fewer_steps_are_refused_once_the_rate_should_be_falling(options, monkeypatch):
+    cut_off(replace(options, steps=24), monkeypatch, 11)  # checkpoint 8
+    with pytest.raises(OptionError, match="to step 8 of 24, at another rate than with steps 9"):
+        pretrain(replace(options, steps=9))
+
+
+def test_more_steps_after_the_rate_fell_are_told_of(options, caplog):
+    pretrain(options)
+    report = pretrain(replace(options, steps=16))
+    assert "changes at once" in caplog.text
+    assert report["options"]["steps"] == 16
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"seed": 1}, "seed 0, now 1"),
+        ({"learning_rate": 1e-4}, r"learning_rate 0\.001, now 0\.0001"),
+        ({"batch_tokens": 256}, "tokens a step 128, now 256"),
+        ({"hidden_size": 32, "dropout": 0.0}, r"hidden_size 16, now 32; .*dropout 0\.1, now 0\.0"),
+        ({"row_length": 32}, "row_length 64, now 32"),
+    ],
+)
+def test_other_options_are_refused_by_name_and_the_run_can_go_on(
+    options, monkeypatch, changes, message
+):
+    cut_off(options, monkeypatch, 6)
+    with pytest.raises(OptionError, match=f"checkpoints of a run with other options .*{message}"):
+        pretrain(replace(options, **changes))
+    assert pretrain(options)["tokens_seen"] > 0
+
+
+def test_another_text_is_refused_and_the_same_text_elsewhere_is_not(options, monkeypatch):
+    cut_off(options, monkeypatch, 6)
+    other = Path(options.text[0]).with_name("other.txt")
+    other.write_text("\n".join([*LINES, "又一句话。"]), encoding="utf-8")
+    with pytest.raises(OptionError, match="text, its vocabulary and words"):
+        pretrain(replace(options, text=(str(other),)))
+    shutil.copy(options.text[0], other)
+    pretrain(replace(options, text=(str(other),)))
+
+
+def test_the_tokens_of_a_step_may_be_read_in_other_portions(options, monkeypatch):
+    whole = replace(options, batch_tokens=256, dropout=0.0)
+    pretrain(to(whole, "whole"))
+    cut_off(whole, monkeypatch, 7)
+    pretrain(replace(whole, batch_tokens=128, accumulate=2))
+    one = json.loads((Path(to(whole, "whole").output) / "pretraining.json").read_text())
+    other = json.loads((Path(whole.output) / "pretraining.json").read_text())
+    assert other["loss"] == pytest.approx(one["loss"], rel=1e-3)
+
+
+def test_checkpoints_without_noted_options_are_gone_on_from_with_a_warning(
+    options, monkeypatch, caplog
+):
+    caplog.set_level("INFO", "kbert_core")
+    cut_off(options, monkeypatch, 6)
+    (folder(options) / "run.json").unlink()
+    pretrain(options)
+    assert "has no run.json" in caplog.text
+    assert "going on at step 4 of 12" in caplog.text
+
+
+def test_a_broken_note_is_named(options, monkeypatch):
+    cut_off(options, monkeypatch, 6)
+    (folder(options) / "run.json").write_text("{")
+    with pytest.raises(CheckpointError, match=r"run\.json: can't be read"):
+        pretrain(options)
+
+
+# Half-written checkpoints
+
+
+def test_a_half_written_checkpoint_is_left_out_for_the_one_before(options, monkeypatch, caplog):
+    cut_off(options, monkeypatch, 10)
+    last = folder(options) / "checkpoint-8"
+    assert what_is_broken(last) is None
+    for name, kept in (
+        ("trainer_state.json", None),
+        ("trainer_state.json", 0),
+        ("trainer_state.json", 0.5),
+        ("model.safetensors", None),
+        ("model.safetensors", 0.5),
+        ("optimizer.pt", 0.9),
+        ("scheduler.pt", None),
+        ("rng_state.pth", 0.5),
+    ):
+        whole = (last / name).read_bytes()
+        (last / name).unlink()
+        if kept is not None:
+            (last / name).write_bytes(whole[: int(kept * len(whole))])
+        caplog.clear()
+        assert last_whole(folder(options)) == folder(options) / "checkpoint-4", name
+        assert "checkpoint-8 is half written" in caplog.text
+        (last / name).write_bytes(whole)
+    assert last_whole(folder(options)) == last
+
+
+def test_a_run_goes_on_from_the_checkpoint_before_a_half_written_one(options, monkeypatch):
+    pretrain(to(options, "whole"))
+    cut_off(options, monkeypatch, 10)
+    (folder(options) / "checkpoint-8" / "trainer_state.json").write_text("")
+    pretrain(options)
+    assert_same(weights(to(options, "whole")), weights(options))
+
+
+# A full disk, a folder that can't be written to
+
+
+@pytest.mark.parametrize(
+    ("where", "error"),
+    [
+        ("torch.save", OSError(errno.ENOSPC, "No space left on device")),
+        ("torch.save", RuntimeError("[enforce fail at inline_container.cc:672] . unexpected pos")),
+        (
+            "transformers.PreTrainedModel.save_pretrained",
+            SafetensorError("Error while serializing: I/O error: No space left on device"),
+        ),
+    ],
+)
+def test_a_full_disk_keeps_the_checkpoint_before_and_says_how_to_go_on(
+    options, monkeypatch, where, error
+):
+    plain = OrderedTrainer._save_checkpoint
+
+    def failing(self, *args):
+        with monkeypatch.context() as patch:
+            if self.state.global_step == 8:
+                patch.setattr(where, lambda *a, **k: (_ for _ in ()).throw(error))
+            plain(self, *args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(OrderedTrainer, "_save_checkpoint", failing)
+        with pytest.raises(CheckpointError, match=r"checkpoint-8: can't be saved .*goes on from"):
+            pretrain(options)
+    assert not (folder(options) / "checkpoint-8").exists()
+    assert last_whole(folder(options)) == folder(options) / "checkpoint-4"
+    assert pretrain(options)["loss"] > 0
+
+
+def test_no_room_for_the_model_itself_keeps_the_checkpoints(options, monkeypatch):
+    full = OSError(errno.ENOSPC, "No space left on device")
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            "kbert_core.training.pretrain.write_card", lambda *a: (_ for _ in ()).throw(full)
+        )
+        with pytest.raises(CheckpointError, match="no space left on the disk"):
+            pretrain(options)
+    assert last_whole(folder(options)) == folder(options) / "checkpoint-12"
+    assert pretrain(options)["loss"] > 0
+
+
+def test_other_errors_while_saving_are_not_taken_for_a_full_disk(options, monkeypatch):
+    broken = RuntimeError("a bug")
+    monkeypatch.setattr("torch.save", lambda *a, **k: (_ for _ in ()).throw(broken))
+    with pytest.raises(RuntimeError, match="a bug"):
+        pretrain(options)
+
+
+def test_an_output_folder_that_cannot_be_written_to_is_named_before_training(options, monkeypatch):
+    def refused(self, *args, **kwargs):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, "mkdir", refused)
+    with pytest.raises(OptionError, match=r"model: can't be written to \(Permission denied\)"):
+        pretrain(options)
+
+
+# A loss that is no number, Ctrl-C
+
+
+def test_a_loss_that_is_no_number_names_the_step_and_the_text(options):
+    with pytest.raises(
+        DataError, match=r"The loss is (nan|inf) in step \d+, on rows of text that "
+    ):
+        pretrain(replace(options, learning_rate=1e25, warmup=0, decay=0.0))
+
+
+def test_ctrl_c_says_how_to_go_on(options, monkeypatch, caplog, capsys):
+    arguments = ["pretrain", "--text", options.text[0], "--output", options.output]
+    arguments += "--steps 12 --batch-tokens 128 --row-length 64 --hidden-size 16 --layers 1".split()
+    arguments += "--attention-heads 1 --max-positions 64 --min-count 1 --save-every 4".split()
+    with monkeypatch.context() as patch:
+        stopping_at(patch, 2)
+        assert cli.main(arguments) == 130
+    assert "stopped after step 1; there is no checkpoint yet" in caplog.text
+    with monkeypatch.context() as patch:
+        stopping_at(patch, 7)
+        assert cli.main(arguments) == 130
+    assert "run the same command again to go on from checkpoint-4" in caplog.text
+    assert "kbert: stopped" in capsys.readouterr().err
+    assert cli.main([*arguments, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["options"]["steps"] == 12
+
+
+# Progress
+
+
+def test_progress_tells_tokens_a_second_and_time_left(options, caplog):
+    caplog.set_level("INFO", "kbert_core")
+    pretrain(options)
+    lines = [r.message for r in caplog.records if " tokens/s, " in r.message]
+    assert len(lines) == 12
+    assert lines[0].startswith("step 1 of 12, loss ")
+    assert lines[0].endswith(" left")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(3.2, "3 s"), (89, "89 s"), (150, "2 min"), (12_000, "3 h 20 min")]
+)
+def test_a_duration_is_said_in_its_own_unit(seconds, said):
+    assert duration(seconds) == said

@@ -1,0 +1,224 @@
+"""One step's batch, however it is shared out: at once, in portions, among processes."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from kbert_core.training.finetune import Batches, TrainOptions, bucketed, fit, train
+from kbert_core.training.items import IGNORED
+from kbert_core.training.ordered_trainer import BATCH
+from kbert_core.training.pretrain import PretrainOptions, pretrain
+
+ROOT = Path(__file__).parents[2]
+LINES = [f"第{i}句话说的是天气很好，今天{i % 7}度。" for i in range(400)]
+
+
+def pretraining(tmp_path, **changes):
+    (tmp_path / "text.txt").write_text("\n".join(LINES), encoding="utf-8")
+    made = PretrainOptions(
+        text=(str(tmp_path / "text.txt"),),
+        output=str(tmp_path / "model"),
+        steps=12,
+        batch_tokens=256,
+        row_length=64,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        max_positions=64,
+        learning_rate=3e-3,
+        warmup=2,
+        min_count=1,
+        save_every=1,
+        device="cpu",
+    )
+    return replace(made, **changes)
+
+
+def tuning(data, **changes):
+    made = TrainOptions(
+        task="ner",
+        data=str(data),
+        output=str(data / "model"),
+        kg=(str(data / "kg.spo"),),
+        hidden_size=64,
+        num_hidden_layers=1,
+        epochs=4,
+        batch_tokens=128,
+        learning_rate=2e-3,
+        dropout=0.0,
+        log_every=1,
+        half=False,
+        device="cpu",
+    )
+    return replace(made, **changes)
+
+
+def losses(options, name="pretraining.json"):
+    curve = json.loads((Path(options.output) / name).read_text())["history"]
+    return [scores["train_loss"] for scores in curve], [scores["loss"] for scores in curve]
+
+
+def together(*command):
+    """Run `kbert` in two processes; returns what it printed."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+    start = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    done = subprocess.run(
+        [sys.executable, *start, "-m", "kbert_core.cli", *command],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=500,
+    )
+    return done
+
+
+def options_of(options, *names):
+    flags = {"num_hidden_layers": "layers", "num_attention_heads": "attention-heads"}
+    return [
+        word
+        for name in names
+        for word in (
+            f"--{flags.get(name, name.replace('_', '-'))}",
+            str(getattr(options, name)),
+        )
+    ]
+
+
+# In portions
+
+
+def test_accumulated_gradients_equal_a_batch_so_many_times_as_large(tmp_path):
+    large = pretraining(tmp_path, output=str(tmp_path / "large"), batch_tokens=768)
+    small = pretraining(tmp_path, output=str(tmp_path / "small"), accumulate=3)
+    report = pretrain(large)
+    assert pretrain(small)["tokens_seen"] == report["tokens_seen"]
+    for one, other in zip(losses(large), losses(small), strict=True):
+        assert len(one) == 12
+        np.testing.assert_allclose(other, one, rtol=1e-4)
+
+
+@pytest.mark.parametrize("task", ["ner", "classify", "mask"])
+def test_fine_tuning_in_portions_equals_fine_tuning_at_once(data, tmp_path, task):
+    if task == "classify":
+        rows = [f"{n % 2}\t{'好' * (1 + n % 5)}{'坏' * (1 + n % 3)}" for n in range(20)]
+        for split in ("train", "dev", "test"):
+            (data / f"{split}.tsv").write_text("\n".join(["label\ttext_a", *rows]) + "\n")
+    curves = [
+        fit(tuning(data, task=task, output=str(data / str(parts)), batch_tokens=size, epochs=3,
+                   accumulate=parts)).curve
+        for parts, size in ((1, 192), (3, 64))
+    ]  # fmt: skip
+    assert [scores["step"] for scores in curves[0]] == [scores["step"] for scores in curves[1]]
+    for one, other in zip(*curves, strict=True):
+        assert other["train_loss"] == pytest.approx(one["train_loss"], rel=1e-4)
+
+
+class OneTokenEach:
+    """Stands for an ItemMaker; its rows have the lengths given."""
+
+    def __init__(self, lengths):
+        self.lengths = lengths
+
+    def items(self, example, *, epoch, number):
+        row = type("Row", (), {"__len__": lambda _: self.lengths[number]})()
+        return [type("Item", (), {"row": row})()]
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3, 7])
+def test_the_parts_of_a_step_hold_its_examples_once(parts):
+    lengths = np.random.default_rng(0).integers(3, 40, 50).tolist()
+    options = TrainOptions(task="ner", data="d", output="m", batch_tokens=64, epochs=2)
+    batches = Batches([None] * 50, OneTokenEach(lengths), options, parts=parts)
+    groups = bucketed(lengths, 64 * parts, np.random.default_rng((0, 0)))
+    assert [numbers for epoch, numbers in batches.steps if epoch == 0] == groups
+    assert len(batches) == parts * len(batches.steps)
+    assert batches.tokens[batches.epoch_ends[0]] == sum(lengths)
+
+
+def test_a_step_with_fewer_examples_than_parts_fills_up_without_labels(data):
+    made = tuning(data, batch_tokens=16, epochs=1)
+    seen = []
+    trained = {}
+
+    class Watching(Batches):
+        def __getitem__(self, index):
+            item = super().__getitem__(index)
+            seen.append((item[BATCH].tolist(), bool((item["labels"] != IGNORED).any())))
+            return item
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kbert_core.training.finetune.Batches", Watching)
+        trained = fit(replace(made, accumulate=5))
+    assert trained.curve[-1]["train_loss"] > 0
+    counted = sorted(n for numbers, labelled in seen if labelled for n in numbers)
+    assert counted == list(range(20))
+    assert not all(labelled for _, labelled in seen)
+
+
+# In two processes
+
+
+def test_two_processes_pretrain_as_one_with_twice_the_batch(tmp_path):
+    one = pretraining(tmp_path, output=str(tmp_path / "one"), batch_tokens=512)
+    two = replace(one, output=str(tmp_path / "two"), batch_tokens=256)
+    alone = pretrain(one)
+    done = together(
+        *("pretrain", "--text", *two.text, "--json", "--device", "cpu"),
+        *options_of(two, "output", "steps", "batch_tokens", "row_length", "hidden_size"),
+        *options_of(two, "num_hidden_layers", "num_attention_heads", "max_positions", "warmup"),
+        *options_of(two, "learning_rate", "min_count", "save_every"),
+    )
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)  # printed once
+    assert report["processes"] == 2
+    assert report["tokens_a_step"] == alone["tokens_a_step"] == 512
+    assert report["tokens_seen"] == alone["tokens_seen"]
+    for here, there in zip(losses(one), losses(two), strict=True):
+        assert len(here) == 12
+        np.testing.assert_allclose(there, here, rtol=1e-4)
+    assert done.stderr.count("step 12: held out") == 1  # one process speaks
+
+
+def test_two_processes_fine_tune_as_one_with_twice_the_batch_and_stop_together(data):
+    one = tuning(data, output=str(data / "one"), batch_tokens=256, patience=2, epochs=30)
+    two = replace(one, output=str(data / "two"), batch_tokens=128)
+    alone = train(one)
+    done = together(
+        *("train", "--json", "--float32", "--kg", *two.kg),
+        *options_of(two, "task", "data", "output", "epochs", "batch_tokens", "learning_rate"),
+        *options_of(two, "dropout", "hidden_size", "num_hidden_layers", "patience", "device"),
+    )
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    here, there = alone["learning_curve"], report["learning_curve"]
+    assert [scores["step"] for scores in there] == [scores["step"] for scores in here]
+    assert len(here) < 30  # stopped early
+    for mine, theirs in zip(here, there, strict=True):
+        assert theirs["train_loss"] == pytest.approx(mine["train_loss"], rel=1e-4)
+        assert theirs["f1"] == pytest.approx(mine["f1"], abs=0.06)
+    assert report["processes"] == 2
+    assert not (data / "two" / "checkpoints").exists()
+    assert (data / "two" / "model.safetensors").is_file()
+
+
+def test_a_mistake_ends_all_processes(tmp_path):
+    done = together("pretrain", "--text", str(tmp_path / "nowhere.txt"), "--output", str(tmp_path))
+    assert done.returncode != 0
+    assert "nowhere.txt: can't be read as text" in done.stderr
+
+
+@pytest.mark.parametrize("index", [1, 3])
+def test_another_cuda_device_than_the_first_is_refused_with_the_remedy(index):
+    from kbert_core.errors import OptionError
+    from kbert_core.training.processes import join
+
+    with pytest.raises(OptionError, match=f"CUDA_VISIBLE_DEVICES={index}"):
+        join(torch.device("cuda", index))
