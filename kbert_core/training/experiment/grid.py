@@ -17,24 +17,26 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
-from kbert_core.errors import CheckpointError, DataError
+from kbert_core.errors import CheckpointError, DataError, SplitError
 from kbert_core.knowledge.files import write_triples
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.shuffled import shuffled
 from kbert_core.pipeline import CARD_KEY
-from kbert_core.training.datasets import Example, find_split, read_examples
+from kbert_core.training.datasets import SPLITS, Example, find_split, read_examples
 from kbert_core.training.experiment.results import read_json, result_file
 from kbert_core.training.experiment.suite import (
     AT_RANDOM,
+    SET_ELSEWHERE,
     Baseline,
+    Data,
     Run,
     Suite,
     slug,
     train_options,
 )
 from kbert_core.training.finetune import SCRATCH, TrainOptions
+from kbert_core.training.hub_data import is_hub_name
+from kbert_core.training.sources import DataFiles, read_split, read_splits
 from kbert_core.training.splits import EntityDisjoint, deduplicated, entity_disjoint, write_split
 
 State = Literal["done", "stale", "left", "failed"]
@@ -163,12 +165,12 @@ class Experiment:
                 assert isinstance(over, Run)
                 made["over"] = self.inputs(Cell(over, cell.seed))
             return _plain(made)
-        options = train_options(suite, row, seed=0, data="", kg=(), output="", check_only=True)
-        own = ("task", "data", "output", "encoder", "kg", "hiding_kg", "seed", "device", "half")
+        options = train_options(suite, row, seed=0, data="-", kg=(), output="-", check_only=True)
+        own = SET_ELSEWHERE - {"injection", "ablation", "recipe"}
         changed = {
             f.name: getattr(options, f.name)
             for f in fields(TrainOptions)
-            if f.name not in own and f.name != "command"
+            if f.name not in own
             if getattr(options, f.name) != _default(f)
         }
         changed = {
@@ -190,47 +192,62 @@ class Experiment:
 
     def split(self, seed: int) -> tuple[Path, str]:
         """The folder of a seed's split, drawn if need be, and the hash of its files."""
-        data = self.suite.data
         if seed not in self._splits:
-            if data.split == "official" and not data.files:
-                folder = Path(self.suite.resolved(data.folder))
+            if self._as_it_is:
+                folder = Path(self._data)
                 self._splits[seed] = folder, _hash_of(_split_files(folder))
             else:
                 self._splits[seed] = self._written(self._drawn(seed), f"split-seed{seed}")
         return self._splits[seed]
 
+    @property
+    def _data(self) -> str:
+        """The data's folder on this machine, or hub name."""
+        folder = self.suite.data.folder
+        return folder if is_hub_name(folder) else self.suite.resolved(folder)
+
+    @property
+    def _as_it_is(self) -> bool:
+        """Whether the data can be trained on where they are."""
+        data = self.suite.data
+        return data.split == "official" and data == Data(data.folder) and Path(self._data).is_dir()
+
     def _drawn(self, seed: int) -> dict[str, list[Example]]:
         data = self.suite.data
-        found = self._published
         if data.split == "entity-disjoint":
             shares = {"test_share": data.test_share, "dev_share": data.dev_share}
             options = EntityDisjoint(seed, **{n: s for n, s in shares.items() if s is not None})
             graph = None
             if data.among != AT_RANDOM:
                 graph = KnowledgeGraph.from_files(self.suite.resolved(data.among))
-            return entity_disjoint(
-                (e for part in found.values() for e in part), options, graph=graph
-            )
-        splits = deduplicated(found) if data.split == "deduplicated" else dict(found)
-        if "dev" not in splits and data.dev_share is not None:
-            train = splits["train"]
-            places = np.random.default_rng(seed).permutation(len(train))
-            dev = set(places[: round(data.dev_share * len(train))].tolist())
-            splits["dev"] = [e for i, e in enumerate(train) if i in dev]
-            splits["train"] = [e for i, e in enumerate(train) if i not in dev]
-        return splits
+            return entity_disjoint(self._all_examples, options, graph=graph)
+        of_split = {split: str(Path(self._data) / name) for split, name in data.files.items()}
+        files = DataFiles(
+            "" if data.files else self._data,
+            of_split.get("train"),
+            of_split.get("dev"),
+            of_split.get("test"),
+            data.dev_share or 0.0,
+            data.columns,
+        )
+        splits = read_splits(files, self.suite.task, seed=seed)
+        return deduplicated(splits) if data.split == "deduplicated" else splits
 
     @cached_property
-    def _published(self) -> dict[str, list[Example]]:
-        """Train, dev and test as they are in the data's folder."""
-        data = self.suite.data
-        folder = Path(self.suite.resolved(data.folder))
-        if not data.files:
-            return read_folder(folder, self.suite.task)
-        return {
-            split: read_examples(folder / file, self.suite.task)
-            for split, file in data.files.items()
-        }
+    def _all_examples(self) -> list[Example]:
+        """Those of all splits that there are."""
+        data, found = self.suite.data, []
+        for split in SPLITS:
+            name = str(Path(self._data) / data.files[split]) if split in data.files else self._data
+            if split not in data.files and data.files:
+                continue
+            try:
+                found += read_split(name, split, self.suite.task, data.columns)
+            except SplitError as error:
+                if split == "train":
+                    raise
+                log.warning("%s", error)
+        return found
 
     def _written(self, splits: Mapping[str, Sequence[Example]], name: str) -> tuple[Path, str]:
         """Write a split into a folder named by its content."""

@@ -224,8 +224,8 @@ def _notes(tables: Tables) -> str:
         if shares:
             share = f"{100 * spread(shares)[0]:.1f} %"
             lines.append(f"- **{row.name}**: {share} of the triples kept a true tail.")
-    for cell, reason in tables.outdated.items():
-        lines.append(f"- Out of date and left out: {cell} ({reason}).")
+    for status in tables.outdated:
+        lines.append(f"- Out of date and left out: {status.cell} ({status.reason}).")
     return "\n".join(lines)
 
 

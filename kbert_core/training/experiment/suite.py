@@ -38,7 +38,7 @@ ABLATIONS = {
 AT_RANDOM = "random"
 SET_ELSEWHERE = {  # fields of TrainOptions that the suite gives by other keys, or the command line
     *("task", "data", "output", "encoder", "kg", "hiding_kg", "injection", "ablation", "recipe"),
-    *("seed", "device", "half", "command"),
+    *("seed", "device", "half", "command", "train", "dev", "test", "dev_share", "columns"),
 }
 TRAIN_KEYS = {f.name: f.default for f in fields(TrainOptions) if f.name not in SET_ELSEWHERE}
 
@@ -48,15 +48,17 @@ class Data:
     """The labelled data, and how they are split.
 
     Attributes:
-        folder: of train, dev and test.
+        folder: of train, dev and test, or "hf:NAME".
         split: "official" as published; "deduplicated" without texts that
             stand in two splits; "entity-disjoint", drawn anew by each seed.
         among: which names are held out: "random", or a file of triples:
             names it knows.
         test_share, dev_share: of the names, held out; None: as
-            ``EntityDisjoint`` has it.
-        files: names of the files by split, where they are other ones; of
-            those without dev, ``dev_share`` of train is drawn by the seed.
+            ``EntityDisjoint`` has it. For other splits ``dev_share`` of train
+            becomes dev, drawn by each seed, where there is none.
+        files: names of the files in the folder by split, where they are
+            other ones.
+        columns: our column names → the data's, where they can't be guessed.
     """
 
     folder: str
@@ -65,6 +67,7 @@ class Data:
     test_share: float | None = None
     dev_share: float | None = None
     files: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -272,6 +275,7 @@ def _data(keys: Keys, task: str) -> Data:
         test_share=keys.take("test_share", float, None),
         dev_share=keys.take("dev_share", float, None),
         files=_files(keys.keys("files")),
+        columns=_columns(keys.take("columns", dict, {})),
     )
     keys.done()
     for name in ("test_share", "dev_share"):
@@ -285,18 +289,24 @@ def _data(keys: Keys, task: str) -> Data:
                 "Choose official or deduplicated."
             )
         return data
-    draws_dev = bool(data.files) and "dev" not in data.files
-    unused = {
-        "test_share": data.test_share is not None,
-        "among": data.among != AT_RANDOM,
-        "dev_share": data.dev_share is not None and not draws_dev,
-    }
+    unused = {"test_share": data.test_share is not None, "among": data.among != AT_RANDOM}
     for name in unused:
         if unused[name]:
             raise OptionError(f"data: {name} isn't used for split: {data.split}. Leave it out.")
-    if draws_dev and data.dev_share is None:
-        raise OptionError("data: files has no dev. Add it, or a dev_share to draw it from train.")
+    if data.files and ("dev" in data.files) == (data.dev_share is not None):
+        raise OptionError(
+            "data: files has a dev and there is a dev_share too. Leave one of them out."
+            if "dev" in data.files
+            else "data: files has no dev. Add it, or a dev_share to draw it from train."
+        )
     return data
+
+
+def _columns(given: dict[Any, Any]) -> dict[str, str]:
+    for name, column in given.items():
+        if not isinstance(name, str) or not isinstance(column, str):
+            raise OptionError(f"data: columns has {shown(name)}: {shown(column)}, expected texts.")
+    return given
 
 
 def _files(keys: Keys) -> dict[str, str]:
@@ -417,7 +427,9 @@ def _check(suite: Suite, common: Run) -> None:
             )
     for run in suite.runs:
         try:
-            train_options(suite, run, seed=run.seeds[0], data="", kg=(), output="", check_only=True)
+            train_options(
+                suite, run, seed=run.seeds[0], data="-", kg=(), output="-", check_only=True
+            )
         except (KBertError, TypeError) as error:
             raise OptionError(f"run '{run.name}': {error}") from error
 

@@ -8,7 +8,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from kbert_core.errors import ExperimentError, KBertError
-from kbert_core.training.experiment.grid import Cell, Experiment
+from kbert_core.training.experiment.grid import Experiment, Status
 from kbert_core.training.experiment.results import read_json
 from kbert_core.training.experiment.scoring import unpacked
 from kbert_core.training.experiment.statistics import (
@@ -71,8 +71,8 @@ class Tables:
     Args:
         suite: what was run.
         results: by row and seed, each as its JSON says.
-        outdated: cells that have a result of something else than the suite
-            says now, with what has changed; not counted.
+        outdated: cells whose result is of something else than the suite says
+            now; not counted.
         resamples: for the statistics.
     """
 
@@ -80,11 +80,11 @@ class Tables:
         self,
         suite: Suite,
         results: Mapping[str, Mapping[int, Mapping[str, Any]]],
-        outdated: Mapping[Cell, str] | None = None,
+        outdated: Sequence[Status] = (),
         *,
         resamples: int = RESAMPLES,
     ) -> None:
-        self.suite, self.results, self.outdated = suite, results, dict(outdated or {})
+        self.suite, self.results, self.outdated = suite, results, outdated
         self._resamples = resamples
 
     @classmethod
@@ -97,7 +97,7 @@ class Tables:
             ExperimentError: results of different encoders or data would be mixed.
         """
         results: dict[str, dict[int, Any]] = {}
-        outdated: dict[Cell, str] = {}
+        outdated: list[Status] = []
         checked = True
         for cell in experiment.cells():
             result = read_json(experiment.file(cell))
@@ -111,7 +111,7 @@ class Tables:
                     checked = False
                 else:
                     if status.state == "stale":
-                        outdated[cell] = status.reason
+                        outdated.append(status)
                         continue
             results.setdefault(cell.row.name, {})[cell.seed] = result
         made = cls(experiment.suite, results, outdated, resamples=resamples)

@@ -1,0 +1,217 @@
+"""The report, from results written by hand."""
+
+import json
+import re
+
+import pytest
+
+from kbert_core import cli
+from kbert_core.errors import ExperimentError
+from kbert_core.training.experiment.grid import Experiment, Places
+from kbert_core.training.experiment.report import html_page, table, write_report
+from kbert_core.training.experiment.results import write_json
+from kbert_core.training.experiment.scoring import packed
+from kbert_core.training.experiment.suite import Run, read_suite
+from kbert_core.training.experiment.tables import Pair, Tables
+
+SKILL = {"BERT": 2, "K-BERT, graph": 3, "dictionary": 1, "BERT + dictionary": 4}  # of 4 right
+
+
+def result(experiment, cell, *, right, scale=1):
+    columns = {
+        "right": [right] * 20,
+        "predicted": [4] * 20,
+        "gold": [4] * 20,
+        "unseen": [2] * 20,
+        "unseen_right": [min(2, right - 1)] * 20,
+        "covered": [1] * 20,
+        "covered_right": [min(1, right - 1)] * 20,
+    }
+    made = {
+        "format": 1,
+        "suite": experiment.suite.name,
+        "row": cell.row.name,
+        "seed": cell.seed,
+        "inputs": experiment.inputs(cell),
+        "command": "…",
+        "seconds": 60.0,
+        "examples": {"train": 60, "dev": 20, "test": 30},
+        "scores": {"test": {"f1": right / 4, "release_trunk_f1": right / 8}},
+        "sentences": packed({"ids": [f"s{i}" for i in range(20)], "columns": columns}),
+    }
+    if isinstance(cell.row, Run):
+        made["parameters"] = 1234
+        made["learning_curve"] = [{"step": i, "f1": right / 8 * i} for i in (1, 2)]
+    if cell.row.name.startswith("K-BERT"):
+        made["without_knowledge"] = {"test": {"f1": 0.5}}
+        shares = {"new": 0.8, "kept": 0.1, "other": 0.0, "lost": 0.1, "others_changed": 0.02}
+        made["edit_response"] = {"test": {"unseen": {**shares, "n": 10}, "seen": {"n": 0}}}
+    return made
+
+
+@pytest.fixture
+def experiment(written, suite_data):
+    suite_data |= {"seeds": [1, 2, 3], "discussion": "Knowledge **helps** here."}
+    suite_data["runs"].append({"name": "everything | visible", "ablation": "everything-visible"})
+    return Experiment(read_suite(written(suite_data)), Places())
+
+
+@pytest.fixture
+def done(experiment):
+    """Results of all but the last run; K-BERT of two seeds."""
+    for cell in experiment.cells():
+        if cell.row.name in SKILL and (cell.seed < 3 or "K-BERT" not in cell.row.name):
+            made = result(experiment, cell, right=SKILL[cell.row.name])
+            write_json(experiment.file(cell), made)
+    return experiment
+
+
+def rows_of(text, first):
+    """The cells of the table rows that begin with a name."""
+    return [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in text.splitlines()
+        if line.startswith(f"| {first} |")
+    ]
+
+
+def test_the_report_holds_every_row_with_what_is_missing(done, folder):
+    files = write_report([Tables.of(done, resamples=200)], folder / "docs" / "results.md")
+    assert [f.name for f in files] == [
+        "results.md",
+        "results.html",
+        "tiny-scores.png",
+        "tiny-curves.png",
+    ]
+    text = files[0].read_text("utf-8")
+    scores, edits = rows_of(text, "K-BERT, graph")
+    # F1 3/4, unseen 2/2, covered 1/1, uncovered 1/1, graph off, release's count
+    assert scores[1:] == [
+        *("2 of 3", "75.0 ± 0.0", "100.0 ± 0.0", "100.0 ± 0.0", "100.0 ± 0.0"),
+        *("50.0 ± 0.0", "37.5 ± 0.0"),
+    ]
+    assert edits[1:] == ["unseen", "20", "80 %", "10 %", "0 %", "10 %", "2 %"]
+    (bert,) = rows_of(text, "BERT")
+    assert bert[1:4] == ["3", "50.0 ± 0.0", "50.0 ± 0.0"]
+    assert bert[6] == "–"
+    (missing,) = rows_of(text, r"everything \| visible".replace("\\|", "\\|"))
+    assert "0 of 3" in missing
+    assert "missing" in missing
+    for part in ("# Results", "A tiny suite", "Invented names.", "Knowledge **helps** here."):
+        assert part in text
+    assert "- **K-BERT, graph**: With knowledge." in text
+    assert "train 60; dev 20; test 30; encoder scratch (1,234 parameters); 2 epochs." in text
+
+
+def test_differences_have_intervals_and_p_within_the_planned_family(done):
+    tables = Tables.of(done, resamples=200)
+    assert [pair.row for pair in tables.family] == [
+        *("K-BERT, graph", "everything | visible", "dictionary", "BERT + dictionary")
+    ]
+    found = tables.differences(tables.metrics[0])
+    kbert = found[Pair("K-BERT, graph", "BERT")]
+    assert (kbert.mean, kbert.low, kbert.high, kbert.seeds) == pytest.approx((0.25, 0.25, 0.25, 2))
+    assert kbert.exploratory  # two seeds only
+    assert kbert.adjusted == pytest.approx(4 * 2 / 201)  # four planned, one of them missing
+    dictionary = found[Pair("dictionary", "BERT")]
+    assert dictionary.mean == pytest.approx(-0.25)
+    assert not dictionary.exploratory
+    outside = found[Pair("K-BERT, graph", "BERT + dictionary")]
+    assert outside.adjusted is None
+    assert Pair("everything | visible", "BERT") not in found
+
+
+def test_the_page_holds_its_pictures_and_needs_nothing_else(done, folder):
+    _, page, *_ = write_report([Tables.of(done, resamples=50)], folder / "results.md")
+    text = page.read_text("utf-8")
+    pictures = re.findall(r'<img src="([^"]+)"', text)
+    assert len(pictures) == 2
+    assert all(picture.startswith("data:image/png;base64,") for picture in pictures)
+    assert "<table>" in text
+    assert "everything | visible" in text
+    assert not re.search(r'(src|href)="https?:', text)
+
+
+def test_text_of_a_suite_cannot_add_markup_to_the_page():
+    page = html_page('# A <script>alert("1")</script>\n\n<img src="x">', folder=None)
+    assert "<script>" not in page
+    assert "<img" not in page
+
+
+def test_outdated_results_are_left_out_and_named(done, folder):
+    (folder / "kg.spo").write_text("甲病\t类别\t疾病\n", encoding="utf-8")
+    again = Experiment(done.suite, Places())
+    tables = Tables.of(again, resamples=50)
+    assert tables.done(again.suite.row("K-BERT, graph")) == 0
+    text = write_report([tables], folder / "results.md")[0].read_text("utf-8")
+    assert "Out of date and left out: K-BERT, graph, seed 1 (" in text
+    assert "kg has another content" in text
+
+
+def test_without_the_data_the_report_is_made_from_the_results_alone(done, folder, caplog):
+    text = (folder / "tiny.yaml").read_text("utf-8").replace("folder: data", "folder: $NO_DATA/x")
+    (folder / "tiny.yaml").write_text(text, encoding="utf-8")
+    tables = Tables.of(Experiment(read_suite("tiny.yaml"), Places()), resamples=50)
+    assert tables.done(tables.suite.row("BERT")) == 3
+    assert "aren't checked for being up to date" in caplog.text
+
+
+def test_results_of_different_encoders_or_data_are_not_mixed(done, folder):
+    file = folder / "results" / "tiny" / "bert-seed1.json"
+    for change in (
+        lambda made: made["inputs"]["encoder"].update(sha256="another"),
+        lambda made: made["inputs"]["data"].update(sha256="another"),
+    ):
+        before = json.loads(file.read_text("utf-8"))
+        made = json.loads(file.read_text("utf-8"))
+        change(made)
+        results = {"BERT": {1: made}, "K-BERT, graph": {1: before}}
+        with pytest.raises(ExperimentError, match="changed between 'BERT' and 'K-BERT, graph'"):
+            Tables(done.suite, results).check_same()
+
+
+def test_a_report_of_nothing_shows_everything_missing(experiment, folder):
+    files = write_report([Tables.of(experiment)], folder / "results.md")
+    text = files[0].read_text("utf-8")
+    assert len(files) == 2  # no picture
+    assert text.count("| missing |") >= 5
+
+
+def test_figures_published_by_others_stand_apart(done, folder):
+    (folder / "published.yaml").write_text(
+        "title: Published\nabout: BERT-base.\ncolumns: [data, F1]\nrows: [[X, '94.4']]\n", "utf-8"
+    )
+    made = write_report(
+        [Tables.of(done, resamples=50)], folder / "r.md", published=folder / "published.yaml"
+    )
+    assert "## Published\n\nBERT-base.\n\n| data | F1 |" in made[0].read_text("utf-8")
+    (folder / "published.yaml").write_text("title: x\n", "utf-8")
+    with pytest.raises(ExperimentError, match="expected title, about, columns and rows"):
+        write_report([], folder / "r.md", published=folder / "published.yaml")
+
+
+def test_report_only_runs_nothing_and_gives_the_figures_as_json(done, folder, capsys):
+    code = cli.main(["experiment", "tiny.yaml", "--report-only", "--report", "r.md", "--json"])
+    assert code == 0
+    made = json.loads(capsys.readouterr().out)
+    assert made["report"][:2] == ["r.md", "r.html"]
+    assert made["suites"]["tiny"]["scores"]["BERT"]["F1"]["mean"] == pytest.approx(0.5)
+    assert not (folder / "results/tiny/everything-visible-seed1.json").exists()
+    assert cli.main(["experiment", "tiny.yaml", "--report-only", "--report", "r.pdf"]) == 2
+    assert cli.main(["experiment", "tiny.yaml", "tiny.yaml", "--list"]) == 2
+    err = capsys.readouterr().err
+    assert "--report is r.pdf, expected the name of a .md file" in err
+    assert "Two suites have the name 'tiny'" in err
+
+
+def test_a_name_in_any_script_can_be_drawn(written, suite_data, folder):
+    suite_data |= {"title": "医学 $x_1$", "also_compare": [], "baselines": []}
+    suite_data["runs"][1]["name"] = "知识图谱 $"
+    experiment = Experiment(read_suite(written(suite_data)), Places())
+    for cell in experiment.cells():
+        write_json(experiment.file(cell), result(experiment, cell, right=2))
+    assert len(write_report([Tables.of(experiment, resamples=50)], folder / "r.md")) == 4
+
+
+def test_a_cell_of_a_table_stays_one_cell():
+    assert table(["a", "b"], [["x|y", "1\n2"]]) == "| a | b |\n|---|---:|\n| x\\|y | 1 2 |"
