@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from kbert_core.adapters import PACKAGE
 from kbert_core.errors import ExperimentError
 from kbert_core.training.experiment.pictures import drawn
 from kbert_core.training.experiment.statistics import LEVEL, RESAMPLES, Difference, Score
@@ -138,7 +139,9 @@ def _facts(tables: Tables) -> str:
         if sizes:
             few, many = min(sizes), max(sizes)
             facts.append(f"{split} {few:,}" + (f"–{many:,}" if many != few else ""))
-    encoders = dict.fromkeys(Path(run.encoder).name for run in tables.suite.runs)
+    encoders = dict.fromkeys(
+        Path(run.encoder.removeprefix(PACKAGE)).name for run in tables.suite.runs
+    )
     facts.append(f"encoder {', '.join(encoders)}")
     parameters = dict.fromkeys(r["parameters"] for r in results if "parameters" in r)
     if len(parameters) == 1:

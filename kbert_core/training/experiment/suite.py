@@ -3,20 +3,20 @@
 Written in YAML; every key is a field of :class:`Suite`, :class:`Run` or
 :class:`Baseline`. Paths may hold environment variables (``$KBERT_DATA``) and
 are looked for in the current folder, then beside the suite file;
-``package:NAME/FOLDER`` is a folder of an installed Python package.
+``package:NAME`` is the model in an installed Python package.
 """
 
 import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
 import yaml
 
 from kbert_core.ablation import FULL, Ablation
+from kbert_core.adapters import PACKAGE, located
 from kbert_core.errors import KBertError, OptionError
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.tasks import TASKS
@@ -173,15 +173,11 @@ def resolved(path: str, *, beside: Path) -> str:
     """Expand variables and packages, and find a relative path.
 
     Raises:
-        OptionError: an environment variable isn't set, or a package isn't
-            installed.
+        OptionError: an environment variable isn't set; CheckpointError: a
+            package isn't installed.
     """
-    if path.startswith("package:"):
-        package, _, rest = path.removeprefix("package:").partition("/")
-        found = find_spec(package)
-        if found is None or not found.origin:
-            raise OptionError(f"{path}: the package {package} isn't installed. Install it.")
-        return str(Path(found.origin).parent / rest)
+    if path.startswith(PACKAGE):
+        return str(located(path))
     expanded = os.path.expanduser(os.path.expandvars(path))
     missing = re.search(r"\$\{?(\w+)", expanded)
     if missing:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kbert_core.ablation import Ablation
-from kbert_core.errors import OptionError
+from kbert_core.errors import CheckpointError, OptionError
 from kbert_core.training.experiment.suite import Baseline, read_suite, resolved, slug, train_options
 from kbert_core.training.items import Recipe
 
@@ -118,7 +118,7 @@ def test_paths_are_found_here_then_beside_the_suite_and_variables_are_expanded(f
     monkeypatch.delenv("SOME_DATA")
     with pytest.raises(OptionError, match="the environment variable SOME_DATA isn't set"):
         resolved("$SOME_DATA/kg.spo", beside=Path("x"))
-    with pytest.raises(OptionError, match="the package no_such_package isn't installed"):
+    with pytest.raises(CheckpointError, match="no_such_package, which isn't installed"):
         resolved("package:no_such_package/model", beside=Path("x"))
 
 
