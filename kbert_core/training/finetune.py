@@ -17,7 +17,6 @@ from transformers import (
     AutoConfig,
     AutoModel,
     BertConfig,
-    EarlyStoppingCallback,
     PreTrainedModel,
     PreTrainedTokenizerBase,
     TrainerCallback,
@@ -448,6 +447,22 @@ class _AtEpochEnds(TrainerCallback):
             control.should_evaluate = control.should_save = control.should_log = True
 
 
+class _Patience(TrainerCallback):
+    """Stop after so many evaluations without a better score, an earlier run's included.
+
+    The trainer's own callback forgets its count when a run goes on.
+    """
+
+    def __init__(self, patience: int, name: str) -> None:
+        self.patience, self.name = patience, name
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        scores = [entry[self.name] for entry in state.log_history if self.name in entry]
+        since_best = len(scores) - 1 - scores.index(max(scores))
+        if since_best >= self.patience:
+            control.should_training_stop = True
+
+
 def _trainer(
     options: TrainOptions,
     pipeline: Pipeline,
@@ -482,7 +497,7 @@ def _trainer(
     )
     callbacks: list[TrainerCallback] = [_AtEpochEnds(batches.epoch_ends)]
     if options.patience:
-        callbacks.append(EarlyStoppingCallback(early_stopping_patience=options.patience))
+        callbacks.append(_Patience(options.patience, f"eval_{name}"))
 
     def score() -> dict[str, float]:
         pipeline.encoder.model.eval()

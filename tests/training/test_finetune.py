@@ -10,7 +10,7 @@ from safetensors.torch import load_file
 from kbert_core.errors import DataError, OptionError
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.pipeline import Pipeline
-from kbert_core.training.finetune import KnowledgeTrainer, TrainOptions, train
+from kbert_core.training.finetune import KnowledgeTrainer, TrainOptions, fit, train
 from kbert_core.training.items import Recipe
 
 
@@ -102,6 +102,30 @@ def test_a_cut_off_run_is_gone_on_from_with_the_same_options_only(data, monkeypa
         train(short)
     (data / "train.tsv").write_text(rows, encoding="utf-8")
     assert len(train(replace(short, patience=5, half=True))["learning_curve"]) == 3
+
+
+@pytest.mark.parametrize("cut", [7, 10, 13])
+def test_a_cut_off_run_stops_early_where_a_whole_one_does(data, monkeypatch, cut):
+    scores = dict(enumerate([0.1, 0.5, 0.4, 0.3, 0.45, 0.9], start=1))
+
+    def scored(pipeline, examples, graph, **how):
+        return {"f1": scores[len(curve) + 1]}
+
+    plain, curve, steps = KnowledgeTrainer.training_step, [], []
+
+    def breaking(self, *args, **kwargs):
+        curve[:] = self.curve
+        steps.append(1)
+        if len(steps) == cut:
+            raise KeyboardInterrupt
+        return plain(self, *args, **kwargs)
+
+    monkeypatch.setattr(KnowledgeTrainer, "training_step", breaking)
+    monkeypatch.setattr("kbert_core.training.finetune.evaluate", scored)
+    made = options(data, epochs=6, patience=3)
+    with pytest.raises(KeyboardInterrupt):
+        fit(made)
+    assert [entry["f1"] for entry in fit(made).curve] == [0.1, 0.5, 0.4, 0.3, 0.45]
 
 
 def test_the_twin_is_trained_without_knowledge(data):
