@@ -1,5 +1,6 @@
 """Suite files: what they mean, and what is said about bad ones."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,8 @@ from kbert_core.errors import CheckpointError, OptionError
 from kbert_core.training.experiment.suite import Baseline, read_suite, resolved, slug, train_options
 from kbert_core.training.items import Recipe
 
-SUITES = sorted((Path(__file__).parents[3] / "results" / "suites").glob("*.yaml"))
+ROOT = Path(__file__).parents[3]
+SUITES = sorted((ROOT / "results" / "suites").glob("*.yaml"))
 
 
 def test_a_suite_says_what_every_run_trains_with(written, suite_data):
@@ -136,3 +138,12 @@ def test_the_suites_of_this_project_can_be_read(path):
 
 def test_this_project_has_suites():
     assert len(SUITES) >= 6
+
+
+def test_the_suite_in_the_readme_can_be_read(folder):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```yaml\n(.*?)```", readme, flags=re.DOTALL)
+    (folder / "my.yaml").write_text(block, encoding="utf-8")
+    suite = read_suite("my.yaml")
+    assert [row.name for row in suite.rows if row.compare_with == "BERT"]
+    assert {run.knowledge for run in suite.runs} == {"none", "graph", "shuffled"}
