@@ -3,7 +3,9 @@
 The library takes seconds to import, so it is imported where it is needed.
 """
 
+import re
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -82,17 +84,43 @@ def _opened(name: str) -> Mapping[str, Any]:
         if is_hub_name(name):
             return _from_hub(name)
         if path.is_file():
-            kind = TABLES[path.suffix]
-            return dict(datasets.load_dataset(kind, data_files={"all": str(path)}))
+            return dict(datasets.load_dataset(TABLES[path.suffix], data_files={"train": name}))
         if any((path / saved).is_file() for saved in SAVED):
             loaded = datasets.load_from_disk(str(path))
             return loaded if isinstance(loaded, dict) else {"train": loaded}
-        return dict(datasets.load_dataset(str(path)))
+        kind, files = _tables_of(path)
+        return dict(datasets.load_dataset(kind, data_files=files))
     except (OSError, ValueError, datasets.exceptions.DatasetsError) as error:
         raise DataError(
             f"{name}: can't be read ({_first_line(error)}). Expected what save_to_disk writes, or "
-            "train, validation and test as .parquet, .csv, .json or .jsonl."
+            "tables as .parquet, .csv, .json or .jsonl."
         ) from error
+
+
+def _tables_of(folder: Path) -> tuple[str, dict[str, list[str]]]:
+    """Which tables of a folder are which split, by how their names begin.
+
+    `datasets` looks at the names of the folders above too, so that any below
+    one named test_… would be a test set; here only the file's own name counts.
+
+    Raises:
+        DataError: no name says so, or they are of several kinds.
+    """
+    tables = [f for f in sorted([*folder.glob("*.*"), *folder.glob("data/*.*")]) if is_table(f)]
+    kinds = {TABLES[file.suffix] for file in tables}
+    names = list(chain.from_iterable(SPLIT_NAMES.values()))
+    found: dict[str, list[str]] = {}
+    for file in tables:
+        begins = re.match(rf"({'|'.join(names)})(?![a-z])", file.name.lower())
+        if begins:
+            found.setdefault(begins[1], []).append(str(file))
+    if not found or len(kinds) > 1:
+        raise DataError(
+            f"{folder}: holds {', '.join(file.name for file in tables[:8])}. Expected tables of "
+            f"one kind whose names begin with {', '.join(names)}; or name a single one with "
+            "--train FILE, --dev FILE or --test FILE."
+        )
+    return kinds.pop(), found
 
 
 def _from_hub(name: str) -> Mapping[str, Any]:
@@ -100,14 +128,14 @@ def _from_hub(name: str) -> Mapping[str, Any]:
     import datasets
 
     parts = name.removeprefix(HUB).split("/")
-    ways = {
+    by_count: dict[int, list[tuple[str, ...]]] = {
         1: [(parts[0],)],
         2: [("/".join(parts),), tuple(parts)],
-        3: [("/".join(parts[:2]), parts[2])],
-    }.get(len(parts))
-    if ways is None or not all(parts):
+        3: [("/".join(parts[:2]), "/".join(parts[2:]))],
+    }
+    if len(parts) not in by_count or not all(parts):
         raise DataError(f"'{name}' is no data set's name. Write hf:NAME or hf:OWNER/NAME/CONFIG.")
-    for way in ways:
+    for way in by_count[len(parts)]:
         try:
             return dict(datasets.load_dataset(*way))
         except datasets.exceptions.DatasetNotFoundError as error:
