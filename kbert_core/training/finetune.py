@@ -70,6 +70,7 @@ NOT_THE_RUN = {  # may differ when a run goes on; fingerprints stand for data an
     *("kg", "hiding_kg", "skip_bad", "output", "command", "device", "bf16", "half"),
     *("batch_tokens", "accumulate", "patience", "log_every"),
 }
+WITH_LABELS = ("ForTokenClassification", "ForSequenceClassification")  # heads of a like name
 SHOWN_EXAMPLES = 5  # of a batch that is named in an error
 log = logging.getLogger(__name__)
 
@@ -560,20 +561,26 @@ def _pretrained(
     heads = {**heads, **{name: options.dropout for name in dropouts if name in known}}
     common: dict[str, Any] = {"device": options.device, "dtype": torch.float32}
     trained_for = card_of(path).task
-    if trained_for not in (None, task.name):
+    kind = task.auto_class.__name__.removeprefix("AutoModel")
+    before = [str(label) for _, label in sorted((known.get("id2label") or {}).items())]
+    heads_there = [
+        name for name in map(str, known.get("architectures") or ()) if name.endswith(WITH_LABELS)
+    ]
+    for_this = trained_for in (None, task.name) and all(name.endswith(kind) for name in heads_there)
+    if not for_this and heads_there:
         log.warning(
             "%s was trained for the task '%s'; its head for '%s' is new",
-            *(path, trained_for, task.name),
+            *(path, trained_for or heads_there[0], task.name),
         )
-    kind = task.auto_class.__name__.removeprefix("AutoModel")
-    has_head = any(str(name).endswith(kind) for name in known.get("architectures") or ())
-    before = [str(label) for _, label in sorted((known.get("id2label") or {}).items())]
-    if not has_head or not labels or before == list(labels) or adapters.is_adapter(path):
+    elif heads_there and labels and before != list(labels):
+        log.warning(
+            "%s has a head for the labels %s; the one for %s is new",
+            *(path, ", ".join(before), ", ".join(labels)),
+        )
+    else:
         return load_model_and_missing(path, task.auto_class, **common, **heads)
-    log.warning(
-        "%s has a head for the labels %s; the one for %s is new",
-        *(path, ", ".join(before), ", ".join(labels)),
-    )
+    if adapters.is_adapter(path) or not labels:  # whose heads have names of their own
+        return load_model_and_missing(path, task.auto_class, **common, **heads)
     body, _ = load_model_and_missing(path, AutoModel, **common)
     config = copy.deepcopy(body.config)
     for name, value in heads.items():

@@ -1,0 +1,105 @@
+"""What training starts from: heads that are new, and encoders that can't be used."""
+
+import json
+import shutil
+
+import pytest
+import torch
+from conftest import tiny_tokenizer
+from transformers import BertModel, GPT2Config, GPT2Model, ViTConfig, ViTModel
+
+from kbert_core.errors import CheckpointError, KBertError
+from kbert_core.mask_transformer import load_model_and_missing
+from kbert_core.pipeline import Pipeline
+from kbert_core.tasks import TASKS
+from kbert_core.training.finetune import TrainOptions, fit, train
+
+
+def options(data, encoder, **changes):
+    made = {"task": "ner", "data": str(data), "output": str(data / "model"), "device": "cpu"}
+    return TrainOptions(**{**made, "encoder": str(encoder), "epochs": 1, **changes})
+
+
+def test_a_checkpoint_of_another_task_is_started_from_with_a_warning(data, checkpoints, caplog):
+    train(options(data, checkpoints["classify"]))
+    assert "was trained for the task 'classify'; its head for 'ner' is new" in caplog.text
+    assert Pipeline.load(data / "model", device="cpu").card.task == "ner"
+
+
+@pytest.mark.parametrize("name", ["encoder", "mask"])
+def test_an_encoder_without_a_head_warns_of_none_of_other_labels(data, checkpoints, caplog, name):
+    fit(options(data, checkpoints[name]))
+    assert "head for the labels" not in caplog.text
+
+
+def test_a_head_for_other_labels_is_made_new_and_the_body_kept(data, checkpoints, caplog):
+    fitted = fit(options(data, checkpoints["ner"], learning_rate=1e-12, warmup=0.0))
+    assert "has a head for the labels O, B-疾病, I-疾病, B-治疗, I-治疗; the one for O, B-D" in (
+        caplog.text
+    )
+    model = fitted.pipeline.encoder.model
+    assert model.num_labels == 5
+    before, _ = load_model_and_missing(
+        checkpoints["ner"], TASKS["ner"].auto_class, device="cpu", dtype=torch.float32
+    )
+    after = model.state_dict()
+    for name, tensor in before.state_dict().items():
+        kept = torch.allclose(tensor, after[name], atol=1e-6)
+        assert kept == (name != "classifier.weight"), name
+
+
+def test_a_head_of_another_task_is_new_even_where_its_size_fits(data, checkpoints, caplog):
+    rows = ["label\ttext_a", *(f"{n % 2}\t{'好坏'[n % 2] * 3}" for n in range(20))]
+    for split in ("train", "dev"):
+        (data / f"{split}.tsv").write_text("\n".join(rows) + "\n")
+    (data / "test.tsv").unlink()
+    fitted = fit(options(data, checkpoints["pair"], task="classify", learning_rate=1e-12, seed=5))
+    before, _ = load_model_and_missing(
+        checkpoints["pair"], TASKS["pair"].auto_class, device="cpu", dtype=torch.float32
+    )
+    head = fitted.pipeline.encoder.model.classifier.weight
+    assert not torch.allclose(head, before.classifier.weight, atol=1e-3)
+    assert "was trained for the task 'pair'; its head for 'classify' is new" in caplog.text
+
+
+def test_a_head_for_the_same_labels_goes_on(data, checkpoints, caplog):
+    first = train(options(data, checkpoints["encoder"], epochs=10, learning_rate=3e-3, half=False))
+    shutil.copytree(data / "model", data / "first")
+    again = options(data, data / "first", learning_rate=1e-12, warmup=0.0, output=str(data / "b"))
+    assert fit(again).curve[0]["f1"] == pytest.approx(first["scores"]["dev"]["f1"])
+    assert "is new" not in caplog.text
+
+
+def saved(folder, model):
+    model.save_pretrained(folder)
+    tiny_tokenizer().save_pretrained(folder)
+    return folder
+
+
+def test_a_model_that_is_no_such_encoder_is_refused_with_the_reason(data, tmp_path):
+    size = len(tiny_tokenizer())
+    gpt = GPT2Config(vocab_size=size, n_positions=64, n_embd=32, n_layer=1, n_head=2)
+    vit = ViTConfig(
+        hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32
+    )
+    for name, model in (("gpt2", GPT2Model(gpt)), ("vit", ViTModel(vit))):
+        with pytest.raises(KBertError) as caught:
+            fit(options(data, saved(tmp_path / name, model)))
+        assert "can't be" in str(caught.value)
+        assert not (data / "model" / "checkpoints").exists()
+
+
+def test_a_folder_that_is_no_model_and_a_broken_one_are_refused(data, checkpoints, tmp_path):
+    with pytest.raises(CheckpointError, match="found no tokenizer"):
+        fit(options(data, data))
+    shutil.copytree(checkpoints["encoder"], tmp_path / "broken")
+    config = json.loads((tmp_path / "broken" / "config.json").read_text())
+    config["hidden_size"] = 64
+    (tmp_path / "broken" / "config.json").write_text(json.dumps(config))
+    with pytest.raises(CheckpointError, match="other sizes than its"):
+        fit(options(data, tmp_path / "broken"))
+
+
+def test_a_bare_bert_of_the_hub_s_kind_trains(data, tmp_path, encoder):
+    assert isinstance(encoder, BertModel)
+    assert train(options(data, saved(tmp_path / "bert", encoder)))["scores"]["dev"]["f1"] >= 0
