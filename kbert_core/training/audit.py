@@ -179,8 +179,12 @@ class _Graph:
         return sorted(made, key=lambda item: (-item[0].gold.total, item[0].name))
 
     def most_used_tails(self) -> dict[str, str]:
-        """What the most frequent tails stand for."""
-        counts = Counter(t.tail for t in self.graph if t.tail in self.tail_labels)
+        """What the most frequent tails stand for: of types, if there are types."""
+        counts = Counter(
+            t.tail
+            for t in self.graph
+            if t.tail in self.tail_labels and self.relation in (None, t.relation)
+        )
         return {tail: self.tail_labels[tail] for tail, _ in counts.most_common(SHOWN_GROUPS)}
 
 

@@ -236,7 +236,8 @@ class Audit:
         conflicts: identical texts with different labels.
         ambiguity: of the graph's heads.
         answers: for named entities; None for other tasks.
-        tail_labels: for named entities, what the most frequent tails stand
+        tail_labels: for named entities, what the most frequent tails (those
+            of the relation that looks like a type, if there is one) stand
             for, as learnt from the training set.
     """
 
