@@ -187,7 +187,7 @@ def _differences(tables: Tables) -> str:
     of_metric = [tables.differences(metric) for metric in shown]
     pairs = [*tables.family, *(Pair(*names) for names in tables.suite.also_compare)]
     pairs = list(dict.fromkeys(pairs))
-    if not pairs:
+    if not any(of_metric):
         return ""
     rows = []
     for pair in pairs:
