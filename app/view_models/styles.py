@@ -115,6 +115,10 @@ CSS = f"""
   padding: .26rem .6rem .26rem .15rem; vertical-align: middle; overflow-wrap: anywhere; }}
 .kb-table td.kb-num, .kb-table th.kb-num {{ text-align: right;
   font-variant-numeric: tabular-nums; white-space: nowrap; }}
+.kb-audit td.kb-under {{ padding-left: 1.1rem; color: var(--faint); }}
+.kb-audit th.kb-num {{ white-space: normal; }}
+.kb-audit td {{ overflow-wrap: break-word; }}
+.kb-headline {{ font-size: 1.22rem; line-height: 1.5; font-weight: 600; }}
 .kb-badge {{ display: inline-block; border: 2px solid var(--changed); border-radius: 999px;
   padding: 0 .5rem; font-size: .76rem; line-height: 1.15rem; white-space: nowrap; }}
 .kb-bar {{ display: inline-block; height: .62rem; border-radius: 2px; background: {TRUNK};

@@ -1,0 +1,115 @@
+"""Data sets and their audits, kept by content: the Audit page's services."""
+
+import hashlib
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
+
+from app import services
+from app.texts import t
+from kbert_core import InjectionOptions, KnowledgeGraph
+from kbert_core.errors import DataError, KBertError
+from kbert_core.training.audit import audit
+from kbert_core.training.audit_data import Data, plain_tokenizer, read_data
+from kbert_core.training.audit_values import Audit
+from kbert_core.training.datasets import ENDINGS, SPLITS
+from kbert_core.training.verdict import Verdict, verdict_of
+
+EXAMPLE = services.ROOT / "demo_kgs" / "example_data" / "medical_ner"
+MOST_BYTES = 64 * 1024 * 1024  # of the files of a folder together
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the page shows.
+
+    Attributes:
+        audit: the counts.
+        verdict: what they mean.
+    """
+
+    audit: Audit
+    verdict: Verdict
+
+
+def folder(path: str, task: str | None) -> Data:
+    """Read a data folder of this machine.
+
+    Raises:
+        DataError: it isn't there, is too big, or can't be read.
+    """
+    place = Path(path.strip()).expanduser()
+    files = [place / f"{split}{ending}" for split in SPLITS for ending in ENDINGS]
+    sizes = {file: file.stat() for file in files if file.is_file()}
+    total = sum(stat.st_size for stat in sizes.values())
+    if total > MOST_BYTES:
+        size, most = total >> 20, MOST_BYTES >> 20
+        raise DataError(t("audit.too_big", path=place, size=size, most=most))
+    stamp = "|".join(f"{file.name}:{s.st_mtime_ns}:{s.st_size}" for file, s in sizes.items())
+    return _folder(str(place), stamp, task)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _folder(path: str, stamp: str, task: str | None) -> Data:
+    del stamp  # only for the cache's key
+    return read_data(path, task)
+
+
+def uploaded(files: Mapping[str, bytes], name: str, task: str | None) -> Data:
+    """Read uploaded files.
+
+    Args:
+        files: split → the bytes of its file; train among them.
+        name: what to call the data set.
+
+    Raises:
+        DataError: a file can't be read.
+    """
+    with tempfile.TemporaryDirectory() as made:
+        for split, data in files.items():
+            (Path(made) / f"{split}.tsv").write_bytes(data)
+        try:
+            read = read_data(made, task)
+        except KBertError as error:
+            raise type(error)(str(error).replace(f"{made}/", "")) from error
+    return Data(name, read.task, read.splits)
+
+
+def audited(
+    data: Data, graph: KnowledgeGraph, options: InjectionOptions, max_length: int
+) -> Report:
+    """Audit a data set and a graph, or find the report where it was made before."""
+    digest = hashlib.sha256(repr((data.name, data.task)).encode())
+    for split, examples in data.splits.items():
+        digest.update(split.encode())
+        for example in examples:
+            digest.update(repr((example.sentences, example.label, example.tags)).encode())
+    return _audited(
+        digest.hexdigest(), graph.fingerprint, graph.name, options, max_length, data, graph
+    )
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _audited(
+    data_key: str,
+    graph_key: str,
+    graph_name: str,
+    options: InjectionOptions,
+    max_length: int,
+    _data: Data,
+    _graph: KnowledgeGraph,
+) -> Report:
+    del data_key, graph_key, graph_name
+    made = audit(
+        _data.splits,
+        _graph,
+        task=_data.task,
+        tokenizer=plain_tokenizer(_data),
+        options=options,
+        max_length=max_length,
+        data=_data.name,
+    )
+    return Report(made, verdict_of(made))

@@ -1,0 +1,330 @@
+"""An audit on the page: what stands first, small tables, bar charts. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+
+from app.texts import t
+from app.view_models.html import escape
+from app.view_models.styles import BRANCH, CHANGED, TRUNK
+from kbert_core.training.audit_values import Audit, Coverage, Share
+from kbert_core.training.verdict import Level, Verdict
+
+BAR = 26  # pixels of a bar with its gap
+MOST_GROUPS = 12
+LONGEST_TEXT = 60  # characters of a text quoted
+ICONS = {
+    Level.WARNING: (":material/warning:", "orange"),
+    Level.NOTE: (":material/info:", "blue"),
+    Level.GOOD: (":material/check_circle:", "green"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One number to see first.
+
+    Attributes:
+        name, value: what, and how much, as they are shown.
+        help: what exactly is counted.
+    """
+
+    name: str
+    value: str
+    help: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """A finding of the verdict, ready to be drawn.
+
+    Attributes:
+        icon, colour: as Streamlit names them.
+        level: in a word, so that the colour isn't all that tells it.
+        text: plain.
+    """
+
+    icon: str
+    colour: str
+    level: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A small table.
+
+    Attributes:
+        name: of the test id and the caption, a key of the texts.
+        columns: their titles; the first column is text, the others numbers.
+        rows: as they are shown; a row whose first field begins with a space
+            belongs under the one above.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def facts(audit: Audit) -> tuple[Fact, ...]:
+    """The three or four numbers that answer most."""
+    split = audit.splits[audit.held_out]
+    found = []
+    if split.mentions is not None:
+        gold = split.mentions
+        found.append(("known", percent(gold.all.known)))
+        if gold.unseen is not None:
+            new = Share(gold.unseen.known.count, gold.all.known.total)
+            found.append(("new", percent(new)))
+    else:
+        found.append(("texts", percent(split.with_match)))
+    if audit.leaks:
+        worst = max(audit.leaks, key=lambda leak: leak.texts.share)
+        found.append(("leak", percent(worst.texts)))
+    if split.dictionary is not None:
+        found.append(("dictionary", score(split.dictionary["f1"])))
+    elif split.majority is not None:
+        found.append(("majority", percent(split.majority)))
+    found.append(("added", percent(split.injection.added)))
+    where = split_name(audit.held_out)
+    return tuple(
+        Fact(t(f"audit.fact.{name}"), value, t(f"audit.fact.{name}_help", split=where))
+        for name, value in found
+    )
+
+
+def reasons(verdict: Verdict) -> tuple[Reason, ...]:
+    """The verdict's findings, warnings first."""
+    return tuple(
+        Reason(*ICONS[finding.level], t(f"audit.level.{finding.level}"), finding.text)
+        for finding in verdict.findings
+    )
+
+
+def mentions_table(audit: Audit) -> Table | None:
+    """Gold mentions by split, the held-out split's by label, and how many the graph knows."""
+    rows = []
+    for name, split in audit.splits.items():
+        if split.mentions is None:
+            return None
+        gold = split.mentions
+        rows.append((split_name(name), *_known(gold.all), *_known(gold.unseen)))
+        if name != audit.held_out:
+            continue
+        rows += [
+            (f" {label}", *_known(of_label), *_known(gold.unseen_by_label.get(label)))
+            for label, of_label in gold.by_label.items()
+        ]
+    return _table("mentions", ("split", "count", "known", "unseen", "unseen_known"), rows)
+
+
+def splits_table(audit: Audit) -> Table:
+    """Rows, repeats and matches by split."""
+    with_gold = any(split.gold_matches is not None for split in audit.splits.values())
+    rows = []
+    for name, split in audit.splits.items():
+        row = [
+            split_name(name),
+            f"{split.examples:,}",
+            percent(split.repeated),
+            percent(split.with_match),
+            f"{split.matches / split.examples:.2f}",
+        ]
+        rows.append((*row, percent(split.gold_matches)) if with_gold else tuple(row))
+    columns = ("split", "rows", "repeated", "with_match", "matches", "gold_matches")
+    return _table("splits", columns if with_gold else columns[:-1], rows)
+
+
+def leaks_table(audit: Audit) -> Table | None:
+    """Texts of one split that stand in another."""
+    rows = [
+        (
+            t("audit.leak", of=split_name(leak.of), into=split_name(leak.into)),
+            f"{leak.texts.count:,}",
+            percent(leak.texts),
+            percent(leak.same_label) if leak.texts.count else "–",
+        )
+        for leak in audit.leaks
+    ]
+    return _table("leaks", ("leak", "texts", "share", "same_label"), rows) if rows else None
+
+
+def names_table(audit: Audit) -> Table | None:
+    """Gold names by the splits they stand in, and how many are heads."""
+    if audit.answers is None:
+        return None
+    rows = [
+        (where, f"{share.total:,}", percent(share))
+        for where, share in audit.answers.known_names.items()
+    ]
+    return _table("names", ("where", "names", "known"), rows)
+
+
+def dictionary_table(audit: Audit) -> Table | None:
+    """The dictionary tagger's scores by split, the held-out split's by label."""
+    rows = []
+    for name, split in audit.splits.items():
+        scores = split.dictionary
+        if scores is not None:
+            unseen = score(scores["unseen"]["recall"]) if scores["unseen"]["gold"] else "–"
+            rows.append((split_name(name), *_scores(scores), unseen))
+        if scores is not None and name == audit.held_out:
+            rows += [(f" {la}", *_scores(of), "") for la, of in scores["by_label"].items()]
+    columns = ("split", "precision", "recall", "f1", "unseen_recall")
+    return _table("dictionary", columns, rows) if rows else None
+
+
+def lengths_table(audit: Audit) -> Table:
+    """Tokens of the texts and of the branches, and what the limit cuts."""
+    rows = []
+    for name, split in audit.splits.items():
+        injection = split.injection
+        rows.append(
+            (
+                split_name(name),
+                f"{injection.tokens / split.examples:.1f}",
+                f"{injection.added.count / split.examples:.1f}",
+                f"{injection.longest:,}",
+                f"{injection.long_texts.count:,}",
+                f"{injection.long_trees.count:,}",
+                percent(injection.added_over),
+            )
+        )
+    columns = ("split", "tokens", "added", "longest", "long_texts", "long_trees", "no_room")
+    return _table("lengths", columns, rows)
+
+
+def ambiguous_table(audit: Audit) -> Table | None:
+    """Some heads with several tails under the relation that says types."""
+    rows = [(head, ", ".join(tails)) for head, tails in audit.ambiguity.examples]
+    return _table("ambiguous", ("head", "tails"), rows) if rows else None
+
+
+def mixed_texts(audit: Audit) -> tuple[str, ...]:
+    """The beginnings of some texts that are labelled in more than one way."""
+    return tuple(
+        text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"
+        for text in audit.conflicts.examples
+    )
+
+
+def coverage_chart(audit: Audit) -> go.Figure | None:
+    """Share of the held-out mentions that the graph knows, by label."""
+    gold = audit.splits[audit.held_out].mentions
+    if gold is None or not gold.by_label:
+        return None
+    labels = sorted(gold.by_label, key=lambda label: gold.by_label[label].known.share)
+    series = {"all": gold.by_label}
+    if gold.unseen is not None and gold.unseen.known.total:
+        series["unseen"] = {
+            label: gold.unseen_by_label[label]
+            for label in labels
+            if gold.unseen_by_label[label].known.total
+        }
+    colours = {"all": TRUNK, "unseen": BRANCH}
+    figure = go.Figure()
+    for name in reversed(series):  # Plotly stacks grouped bars from below
+        shares = {label: c.known for label, c in series[name].items()}
+        shown = [label for label in labels if label in shares]
+        figure.add_bar(
+            y=shown,
+            x=[100 * shares[label].share for label in shown],
+            name=t(f"audit.chart.{name}"),
+            marker_color=colours[name],
+            orientation="h",
+            hovertemplate="%{y}: %{customdata}<extra>%{fullData.name}</extra>",
+            customdata=[str(shares[label]) for label in shown],
+            text=[percent(shares[label]) for label in shown],
+        )
+    return _laid_out(figure, BAR * len(labels) * len(series), legend=len(series) > 1)
+
+
+def groups_chart(audit: Audit) -> go.Figure | None:
+    """Share of each type's heads that are gold mentions, word for word."""
+    if audit.answers is None or not audit.answers.groups:
+        return None
+    groups = sorted(audit.answers.groups[:MOST_GROUPS], key=lambda group: group.gold.share)
+    figure = go.Figure()
+    figure.add_bar(
+        y=[group.name for group in groups],
+        x=[100 * group.gold.share for group in groups],
+        marker_color=[CHANGED if group.from_gold else TRUNK for group in groups],
+        orientation="h",
+        hovertemplate="%{y}: %{customdata}<extra></extra>",
+        customdata=[str(group.gold) for group in groups],
+        text=[f"{percent(group.gold)} · {group.gold.total:,}" for group in groups],
+    )
+    return _laid_out(figure, BAR * len(groups))
+
+
+def table_html(table: Table) -> str:
+    """Draw a table; every field is escaped."""
+    first, *others = table.columns
+    heads = f"<th>{escape(first)}</th>" + "".join(
+        f'<th class="kb-num">{escape(name)}</th>' for name in others
+    )
+    rows = "".join(_row(row) for row in table.rows)
+    caption = escape(t(f"audit.table.{table.name}"))
+    return f'<table class="kb-table kb-audit" aria-label="{caption}"><tr>{heads}</tr>{rows}</table>'
+
+
+def split_name(split: str) -> str:
+    """What a split is called."""
+    return t(f"audit.split.{split}")
+
+
+def percent(share: Share | None) -> str:
+    """A share as it is shown; a dash where there is nothing to have a share of."""
+    return f"{100 * share.share:.1f} %" if share is not None and share.total else "–"
+
+
+def score(value: float) -> str:
+    """A score from 0 to 1, as it is shown: of 100."""
+    return f"{100 * value:.1f}"
+
+
+def _table(name: str, columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Table:
+    return Table(name, tuple(t(f"audit.column.{column}") for column in columns), tuple(rows))
+
+
+def _known(coverage: Coverage | None) -> tuple[str, str]:
+    if coverage is None:
+        return "", ""
+    return f"{coverage.known.total:,}", percent(coverage.known)
+
+
+def _scores(scores: Mapping[str, float]) -> tuple[str, ...]:
+    return tuple(score(scores[name]) for name in ("precision", "recall", "f1"))
+
+
+def _row(row: Sequence[str]) -> str:
+    first, *others = row
+    under = ' class="kb-under"' if first.startswith(" ") else ""
+    cells = "".join(f'<td class="kb-num">{escape(cell)}</td>' for cell in others)
+    return f"<tr><td{under}>{escape(first.strip())}</td>{cells}</tr>"
+
+
+def _laid_out(figure: go.Figure, height: int, *, legend: bool = False) -> go.Figure:
+    figure.update_traces(textposition="outside", cliponaxis=False)
+    figure.update_layout(
+        barmode="group",
+        bargap=0.3,
+        height=height + (90 if legend else 56),
+        margin={"l": 8, "r": 8, "t": 34 if legend else 6, "b": 6},
+        showlegend=legend,
+        legend={
+            "orientation": "h",
+            "y": 1.0,
+            "yanchor": "bottom",
+            "x": 0,
+            "traceorder": "reversed",
+        },
+        xaxis={
+            "range": [0, 122],  # room for the numbers beside the bars
+            "tickvals": [0, 25, 50, 75, 100],
+            "ticktext": ["0", "25 %", "50 %", "75 %", "100 %"],
+        },
+        yaxis={"automargin": True, "type": "category"},
+    )
+    return figure

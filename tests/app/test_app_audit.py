@@ -1,0 +1,280 @@
+"""The Audit page: what it says, and the page as Streamlit runs it."""
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+from tagged_texts import row, tagged
+
+from app import audits
+from app.scene import EditLog
+from app.texts import t
+from app.view_models import audit as view
+from app.view_models.styles import CHANGED, TRUNK
+from kbert_core import Characters, InjectionOptions, KnowledgeGraph, Triple
+from kbert_core.errors import DataError
+from kbert_core.knowledge.graph import Edit
+from kbert_core.training.audit import audit
+from kbert_core.training.audit_data import read_data
+from kbert_core.training.datasets import Example
+from kbert_core.training.verdict import verdict_of
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "app" / "app_pages" / "audit.py"
+PATIENCE = 120
+GRAPH = KnowledgeGraph(
+    [Triple(f"病{n}号", "类别", "疾病") for n in range(60)]
+    + [Triple("心电图", "类别", "检查"), Triple("心电图", "类别", "<b>症状</b>")],
+    name="made",
+)
+SPLITS = {
+    "train": [tagged(f"有病{n}号", (f"病{n}号", "D")) for n in range(50)],
+    "test": [
+        tagged("有病1号", ("病1号", "D")),
+        tagged("有病55号及心电图", ("病55号", "D"), ("心电图", "E")),
+        tagged("有胸片", ("胸片", "E")),
+    ],
+}
+
+
+def made(splits=SPLITS, graph=GRAPH, task="ner"):
+    return audit(splits, graph, task=task, tokenizer=Characters(special=True), data="made")
+
+
+def test_the_facts_are_those_of_the_held_out_set():
+    facts = {fact.name: fact.value for fact in view.facts(made())}
+    assert facts == {
+        "Mentions known": "75.0 %",
+        "New, and known": "50.0 %",
+        "Worst leak": "33.3 %",
+        "Dictionary F1": "57.1",  # 2 right of 3 predicted and 4 gold: 心电图 is taken for a D
+        "Tokens added": "104.5 %",  # 4 and 4 + 4 + 11 beside 6 + 11 + 5
+    }
+
+
+def test_classification_has_other_facts_and_no_mentions():
+    splits = {
+        "train": [Example(("有病1号",), "1"), Example(("无",), "1")],
+        "dev": [Example(("有病2号",), "0"), Example(("否",), "1")],
+    }
+    found = made(splits, task="classify")
+    names = [fact.name for fact in view.facts(found)]
+    assert names == ["Texts with a head", "Worst leak", "Always the same", "Tokens added"]
+    assert view.mentions_table(found) is view.names_table(found) is None
+    assert view.dictionary_table(found) is view.coverage_chart(found) is None
+    assert view.groups_chart(found) is None
+    assert [row[0] for row in view.splits_table(found).rows] == ["train", "dev"]
+    assert len(view.splits_table(found).columns) == 5
+
+
+def test_reasons_are_told_apart_by_icon_and_word():
+    reasons = view.reasons(verdict_of(made()))
+    assert reasons[0].level == "Warning"
+    assert len({(r.level, r.icon, r.colour) for r in reasons}) == 3
+
+
+def test_tables_show_the_held_out_set_by_label():
+    table = view.mentions_table(made())
+    assert table.columns == ("split", "mentions", "in the graph", "unseen", "in the graph")
+    assert table.rows == (
+        ("train", "50", "100.0 %", "", ""),
+        ("test", "4", "75.0 %", "3", "66.7 %"),
+        (" D", "2", "100.0 %", "1", "100.0 %"),
+        (" E", "2", "50.0 %", "2", "50.0 %"),
+    )
+    assert view.leaks_table(made()).rows == (("of test in train", "1", "33.3 %", "100.0 %"),)
+    assert view.dictionary_table(made()).rows[0][0] == "test"
+
+
+def test_a_leak_of_nothing_has_no_share_of_labels():
+    splits = {**SPLITS, "test": [tagged("无")]}
+    assert view.leaks_table(made(splits)).rows == (("of test in train", "0", "0.0 %", "–"),)
+
+
+def test_what_files_say_is_escaped_in_tables():
+    html = view.table_html(view.ambiguous_table(made()))
+    assert "&lt;b&gt;症状&lt;/b&gt;" in html
+    assert "<b>" not in html
+
+
+def test_the_charts_hold_the_shares_and_mark_types_made_of_the_answers():
+    chart = view.coverage_chart(made())
+    shares = {bar.name: dict(zip(bar.y, bar.x, strict=True)) for bar in chart.data}
+    assert shares["all mentions"] == {"D": 100, "E": 50}
+    assert shares["unseen in training"] == {"D": 100, "E": 50}
+    (bars,) = view.groups_chart(made()).data
+    colours = dict(zip(bars.y, bars.marker.color, strict=True))
+    assert colours["疾病"] == CHANGED  # 51 of 60
+    assert colours["检查"] == TRUNK
+
+
+def test_every_text_the_page_asks_for_is_there():
+    text = PAGE.read_text(encoding="utf-8")
+    for kind in ("example", "folder", "upload"):
+        assert t(f"audit.data_{kind}")
+    for name in ("known", "splits", "answers", "dictionary", "lengths", "ambiguous"):
+        assert t(f"audit.section.{name}")
+        assert f'"{name}"' in text
+
+
+# Reading
+
+
+def files():
+    return {
+        split: ("text_a\tlabel\n" + "\n".join(map(row, rows)) + "\n").encode()
+        for split, rows in SPLITS.items()
+    }
+
+
+def test_uploaded_files_are_read_like_a_folder():
+    read = audits.uploaded(files(), "mine", None)
+    assert (read.name, read.task) == ("mine", "ner")
+    assert [e.sentences for e in read.splits["test"]] == [e.sentences for e in SPLITS["test"]]
+
+
+def test_a_bad_upload_names_the_file_and_the_line_and_no_folder_of_ours():
+    with pytest.raises(DataError) as said:
+        audits.uploaded({**files(), "test": b"text_a\tlabel\na b\tO\n"}, "mine", "ner")
+    assert str(said.value).startswith("test.tsv, line 2: 2 tokens and 1 labels")
+
+
+def test_a_folder_that_is_too_big_is_not_read(tmp_path, monkeypatch):
+    (tmp_path / "train.tsv").write_text("label\ttext_a\n1\ta\n", encoding="utf-8")
+    monkeypatch.setattr(audits, "MOST_BYTES", 5)
+    with pytest.raises(DataError, match="can be audited in the app"):
+        audits.folder(str(tmp_path), None)
+
+
+def test_a_folder_is_read_again_once_its_files_change(tmp_path):
+    (tmp_path / "train.tsv").write_text("label\ttext_a\n1\ta\n", encoding="utf-8")
+    assert len(audits.folder(str(tmp_path), None).splits["train"]) == 1
+    (tmp_path / "train.tsv").write_text("label\ttext_a\n1\ta\n0\tb\n", encoding="utf-8")
+    assert len(audits.folder(str(tmp_path), None).splits["train"]) == 2
+
+
+def test_a_report_is_of_what_was_asked_for():
+    read = audits.uploaded(files(), "mine", None)
+    for limit, long in ((256, 0), (10, 1), (9, 2)):
+        report = audits.audited(read, GRAPH, InjectionOptions(), limit)
+        assert report.audit.splits["test"].injection.long_trees.count == long
+
+
+# The example that comes with the app
+
+
+def test_the_example_is_as_its_readme_says():
+    text = (ROOT / "demo_kgs" / "example_data" / "README.md").read_text(encoding="utf-8")
+    read = read_data(audits.EXAMPLE)
+    for split, examples in read.splits.items():
+        mentions = sum(len(e.spans) for e in examples)
+        assert f"| `medical_ner/{split}.tsv` | {len(examples)} | {mentions} |" in text
+    graph = KnowledgeGraph.from_files(ROOT / "demo_kgs" / "medical_zh.spo")
+    found = audit(read.splits, graph, task=read.task, tokenizer=Characters())
+    assert [leak.texts.count for leak in found.leaks] == [1, 1, 0]
+    assert found.conflicts.texts.count == 1
+    assert sum(s.examples for s in found.splits.values()) == 31  # as the page says
+    for name in ("脊柱", "阿奇霉素", "颈部"):
+        assert not graph.triples_of(name)
+        assert name in text
+
+
+# The page
+
+
+@pytest.fixture
+def page(monkeypatch, tmp_path):
+    monkeypatch.setenv("KBERT_MODELS", str(tmp_path))
+    monkeypatch.setenv("KBERT_OPEN_PATHS", "1")
+    at = AppTest.from_file(PAGE, default_timeout=PATIENCE).run()
+    assert not at.exception
+    return at
+
+
+def press(at):
+    at.button(key="audit.button").click().run()
+    assert not at.exception
+    return at
+
+
+def everything(at):
+    parts = (at.caption, at.info, at.error, at.markdown, at.subheader, at.code)
+    return "\n".join(str(item.value) for part in parts for item in part).replace("\\", "")
+
+
+def test_the_first_visit_shows_the_example(page):
+    assert "medical_ner (Named entities) with medical_zh" in everything(page)
+    assert [metric.value for metric in page.metric][:2] == ["77.8 %", "66.7 %"]
+    assert "16.7 % of dev stand in train" in everything(page)
+
+
+def test_nothing_is_counted_again_until_the_button_is_pressed(page):
+    page.checkbox(key="audit.tail_only").set_value(True).run()
+    assert "Below is the audit of what was chosen before" in everything(page)
+    before = page.metric[4].value
+    press(page)
+    assert "chosen before" not in everything(page)
+    assert page.metric[4].value != before
+
+
+def test_without_a_graph_one_is_asked_for(page):
+    page.multiselect(key="audit.graphs").set_value([]).run()
+    press(page)
+    assert "Choose a knowledge graph above" in everything(page)
+    assert not page.metric
+    first = next(iter(page.session_state["lab.graphs"]))
+    page.multiselect(key="audit.graphs").set_value([first]).run()
+    assert "Press Audit to count" in everything(page)
+
+
+def test_a_folder_is_audited_and_a_bad_one_says_why(page, tmp_path):
+    page.session_state["audit.data"] = "folder"
+    page.run()
+    press(page)
+    assert "Write the folder of the data set" in everything(page)
+    page.text_input(key="audit.folder").set_value(str(tmp_path / "none")).run()
+    press(page)
+    assert "no such folder" in everything(page)
+    for split, data in files().items():
+        (tmp_path / f"{split}.tsv").write_bytes(data)
+    page.text_input(key="audit.folder").set_value(str(tmp_path)).run()
+    press(page)
+    assert f"{tmp_path.name} (Named entities)" in everything(page)
+
+
+def test_paths_are_not_offered_to_visitors_of_other_machines(monkeypatch, tmp_path):
+    monkeypatch.setenv("KBERT_MODELS", str(tmp_path))
+    monkeypatch.setattr("app.services.may_open_paths", lambda: False)
+    at = AppTest.from_file(PAGE, default_timeout=PATIENCE)
+    at.session_state["audit.data"] = "folder"
+    at.run()
+    assert not at.exception
+    assert at.session_state["audit.data"] == "example"
+
+
+def graph_named(at, name):
+    return next(f for f, graph in at.session_state["lab.graphs"].items() if graph.name == name)
+
+
+def test_several_graphs_count_as_one_and_the_labs_edits_count(page):
+    figure, medical = graph_named(page, "figure2"), graph_named(page, "medical_zh")
+    added = Edit("add", Triple("脊柱", "类别", "部位"))
+    page.session_state["lab.logs"] = {medical: EditLog((added,))}
+    page.multiselect(key="audit.graphs").set_value([medical, figure]).run()
+    assert any("edited" in option for option in page.multiselect(key="audit.graphs").options)
+    press(page)
+    assert "medical_zh + figure2: 1,741 triples" in everything(page)
+    assert page.metric[0].value == "88.9 %"  # 脊柱 is known now
+
+
+def test_a_task_that_does_not_fit_is_said(page):
+    page.selectbox(key="audit.task").set_value("pair").run()
+    press(page)
+    assert "text_b" in everything(page)
+
+
+def test_a_graph_that_names_nothing_is_said(page):
+    page.multiselect(key="audit.graphs").set_value([graph_named(page, "medical_en")]).run()
+    press(page)
+    assert page.metric[0].value == "0.0 %"
+    assert "A plain dictionary of the graph tags nothing" in everything(page)
