@@ -3,8 +3,10 @@
 import json
 
 import pytest
+from filelock import FileLock
 
 from kbert_core import cli
+from kbert_core.pipeline import Pipeline
 from kbert_core.training.experiment import runner
 from kbert_core.training.experiment.grid import Experiment, Places, Status
 from kbert_core.training.experiment.suite import read_suite
@@ -199,3 +201,24 @@ def test_time_left_goes_by_the_runs_that_are_done(written, suite_data, folder):
     # seed 1 K-BERT as long as BERT took; dictionaries take no time to speak of
     assert runner.seconds_left([done], list(cells[1:4]), 1) == pytest.approx(100.0)
     assert runner.seconds_left([done], list(cells[1:]), 2) == pytest.approx(150.0)
+
+
+def test_models_are_kept_where_asked_for(written, suite_data, folder):
+    suite_data |= {"seeds": [1], "runs": suite_data["runs"][1:], "baselines": []}
+    suite_data |= {"compare_with": None, "also_compare": []}
+    assert kbert(written(suite_data), "--device", "cpu", "--keep-models") == 0
+    (model,) = folder.glob("runs/experiments/tiny/k-bert-graph-seed1-*")
+    pipeline = Pipeline.load(model, device="cpu")
+    assert pipeline.card.knowledge == ("kg",)
+    assert pipeline.card.notes["command"].startswith("kbert experiment tiny.yaml --only")
+    assert not (model / "checkpoints").exists()
+
+
+def test_a_run_that_another_process_is_at_is_left_to_it(written, suite_data, folder, caplog):
+    made = experiment(written({**suite_data, "seeds": [1]}))
+    cell = made.cells()[0]
+    made.work.mkdir(parents=True)
+    with FileLock(made.error_file(cell).with_suffix(".lock")):
+        assert runner.run_all(made, [cell]) == []
+    assert "another process runs it already" in caplog.text
+    assert made.status(cell).state == "left"
