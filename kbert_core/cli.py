@@ -20,6 +20,8 @@ from transformers.utils import logging as transformers_logging
 
 from kbert_core.ablation import FULL, Ablation
 from kbert_core.cli_options import ablation_of, graph_of, injection_of
+from kbert_core.cli_rank import add_rank_options, rank_text
+from kbert_core.cli_rank import run_rank as rank_answers
 from kbert_core.cli_text import fields_text, prediction_text, stats_text, tree_text
 from kbert_core.errors import CheckpointError, KBertError, OptionError, TextError
 from kbert_core.flatten import FlatTree, collate, flatten, hard_positions
@@ -130,6 +132,11 @@ def run_predict(args: argparse.Namespace) -> None:
         _print(args, dict, prediction_text, data)
 
     _each(args, show)
+
+
+def run_rank(args: argparse.Namespace) -> None:
+    """`kbert rank`: a question and candidate answers → the candidates in order."""
+    _print(args, dict, rank_text, rank_answers(args))
 
 
 def run_pretrain(args: argparse.Namespace) -> None:
@@ -436,6 +443,12 @@ def _parser() -> argparse.ArgumentParser:
     _text_options(predict)
     _model_options(predict)
     predict.add_argument("--compare", action="store_true", help="also without any knowledge")
+
+    rank = _add(commands, "rank", run_rank, "put candidate answers to a question in order")
+    add_rank_options(rank)
+    rank.add_argument("--model", required=True, metavar="DIR", help="one for the task rank")
+    _graph_options(rank)
+    _reading_options(rank)
 
     pretrain = _add(commands, "pretrain", run_pretrain, "pretrain an encoder without knowledge")
     train = _add(commands, "train", run_train, "fine-tune a model with knowledge or without")

@@ -27,7 +27,8 @@ from kbert_core.mask_transformer import (
     load_model_and_missing,
 )
 from kbert_core.sentence_tree import SentenceTree, k_inject, k_query
-from kbert_core.tasks import TASKS, Task
+from kbert_core.tasks import TASKS, RankedAnswer, Task
+from kbert_core.tasks.rank import ranked
 
 CARD_KEY = "kbert"  # where a checkpoint's config keeps what it was trained with
 NO_KNOWLEDGE = KnowledgeGraph(name="no knowledge")
@@ -390,6 +391,26 @@ class Pipeline:
                 yield from self._predictions(waiting, ablation, batch_size)
                 waiting = []
         yield from self._predictions(waiting, ablation, batch_size)
+
+    def rank(self, question: str, answers: Sequence[str], **kwargs: Any) -> list[RankedAnswer]:
+        """Rank candidate answers by the probability that each answers the question.
+
+        Args:
+            kwargs: as for :meth:`predict`.
+
+        Returns:
+            All candidates, the most probable first; equal ones as they came.
+
+        Raises:
+            CheckpointError: the model takes no pairs, or has no label 1.
+        """
+        self._needs_head()
+        if self.task is None or self.task.sentences != 2:
+            raise CheckpointError(
+                f"The model is for the task '{self.card.task}', and ranking needs one for 'rank'. "
+                "Train one with `kbert train --task rank`."
+            )
+        return ranked(answers, list(self.predict([(question, a) for a in answers], **kwargs)))
 
     def _checked_tree(
         self, sentences: Sequence[str], graph: KnowledgeGraph, options: InjectionOptions | None

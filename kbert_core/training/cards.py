@@ -11,6 +11,8 @@ CAUTION = (
     "Not for medical or any other decisions about people."
 )
 
+NAMES = ("precision", "recall", "f1", "accuracy", "macro_f1", "mrr", "p_at_1")  # of scores
+
 
 def write_card(folder: str | Path, card: Card) -> None:
     """Write ``README.md`` into a model's folder."""
@@ -92,7 +94,7 @@ def _scores(notes: Mapping[str, Any]) -> list[str]:
     ]
     if not rows:
         return ["None."]
-    names = [n for n in ("precision", "recall", "f1", "accuracy", "macro_f1") if n in rows[0][1]]
+    names = [n for n in NAMES if n in rows[0][1]]
     unseen = "unseen" in rows[0][1]
     head = [*names, *(["recall on unseen entities"] if unseen else [])]
     table = ["| | " + " | ".join(head) + " |", "|---" * (len(head) + 1) + "|"]
@@ -101,7 +103,7 @@ def _scores(notes: Mapping[str, Any]) -> list[str]:
         if unseen:
             values.append(f"{100 * scores['unseen']['recall']:.1f}")
         table.append(f"| {label} | " + " | ".join(values) + " |")
-    if "f1" in names:
+    if "precision" in names:
         table += ["", "Typed exact spans, in per cent; all choices were made on dev."]
     return table
 

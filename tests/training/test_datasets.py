@@ -169,6 +169,43 @@ def test_columns_can_be_named_and_common_names_are_known(tmp_path):
             parse_columns(wrong)
 
 
+ROWS = [("q1", "甲？", "乙", "0"), ("q1", "甲？", "丙", "1"), ("q2", "丁？", "戊", "0")]
+
+
+@pytest.mark.parametrize(
+    ("header", "row"),
+    [
+        (None, "{1}\t{2}\t{3}"),  # NLPCC-DBQA 2016
+        (None, "{3}\t{1}\t{2}"),  # 2017
+        ("qid\tlabel\ttext_a\ttext_b", "{0}\t{3}\t{1}\t{2}"),  # the released K-BERT's files
+        ("question\tanswer\tlabel", "{1}\t{2}\t{3}"),
+        ("label\ttext_a\ttext_b", "{3}\t{1}\t{2}"),
+    ],
+)
+def test_answers_are_read_in_every_form_they_are_published_in(tmp_path, header, row):
+    rows = [row.format(*values) for values in ROWS]
+    file = write(tmp_path / "a.tsv", *([header] if header else []), *rows)
+    found = read_examples(file, "rank")
+    assert [(e.sentences, e.label) for e in found] == [((q, a), la) for _, q, a, la in ROWS]
+    assert found[0].group == found[1].group != found[2].group
+    assert found[0].group == ("q1" if "qid" in str(header) else "甲？")
+    assert found[0].line == (2 if header else 1)
+
+
+def test_one_question_text_is_several_questions_where_they_are_numbered(tmp_path):
+    rows = ["1\t0\t甲\t乙", "2\t1\t甲\t丙"]
+    file = write(tmp_path / "a.tsv", "qid\tlabel\ttext_a\ttext_b", *rows)
+    assert [e.group for e in read_examples(file, "rank")] == ["1", "2"]
+
+
+def test_an_answers_label_is_0_or_1(tmp_path):
+    file = write(tmp_path / "a.tsv", "甲\t乙\t1", "甲\t丙\tyes")
+    with pytest.raises(DataError, match="line 2: the label is 'yes', expected 1 for an answer"):
+        read_examples(file, "rank")
+    with pytest.raises(DataError, match="line 1: no column 'label'"):
+        read_examples(write(tmp_path / "b.tsv", "甲\t乙", "甲\t丙"), "rank")
+
+
 @pytest.mark.parametrize(
     ("tokens", "text"),
     [

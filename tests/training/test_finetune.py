@@ -151,6 +151,22 @@ def test_classes_pairs_and_masks_train_too(data, tmp_path):
         assert Pipeline.load(folder / "model", device="cpu").card.task == task
 
 
+def test_a_model_learns_to_rank_answers_and_loads_again(data, tmp_path):
+    letters = "甲乙丙丁戊己"
+    rows = [f"{a}\t{b}\t{int(b == '丙')}" for a in "子丑寅" for b in letters]
+    rows += [f"卯\t{b}\t0" for b in letters if b != "丙"]  # a question that nothing answers
+    for split in ("train", "dev", "test"):
+        (tmp_path / f"{split}.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    made = options(tmp_path, task="rank", epochs=20, batch_tokens=128, kg=(str(data / "kg.spo"),))
+    scores = train(made)["scores"]["test"]
+    assert scores["mrr"] > 0.9 > 0.5 > scores["chance_mrr"]
+    assert scores["p_at_1"] > 0.8
+    assert (scores["questions"], scores["without_answer"], scores["candidates"]) == (3, 1, 18)
+    best = Pipeline.load(tmp_path / "model", device="cpu").rank("子", list(letters))[0]
+    assert best.answer == "丙"
+    assert "| mrr | p_at_1 |" in (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
+
+
 def test_a_dev_label_unseen_in_training_is_named_before_training(data):
     text = (data / "dev.tsv").read_text().replace("B-D", "B-X")
     (data / "dev.tsv").write_text(text)
