@@ -176,7 +176,7 @@ def _room(audit: Audit, split: SplitAudit) -> Finding | None:
         return Finding(
             "room",
             Level.WARNING,
-            f"{text}. Split entity-disjoint to see what knowledge adds.",
+            f"{text}. Split entity-disjoint (`kbert split`) to see what knowledge adds.",
         )
     if unseen.known.count < LITTLE_NEW * total:
         return Finding("room", Level.NOTE, f"{text}. Where training is silent, so is the graph.")
@@ -203,7 +203,10 @@ def _leaks(audit: Audit) -> Finding | None:
         )
     level = Level.WARNING if worst.texts.share >= BAD_LEAK else Level.NOTE
     return Finding(
-        "leaks", level, f"The splits share texts: {', '.join(parts)}. Report a deduplicated split."
+        "leaks",
+        level,
+        f"The splits share texts: {', '.join(parts)}. Report a deduplicated split as well "
+        "(`kbert split --by deduplicated`).",
     )
 
 

@@ -1,0 +1,85 @@
+"""What a visitor of the Audit page does, in headless Chromium."""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+
+NAMES = "".join(f"名{n}号\t类别\t疾病\n" for n in range(60))
+
+
+def rows(numbers):
+    return "text_a\tlabel\n" + "".join(f"有 名 {n} 号\tO B-D I-D I-D\n" for n in numbers)
+
+
+@pytest.fixture
+def audit(lab):
+    lab.page.get_by_role("link", name="Audit").click()
+    lab.page.wait_for_selector(".kb-headline")
+    lab.settle()
+    return lab
+
+
+def test_a_visitor_audits_the_example_then_data_and_a_graph_of_their_own(audit, tmp_path):
+    page = audit.page
+    assert "Scores on this split are too good: the splits leak." in audit.text()
+    charts = page.locator('[data-testid="stPlotlyChart"]')
+    expect(charts).to_have_count(2)
+    expect(charts.nth(1)).to_contain_text("症状")
+
+    graph = tmp_path / "names.spo"
+    graph.write_text(NAMES, encoding="utf-8")
+    page.locator(".st-key-audit-open button").first.click()
+    page.locator('input[type="file"]').first.set_input_files(graph)
+    audit.settle()
+    page.keyboard.press("Escape")
+    audit.settle()
+    expect(page.get_by_text("names, 60 triples").first).to_be_visible()
+
+    (tmp_path / "train.tsv").write_text(rows(range(6)), encoding="utf-8")
+    (tmp_path / "test.tsv").write_text(rows(range(4, 10)), encoding="utf-8")
+    page.get_by_role("radio", name="Upload", exact=True).click()
+    audit.settle()
+    assert "Below is the audit of what was chosen before" in audit.text()
+    for split in ("train", "test"):
+        box = page.locator(f'.st-key-audit-upload_{split} input[type="file"]')
+        box.set_input_files(tmp_path / f"{split}.tsv")
+        audit.settle()
+    page.get_by_role("button", name="Audit", exact=True).click()
+    audit.settle()
+    said = audit.text()
+    assert "33.3 % of test stand in train" in said
+    assert "There is no dev set here" in said
+    assert "chosen before" not in said
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download JSON").click()
+    found = Path(download.value.path()).read_text(encoding="utf-8")
+    assert '"headline": "Scores on this split are too good' in found
+
+
+def test_a_bad_file_is_named_with_its_line(audit, tmp_path):
+    page = audit.page
+    (tmp_path / "train.tsv").write_text("text_a\tlabel\n有 名\tO\n", encoding="utf-8")
+    page.get_by_role("radio", name="Upload", exact=True).click()
+    audit.settle()
+    page.locator('.st-key-audit-upload_train input[type="file"]').set_input_files(
+        tmp_path / "train.tsv"
+    )
+    audit.settle()
+    page.get_by_text("Task, injection, length").click()
+    audit.choose("Task", "Named entities")
+    page.get_by_role("button", name="Audit", exact=True).click()
+    audit.settle()
+    assert "train.tsv, line 2: 2 tokens and 1 labels" in audit.text()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_narrow_window_scrolls_one_way_only(visit, scheme):
+    lab = visit(width=800, height=1000, scheme=scheme)
+    lab.page.get_by_role("link", name="Audit").click()
+    lab.page.wait_for_selector(".kb-headline")
+    lab.settle()
+    inside = "document.querySelector('[data-testid=stMain]')"
+    assert lab.page.evaluate(f"{inside}.scrollWidth <= {inside}.clientWidth + 1")
