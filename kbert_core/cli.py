@@ -194,6 +194,14 @@ def run_split(args: argparse.Namespace) -> None:
     _print(args, dict, fields_text, split_data(args))
 
 
+def run_data_rank(args: argparse.Namespace) -> None:
+    """`kbert data rank`: reading comprehension → a file for answer selection."""
+    from kbert_core.training.ranking_sets import write_ranking_set
+
+    counts = write_ranking_set(args.input, args.output)
+    _print(args, dict, fields_text, {"output": str(args.output), **asdict(counts)})
+
+
 def run_kg_shuffle(args: argparse.Namespace) -> None:
     """`kbert kg shuffle`: the same names and tails, wrongly paired."""
     if not args.kg:
@@ -493,6 +501,17 @@ def _parser() -> argparse.ArgumentParser:
     convert.add_argument(
         "--heads", type=int, metavar="N", help="attention heads; default: width/64"
     )
+
+    data = commands.add_parser("data", help="make data sets of others")
+    makers = data.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    rank_set = _add(
+        makers,
+        "rank",
+        run_data_rank,
+        "make a set for answer selection of CMRC 2018, DRCD or another in SQuAD's form",
+    )
+    rank_set.add_argument("--input", required=True, metavar="FILE", help="such as cmrc2018_dev.json")
+    rank_set.add_argument("--output", required=True, metavar="FILE", help="qid, label and texts, .tsv")
 
     kg = commands.add_parser("kg", help="look at graphs, fetch public ones")
     kinds = kg.add_subparsers(title="commands", required=True, metavar="COMMAND")

@@ -87,8 +87,11 @@ def _ranking(title: str, scores: Mapping[str, Any]) -> list[str]:
         _named(title)
         + f"  MRR {100 * scores['mrr']:.1f}  P@1 {100 * scores['p_at_1']:.1f}"
         + f"  of {scores['questions']} questions with {scores['candidates']} candidates"
-        + f" (MRR by chance {100 * scores['chance_mrr']:.1f})"
     ]
+    lines.append(
+        f"  MRR by chance {100 * scores['chance_mrr']:.1f}, in the order given "
+        f"{100 * scores['order_mrr']:.1f}"
+    )
     if scores["without_answer"]:
         lines.append(f"  {scores['without_answer']} questions without a right answer left out")
     return lines

@@ -198,24 +198,27 @@ def ranking_scores(
         scores: per candidate; the highest is ranked first.
 
     Returns:
-        ``mrr``, ``p_at_1``, ``chance_mrr`` (of a random order), the number of
-        ``questions`` scored, of those ``without_answer`` left out, and of
-        ``candidates`` scored.
+        ``mrr``, ``p_at_1``; ``chance_mrr`` of a random order and
+        ``order_mrr`` of the order given, which equal scores for all would
+        get; the number of ``questions`` scored, of those ``without_answer``
+        left out, and of ``candidates`` scored.
     """
     groups: dict[str, list[tuple[bool, float]]] = {}
     for question, answers, score in zip(questions, right, scores, strict=True):
         groups.setdefault(question, []).append((answers, score))
     scored = [group for group in groups.values() if any(answers for answers, _ in group)]
-    ranks = []
+    ranks, given = [], []
     for group in scored:
         places = order([score for _, score in group])
         ranks.append(1 + next(i for i, number in enumerate(places) if group[number][0]))
+        given.append(1 + next(i for i, (answers, _) in enumerate(group) if answers))
     chances = [_chance(len(group), sum(answers for answers, _ in group)) for group in scored]
     count = max(1, len(scored))
     return {
         "mrr": sum(1 / rank for rank in ranks) / count,
         "p_at_1": sum(rank == 1 for rank in ranks) / count,
         "chance_mrr": sum(chances) / count,
+        "order_mrr": sum(1 / rank for rank in given) / count,
         "questions": len(scored),
         "without_answer": len(groups) - len(scored),
         "candidates": sum(map(len, scored)),

@@ -44,8 +44,9 @@ def test_classes_pairs_rankings_and_masks_have_their_own_scores():
     pairs = scores_text("t", pair_scores(["1", "0"], ["1", "1"], ["0", "1"]))
     assert pairs[0].split()[1:] == "accuracy 50.0 F1 of '1' 66.7 macro F1 33.3 of 2".split()
     ranking = scores_text("t", ranking_scores(["q", "q", "r"], [False, True, False], [0.9, 0.1, 0]))
-    assert "MRR 50.0  P@1 0.0  of 1 questions with 2 candidates (MRR by chance 75.0)" in ranking[0]
-    assert "1 questions without a right answer left out" in ranking[1]
+    assert "MRR 50.0  P@1 0.0  of 1 questions with 2 candidates" in ranking[0]
+    assert "MRR by chance 75.0, in the order given 50.0" in ranking[1]
+    assert "1 questions without a right answer left out" in ranking[2]
     assert "perplexity 2.00" in scores_text("t", {"loss": 0.69, "perplexity": 2.0})[0]
 
 

@@ -166,6 +166,7 @@ def test_ranking_by_hand():
     assert (found["questions"], found["without_answer"], found["candidates"]) == (3, 1, 8)
     by_chance = (1 + 1 / 2 + 1 / 3) / 3, (1 + 1 / 2) / 2, (2 + 1 / 2) / 3
     assert found["chance_mrr"] == pytest.approx(sum(by_chance) / 3)
+    assert found["order_mrr"] == pytest.approx((1 / 3 + 1 + 1) / 3)
 
 
 def test_equal_scores_rank_in_their_order_and_rows_may_be_mixed():
