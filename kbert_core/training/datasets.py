@@ -23,6 +23,7 @@ from kbert_core.training.columns import columns_of
 
 SPLITS = ("train", "dev", "test")
 ENDINGS = (".tsv", ".tsv.xz", ".txt", ".txt.xz")
+SHOWN = 5  # warnings of one kind
 OTHER_SCHEMES = {"S": "B", "M": "I", "E": "I", "L": "I", "U": "B"}  # borders of BMES, BIOES, BILOU
 log = logging.getLogger(__name__)
 
@@ -272,14 +273,16 @@ def warn_of_rare_labels(examples: Sequence[Example]) -> None:
             found = list(example.labels)
         counts.update(found)
         last.update(dict.fromkeys(found, example))
-    for label, count in sorted(counts.items()):
-        if count == 1:
-            log.warning(
-                "%s: the only training example of '%s'. One is too few to learn it; add more, "
-                "or leave this label out.",
-                last[label].place,
-                label,
-            )
+    rare = sorted(label for label, count in counts.items() if count == 1)
+    for label in rare[:SHOWN]:
+        log.warning(
+            "%s: the only training example of '%s'. One is too few to learn it; add more, "
+            "or leave this label out.",
+            last[label].place,
+            label[:40],
+        )
+    if len(rare) > SHOWN:
+        log.warning("%d more labels have a single training example.", len(rare) - SHOWN)
 
 
 def not_empty(examples: list[Example], source: Source) -> list[Example]:

@@ -95,3 +95,41 @@ def test_pretrain_runs_from_the_command_line(tmp_path, capsys):
     assert code == 0
     assert json.loads(capsys.readouterr().out)["tokens_seen"] > 0
     assert "tokens seen" in (tmp_path / "m" / "README.md").read_text(encoding="utf-8")
+
+
+def test_train_takes_files_by_name_a_share_as_dev_and_columns_by_name(tmp_path, capsys):
+    rows = [f"t{n}\t{'很好' if n % 2 else '很差'}{n}\t{n % 2}" for n in range(40)]
+    (tmp_path / "all_as_train.tsv").write_text("id\ttitle\tmark\n" + "\n".join(rows) + "\n")
+    common = ["train", "--task", "classify", "--output", str(tmp_path / "model"), "--epochs", "1"]
+    common += ["--hidden-size", "64", "--layers", "1", "--device", "cpu", "--json"]
+    assert cli.main([*common, "--data", str(tmp_path)]) == 2
+    assert "the folder holds all_as_train.tsv" in capsys.readouterr().err
+    assert cli.main(common) == 2
+    assert "No data given. Name a folder with --data, or a file with --train" in (
+        capsys.readouterr().err
+    )
+    files = ["--train", str(tmp_path / "all_as_train.tsv")]
+    assert cli.main([*common, *files]) == 2
+    assert "no column 'label'" in capsys.readouterr().err
+    named = [*files, "--columns", "text_a=title,label=mark"]
+    assert cli.main([*common, *named]) == 2
+    assert "--dev-share 0.1" in capsys.readouterr().err
+    assert cli.main([*common, *named, "--dev-share", "0.2"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["scores"]["dev"]["count"] == 8
+    assert list(report["scores"]) == ["dev"]
+
+
+def test_evaluate_scores_the_split_asked_for_and_tables_of_other_kinds(trained, tmp_path, capsys):
+    data, _ = trained
+    arguments = ["evaluate", "--model", str(data / "model"), "--kg", str(data / "kg.spo"), "--json"]
+    assert cli.main([*arguments, "--data", str(data), "--split", "dev"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["data"] == str(data / "dev.tsv")
+    header, *rows = (data / "dev.tsv").read_text(encoding="utf-8").splitlines()
+    assert header == "text_a\tlabel"
+    lines = [dict(zip(("tokens", "tags"), row.split("\t"), strict=True)) for row in rows]
+    lines = [{name: text.split(" ") for name, text in line.items()} for line in lines]
+    (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    assert cli.main([*arguments, "--data", str(tmp_path / "x.jsonl")]) == 0
+    assert json.loads(capsys.readouterr().out)["scores"] == found["scores"]

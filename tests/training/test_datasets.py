@@ -153,6 +153,10 @@ def test_a_class_with_one_example_is_warned_of_with_file_and_line(tmp_path, capl
     warn_of_rare_labels(read_examples(write(tmp_path / "b.tsv", "text_a\tlabel", *rows), "ner"))
     assert "b.tsv, line 3: the only training example of 'Y'" in caplog.text
     assert "of 'X'" not in caplog.text
+    caplog.clear()
+    warn_of_rare_labels([Example(("甲",), str(n)) for n in range(12)])
+    assert len(caplog.messages) == 6
+    assert caplog.messages[-1] == "7 more labels have a single training example."
 
 
 def test_columns_can_be_named_and_common_names_are_known(tmp_path):
