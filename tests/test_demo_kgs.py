@@ -10,6 +10,7 @@ FOLDER = Path(__file__).resolve().parent.parent / "demo_kgs"
 MINIMUM = {
     "figure2.spo": 3,
     "medical_zh.spo": 700,
+    "everyday_zh.spo": 400,
     "general_en.spo": 180,
     "medical_en.spo": 200,
 }
@@ -127,6 +128,10 @@ def test_medical_en_type_first():
     for head, lines in by_head(read("medical_en.spo")).items():
         assert lines[0][1] == "is_a", head
         assert [line[1] for line in lines].count("is_a") == 1, head
+
+
+def test_everyday_zh_says_two_things_of_every_word():
+    assert {len(lines) for lines in by_head(read("everyday_zh.spo")).values()} == {2}
 
 
 def test_readme_overview():
