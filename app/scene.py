@@ -67,6 +67,10 @@ class Scene:
         """Return the scene that reads the same text without any graph."""
         return replace(self, graph=NO_GRAPH, edits=())
 
+    def read_by(self, model: str, options: InjectionOptions, ablation: Ablation) -> "Scene":
+        """Return the scene with another model that reads as it was trained."""
+        return replace(self, model=model, options=options, ablation=ablation)
+
 
 NO_GRAPH = GraphRef("", "no knowledge")
 

@@ -15,14 +15,13 @@ import numpy as np
 import streamlit as st
 import torch
 
+from app.models import ModelInfo, read_model, twin_of
 from app.scene import CHARACTERS, WORDS, GraphRef, Scene, content_key
 from app.texts import t
 from app.view_models.nearest import nearest_names
 from kbert_core import (
     NO_KNOWLEDGE,
-    Card,
     Characters,
-    KBertError,
     KnowledgeGraph,
     Pipeline,
     Trace,
@@ -35,31 +34,13 @@ from kbert_core import (
 from kbert_core.errors import CheckpointError, GraphFileError, TextError
 from kbert_core.knowledge import public
 from kbert_core.knowledge.files import TripleFile, parse_triples, read_triples
-from kbert_core.pipeline import card_of
 from kbert_core.tasks import TASKS
 
 ROOT = Path(__file__).resolve().parents[1]
-DEMO_GRAPHS = ("medical_zh", "figure2", "general_en", "medical_en")
+DEMO_GRAPHS = ("medical_zh", "everyday_zh", "figure2", "general_en", "medical_en")
 MOST_BYTES = 64 * 1024 * 1024  # of a graph file opened from a path
 LONGEST_TEXT = 5000  # characters of a sentence; longer texts belong on the command line
 LONGEST_WITHOUT_MODEL = 1024  # tokens, where no encoder sets the limit
-
-
-@dataclass(frozen=True)
-class ModelInfo:
-    """A checkpoint that the app can offer.
-
-    Attributes:
-        path: its folder.
-        name: shown to people.
-        card: what it says of itself.
-        problem: why it can't be used; None if it can.
-    """
-
-    path: str
-    name: str
-    card: Card
-    problem: str | None = None
 
 
 @dataclass(frozen=True)
@@ -93,12 +74,19 @@ def models() -> tuple[ModelInfo, ...]:
 
 
 def model_info(path: str) -> ModelInfo:
-    """Read a checkpoint's card."""
-    name = Path(path).name
-    try:
-        return ModelInfo(path, name, card_of(path))
-    except KBertError as error:
-        return ModelInfo(path, name, Card(), str(error))
+    """Read a checkpoint's card, or find it where it was read before."""
+    return _model_info(path, stamp(path))
+
+
+@st.cache_resource(max_entries=256, show_spinner=False)
+def _model_info(path: str, stamp: str) -> ModelInfo:
+    del stamp
+    return read_model(path)
+
+
+def twin(path: str) -> ModelInfo | None:
+    """A model's twin, trained with knowledge where it was not, or without where it was."""
+    return twin_of(model_info(path), model_info)
 
 
 def english_encoder() -> str | None:
@@ -143,7 +131,7 @@ def open_graph(path: str, *, skip_bad: bool = False) -> OpenedGraph:
         GraphFileError: it can't be read; nothing is loaded by half.
     """
     file = Path(path.strip()).expanduser()
-    if not file.is_file():
+    if not os.path.isfile(file):  # False for what can't be a path at all
         raise GraphFileError(t("open.no_file", path=file))
     size = file.stat().st_size
     if size > MOST_BYTES:
@@ -220,12 +208,12 @@ def pipeline(model: str, device: str) -> Pipeline:
     Raises:
         CheckpointError: it is missing, broken or unfit.
     """
-    if not Path(model).is_dir():
+    if not os.path.isdir(model):  # False for what can't be a path at all
         raise CheckpointError(t("model.no_folder", path=model))
     return _pipeline(model, stamp(model), device)
 
 
-@st.cache_resource(max_entries=4, show_spinner=t("model.loading"))
+@st.cache_resource(max_entries=8, show_spinner=t("model.loading"))
 def _pipeline(model: str, stamp: str, device: str) -> Pipeline:
     del stamp
     return Pipeline.load(model, device=device)
@@ -235,7 +223,8 @@ def stamp(model: str) -> str:
     """Change when a checkpoint's files do, or its encoder's; empty without a model."""
     if model in (WORDS, CHARACTERS):
         return ""
-    names = ("config.json", "model.safetensors", "tokenizer.json", adapters.WEIGHTS_FILE)
+    weights = ("model.safetensors", "model.safetensors.index.json", adapters.WEIGHTS_FILE)
+    names = ("config.json", *weights, "tokenizer.json")
     own = "|".join(_stamp(Path(model) / name) for name in names)
     if not adapters.is_adapter(model):
         return own
@@ -367,7 +356,7 @@ def model_readme(path: str) -> str | None:
 
 
 def model_size(path: str) -> int:
-    """Bytes of weights."""
+    """Bytes of weights; of an adapter's its own, without its encoder's."""
     return sum(file.stat().st_size for file in Path(path).glob("*.safetensors"))
 
 

@@ -1,23 +1,26 @@
 """The session's state ↔ Scene: what this visitor chose, typed and edited."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
 from app import services
 from app.examples import EXAMPLES, MINILM, Example
+from app.models import ModelInfo
 from app.scene import CHARACTERS, NO_GRAPH, WORDS, EditLog, Scene
-from app.services import ModelInfo
 from app.texts import t
 from app.view_models.diff import Identity
 from app.view_models.knowledge import changes_beyond, copy_of, read_changes, rows_after
+from app.view_models.model_facts import option_name
 from kbert_core import Ablation, InjectionOptions, KBertError, KnowledgeGraph, Triple
 from kbert_core.knowledge.graph import Edit
 from kbert_core.knowledge.public import PUBLIC
 from kbert_core.tasks import TASKS
 
 NO_TASK = "tree"
-AUTO, BERT, ORIGINAL, PINNED = "auto", "bert", "original", "pinned"
+KEEP: dict[str, Any] = {"persist_state": "session"}  # of a widget that isn't always on the page
+AUTO, BERT, ORIGINAL, PINNED, TWIN = "auto", "bert", "original", "pinned", "twin"
 
 ss = st.session_state
 
@@ -56,18 +59,13 @@ def choices() -> Choices:
 
 def _models_for(task: str, infos: tuple[ModelInfo, ...]) -> dict[str, str]:
     if task != NO_TASK:
-        return {i.path: _model_name(i) for i in infos if i.card.task == task}
+        return {i.path: option_name(i) for i in infos if i.card.task == task}
     found = {}
     english = services.english_encoder()
     if english:
         found[english] = t("reader.minilm")
-    found |= {i.path: i.name for i in infos if i.card.task not in TASKS}
+    found |= {i.path: option_name(i) for i in infos if i.card.task not in TASKS}
     return {**found, WORDS: t("reader.words"), CHARACTERS: t("reader.characters")}
-
-
-def _model_name(info: ModelInfo) -> str:
-    key = "model.option_graph" if info.card.knowledge else "model.option_plain"
-    return t(key, name=info.name)
 
 
 def task_title(task: str) -> str:
@@ -77,13 +75,19 @@ def task_title(task: str) -> str:
 
 def examples() -> dict[str, Example]:
     """The examples that can run with the models there are."""
-    tasks = choices().tasks
-    english = services.english_encoder()
-    return {
-        e.name: e
-        for e in EXAMPLES
-        if (e.task is None and (e.model != MINILM or english)) or e.task in tasks
-    }
+    infos = known_models()
+    return {e.name: e for e in EXAMPLES if _runs(e, infos)}
+
+
+def _runs(example: Example, infos: tuple[ModelInfo, ...]) -> bool:
+    if example.task is None:
+        return example.model != MINILM or services.english_encoder() is not None
+    return any(_reads(info, example) for info in infos)
+
+
+def _reads(info: ModelInfo, example: Example) -> bool:
+    """Whether a model is for an example's task and, as far as is known, its language."""
+    return info.card.task == example.task and info.reads(example.language)
 
 
 # Beginning
@@ -113,6 +117,7 @@ def begin() -> None:
         "lab.positions": "soft",
         "lab.visible": "tree",
         "lab.device": "auto",
+        "lab.twin": False,
     }.items():
         ss.setdefault(key, value)
     if ss.get("lab.example") and current_example() is None:
@@ -123,7 +128,7 @@ def begin() -> None:
 
 
 def use_example(example: Example) -> None:
-    """Put an example on the page."""
+    """Put an example on the page, and a model that reads it where the chosen one doesn't."""
     ss["lab.example"] = example.name
     ss["lab.shown_example"] = example.name
     ss["lab.text"] = example.sentences[0]
@@ -131,16 +136,18 @@ def use_example(example: Example) -> None:
     ss["lab.task"] = example.task or NO_TASK
     graph = services.demo_graph(example.graph)
     ss["lab.graph"] = graph.fingerprint
-    ss["lab.relations"] = []
-    ss["lab.positions"], ss["lab.visible"] = "soft", "tree"
-    offered = choices().models
-    if example.model:
-        english = services.english_encoder()
-        model = english if example.model == MINILM else example.model
-        ss["lab.model"] = model
-    elif ss.get("lab.model") not in offered:
-        ss["lab.model"] = next(iter(offered))
+    ss["lab.model"] = _model_for(example)
     model_options()
+
+
+def _model_for(example: Example) -> str:
+    """The chosen model if it reads the example, else the example's own, else another."""
+    if example.task is None:
+        return services.english_encoder() or WORDS if example.model == MINILM else WORDS
+    able = {info.path: info for info in known_models() if _reads(info, example)}
+    chosen = ss.get("lab.model")
+    own = next((p for p, info in able.items() if info.folder == example.model), None)
+    return chosen if chosen in able else own or next(iter(able))
 
 
 def choose_example() -> None:
@@ -170,13 +177,35 @@ def choose_task() -> None:
     offered = choices().models
     if ss["lab.model"] not in offered:
         ss["lab.model"] = next(iter(offered))
-        model_options()
+    choose_model()
+
+
+def choose_model() -> None:
+    """Callback of the model chooser: its options, and a text it can read.
+
+    An example that isn't for the model's task and language gives way to one
+    that is; what the visitor wrote stays.
+    """
+    model_options()
+    shown = next((e for e in EXAMPLES if e.name == ss.get("lab.shown_example")), None)
+    if shown is None or ss["lab.task"] == NO_TASK or not _untouched(shown):
+        return
+    info = services.model_info(ss["lab.model"])
+    fitting = [e for e in examples().values() if _reads(info, e)]
+    if fitting and shown not in fitting:
+        use_example(fitting[0])
+
+
+def _untouched(example: Example) -> bool:
+    """Whether an example's text stands on the page as it was put there."""
+    texts = (ss.get("lab.text"), ss.get("lab.text_b") or "")
+    return texts == (*example.sentences, "")[:2]
 
 
 def current_example() -> Example | None:
     """The example shown, as long as its sentence, task and graph are."""
     example = next((e for e in EXAMPLES if e.name == ss.get("lab.shown_example")), None)
-    if example is None or ss["lab.text"] != example.sentences[0]:
+    if example is None or not _untouched(example):
         return None
     if ss["lab.task"] != (example.task or NO_TASK):
         return None
@@ -222,6 +251,26 @@ def baseline(now: Scene) -> tuple[Scene, str]:
     if kind == BERT or not now.edits:
         return now.without_knowledge(), BERT
     return now.before_last_edit(), AUTO
+
+
+def twin() -> ModelInfo | None:
+    """The chosen model's twin, if there is one."""
+    if ss["lab.task"] == NO_TASK:
+        return None
+    return services.twin(ss["lab.model"])
+
+
+def beside(now: Scene) -> Scene | None:
+    """The scene that the twin reads, where it is wanted and there is one.
+
+    The twin reads as it was trained: with the same graph and its edits, or
+    without any.
+    """
+    found = twin() if ss.get("lab.twin") else None
+    if found is None:
+        return None
+    scene = now.read_by(found.path, found.card.options, found.card.ablation)
+    return scene if found.card.knowledge else scene.without_knowledge()
 
 
 def pin() -> None:
@@ -336,7 +385,7 @@ def take_model(path: str) -> None:
     info = services.model_info(path)
     ss["lab.task"] = info.card.task if info.card.task in TASKS else NO_TASK
     ss["lab.model"] = path
-    model_options()
+    choose_model()
 
 
 # Selection: never re-runs the model

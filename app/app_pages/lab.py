@@ -1,27 +1,25 @@
 """The Lab: edit → tree → matrix → attention → prediction, on one screen."""
 
-from typing import Any
-
 import numpy as np
 import streamlit as st
 
 from app import services, state
 from app.app_pages.lab_open import choose_graph, open_graph_popover, open_model_popover, show_opened
+from app.app_pages.lab_prediction import prediction_panel
 from app.components.matrix import draw_matrix
 from app.scene import Scene
-from app.state import AUTO, BERT, NO_TASK, ORIGINAL, PINNED
+from app.state import AUTO, BERT, KEEP, NO_TASK, TWIN
 from app.texts import t
-from app.view_models import knowledge, matrix, neighbourhood, prediction, tree
+from app.view_models import knowledge, matrix, model_facts, neighbourhood, tree
 from app.view_models.diff import same_text
 from app.view_models.html import markdown
 from app.view_models.knowledge import HEAD, ON, RELATION, STATE, TAIL
 from app.view_models.share_of_edits import shares
 from app.view_models.styles import CSS
 from kbert_core import FlatTree, KBertError, KnowledgeGraph, Trace
-from kbert_core.tasks import TASKS, ClassPrediction, MaskPrediction, NerPrediction
+from kbert_core.tasks import TASKS
 
 ss = st.session_state
-KEEP: dict[str, Any] = {"persist_state": "session"}
 
 
 def page() -> None:
@@ -47,6 +45,7 @@ def page() -> None:
         compared, kind = now.without_knowledge(), BERT  # the last edit is about another text
         before = trace_before(compared)
     window = window_chooser(trace)
+    twin = state.beside(now)
     with st.container(key="lab_panels"):
         left, right = st.columns([5, 6], gap="large")
         with left:
@@ -54,7 +53,7 @@ def page() -> None:
             prediction_panel(now, trace, before, kind)
         with right:
             tree_panel(trace, window, before if kind != BERT else None)
-            matrix_panel(now, compared, kind, window)
+            matrix_panel(now, twin or compared, TWIN if twin else kind, window)
 
 
 # The top: what is read, by what, with which knowledge
@@ -65,20 +64,16 @@ def choosers() -> None:
     with st.container(key="lab_top"):
         left, right = st.columns([5, 6], gap="large")
     with left:
+        names = sentence_names()
         st.text_area(
-            t("lab.sentence"),
+            names[0],
             key="lab.text",
-            height=92,
+            height=68 if len(names) > 1 else 164,
             help=t("lab.sentence_help", most=services.LONGEST_TEXT),
             **KEEP,
         )
-        if two_sentences():
-            st.text_area(
-                t("lab.sentence_b"),
-                key="lab.text_b",
-                height=68,
-                **KEEP,
-            )
+        if len(names) > 1:
+            st.text_area(names[1], key="lab.text_b", height=68, **KEEP)
     offered, graphs = state.choices(), graph_names()
     with right:
         first, second = st.columns(2)
@@ -108,7 +103,7 @@ def choosers() -> None:
                 list(offered.models),
                 key="lab.model",
                 format_func=lambda path: offered.models.get(path, path),
-                on_change=state.model_options,
+                on_change=state.choose_model,
                 **KEEP,
             )
             open_model_popover()
@@ -122,13 +117,34 @@ def choosers() -> None:
                 **KEEP,
             )
             open_graph_popover()
+        about_model()
     options()
     notes()
 
 
-def two_sentences() -> bool:
-    """Whether the chosen task reads a pair."""
-    return ss["lab.task"] != NO_TASK and TASKS[ss["lab.task"]].sentences == 2
+def sentence_names() -> tuple[str, ...]:
+    """What the chosen task's one text or two are called."""
+    task = ss["lab.task"]
+    if task == NO_TASK or TASKS[task].sentences == 1:
+        return (t("lab.sentence"),)
+    kind = "rank" if task == "rank" else "pair"
+    return (t(f"lab.first.{kind}"), t(f"lab.second.{kind}"))
+
+
+def about_model() -> None:
+    """What the chosen model's card says of it."""
+    if not state.scene().has_model:
+        return
+    info = services.model_info(ss["lab.model"])
+    if info.problem is not None:
+        return  # running it says so
+    if info.card.task is None:
+        st.caption(t("facts.encoder"))
+        return
+    st.caption(markdown(model_facts.facts(info)))
+    if not info.knows(" ".join(state.scene().sentences)):
+        said = t("facts.other_script", language=info.language)
+        st.warning(markdown(said), icon=":material/translate:")
 
 
 def graph_names() -> dict[str, str]:
@@ -218,8 +234,11 @@ def notes() -> None:
 
 def text_problem(now: Scene) -> str | None:
     """Say why a text is not read at all."""
-    if not any(sentence.strip() for sentence in now.sentences):
+    blank = [not sentence.strip() for sentence in now.sentences]
+    if all(blank):
         return t("error.empty")
+    if any(blank):
+        return t("error.one_empty", missing=sentence_names()[blank.index(True)])
     longest = max(map(len, now.sentences))
     if longest > services.LONGEST_TEXT:
         return t("error.too_long", count=longest, most=services.LONGEST_TEXT)
@@ -444,118 +463,6 @@ def state_of_knowledge(
             delta = services.difference_from_bert(now, graph)
             said += " " + t("knowledge.all_off_delta", delta=f"{delta:g}")
         st.info(said, icon=":material/equal:")
-
-
-# Prediction
-
-
-def prediction_panel(now: Scene, trace: Trace, before: Trace | None, kind: str) -> None:
-    """The prediction before and after."""
-    with st.container(
-        horizontal=True, vertical_alignment="bottom", gap="xsmall", key="lab_head_prediction"
-    ):
-        st.subheader(t("prediction.title"), anchor=False, width="stretch")
-        compare_chooser()
-    if trace.prediction is None:
-        no_prediction(now)
-        return
-    was = before.prediction if before is not None else None
-    if before is not None and before.tree.sentences != trace.tree.sentences:
-        st.caption(t("prediction.other_text"))
-        was = None
-    if type(was) is not type(trace.prediction):
-        was = None
-    names = (t("compare.name_" + kind), name_now(now))
-    if isinstance(trace.prediction, NerPrediction):
-        ner_panel(now, trace.prediction, was, names)
-    elif isinstance(trace.prediction, ClassPrediction):
-        st.markdown(markdown(prediction.label_change(was, trace.prediction)))
-        st.html(
-            prediction.bars_html(
-                was.probabilities if was else None,
-                trace.prediction.probabilities,
-                head=t("prediction.label"),
-            )
-        )
-    elif isinstance(trace.prediction, MaskPrediction):
-        fillings = prediction.fillings_of(trace.prediction)
-        earlier = prediction.fillings_of(was) if was else [None] * len(fillings)
-        for number, (old, new) in enumerate(zip(earlier, fillings, strict=False), start=1):
-            head = t("prediction.token", number=number)
-            st.html(prediction.bars_html(old, new, head=head))
-
-
-def compare_chooser() -> None:
-    """What to compare with, and the pin."""
-    kinds = [AUTO, BERT, ORIGINAL, *([PINNED] if ss.get("lab.pinned") else [])]
-    st.selectbox(
-        t("compare.label"),
-        kinds,
-        key="lab.compare",
-        format_func=lambda name: t("compare." + name),
-        width=210,
-        **KEEP,
-    )
-    st.button(
-        t("compare.pin"),
-        key="lab.pin",
-        icon=":material/keep:",
-        on_click=state.pin,
-        help=t("compare.pin_help"),
-    )
-
-
-def name_now(now: Scene) -> str:
-    """What the present scene is called beside the other."""
-    return t("compare.name_now" if now.edits else "compare.name_now_unedited")
-
-
-def no_prediction(now: Scene) -> None:
-    """Why there is none: nothing to fill in, no task head, or no model at all."""
-    mask = services.mask_token(now)
-    if mask:
-        cut = any(mask in sentence for sentence in now.sentences)
-        said = t("prediction.mask_cut" if cut else "prediction.no_mask", mask=mask)
-        st.info(markdown(said), icon=":material/edit:")
-        return
-    if any(task != NO_TASK for task in state.choices().tasks):
-        st.caption(t("prediction.no_task"))
-        return
-    st.warning(markdown(t("model.missing", folder=services.models_folder())))
-    st.code(t("model.missing_command"), language="bash")
-    st.markdown(t("model.missing_or"))
-    st.code(t("model.train_command"), language="bash", wrap_lines=True)
-    st.markdown(t("model.missing_then"))
-
-
-def ner_panel(
-    now: Scene,
-    after: NerPrediction,
-    before: NerPrediction | None,
-    names: tuple[str, str],
-) -> None:
-    """Tags under the characters, the entities as a table, the types of what changed."""
-    labels = list(after.tokens[0].probabilities) if after.tokens else []
-    changes = prediction.span_changes(before.spans if before else (), after.spans)
-    if before is not None:
-        st.markdown(markdown(prediction.headline(changes)))
-    st.html(
-        prediction.ner_html(
-            now.sentences[0], after, names[1], before, names[0], prediction.tints(labels)
-        )
-    )
-    st.html(prediction.changes_html(changes, compared=before is not None))
-    for item in prediction.worth_a_look(changes) if before is not None else ():
-        old = prediction.type_probabilities(before, item.start, item.end) if before else None
-        new = prediction.type_probabilities(after, item.start, item.end)
-        st.html(
-            prediction.bars_html(
-                prediction.named_outside(old) if old else None,
-                prediction.named_outside(new),
-                head=t("prediction.types_of", text=item.text),
-                most=4,
-            )
-        )
 
 
 # Tree

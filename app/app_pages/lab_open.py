@@ -1,5 +1,6 @@
 """Opening graphs and models: by upload, by path, from their public home."""
 
+import os
 from pathlib import Path
 
 import streamlit as st
@@ -7,9 +8,9 @@ import streamlit as st
 from app import services, state
 from app.services import OpenedGraph
 from app.texts import t
+from app.view_models import model_facts
 from app.view_models.html import markdown
 from kbert_core import KBertError
-from kbert_core.errors import CheckpointError
 
 ss = st.session_state
 SHOWN = 20
@@ -51,7 +52,9 @@ def open_model_popover() -> None:
         return
     with st.popover("", icon=":material/folder_open:", help=t("open.model"), key="lab.open_model"):
         st.markdown(f"**{t('open.model')}**")
-        st.text_input(t("open.model_path"), key="lab.model_path", placeholder="models/my-ner")
+        st.text_input(
+            t("open.model_path"), key="lab.model_path", placeholder=t("open.model_placeholder")
+        )
         st.button(t("open.model_button"), key="lab.open_model_path", on_click=_take_model)
 
 
@@ -61,8 +64,9 @@ def show_opened() -> None:
     if message is None:
         return
     kind, text, problems = message
-    if kind == "error":
-        st.error(f"**{t('open.failed_title')}**")
+    if kind != "ok":
+        failed = "open.model_failed" if kind == "model" else "open.failed_title"
+        st.error(f"**{t(failed)}**")
         shown = text.split("\n")
     else:
         st.success(markdown(text))
@@ -134,11 +138,15 @@ def _take_model() -> None:
     path = ss.get("lab.model_path", "").strip()
     if not path or not services.may_open_paths():
         return
-    folder = str(Path(path).expanduser())
+    folder = os.path.abspath(Path(path).expanduser())
     try:
         services.pipeline(folder, ss["lab.device"])
-    except CheckpointError as error:
-        ss["lab.opened"] = ("error", str(error), ())
+    except KBertError as error:
+        ss["lab.opened"] = ("model", str(error), ())
         return
     state.take_model(folder)
-    ss["lab.opened"] = ("ok", t("open.model_opened", name=Path(folder).name), ())
+    info = services.model_info(folder)
+    title = state.task_title(ss["lab.task"])
+    said = model_facts.facts(info) if info.card.task else t("facts.encoder")
+    text = t("open.model_opened", name=info.name, task=title, facts=said)
+    ss["lab.opened"] = ("ok", text, ())

@@ -4,10 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from app.models import ModelInfo
 from app.texts import t
 from app.view_models.html import escape, shown
 from app.view_models.styles import ENTITY_TINTS
 from kbert_core.tasks import ClassPrediction, MaskPrediction, NerPrediction, Span
+from kbert_core.tasks.rank import RIGHT
 
 Change = Literal["same", "type", "new", "lost"]
 
@@ -74,6 +76,24 @@ def tints(labels: Sequence[str]) -> dict[str, str]:
     return {name: ENTITY_TINTS[i % len(ENTITY_TINTS)] for i, name in enumerate(types)}
 
 
+Place = tuple[int, int]  # of a span: start and end in characters, end exclusive
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How a span of a line is set off from the other lines.
+
+    Attributes:
+        note: in a word or two, beside the type; may be empty.
+        lost: whether it is only here, and not in the line compared with.
+        ringed: whether it has a ring at all.
+    """
+
+    note: str = ""
+    lost: bool = False
+    ringed: bool = True
+
+
 def ner_html(
     text: str,
     after: NerPrediction,
@@ -83,54 +103,73 @@ def ner_html(
     colours: Mapping[str, str],
 ) -> str:
     """Draw the tags under the characters, before above after; all escaped."""
-    changes = {}
-    if before is not None:
-        changes = {(c.start, c.end): c.change for c in span_changes(before.spans, after.spans)}
     lines = []
+    marks_before: dict[Place, Mark] = {}
+    marks_after: dict[Place, Mark] = {}
     if before is not None:
-        lines.append(_line(text, before, before_name, colours, changes, is_before=True))
-    lines.append(_line(text, after, after_name, colours, changes, is_before=False))
+        for c in span_changes(before.spans, after.spans):
+            if c.change == "lost":
+                marks_before[c.start, c.end] = Mark(t("prediction.lost"), lost=True)
+            elif c.change != "same":
+                marks_after[c.start, c.end] = Mark(t("prediction." + c.change))
+        side = t("prediction.before")
+        lines.append(line_html(text, before, side, before_name, colours, marks_before))
+    side = t("prediction.after")
+    lines.append(line_html(text, after, side, after_name, colours, marks_after))
+    return lines_html(lines)
+
+
+def lines_html(lines: Sequence[str]) -> str:
+    """Stand lines drawn by :func:`line_html` below each other."""
     return f'<div class="kb-ner">{"".join(lines)}</div>'
 
 
-def _line(
+def line_html(
     text: str,
     prediction: NerPrediction,
+    side: str,
     name: str,
     colours: Mapping[str, str],
-    changes: Mapping[tuple[int, int], Change],
-    *,
-    is_before: bool,
+    marks: Mapping[Place, Mark],
 ) -> str:
-    side = t("prediction.before") if is_before else t("prediction.after")
+    """Draw one prediction: the text, its tags, its spans; all escaped.
+
+    Args:
+        text: what was read.
+        prediction: its spans and tokens.
+        side, name: what stands to the left, in bold and below it.
+        colours: of the entity types.
+        marks: of the spans to be set off.
+    """
     spans = {span.start: span for span in prediction.spans}
     parts = []
     tokens = list(prediction.tokens)
     index = 0
+    end = 0
     while index < len(tokens):
         token = tokens[index]
         span = spans.get(token.start)
+        parts.append(_gap(text[end : token.start]))
+        end = token.end
         if span is None:
             parts.append(_char(text[token.start : token.end], token.tag))
             index += 1
             continue
         inside = []
+        end = token.start
         while index < len(tokens) and tokens[index].start < span.end:
+            inside.append(_gap(text[end : tokens[index].start]))
             inside.append(_char(text[tokens[index].start : tokens[index].end], tokens[index].tag))
+            end = tokens[index].end
             index += 1
-        change = changes.get((span.start, span.end), "same")
-        ring, note = "", ""
-        if change in ("type", "new") and not is_before:
-            ring, note = " kb-ring", t("prediction." + change)
-        elif change in ("type", "lost") and is_before:
-            ring = " kb-lost" if change == "lost" else ""
-            note = t("prediction.lost") if change == "lost" else ""
+        mark = marks.get((span.start, span.end), Mark(ringed=False))
+        ring = (" kb-lost" if mark.lost else " kb-ring") if mark.ringed else ""
         tint = colours.get(span.label, ENTITY_TINTS[-1])
-        mark = f" · {escape(note)}" if note else ""
+        note = f" · {escape(mark.note)}" if mark.note else ""
         parts.append(
             f'<span class="kb-span{ring}" style="--tint:{tint}"><span>{"".join(inside)}</span>'
             f'<span class="kb-tag"><b>{escape(span.label)}</b> {percent(span.probability)}'
-            f"{mark}</span></span>"
+            f"{note}</span></span>"
         )
     return (
         f'<div class="kb-side"><b>{escape(side)}</b>{escape(name)}</div>'
@@ -138,10 +177,16 @@ def _line(
     )
 
 
+def _gap(between: str) -> str:
+    """The white space between two words; nothing between characters or word pieces."""
+    return '<span class="kb-gap"></span>' if between else ""
+
+
 def _char(text: str, tag: str) -> str:
     letter = "·" if tag == "O" else tag.split("-", 1)[0]
+    narrow = " kb-latin" if text.isascii() else ""
     return (
-        f'<span class="kb-char"><span class="kb-text">{shown(text)}</span>'
+        f'<span class="kb-char{narrow}"><span class="kb-text">{shown(text)}</span>'
         f'<span class="kb-bio">{escape(letter)}</span></span>'
     )
 
@@ -215,17 +260,33 @@ def fillings_of(prediction: MaskPrediction) -> list[dict[str, float]]:
     return [dict(filling.candidates) for filling in prediction.fillings]
 
 
-def label_change(before: ClassPrediction | None, after: ClassPrediction) -> str:
-    """Say in a line what became of a sentence's label; plain text."""
+def is_score(info: ModelInfo, prediction: ClassPrediction) -> bool:
+    """Whether a prediction is the score of one answer, and not a choice among labels."""
+    return info.card.task == "rank" and RIGHT in prediction.probabilities
+
+
+def probabilities(info: ModelInfo, prediction: ClassPrediction) -> dict[str, float]:
+    """Probabilities by label as people read them; of an answer, its score alone."""
+    if is_score(info, prediction):
+        return {t("class.score_name"): prediction.probabilities[RIGHT]}
+    return {info.label(label): p for label, p in prediction.probabilities.items()}
+
+
+def say_class(info: ModelInfo, after: ClassPrediction, before: ClassPrediction | None) -> str:
+    """Say in a line what became of a text's label or score; plain text."""
+    score = is_score(info, after)
+    now = after.probabilities[RIGHT if score else after.label]
     if before is None:
-        return t("class.only", label=after.label, p=percent(after.probabilities[after.label]))
+        key = "class.score" if score else "class.only"
+        return t(key, label=info.label(after.label), p=percent(now))
+    was = before.probabilities[RIGHT if score else before.label]
     key = "class.same" if before.label == after.label else "class.flip"
     return t(
-        key,
-        before=before.label,
-        after=after.label,
-        p_before=percent(before.probabilities[before.label]),
-        p=percent(after.probabilities[after.label]),
+        "class.score_change" if score else key,
+        before=info.label(before.label),
+        after=info.label(after.label),
+        p_before=percent(was),
+        p=percent(now),
     )
 
 

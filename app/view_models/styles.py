@@ -45,6 +45,11 @@ CSS = f"""
 
 .kb-tree {{ display: flex; flex-wrap: wrap; align-items: flex-start; row-gap: .9rem;
   line-height: 1.25; max-height: 58rem; overflow-y: auto; padding: 2px 2px .4rem; }}
+.kb-trunk-row {{ display: flex; gap: .5rem; width: 100%; align-items: flex-start; }}
+.kb-letter {{ flex: none; width: 1.35rem; line-height: 1.35rem; margin-top: .75rem;
+  text-align: center; font-size: .8rem; border: 1px solid var(--rule); border-radius: 4px; }}
+.kb-one-trunk {{ display: flex; flex-wrap: wrap; align-items: flex-start; row-gap: .9rem;
+  min-width: 0; }}
 .kb-node {{ display: flex; flex-direction: column; }}
 .kb-toks {{ display: flex; align-items: stretch; min-height: 2.95rem; box-sizing: border-box;
   border-bottom: 3px solid var(--trunk); padding: 0 2px 3px; gap: 3px; }}
@@ -95,6 +100,8 @@ CSS = f"""
 .kb-table td.kb-wide {{ width: 45%; }}
 .kb-char {{ display: inline-flex; flex-direction: column; align-items: center;
   min-width: 1.28rem; padding-top: 3px; }}
+.kb-char.kb-latin {{ min-width: 0; }}
+.kb-gap {{ width: .32rem; flex: none; }}
 .kb-char .kb-text {{ font-size: 1.05rem; line-height: 1.4rem; }}
 .kb-bio {{ font-size: .66rem; line-height: .9rem; color: var(--faint); }}
 .kb-span {{ --tint: {ENTITY_TINTS[5]}; display: inline-flex; flex-direction: column;
@@ -121,6 +128,13 @@ CSS = f"""
 .kb-headline {{ font-size: 1.22rem; line-height: 1.5; font-weight: 600; }}
 .kb-badge {{ display: inline-block; border: 2px solid var(--changed); border-radius: 999px;
   padding: 0 .5rem; font-size: .76rem; line-height: 1.15rem; white-space: nowrap; }}
+.kb-twins td, .kb-twins th {{ width: 27%; }}
+.kb-twins td:first-child, .kb-twins th:first-child {{ width: auto; }}
+.kb-twins th {{ vertical-align: top; color: inherit; }}
+.kb-twins .kb-under {{ font-weight: 400; font-size: .74rem; color: var(--faint);
+  overflow-wrap: anywhere; }}
+.kb-delta {{ color: var(--faint); font-size: .8rem; font-variant-numeric: tabular-nums;
+  white-space: nowrap; }}
 .kb-bar {{ display: inline-block; height: .62rem; border-radius: 2px; background: {TRUNK};
   vertical-align: middle; min-width: 1px; }}
 .kb-bar.kb-was {{ background: color-mix(in srgb, currentColor 34%, transparent); height: .4rem; }}

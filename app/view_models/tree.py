@@ -47,11 +47,19 @@ class BranchView:
 
 @dataclass(frozen=True, slots=True)
 class NodeView:
-    """A run of trunk tokens: a mention with its branches, or one other token."""
+    """A run of trunk tokens: a mention with its branches, or one other token.
+
+    Attributes:
+        tokens: the run, in order.
+        mention: whether it is one.
+        branches: what hangs from it.
+        sentence: which of one text or two it is part of.
+    """
 
     tokens: tuple[TokenView, ...]
     mention: bool = False
     branches: tuple[BranchView, ...] = ()
+    sentence: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,17 +96,21 @@ def tree_view(
     special = {index for index, _ in flat.specials}
     nodes: list[NodeView] = []
     run: list[TokenView] = []
-    anchor = 0
+    anchor = sentence = 0
 
     def close() -> None:
         nonlocal run
         if run:
-            nodes.append(NodeView(tuple(run), bool(anchor), tuple(branches.get(anchor, ()))))
+            below = tuple(branches.get(anchor, ()))
+            nodes.append(NodeView(tuple(run), bool(anchor), below, sentence))
         run = []
 
     for index, place in enumerate(flat.branch_ids):
         if place > 0:
             continue
+        if flat.trunk_places[index][0] > sentence:
+            close()
+            sentence = flat.trunk_places[index][0]
         token = _token(flat, index, index in special)
         own = flat.anchor_ids[index]
         if not own or own != anchor:
@@ -137,12 +149,27 @@ def tree_html(view: TreeView) -> str:
     segments = ""
     if view.segments > 1:
         segments = f'<span class="kb-key">{escape(t("tree.segments"))}</span>'
-    body = "".join(_node_html(node, view.segments) for node in view.nodes)
+    body = _trunks_html(view)
     return (
         f'<div class="kb-legend {used}">{keys}{numbers}{segments}</div>'
         f'<div class="kb-tree {used}" role="img" aria-label="{escape(t("tree.title"))}">'
         f"{body}</div>"
     )
+
+
+def _trunks_html(view: TreeView) -> str:
+    """One trunk, or the two of a pair below each other, each with its letter."""
+    sentences = sorted({node.sentence for node in view.nodes})
+    parts = []
+    for sentence in sentences:
+        nodes = [node for node in view.nodes if node.sentence == sentence]
+        drawn = "".join(_node_html(node, view.segments) for node in nodes)
+        if len(sentences) > 1:
+            letter = f'<b class="kb-letter">{"AB"[min(sentence, 1)]}</b>'
+            drawn = f'{letter}<div class="kb-one-trunk">{drawn}</div>'
+            drawn = f'<div class="kb-trunk-row">{drawn}</div>'
+        parts.append(drawn)
+    return "".join(parts)
 
 
 def _branches(flat: FlatTree, before: FlatTree | None) -> dict[int, list[BranchView]]:

@@ -2,7 +2,9 @@
 
 import pytest
 
+from app.models import ModelInfo
 from app.view_models import prediction
+from kbert_core import Card
 from kbert_core.tasks import ClassPrediction, LabelledToken, NerPrediction, Span
 
 TEXT = "心电图<b>"
@@ -54,12 +56,50 @@ def test_type_probabilities_are_means_over_the_tokens_and_sum_to_one():
     assert totals == pytest.approx({"O": 0.25, "Cure": 0.75})
 
 
+def model(task, **notes):
+    return ModelInfo("models/x", "x", Card(task, notes=notes))
+
+
 def test_a_flipped_label_is_said():
     before = ClassPrediction("no", {"no": 0.7, "yes": 0.3})
     after = ClassPrediction("yes", {"no": 0.2, "yes": 0.8})
-    assert prediction.label_change(before, after) == "Flipped from no (70.0 %) to yes (80.0 %)"
-    assert "yes as before" in prediction.label_change(after, after)
-    assert prediction.label_change(None, after) == "yes, 80.0 %"
+    info = model("classify")
+    said = prediction.say_class(info, after, before)
+    assert said == "Flipped from no (70.0 %) to yes (80.0 %)"
+    assert "yes as before" in prediction.say_class(info, after, after)
+    assert prediction.say_class(info, after, None) == "yes, 80.0 %"
+
+
+def test_a_bare_label_is_shown_with_its_meaning_where_that_is_known():
+    found = ClassPrediction("1", {"0": 0.1, "1": 0.9})
+    known = model("classify", data="chnsenticorp_dedup")
+    assert prediction.probabilities(known, found) == {"0 · negative": 0.1, "1 · positive": 0.9}
+    by_command = model("pair", data="train.tsv", command="kbert train --train x/lcqmc/train.tsv")
+    assert prediction.probabilities(by_command, found)["1 · same meaning"] == 0.9
+    own = model("pair", data="mine", label_names={"1": "duplicate"})
+    assert prediction.say_class(own, found, None) == "1 · duplicate, 90.0 %"
+    other = model("pair", data="mybq", command="x")
+    assert prediction.probabilities(other, found) == {"0": 0.1, "1": 0.9}
+
+
+def test_an_answer_has_a_score_and_no_label():
+    before = ClassPrediction("0", {"0": 0.7, "1": 0.3})
+    after = ClassPrediction("1", {"0": 0.2, "1": 0.8})
+    info = model("rank")
+    assert prediction.probabilities(info, after) == {"score": 0.8}
+    assert "30.0 % → 80.0 %" in prediction.say_class(info, after, before)
+    other = ClassPrediction("good", {"good": 0.6, "bad": 0.4})
+    assert prediction.probabilities(info, other) == {"good": 0.6, "bad": 0.4}
+
+
+def test_words_stand_apart_and_word_pieces_do_not():
+    text = "was aspirin"
+    places = [(0, 3), (4, 6), (6, 11)]
+    tokens = tuple(LabelledToken(a, b, "O", {"O": 1.0}) for a, b in places)
+    drawn = prediction.ner_html(text, NerPrediction((), tokens), "now", None, "", {})
+    assert drawn.count("kb-gap") == 1
+    spanned = NerPrediction((Span(0, 11, "Drug", text, 0.9),), tokens)
+    assert prediction.ner_html(text, spanned, "now", None, "", {}).count("kb-gap") == 1
 
 
 @pytest.mark.parametrize(

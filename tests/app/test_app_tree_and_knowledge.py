@@ -7,7 +7,18 @@ from app.view_models.html import escape, markdown, shown
 from app.view_models.nearest import nearest_names
 from app.view_models.neighbourhood import neighbourhood_html
 from app.view_models.share_of_edits import shares
-from kbert_core import KnowledgeGraph, Rule, Triple
+from kbert_core import (
+    InjectionOptions,
+    KnowledgeGraph,
+    Rule,
+    Trace,
+    Triple,
+    Words,
+    collate,
+    flatten,
+    grow_tree,
+)
+from kbert_core.ablation import FULL
 from kbert_core.knowledge.graph import Edit
 
 APPLE = Triple("Tim Cook", "CEO", "Apple")
@@ -29,6 +40,25 @@ def test_tree_hangs_every_branch_from_its_mention(graph, run):
         [("capital", 6, 8), ("China", 7, 9)],
         [("is_a", 6, 10), ("City", 7, 11)],
     ]
+
+
+def test_a_pair_is_one_picture_with_two_trunks(graph):
+    tree_of_two = grow_tree(["Tim Cook now", "Beijing now"], graph, InjectionOptions())
+    row = flatten(tree_of_two, Words(special=True))
+    batch = collate([row])
+    view = tree.tree_view(Trace(tree_of_two, (row,), batch, FULL, FULL.visible_in(batch)))
+    trunks = [
+        [tok.text for node in view.nodes if node.sentence == number for tok in node.tokens]
+        for number in (0, 1)
+    ]
+    assert trunks == [["[CLS]", "Tim", "Cook", "now", "[SEP]"], ["Beijing", "now", "[SEP]"]]
+    drawn = tree.tree_html(view)
+    assert drawn.count('class="kb-trunk-row"') == 2
+    assert drawn.index("CEO") < drawn.index(">Beijing<") < drawn.index("capital")
+
+
+def test_one_sentence_is_drawn_without_a_letter(graph, run):
+    assert "kb-trunk-row" not in tree.tree_html(tree.tree_view(run(graph)))
 
 
 def test_tree_says_what_is_new_and_what_is_gone(graph, run):

@@ -1,0 +1,182 @@
+"""Model folders as the app offers them: card, name, language, twin. No streamlit.
+
+A folder with a ``config.json`` is enough to appear. What the app reads from
+the card's notes beyond what training writes (``title``, ``language``,
+``twin``, ``label_names``) is told in ``models/README.md``.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kbert_core import Card, KBertError, adapters
+from kbert_core.errors import CheckpointError
+from kbert_core.pipeline import card_of
+
+SUFFIXES = ("-kbert", "-bert", "")  # of a model with a graph and its twin without
+CHINESE, ENGLISH, LATIN, SEVERAL = "Chinese", "English", "Latin script", "several scripts"
+BY_NAME = {"zh": CHINESE, "en": ENGLISH}
+LABEL_NAMES = {  # of published data sets whose labels are bare numbers
+    "chnsenticorp": {"0": "negative", "1": "positive"},
+    "book_review": {"0": "negative", "1": "positive"},
+    "shopping": {"0": "negative", "1": "positive"},
+    "lcqmc": {"0": "different", "1": "same meaning"},
+    "bq": {"0": "different", "1": "same meaning"},
+    "atec_finance": {"0": "different", "1": "same meaning"},
+}
+
+
+@dataclass(frozen=True)
+class ModelInfo:
+    """A checkpoint that the app can offer.
+
+    Attributes:
+        path: its folder.
+        name: shown to people.
+        card: what it says of itself.
+        problem: why it can't be used; None if it can.
+        language: what it reads; None where that isn't known.
+    """
+
+    path: str
+    name: str
+    card: Card
+    problem: str | None = None
+    language: str | None = None
+
+    @property
+    def folder(self) -> str:
+        """The last part of its path."""
+        return Path(self.path).name
+
+    @property
+    def notes(self) -> Mapping[str, Any]:
+        """What the card says besides options and task."""
+        return self.card.notes or {}
+
+    def note(self, key: str) -> str | None:
+        """One of the card's notes, where it is a text that says something."""
+        value = self.notes.get(key)
+        return value.strip() or None if isinstance(value, str) else None
+
+    @property
+    def follows(self) -> bool:
+        """Whether training taught it to believe the graph, wrong triples too."""
+        recipe = self.notes.get("recipe")
+        share = recipe.get("counterfactual") if isinstance(recipe, Mapping) else None
+        return isinstance(share, int | float) and share > 0
+
+    def reads(self, language: str) -> bool:
+        """Whether it may read texts of a language, as far as is known."""
+        wide = [LATIN] if language == ENGLISH else []
+        return self.language in (None, language, SEVERAL, *wide)
+
+    def knows(self, text: str) -> bool:
+        """Whether most letters of a text are of a script it knows, as far as that is known."""
+        chinese = sum(1 for c in text if "\u4e00" <= c <= "\u9fff")
+        other = sum(1 for c in text if c.isalpha()) - chinese
+        if self.language == CHINESE:
+            return other <= 4 * chinese
+        return self.language not in (ENGLISH, LATIN) or chinese <= other
+
+    def label(self, name: str) -> str:
+        """A label for people: with what it means, where that is known."""
+        given = self.notes.get("label_names")
+        if not isinstance(given, Mapping):
+            said = f"{self.note('data')} {self.note('command')}".lower()
+            given = next((n for d, n in LABEL_NAMES.items() if _names(said, d)), {})
+        meaning = given.get(name)
+        return f"{name} · {meaning}" if isinstance(meaning, str) and meaning != name else name
+
+
+def read_model(path: str) -> ModelInfo:
+    """Read a folder's card; what is wrong with it is told, not raised."""
+    folder = Path(path).name
+    try:
+        card = card_of(path)
+    except KBertError as error:
+        return ModelInfo(path, folder, Card(), str(error))
+    info = ModelInfo(path, folder, card)
+    return ModelInfo(path, info.note("title") or folder, card, None, _language(info))
+
+
+def twin_of(info: ModelInfo, read: Callable[[str], ModelInfo] = read_model) -> ModelInfo | None:
+    """Find a model's twin: the same task, data and encoder, one with knowledge, one without.
+
+    The card's note ``twin`` names a folder beside the model's. Else the names
+    tell: ``NAME-kbert`` or ``NAME`` and ``NAME-bert``, where no card says that
+    data or encoder differ.
+    """
+    folder = Path(info.path)
+    named = info.note("twin")
+    if named is not None:
+        found = _beside(folder, named, read)
+        return found if found and _could_be_twins(info, found) else None
+    for name in _names_of_twins(folder.name):
+        found = _beside(folder, name, read)
+        if found and found.note("twin") in (None, folder.name) and _could_be_twins(info, found):
+            alike = [
+                not (mine and theirs) or mine == theirs
+                for mine, theirs in ((info.note(k), found.note(k)) for k in ("data", "encoder"))
+            ]
+            if all(alike):
+                return found
+    return None
+
+
+def _names(text: str, data: str) -> bool:
+    """Whether a text names a data set, as in chnsenticorp_dedup or pair/lcqmc/test.tsv."""
+    return re.search(rf"(?<![a-z]){data}(?![a-z])", text) is not None
+
+
+def _names_of_twins(name: str) -> list[str]:
+    own = next(suffix for suffix in SUFFIXES if name.endswith(suffix))
+    stem = name.removesuffix(own)
+    return [stem + suffix for suffix in SUFFIXES if suffix != own]
+
+
+def _beside(folder: Path, name: str, read: Callable[[str], ModelInfo]) -> ModelInfo | None:
+    path = folder.parent / name
+    if Path(name).name != name or not (path / "config.json").is_file():
+        return None
+    return read(str(path))
+
+
+def _could_be_twins(one: ModelInfo, other: ModelInfo) -> bool:
+    return (
+        other.problem is None
+        and one.card.task == other.card.task
+        and bool(one.card.knowledge) != bool(other.card.knowledge)
+    )
+
+
+def _language(info: ModelInfo) -> str | None:
+    """What a model reads: its card's word, else its folder's name, else its vocabulary."""
+    said = info.note("language")
+    if said:
+        return BY_NAME.get(said.lower(), said)
+    for part in info.folder.lower().split("-"):
+        if part in BY_NAME:
+            return BY_NAME[part]
+    try:
+        home = adapters.encoder_of(info.path) if adapters.is_adapter(info.path) else info.path
+    except CheckpointError:
+        return None  # loading it will say what is wrong
+    return _script(Path(home))
+
+
+def _script(folder: Path) -> str | None:
+    """The script of most of a vocabulary's tokens."""
+    try:
+        text = (folder / "tokenizer.json").read_text(encoding="utf-8")
+        vocabulary = json.loads(text)["model"]["vocab"]
+        tokens = [t if isinstance(t, str) else t[0] for t in vocabulary]
+    except (OSError, ValueError, KeyError, TypeError, IndexError):
+        return None
+    chinese = sum(1 for token in tokens if any("\u4e00" <= c <= "\u9fff" for c in token))
+    if 5 * chinese > len(tokens):
+        return CHINESE
+    return SEVERAL if chinese > 3000 else LATIN

@@ -1,0 +1,134 @@
+"""What a model's card says of it, in the words of the page; plain text."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from app.models import ModelInfo
+from app.texts import t
+from kbert_core.tasks import TASKS
+
+SCORES = {  # of a task: (key in the scores, what it is called), the first leads
+    "ner": (("f1", "scores.f1"),),
+    "classify": (("accuracy", "scores.accuracy"), ("macro_f1", "scores.macro_f1")),
+    "pair": (("accuracy", "scores.accuracy"), ("f1", "scores.f1"), ("macro_f1", "scores.macro_f1")),
+    "rank": (("mrr", "scores.mrr"), ("p_at_1", "scores.p_at_1")),
+}
+SPLITS = ("test", "dev")
+
+
+def option_name(info: ModelInfo) -> str:
+    """What a model is called in the chooser."""
+    if info.problem:
+        return t("model.option_broken", name=info.name)
+    key = "model.option_graph" if info.card.knowledge else "model.option_plain"
+    return t(key, name=info.name)
+
+
+def facts(info: ModelInfo) -> str:
+    """Language, training data, knowledge, what it was taught to believe, and scores in a line."""
+    parts = []
+    if info.language:
+        parts.append(t("facts.language", language=info.language))
+    data = info.note("data")
+    knowledge = ", ".join(info.card.knowledge)
+    if data:
+        how = t("facts.with", knowledge=knowledge) if knowledge else t("facts.without")
+        parts.append(t("facts.trained", data=_short(data), how=how))
+    elif knowledge:
+        parts.append(t("facts.knowledge", knowledge=knowledge))
+    elif info.card.task in TASKS:
+        parts.append(t("facts.no_data"))
+    if info.follows:
+        parts.append(t("facts.follows"))
+    parts.append(scores(info) or t("facts.no_scores"))
+    return " · ".join(parts)
+
+
+def scores(info: ModelInfo) -> str | None:
+    """The scores its card reports, test before dev; None where there are none."""
+    if info.card.task == "mask":
+        return _held_out(info.notes)
+    found = _split(info.notes.get("scores"))
+    if found is None:
+        return None
+    split, values = found
+    said = [
+        t(name, value=_percent(values[key]))
+        for key, name in SCORES.get(info.card.task or "", ())
+        if _is_number(values.get(key))
+    ][:2]
+    unseen = values.get("unseen")
+    if isinstance(unseen, Mapping) and _is_number(unseen.get("recall")) and unseen.get("gold"):
+        said.append(t("scores.unseen", value=_percent(unseen["recall"])))
+    return t("scores.split", split=split, scores=", ".join(said)) if said else None
+
+
+def scores_of_twins(now: ModelInfo, twin: ModelInfo) -> str | None:
+    """The leading score with the graph, with it off, and the twin's; None where one is missing.
+
+    One sentence shows what a graph does; the test set shows how often.
+    """
+    with_graph, plain = (now, twin) if now.card.knowledge else (twin, now)
+    if plain.note("data") != with_graph.note("data"):
+        return None
+    for split in SPLITS:
+        for key, name in SCORES.get(now.card.task or "", ()):
+            values = [
+                _at(with_graph.notes, "scores", split, key),
+                _at(with_graph.notes, "without_knowledge", split, key),
+                _at(plain.notes, "scores", split, key),
+            ]
+            if all(_is_number(value) for value in values):
+                texts = [_percent(value) for value in values]
+                return t(
+                    "scores.twins",
+                    split=split,
+                    data=_short(with_graph.note("data") or ""),
+                    score=t(name, value="").strip(),
+                    model=with_graph.name,
+                    twin=plain.name,
+                    graph=texts[0],
+                    off=texts[1],
+                    plain=texts[2],
+                )
+    return None
+
+
+def _split(values: Any) -> tuple[str, Mapping[str, Any]] | None:
+    if not isinstance(values, Mapping):
+        return None
+    for split in SPLITS:
+        if isinstance(values.get(split), Mapping):
+            return split, values[split]
+    return None
+
+
+def _at(notes: Mapping[str, Any], *keys: str) -> Any:
+    value: Any = notes
+    for key in keys:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
+def _held_out(notes: Mapping[str, Any]) -> str | None:
+    """What a pretrained encoder's card says of text held out."""
+    if not (_is_number(notes.get("perplexity")) and _is_number(notes.get("accuracy"))):
+        return None
+    return t(
+        "scores.held_out",
+        perplexity=f"{notes['perplexity']:.1f}",
+        right=_percent(notes["accuracy"]),
+    )
+
+
+def _short(data: str) -> str:
+    """The name of a data set, without what a card explains in brackets."""
+    return data.split(" (", 1)[0]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.1f}"

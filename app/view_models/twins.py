@@ -1,0 +1,229 @@
+"""Predictions side by side: with the graph, with it off, and by the model's twin."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from app.texts import t
+from app.view_models.html import escape, shown
+from app.view_models.prediction import (
+    Mark,
+    Place,
+    line_html,
+    lines_html,
+    percent,
+    signed,
+    tints,
+)
+from kbert_core.tasks import NerPrediction
+
+MOST_SAID = 2  # differences told in words; the table has all
+SMALL = 0.0005  # a difference of probability that isn't shown: less than 0.1 points
+Found = tuple[str, float]  # label and probability
+P = TypeVar("P")
+
+
+@dataclass(frozen=True, slots=True)
+class Side(Generic[P]):
+    """One of the predictions that stand side by side.
+
+    Attributes:
+        title: at its head.
+        name: which model, and how it reads; below the title.
+        by: the same within a sentence: "by the twin".
+        prediction: what it says.
+    """
+
+    title: str
+    name: str
+    by: str
+    prediction: P
+
+
+# Named entities
+
+
+def places(sides: Sequence[Side[NerPrediction]]) -> dict[Place, list[Found | None]]:
+    """Join the spans of all sides on their place, in reading order; None: not there."""
+    found: dict[Place, list[Found | None]] = {}
+    for number, side in enumerate(sides):
+        for span in side.prediction.spans:
+            row = found.setdefault((span.start, span.end), [None] * len(sides))
+            row[number] = (span.label, span.probability)
+    return dict(sorted(found.items()))
+
+
+def say_spans(text: str, sides: Sequence[Side[NerPrediction]]) -> str:
+    """Say where the sides differ, or that they don't; plain text."""
+    rows = places(sides)
+    differing = [group for group in _overlapping(rows) if _differs(rows, group)]
+    if not differing:
+        return t("twin.same_spans" if rows else "twin.same_none", n=_count(sides))
+    said = []
+    for group in differing[:MOST_SAID]:
+        values = []
+        for number in range(len(sides)):
+            here = [(place, rows[place][number]) for place in group]
+            named = [t("twin.span", text=text[p[0] : p[1]], label=f[0]) for p, f in here if f]
+            values.append(", ".join(named) or t("twin.no_entity"))
+        said.append(_grouped(values, sides) + ".")
+    more = len(differing) - MOST_SAID
+    if more > 0:
+        said.append(t("twin.more" if more > 1 else "twin.one_more", count=more))
+    return " ".join(said)
+
+
+def _overlapping(rows: Mapping[Place, object]) -> list[list[Place]]:
+    """Put places that overlap into one group, all in reading order."""
+    groups: list[list[Place]] = []
+    end = 0
+    for place in rows:
+        if groups and place[0] < end:
+            groups[-1].append(place)
+        else:
+            groups.append([place])
+        end = max(end, place[1])
+    return groups
+
+
+def _differs(rows: Mapping[Place, Sequence[Found | None]], group: Sequence[Place]) -> bool:
+    return any(len({found and found[0] for found in rows[place]}) > 1 for place in group)
+
+
+def spans_lines(text: str, sides: Sequence[Side[NerPrediction]]) -> str:
+    """Draw the text once a side, spans that differ from the first side's ringed."""
+    firsts = [token for side in sides for token in side.prediction.tokens[:1]]
+    colours = tints([tag for token in firsts for tag in token.probabilities])
+    first = {(s.start, s.end): s.label for s in sides[0].prediction.spans}
+    lines = []
+    for number, side in enumerate(sides):
+        marks = {}
+        for span in side.prediction.spans if number else ():
+            label = first.get((span.start, span.end))
+            if label is None:
+                marks[span.start, span.end] = Mark(lost=True)
+            elif label != span.label:
+                marks[span.start, span.end] = Mark(t("prediction.type"))
+        lines.append(line_html(text, side.prediction, side.title, side.name, colours, marks))
+    return lines_html(lines)
+
+
+def spans_table(text: str, sides: Sequence[Side[NerPrediction]]) -> str:
+    """Draw the spans as a table, a column a side; what differs from the first is ringed."""
+    rows = []
+    for (start, end), row in places(sides).items():
+        cells = [_span_cell(found, row[0], number) for number, found in enumerate(row)]
+        rows.append(f"<tr><td>{shown(text[start:end])}</td>{''.join(cells)}</tr>")
+    return _table(t("prediction.span"), sides, rows)
+
+
+def _span_cell(found: Found | None, first: Found | None, number: int) -> str:
+    if found is None:
+        said = escape(t("prediction.none"))
+    else:
+        said = f"{escape(found[0])} {percent(found[1])}"
+    if number and (found is None) != (first is None):
+        return f'<td><span class="kb-badge">{said}</span></td>'
+    if found is None or first is None or not number:
+        return f"<td>{said}</td>"
+    if found[0] != first[0]:
+        return f'<td><span class="kb-badge">{said}</span></td>'
+    return f"<td>{said}{_delta(found[1] - first[1])}</td>"
+
+
+# Probabilities: labels, candidates for [MASK], the score of an answer
+
+
+def say_labels(sides: Sequence[Side[Mapping[str, float]]]) -> str:
+    """Say what is likeliest by whom, and how far apart the sides are; plain text."""
+    best = [_best(side.prediction) for side in sides]
+    if len(set(best)) > 1:
+        named = [
+            f"{label} {percent(side.prediction[label])}"
+            for label, side in zip(best, sides, strict=True)
+        ]
+        parts = [f"{name} {side.by}" for name, side in zip(named, sides, strict=True)]
+        return t("twin.labels_differ", what="; ".join(parts))
+    apart = _apart(sides)
+    key = "twin.labels_equal" if apart < SMALL else "twin.labels_same"
+    return t(key, n=_count(sides), label=best[0], points=f"{100 * apart:.1f}")
+
+
+def say_score(sides: Sequence[Side[Mapping[str, float]]]) -> str:
+    """Say how the scores of one answer compare, the only value of each side; plain text."""
+    values = [next(iter(side.prediction.values())) for side in sides]
+    if max(values) - min(values) < SMALL:
+        return t("twin.score_equal", n=_count(sides), score=percent(values[0]))
+    parts = [f"{percent(p)} {side.by}" for p, side in zip(values, sides, strict=True)]
+    return t("twin.score", what=", ".join(parts))
+
+
+def bars_table(sides: Sequence[Side[Mapping[str, float]]], *, head: str, most: int = 8) -> str:
+    """Draw probabilities as bars, a column a side, with the difference from the first."""
+    union = list(dict.fromkeys(name for side in sides for name in side.prediction))
+    highest = {n: max(side.prediction.get(n, 0.0) for side in sides) for n in union}
+    names = sorted(union, key=lambda name: -highest[name])[:most]
+    best = [_best(side.prediction) for side in sides]
+    rows = []
+    for name in names:
+        first = sides[0].prediction.get(name)
+        cells = []
+        for number, side in enumerate(sides):
+            value = side.prediction.get(name)
+            delta = ""
+            if number and value is not None and first is not None:
+                delta = _delta(value - first)
+            said = percent(value)
+            if number and best[number] == name and best[0] != name:
+                said = f'<span class="kb-badge">{said}</span>'
+            elif best[number] == name and len(union) > 1:
+                said = f"<b>{said}</b>"
+            cells.append(
+                f'<td><span class="kb-bar" style="width:{100 * (value or 0):.1f}%"></span>'
+                f"<div>{said}{delta}</div></td>"
+            )
+        rows.append(f"<tr><td>{escape(name)}</td>{''.join(cells)}</tr>")
+    return _table(head, sides, rows, named=True)
+
+
+def _best(probabilities: Mapping[str, float]) -> str:
+    return max(probabilities, key=lambda name: probabilities[name])
+
+
+def _apart(sides: Sequence[Side[Mapping[str, float]]]) -> float:
+    """The largest difference of any one probability between two sides."""
+    names = {name for side in sides for name in side.prediction}
+    return max(
+        max(values) - min(values)
+        for values in ([side.prediction.get(name, 0.0) for side in sides] for name in names)
+    )
+
+
+# Both
+
+
+def _grouped(values: Sequence[str], sides: Sequence[Side]) -> str:
+    """Say each value with those that found it: "Examine with the graph; none by the twin"."""
+    groups: dict[str, list[str]] = {}
+    for value, side in zip(values, sides, strict=True):
+        groups.setdefault(value, []).append(side.by)
+    return "; ".join(f"{value} {t('twin.and').join(by)}" for value, by in groups.items())
+
+
+def _table(head: str, sides: Sequence[Side], rows: Sequence[str], *, named: bool = False) -> str:
+    heads = ""
+    for side in sides:
+        name = f'<div class="kb-under">{escape(side.name)}</div>' if named else ""
+        heads += f"<th>{escape(side.title)}{name}</th>"
+    return (
+        '<div class="kb-scroll"><table class="kb-table kb-twins">'
+        f"<tr><th>{escape(head)}</th>{heads}</tr>{''.join(rows)}</table></div>"
+    )
+
+
+def _delta(change: float) -> str:
+    return f' <span class="kb-delta">{signed(change)}</span>'
+
+
+def _count(sides: Sequence[Side]) -> str:
+    return t("twin.all_three") if len(sides) == 3 else t("twin.both")

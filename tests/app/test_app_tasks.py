@@ -1,0 +1,211 @@
+"""Every task and model in the Lab, run as Streamlit runs it, with tiny random checkpoints."""
+
+from pathlib import Path
+
+import pytest
+from conftest import BIO, save_checkpoint
+from streamlit.testing.v1 import AppTest
+from transformers import AutoModelForSequenceClassification, AutoModelForTokenClassification
+
+from kbert_core import Card
+
+LAB = Path(__file__).resolve().parents[2] / "app" / "app_pages" / "lab.py"
+PATIENCE = 240
+PAIR = ("患者有糖尿病史", "给予布洛芬口服好转")
+
+
+def classifier(folder, task, **notes):
+    labels = {"id2label": {0: "0", 1: "1"}, "label2id": {"0": 0, "1": 1}}
+    knowledge = tuple(notes.pop("knowledge", ()))
+    card = Card(task, knowledge=knowledge, notes=notes)
+    return save_checkpoint(folder, AutoModelForSequenceClassification, card, **labels)
+
+
+def tagger(folder, knowledge=(), **sizes):
+    labels = {"id2label": dict(enumerate(BIO)), "label2id": {b: i for i, b in enumerate(BIO)}}
+    card = Card("ner", knowledge=knowledge, notes={"data": "d", "encoder": "tiny"})
+    return save_checkpoint(folder, AutoModelForTokenClassification, card, **labels, **sizes)
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """A models folder: one or two of every task, and a model for elsewhere."""
+    root = tmp_path_factory.mktemp("models")
+    tagger(root / "tags-zh-kbert", ("kg",))
+    tagger(root / "tags-zh-bert", num_hidden_layers=2)
+    classifier(root / "moods-zh", "classify", data="shopping")
+    classifier(root / "pairs-zh", "pair", knowledge=["kg"])
+    classifier(root / "pairs-zh-bert", "pair")
+    classifier(root / "answers-zh", "rank")
+    return root
+
+
+@pytest.fixture
+def lab(models, monkeypatch):
+    monkeypatch.setenv("KBERT_MODELS", str(models))
+    monkeypatch.setenv("KBERT_OPEN_PATHS", "1")
+    at = AppTest.from_file(LAB, default_timeout=PATIENCE).run()
+    assert not at.exception
+    return at
+
+
+def everything(at):
+    parts = (at.caption, at.info, at.error, at.warning, at.success, at.markdown, at.code, at.html)
+    return "\n".join(str(getattr(x, "value", x)) for part in parts for x in part).replace("\\", "")
+
+
+def drawn(at):
+    return "\n".join(str(item.proto.body) for item in at.get("html"))
+
+
+def choose(at, key, value):
+    at.selectbox(key=key).set_value(value).run()
+    assert not at.exception
+    return at
+
+
+def test_every_task_there_is_a_model_for_is_offered(lab):
+    assert lab.selectbox(key="lab.task").options == [
+        "Named entities",
+        "Sentence classification",
+        "Sentence-pair classification",
+        "Answer selection",
+        "Tree and matrix only",
+    ]
+
+
+def test_another_task_brings_a_model_and_an_example_of_its_own(lab):
+    choose(lab, "lab.task", "classify")
+    assert lab.selectbox(key="lab.model").options == ["moods-zh · no graph"]
+    assert "爱理不理" in lab.text_area(key="lab.text").value
+    assert lab.session_state["lab.example"].startswith("爱理不理")
+    assert "0 · negative" in drawn(lab) and "1 · positive" in drawn(lab)
+    assert "Reads Chinese · trained on shopping without knowledge" in everything(lab)
+
+
+def test_a_text_of_the_visitors_own_stays_when_the_task_changes(lab):
+    lab.text_area(key="lab.text").set_value(PAIR[0]).run()
+    choose(lab, "lab.task", "classify")
+    assert lab.text_area(key="lab.text").value == PAIR[0]
+    assert "positive" in drawn(lab)
+
+
+def test_a_pair_has_two_fields_one_tree_and_needs_both_texts(lab):
+    choose(lab, "lab.task", "pair")
+    assert [box.label for box in lab.text_area] == ["First sentence", "Second sentence"]
+    lab.text_area(key="lab.text").set_value(PAIR[0])
+    lab.text_area(key="lab.text_b").set_value(PAIR[1]).run()
+    assert not lab.exception
+    assert drawn(lab).count('class="kb-trunk-row"') == 2
+    lab.text_area(key="lab.text_b").set_value(" ").run()
+    assert "Write both texts above: “Second sentence” is empty" in everything(lab)
+
+
+def test_an_answer_gets_a_score(lab):
+    choose(lab, "lab.task", "rank")
+    assert [box.label for box in lab.text_area] == ["Question", "Candidate answer"]
+    assert "Score of this answer" in everything(lab)
+    assert "Probability that the answer is right" in drawn(lab)
+
+
+def test_the_twin_stands_beside_and_stays_there(lab):
+    assert "All three" not in everything(lab)
+    lab.toggle(key="lab.twin").set_value(True).run()
+    assert not lab.exception
+    assert "tags-zh-bert, without knowledge" in drawn(lab)
+    for side in ("With the graph", "Graph off", "Twin"):
+        assert f"<b>{side}</b>" in drawn(lab)
+    choose(lab, "lab.task", "pair")
+    assert lab.toggle(key="lab.twin").value is True
+    assert "pairs-zh-bert, without knowledge" in drawn(lab)
+    lab.toggle(key="lab.twin").set_value(False).run()
+    assert "without knowledge</div>" not in drawn(lab)
+
+
+def test_from_the_twins_side_the_model_with_knowledge_reads_the_graph(lab, models):
+    choose(lab, "lab.model", str(models / "tags-zh-bert"))
+    assert lab.toggle(key="lab.twin").label == "Beside its twin with knowledge"
+    lab.toggle(key="lab.twin").set_value(True).run()
+    assert not lab.exception
+    assert "tags-zh-kbert, with the graph" in drawn(lab)
+
+
+def test_the_matrix_is_compared_with_the_twins(lab):
+    lab.toggle(key="lab.twin").set_value(True)
+    lab.session_state["lab.matrix_view"] = "difference"
+    lab.run()
+    assert not lab.exception
+    assert "Difference: now − its twin" in everything(lab)
+    lab.session_state["lab.difference_of"] = "attention"
+    lab.run()
+    assert not lab.exception
+    assert "differ in layers or heads" in everything(lab)
+
+
+def test_a_model_without_a_twin_says_how_to_give_it_one(lab):
+    choose(lab, "lab.task", "classify")
+    switch = lab.toggle(key="lab.no_twin")
+    assert switch.disabled and switch.value is False
+    assert "Call the folders NAME\\-kbert and NAME\\-bert" in switch.help
+
+
+def test_a_broken_twin_is_named_and_the_model_goes_on(tmp_path, monkeypatch):
+    tagger(tmp_path / "my-kbert", ("kg",))
+    tagger(tmp_path / "my-bert")
+    (tmp_path / "my-bert" / "model.safetensors").write_bytes(b"broken")
+    monkeypatch.setenv("KBERT_MODELS", str(tmp_path))
+    at = AppTest.from_file(LAB, default_timeout=PATIENCE).run()
+    at.toggle(key="lab.twin").set_value(True).run()
+    assert not at.exception
+    assert "The twin can't be shown" in everything(at)
+    assert "<b>Now</b>" in drawn(at)
+
+
+# A folder of the visitor's own
+
+
+def rename_task(folder, task):
+    config = (folder / "config.json").read_text(encoding="utf-8")
+    assert '"task": "classify"' in config
+    changed = config.replace('"task": "classify"', f'"task": "{task}"')
+    (folder / "config.json").write_text(changed, encoding="utf-8")
+
+
+def open_model(at, path):
+    at.text_input(key="lab.model_path").set_value(str(path)).run()
+    at.button(key="lab.open_model_path").click().run()
+    assert not at.exception
+    return everything(at)
+
+
+def test_a_folder_of_ones_own_is_opened_and_chosen(lab, tmp_path):
+    own = classifier(tmp_path / "own", "classify", data="mine", title="My moods")
+    said = open_model(lab, own)
+    assert "Opened My moods: Sentence classification. Reads" in said
+    assert "trained on mine without knowledge" in said
+    assert lab.selectbox(key="lab.model").value == str(own)
+    assert "My moods · no graph" in lab.selectbox(key="lab.model").options
+
+
+@pytest.mark.parametrize(
+    ("break_it", "said"),
+    [
+        (lambda own: own / "missing", "/missing: there is no such folder"),
+        (lambda own: own / "config.json", "/config.json: there is no such folder"),
+        (lambda own: own / ("x" * 5000), "x: there is no such folder"),
+        (lambda own: (own / "model.safetensors").unlink(), "found no weights"),
+        (lambda own: (own / "model.safetensors").write_bytes(b"x"), "can't be read"),
+        (lambda own: (own / "config.json").write_text("{"), "config.json: can't be read"),
+        (lambda own: (own / "config.json").unlink(), "no config.json"),
+        (lambda own: (own / "tokenizer.json").unlink(), "found no tokenizer"),
+        (lambda own: rename_task(own, "juggle"), "No task 'juggle'"),
+    ],
+)
+def test_a_bad_folder_is_refused_with_its_reason_and_nothing_changes(lab, tmp_path, break_it, said):
+    own = classifier(tmp_path / "own", "classify")
+    changed = break_it(own)
+    before = (lab.selectbox(key="lab.task").value, lab.selectbox(key="lab.model").value)
+    found = open_model(lab, changed if isinstance(changed, Path) else own)
+    assert "The model was not opened, and nothing was changed." in found
+    assert said in found
+    assert (lab.selectbox(key="lab.task").value, lab.selectbox(key="lab.model").value) == before
