@@ -316,7 +316,10 @@ def test_a_stopped_command_ends_with_130(kbert, monkeypatch):
 
 @pytest.mark.parametrize(
     "command",
-    ["", "tree", "predict", "train", "evaluate", "audit", "convert", "kg", "kg stats", "kg get"],
+    [
+        *("", "tree", "predict", "rank", "train", "evaluate", "audit", "convert"),
+        *("data", "data rank", "kg", "kg stats", "kg get"),
+    ],
 )
 def test_every_command_has_help(capsys, command):
     with pytest.raises(SystemExit) as ended:
