@@ -147,7 +147,7 @@ def _facts(tables: Tables) -> str:
     if len(parameters) == 1:
         facts[-1] += f" ({next(iter(parameters)):,} parameters)"
     epochs = dict.fromkeys(str(run.train.get("epochs", 4)) for run in tables.suite.runs)
-    facts.append(f"{' or '.join(epochs)} epochs")
+    facts.append(f"{' or '.join(epochs)} epoch{'s' * (list(epochs) != ['1'])}")
     return "; ".join(facts) + "."
 
 
