@@ -29,7 +29,7 @@ from kbert_core.knowledge.files import read_triples, write_triples
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import is_word_character
 from kbert_core.knowledge.shuffled import shuffled
-from kbert_core.pipeline import NO_KNOWLEDGE, Card, Pipeline, Trace, card_of, load_tokenizer
+from kbert_core.pipeline import NO_KNOWLEDGE, Card, Pipeline, Reading, card_of, load_tokenizer
 from kbert_core.sentence_tree import SentenceTree, grow_tree
 from kbert_core.tokens import Characters, Tokenizer, WordPieces, Words
 from kbert_core.training.experiment.options import add_experiment_options
@@ -45,6 +45,7 @@ from kbert_core.training.split_command import run_split as split_data
 
 DEFAULT_MODEL = "models/medical-ner-kbert"
 PROGRESS_EVERY = 1000  # texts
+TEXTS_AT_ONCE = 1000  # of a file that are predicted together
 MOST_TOKENS = 5_000  # whose matrix is printed
 CUT = "the text is over the length limit"
 
@@ -84,16 +85,18 @@ def run_tree(args: argparse.Namespace) -> None:
     tokenizer = _tokenizer(args)
     ablation = ablation_of(args, card)
 
-    def show(sentences: Sequence[str]) -> None:
-        reader = tokenizer or _tokenizer_for(sentences, args.special)
-        words = None
-        if isinstance(reader, Words):
-            words = [_spans(reader, text) for text in sentences]
-        tree = grow_tree(sentences, graph, options, words=words)
-        flat = flatten(tree, reader, max_length=limit)
-        if ablation.positions == "hard":
-            flat = replace(flat, soft_positions=hard_positions(flat))
-        _print(args, lambda flat: tree_data(flat, ablation), tree_text, flat)
+    def show(texts: Sequence[Sequence[str]]) -> Iterator[None]:
+        for sentences in texts:
+            reader = tokenizer or _tokenizer_for(sentences, args.special)
+            words = None
+            if isinstance(reader, Words):
+                words = [_spans(reader, text) for text in sentences]
+            tree = grow_tree(sentences, graph, options, words=words)
+            flat = flatten(tree, reader, max_length=limit)
+            if ablation.positions == "hard":
+                flat = replace(flat, soft_positions=hard_positions(flat))
+            _print(args, lambda flat: tree_data(flat, ablation), tree_text, flat)
+            yield
 
     _each(args, show)
 
@@ -110,28 +113,30 @@ def run_predict(args: argparse.Namespace) -> None:
     options = injection_of(args, pipeline.card.options)
     ablation = ablation_of(args, pipeline.card)
 
-    def predicted(sentences: Sequence[str], knowledge: KnowledgeGraph) -> Trace:
-        return pipeline(
-            *sentences,
+    def readings(texts: Sequence[Sequence[str]], knowledge: KnowledgeGraph) -> Iterator[Reading]:
+        return pipeline.read(
+            texts,
             graph=knowledge,
             options=options,
             ablation=ablation,
             max_length=args.max_length,
         )
 
-    def show(sentences: Sequence[str]) -> None:
-        trace = predicted(sentences, graph)
-        data: dict[str, Any] = {
-            "text": list(sentences) if len(sentences) > 1 else sentences[0],
-            "prediction": asdict(trace.prediction),
-            "triples": [_triple(t) for t in trace.used],
-            "dropped": _dropped(trace.left_out, trace.rows[0]),
-        }
-        if args.compare:
-            data["without_knowledge"] = asdict(predicted(sentences, NO_KNOWLEDGE).prediction)
-        _print(args, dict, prediction_text, data)
+    def show(texts: Sequence[Sequence[str]]) -> Iterator[None]:
+        plain = readings(texts, NO_KNOWLEDGE) if args.compare else None
+        for sentences, reading in zip(texts, readings(texts, graph), strict=True):
+            data: dict[str, Any] = {
+                "text": list(sentences) if len(sentences) > 1 else sentences[0],
+                "prediction": asdict(reading.prediction),
+                "triples": [_triple(t) for t in reading.used],
+                "dropped": _dropped(reading.left_out, reading.rows[0]),
+            }
+            if plain is not None:
+                data["without_knowledge"] = asdict(next(plain).prediction)
+            _print(args, dict, prediction_text, data)
+            yield
 
-    _each(args, show)
+    _each(args, show, at_once=1 if args.file in (None, "-") else TEXTS_AT_ONCE)
 
 
 def run_rank(args: argparse.Namespace) -> None:
@@ -376,15 +381,46 @@ def _spans(words: Words, text: str) -> list[tuple[int, int]]:
     return list(zip(tokens.starts, tokens.ends, strict=True))
 
 
-def _each(args: argparse.Namespace, work: Callable[[Sequence[str]], None]) -> None:
-    """Do the work for every text; what goes wrong in a file is said with its line."""
-    for number, sentences in enumerate(_inputs(args), start=1):
-        try:
-            work(sentences)
-        except KBertError as error:
-            if args.file is None:
-                raise
-            raise type(error)(f"{args.file}, line {number}: {error}") from error
+def _each(
+    args: argparse.Namespace,
+    work: Callable[[Sequence[Sequence[str]]], Iterator[None]],
+    *,
+    at_once: int = 1,
+) -> None:
+    """Do the work for every text; what goes wrong in a file is said with its line.
+
+    Args:
+        work: for several texts, yielding after each.
+        at_once: how many are read ahead.
+    """
+    number = 0
+    for texts in _batched(_inputs(args), at_once):
+        done = work(texts)
+        for _ in texts:
+            number += 1
+            try:
+                next(done)
+            except KBertError as error:
+                if args.file is None:
+                    raise
+                raise type(error)(f"{args.file}, line {number}: {error}") from error
+
+
+def _batched(texts: Iterator[tuple[str, ...]], size: int) -> Iterator[list[tuple[str, ...]]]:
+    """Cut a stream into lists of so many; where it breaks off, after what came before."""
+    batch: list[tuple[str, ...]] = []
+    try:
+        for text in texts:
+            batch.append(text)
+            if len(batch) == size:
+                yield batch
+                batch = []
+    except KBertError:
+        if batch:
+            yield batch
+        raise
+    if batch:
+        yield batch
 
 
 def _inputs(args: argparse.Namespace) -> Iterator[tuple[str, ...]]:
@@ -510,8 +546,12 @@ def _parser() -> argparse.ArgumentParser:
         run_data_rank,
         "make a set for answer selection of CMRC 2018, DRCD or another in SQuAD's form",
     )
-    rank_set.add_argument("--input", required=True, metavar="FILE", help="such as cmrc2018_dev.json")
-    rank_set.add_argument("--output", required=True, metavar="FILE", help="qid, label and texts, .tsv")
+    rank_set.add_argument(
+        "--input", required=True, metavar="FILE", help="such as cmrc2018_dev.json"
+    )
+    rank_set.add_argument(
+        "--output", required=True, metavar="FILE", help="qid, label and texts, .tsv"
+    )
 
     kg = commands.add_parser("kg", help="look at graphs, fetch public ones")
     kinds = kg.add_subparsers(title="commands", required=True, metavar="COMMAND")
@@ -539,7 +579,9 @@ def _add(
 def _text_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("text", nargs="*", help="a sentence, or two for a pair")
     parser.add_argument(
-        "--file", metavar="F", help="one text a line (- for standard input); JSON lines"
+        "--file",
+        metavar="F",
+        help="one text a line, answered in JSON lines; - for standard input, one line at a time",
     )
     parser.add_argument(
         "--pair", action="store_true", help="lines of --file hold two sentences, a tab between"

@@ -14,7 +14,7 @@ from transformers import AutoConfig, AutoTokenizer, PreTrainedModel, PreTrainedT
 
 from kbert_core import adapters
 from kbert_core.ablation import FULL, Ablation
-from kbert_core.errors import CheckpointError, OptionError
+from kbert_core.errors import CheckpointError, KBertError, OptionError
 from kbert_core.flatten import Batch, FlatTree, collate
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
@@ -34,6 +34,7 @@ CARD_KEY = "kbert"  # where a checkpoint's config keeps what it was trained with
 NO_KNOWLEDGE = KnowledgeGraph(name="no knowledge")
 DEFAULT_LENGTH = 512
 ROWS_AT_ONCE = 16  # windows of one long text
+LOGITS_AT_ONCE = 50_000_000  # kept while texts are read in batches
 TOKENIZER_FILES = (  # without one of these transformers makes up an empty tokenizer
     "tokenizer.json",
     "vocab.txt",
@@ -112,8 +113,49 @@ class Card:
         setattr(config, CARD_KEY, json.loads(json.dumps(data)))
 
 
+class _Injected:
+    """What of the graph a text was read with."""
+
+    tree: SentenceTree
+    rows: tuple[FlatTree, ...]
+
+    @property
+    def used(self) -> tuple[Triple, ...]:
+        """The triples that stand in a row, in reading order; once for each mention."""
+        hung = {(h.node, h.branch.triple) for row in self.rows for h in row.hung}
+        return tuple(
+            branch.triple
+            for number, node in enumerate(self.tree.nodes)
+            for branch in node.branches
+            if (number, branch.triple) in hung
+        )
+
+    @property
+    def left_out(self) -> tuple[tuple[int, LeftOut], ...]:
+        """Every triple that stands in no row, with the number of its mention."""
+        hung = {(h.node, h.branch.triple) for row in self.rows for h in row.hung}
+        found = dict.fromkeys(item for row in self.rows for item in row.left_out)
+        return tuple(item for item in found if (item[0], item[1].triple) not in hung)
+
+
 @dataclass(frozen=True)
-class Trace:
+class Reading(_Injected):
+    """A text as it was read, and its prediction; without tensors.
+
+    Attributes:
+        tree: mentions, triples used and left out, branches.
+        rows: the tree in reading order; several only where a long text was
+            read in windows.
+        prediction: what the task made of the logits.
+    """
+
+    tree: SentenceTree
+    rows: tuple[FlatTree, ...]
+    prediction: Any
+
+
+@dataclass(frozen=True)
+class Trace(_Injected):
     """Everything between a text and its prediction, stage by stage.
 
     Attributes:
@@ -138,24 +180,6 @@ class Trace:
     logits: Tensor | None = None
     attentions: tuple[Tensor, ...] | None = None
     hidden_states: tuple[Tensor, ...] | None = None
-
-    @property
-    def used(self) -> tuple[Triple, ...]:
-        """The triples that stand in a row, in reading order; once for each mention."""
-        hung = {(h.node, h.branch.triple) for row in self.rows for h in row.hung}
-        return tuple(
-            branch.triple
-            for number, node in enumerate(self.tree.nodes)
-            for branch in node.branches
-            if (number, branch.triple) in hung
-        )
-
-    @property
-    def left_out(self) -> tuple[tuple[int, LeftOut], ...]:
-        """Every triple that stands in no row, with the number of its mention."""
-        hung = {(h.node, h.branch.triple) for row in self.rows for h in row.hung}
-        found = dict.fromkeys(item for row in self.rows for item in row.left_out)
-        return tuple(item for item in found if (item[0], item[1].triple) not in hung)
 
 
 class Pipeline:
@@ -351,7 +375,7 @@ class Pipeline:
             parts.append(nn.functional.pad(logits, (0, 0, 0, width - logits.shape[1])))
         return {"logits": torch.cat(parts)}
 
-    def predict(
+    def read(
         self,
         texts: Iterable[Sequence[str]],
         *,
@@ -360,18 +384,29 @@ class Pipeline:
         ablation: Ablation | None = None,
         max_length: int | None = None,
         batch_size: int = 32,
-    ) -> Iterator[Any]:
-        """Predict for many texts, in order, batched by similar length.
+    ) -> Iterator[Reading]:
+        """Read many texts, in order, batched by similar length.
+
+        A text that can't be read raises when those before it have been
+        yielded.
 
         Args:
             texts: each one sentence or two.
-            batch_size: rows a batch; 64 batches are read ahead and sorted.
+            batch_size: rows a batch; up to 64 batches are read ahead and
+                sorted, fewer where their logits take much room.
             other arguments: as for a single text.
         """
         trees = (self._checked_tree(sentences, graph, options) for sentences in texts)
-        yield from self.predict_trees(
-            trees, ablation=ablation, max_length=max_length, batch_size=batch_size
-        )
+        yield from self._read(trees, ablation, max_length, batch_size)
+
+    def predict(self, texts: Iterable[Sequence[str]], **kwargs: Any) -> Iterator[Any]:
+        """Predict for many texts, in order.
+
+        Args:
+            texts: each one sentence or two.
+            kwargs: as for :meth:`read`.
+        """
+        yield from (reading.prediction for reading in self.read(texts, **kwargs))
 
     def predict_trees(
         self,
@@ -381,16 +416,37 @@ class Pipeline:
         max_length: int | None = None,
         batch_size: int = 32,
     ) -> Iterator[Any]:
-        """Predict for sentence trees grown elsewhere; see :meth:`predict`."""
+        """Predict for sentence trees grown elsewhere; see :meth:`read`."""
+        readings = self._read(trees, ablation, max_length, batch_size)
+        yield from (reading.prediction for reading in readings)
+
+    def _read(
+        self,
+        trees: Iterable[SentenceTree],
+        ablation: Ablation | None,
+        max_length: int | None,
+        batch_size: int,
+    ) -> Iterator[Reading]:
         self._needs_head()
         ablation = ablation or self.card.ablation
         waiting: list[list[FlatTree]] = []
-        for tree in trees:
-            waiting.append(self.flatten(tree, max_length=max_length))
-            if len(waiting) >= 64 * batch_size:
-                yield from self._predictions(waiting, ablation, batch_size)
-                waiting = []
-        yield from self._predictions(waiting, ablation, batch_size)
+        tokens = 0
+        unread = iter(trees)
+        while True:
+            try:
+                tree = next(unread, None)
+                if tree is not None:
+                    waiting.append(self.flatten(tree, max_length=max_length))
+            except KBertError:
+                yield from self._readings(waiting, ablation, batch_size)
+                raise
+            if tree is None:
+                break
+            tokens += sum(map(len, waiting[-1]))
+            if len(waiting) >= 64 * batch_size or tokens * len(self.labels) > LOGITS_AT_ONCE:
+                yield from self._readings(waiting, ablation, batch_size)
+                waiting, tokens = [], 0
+        yield from self._readings(waiting, ablation, batch_size)
 
     def rank(self, question: str, answers: Sequence[str], **kwargs: Any) -> list[RankedAnswer]:
         """Rank candidate answers by the probability that each answers the question.
@@ -423,9 +479,9 @@ class Pipeline:
         if self.task is None:
             raise CheckpointError("The model has no task head, so nothing to predict with.")
 
-    def _predictions(
+    def _readings(
         self, inputs: list[list[FlatTree]], ablation: Ablation, batch_size: int
-    ) -> list[Any]:
+    ) -> Iterator[Reading]:
         rows = [(len(row), i, j) for i, made in enumerate(inputs) for j, row in enumerate(made)]
         rows.sort()
         logits: dict[tuple[int, int], Tensor] = {}
@@ -436,10 +492,10 @@ class Pipeline:
             for (_, i, j), one in zip(chosen, _unpadded(output["logits"], flats), strict=True):
                 logits[i, j] = one
         assert self.task is not None
-        return [
-            self.task.decode(made, [logits[i, j] for j in range(len(made))], self.labels)
-            for i, made in enumerate(inputs)
-        ]
+        for i, made in enumerate(inputs):
+            own = [logits[i, j] for j in range(len(made))]
+            prediction = self.task.decode(made, own, self.labels)
+            yield Reading(made[0].tree, tuple(made), prediction)
 
 
 def load_tokenizer(path: str | Path) -> PreTrainedTokenizerBase:

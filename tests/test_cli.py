@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -169,6 +170,48 @@ def test_a_bad_line_of_a_file_is_named_and_the_lines_before_it_stand(kbert, chec
     said = kbert("predict", "--file", texts, "--model", checkpoints["mask"], "--json", code=2)
     assert f"{texts}, line 2: No [MASK] to fill in" in said.err
     assert json.loads(said.out)["text"] == "a [MASK]"
+
+
+def test_texts_of_a_file_are_predicted_together_as_they_are_one_by_one(
+    kbert, checkpoints, tmp_path, monkeypatch
+):
+    dice = random.Random(0)
+    lines = ["".join(dice.choices("患者有糖尿病史 cat7", k=dice.randint(1, 70))) for _ in range(90)]
+    (tmp_path / "texts.txt").write_text("\n".join(lines), encoding="utf-8")
+    arguments = ("predict", "--model", checkpoints["ner"], "--kg", MEDICAL, "--compare", "--json")
+    together = kbert(*arguments, "--file", tmp_path / "texts.txt").out.splitlines()
+    monkeypatch.setattr(cli, "TEXTS_AT_ONCE", 7)
+    monkeypatch.setattr("kbert_core.pipeline.LOGITS_AT_ONCE", 200)
+    in_parts = kbert(*arguments, "--file", tmp_path / "texts.txt").out.splitlines()
+    monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(lines)))
+    one_by_one = kbert(*arguments, "--file", "-").out.splitlines()
+    assert [json.loads(line)["text"] for line in one_by_one] == lines
+    for all_, some, one in zip(together, in_parts, one_by_one, strict=True):
+        assert json.loads(all_) == about(json.loads(one))
+        assert json.loads(some) == about(json.loads(one))
+
+
+class about:
+    """Equal but for the last digits of numbers, at any depth."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __eq__(self, other):
+        mine = self.value
+        if isinstance(mine, dict):
+            return mine.keys() == other.keys() and all(about(mine[k]) == other[k] for k in mine)
+        if isinstance(mine, list):
+            return len(mine) == len(other) and all(map(lambda m, o: about(m) == o, mine, other))
+        return other == (pytest.approx(mine, abs=1e-4) if isinstance(mine, float) else mine)
+
+
+def test_a_file_that_breaks_off_is_answered_as_far_as_it_can_be_read(kbert, checkpoints, tmp_path):
+    texts = tmp_path / "texts.txt"
+    texts.write_bytes(b"a [MASK]\n" * 3 + b" " * 20_000 + b"[MASK]\n\xff\n")
+    said = kbert("predict", "--file", texts, "--model", checkpoints["mask"], code=2)
+    assert "not UTF-8" in said.err
+    assert len(said.out.splitlines()) >= 3
 
 
 @pytest.mark.parametrize(
