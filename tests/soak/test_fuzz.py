@@ -1,6 +1,5 @@
 """Long fuzz runs of the readers and of flattening; `make soak` writes their figures."""
 
-import json
 import random
 import sys
 import time
@@ -20,16 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from slow_trees import random_scene, slowly_flattened
 
 pytestmark = pytest.mark.soak
-FIGURES = Path(__file__).parents[2] / "benchmarks" / "results" / "soak.json"
 ODD = "a\tb\nc\r\0\x85\u2028\ufeff\ud7ff\uff21ﬁß\u0301가ｶﾞ😀𠀀 　患者"
-
-
-@pytest.fixture(scope="module")
-def figures():
-    found: dict[str, dict[str, float]] = {}
-    yield found
-    FIGURES.parent.mkdir(parents=True, exist_ok=True)
-    FIGURES.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 def test_any_bytes_make_a_graph_or_a_clear_error(figures):
