@@ -21,7 +21,7 @@ from transformers import (
 )
 from transformers.trainer_utils import set_seed
 
-from kbert_core.errors import DataError, OptionError
+from kbert_core.errors import CheckpointError, DataError, OptionError
 from kbert_core.mask_transformer import device_named
 from kbert_core.pipeline import Card, load_tokenizer
 from kbert_core.seeing import additive_mask, visible_matrix
@@ -404,7 +404,7 @@ def _tokenizer(
 ) -> PreTrainedTokenizerBase:
     """The tokenizer given; that of the run to go on with; else one made from the text."""
     if options.vocabulary:
-        return load_tokenizer(options.vocabulary)
+        return _given_tokenizer(options.vocabulary)
 
     def made() -> PreTrainedTokenizerBase:
         if last:
@@ -463,7 +463,26 @@ def _sentences(paths: Sequence[str]) -> list[str]:
     """Texts of labelled files, white space between characters taken out."""
     found: list[str] = []
     for path in paths:
-        for line in Path(path).read_text(encoding="utf-8").splitlines():
-            fields = line.split("\t")
-            found.extend(field.replace(" ", "") for field in fields if len(field) >= 15)
+        try:
+            lines = Path(path).read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise DataError(
+                f"{path}: can't be read as texts to leave out ({error}). Check the name."
+            ) from error
+        for line in lines:
+            found.extend(f.replace(" ", "") for f in line.split("\t") if len(f) >= 15)
     return found
+
+
+def _given_tokenizer(path: str) -> PreTrainedTokenizerBase:
+    """A tokenizer that masking and packing can use."""
+    tokenizer = load_tokenizer(path)
+    needed = ("cls_token", "sep_token", "mask_token", "pad_token")
+    missing = [name for name in needed if getattr(tokenizer, f"{name}_id") is None]
+    if missing or not tokenizer.is_fast:
+        what = f"has no {missing[0]}" if missing else "is a slow one"
+        raise CheckpointError(
+            f"{path}: its tokenizer {what}. Pretraining needs BERT's special tokens in a fast "
+            "tokenizer (tokenizer.json); name another folder, or leave --vocabulary out."
+        )
+    return tokenizer

@@ -2,12 +2,12 @@
 
 import os
 import random
-import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -16,7 +16,7 @@ from kbert_core.training.checkpoints import last_whole, step_of
 
 pytestmark = pytest.mark.soak
 ROOT = Path(__file__).parents[2]
-KILLS = 6
+KILLS = 5
 PATIENCE = 600  # seconds for a step further
 
 
@@ -52,9 +52,10 @@ def tuning(folder, output):
     ]
 
 
-def started(command):
+def started(command, together):
+    start = ["torch.distributed.run", "--standalone", "--nproc_per_node", "2", "-m"]
     return subprocess.Popen(
-        [sys.executable, "-m", "kbert_core.cli", *command],
+        [sys.executable, "-m", *(start if together else []), "kbert_core.cli", *command],
         cwd=ROOT,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         stdout=subprocess.DEVNULL,
@@ -69,31 +70,37 @@ def finished(process):
     return said
 
 
-@pytest.mark.parametrize("command", [pretraining, tuning])
-def test_training_killed_at_random_moments_ends_with_the_same_weights(command, tmp_path, figures):
+@pytest.mark.parametrize(
+    ("command", "together"), [(pretraining, False), (tuning, False), (pretraining, True)]
+)
+def test_training_killed_at_random_moments_ends_with_the_same_weights(
+    command, together, tmp_path, figures
+):
     dice, began, kills = random.Random(5), time.monotonic(), []
-    finished(started(command(tmp_path, tmp_path / "whole")))
+    finished(started(command(tmp_path, tmp_path / "whole"), together))
     checkpoints = tmp_path / "killed" / "checkpoints"
     while len(kills) < KILLS:
         before = step(checkpoints)
-        process = started(command(tmp_path, tmp_path / "killed"))
+        process = started(command(tmp_path, tmp_path / "killed"), together)
         end = time.monotonic() + PATIENCE
         while process.poll() is None and step(checkpoints) <= before and time.monotonic() < end:
             time.sleep(0.01)
         time.sleep(dice.uniform(0, 1))  # anywhere: in a step, while saving or scoring
         if process.poll() is not None:
             break
-        process.send_signal(signal.SIGKILL)
+        own = psutil.Process(process.pid)
+        for each in (own, *own.children(recursive=True)):  # torchrun's have sessions of their own
+            each.kill()
         process.communicate()
         kills.append(step(checkpoints))
     assert len(kills) >= 2
     assert kills == sorted(set(kills))  # further each time
-    said = finished(started(command(tmp_path, tmp_path / "killed")))
+    said = finished(started(command(tmp_path, tmp_path / "killed"), together))
     assert f"going on at step {kills[-1]} of" in said
     whole, killed = (load_file(tmp_path / n / "model.safetensors") for n in ("whole", "killed"))
     for name, tensor in whole.items():
         torch.testing.assert_close(killed[name], tensor, rtol=1e-5, atol=1e-7)
-    figures[f"{command.__name__} killed"] = {
+    figures[f"{command.__name__} {'in two processes ' * together}killed"] = {
         "kills": len(kills),
         "steps then": kills,
         "seconds": round(time.monotonic() - began, 1),

@@ -128,6 +128,11 @@ def test_a_cut_off_run_stops_early_where_a_whole_one_does(data, monkeypatch, cut
     assert [entry["f1"] for entry in fit(made).curve] == [0.1, 0.5, 0.4, 0.3, 0.45]
 
 
+def test_computing_in_bfloat16_overfits_too(data):
+    report = train(options(data, bf16=True))
+    assert report["scores"]["dev"]["f1"] > 0.9
+
+
 def test_the_twin_is_trained_without_knowledge(data):
     report = train(options(data, "twin", kg=(), epochs=1))
     config = json.loads((data / "twin" / "config.json").read_text())

@@ -16,7 +16,7 @@ from kbert_core import cli
 from kbert_core.errors import CheckpointError, DataError, OptionError
 from kbert_core.training import checkpoints
 from kbert_core.training.checkpoints import last_whole, what_is_broken
-from kbert_core.training.ordered_trainer import OrderedTrainer, duration
+from kbert_core.training.ordered_trainer import OrderedTrainer, arguments, duration
 from kbert_core.training.pretrain import (
     MaskedLanguageTrainer,
     PretrainOptions,
@@ -352,3 +352,19 @@ def test_progress_tells_tokens_a_second_and_time_left(options, caplog):
 )
 def test_a_duration_is_said_in_its_own_unit(seconds, said):
     assert duration(seconds) == said
+
+
+# Half precision while computing
+
+
+def test_computing_in_bfloat16_trains_about_as_well(options):
+    plain = pretrain(replace(options, dropout=0.0, steps=40, learning_rate=3e-3))
+    half = pretrain(replace(to(options, "b"), dropout=0.0, steps=40, learning_rate=3e-3, bf16=True))
+    assert half["loss"] == pytest.approx(plain["loss"], rel=0.02)
+    assert half["loss"] != plain["loss"]
+
+
+def test_bfloat16_is_refused_where_the_device_cannot(monkeypatch, tmp_path):
+    monkeypatch.setattr("torch.cuda.is_bf16_supported", lambda **how: False)
+    with pytest.raises(OptionError, match="Give --no-bf16"):
+        arguments(torch.device("cuda"), tmp_path, bf16=True)

@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers import BertConfig, BertModel
 
-from kbert_core.errors import DataError
+from kbert_core.errors import CheckpointError, DataError
 from kbert_core.pipeline import Pipeline
 from kbert_core.seeing import additive_mask, visible_matrix
 from kbert_core.training.packing import (
@@ -123,3 +123,53 @@ def test_pretraining_lowers_the_loss_and_saves_a_fill_mask_model(tmp_path):
     pipeline = Pipeline.load(tmp_path / "model", device="cpu")
     filling = pipeline("第17句话说的是天[MASK]很好。").prediction.fillings[0]
     assert filling.candidates[0][0] == "气"
+
+
+def small(tmp_path, **changes):
+    (tmp_path / "text.txt").write_text("\n".join(PASSAGES), encoding="utf-8")
+    how = {
+        **{"text": (str(tmp_path / "text.txt"),), "output": str(tmp_path / "model")},
+        **{"steps": 3, "batch_tokens": 128, "row_length": 64, "hidden_size": 16, "min_count": 1},
+        **{"num_hidden_layers": 1, "num_attention_heads": 1, "max_positions": 64},
+    }
+    return PretrainOptions(**{**how, **changes})
+
+
+def test_another_tokenizer_can_be_taken_and_its_word_pieces_are_masked_whole(tmp_path, tokenizer):
+    tokenizer.save_pretrained(tmp_path / "other")
+    pretrain(small(tmp_path, vocabulary=str(tmp_path / "other")))
+    pipeline = Pipeline.load(tmp_path / "model", device="cpu")
+    assert len(pipeline.hugging_face_tokenizer) == len(tokenizer)
+
+
+def test_a_tokenizer_without_a_mask_token_and_one_that_is_missing_are_refused(tmp_path):
+    made = character_tokenizer(PASSAGES)
+    made.mask_token = None
+    made.save_pretrained(tmp_path / "other")
+    with pytest.raises(CheckpointError, match="its tokenizer has no mask_token"):
+        pretrain(small(tmp_path, vocabulary=str(tmp_path / "other")))
+    with pytest.raises(CheckpointError, match="No model at 'nowhere'"):
+        pretrain(small(tmp_path, vocabulary="nowhere"))
+
+
+def test_missing_files_of_text_words_and_test_sentences_are_named(tmp_path):
+    for changes in ({"text": ("nowhere.txt",)}, {"exclude": ("nowhere.txt",)}):
+        with pytest.raises(DataError, match=r"nowhere\.txt: can't be read"):
+            pretrain(small(tmp_path, **changes))
+    with pytest.raises(DataError, match=r"nowhere\.txt: can't be read as words"):
+        pretrain(small(tmp_path, words=("nowhere.txt",)))
+
+
+def test_words_and_word_pieces_make_a_fill_mask_model_too(tmp_path):
+    (tmp_path / "words.txt").write_text("天气\n", encoding="utf-8")
+    made = small(tmp_path, words=(str(tmp_path / "words.txt"),), word_pieces=40)
+    report = pretrain(made)
+    assert report["options"]["word_pieces"] == 40
+    assert "word pieces for Latin words" in (tmp_path / "model" / "README.md").read_text()
+    assert Pipeline.load(tmp_path / "model", device="cpu")("天[MASK]好").prediction.fillings
+
+
+def test_too_little_text_is_refused(tmp_path):
+    (tmp_path / "short.txt").write_text("一句话。", encoding="utf-8")
+    with pytest.raises(DataError, match="Only 1 rows of text"):
+        pretrain(small(tmp_path, text=(str(tmp_path / "short.txt"),)))
