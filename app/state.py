@@ -348,10 +348,15 @@ def table_key() -> str:
 
 
 def suggest_head(head: str) -> None:
-    """Offer a head in the form, unless the visitor wrote another one there."""
-    if ss.get("lab.add_head", "") in ("", ss.get("lab.suggested_head", "")):
+    """Offer a head in the form, unless the visitor wrote another one there.
+
+    Every suggestion is remembered: where a run is cut short by the next, the
+    page may still send an older one.
+    """
+    suggested = ss.setdefault("lab.suggested_heads", {""})
+    if ss.get("lab.add_head", "") in suggested:
         ss["lab.add_head"] = head
-    ss["lab.suggested_head"] = head
+    suggested.add(head)
 
 
 def add_triple() -> None:

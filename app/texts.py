@@ -109,6 +109,7 @@ ENGLISH = {
     "options.tail": "tail only",
     # knowledge
     "knowledge.title": "Knowledge of this sentence",
+    "knowledge.title_pair": "Knowledge of these texts",
     "knowledge.table": "Table",
     "knowledge.graph": "Graph",
     "knowledge.view": "View",

@@ -288,7 +288,8 @@ def knowledge_panel(now: Scene, graph: KnowledgeGraph, trace: Trace, before: Tra
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", key="lab_head_knowledge"
     ):
-        st.subheader(t("knowledge.title"), anchor=False, width="stretch")
+        title = "knowledge.title" if len(now.sentences) == 1 else "knowledge.title_pair"
+        st.subheader(t(title), anchor=False, width="stretch")
         view = st.segmented_control(
             t("knowledge.view"),
             ["table", "graph"],

@@ -109,8 +109,26 @@ class Lab:
         page.get_by_role("option", name=option).first.click()
         self.settle()
 
-    def write(self, sentence: str) -> None:
-        box = self.page.get_by_role("textbox", name="Sentence", exact=True)
+    def switch(self, label: str) -> None:
+        """Turn a switch on or off."""
+        self.page.get_by_text(label, exact=True).first.click()
+        self.settle()
+
+    def open_model_path(self, path: Path) -> None:
+        page = self.page
+        page.locator(".st-key-lab-open_model button").first.click()
+        box = page.get_by_role("textbox", name="A folder with config.json")
+        box.fill(str(path))
+        box.press("Enter")
+        self.settle()
+        if not page.get_by_role("button", name="Open the model").is_visible():
+            page.locator(".st-key-lab-open_model button").first.click()
+        self.press("Open the model")
+        page.keyboard.press("Escape")
+        self.settle()
+
+    def write(self, sentence: str, field: str = "Sentence") -> None:
+        box = self.page.get_by_role("textbox", name=field, exact=True)
         box.fill(sentence)
         box.press("Control+Enter")
         self.settle()
@@ -132,12 +150,16 @@ class Lab:
         """
         grid = self.page.locator('[data-testid="stDataFrame"]').first
         grid.scroll_into_view_if_needed()
-        self.page.wait_for_timeout(300)
-        frame, height = self._frame()
-        self.page.mouse.click(frame["x"] + frame["width"] - 30, frame["y"] + height * (row + 1.5))
-        for _ in range(LAST_COLUMN - column):
-            self.page.keyboard.press("ArrowLeft")
-            self.page.wait_for_timeout(120)
+        for _ in range(TRIES):  # the first click after one elsewhere may only focus the grid
+            self.page.wait_for_timeout(300)
+            frame, height = self._frame()
+            x, y = frame["x"] + frame["width"] - 30, frame["y"] + height * (row + 1.5)
+            self.page.mouse.click(x, y)
+            for _ in range(LAST_COLUMN - column):
+                self.page.keyboard.press("ArrowLeft")
+                self.page.wait_for_timeout(120)
+            if self.page.evaluate("document.activeElement.id") == f"glide-cell-{column + 1}-{row}":
+                return
 
     def toggle(self, row: int) -> None:
         """Switch a triple of the table on or off."""
