@@ -486,6 +486,8 @@ ENGLISH = {
     "about.knowledge": "Trained with",
     "about.none": "no graph",
     "about.size": "Weights",
+    "about.size_whole": "{size} MB",
+    "about.size_adapter": "{size} MB, an adapter; its encoder is elsewhere",
     "about.shape": "Shape",
     "about.shape_value": "{layers} layers × {hidden}, {heads} attention heads",
     "about.length": "Longest input",

@@ -7,11 +7,11 @@ import streamlit as st
 
 from app import services
 from app.app_pages.self_check import run_checks
-from app.services import ModelInfo
+from app.models import ModelInfo
 from app.texts import t
 from app.view_models.html import markdown
 from app.view_models.styles import CSS
-from kbert_core import KBertError
+from kbert_core import KBertError, adapters
 from kbert_core.mask_transformer import device_named
 from kbert_core.tasks import TASKS
 
@@ -68,7 +68,7 @@ def model(info: ModelInfo) -> None:
         facts = [
             (t("about.task"), task),
             (t("about.knowledge"), ", ".join(info.card.knowledge) or t("about.none")),
-            (t("about.size"), f"{services.model_size(info.path) / 1e6:.1f} MB"),
+            (t("about.size"), size_of(info)),
         ]
         if "num_hidden_layers" in config:
             shape = t(
@@ -87,6 +87,12 @@ def model(info: ModelInfo) -> None:
                 st.markdown(readme)
             else:
                 st.caption(t("about.no_card"))
+
+
+def size_of(info: ModelInfo) -> str:
+    """The weights' size; an adapter's without its encoder's."""
+    key = "about.size_adapter" if adapters.is_adapter(info.path) else "about.size_whole"
+    return t(key, size=f"{services.model_size(info.path) / 1e6:.1f}")
 
 
 def self_check() -> None:
