@@ -48,8 +48,8 @@ EXAMPLES = (
         rests_on_triple=True,
     ),
     Example(
-        "卡马西平: drug, says a triple",
-        ("给予卡马西平口服后好转",),
+        "痛风: disease, says a triple",
+        ("既往有痛风病史",),
         "medical_zh",
         "ner",
         "medical-ner-kbert",
