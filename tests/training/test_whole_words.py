@@ -1,6 +1,5 @@
 """Whole-word masking: what is known as a word is masked together."""
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given
