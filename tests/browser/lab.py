@@ -3,7 +3,7 @@
 import time
 from pathlib import Path
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, TimeoutError, expect
 
 PATIENCE = 60_000
 
@@ -105,8 +105,17 @@ class Lab:
 
     def choose(self, label: str, option: str) -> None:
         page = self.page
-        page.get_by_role("combobox", name=label).first.click()
-        page.get_by_role("option", name=option).first.click()
+        wanted = page.get_by_role("option", name=option).first
+        for _ in range(5):  # a page that rebuilds closes the list again
+            page.get_by_role("combobox", name=label).first.click()
+            try:
+                wanted.click(timeout=PATIENCE / 5)
+            except TimeoutError:
+                page.keyboard.press("Escape")
+                continue
+            break
+        else:
+            raise AssertionError(f"{label} never offered {option}")
         self.settle()
 
     def switch(self, label: str) -> None:
