@@ -6,6 +6,10 @@ from pathlib import Path
 from playwright.sync_api import Page, TimeoutError, expect
 
 PATIENCE = 60_000
+AT_REST = """() =>
+    document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState === "notRunning"
+    && !document.querySelector('[data-testid="stStatusWidget"], [data-stale="true"]')
+"""
 
 
 class Lab:
@@ -42,14 +46,12 @@ class Lab:
 
     def settle(self) -> None:
         """Wait until the app has nothing more to do."""
-        page = self.page
-        page.wait_for_timeout(400)
+        self.page.wait_for_timeout(250)  # the table tells of a change after 150 ms
         calm, end = 0, time.monotonic() + PATIENCE / 1000
         while calm < 3:
             assert time.monotonic() < end, "the app did not come to rest"
-            busy = page.locator('[data-testid="stStatusWidget"], [data-stale="true"]').count()
-            calm = 0 if busy else calm + 1
-            page.wait_for_timeout(150)
+            calm = calm + 1 if self.page.evaluate(AT_REST) else 0
+            self.page.wait_for_timeout(75)
 
     # What is seen
 
@@ -158,8 +160,9 @@ class Lab:
         outside, whatever the widths; from there the arrow keys lead on.
         """
         grid = self.page.locator('[data-testid="stDataFrame"]').first
-        grid.scroll_into_view_if_needed()
+        wanted = f"glide-cell-{column + 1}-{row}"
         for _ in range(TRIES):  # the first click after one elsewhere may only focus the grid
+            grid.scroll_into_view_if_needed()
             self.page.wait_for_timeout(300)
             frame, height = self._frame()
             x, y = frame["x"] + frame["width"] - 30, frame["y"] + height * (row + 1.5)
@@ -167,8 +170,10 @@ class Lab:
             for _ in range(LAST_COLUMN - column):
                 self.page.keyboard.press("ArrowLeft")
                 self.page.wait_for_timeout(120)
-            if self.page.evaluate("document.activeElement.id") == f"glide-cell-{column + 1}-{row}":
+            if self.page.evaluate("document.activeElement.id") == wanted:
                 return
+        under = self.page.evaluate("([x, y]) => document.elementFromPoint(x, y)?.outerHTML", [x, y])
+        raise AssertionError(f"{wanted} could not be reached; under the mouse is {under}")
 
     def toggle(self, row: int) -> None:
         """Switch a triple of the table on or off."""
@@ -262,5 +267,5 @@ class Lab:
         self.settle()
 
 
-TRIES = 3  # on a busy machine the canvas may take the keys before it is ready
+TRIES = 5  # on a busy machine the canvas may take the keys before it is ready
 LAST_COLUMN = 4  # on, head, relation, tail, state
