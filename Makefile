@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 # Data for training and the tests that need it; see README. No default.
 export KBERT_DATA
+# Processes that share the tests, file by file.
+WORKERS ?= 2
 export TOKENIZERS_PARALLELISM := false
 export STREAMLIT_BROWSER_GATHER_USAGE_STATS := false
 
@@ -25,7 +27,7 @@ test: $(READY) browser ## everything that must pass
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -m "not soak" tests
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not soak" -n $(WORKERS) --dist loadfile tests
 
 soak: $(READY) browser ## long crash, fuzz and load tests; writes benchmarks/results/soak.json
 	$(BIN)/python -m pytest -m soak tests --durations=0
