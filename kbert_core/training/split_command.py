@@ -24,7 +24,7 @@ def add_split_options(parser: argparse.ArgumentParser) -> None:
     add("--data", required=True, metavar="DIR", help="folder of train.tsv, dev.tsv and test.tsv")
     add("--output", required=True, metavar="DIR", help="folder for the new files")
     add("--by", choices=WAYS, default=WAYS[0], help=f"default: {WAYS[0]}")
-    add("--task", choices=("ner", "classify", "pair"), default="ner", help="default: ner")
+    add("--task", choices=("ner", "classify", "pair", "rank"), default="ner", help="default: ner")
     add("--seed", type=int, default=0, help="which names are held out; default: 0")
     for name in ("test", "dev"):
         value = getattr(base, f"{name}_share")

@@ -6,6 +6,8 @@ training and test, so that a graph has nothing left to add. An
 test name was never seen with a label.
 """
 
+import logging
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +21,10 @@ from kbert_core.knowledge.names import normalise_name
 from kbert_core.training.datasets import SPLITS, Example
 
 Splits = dict[str, list[Example]]
+FIELD_BREAK = re.compile(r"[\t\n\r]")
+TOKEN_BREAK = re.compile(r"[ \t\n\r]")
+NO_BREAK = "\N{NO-BREAK SPACE}"
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -123,6 +129,11 @@ def deduplicated(splits: Mapping[str, Sequence[Example]]) -> Splits:
 def write_split(folder: str | Path, splits: Mapping[str, Sequence[Example]]) -> None:
     """Write splits in the release's format, ``train.tsv`` and so on.
 
+    What is read from them is what was written, questions' numbers (qid)
+    included. The format has no sign for a tab or a line break inside a text,
+    nor for a space inside a token or for a text without tokens: a space, a
+    no-break space and nothing stand for them, and a warning says so.
+
     Raises:
         DataError: the folder can't be written.
     """
@@ -130,24 +141,69 @@ def write_split(folder: str | Path, splits: Mapping[str, Sequence[Example]]) -> 
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for split, examples in splits.items():
-            lines = [_header(examples), *map(_row, examples)]
-            (folder / f"{split}.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+            rows = _rows(examples, str(folder / f"{split}.tsv"))
+            text = "".join("\t".join(row) + "\n" for row in rows)
+            (folder / f"{split}.tsv").write_text(text, encoding="utf-8", newline="\n")
     except OSError as error:
         raise DataError(f"{folder}: can't be written ({error}). Name another folder.") from error
 
 
-def _header(examples: Sequence[Example]) -> str:
-    first = examples[0] if examples else Example(("",), None, ((0, 0),), ("O",))
-    if first.tags:
-        return "text_a\tlabel"
-    return "\t".join(["label", "text_a", "text_b"][: 1 + len(first.sentences)])
+def _rows(examples: Sequence[Example], where: str) -> list[list[str]]:
+    """The fields of a header and of every example.
+
+    Args:
+        where: the file they go to, for a warning.
+    """
+    if any(example.tags for example in examples):
+        header, row, breaks, instead = ["text_a", "label"], _tagged_row, TOKEN_BREAK, NO_BREAK
+        empty = [example for example in examples if not example.words]
+        if empty:
+            log.warning(
+                "%s: %d rows without a single token are left out. The first: %s",
+                where,
+                len(empty),
+                empty[0].place,
+            )
+            examples = [example for example in examples if example.words]
+    else:
+        texts = max((len(example.sentences) for example in examples), default=1)
+        header = ["label", "text_a", "text_b"][: 1 + texts]
+        row, breaks, instead = _plain_row, FIELD_BREAK, " "
+        if any(e.group and e.group != e.sentences[0] for e in examples):
+            header, row = ["qid", *header], _question_row
+    rows = [header]
+    changed = []
+    for example in examples:
+        fields = row(example)
+        kept = [[breaks.sub(instead, piece) for piece in field] for field in fields]
+        if kept != fields:
+            changed.append(example)
+        rows.append([" ".join(field) for field in kept])
+    if changed:
+        log.warning(
+            "%s: %d rows with a tab or a line break in a text, or white space in a token, which "
+            "the format can't hold; spaces stand there now. The first: %s",
+            where,
+            len(changed),
+            changed[0].place,
+        )
+    return rows
 
 
-def _row(example: Example) -> str:
-    if example.tags:
-        text = example.sentences[0]
-        return " ".join(text[a:b] for a, b in example.words) + "\t" + " ".join(example.tags)
-    return "\t".join([example.label or "", *example.sentences])
+# The fields of a row, each in the pieces that single spaces part.
+
+
+def _tagged_row(example: Example) -> list[list[str]]:
+    text = example.sentences[0]
+    return [[text[a:b] for a, b in example.words], list(example.tags)]
+
+
+def _plain_row(example: Example) -> list[list[str]]:
+    return [[example.label or ""], *([sentence] for sentence in example.sentences)]
+
+
+def _question_row(example: Example) -> list[list[str]]:
+    return [[example.group or example.sentences[0]], *_plain_row(example)]
 
 
 def _filled(examples: Sequence[Example], split_of: Callable[[Example], str]) -> Splits:

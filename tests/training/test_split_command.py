@@ -50,6 +50,17 @@ def test_split_can_take_leaks_out_only(folder, capsys):
     assert len(read_examples(folder / "new" / "train.tsv", "ner")) == 32
 
 
+def test_split_keeps_the_numbers_of_questions(folder, capsys):
+    rows = ["7\t1\t谁？\t他。", "8\t0\t谁？\t她。"]
+    for split in SPLITS:
+        text = "\n".join(["qid\tlabel\ttext_a\ttext_b", *rows])
+        (folder / f"{split}.tsv").write_text(text.replace("。", f"{split}。") + "\n")
+    arguments = ["split", "--data", str(folder), "--output", str(folder / "new"), "--task", "rank"]
+    assert cli.main([*arguments, "--by", "deduplicated"]) == 0
+    read = read_examples(folder / "new" / "dev.tsv", "rank")
+    assert [(e.group, e.sentences[1]) for e in read] == [("7", "他dev。"), ("8", "她dev。")]
+
+
 def test_split_says_when_the_graph_knows_too_few_names(folder, capsys):
     (folder / "kg.spo").write_text("甲病\t类别\t疾病\n")
     arguments = ["split", "--data", str(folder), "--output", str(folder / "new")]

@@ -1,6 +1,7 @@
 """Deduplicated and entity-disjoint splits."""
 
 import os
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from kbert_core.errors import DataError, OptionError
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.triples import Triple
-from kbert_core.training.datasets import SPLITS, Example, read_examples
+from kbert_core.training.datasets import SPLITS, Example, Source, read_examples, tagged_examples
 from kbert_core.training.splits import EntityDisjoint, deduplicated, entity_disjoint, write_split
 
 NAMES = [f"{a}{b}" for a in "甲乙丙丁戊己庚辛" for b in "病炎症痛"]  # 32 names
@@ -89,13 +90,82 @@ def test_a_written_split_is_read_as_it_was(tmp_path):
     splits = entity_disjoint([sentence(n, "疼痛") for n in NAMES], EntityDisjoint(0))
     write_split(tmp_path / "new", splits)
     for split in SPLITS:
-        read = read_examples(tmp_path / "new" / f"{split}.tsv", "ner")
-        assert [(e.sentences, e.tags) for e in read] == [
-            (e.sentences, e.tags) for e in splits[split]
-        ]
-    pairs = {"train": [Example(("一", "二"), "1")]}
-    write_split(tmp_path / "pairs", pairs)
-    assert read_examples(tmp_path / "pairs" / "train.tsv", "pair")[0].sentences == ("一", "二")
+        assert read_examples(tmp_path / "new" / f"{split}.tsv", "ner") == splits[split]
+
+
+def fields(unfit="\t\n\r"):
+    letters = st.characters(exclude_categories=["Cs"], exclude_characters=unfit)
+    return st.text(letters, min_size=1, max_size=6).filter(str.strip)
+
+
+def plain(*parts, label=fields(), group=st.just("")):
+    return st.lists(st.builds(Example, st.tuples(*parts), label, group=group), min_size=1)
+
+
+def rows_of_tokens():
+    words = st.text(
+        st.characters(exclude_categories=["Cs"], exclude_characters=" \t\n\r"), min_size=1
+    )
+    tags = st.one_of(st.just("O"), words.map("B-{}".format), words.map("I-{}".format))
+    pairs = st.lists(st.tuples(words, tags), min_size=1, max_size=6)
+    rows = st.lists(pairs, min_size=1, max_size=5)
+    return rows.map(
+        lambda found: tagged_examples(
+            ((n, *zip(*row, strict=True)) for n, row in enumerate(found)), Source("made")
+        )
+    )
+
+
+def questions():
+    """Some with a number of their own, some told by their text."""
+    label = st.sampled_from("01")
+    own = st.builds(Example, st.tuples(fields(), fields()), label, group=fields())
+    told = own.map(lambda example: replace(example, group=example.sentences[0]))
+    return st.lists(own, min_size=1) | st.lists(told, min_size=1) | st.lists(own | told, min_size=1)
+
+
+EVERY_TASK = {
+    "ner": rows_of_tokens(),
+    "classify": plain(fields()),
+    "pair": plain(fields(), fields()),
+    "rank": questions(),
+    "mask": plain(fields(), label=st.none()),
+}
+
+
+@pytest.mark.parametrize("task", EVERY_TASK)
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_examples_of_every_task_are_read_as_they_were_written(task, tmp_path_factory, data):
+    examples = data.draw(EVERY_TASK[task])
+    folder = tmp_path_factory.mktemp("written")
+    write_split(folder, {"train": examples})
+    assert read_examples(folder / "train.tsv", task) == examples
+
+
+def test_the_number_of_a_question_is_written_only_where_it_is_not_its_text(tmp_path):
+    told = [
+        Example(("谁？", "他。"), "1", group="谁？"),
+        Example(("谁？", "她。"), "0", group="谁？"),
+    ]
+    write_split(tmp_path, {"train": told, "dev": [replace(told[0], group="Q7"), told[1]]})
+    assert (tmp_path / "train.tsv").read_text().splitlines()[0] == "label\ttext_a\ttext_b"
+    lines = (tmp_path / "dev.tsv").read_text().splitlines()
+    assert lines == ["qid\tlabel\ttext_a\ttext_b", "Q7\t1\t谁？\t他。", "谁？\t0\t谁？\t她。"]
+
+
+def test_what_the_format_can_not_hold_becomes_a_space_and_is_said(tmp_path, caplog):
+    texts = [Example(("fine",), "1"), Example(("a\tb\r\nc",), "0")]
+    write_split(tmp_path, {"train": texts})
+    assert read_examples(tmp_path / "train.tsv", "classify")[1].sentences == ("a b  c",)
+    assert f"{tmp_path / 'train.tsv'}: 1 rows with a tab or a line break" in caplog.text
+    rows = [(1, ["New York", " ", "?"], ["B-X", "O", "O"]), (2, [], [])]
+    write_split(tmp_path, {"dev": tagged_examples(rows, Source("hub", "row"))})
+    (read,) = read_examples(tmp_path / "dev.tsv", "ner")
+    assert read.sentences == ("New\xa0York \xa0 ?",)
+    assert read.spans == ((0, 8, "X"),)
+    assert "white space in a token" in caplog.text
+    assert "1 rows without a single token are left out. The first: hub, row 2" in caplog.text
 
 
 @pytest.mark.skipif("KBERT_DATA" not in os.environ, reason="KBERT_DATA names no data folder")
