@@ -51,6 +51,22 @@ class LabelledToken:
     probabilities: dict[str, float]
 
 
+@dataclass(frozen=True, slots=True)
+class Favoured:
+    """A span that decoding favours.
+
+    Attributes:
+        first, end: tokens of the sentence, end exclusive, at least one.
+        label: its type.
+        bonus: in nats, added to the log-probability of tags that hold it.
+    """
+
+    first: int
+    end: int
+    label: str
+    bonus: float
+
+
 @dataclass(frozen=True)
 class NerPrediction:
     """The named entities of a text, and the tags they come from.
@@ -133,31 +149,53 @@ def joined_windows(rows: Sequence[FlatTree], logits: Sequence[Tensor]) -> Tensor
     return scores
 
 
-def best_tags(scores: Tensor, names: Sequence[str]) -> list[int]:
+def best_tags(scores: Tensor, names: Sequence[str], favoured: Sequence[Favoured] = ()) -> list[int]:
     """Find the likeliest tags among the consistent ones (Viterbi).
 
-    An I- tag may only follow a B- or I- tag of its own type.
+    An I- tag may only follow a B- or I- tag of its own type. Tags that hold
+    exactly a favoured span score its bonus besides their log-probabilities.
 
     Args:
         scores: (T, K) log-probabilities.
         names: the K tags.
+        favoured: spans with a bonus, as a graph's mentions may be.
 
     Returns:
         T indices into ``names``.
     """
-    if not len(scores):
-        return []
     rows = scores.double().cpu().numpy()  # numpy: T steps of K x K are too small for torch
-    step = np.array([[_cost(after, before) for after in names] for before in names])
-    best = rows[0] + [_cost(name, OUTSIDE) for name in names]
-    came_from = []
-    for row in rows[1:]:
-        reached = best[:, None] + step
-        came_from.append(reached.argmax(0))
-        best = reached.max(0) + row
-    tags = [int(best.argmax())]
-    for back in reversed(came_from):
-        tags.append(int(back[tags[-1]]))
+    total, outside = len(rows), len(names)  # a last state: at the start, or a favoured span ended
+    step = np.array([[_cost(after, before) for after in names] for before in (*names, OUTSIDE)])
+    number = {name: index for index, name in enumerate(names)}
+    ending: dict[int, list[Favoured]] = {}
+    for span in favoured:
+        ending.setdefault(span.end, []).append(span)
+    best = np.full((total + 1, outside + 1), -np.inf)
+    best[0, outside] = 0.0
+    came_from = np.zeros((total + 1, outside), dtype=int)
+    jumped: dict[int, Favoured] = {}
+    for at, row in enumerate(rows, start=1):
+        reached = best[at - 1, :, None] + step
+        came_from[at] = reached.argmax(0)
+        best[at, :outside] = reached.max(0) + row
+        for span in ending.get(at, ()):
+            inside = rows[span.first + 1 : at, number[f"I-{span.label}"]].sum()
+            begun = best[span.first].max() + rows[span.first, number[f"B-{span.label}"]]
+            if begun + inside + span.bonus > best[at, outside]:
+                best[at, outside] = begun + inside + span.bonus
+                jumped[at] = span
+    tags: list[int] = []
+    at, state = total, int(best[total].argmax())
+    while at:
+        if state == outside:
+            span = jumped[at]
+            tags += [number[f"I-{span.label}"]] * (at - span.first - 1)
+            tags.append(number[f"B-{span.label}"])
+            at, state = span.first, int(best[span.first].argmax())
+        else:
+            tags.append(state)
+            state = int(came_from[at, state])
+            at -= 1
     return tags[::-1]
 
 

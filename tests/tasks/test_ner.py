@@ -10,7 +10,7 @@ from conftest import BIO
 
 from kbert_core import KnowledgeGraph, Triple, Words, flatten, flatten_windows, grow_tree
 from kbert_core.tasks import TASKS
-from kbert_core.tasks.ner import best_tags, bio_spans, joined_windows
+from kbert_core.tasks.ner import Favoured, best_tags, bio_spans, joined_windows
 
 NER = TASKS["ner"]
 LABELS = dict(enumerate(BIO))
@@ -23,11 +23,17 @@ def consistent(tags):
     )
 
 
-def slowly_best(scores, names):
+def slowly_best(scores, names, favoured=()):
     """Score every sequence of tags that is consistent."""
     sequences = itertools.product(range(len(names)), repeat=len(scores))
     allowed = [s for s in sequences if consistent([names[tag] for tag in s])]
-    return max(allowed, key=lambda s: sum(float(scores[i, tag]) for i, tag in enumerate(s)))
+
+    def score(sequence):
+        held = bio_spans([names[tag] for tag in sequence])
+        bonus = sum(f.bonus for f in favoured if (f.first, f.end, f.label) in held)
+        return bonus + sum(float(scores[i, tag]) for i, tag in enumerate(sequence))
+
+    return max(allowed, key=score)
 
 
 @pytest.mark.parametrize("names", [BIO, ("I-x", "O", "B-x"), ("B-a", "B-b", "I-b", "I-a", "O")])
@@ -38,6 +44,33 @@ def test_best_tags_agree_with_trying_every_sequence(names):
         tags = best_tags(scores, names)
         assert consistent([names[tag] for tag in tags])
         assert tags == list(slowly_best(scores, names))
+
+
+def test_best_tags_with_favoured_spans_agree_with_trying_every_sequence():
+    names, dice = ("O", "B-a", "I-a", "B-b", "I-b"), torch.Generator().manual_seed(0)
+    changed = 0
+    for length in [1, 2, 3, 4, 5] * 16:
+        scores = torch.randn(length, 5, generator=dice).log_softmax(-1)
+        favoured = []
+        for label in "aab":
+            first = int(torch.randint(length, (), generator=dice))
+            end = int(torch.randint(first + 1, length + 1, (), generator=dice))
+            if (first, end, label) not in [(f.first, f.end, f.label) for f in favoured]:
+                bonus = float(torch.rand((), generator=dice)) * 4
+                favoured.append(Favoured(first, end, label, bonus))
+        tags = best_tags(scores, names, favoured)
+        assert tags == list(slowly_best(scores, names, favoured))
+        changed += tags != best_tags(scores, names)
+    assert changed > 20
+
+
+def test_a_great_bonus_writes_a_span_over_all_others():
+    scores = torch.full((4, 5), -9.0)
+    for at, tag in enumerate((1, 2, 2, 2)):
+        scores[at, tag] = -0.1
+    other = next(name for name in BIO if name.startswith("B-") and name != BIO[1])[2:]
+    tags = best_tags(scores, BIO, [Favoured(1, 3, other, 1e6)])
+    assert (1, 3, other) in bio_spans([BIO[tag] for tag in tags])
 
 
 def test_best_tags_of_a_very_long_text_take_no_minute():
