@@ -1,6 +1,7 @@
 """Data sets and their audits, kept by content: the Audit page's services."""
 
 import hashlib
+import os
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from kbert_core.training.audit import audit
 from kbert_core.training.audit_data import Data, plain_tokenizer, read_data
 from kbert_core.training.audit_values import Audit
 from kbert_core.training.datasets import ENDINGS, SPLITS
+from kbert_core.training.hub_data import is_folder_of_tables
 from kbert_core.training.verdict import Verdict, verdict_of
 
 EXAMPLE = services.ROOT / "demo_kgs" / "example_data" / "medical_ner"
@@ -42,7 +44,11 @@ def folder(path: str, task: str | None) -> Data:
         DataError: it isn't there, is too big, or can't be read.
     """
     place = Path(path.strip()).expanduser()
+    if not os.path.isdir(place):  # False for what can't be a path at all
+        raise DataError(t("audit.not_a_folder", path=place))
     files = [place / f"{split}{ending}" for split in SPLITS for ending in ENDINGS]
+    if is_folder_of_tables(place):
+        files += [*place.glob("*.*"), *place.glob("*/*.*")]
     sizes = {file: file.stat() for file in files if file.is_file()}
     total = sum(stat.st_size for stat in sizes.values())
     if total > MOST_BYTES:

@@ -358,7 +358,7 @@ ENGLISH = {
     "audit.example_note": "31 invented clinical sentences in Chinese that come with the app, far "
     "too few to train on; two of them leak on purpose.",
     "audit.folder": "A folder on this machine with train.tsv, and dev.tsv and test.tsv if there "
-    "are",
+    "are; or one of tables, or saved by Hugging Face's datasets",
     "audit.folder_placeholder": "/path/to/medical_ner",
     "audit.upload_help": "Tab-separated, UTF-8, with a header: label and text_a, for pairs also "
     "text_b. For named entities text_a holds tokens and label as many BIO tags, both separated by "
@@ -384,6 +384,7 @@ ENGLISH = {
     "audit.no_folder": "Write the folder of the data set above, then press Audit.",
     "audit.no_train": "There is no training set. Upload a train.tsv: what a split leaves to add "
     "can't be told without it.",
+    "audit.not_a_folder": "{path}: no such folder. Name the one that holds train.tsv.",
     "audit.too_big": "{path}: {size} MB, at most {most} MB can be audited in the app. Use "
     "`kbert audit` on the command line.",
     "audit.stale": "Below is the audit of what was chosen before. Press Audit to count again.",

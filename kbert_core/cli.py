@@ -519,9 +519,7 @@ def _parser() -> argparse.ArgumentParser:
     add_split_options(split)
 
     audit = _add(commands, "audit", run_audit, "count what data and a graph can show together")
-    audit.add_argument(
-        "--data", required=True, metavar="DIR", help="folder of train.tsv, dev.tsv and test.tsv"
-    )
+    audit.add_argument("--data", required=True, metavar="DIR|hf:NAME", help=DATA_SETS)
     _graph_options(audit)
     add_audit_options(audit)
 

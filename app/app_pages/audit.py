@@ -13,9 +13,10 @@ from app.view_models.html import escape, markdown
 from app.view_models.styles import CSS
 from kbert_core import InjectionOptions, KBertError, KnowledgeGraph
 from kbert_core.training.audit import MAX_LENGTH
-from kbert_core.training.audit_data import TASKS, Data
+from kbert_core.training.audit_data import Data
 from kbert_core.training.audit_values import as_plain
 from kbert_core.training.datasets import SPLITS
+from kbert_core.training.guess import TASKS
 
 ss = st.session_state
 KEEP: dict[str, Any] = {"persist_state": "session"}

@@ -10,8 +10,10 @@ from kbert_core.errors import OptionError
 from kbert_core.pipeline import Card, card_of, load_tokenizer
 from kbert_core.tokens import WordPieces
 from kbert_core.training.audit import MAX_LENGTH, audit
-from kbert_core.training.audit_data import TASKS, plain_tokenizer, read_data
+from kbert_core.training.audit_data import plain_tokenizer, read_data
 from kbert_core.training.audit_values import Audit, Coverage, Share, as_plain
+from kbert_core.training.columns import parse_columns
+from kbert_core.training.guess import TASKS
 from kbert_core.training.verdict import Level, Verdict, verdict_of
 
 MARKS = {Level.WARNING: "!", Level.NOTE: "·", Level.GOOD: "+"}
@@ -32,7 +34,7 @@ def run_audit(args: argparse.Namespace) -> tuple[Audit, Verdict]:
         raise OptionError(f"max_length is {args.max_length}, expected 3 or more tokens.")
     graph = graph_of(args)
     card = card_of(args.model) if args.model else Card()
-    data = read_data(args.data, args.task)
+    data = read_data(args.data, args.task, parse_columns(args.columns))
     tokenizer = WordPieces(load_tokenizer(args.model)) if args.model else plain_tokenizer(data)
     made = audit(
         data.splits,

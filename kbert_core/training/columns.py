@@ -1,6 +1,8 @@
 """Which column of a table holds what, by the names that are in use."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from kbert_core.errors import DataError, OptionError
 
@@ -28,6 +30,24 @@ NEEDED = {
 }
 
 
+@dataclass(frozen=True)
+class Look:
+    """The first rows of labelled data whose task isn't known yet.
+
+    Attributes:
+        name: of the file or data set.
+        columns: their names there.
+        fits: task → (our column → its name there), of the tasks whose columns
+            are all there.
+        rows: by the names there.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    fits: Mapping[str, Mapping[str, str]]
+    rows: tuple[Mapping[str, Any], ...]
+
+
 def columns_of(
     task: str, names: Sequence[str], given: Mapping[str, str] | None, where: str
 ) -> dict[str, str]:
@@ -48,12 +68,7 @@ def columns_of(
     """
     needed, ner = NEEDED[task], task == "ner"
     found = dict(given or {})
-    for ours, theirs in found.items():
-        if theirs not in names:
-            raise DataError(
-                f"{where}: no column '{theirs}' for {ours}. There are {_list(names)}. "
-                "Correct --columns."
-            )
+    _check_there(found, names, where)
     known_texts = PAIRS if "text_b" in needed else [(n,) for n in (TOKENS if ner else TEXTS)]
     if not found.keys() & {"text_a", "text_b"}:
         texts = next((p for p in known_texts if set(p) <= set(names)), ())
@@ -74,6 +89,27 @@ def columns_of(
     return {ours: theirs for ours, theirs in found.items() if ours in wanted}
 
 
+def columns_by_task(
+    names: Sequence[str], given: Mapping[str, Mapping[str, str] | None], where: str
+) -> dict[str, dict[str, str]]:
+    """Find the columns of every task that has them all, see :func:`columns_of`.
+
+    Args:
+        given: task → (our name → the table's).
+
+    Raises:
+        DataError: a column that was given isn't there.
+    """
+    found = {}
+    for task, its in given.items():
+        _check_there(its or {}, names, where)
+        try:
+            found[task] = columns_of(task, names, its, where)
+        except DataError:  # some are missing, so it isn't this task
+            continue
+    return found
+
+
 def parse_columns(text: str | None) -> dict[str, str]:
     """Read ``text_a=sentence1,label=gold``; None is none.
 
@@ -90,6 +126,15 @@ def parse_columns(text: str | None) -> dict[str, str]:
             )
         found[ours] = theirs
     return found
+
+
+def _check_there(given: Mapping[str, str], names: Sequence[str], where: str) -> None:
+    for ours, theirs in given.items():
+        if theirs not in names:
+            raise DataError(
+                f"{where}: no column '{theirs}' for {ours}. There are {_list(names)}. "
+                "Correct --columns."
+            )
 
 
 def _list(names: Sequence[str]) -> str:

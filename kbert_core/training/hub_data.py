@@ -4,13 +4,13 @@ The library takes seconds to import, so it is imported where it is needed.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from kbert_core.errors import DataError, SplitError
-from kbert_core.training.columns import LABELS, NEEDED, TEXTS, columns_of
+from kbert_core.training.columns import LABELS, NEEDED, TEXTS, Look, columns_by_task, columns_of
 from kbert_core.training.datasets import Example, Source, place, plain_examples, tagged_examples
 
 HUB = "hf:"
@@ -21,6 +21,10 @@ SPLIT_NAMES = {
 }
 TABLES = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json"}
 SAVED = ("dataset_dict.json", "state.json")  # what save_to_disk writes
+
+
+class HiddenLabels(SplitError):
+    """A split is there, but not its labels."""
 
 
 def is_hub_name(name: str) -> bool:
@@ -57,12 +61,46 @@ def read_hub_split(
         SplitError: there is no such split, or its labels are hidden.
         DataError: the data can't be had, or a row doesn't fit.
     """
+    table, source = _table(name, split)
+    return _examples(table, source, task, columns)
+
+
+def look_at_table(
+    name: str, split: str, tasks: Iterable[str], columns: Mapping[str, str] | None, *, rows: int
+) -> Look:
+    """Look at the first rows of a split, as the tasks would take its columns.
+
+    Args:
+        name, split, columns: as for :func:`read_hub_split`.
+        rows: how many.
+
+    Raises:
+        SplitError: there is no such split; DataError: the data can't be had,
+            or a column that was given isn't there.
+    """
+    table, source = _table(name, split)
+    features = table.features
+    given = {task: _guessed(features, task, columns) for task in tasks}
+    names = {column: _class_names(feature) for column, feature in features.items()}
+    return Look(
+        source.name,
+        tuple(features),
+        columns_by_task(list(features), given, source.name),
+        tuple(
+            {column: _named(value, names[column]) for column, value in row.items()}
+            for row in table.select(range(min(rows, len(table))))
+        ),
+    )
+
+
+def _table(name: str, split: str) -> tuple[Any, Source]:
+    """A split's table, and what to call it."""
     found = _opened(name)
     if Path(name).is_file():
-        return _examples(next(iter(found.values())), Source(name, "row"), task, columns)
+        return next(iter(found.values())), Source(name, "row")
     for known in (*SPLIT_NAMES.get(split, ()), split):
         if known in found:
-            return _examples(found[known], Source(f"{name} ({known})", "row"), task, columns)
+            return found[known], Source(f"{name} ({known})", "row")
     raise SplitError(
         f"{name}: no {split} split; there are {', '.join(found) or 'none'}. "
         f"Name a file with --{split} FILE."
@@ -165,11 +203,13 @@ def _examples(
     names = {ours: _class_names(feature) for ours, feature in features.items()}
     if task == "ner":
         _check_tags_are_named(features["label"], names["label"], chosen["label"], source)
-    elif "label" in chosen and set(table.unique(chosen["label"])) == {-1}:
-        raise SplitError(
-            f"{source.name}: the labels are hidden (all are -1), so it can't be scored. Take "
-            "another split."
-        )
+    else:
+        _check_single_values(features, chosen, source)
+        if "label" in chosen and set(table.unique(chosen["label"])) == {-1}:
+            raise HiddenLabels(
+                f"{source.name}: the labels are hidden (all are -1), so it can't be scored. Take "
+                "another split."
+            )
     rows = _rows(table, chosen, names, source)
     if task == "ner":
         return tagged_examples(
@@ -213,6 +253,18 @@ def _check_tags_are_named(feature: Any, names: Any, column: str, source: Source)
         )
 
 
+def _check_single_values(
+    features: Mapping[str, Any], chosen: Mapping[str, str], source: Source
+) -> None:
+    for ours, feature in features.items():
+        if hasattr(feature, "feature") or isinstance(feature, dict):
+            raise DataError(
+                f"{source.name}: the column '{chosen[ours]}' for {ours} holds several values a "
+                f"row, expected one. Choose another with --columns {ours}=NAME, or --task ner for "
+                "tokens with their tags."
+            )
+
+
 def _rows(
     table: Any, chosen: Mapping[str, str], names: Mapping[str, list[str] | None], source: Source
 ) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -245,6 +297,15 @@ def _plain(value: Any, names: list[str] | None, ours: str, where: str) -> Any:
             )
         value = int(value)
     return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def _named(value: Any, names: Sequence[str] | None) -> Any:
+    """A value with its classes by name, as far as they have one."""
+    if isinstance(value, list):
+        return [_named(item, names) for item in value]
+    if names is not None and isinstance(value, int) and 0 <= value < len(names):
+        return names[value]
+    return value
 
 
 def _tokens(value: Any) -> list[str]:

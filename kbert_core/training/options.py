@@ -22,7 +22,7 @@ def add_train_options(parser: argparse.ArgumentParser) -> None:
         metavar="P",
         help="where there is no dev set: this share of train, drawn by --seed",
     )
-    _add_columns(parser)
+    add_columns(parser)
     add(
         "--output",
         required=True,
@@ -70,7 +70,8 @@ def add_train_options(parser: argparse.ArgumentParser) -> None:
         recipe.add_argument(flag, type=float, default=0.0, metavar="P", help=text)
 
 
-def _add_columns(parser: argparse.ArgumentParser) -> None:
+def add_columns(parser: argparse.ArgumentParser) -> None:
+    """The option that names columns, see ``parse_columns``."""
     parser.add_argument(
         "--columns",
         metavar="NAME=COLUMN,…",
@@ -86,7 +87,7 @@ def add_evaluate_options(parser: argparse.ArgumentParser) -> None:
         choices=("train", "dev", "test"),
         help="which part of a folder or data set; default: test",
     )
-    _add_columns(parser)
+    add_columns(parser)
     parser.add_argument(
         "--train-data",
         metavar="FILE",
@@ -107,6 +108,7 @@ def add_audit_options(parser: argparse.ArgumentParser) -> None:
         choices=("ner", "classify", "pair", "rank"),
         help="kind of task; default: as the training set looks",
     )
+    add_columns(parser)
     parser.add_argument("--max-length", type=int, metavar="N", help="in tokens; default: 256")
     parser.add_argument(
         "--model",

@@ -10,6 +10,7 @@ import numpy as np
 from kbert_core.errors import OptionError, SplitError
 from kbert_core.training.datasets import SPLITS, Example, find_split, read_examples
 from kbert_core.training.hub_data import (
+    HiddenLabels,
     is_folder_of_tables,
     is_hub_name,
     is_table,
@@ -68,17 +69,54 @@ def read_split(
         SplitError: there is no such split.
         DataError: it can't be read, see ``read_examples``.
     """
+    path = labelled_file(name, split)
+    if path is None:
+        return read_hub_split(name, split, task, columns)
+    return read_examples(path, task, columns)
+
+
+def labelled_file(name: str, split: str) -> Path | None:
+    """The labelled file that a split is in; None: it is one for `datasets` to read.
+
+    Args:
+        name: as for :func:`read_split`.
+
+    Raises:
+        SplitError: a folder has no file for this split.
+    """
     path = Path(name)
     if is_hub_name(name) or (path.is_file() and is_table(path)):
-        return read_hub_split(name, split, task, columns)
+        return None
     if not path.is_dir():
-        return read_examples(path, task, columns)
+        return path
     try:
-        return read_examples(find_split(path, split), task, columns)
+        return find_split(path, split)
     except SplitError:
         if not is_folder_of_tables(path):
             raise
-    return read_hub_split(name, split, task, columns)
+    return None
+
+
+def read_present(
+    name: str, task: str, columns: Mapping[str, str] | None = None
+) -> dict[str, list[Example]]:
+    """Read train, and dev and test where they are.
+
+    Args:
+        name: as for :func:`read_split`, but a single file is train alone.
+
+    Raises:
+        SplitError: train is missing; DataError: a file can't be read.
+    """
+    found = {"train": read_split(name, "train", task, columns)}
+    for split in () if Path(name).is_file() else SPLITS[1:]:
+        try:
+            found[split] = read_split(name, split, task, columns)
+        except HiddenLabels as error:
+            log.warning("left out: %s", error)
+        except SplitError:  # it isn't there
+            continue
+    return found
 
 
 def read_splits(files: DataFiles, task: str, *, seed: int = 0) -> dict[str, list[Example]]:

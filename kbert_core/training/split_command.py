@@ -5,10 +5,11 @@ from typing import Any
 
 from kbert_core.cli_options import graph_of
 from kbert_core.errors import DataError
-from kbert_core.training.datasets import SPLITS, find_split, read_examples
+from kbert_core.training.columns import parse_columns
+from kbert_core.training.options import DATA_SETS, add_columns
+from kbert_core.training.sources import read_present
 from kbert_core.training.splits import (
     EntityDisjoint,
-    Splits,
     deduplicated,
     entity_disjoint,
     write_split,
@@ -21,7 +22,8 @@ def add_split_options(parser: argparse.ArgumentParser) -> None:
     """Options of `kbert split`, besides those of a graph."""
     base = EntityDisjoint()
     add = parser.add_argument
-    add("--data", required=True, metavar="DIR", help="folder of train.tsv, dev.tsv and test.tsv")
+    add("--data", required=True, metavar="DIR|hf:NAME", help=DATA_SETS)
+    add_columns(parser)
     add("--output", required=True, metavar="DIR", help="folder for the new files")
     add("--by", choices=WAYS, default=WAYS[0], help=f"default: {WAYS[0]}")
     add("--task", choices=("ner", "classify", "pair", "rank"), default="ner", help="default: ner")
@@ -38,15 +40,7 @@ def add_split_options(parser: argparse.ArgumentParser) -> None:
 
 def run_split(args: argparse.Namespace) -> dict[str, Any]:
     """Split as the command line says; returns counts."""
-    found: Splits = {}
-    for split in SPLITS:
-        try:
-            path = find_split(args.data, split)
-        except DataError:
-            if split == "train":
-                raise
-            continue
-        found[split] = read_examples(path, args.task)
+    found = read_present(args.data, args.task, parse_columns(args.columns))
     if args.by == "deduplicated":
         made = deduplicated(found)
     elif args.task != "ner":

@@ -146,6 +146,21 @@ def test_a_folder_that_is_too_big_is_not_read(tmp_path, monkeypatch):
         audits.folder(str(tmp_path), None)
 
 
+def test_a_folder_of_tables_is_read_like_one_of_files_and_weighed_too(tmp_path, monkeypatch):
+    (tmp_path / "train.csv").write_text("text,label\na,1\nb,0\n", encoding="utf-8")
+    data = audits.folder(str(tmp_path), None)
+    assert (data.task, len(data.splits["train"])) == ("classify", 2)
+    monkeypatch.setattr(audits, "MOST_BYTES", 10)
+    with pytest.raises(DataError, match="at most 0 MB"):
+        audits.folder(str(tmp_path), None)
+
+
+@pytest.mark.parametrize("name", ["hf:rotten_tomatoes", "hf:owner/name", "\0"])
+def test_only_folders_of_this_machine_are_opened_by_name(name):
+    with pytest.raises(DataError, match="no such folder"):
+        audits.folder(name, None)
+
+
 def test_a_folder_is_read_again_once_its_files_change(tmp_path):
     (tmp_path / "train.tsv").write_text("label\ttext_a\n1\ta\n", encoding="utf-8")
     assert len(audits.folder(str(tmp_path), None).splits["train"]) == 1

@@ -14,9 +14,10 @@ from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.triples import Triple
 from kbert_core.tokens import Characters, Words
 from kbert_core.training.audit import audit
-from kbert_core.training.audit_data import guess_task, plain_tokenizer, read_data
+from kbert_core.training.audit_data import plain_tokenizer, read_data
 from kbert_core.training.audit_values import Group, Share, as_plain
 from kbert_core.training.datasets import Example
+from kbert_core.training.guess import guess_task
 from kbert_core.training.verdict import Level, verdict_of
 
 HEADS = {

@@ -61,6 +61,17 @@ def test_split_keeps_the_numbers_of_questions(folder, capsys):
     assert [(e.group, e.sentences[1]) for e in read] == [("7", "他dev。"), ("8", "她dev。")]
 
 
+def test_split_reads_tables_with_the_columns_named(tmp_path, caplog):
+    (tmp_path / "train.csv").write_text('satz,klasse\na,1\n"b\nc",2\n')
+    (tmp_path / "test.csv").write_text("satz,klasse\na,1\n")
+    arguments = ["split", "--data", str(tmp_path), "--output", str(tmp_path / "new")]
+    columns = ["--columns", "text_a=satz,label=klasse"]
+    assert cli.main([*arguments, "--by", "deduplicated", "--task", "classify", *columns]) == 0
+    (left,) = read_examples(tmp_path / "new" / "train.tsv", "classify")
+    assert (left.sentences, left.label) == (("b c",), "2")
+    assert "1 rows with a tab or a line break" in caplog.text
+
+
 def test_split_says_when_the_graph_knows_too_few_names(folder, capsys):
     (folder / "kg.spo").write_text("甲病\t类别\t疾病\n")
     arguments = ["split", "--data", str(folder), "--output", str(folder / "new")]

@@ -1,0 +1,82 @@
+"""The kind of task, told from how labelled data look."""
+
+import lzma
+from collections.abc import Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from kbert_core.errors import DataError
+from kbert_core.tasks.ner import OUTSIDE
+from kbert_core.training.columns import Look, columns_by_task
+from kbert_core.training.hub_data import look_at_table
+from kbert_core.training.sources import labelled_file
+
+TASKS = {
+    "ner": "named entities",
+    "classify": "classification",
+    "pair": "sentence pairs",
+    "rank": "answer selection",
+}
+LOOKED_AT = 50  # rows of the training set
+
+
+def guess_task(name: str | Path, columns: Mapping[str, str] | None = None) -> str:
+    """Tell the task from a training set's columns and first rows.
+
+    A second text makes it a pair, with a question's number answer selection;
+    as many BIO tags as there are tokens, or lists of both, make it named
+    entities.
+
+    Args:
+        name: a file, a folder or hf:NAME, as for ``read_split``.
+        columns: our names → the data's, where they aren't the usual ones.
+
+    Raises:
+        DataError: the data can't be read, or their columns fit no task.
+    """
+    look = _look(str(name), columns)
+    if "pair" in look.fits:
+        return "rank" if "qid" in look.fits["rank"] else "pair"
+    if "ner" in look.fits:
+        found = look.fits["ner"]
+        tagged = [_is_tagged(row[found["text_a"]], row[found["label"]]) for row in look.rows]
+        if tagged and all(tagged):
+            return "ner"
+    if "classify" in look.fits:
+        return "classify"
+    raise DataError(
+        f"{look.name}: its columns ({', '.join(look.columns)[:80]}) don't tell the kind of task. "
+        f"Name it with --task ({', '.join(TASKS)}), and what the columns hold with "
+        "--columns text_a=NAME,label=NAME where they aren't the usual ones."
+    )
+
+
+def _look(name: str, columns: Mapping[str, str] | None) -> Look:
+    path = labelled_file(name, "train")
+    if path is None:
+        return look_at_table(name, "train", TASKS, columns, rows=LOOKED_AT)
+    try:
+        with (lzma.open if path.suffix == ".xz" else open)(path, "rb") as file:
+            lines = [line.decode("utf-8-sig").rstrip("\r\n") for line in islice(file, LOOKED_AT)]
+    except (OSError, EOFError, UnicodeDecodeError, lzma.LZMAError) as error:
+        raise DataError(f"{path}: can't be read ({error}). Save it as UTF-8 text.") from error
+    if not lines:
+        raise DataError(f"{path}: the file is empty. Expected a header and labelled rows.")
+    header = lines[0].split("\t")
+    rows = [line.split("\t") for line in lines[1:] if line]
+    return Look(
+        str(path),
+        tuple(header),
+        columns_by_task(header, dict.fromkeys(TASKS, columns), f"{path}, line 1"),
+        tuple(dict(zip(header, row, strict=True)) for row in rows if len(row) == len(header)),
+    )
+
+
+def _is_tagged(text: Any, label: Any) -> bool:
+    """Whether a text is tokens and a label as many tags."""
+    if isinstance(text, list) or isinstance(label, list):
+        return isinstance(text, list) and isinstance(label, list)
+    tags = str(label).split(" ")
+    borders = all(tag == OUTSIDE or tag[:2] in ("B-", "I-") for tag in tags)
+    return borders and len(tags) == len(str(text).split(" "))
