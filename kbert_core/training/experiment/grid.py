@@ -22,6 +22,7 @@ from kbert_core.knowledge.files import write_triples
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.shuffled import shuffled
 from kbert_core.pipeline import CARD_KEY
+from kbert_core.training import guided
 from kbert_core.training.datasets import SPLITS, Example, find_split, read_examples
 from kbert_core.training.experiment.results import read_json, result_file
 from kbert_core.training.experiment.suite import (
@@ -164,6 +165,8 @@ class Experiment:
                 over = suite.row(row.over)
                 assert isinstance(over, Run)
                 made["over"] = self.inputs(Cell(over, cell.seed))
+            if row.guided:
+                made["guided"] = list(guided.WEIGHTS)
             return _plain(made)
         options = train_options(suite, row, seed=0, data="-", kg=(), output="-", check_only=True)
         own = SET_ELSEWHERE - {"injection", "ablation", "recipe"}

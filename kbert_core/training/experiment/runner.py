@@ -31,8 +31,10 @@ from kbert_core.training.experiment.results import FORMAT, read_json, write_json
 from kbert_core.training.experiment.scoring import packed, score_run, score_spans
 from kbert_core.training.experiment.suite import Baseline, Run, read_suite, train_options
 from kbert_core.training.finetune import MAIN_SCORE, Fitted, TrainOptions, fit, save
+from kbert_core.training.guided import choose_weight, guided_spans, load_scores, save_scores
 
 PREDICTIONS = "predictions.json"  # what stays in a cell's folder: others may be written over it
+TAG_SCORES = "tag_scores.npz"  # and this: decoding may be guided by others
 FAILED = 1  # exit code of a process whose run failed and was recorded
 log = logging.getLogger(__name__)
 
@@ -83,7 +85,7 @@ def run_cell(experiment: Experiment, cell: Cell, how: How = How()) -> dict[str, 
     experiment.error_file(cell).unlink(missing_ok=True)
     if isinstance(row, Run) and not how.keep_models:
         for path in experiment.cell_folder(cell).iterdir():
-            if path.name != PREDICTIONS:
+            if path.name not in (PREDICTIONS, TAG_SCORES):
                 _remove(path)
     return result
 
@@ -109,8 +111,10 @@ def _trained(experiment: Experiment, run: Run, seed: int, how: How) -> tuple[dic
     clock = _Clock(folder / "seconds.json")
     with clock:
         fitted = fit(options)
-        scored, predictions = score_run(fitted, experiment.covering)
+        scored, predictions, tags = score_run(fitted, experiment.covering)
     write_json(folder / PREDICTIONS, {"format": FORMAT, "test": predictions})
+    if tags:
+        save_scores(folder / TAG_SCORES, tags)
     made = {**_about(fitted), **scored}
     if unchanged is not None:
         made["shuffled_unchanged"] = unchanged
@@ -120,26 +124,41 @@ def _trained(experiment: Experiment, run: Run, seed: int, how: How) -> tuple[dic
 
 
 def _dictionary(experiment: Experiment, row: Baseline, seed: int) -> dict[str, Any]:
-    """Tag the test set by a graph alone, or over what a run predicted."""
+    """Tag the test set by a graph alone, or with what a run predicted."""
     splits = read_folder(experiment.split(seed)[0], "ner")
     if "test" not in splits:
         raise DataError(f"{experiment.suite.data.folder}: no test set for '{row.name}'. Add one.")
     graph = KnowledgeGraph.from_files(*experiment.suite.resolved_all(row.kg))
     labels = learn_tail_labels(splits["train"], graph)
     found: Sequence[Any] = dictionary_spans(splits["test"], graph, labels)
-    if row.over is not None:
-        run = experiment.suite.row(row.over)
-        kept = read_json(experiment.cell_folder(Cell(run, seed)) / PREDICTIONS)
-        if kept is None:
-            raise DataError(
-                f"'{row.name}' is written over the predictions of '{row.over}', seed {seed}, "
-                f"which aren't in {experiment.work}. Run that one again: "
-                f"--only {shlex.quote(row.over)} --seeds {seed} --again."
-            )
+    about: dict[str, Any] = {"tail_labels": len(labels)}
+    if row.over is not None and row.guided:
+        scores = load_scores(_kept(experiment, row, seed, TAG_SCORES))
+        in_dev = dictionary_spans(splits["dev"], graph, labels)
+        gold = [example.spans for example in splits["dev"]]
+        weight, about["dev_f1_by_weight"] = choose_weight(scores["dev"], in_dev, gold)
+        about["weight"] = weight
+        found = guided_spans(scores["test"], found, weight)
+    elif row.over is not None:
+        kept = read_json(_kept(experiment, row, seed, PREDICTIONS)) or {}
         predicted = [[(a, b, label) for a, b, label in spans] for spans in kept["test"]]
         found = written_over(predicted, found)
     made = score_spans(splits["test"], found, surface_forms(splits["train"]), experiment.covering)
-    return {**_sizes(splits), "tail_labels": len(labels), **made}
+    return {**_sizes(splits), **about, **made}
+
+
+def _kept(experiment: Experiment, row: Baseline, seed: int, name: str) -> Path:
+    """A file that the run under a baseline has left in the work folder."""
+    assert row.over is not None
+    run = experiment.suite.row(row.over)
+    path = experiment.cell_folder(Cell(run, seed)) / name
+    if not path.is_file():
+        raise DataError(
+            f"'{row.name}' needs the predictions of '{row.over}', seed {seed}, "
+            f"which aren't in {experiment.work}. Run that one again: "
+            f"--only {shlex.quote(row.over)} --seeds {seed} --again."
+        )
+    return path
 
 
 def _command(experiment: Experiment, cell: Cell) -> str:

@@ -14,21 +14,25 @@ from kbert_core.tasks.rank import RIGHT, order, probability_right
 from kbert_core.training.datasets import Example
 from kbert_core.training.evaluate import edit_response, predict_all, scores_of, surface_forms
 from kbert_core.training.finetune import Fitted
+from kbert_core.training.guided import TagScores
 from kbert_core.training.scores import SpanKey, span_scores, unseen_recall
 
 Columns = dict[str, list[float]]
 Spans = Sequence[Sequence[SpanKey]]
 
 
-def score_run(fitted: Fitted, covering: KnowledgeGraph) -> tuple[dict[str, Any], list[Any]]:
+def score_run(
+    fitted: Fitted, covering: KnowledgeGraph
+) -> tuple[dict[str, Any], list[Any], dict[str, TagScores]]:
     """Score a fitted model on dev and test, each read once with and once without knowledge.
 
     Args:
         covering: graph that tells covered from uncovered mentions.
 
     Returns:
-        What goes into the run's JSON, and the predictions on test: for named
-        entities (start, end, label) spans a sentence, else labels.
+        What goes into the run's JSON; the predictions on test, for named
+        entities (start, end, label) spans a sentence, else labels; and for
+        named entities the scores of all tags, by split.
     """
     pipeline, splits = fitted.pipeline, fitted.splits
     assert pipeline.task is not None
@@ -36,6 +40,7 @@ def score_run(fitted: Fitted, covering: KnowledgeGraph) -> tuple[dict[str, Any],
     seen = surface_forms(splits["train"])
     result: dict[str, Any] = {"scores": {}, "without_knowledge": {}, "edit_response": {}}
     predictions: list[Any] = []
+    tags: dict[str, TagScores] = {}
     for split in ("dev", "test"):
         examples = splits.get(split)
         if not examples:
@@ -49,11 +54,13 @@ def score_run(fitted: Fitted, covering: KnowledgeGraph) -> tuple[dict[str, Any],
                 result["edit_response"][split] = edit_response(
                     pipeline, examples, fitted.graph, fitted.type_labels, seen=seen
                 )
+        if task == "ner":
+            tags[split] = TagScores.of(predictions)
         if split == "test":
             plain = _plain(task, predictions)
             result["sentences"] = sentence_counts(task, examples, plain, seen, covering)
             predictions = plain
-    return result, predictions
+    return result, predictions, tags
 
 
 def score_spans(

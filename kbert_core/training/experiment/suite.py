@@ -112,6 +112,8 @@ class Baseline:
     Attributes:
         kg: the dictionary.
         over: the run whose predictions it is written over; None: alone.
+        guided: not written over: the run's tags are decoded anew with a bonus
+            for the dictionary's spans, as great as does best on dev.
         other attributes: as of :class:`Run`.
     """
 
@@ -121,6 +123,7 @@ class Baseline:
     seeds: tuple[int, ...]
     compare_with: str | None
     note: str = ""
+    guided: bool = False
 
 
 @dataclass(frozen=True)
@@ -382,11 +385,14 @@ def _baseline(keys: Keys, common: Run) -> Baseline:
         name=name,
         kg=keys.texts("kg", list(common.kg)),
         over=keys.take("over", str, None),
+        guided=keys.take("guided", bool, False),
         seeds=keys.seeds(list(common.seeds)),
         compare_with=keys.take("compare_with", str, common.compare_with),
         note=keys.take("note", str, "").strip(),
     )
     keys.done()
+    if baseline.guided and baseline.over is None:
+        raise OptionError(f"{keys.where} is guided and has no run to guide. Name it with over.")
     if not baseline.kg:
         raise OptionError(f"{keys.where} has no kg. Name one for it, or one for the suite.")
     return baseline

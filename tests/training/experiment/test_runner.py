@@ -11,6 +11,7 @@ from kbert_core.training.experiment import runner
 from kbert_core.training.experiment.grid import Experiment, Places, Status
 from kbert_core.training.experiment.suite import read_suite
 from kbert_core.training.finetune import KnowledgeTrainer
+from kbert_core.training.guided import load_scores
 
 
 def experiment(path):
@@ -158,6 +159,28 @@ def test_a_dictionary_over_a_run_whose_predictions_are_gone_says_what_to_do(
     assert kbert(path, "--device", "cpu", "--only", "BERT + dictionary") == 2
     assert "aren't in" in caplog.text
     assert "--only BERT --seeds 1 --again" in caplog.text
+
+
+def test_a_run_guided_by_a_dictionary_is_decoded_anew_with_the_weight_best_on_dev(
+    written, suite_data, folder
+):
+    suite_data["baselines"].append({"name": "guided", "over": "BERT", "guided": True})
+    path = written({**suite_data, "seeds": [1]})
+    rows = ("BERT", "BERT + dictionary", "guided")
+    assert kbert(path, "--device", "cpu", *(w for r in rows for w in ("--only", r))) == 0
+    bert, over, guided = (
+        json.loads((folder / f"results/tiny/{row}-seed1.json").read_text("utf-8"))
+        for row in ("bert", "bert-dictionary", "guided")
+    )
+    on_dev = guided["dev_f1_by_weight"]
+    assert on_dev["0"] == round(bert["scores"]["dev"]["f1"], 4)
+    assert on_dev[f"{guided['weight']:g}"] == max(on_dev.values())
+    assert guided["scores"]["test"]["f1"] >= bert["scores"]["test"]["f1"]
+    assert "weight" not in over
+    kept = next(folder.glob("runs/experiments/tiny/bert-seed1-*/tag_scores.npz"))
+    scores = load_scores(kept)
+    assert len(scores["dev"].sizes) == 20
+    assert len(scores["test"].sizes) == 30
 
 
 def test_several_runs_at_a_time_give_the_same_results_as_one(written, suite_data, folder):

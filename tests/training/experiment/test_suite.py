@@ -75,6 +75,10 @@ def test_a_suite_says_what_every_run_trains_with(written, suite_data):
         ({"runs": [{"name": "a", "recipe": {"mention": 0.1}}]}, "has the unknown key 'mention'"),
         ({"compare_with": "GPT"}, "compare_with of 'BERT' names 'GPT', and there is no such run"),
         ({"baselines": [{"name": "d", "over": "dictionary"}]}, "over of 'd' names 'dictionary'"),
+        (
+            {"baselines": [{"name": "d", "guided": True}]},
+            "baseline 'd' is guided and has no run to guide. Name it with over",
+        ),
         ({"also_compare": [["BERT"]]}, r"also_compare has \['BERT'\], expected pairs"),
         ({"also_compare": [["BERT", "X"]]}, "also_compare names 'X'"),
         ({"task": "classify"}, "baselines are for named entities"),
