@@ -10,6 +10,7 @@ dictionary written over it.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -56,7 +57,7 @@ class TagScores:
 
 def save_scores(path: Path, splits: Mapping[str, TagScores]) -> None:
     """Write scores of several splits into one ``.npz`` file."""
-    arrays = {}
+    arrays: dict[str, Any] = {}
     for split, scores in splits.items():
         for name in ("names", "sizes", "starts", "ends", "scores"):
             arrays[f"{split}.{name}"] = np.asarray(getattr(scores, name))
