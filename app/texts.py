@@ -63,7 +63,8 @@ ENGLISH = {
     "open.button": "Open…",
     "open.graph": "Open a knowledge graph",
     "open.format": "One triple a line: head, relation, tail, separated by tabs; UTF-8.",
-    "open.upload": "Upload a file of at most {most} MB (.spo, .tsv, .txt)",
+    "open.upload": "Upload a file of at most {most} MB (.spo, .tsv, .txt, or these "
+    "packed as .xz, .gz or .bz2)",
     "open.path": "Or a file on this machine",
     "open.path_help": "At most {most} MB.",
     "open.path_placeholder": "/path/to/Medical.spo",

@@ -588,7 +588,10 @@ def _text_options(parser: argparse.ArgumentParser) -> None:
 
 def _graph_files(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--kg", action="append", metavar="FILE", help="graph of tab-separated triples; repeatable"
+        "--kg",
+        action="append",
+        metavar="FILE",
+        help="graph of tab-separated triples, or one packed as .xz, .gz or .bz2; repeatable",
     )
     parser.add_argument(
         "--skip-bad", action="store_true", help="leave bad lines of a graph out, and list them"

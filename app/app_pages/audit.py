@@ -164,7 +164,7 @@ def open_graph() -> None:
         st.caption(t("open.format"))
         st.file_uploader(
             t("open.upload", most=st.get_option("server.maxUploadSize")),
-            type=["spo", "tsv", "txt"],
+            type=services.GRAPH_ENDINGS,
             key=f"audit.graph_upload.{ss.get('audit.uploads', 0)}",
             on_change=take_upload,
         )

@@ -24,7 +24,7 @@ def open_graph_popover() -> None:
         st.checkbox(t("open.skip_bad"), key="lab.skip_bad")
         st.file_uploader(
             t("open.upload", most=st.get_option("server.maxUploadSize")),
-            type=["spo", "tsv", "txt"],
+            type=services.GRAPH_ENDINGS,
             key=f"lab.upload.{ss.get('lab.uploads', 0)}",
             on_change=_take_upload,
         )

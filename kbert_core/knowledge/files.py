@@ -1,4 +1,7 @@
-"""Reading and writing files of triples: three tab-separated fields a line."""
+"""Reading and writing files of triples: three tab-separated fields a line.
+
+They may be packed: ``.spo.xz``, ``.gz`` or ``.bz2``.
+"""
 
 import logging
 import os
@@ -9,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kbert_core.errors import GraphFileError
+from kbert_core.knowledge.packed import packed, unpacked
 from kbert_core.knowledge.triples import Triple
 
 SHOWN_PROBLEMS = 20
@@ -35,18 +39,21 @@ class TripleFile:
     problems: tuple[str, ...] = ()
 
 
-def read_triples(path: str | Path, *, skip_bad: bool = False) -> TripleFile:
-    """Read a ``.spo`` or ``.tsv`` file.
+def read_triples(
+    path: str | Path, *, skip_bad: bool = False, most: int | None = None
+) -> TripleFile:
+    """Read a ``.spo`` or ``.tsv`` file, or one packed as ``.xz``, ``.gz`` or ``.bz2``.
 
     Args:
         path: three tab-separated fields a line, UTF-8, a byte-order mark
             tolerated, blank lines ignored.
         skip_bad: load the good lines and list the bad ones in ``problems``
             instead of refusing the file.
+        most: refuse a packed file of more bytes than so many when unpacked.
 
     Raises:
-        GraphFileError: the file is missing, empty, not UTF-8, or a line is
-            not a triple; nothing is loaded by half.
+        GraphFileError: the file is missing, empty, not UTF-8, packed but
+            damaged, or a line is not a triple; nothing is loaded by half.
     """
     path = Path(path)
     try:
@@ -56,12 +63,14 @@ def read_triples(path: str | Path, *, skip_bad: bool = False) -> TripleFile:
         raise GraphFileError(
             f"{path}: can't be read ({reason}). Check the name, and that it is a file."
         ) from error
-    return parse_triples(data, name=str(path), skip_bad=skip_bad)
+    return parse_triples(data, name=str(path), skip_bad=skip_bad, most=most)
 
 
-def parse_triples(data: bytes, *, name: str, skip_bad: bool = False) -> TripleFile:
+def parse_triples(
+    data: bytes, *, name: str, skip_bad: bool = False, most: int | None = None
+) -> TripleFile:
     """Read triples from the bytes of a file; see :func:`read_triples`."""
-    text = _decoded(data, name)
+    text = _decoded(unpacked(data, name, most=most), name)
     triples: dict[Triple, None] = {}
     problems: list[str] = []
     duplicates = 0
@@ -92,6 +101,9 @@ def parse_triples(data: bytes, *, name: str, skip_bad: bool = False) -> TripleFi
 def write_triples(triples: Iterable[Triple], path: str | Path) -> None:
     """Write triples, one a line; the file is replaced whole or not at all.
 
+    Args:
+        path: one that ends with ``.xz``, ``.gz`` or ``.bz2`` is packed so.
+
     Raises:
         GraphFileError: a triple doesn't fit a line, or the place can't be
             written to.
@@ -107,7 +119,7 @@ def write_triples(triples: Iterable[Triple], path: str | Path) -> None:
         lines.append(f"{triple.head}\t{triple.relation}\t{triple.tail}\n")
     temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
     try:
-        temporary.write_text("".join(lines), encoding="utf-8", newline="\n")
+        temporary.write_bytes(packed("".join(lines).encode(), path.name))
         os.replace(temporary, path)
     except OSError as error:
         with suppress(OSError):
@@ -128,21 +140,20 @@ def _decoded(data: bytes, name: str) -> str:
 
 def _triple(line: str) -> tuple[Triple | None, str | None]:
     fields = line.split("\t")
-    shown = _shown(line)
     if len(fields) != 3:
         remedy = "Add the missing field" if len(fields) < 3 else "Take the extra fields out"
         return None, (
-            f"found {len(fields)} field{'s' * (len(fields) != 1)} in '{shown}', expected 3 "
+            f"found {len(fields)} field{'s' * (len(fields) != 1)} in '{_shown(line)}', expected 3 "
             f"(head, relation, tail separated by tabs). {remedy} or delete the line."
         )
-    triple = Triple(*(field.strip() for field in fields))
+    triple = Triple(*map(str.strip, fields))
     problem = triple.problem()
     if problem:
-        return None, f"'{shown}' is no triple: {problem}, or delete the line."
+        return None, f"'{_shown(line)}' is no triple: {problem}, or delete the line."
     longest = max(map(len, fields))
     if longest > MAX_FIELD:
         return None, (
-            f"a field of {longest} characters in '{shown}', at most {MAX_FIELD} expected. "
+            f"a field of {longest} characters in '{_shown(line)}', at most {MAX_FIELD} expected. "
             "Shorten it or delete the line."
         )
     return triple, None

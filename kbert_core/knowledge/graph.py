@@ -20,6 +20,7 @@ from kbert_core.errors import GraphEditError
 from kbert_core.knowledge.files import read_triples
 from kbert_core.knowledge.name_index import NameIndex
 from kbert_core.knowledge.names import normalise_name
+from kbert_core.knowledge.packed import plain_stem
 from kbert_core.knowledge.triples import Triple
 
 log = logging.getLogger(__name__)
@@ -103,7 +104,7 @@ class KnowledgeGraph:
         for problem in (problem for file in files for problem in file.problems):
             log.warning("left out: %s", problem)
         triples = (triple for file in files for triple in file.triples)
-        return cls(triples, name=" + ".join(Path(path).stem for path in paths))
+        return cls(triples, name=" + ".join(map(plain_stem, paths)))
 
     @classmethod
     def combined(cls, graphs: Iterable["KnowledgeGraph"]) -> "KnowledgeGraph":
@@ -141,6 +142,11 @@ class KnowledgeGraph:
     def is_on(self, triple: Triple) -> bool:
         """Say whether a triple takes part in injection."""
         return triple not in self._off
+
+    @property
+    def all_on(self) -> bool:
+        """Say whether no triple is switched off."""
+        return not self._off
 
     def relations(self) -> dict[str, int]:
         """Count the triples of every relation, the most frequent first."""

@@ -28,6 +28,7 @@ from kbert_core.ablation import FULL, Ablation
 from kbert_core.errors import DataError, OptionError
 from kbert_core.flatten import Batch
 from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.packed import plain_stem
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.mask_transformer import (
     MaskTransformer,
@@ -674,7 +675,7 @@ def save(options: TrainOptions, fitted: Fitted, *, notes: Mapping[str, Any]) -> 
 
 
 def _names(paths: Sequence[str]) -> tuple[str, ...]:
-    return tuple(Path(path).stem for path in paths)
+    return tuple(map(plain_stem, paths))
 
 
 def _learning_rate(options: TrainOptions, config: Any) -> float:

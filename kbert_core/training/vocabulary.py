@@ -1,6 +1,6 @@
 """A vocabulary of characters, and of word pieces for Latin words, as a fast tokenizer."""
 
-import lzma
+import io
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -12,6 +12,7 @@ from transformers import PreTrainedTokenizerFast
 
 from kbert_core.errors import DataError
 from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.packed import PROBLEMS, open_unpacked
 from kbert_core.knowledge.triples import Triple
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -107,20 +108,19 @@ def read_words(paths: Sequence[str | Path]) -> KnowledgeGraph:
     """Read words to be masked whole, as the heads of a graph, to be found in texts.
 
     Args:
-        paths: ``.txt``, ``.spo`` or ``.xz`` of those; a word a line, or a
-            triple, whose head is taken. Words of one character, and names of
-            more than ten, are left out.
+        paths: ``.txt`` or ``.spo``, or these packed (``.xz``, ``.gz``,
+            ``.bz2``); a word a line, or a triple, whose head is taken. Words
+            of one character, and names of more than ten, are left out.
 
     Raises:
         DataError: a file can't be read, or there is no word.
     """
     words: dict[str, None] = {}
     for path in paths:
-        opener = lzma.open if str(path).endswith(".xz") else open
         try:
-            with opener(path, "rt", encoding="utf-8-sig") as file:
+            with io.TextIOWrapper(open_unpacked(path), encoding="utf-8-sig") as file:
                 words.update(dict.fromkeys(line.split("\t")[0].strip() for line in file))
-        except (OSError, lzma.LZMAError, UnicodeDecodeError) as error:
+        except (*PROBLEMS, UnicodeDecodeError) as error:
             raise DataError(f"{path}: can't be read as words, one a line ({error}).") from error
     triples = [Triple(word, "is", word) for word in words if 2 <= len(word) <= LONGEST_WORD]
     found = [triple for triple in triples if triple.problem() is None]

@@ -1,5 +1,6 @@
 """Pages run as Streamlit runs them, one by one."""
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from app import services
 from kbert_core import Triple
+from kbert_core.errors import GraphFileError
 
 PAGES = Path(__file__).resolve().parents[2] / "app" / "app_pages"
 LAB = PAGES / "lab.py"
@@ -136,6 +138,21 @@ def test_an_example_is_no_longer_named_once_its_graph_is_changed(lab):
 def test_an_uploaded_file_says_how_many_lines_repeat(tmp_path):
     opened = services.read_upload(b"a\tb\tc\na\tb\tc\n", "kg.spo")
     assert (len(opened.graph), opened.repeated) == (1, 1)
+
+
+def test_a_packed_graph_is_opened_and_uploaded_up_to_what_it_unpacks_to(tmp_path, monkeypatch):
+    data = gzip.compress(b"a\tb\tc\n" + b"\n" * 5000)
+    (tmp_path / "kg.spo.gz").write_bytes(data)
+    by_path = services.open_graph(str(tmp_path / "kg.spo.gz")).graph
+    uploaded = services.read_upload(data, "kg.spo.gz").graph
+    assert [(len(g), g.name) for g in (by_path, uploaded)] == [(1, "kg")] * 2
+    monkeypatch.setattr(services, "MOST_BYTES", 1000)  # more than the packed file's
+    for opened in (
+        lambda: services.read_upload(data, "kg.spo.gz"),
+        lambda: services.open_graph(str(tmp_path / "kg.spo.gz"), skip_bad=True),
+    ):
+        with pytest.raises(GraphFileError, match="when unpacked"):
+            opened()
 
 
 def test_an_edit_about_another_text_is_no_baseline(lab):

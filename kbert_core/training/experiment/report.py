@@ -15,6 +15,7 @@ import yaml
 
 from kbert_core.adapters import PACKAGE
 from kbert_core.errors import ExperimentError
+from kbert_core.knowledge.packed import plain_stem
 from kbert_core.training.experiment.pictures import drawn
 from kbert_core.training.experiment.statistics import LEVEL, RESAMPLES, Difference, Score
 from kbert_core.training.experiment.suite import AT_RANDOM
@@ -130,7 +131,7 @@ def _facts(tables: Tables) -> str:
     facts = [f"Data: {Path(data.folder).name}, {data.split}"]
     if data.split == "entity-disjoint":
         among = (
-            "all names" if data.among == AT_RANDOM else f"names known to {Path(data.among).stem}"
+            "all names" if data.among == AT_RANDOM else f"names known to {plain_stem(data.among)}"
         )
         facts[0] += f" (held out among {among}; each seed draws its own)"
     results = [result for of in tables.results.values() for result in of.values()]
