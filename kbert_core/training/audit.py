@@ -7,7 +7,7 @@ the split leave knowledge anything to add, was the graph made from the answers?
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -16,6 +16,7 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.knowledge.triples import Triple
 from kbert_core.tokens import Tokenizer
 from kbert_core.training.audit_values import (
     Answers,
@@ -108,48 +109,41 @@ class _Graph:
 
     Attributes:
         graph: only of triples that can be injected.
-        entities: its heads, as names are compared.
+        triples: of each of its heads, as names are compared.
         relation: that looks like a type; see ``Heads``.
         tails: per head its tails under that relation.
         tail_labels: tail → label, learnt from the training set.
     """
 
     graph: KnowledgeGraph
-    entities: frozenset[str]
+    triples: Mapping[str, Sequence[Triple]]
     relation: str | None
-    tails: dict[str, tuple[str, ...]]
-    tail_labels: dict[str, str]
+    tails: Mapping[str, tuple[str, ...]]
+    tail_labels: Mapping[str, str]
 
     @classmethod
     def of(
         cls, graph: KnowledgeGraph, options: InjectionOptions, train: Sequence[Example]
     ) -> "_Graph":
-        usable = [
-            t
-            for t in graph
-            if graph.is_on(t) and (options.relations is None or t.relation in options.relations)
-        ]
-        kept = KnowledgeGraph(usable, name=graph.name) if len(usable) < len(graph) else graph
-        relation = _type_relation(kept)
+        kept = _usable(graph, options)
+        triples = {entity: kept.triples_of(entity) for entity in kept.entities()}
+        relation = _type_relation(triples)
         tails: dict[str, tuple[str, ...]] = {}
-        for entity in kept.entities():
-            own = dict.fromkeys(t.tail for t in kept.triples_of(entity) if t.relation == relation)
+        for entity, its_triples in triples.items():
+            own = [t.tail for t in its_triples if t.relation == relation]
             if own:
-                tails[entity] = tuple(own)
-        labels = learn_tail_labels(train, kept)
-        return cls(kept, frozenset(kept.entities()), relation, tails, labels)
+                tails[entity] = tuple(dict.fromkeys(own) if len(own) > 1 else own)
+        return cls(kept, triples, relation, tails, learn_tail_labels(train, kept))
 
-    def labels_of(self, entity: str) -> set[str]:
-        """The labels that a head's types stand for, or all its tails without types."""
-        tails = self.tails.get(entity, ())
-        if self.relation is None:
-            tails = tuple(t.tail for t in self.graph.triples_of(entity))
-        return {self.tail_labels[tail] for tail in tails if tail in self.tail_labels}
+    @property
+    def entities(self) -> Collection[str]:
+        """Its heads, as names are compared."""
+        return self.triples.keys()
 
     def is_ambiguous(self, entity: str) -> bool:
         """Whether a head has several types, or without types tails of several labels."""
         if self.relation is None:
-            return len(self.labels_of(entity)) > 1
+            return len(self._labels(t.tail for t in self.triples[entity])) > 1
         return len(self.tails.get(entity, ())) > 1
 
     def ambiguity(self, task: str) -> Heads:
@@ -157,7 +151,7 @@ class _Graph:
         several = [entity for entity, tails in self.tails.items() if len(tails) > 1]
         labels = None
         if task == "ner":
-            counts = [len(self.labels_of(entity)) for entity in self.entities]
+            counts = [len(self._labels(tails)) for tails in self._telling()]
             labels = Share(sum(n > 1 for n in counts), sum(n > 0 for n in counts))
         return Heads(
             self.relation,
@@ -167,36 +161,64 @@ class _Graph:
         )
 
     def groups(self, gold: set[str]) -> list[tuple[Group, set[str]]]:
-        """Heads by what they have in common, the largest group first."""
-        heads: dict[str, set[str]] = {}
-        for entity in self.entities:
-            for triple in self.graph.triples_of(entity):
-                if self.relation is None:
-                    heads.setdefault(triple.relation, set()).add(entity)
-                elif triple.relation == self.relation:
-                    heads.setdefault(triple.tail, set()).add(entity)
-        made = [(Group(n, Share(len(own & gold), len(own))), own) for n, own in heads.items()]
+        """What heads have in common, with those heads that are gold; the largest group first."""
+        sizes: Counter[str] = Counter()
+        in_gold: dict[str, set[str]] = {}
+        for entity, its_triples in self.triples.items():
+            if self.relation is not None:
+                names: Iterable[str] = self.tails.get(entity, ())
+            else:
+                names = {triple.relation for triple in its_triples}
+            for name in names:
+                sizes[name] += 1
+                if entity in gold:
+                    in_gold.setdefault(name, set()).add(entity)
+        made = []
+        for name, size in sizes.items():
+            heads = in_gold.get(name, set())
+            made.append((Group(name, Share(len(heads), size)), heads))
         return sorted(made, key=lambda item: (-item[0].gold.total, item[0].name))
 
     def most_used_tails(self) -> dict[str, str]:
         """What the most frequent tails stand for: of types, if there are types."""
         counts = Counter(
             t.tail
-            for t in self.graph
+            for its_triples in self.triples.values()
+            for t in its_triples
             if t.tail in self.tail_labels and self.relation in (None, t.relation)
         )
         return {tail: self.tail_labels[tail] for tail, _ in counts.most_common(SHOWN_GROUPS)}
 
+    def _telling(self) -> Iterable[Iterable[str]]:
+        """The tails that say what a head is: its types, or all of them without types."""
+        if self.relation is not None:
+            return self.tails.values()
+        return ([t.tail for t in its_triples] for its_triples in self.triples.values())
 
-def _type_relation(graph: KnowledgeGraph) -> str | None:
-    heads: dict[str, set[str]] = {}
+    def _labels(self, tails: Iterable[str]) -> set[str]:
+        """The labels that tails stand for."""
+        return {self.tail_labels[tail] for tail in tails if tail in self.tail_labels}
+
+
+def _usable(graph: KnowledgeGraph, options: InjectionOptions) -> KnowledgeGraph:
+    """The graph of the triples that can be injected."""
+    if graph.all_on and options.relations is None:
+        return graph
+    relations = options.relations
+    usable = [t for t in graph if graph.is_on(t) and (relations is None or t.relation in relations)]
+    return KnowledgeGraph(usable, name=graph.name)
+
+
+def _type_relation(by_entity: Mapping[str, Sequence[Triple]]) -> str | None:
+    heads: Counter[str] = Counter()
     tails: dict[str, set[str]] = {}
-    for entity in graph.entities():
-        for triple in graph.triples_of(entity):
-            heads.setdefault(triple.relation, set()).add(entity)
+    for its_triples in by_entity.values():
+        for relation in {triple.relation for triple in its_triples}:
+            heads[relation] += 1
+        for triple in its_triples:
             tails.setdefault(triple.relation, set()).add(triple.tail)
-    types = [r for r in heads if len(heads[r]) >= HEADS_OF_A_TYPE * len(tails[r])]
-    return max(types, key=lambda relation: len(heads[relation]), default=None)
+    types = [r for r in heads if heads[r] >= HEADS_OF_A_TYPE * len(tails[r])]
+    return max(types, key=lambda relation: heads[relation], default=None)
 
 
 # One split
