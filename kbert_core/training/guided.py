@@ -20,7 +20,7 @@ from kbert_core.tasks.ner import Favoured, NerPrediction, best_tags, bio_spans
 from kbert_core.training.dictionary import Spans
 from kbert_core.training.scores import SpanKey, span_scores
 
-WEIGHTS = (0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0)  # nats
+WEIGHTS = (0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 48.0, 1e4)  # nats
 
 
 @dataclass(frozen=True)
