@@ -77,9 +77,9 @@ def draw_scores(tables: Tables, path: Path) -> bool:
                     markeredgewidth=0.8,
                 )
                 end = max(high, *each)
-                panel.text(end + 1.5, place, f"{mean:.1f}", va="center", fontsize=9, color=INK)
+                panel.text(end + 2.5, place, f"{mean:.1f}", va="center", fontsize=9, color=INK)
                 top = max(top, end)
-            panel.set_xlim(0, min(114.0, 1.16 * top + 2))
+            panel.set_xlim(0, min(116.0, 1.17 * top + 3))
             panel.set_xlabel(f"{metric.name}, %")
             _tidy(panel, "x")
         panels[0][0].set_yticks(range(len(rows)), [_label(tables, row) for row in rows])
