@@ -1,0 +1,33 @@
+"""The published answer is what the committed runs say, and can be made again without the data."""
+
+from pathlib import Path
+
+import pytest
+
+from kbert_core import cli
+
+ROOT = Path(__file__).resolve().parents[3]
+PUBLISHED = ROOT / "docs" / "results.md"
+
+
+def test_the_report_is_made_of_the_committed_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    monkeypatch.delenv("KBERT_DATA", raising=False)
+    command = next(line for line in PUBLISHED.read_text("utf-8").splitlines() if "`kbert" in line)
+    words = command.partition("`kbert ")[2].partition("`")[0].split()
+    assert words[0] == "experiment"
+    again = tmp_path / "results.md"
+    words[words.index("--report") + 1] = str(again)
+    suites = sorted(str(path) for path in Path("results/suites").glob("*.yaml"))
+    assert [word for word in words if word.startswith("results/suites/")] == suites
+    assert cli.main(words) == 0
+    made = again.read_text("utf-8").replace(str(again), "docs/results.md")
+    assert made == PUBLISHED.read_text("utf-8")
+    for name in (PUBLISHED.parent / "results").iterdir():
+        assert (tmp_path / "results" / name.name).is_file()
+
+
+@pytest.mark.parametrize("what", ["/root", "/work", "/tmp"])
+def test_no_result_names_a_path_of_the_machine_it_was_made_on(what):
+    for path in (ROOT / "results").rglob("*.json"):
+        assert f'"{what}' not in path.read_text("utf-8")
