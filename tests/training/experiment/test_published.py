@@ -1,5 +1,6 @@
 """The published answer is what the committed runs say, and can be made again without the data."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,14 @@ def test_the_report_is_made_of_the_committed_runs(tmp_path, monkeypatch):
     assert made == PUBLISHED.read_text("utf-8")
     for name in (PUBLISHED.parent / "results").iterdir():
         assert (tmp_path / "results" / name.name).is_file()
+
+
+def test_the_figures_in_the_readme_are_the_reports():
+    section = (ROOT / "README.md").read_text("utf-8").partition("## What we found")[2]
+    figures = re.findall(r"\d+\.\d ± \d+\.\d", section.partition("\n## ")[0])
+    published = PUBLISHED.read_text("utf-8")
+    assert len(figures) == 10
+    assert [figure for figure in figures if figure not in published] == []
 
 
 @pytest.mark.parametrize("what", ["/root", "/work", "/tmp"])
