@@ -45,7 +45,7 @@ def write_report(
     """Write the report.
 
     Args:
-        suites: in the order shown.
+        suites: shown in this order, those that nothing was run of last.
         output: the Markdown file; the HTML stands beside it, the pictures in
             a folder of its name.
         published: YAML of figures published by others, see ``_published``.
@@ -59,6 +59,7 @@ def write_report(
     """
     if output.suffix != ".md":
         raise ExperimentError(f"--report is {output}, expected the name of a .md file.")
+    suites = sorted(suites, key=lambda tables: not any(map(tables.done, tables.suite.rows)))
     folder = output.parent / output.stem
     pictures = {tables.suite.name: drawn(tables, folder) for tables in suites}
     more = f" How and why: [{STATISTICS}]({STATISTICS})."

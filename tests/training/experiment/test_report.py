@@ -177,6 +177,16 @@ def test_a_report_of_nothing_shows_everything_missing(experiment, folder):
     assert text.count("| missing |") >= 5
 
 
+def test_suites_that_nothing_was_run_of_come_last(done, written, suite_data, folder):
+    planned = Experiment(
+        read_suite(written({**suite_data, "title": "Planned"}, "planned.yaml")), Places()
+    )
+    both = [Tables.of(suite, resamples=200) for suite in (planned, done)]
+    write_report(both, folder / "results.md")
+    text = (folder / "results.md").read_text("utf-8")
+    assert text.index("## A tiny suite") < text.index("## Planned")
+
+
 def test_figures_published_by_others_stand_apart(done, folder):
     (folder / "published.yaml").write_text(
         "title: Published\nabout: BERT-base.\ncolumns: [data, F1]\nrows: [[X, '94.4']]\n", "utf-8"
