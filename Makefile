@@ -4,7 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 # Data for training and the tests that need it; see README. No default.
+ifdef KBERT_DATA
 export KBERT_DATA
+endif
 # Processes that share the tests, file by file.
 WORKERS ?= 2
 export TOKENIZERS_PARALLELISM := false

@@ -7,6 +7,8 @@ from pathlib import Path
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+if not os.environ.get("KBERT_DATA"):  # empty is unset, as `make` and shells may give it
+    os.environ.pop("KBERT_DATA", None)
 
 import pytest
 import torch
