@@ -126,15 +126,21 @@ class Lab:
         self.settle()
 
     def open_model_path(self, path: Path) -> None:
+        self._open_path("model", "A folder with config.json", "Open the model", path)
+
+    def open_graph_path(self, path: Path) -> None:
+        self._open_path("graph", "Or a file on this machine", "Open the file", path)
+
+    def _open_path(self, what: str, field: str, button: str, path: Path) -> None:
         page = self.page
-        page.locator(".st-key-lab-open_model button").first.click()
-        box = page.get_by_role("textbox", name="A folder with config.json")
+        page.locator(f".st-key-lab-open_{what} button").first.click()
+        box = page.get_by_role("textbox", name=field)
         box.fill(str(path))
         box.press("Enter")
         self.settle()
-        if not page.get_by_role("button", name="Open the model").is_visible():
-            page.locator(".st-key-lab-open_model button").first.click()
-        self.press("Open the model")
+        if not page.get_by_role("button", name=button).is_visible():
+            page.locator(f".st-key-lab-open_{what} button").first.click()
+        self.press(button)
         page.keyboard.press("Escape")
         self.settle()
 
@@ -243,19 +249,6 @@ class Lab:
         page.get_by_role("textbox", name="tail", exact=True).fill(tail)
         page.wait_for_timeout(200)
         self.press("Add")
-
-    def open_graph_path(self, path: Path) -> None:
-        page = self.page
-        page.locator(".st-key-lab-open_graph button").first.click()
-        box = page.get_by_role("textbox", name="Or a file on this machine")
-        box.fill(str(path))
-        box.press("Enter")
-        self.settle()
-        if not page.get_by_role("button", name="Open the file").is_visible():
-            page.locator(".st-key-lab-open_graph button").first.click()
-        self.press("Open the file")
-        page.keyboard.press("Escape")
-        self.settle()
 
     def click_matrix(self, row: int, column: int) -> None:
         """Click the middle of a cell."""
