@@ -37,6 +37,7 @@ def run_train(args: argparse.Namespace) -> dict[str, Any]:
             test=args.test,
             dev_share=args.dev_share,
             columns=parse_columns(args.columns),
+            also_train=tuple(args.also_train),
             output=args.output,
             encoder=args.encoder,
             kg=tuple(args.kg or ()),

@@ -67,7 +67,7 @@ MAIN_SCORE = {
     "rank": "mrr",
 }
 NOT_THE_RUN = {  # may differ when a run goes on; fingerprints stand for data and graphs
-    *("data", "train", "dev", "test", "dev_share", "columns"),
+    *("data", "train", "dev", "test", "dev_share", "columns", "also_train"),
     *("kg", "hiding_kg", "skip_bad", "output", "command", "device", "bf16", "half"),
     *("batch_tokens", "accumulate", "patience", "log_every"),
 }
@@ -109,7 +109,8 @@ class TrainOptions:
         bf16: compute in bfloat16; None: on CUDA.
         log_every: in steps.
         half: save parameters in half precision.
-        train, dev, test, dev_share, columns: see :class:`DataFiles`.
+        train, dev, test, dev_share, columns, also_train: see
+            :class:`DataFiles`.
     """
 
     task: str
@@ -146,12 +147,13 @@ class TrainOptions:
     test: str | None = None
     dev_share: float = 0.0
     columns: Mapping[str, str] = field(default_factory=dict)
+    also_train: tuple[str, ...] = ()
 
     @property
     def files(self) -> DataFiles:
         """Where the data is."""
         splits = (self.train, self.dev, self.test)
-        return DataFiles(self.data, *splits, self.dev_share, self.columns)
+        return DataFiles(self.data, *splits, self.dev_share, self.columns, self.also_train)
 
     def __post_init__(self) -> None:
         if self.task not in TASKS:

@@ -22,6 +22,14 @@ def add_train_options(parser: argparse.ArgumentParser) -> None:
         metavar="P",
         help="where there is no dev set: this share of train, drawn by --seed",
     )
+    add(
+        "--also-train",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="further training sets of the same task, from which no dev is drawn; rows of dev or "
+        "test in them are left out",
+    )
     add_columns(parser)
     add(
         "--output",

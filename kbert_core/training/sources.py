@@ -30,6 +30,8 @@ class DataFiles:
         train, dev, test: files that stand in for those of ``data``.
         dev_share: this share of train becomes dev; for data without any.
         columns: our column names → the data's, where they can't be guessed.
+        also_train: files, folders or "hf:NAME" of the same task, to train on
+            beside train; nothing of them becomes dev.
     """
 
     data: str = ""
@@ -38,6 +40,7 @@ class DataFiles:
     test: str | None = None
     dev_share: float = 0.0
     columns: Mapping[str, str] = field(default_factory=dict)
+    also_train: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.data and not self.train:
@@ -155,7 +158,21 @@ def read_splits(files: DataFiles, task: str, *, seed: int = 0) -> dict[str, list
             "No dev set. Name a file with --dev FILE, or take a part of the training set: "
             "--dev-share 0.1"
         )
+    for name in files.also_train:
+        more = read_split(name, "train", task, files.columns)
+        found["train"] = [*found["train"], *_unseen(more, found, name)]
     return {split: found[split] for split in SPLITS if split in found}
+
+
+def _unseen(
+    examples: Sequence[Example], splits: Mapping[str, Sequence[Example]], name: str
+) -> list[Example]:
+    """Those whose texts aren't in dev or test, a pair in either order."""
+    held = {frozenset(e.sentences) for split in SPLITS[1:] for e in splits.get(split, ())}
+    kept = [e for e in examples if frozenset(e.sentences) not in held]
+    if len(kept) < len(examples):
+        log.warning("%s: %d rows of dev or test left out", name, len(examples) - len(kept))
+    return kept
 
 
 def hold_out(

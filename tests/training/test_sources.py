@@ -98,3 +98,23 @@ def test_a_split_is_read_from_a_file_or_a_folder(tmp_path):
     assert read(read_split(str(tmp_path / "test.tsv"), "dev", "classify")) == ["a"]
     with pytest.raises(DataError, match=r"nowhere: can't be read"):
         read_split(str(tmp_path / "nowhere"), "test", "classify")
+
+
+def test_more_sets_to_train_on_give_no_dev_and_no_row_of_dev_or_test(tmp_path, caplog):
+    def pairs(name, *rows):
+        file = tmp_path / name
+        file.write_text("\n".join(["label\ttext_a\ttext_b", *rows]) + "\n")
+        return str(file)
+
+    main = pairs("main.tsv", *(f"1\ta{n}\tb{n}" for n in range(10)))
+    test = pairs("test.tsv", "1\tt\tu")
+    more = pairs("more.tsv", "0\tu\tt", "0\tv\tw", "1\ta3\tb3")
+    given = DataFiles(train=main, test=test, dev_share=0.2, also_train=(more,))
+    found = read_splits(given, "pair", seed=1)
+    held = {e.sentences for e in found["dev"]}
+    assert len(held) == 2
+    assert held < {(f"a{n}", f"b{n}") for n in range(10)}
+    train = [e.sentences for e in found["train"]]
+    left = 2 if ("a3", "b3") in held else 1  # the test pair turned round, and perhaps a dev pair
+    assert train[8:] == ([("v", "w")] if left == 2 else [("v", "w"), ("a3", "b3")])
+    assert f"more.tsv: {left} rows of dev or test left out" in caplog.text

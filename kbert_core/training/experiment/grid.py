@@ -232,6 +232,7 @@ class Experiment:
             of_split.get("test"),
             data.dev_share or 0.0,
             data.columns,
+            self.suite.resolved_all(data.also_train),
         )
         splits = read_splits(files, self.suite.task, seed=seed)
         return deduplicated(splits) if data.split == "deduplicated" else splits

@@ -126,6 +126,11 @@ def _caption(picture: Path) -> str:
     return "scores on test" if picture.stem.endswith("scores") else "scores on dev by epoch"
 
 
+def _short(path: str) -> str:
+    """A file with its folder, as in bq/train.tsv; a hub name as it is."""
+    return "/".join(Path(path).parts[-2:])
+
+
 def _facts(tables: Tables) -> str:
     """What all runs have in common."""
     data = tables.suite.data
@@ -135,6 +140,8 @@ def _facts(tables: Tables) -> str:
             "all names" if data.among == AT_RANDOM else f"names known to {plain_stem(data.among)}"
         )
         facts[0] += f" (held out among {among}; each seed draws its own)"
+    if data.also_train:
+        facts[0] += f", and to train on {', '.join(map(_short, data.also_train))}"
     results = [result for of in tables.results.values() for result in of.values()]
     for split in ("train", "dev", "test"):
         sizes = [r["examples"][split] for r in results if split in r.get("examples", {})]

@@ -39,6 +39,7 @@ AT_RANDOM = "random"
 SET_ELSEWHERE = {  # fields of TrainOptions that the suite gives by other keys, or the command line
     *("task", "data", "output", "encoder", "kg", "hiding_kg", "injection", "ablation", "recipe"),
     *("seed", "device", "half", "command", "train", "dev", "test", "dev_share", "columns"),
+    "also_train",
 }
 TRAIN_KEYS = {f.name: f.default for f in fields(TrainOptions) if f.name not in SET_ELSEWHERE}
 
@@ -59,6 +60,8 @@ class Data:
         files: names of the files in the folder by split, where they are
             other ones.
         columns: our column names → the data's, where they can't be guessed.
+        also_train: more files or folders to train on, which no dev is drawn
+            from.
     """
 
     folder: str
@@ -68,6 +71,7 @@ class Data:
     dev_share: float | None = None
     files: Mapping[str, str] = field(default_factory=dict)
     columns: Mapping[str, str] = field(default_factory=dict)
+    also_train: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -275,6 +279,7 @@ def _data(keys: Keys, task: str) -> Data:
         dev_share=keys.take("dev_share", float, None),
         files=_files(keys.keys("files")),
         columns=_columns(keys.take("columns", dict, {})),
+        also_train=keys.texts("also_train", []),
     )
     keys.done()
     for name in ("test_share", "dev_share"):
@@ -286,6 +291,11 @@ def _data(keys: Keys, task: str) -> Data:
             raise OptionError(
                 f"data: split is 'entity-disjoint' for the task '{task}', which has no entities. "
                 "Choose official or deduplicated."
+            )
+        if data.also_train:
+            raise OptionError(
+                "data: also_train would bring held-out names into training, and split is "
+                "'entity-disjoint'. Leave it out."
             )
         return data
     unused = {"test_share": data.test_share is not None, "among": data.among != AT_RANDOM}

@@ -204,6 +204,16 @@ def test_each_seed_draws_its_own_entity_disjoint_split(written, suite_data, fold
     assert folders[0][1] != folders[1][1]
 
 
+def test_more_sets_to_train_on_go_into_the_split(written, suite_data, folder):
+    (folder / "more.tsv").write_text("text_a\tlabel\n甲 炎 早 。\tB-D I-D O O\n", "utf-8")
+    alone = experiment(written(suite_data)).split(1)[0] / "train.tsv"
+    suite_data["data"] |= {"also_train": "more.tsv"}
+    together = experiment(written(suite_data)).split(1)[0] / "train.tsv"
+    new = together.read_text("utf-8").removeprefix(alone.read_text("utf-8").rstrip())
+    assert "甲 炎 早 。" in new
+    assert len(new.split("\n")) == 3
+
+
 def test_a_list_runs_nothing(written, suite_data, folder, capsys):
     assert kbert(written(suite_data), "--list") == 0
     assert "0 of 8 done, no run to go by yet" in capsys.readouterr().out

@@ -60,6 +60,10 @@ def test_a_suite_says_what_every_run_trains_with(written, suite_data):
             {"data": {"folder": "d", "split": "entity-disjoint", "test_share": 2}},
             "test_share is 2.0, expected a share",
         ),
+        (
+            {"data": {"folder": "d", "split": "entity-disjoint", "also_train": "more.tsv"}},
+            "data: also_train would bring held-out names into training",
+        ),
         ({"train": {"epochs": "six"}}, "epochs is 'six', expected a whole number"),
         ({"train": {"epochs": 0}}, "run 'BERT': epochs is 0, expected at least 1"),
         ({"train": {"seed": 1}}, "train of the suite has the unknown key 'seed'"),
