@@ -198,6 +198,8 @@ class MaskedRows(Dataset[dict[str, Tensor]]):
         masked: share of tokens to predict; of these 80 % become [MASK], 10 %
             a random token, 10 % stay.
         whole_words: False: every token is masked by itself.
+        replaced: share of the other tokens that a random one replaces, to be
+            found (replaced-token detection).
     """
 
     def __init__(
@@ -212,10 +214,11 @@ class MaskedRows(Dataset[dict[str, Tensor]]):
         masked: float = 0.15,
         seed: int = 0,
         whole_words: bool = True,
+        replaced: float = 0.0,
     ) -> None:
         self.corpus, self.rows, self.count, self.seed = corpus, rows, count, seed
         self.max_length, self.positions, self.masked = max_length, positions, masked
-        self.whole_words = whole_words
+        self.whole_words, self.replaced = whole_words, replaced
         self.tokenizer = tokenizer
         self.mask_id, self.pad_id = tokenizer.mask_token_id, tokenizer.pad_token_id
         self.specials = set(tokenizer.all_special_ids)
@@ -270,11 +273,19 @@ class MaskedRows(Dataset[dict[str, Tensor]]):
         ids[chosen & (dice < 0.8)] = self.mask_id
         other = chosen & (dice >= 0.9)
         ids[other] = random.integers(len(self.specials), self.vocabulary, other.sum())
+        detection = {}
+        if self.replaced:
+            judged = (trees >= 0) & ~np.isin(ids, list(self.specials))
+            false = judged & ~chosen & (random.random(size) < self.replaced)
+            ids[false] = random.integers(len(self.specials), self.vocabulary, false.sum())
+            found = np.where(judged, (false | other).astype(np.int64), NOT_MASKED)
+            detection = {"replaced": torch.from_numpy(found)}
         return {
             "input_ids": torch.from_numpy(ids),
             "position_ids": torch.from_numpy(positions),
             "tree_ids": torch.from_numpy(trees),
             "labels": torch.from_numpy(labels),
+            **detection,
             BATCH: torch.tensor(item),
         }
 

@@ -81,6 +81,8 @@ class PretrainOptions:
         vocabulary: folder of a tokenizer to take; None: made from the text.
         words: files of words whose characters are masked together.
         whole_words: whether word pieces and ``words`` are masked together.
+        replaced: share of the tokens left that a random one replaces, for a
+            second head to find (replaced-token detection).
         save_every, log_every: in steps.
         device: "auto", "cpu" or "cuda".
         bf16: compute in bfloat16; None: on CUDA.
@@ -108,6 +110,7 @@ class PretrainOptions:
     vocabulary: str | None = None
     words: tuple[str, ...] = ()
     whole_words: bool = True
+    replaced: float = 0.0
     save_every: int = 500
     log_every: int = 50
     seed: int = 0
@@ -126,7 +129,7 @@ class PretrainOptions:
         for name in ("warmup", "weight_decay", "word_pieces"):
             at_least(0, name, getattr(self, name))
         at_least(0, "learning_rate", self.learning_rate, above=True)
-        for name in ("decay", "dropout"):
+        for name in ("decay", "dropout", "replaced"):
             share(name, getattr(self, name))
         usable_seed(self.seed)
         usable_folder(self.output)
@@ -165,18 +168,35 @@ class PretrainOptions:
 
 
 class PackedMaskedLM(BertForMaskedLM):
-    """BERT for masked tokens on packed rows; its head runs on the masked tokens alone."""
+    """BERT for masked tokens on packed rows; its head runs on the masked tokens alone.
+
+    Args:
+        config: of the BERT.
+        detects: add a head that finds replaced tokens.
+    """
+
+    def __init__(self, config: BertConfig, *, detects: bool = False) -> None:
+        super().__init__(config)
+        self.detector = nn.Linear(config.hidden_size, 1) if detects else None
 
     def forward(  # type: ignore[override]
-        self, input_ids: Tensor, position_ids: Tensor, tree_ids: Tensor, labels: Tensor
-    ) -> Tensor:
+        self,
+        input_ids: Tensor,
+        position_ids: Tensor,
+        tree_ids: Tensor,
+        labels: Tensor,
+        replaced: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor | None]:
         """Score the vocabulary for every masked token.
 
         Args:
-            input_ids, position_ids, tree_ids, labels: (B, N), see ``MaskedRows``.
+            input_ids, position_ids, tree_ids, labels, replaced: (B, N), see
+                ``MaskedRows``.
 
         Returns:
-            (M, V) logits of the M tokens with a label, in reading order.
+            (M, V) logits of the M tokens with a label, in reading order; and
+            the (R,) logits that tokens to be judged were replaced, where
+            ``replaced`` is given.
         """
         trunk = tree_ids.clamp(max=0)  # 0 for every real token, -1 at padding
         visible = visible_matrix(trunk, torch.zeros_like(trunk), tree_ids)
@@ -185,7 +205,10 @@ class PackedMaskedLM(BertForMaskedLM):
             attention_mask=additive_mask(visible, self.dtype),
             position_ids=position_ids,
         ).last_hidden_state
-        return self.cls(hidden[labels != NOT_MASKED]).float()
+        found = None
+        if self.detector is not None and replaced is not None:
+            found = self.detector(hidden[replaced != NOT_MASKED]).squeeze(-1).float()
+        return self.cls(hidden[labels != NOT_MASKED]).float(), found
 
 
 class MaskedLanguageTrainer(OrderedTrainer):
@@ -198,11 +221,20 @@ class MaskedLanguageTrainer(OrderedTrainer):
         return_outputs: bool = False,
         num_items_in_batch: Any = None,
     ) -> Any:
-        """Cross entropy over the masked tokens of a step, in nats."""
-        labels = inputs["labels"]
-        logits = model(**{name: value for name, value in inputs.items() if name != BATCH})
+        """Cross entropy over the masked tokens of a step, in nats.
+
+        Where tokens were replaced, finding each of them out counts as much
+        as predicting a masked one.
+        """
+        labels, replaced = inputs["labels"], inputs.get("replaced")
+        logits, found = model(**{name: value for name, value in inputs.items() if name != BATCH})
         chosen = labels[labels != NOT_MASKED]
         total = nn.functional.cross_entropy(logits, chosen, reduction="sum")
+        if found is not None and replaced is not None:
+            truth = replaced[replaced != NOT_MASKED].float()
+            total = total + nn.functional.binary_cross_entropy_with_logits(
+                found, truth, reduction="sum"
+            )
         loss = self.mean_loss(total, num_items_in_batch, inputs)
         return (loss, {"loss": loss.detach()}) if return_outputs else loss
 
@@ -252,10 +284,16 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
             positions=options.max_positions,
             seed=options.seed,
             whole_words=whole_words,
+            replaced=replaced,
         )
-        for part, count, whole_words in (
-            (slice(held_out, None), options.steps * step_rows, options.whole_words),
-            (slice(held_out), held_out, False),  # so that held-out losses can be compared
+        for part, count, whole_words, replaced in (
+            (
+                slice(held_out, None),
+                options.steps * step_rows,
+                options.whole_words,
+                options.replaced,
+            ),
+            (slice(held_out), held_out, False, 0.0),  # so that held-out losses can be compared
         )
     )
     model = _model(options, tokenizer)
@@ -303,7 +341,7 @@ def held_out_scores(model: PackedMaskedLM, rows: Dataset[dict[str, Tensor]]) -> 
         for start in range(0, len(rows), 16):  # type: ignore[arg-type]
             items = [rows[i] for i in range(start, min(start + 16, len(rows)))]  # type: ignore[arg-type]
             inputs = {name: t.to(model.device) for name, t in stack(items).items() if name != BATCH}
-            logits = model(**inputs)
+            logits, _ = model(**inputs)
             labels = inputs["labels"][inputs["labels"] != NOT_MASKED]
             total += nn.functional.cross_entropy(logits, labels, reduction="sum").item()
             right += int((logits.argmax(-1) == labels).sum())
@@ -391,6 +429,7 @@ def _arguments(
         weight_decay=options.weight_decay,
         adam_beta2=0.98,
         max_grad_norm=1.0,
+        ddp_find_unused_parameters=False,
         eval_strategy="steps",
         eval_steps=options.save_every,
         save_steps=options.save_every,
@@ -435,7 +474,8 @@ def _model(options: PretrainOptions, tokenizer: PreTrainedTokenizerBase) -> Pack
             hidden_dropout_prob=options.dropout,
             attention_probs_dropout_prob=options.dropout,
             pad_token_id=tokenizer.pad_token_id,
-        )
+        ),
+        detects=options.replaced > 0,
     )
 
 
@@ -448,7 +488,8 @@ def _save(
 ) -> None:
     """Write the model as a plain BERT in half precision, its tokenizer, card and curve."""
     plain = BertForMaskedLM(model.config)
-    plain.load_state_dict(model.state_dict())
+    weights = model.state_dict()
+    plain.load_state_dict({name: weights[name] for name in plain.state_dict()})
     card = Card(task="mask", notes=report)
     card.write_to(plain.config)
     plain.half().save_pretrained(options.output)

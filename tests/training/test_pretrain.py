@@ -5,11 +5,13 @@ import lzma
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 from transformers import BertConfig, BertModel
 
-from kbert_core.errors import CheckpointError, DataError
+from kbert_core.errors import CheckpointError, DataError, OptionError
 from kbert_core.pipeline import Pipeline
 from kbert_core.seeing import additive_mask, visible_matrix
+from kbert_core.training.ordered_trainer import BATCH
 from kbert_core.training.packing import (
     NOT_MASKED,
     MaskedRows,
@@ -17,7 +19,7 @@ from kbert_core.training.packing import (
     pack,
     read_passages,
 )
-from kbert_core.training.pretrain import PretrainOptions, pretrain
+from kbert_core.training.pretrain import PackedMaskedLM, PretrainOptions, pretrain
 from kbert_core.training.vocabulary import character_tokenizer
 
 PASSAGES = [f"第{i}句话说的是天气很好。" * (1 + i % 4) for i in range(300)]
@@ -91,6 +93,35 @@ def test_masking_keeps_the_old_token_as_the_label_and_spares_special_ones(rows):
         hidden += int((item["input_ids"][at] == rows.mask_id).sum())
     assert chosen / count == pytest.approx(0.13, abs=0.03)
     assert hidden / chosen == pytest.approx(0.8, abs=0.05)
+
+
+def test_replaced_tokens_are_to_be_found_and_masked_ones_to_be_predicted(rows):
+    plain, rows.replaced = rows[0], 0.3
+    judged = false = 0
+    for i in range(len(rows)):
+        item = rows[i]
+        truth, hidden = item["replaced"], item["input_ids"] == rows.mask_id
+        assert not (truth[hidden | (item["tree_ids"] < 0)] != NOT_MASKED).any()
+        first = rows.corpus.passage(rows.passages(i)[0])
+        same = torch.from_numpy(first.astype(np.int64)) == item["input_ids"][: len(first)]
+        assert same[truth[: len(first)] == 0].all()
+        judged += int((truth != NOT_MASKED).sum())
+        false += int((truth == 1).sum())
+    assert false / judged == pytest.approx(0.3, abs=0.04)
+    assert torch.equal(plain["labels"], rows[0]["labels"])  # masked as without
+    config = BertConfig(rows.vocabulary, 32, 1, 2, 64, max_position_embeddings=128)
+    batch = {name: value[None] for name, value in rows[0].items() if name != BATCH}
+    predicted, found = PackedMaskedLM(config, detects=True)(**batch)
+    assert len(predicted) == (batch["labels"] != NOT_MASKED).sum()
+    assert len(found) == (batch["replaced"] != NOT_MASKED).sum()
+
+
+def test_a_model_that_found_replaced_tokens_too_is_saved_as_a_plain_one(tmp_path):
+    report = pretrain(small(tmp_path, replaced=0.2))
+    assert report["options"]["replaced"] == 0.2
+    assert not any("detector" in name for name in load_file(tmp_path / "model/model.safetensors"))
+    with pytest.raises(OptionError, match=r"replaced is 1\.5"):
+        small(tmp_path, replaced=1.5)
 
 
 def test_a_passage_that_holds_a_test_sentence_is_left_out(tmp_path):
