@@ -109,7 +109,9 @@ def test_replaced_tokens_are_to_be_found_and_masked_ones_to_be_predicted(rows):
         false += int((truth == 1).sum())
     assert false / judged == pytest.approx(0.3, abs=0.04)
     assert torch.equal(plain["labels"], rows[0]["labels"])  # masked as without
-    config = BertConfig(rows.vocabulary, 32, 1, 2, 64, max_position_embeddings=128)
+    config = BertConfig(
+        vocab_size=rows.vocabulary, hidden_size=32, num_hidden_layers=1, num_attention_heads=2
+    )
     batch = {name: value[None] for name, value in rows[0].items() if name != BATCH}
     predicted, found = PackedMaskedLM(config, detects=True)(**batch)
     assert len(predicted) == (batch["labels"] != NOT_MASKED).sum()
