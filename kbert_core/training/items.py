@@ -27,6 +27,7 @@ from kbert_core.training.datasets import Example
 IGNORED = -100  # the label that PyTorch's cross entropy leaves out
 MASKED_SHARE = 0.15
 MIN_EVIDENCE = 10  # matched gold mentions a tail needs to count as a type
+LONGEST_INVENTED = 6  # words, in Chinese characters, of an invented name outside of mentions
 TYPE_SHARE = 0.5  # of a label's matched gold mentions, so that it is no mere fact of some
 
 
@@ -42,12 +43,17 @@ class Recipe:
             hidden, by the mask token or by random ones, half and half.
         branch_dropout: of every branch: left out.
         tree_dropout: of every sentence: no knowledge at all.
+        invented: of every sentence: a name that the graph doesn't know, half
+            the time a gold mention, else any words outside of one, gets a
+            branch with a tail that names a type, and that type as its label.
+            Teaches the model to trust where a branch's name begins and ends.
     """
 
     counterfactual: float = 0.0
     mention_dropout: float = 0.0
     branch_dropout: float = 0.0
     tree_dropout: float = 0.0
+    invented: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -100,6 +106,11 @@ class ItemMaker:
         self.graph, self.options, self.max_length = graph, options, max_length
         self.recipe, self.type_labels = recipe, dict(type_labels or {})
         self.hiding_graph, self.seed = hiding_graph, seed
+        self._relations: dict[str, str] = {}  # of the tails that name a label
+        if recipe.invented:
+            for triple in hiding_graph or graph:
+                if triple.tail in self.type_labels:
+                    self._relations.setdefault(triple.tail, triple.relation)
         self._specials = set(tokenizer.hugging_face.all_special_ids)
         self._mask_id = tokenizer.hugging_face.mask_token_id
         self._vocabulary = len(tokenizer.hugging_face)
@@ -110,10 +121,10 @@ class ItemMaker:
         tree = grow_tree(example.sentences, self.graph, self.options)
         spans = list(example.spans)
         if self.hiding_graph is None:
-            tree, spans, hidden = self._augmented(tree, spans, random)
+            tree, spans, hidden = self._augmented(tree, spans, example, random)
         else:
             other = grow_tree(example.sentences, self.hiding_graph, self.options)
-            hidden = self._augmented(other, list(spans), random)[2]
+            hidden = self._augmented(other, list(spans), example, random)[2]
         made = []
         for row in self.task.flatten(tree, self.tokenizer, max_length=self.max_length):
             if self.task.name == "mask":
@@ -132,14 +143,17 @@ class ItemMaker:
         self,
         tree: SentenceTree,
         spans: list[tuple[int, int, str]],
+        example: Example,
         random: np.random.Generator,
     ) -> tuple[SentenceTree, list[tuple[int, int, str]], list[Mention]]:
         """Apply the recipe: other branches, other labels, mentions to hide."""
         recipe = self.recipe
-        if recipe == Recipe() or not tree.nodes:
+        if recipe == Recipe() or not (tree.nodes or recipe.invented):
             return tree, spans, []
         if random.random() < recipe.tree_dropout:
             return replace(tree, nodes=()), spans, []
+        if self._relations and random.random() < recipe.invented:
+            tree, spans = self._with_invented(tree, spans, example, random)
         gold = {(start, end): i for i, (start, end, _) in enumerate(spans)}
         nodes, hidden = [], []
         for node in tree.nodes:
@@ -156,6 +170,35 @@ class ItemMaker:
             if at is not None and node.branches and random.random() < recipe.mention_dropout:
                 hidden.append(node.mention)
         return replace(tree, nodes=tuple(nodes)), spans, hidden
+
+    def _with_invented(
+        self,
+        tree: SentenceTree,
+        spans: list[tuple[int, int, str]],
+        example: Example,
+        random: np.random.Generator,
+    ) -> tuple[SentenceTree, list[tuple[int, int, str]]]:
+        """Hang a type on a name that the graph doesn't know, and label it so."""
+        known = [(node.mention.start, node.mention.end) for node in tree.nodes]
+        gold = [(start, end) for start, end, _ in spans]
+        if random.random() < 0.5:
+            free = [span for span in gold if not _overlaps(span, known)]
+        else:
+            longest = int(random.integers(1, LONGEST_INVENTED + 1))
+            words = example.words or ()
+            runs = zip(words, words[longest - 1 :], strict=False)
+            spans_of_words = [(first[0], last[1]) for first, last in runs]
+            free = [span for span in spans_of_words if not _overlaps(span, [*known, *gold])]
+        if not free:
+            return tree, spans
+        start, end = free[random.integers(len(free))]
+        tail = list(self._relations)[random.integers(len(self._relations))]
+        name = example.sentences[0][start:end]
+        branch = branch_of(Triple(name, self._relations[tail], tail), self.options)
+        node = Node(Mention(start, end, name), (branch,), ())
+        nodes = sorted([*tree.nodes, node], key=lambda n: n.mention.start)
+        others = [span for span in spans if span[:2] != (start, end)]
+        return replace(tree, nodes=tuple(nodes)), [*others, (start, end, self.type_labels[tail])]
 
     def _counterfactual(
         self, node: Node, label: str, random: np.random.Generator
@@ -227,6 +270,10 @@ class ItemMaker:
     def _random_token(self, random: np.random.Generator) -> int:
         token = int(random.integers(self._vocabulary))
         return token if token not in self._specials else self._mask_id
+
+
+def _overlaps(span: tuple[int, int], others: Sequence[tuple[int, int]]) -> bool:
+    return any(span[0] < end and start < span[1] for start, end in others)
 
 
 def batch_of(items: Sequence[Item], *, pad_id: int) -> tuple[Batch, Tensor]:

@@ -54,8 +54,46 @@ def test_a_counterfactual_needs_a_tail_that_names_the_type():
     assert item.target[2:5] == [1, 2, 2]
 
 
+def test_an_invented_name_gets_a_type_and_its_label_where_the_graph_has_none():
+    text = "有肾结石及糖尿病史"
+    tags = ("O", "B-D", "I-D", "I-D", "O", "B-D", "I-D", "I-D", "O")
+    example = Example((text,), None, tuple((i, i + 1) for i in range(9)), tags)
+    pieces = TASKS["ner"].tokenizer(character_tokenizer([text, "类别疾病检查"]))
+    how = {"max_length": 64, "type_labels": {"疾病": "D", "检查": "E"}}
+    options, recipe = InjectionOptions(), Recipe(invented=1.0)
+    made = ItemMaker(TASKS["ner"], pieces, LABELS, GRAPH, options, recipe=recipe, **how)
+    names = dict(zip(LABELS.values(), LABELS, strict=True))
+    seen = set()
+    for number in range(60):
+        (item,) = made.items(example, epoch=0, number=number)
+        old, *new = sorted(item.row.tree.nodes, key=lambda n: n.mention.entity != "糖尿病")
+        assert [b.triple for b in old.branches] == [Triple("糖尿病", "类别", "疾病")]
+        labels = [names[t] for t in item.target if t != IGNORED]
+        assert labels[5:8] == ["B-D", "I-D", "I-D"]  # what the graph knows stays
+        for node in new:
+            start, end = node.mention.start, node.mention.end
+            assert node.mention.entity == text[start:end]
+            assert (start, end) == (1, 4) or not set(range(start, end)) & {1, 2, 3, 5, 6, 7}
+            tail = node.branches[0].triple.tail
+            label = {"疾病": "D", "检查": "E"}[tail]
+            assert labels[start:end] == [f"B-{label}"] + [f"I-{label}"] * (end - start - 1)
+            seen.add((text[start:end], tail))
+    assert {("肾结石", "检查"), ("肾结石", "疾病"), ("有", "检查"), ("史", "疾病")} <= seen
+
+
+def test_without_tails_that_name_a_type_nothing_is_invented():
+    (item,) = maker(Recipe(invented=1.0)).items(SICK, epoch=0, number=0)
+    assert item.row.tokens[5:9] == list("类别疾病")
+
+
 def test_the_twin_hides_the_same_mentions_as_the_model_with_the_graph():
-    recipe = Recipe(counterfactual=0.3, mention_dropout=0.5, branch_dropout=0.2, tree_dropout=0.2)
+    recipe = Recipe(
+        counterfactual=0.3,
+        mention_dropout=0.5,
+        branch_dropout=0.2,
+        tree_dropout=0.2,
+        invented=0.3,
+    )
     types = {"疾病": "D", "检查": "E"}
     model = maker(recipe, type_labels=types)
     twin = maker(recipe, graph=NO_KNOWLEDGE, hiding_graph=GRAPH, type_labels=types)
