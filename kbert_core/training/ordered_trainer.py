@@ -17,9 +17,10 @@ from transformers import (
     TrainerCallback,
     TrainingArguments,
 )
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from kbert_core.errors import CheckpointError, DataError, OptionError
-from kbert_core.training.checkpoints import last_whole, saving
+from kbert_core.training.checkpoints import last_whole, saving, what_is_broken
 from kbert_core.training.processes import LONGEST_WAIT, Processes
 
 BATCH = "batch"  # of an item: numbers that say which examples it holds
@@ -69,6 +70,30 @@ class Progress(TrainerCallback):
         )
 
 
+class BestIsHere(TrainerCallback):
+    """Finds the best checkpoint beside the others, wherever the folder lay when it was noted.
+
+    The trainer notes its path as it was given, and after a run that goes on
+    from elsewhere would keep the last epoch instead, in silence.
+    """
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Name the checkpoint anew.
+
+        Raises:
+            CheckpointError: it is gone.
+        """
+        if not (args.load_best_model_at_end and state.best_global_step):
+            return
+        best = Path(args.output_dir) / f"{PREFIX_CHECKPOINT_DIR}-{state.best_global_step}"
+        if what_is_broken(best):
+            raise CheckpointError(
+                f"{best}: the best checkpoint so far is gone or broken. Put it back, or delete "
+                f"{best.parent} to start anew."
+            )
+        state.best_model_checkpoint = str(best)
+
+
 def duration(seconds: float) -> str:
     """Say how long something takes: 45 s, 12 min, 3 h 20 min."""
     if seconds < 90:
@@ -113,6 +138,7 @@ class OrderedTrainer(Trainer):
         self.model_accepts_loss_kwargs = True  # so that it counts a step's labels
         self.progress = Progress(tokens)
         self.add_callback(self.progress)
+        self.add_callback(BestIsHere())
         for callback in (PrinterCallback, ProgressCallback):
             self.remove_callback(callback)
 

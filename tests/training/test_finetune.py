@@ -1,15 +1,17 @@
 """Fine-tuning end to end on a handful of sentences, at toy size."""
 
 import json
+import shutil
 from dataclasses import replace
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
-from kbert_core.errors import DataError, OptionError
+from kbert_core.errors import CheckpointError, DataError, OptionError
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.pipeline import Pipeline
+from kbert_core.training.checkpoints import step_of
 from kbert_core.training.finetune import KnowledgeTrainer, TrainOptions, fit, train
 from kbert_core.training.items import Recipe
 
@@ -126,6 +128,23 @@ def test_a_cut_off_run_stops_early_where_a_whole_one_does(data, monkeypatch, cut
     with pytest.raises(KeyboardInterrupt):
         fit(made)
     assert [entry["f1"] for entry in fit(made).curve] == [0.1, 0.5, 0.4, 0.3, 0.45]
+
+
+def test_a_run_that_lies_elsewhere_now_still_ends_with_its_best_epoch(data, monkeypatch):
+    scores = iter([0.1, 0.9, 0.3])
+    how = {"epochs": 3, "patience": 0}
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            "kbert_core.training.finetune.evaluate", lambda *_, **__: {"f1": next(scores)}
+        )
+        best = fit(options(data, **how)).pipeline.encoder.model.state_dict()
+    (data / "model").rename(data / "moved")
+    moved = fit(options(data, "moved", **how)).pipeline.encoder.model.state_dict()
+    assert all(torch.equal(moved[name], tensor) for name, tensor in best.items())
+    first, _ = sorted((data / "moved" / "checkpoints").glob("checkpoint-*"), key=step_of)
+    shutil.rmtree(first)
+    with pytest.raises(CheckpointError, match="the best checkpoint so far is gone or broken"):
+        fit(options(data, "moved", **how))
 
 
 def test_computing_in_bfloat16_overfits_too(data):
