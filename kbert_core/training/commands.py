@@ -19,6 +19,7 @@ from kbert_core.training.columns import parse_columns
 from kbert_core.training.evaluate import edit_response, evaluate, surface_forms
 from kbert_core.training.finetune import SCRATCH, TrainOptions, train
 from kbert_core.training.items import Recipe
+from kbert_core.training.matches import tell_of_matches
 from kbert_core.training.pretrain import PretrainOptions, pretrain
 from kbert_core.training.score_text import report_text
 from kbert_core.training.sources import read_split
@@ -115,6 +116,7 @@ def run_evaluate(args: argparse.Namespace) -> dict[str, Any]:
     graph = graph_of(args)
     options = injection_of(args, pipeline.card.options)
     ablation = ablation_of(args, pipeline.card)
+    tell_of_matches(examples, graph, options, Path(args.data).name)
     seen = None
     if args.train_data:
         seen = surface_forms(read_split(args.train_data, "train", task, columns))

@@ -57,6 +57,7 @@ from kbert_core.training.items import (
 )
 from kbert_core.training.limits import at_least, share, usable_folder, usable_seed
 from kbert_core.training.ordered_trainer import BATCH, OrderedTrainer, arguments
+from kbert_core.training.matches import tell_of_matches
 from kbert_core.training.processes import Processes
 from kbert_core.training.sources import DataFiles, read_splits
 from kbert_core.training.vocabulary import character_tokenizer
@@ -250,6 +251,8 @@ def fit(options: TrainOptions) -> Fitted:
     _check(splits, labels, task.name)
     base = Card() if options.encoder == SCRATCH else card_of(options.encoder)
     injection = options.injection or base.options
+    if together.main:
+        tell_of_matches(splits["train"], graph, injection, "train")
     tokenizer, model, missing = _start(options, splits["train"], graph, labels)
     attached = None
     if options.adapter:
