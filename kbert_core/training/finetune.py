@@ -56,8 +56,8 @@ from kbert_core.training.items import (
     learn_type_labels,
 )
 from kbert_core.training.limits import at_least, share, usable_folder, usable_seed
-from kbert_core.training.ordered_trainer import BATCH, OrderedTrainer, arguments
 from kbert_core.training.matches import tell_of_matches
+from kbert_core.training.ordered_trainer import BATCH, OrderedTrainer, arguments
 from kbert_core.training.processes import Processes
 from kbert_core.training.sources import DataFiles, read_splits
 from kbert_core.training.vocabulary import character_tokenizer
