@@ -52,7 +52,7 @@ CUT = "the text is over the length limit"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line; returns its exit code."""
-    args = _parser().parse_args(arguments)
+    args = parser().parse_args(arguments)
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     transformers_logging.disable_progress_bar()
     transformers_logging.set_verbosity_error()
@@ -460,7 +460,8 @@ def _opened(name: str) -> TextIO:
 # The parser
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
+    """The command line of `kbert`."""
     parser = argparse.ArgumentParser(
         prog="kbert",
         description="See, edit and measure what injected knowledge does to a BERT.",
@@ -498,7 +499,7 @@ def _parser() -> argparse.ArgumentParser:
     train = _add(commands, "train", run_train, "fine-tune a model with knowledge or without")
     train.add_argument("--data", default="", metavar="DIR|hf:NAME", help=DATA_SETS)
     _graph_options(train)
-    _reading_options(train)
+    _form_options(train)
 
     evaluate = _add(commands, "evaluate", run_evaluate, "score a model on labelled data")
     evaluate.add_argument(

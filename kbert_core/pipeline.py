@@ -69,12 +69,18 @@ class Card:
 
     @classmethod
     def of(cls, config: Any) -> "Card":
-        """Read the card from a Hugging Face config; a foreign one has an empty card.
+        """Read the card from a Hugging Face config.
+
+        A foreign one has an empty card, but that a masked language model is
+        for fill-mask.
 
         Raises:
             CheckpointError: there is a card, and it is broken.
         """
-        data = getattr(config, CARD_KEY, None) or {}
+        data = getattr(config, CARD_KEY, None)
+        if not data:
+            kinds = getattr(config, "architectures", None) or ()
+            return cls("mask" if any(str(kind).endswith("ForMaskedLM") for kind in kinds) else None)
         try:
             options = dict(data.get("injection", {}))
             if options.get("relations") is not None:
@@ -542,7 +548,7 @@ def card_of(path: str | Path) -> Card:
         raise CheckpointError(f"{file}: can't be read ({error}). Copy the model again.") from error
     if not isinstance(data, dict):
         raise CheckpointError(f"{file}: no JSON object. Copy the model again.")
-    return Card.of(SimpleNamespace(**{CARD_KEY: data.get(CARD_KEY)}))
+    return Card.of(SimpleNamespace(**{key: data.get(key) for key in (CARD_KEY, "architectures")}))
 
 
 def _card_on_the_hub(name: str) -> Card:

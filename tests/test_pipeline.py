@@ -462,3 +462,15 @@ def test_a_model_is_read_as_it_was_trained_unless_asked_otherwise(ner):
     holder = SimpleNamespace()
     card.write_to(holder)
     assert Card.of(holder) == replace(card, notes=card.notes or {})
+
+
+def test_a_masked_language_model_without_a_card_fills_masks(checkpoints, mask, tmp_path):
+    shutil.copytree(checkpoints["mask"], tmp_path / "foreign")
+    file = tmp_path / "foreign" / "config.json"
+    config = json.loads(file.read_text(encoding="utf-8"))
+    del config["kbert"]
+    file.write_text(json.dumps(config), encoding="utf-8")
+    pipeline = Pipeline.load(tmp_path / "foreign", device="cpu")
+    assert pipeline.task is mask.task
+    text = "患者有[MASK]病史"
+    assert same(pipeline(text).prediction, mask(text).prediction)
