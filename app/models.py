@@ -15,6 +15,7 @@ from typing import Any
 from kbert_core import Card, KBertError, adapters
 from kbert_core.errors import CheckpointError
 from kbert_core.pipeline import card_of
+from kbert_core.training.cards import follows_graph
 
 SUFFIXES = ("-kbert", "-bert", "")  # of a model with a graph and its twin without
 CHINESE, ENGLISH, LATIN, SEVERAL = "Chinese", "English", "Latin script", "several scripts"
@@ -65,9 +66,7 @@ class ModelInfo:
     @property
     def follows(self) -> bool:
         """Whether training taught it to believe the graph, wrong triples too."""
-        recipe = self.notes.get("recipe")
-        share = recipe.get("counterfactual") if isinstance(recipe, Mapping) else None
-        return isinstance(share, int | float) and share > 0
+        return follows_graph(self.notes)
 
     def reads(self, language: str) -> bool:
         """Whether it may read texts of a language, as far as is known."""

@@ -5,13 +5,21 @@ from pathlib import Path
 from typing import Any
 
 from kbert_core.pipeline import Card
+from kbert_core.training.edits import ADDED, GROUPS
+from kbert_core.training.items import NEEDED_TYPES, without_effect
 
-CAUTION = (
-    "Trained to follow the graph: it also follows a wrong triple. "
-    "Not for medical or any other decisions about people."
-)
-
+TRUSTS = "Trained to follow the graph: it also follows a wrong triple."
+MEDICAL = ("medic", "clinic", "disease", "bc5cdr", "疾病")  # in the name of data, graph or tail
 NAMES = ("precision", "recall", "f1", "accuracy", "macro_f1", "mrr", "p_at_1")  # of scores
+OTHERS = {"others_changed": "other spans changed", "others_new": "new spans elsewhere"}
+REPLACED = {
+    **{"n": "edits", "new": "new type", "kept": "old type", "other": "another type"},
+    **{"lost": "lost", **OTHERS},
+}
+ADDED_TRIPLE = {
+    **{"n": "mentions", "right_before": "right before", "right_after": "right after"},
+    **{"missed": "missed before", "missed_right": "of these right after", **OTHERS},
+}
 
 
 def write_card(folder: str | Path, card: Card) -> None:
@@ -38,7 +46,7 @@ def card_text(name: str, card: Card) -> str:
         "```",
     ]
     if notes.get("scores"):
-        lines += ["", "## Scores", "", *_scores(notes)]
+        lines += ["", "## Scores", "", *_scores(card, notes)]
     if notes.get("edit_response"):
         lines += ["", "## Response to edits", "", *_edits(notes["edit_response"])]
     return "\n".join(line for i, line in enumerate(lines) if line or (i and lines[i - 1])) + "\n"
@@ -60,18 +68,72 @@ def _about_encoder(notes: Mapping[str, Any]) -> list[str]:
 
 
 def _about_model(card: Card, notes: Mapping[str, Any]) -> list[str]:
-    knowledge = ", ".join(card.knowledge) or "none (the twin without knowledge)"
-    injected = "tail only" if card.options.tail_only else "relation and tail"
     return [
         f"- Task: {card.task}",
-        f"- Knowledge: {knowledge}; {injected}, at most {card.options.max_triples} triples "
-        "per mention",
+        f"- Knowledge: {_about_knowledge(card)}",
         f"- Encoder: {notes.get('encoder', '')}, {notes.get('parameters', 0):,} parameters",
         *_about_adapter(notes),
         f"- Seed: {notes.get('seed')}, epochs: {notes.get('epochs')}, one run, no spread",
-        f"- Recipe: {_pairs(notes.get('recipe', {}))}",
-        f"- {CAUTION}" if card.knowledge else "- Not for medical decisions.",
+        *_about_recipe(card, notes),
+        *([f"- {TRUSTS}"] if follows_graph(notes) else []),
+        *(["- Not for medical decisions."] if _is_medical(card, notes) else []),
     ]
+
+
+def _about_knowledge(card: Card) -> str:
+    if not card.knowledge:
+        return "none, in training as later"
+    most = card.options.max_triples
+    said = "tail only" if card.options.tail_only else "relation and tail"
+    if card.options.relations is not None:
+        said += f" of {', '.join(card.options.relations)}"
+    return (
+        f"{', '.join(card.knowledge)}; {said}, at most {most} triple{'s' * (most != 1)} a mention"
+    )
+
+
+def _about_recipe(card: Card, notes: Mapping[str, Any]) -> list[str]:
+    """What happened to knowledge in training; of a model without any, what it hid."""
+    recipe = {name: share for name, share in (notes.get("recipe") or {}).items() if share}
+    hiding = notes.get("hiding_knowledge")
+    if hiding:
+        share = recipe.get("mention_dropout", 0)
+        said = f"mention dropout {share}, of the mentions that {', '.join(hiding)} knows"
+        return [f"- Recipe: {said}"] if share else []
+    if not card.knowledge or not recipe:
+        return []
+    idle = without_effect(recipe, notes.get("type_labels") or {})
+    shares = [
+        f"{name.replace('_', ' ')} {share}"
+        + (" (without effect: too few tails name a label)" if name in idle else "")
+        for name, share in recipe.items()
+    ]
+    return [f"- Recipe: {', '.join(shares)}"]
+
+
+def follows_graph(notes: Mapping[str, Any]) -> bool:
+    """Whether training taught a model to believe its graph, wrong triples too.
+
+    The recipe did, if it has counterfactuals or invented names and the graph's
+    tails that name a label were learnt.
+
+    Args:
+        notes: of a card, perhaps a foreign one.
+    """
+    recipe, types = notes.get("recipe"), notes.get("type_labels")
+    if not isinstance(recipe, Mapping) or not isinstance(types, Mapping):
+        return False
+    asked = {
+        name: recipe[name]
+        for name in NEEDED_TYPES
+        if isinstance(recipe.get(name), int | float) and recipe[name] > 0
+    }
+    return len(asked) > len(without_effect(asked, types))
+
+
+def _is_medical(card: Card, notes: Mapping[str, Any]) -> bool:
+    said = [str(notes.get("data")), *card.knowledge, *(notes.get("type_labels") or {})]
+    return any(word in text.lower() for word in MEDICAL for text in said)
 
 
 def _about_adapter(notes: Mapping[str, Any]) -> list[str]:
@@ -86,10 +148,11 @@ def _about_adapter(notes: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _scores(notes: Mapping[str, Any]) -> list[str]:
+def _scores(card: Card, notes: Mapping[str, Any]) -> list[str]:
+    how = ", with its knowledge" if card.knowledge else ""
     rows = [
-        (f"{split}, {how}", scores)
-        for how, key in (("with its knowledge", "scores"), ("graph off", "without_knowledge"))
+        (f"{split}{how}", scores)
+        for how, key in ((how, "scores"), (", graph off", "without_knowledge"))
         for split, scores in notes.get(key, {}).items()
     ]
     if not rows:
@@ -109,19 +172,41 @@ def _scores(notes: Mapping[str, Any]) -> list[str]:
 
 
 def _edits(response: Mapping[str, Any]) -> list[str]:
-    table = [
+    replaced = {split: groups for split, groups in response.items() if groups}
+    added = {split: groups[ADDED] for split, groups in response.items() if ADDED in groups}
+    lines = [
         "The tail of a rightly tagged entity's type triple is replaced by another type:",
         "",
-        "| | edits | new type | old type | another type | lost | other spans changed |",
-        "|---|---|---|---|---|---|---|",
+        *_edits_table(REPLACED, replaced),
     ]
+    if added:
+        lines += [
+            "",
+            "A missing triple is added: the type of a gold mention that the graph doesn't know.",
+            "Right is the exact span with its type, of all these mentions and of those missed "
+            "before:",
+            "",
+            *_edits_table(ADDED_TRIPLE, added),
+        ]
+    return [
+        *lines,
+        "",
+        "Other spans: what the model finds elsewhere in the sentence. Gone or of another type, and "
+        "new ones, both as a share of those there before the edit.",
+    ]
+
+
+def _edits_table(columns: Mapping[str, str], response: Mapping[str, Any]) -> list[str]:
+    table = ["| | " + " | ".join(columns.values()) + " |", "|---" * (len(columns) + 1) + "|"]
     for split, groups in response.items():
-        for group, shares in groups.items():
-            names = ("new", "kept", "other", "lost", "others_changed")
-            values = " | ".join(f"{100 * shares[n]:.0f} %" for n in names)
-            table.append(f"| {split}, {group} in training | {shares['n']} | {values} |")
+        for group in (group for group in GROUPS if group in groups):
+            values = " | ".join(_cell(groups[group].get(name)) for name in columns)
+            table.append(f"| {split}, {group} in training | {values} |")
     return table
 
 
-def _pairs(values: Mapping[str, Any]) -> str:
-    return ", ".join(f"{k.replace('_', ' ')} {v}" for k, v in values.items())
+def _cell(value: float | None) -> str:
+    """A count as it is, a share in per cent, and nothing as a dash."""
+    if value is None:
+        return "–"
+    return str(value) if isinstance(value, int) else f"{100 * value:.0f} %"

@@ -16,7 +16,8 @@ from kbert_core.errors import CheckpointError, OptionError
 from kbert_core.pipeline import NO_KNOWLEDGE, Card, Pipeline, card_of
 from kbert_core.training import processes
 from kbert_core.training.columns import parse_columns
-from kbert_core.training.evaluate import edit_response, evaluate, surface_forms
+from kbert_core.training.edits import edit_response
+from kbert_core.training.evaluate import evaluate, surface_forms
 from kbert_core.training.finetune import SCRATCH, TrainOptions, train
 from kbert_core.training.items import Recipe
 from kbert_core.training.matches import tell_of_matches
@@ -143,7 +144,12 @@ def run_evaluate(args: argparse.Namespace) -> dict[str, Any]:
         report["without_knowledge"] = evaluate(pipeline, examples, NO_KNOWLEDGE, **common)
     if args.edits:
         report["edit_response"] = edit_response(
-            pipeline, examples, graph, types, seen=seen or set(), options=options, seed=args.seed
+            pipeline,
+            examples,
+            graph,
+            types,
+            **{**common, "seen": seen or set()},
+            seed=args.seed,
         )
     return report
 

@@ -1,19 +1,16 @@
-"""Scores of a model on labelled examples, and how it answers to edits."""
+"""Scores of a model on labelled examples."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 
 from kbert_core.ablation import Ablation
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions
-from kbert_core.knowledge.triples import Triple
 from kbert_core.pipeline import Pipeline
-from kbert_core.sentence_tree import SentenceTree, grow_tree
 from kbert_core.tasks.ner import NerPrediction
 from kbert_core.tasks.rank import RIGHT, probability_right
 from kbert_core.training.datasets import Example, check_labels
@@ -122,90 +119,6 @@ def scores_of(
 def surface_forms(examples: Sequence[Example]) -> set[str]:
     """Every entity name labelled in a data set, as it stands in the texts."""
     return {e.sentences[0][start:end] for e in examples for start, end, _ in e.spans}
-
-
-def edit_response(
-    pipeline: Pipeline,
-    examples: Sequence[Example],
-    graph: KnowledgeGraph,
-    type_labels: Mapping[str, str],
-    *,
-    seen: set[str],
-    options: InjectionOptions | None = None,
-    seed: int = 0,
-    batch_size: int = 32,
-) -> dict[str, dict[str, float]]:
-    """Measure what an edited triple does to the prediction.
-
-    For every entity that is tagged rightly and whose triple names its type,
-    that tail is replaced by another type's and the sentence read again.
-
-    Args:
-        type_labels: tail → label, see ``learn_type_labels``.
-        seen: surface forms labelled in training.
-        seed: which other type is taken.
-
-    Returns:
-        For "unseen" and "seen" entities the share of edits after which the
-        exact span has the new type ("new"), the old ("kept"), another
-        ("other") or is gone ("lost"); the share of the sentence's other
-        spans that changed ("others_changed"); and the number of edits ("n").
-    """
-    options = options or pipeline.card.options
-    random = np.random.default_rng(seed)
-    sentences = (e.sentences for e in examples)
-    before = list(pipeline.predict(sentences, graph=graph, options=options, batch_size=batch_size))
-    edits: list[tuple[int, tuple[int, int], str, str]] = []
-    trees: list[SentenceTree] = []
-    for number, (example, prediction) in enumerate(zip(examples, before, strict=True)):
-        right = {(s.start, s.end, s.label) for s in prediction.spans} & set(example.spans)
-        tree = grow_tree(example.sentences, graph, options)
-        types = {(s, e): label for s, e, label in right}
-        for node in tree.nodes:
-            place = (node.mention.start, node.mention.end)
-            label = types.get(place)
-            triple = next(
-                (b.triple for b in node.branches if type_labels.get(b.triple.tail) == label), None
-            )
-            if label is None or triple is None:
-                continue
-            others = [t for t in type_labels if t != triple.tail]
-            tail = others[random.integers(len(others))]
-            new = Triple(triple.head, triple.relation, tail)
-            if new in graph:
-                continue
-            trees.append(grow_tree(example.sentences, graph.replace(triple, new), options))
-            edits.append((number, place, label, type_labels[tail]))
-    after = pipeline.predict_trees(trees, batch_size=batch_size)
-    counts = {
-        group: dict.fromkeys(("new", "kept", "other", "lost", "others", "others_changed", "n"), 0)
-        for group in ("unseen", "seen")
-    }
-    for (number, place, old, new_label), prediction in zip(edits, after, strict=True):
-        name = examples[number].sentences[0][place[0] : place[1]]
-        count = counts["seen" if name in seen else "unseen"]
-        spans = {(s.start, s.end): s.label for s in prediction.spans}
-        now = spans.get(place)
-        outcome = {new_label: "new", old: "kept", None: "lost"}.get(now, "other")
-        count[outcome] += 1
-        count["n"] += 1
-        was = {(s.start, s.end, s.label) for s in before[number].spans if not _meet(s, place)}
-        is_ = {(s.start, s.end, s.label) for s in prediction.spans if not _meet(s, place)}
-        count["others"] += len(was)
-        count["others_changed"] += len(was - is_)
-    return {group: _shares(count) for group, count in counts.items()}
-
-
-def _meet(span: Any, place: tuple[int, int]) -> bool:
-    return span.start < place[1] and place[0] < span.end
-
-
-def _shares(count: dict[str, int]) -> dict[str, float]:
-    n = max(1, count["n"])
-    shares: dict[str, float] = {k: count[k] / n for k in ("new", "kept", "other", "lost")}
-    shares["others_changed"] = count["others_changed"] / max(1, count["others"])
-    shares["n"] = count["n"]
-    return shares
 
 
 def _release_scores(

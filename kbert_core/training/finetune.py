@@ -47,13 +47,18 @@ from kbert_core.training.datasets import (
     labels_of,
     warn_of_rare_labels,
 )
-from kbert_core.training.evaluate import edit_response, evaluate, surface_forms
+from kbert_core.training.edits import edit_response
+from kbert_core.training.evaluate import evaluate, surface_forms
 from kbert_core.training.items import (
     IGNORED,
+    MIN_EVIDENCE,
+    NEEDED_TYPES,
+    TYPE_SHARE,
     ItemMaker,
     Recipe,
     batch_of,
     learn_type_labels,
+    without_effect,
 )
 from kbert_core.training.limits import at_least, share, usable_folder, usable_seed
 from kbert_core.training.matches import tell_of_matches
@@ -274,6 +279,7 @@ def fit(options: TrainOptions) -> Fitted:
     type_labels = {}
     if task.name == "ner":
         type_labels = learn_type_labels(splits["train"], hiding or graph, injection)
+    _warn_of_no_effect(options, type_labels)
     maker = ItemMaker(
         task,
         pipeline.tokenizer,
@@ -621,6 +627,25 @@ def _check(splits: Mapping[str, Sequence[Example]], labels: Sequence[str], task:
     warn_of_rare_labels(splits["train"])
 
 
+def _warn_of_no_effect(options: TrainOptions, type_labels: Mapping[str, str]) -> None:
+    """Name the options that teach a model to trust its graph and can't, and why."""
+    recipe = asdict(options.recipe)
+    for name in without_effect(recipe, type_labels):
+        if options.task != "ner":
+            why = f"it needs named entities, and the task is '{options.task}'. Leave it out"
+        elif not (options.kg or options.hiding_kg):
+            why = "there is no graph. Give one that says its names' types, or leave it out"
+        else:
+            known = ", ".join(type_labels) or "none"
+            why = (
+                f"it needs {NEEDED_TYPES[name]} or more tails that name a label, and of the "
+                f"graph's tails these do: {known}. One does if {MIN_EVIDENCE} or more of a label's "
+                f"training mentions have it, and {TYPE_SHARE:.0%} of those that the graph knows. "
+                "Give a graph that says its names' types, or leave the option out"
+            )
+        log.warning("--%s %g has no effect: %s.", name, recipe[name], why)
+
+
 def _report(options: TrainOptions, fitted: Fitted) -> dict[str, Any]:
     pipeline, splits, graph = fitted.pipeline, fitted.splits, fitted.graph
     type_labels = fitted.type_labels
@@ -637,7 +662,12 @@ def _report(options: TrainOptions, fitted: Fitted) -> dict[str, Any]:
             )
             if options.task == "ner" and type_labels:
                 report.setdefault("edit_response", {})[split] = edit_response(
-                    pipeline, examples, graph, type_labels, seen=seen or set()
+                    pipeline,
+                    examples,
+                    graph,
+                    type_labels,
+                    seen=seen or set(),
+                    ablation=options.ablation,
                 )
     report.update(
         data=options.files.name,
@@ -650,6 +680,8 @@ def _report(options: TrainOptions, fitted: Fitted) -> dict[str, Any]:
         parameters=sum(p.numel() for p in pipeline.encoder.model.parameters()),
         processes=fitted.together.count,
     )
+    if options.hiding_kg:
+        report["hiding_knowledge"] = list(_names(options.hiding_kg))
     if fitted.attached:
         report.update(adapters.described(fitted.attached, options.encoder, options.output))
     return report

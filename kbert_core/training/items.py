@@ -29,6 +29,7 @@ MASKED_SHARE = 0.15
 MIN_EVIDENCE = 10  # matched gold mentions a tail needs to count as a type
 LONGEST_INVENTED = 6  # words, in Chinese characters, of an invented name outside of mentions
 TYPE_SHARE = 0.5  # of a label's matched gold mentions, so that it is no mere fact of some
+NEEDED_TYPES = {"counterfactual": 2, "invented": 1}  # tails that name a label
 
 
 @dataclass(frozen=True)
@@ -108,9 +109,7 @@ class ItemMaker:
         self.hiding_graph, self.seed = hiding_graph, seed
         self._relations: dict[str, str] = {}  # of the tails that name a label
         if recipe.invented:
-            for triple in hiding_graph or graph:
-                if triple.tail in self.type_labels:
-                    self._relations.setdefault(triple.tail, triple.relation)
+            self._relations = type_relations(hiding_graph or graph, self.type_labels, options)
         self._specials = set(tokenizer.hugging_face.all_special_ids)
         self._mask_id = tokenizer.hugging_face.mask_token_id
         self._vocabulary = len(tokenizer.hugging_face)
@@ -182,13 +181,13 @@ class ItemMaker:
         known = [(node.mention.start, node.mention.end) for node in tree.nodes]
         gold = [(start, end) for start, end, _ in spans]
         if random.random() < 0.5:
-            free = [span for span in gold if not _overlaps(span, known)]
+            free = [span for span in gold if not overlaps(span, known)]
         else:
             longest = int(random.integers(1, LONGEST_INVENTED + 1))
             words = example.words or ()
             runs = zip(words, words[longest - 1 :], strict=False)
             spans_of_words = [(first[0], last[1]) for first, last in runs]
-            free = [span for span in spans_of_words if not _overlaps(span, [*known, *gold])]
+            free = [span for span in spans_of_words if not overlaps(span, [*known, *gold])]
         if not free:
             return tree, spans
         start, end = free[random.integers(len(free))]
@@ -272,7 +271,8 @@ class ItemMaker:
         return token if token not in self._specials else self._mask_id
 
 
-def _overlaps(span: tuple[int, int], others: Sequence[tuple[int, int]]) -> bool:
+def overlaps(span: tuple[int, int], others: Sequence[tuple[int, int]]) -> bool:
+    """Say whether a span shares a character with one of the others."""
     return any(span[0] < end and start < span[1] for start, end in others)
 
 
@@ -323,3 +323,39 @@ def learn_type_labels(
             found[tail] = label
         tails.add(tail)
     return dict(sorted(found.items(), key=lambda item: item[1]))
+
+
+def without_effect(recipe: Mapping[str, float], type_labels: Mapping[str, str]) -> list[str]:
+    """Name the shares of a recipe that do nothing, for too few tails name a label.
+
+    Args:
+        recipe: as ``asdict`` of a :class:`Recipe` gives it.
+        type_labels: tail → label, see :func:`learn_type_labels`.
+    """
+    return [
+        name
+        for name, needed in NEEDED_TYPES.items()
+        if recipe.get(name, 0.0) > 0 and len(type_labels) < needed
+    ]
+
+
+def type_relations(
+    graph: KnowledgeGraph, type_labels: Mapping[str, str], options: InjectionOptions
+) -> dict[str, str]:
+    """Find how a graph says a type: tail → the relation of the first triple with it.
+
+    Args:
+        type_labels: tail → label, see :func:`learn_type_labels`.
+        options: only relations that they inject count.
+
+    Returns:
+        In the graph's order; tails that it has no such triple of aren't there.
+    """
+    found: dict[str, str] = {}
+    for triple in graph:
+        usable = options.relations is None or triple.relation in options.relations
+        if triple.tail in type_labels and usable:
+            found.setdefault(triple.tail, triple.relation)
+            if len(found) == len(type_labels):
+                break
+    return found

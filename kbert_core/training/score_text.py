@@ -4,10 +4,24 @@ from collections.abc import Mapping
 from typing import Any
 
 from kbert_core.cli_text import width
+from kbert_core.training.edits import ADDED, GROUPS
 
 NAME = 20  # columns for names of rows
 SHARES = (("precision", "precision"), ("recall", "recall"), ("f1", "F1"))
 COUNTS = (("gold", "gold"), ("predicted", "predicted"))
+OTHERS = {"others_changed": "others gone", "others_new": "others new"}
+REPLACED = {
+    **{"": "tail replaced", "n": "edits", "new": "new type", "kept": "old type"},
+    **{"other": "another", "lost": "span lost", **OTHERS},
+}
+ADDED_TRIPLE = {
+    **{"": "triple added", "n": "mentions", "right_before": "right before"},
+    **{"right_after": "right after", "missed": "missed", "missed_right": "then right", **OTHERS},
+}
+EDITS_ARE = (
+    "  Names unseen or seen in training. Others: of the sentence's other spans, gone or of another",
+    "  type; and new ones, as a share of the same.",
+)
 
 
 def report_text(report: Mapping[str, Any]) -> str:
@@ -18,7 +32,32 @@ def report_text(report: Mapping[str, Any]) -> str:
         splits = found if "dev" in found or "test" in found else {"": found} if found else {}
         for split, scores in splits.items():
             lines += scores_text(f"{split}, {title}" if split else title, scores)
+    response = report.get("edit_response", {})
+    for split, found in ({"": response} if "seen" in response else response).items():
+        title = "response to edits"
+        lines += edits_text(f"{title}, {split}" if split else title, found)
     return "\n".join(lines)
+
+
+def edits_text(title: str, response: Mapping[str, Any]) -> list[str]:
+    """The response to edits, see ``edit_response``: shares in per cent, "–" of nothing."""
+    lines = [title]
+    for response_of, columns in ((response, REPLACED), (response.get(ADDED, {}), ADDED_TRIPLE)):
+        if response_of:
+            first, *names = columns.values()
+            lines.append(_named(f"  {first}") + "".join(f"{name:>13}" for name in names))
+        for group in (group for group in GROUPS if group in response_of):
+            shares = response_of[group]
+            values = (_number(shares.get(key)) for key in list(columns)[1:])
+            lines.append(_named(f"  {group}") + "".join(f"{value:>13}" for value in values))
+    return [*lines, *EDITS_ARE]
+
+
+def _number(value: float | None) -> str:
+    """A count as it is, a share in per cent."""
+    if value is None:
+        return "–"
+    return str(value) if isinstance(value, int) else f"{100 * value:.1f}"
 
 
 def scores_text(title: str, scores: Mapping[str, Any]) -> list[str]:

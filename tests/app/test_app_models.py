@@ -119,6 +119,7 @@ def test_facts_say_language_data_knowledge_trust_and_scores(folder):
             knowledge=["Medical"],
             data="notes (of a ward)",
             recipe={"counterfactual": 0.25},
+            type_labels={"疾病": "D", "检查": "E"},
             scores=scores,
         )
     )
@@ -133,6 +134,7 @@ def test_facts_say_language_data_knowledge_trust_and_scores(folder):
     [
         ("ner", {}, "its card doesn't say what it was trained on · no scores on its card"),
         ("ner", {"recipe": {"counterfactual": 0.0}, "scores": {"dev": {"f1": 1}}}, "dev: F1 100.0"),
+        ("ner", {"recipe": {"counterfactual": 0.3}, "type_labels": {}}, "no scores on its card"),
         ("classify", {"scores": {"test": {"accuracy": 0.9, "macro_f1": 0.8}}}, "90.0, macro F1 80"),
         ("pair", {"scores": {"test": {"accuracy": 0.9, "f1": 0.7}}}, "accuracy 90.0, F1 70.0"),
         ("rank", {"scores": {"test": {"mrr": 0.9, "p_at_1": 0.8}}}, "test: MRR 90.0, P@1 80.0"),

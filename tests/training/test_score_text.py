@@ -56,3 +56,20 @@ def test_a_report_shows_every_split_with_and_without_knowledge():
     assert [title.split()[0] for title in titles] == ["dev,", "test,"]
     single = report_text({"scores": entities(), "without_knowledge": entities()}).splitlines()
     assert sum(line.startswith(("with knowledge", "graph off")) for line in single) == 2
+
+
+def test_the_response_to_edits_is_a_table_for_replaced_tails_and_one_for_added_triples():
+    others = {"others_changed": 0.5, "others_new": None}
+    replaced = {"new": 0.75, "kept": 0.25, "other": 0.0, "lost": 0.0, **others, "n": 4}
+    added = {"right_before": 0.5, "right_after": 1.0, "missed": 1, "missed_right": 1.0, "n": 2}
+    groups = {"unseen": replaced, "seen": {"n": 0}}
+    response = {**groups, "added": {"unseen": {**added, **others}, "seen": {"n": 0}}}
+    rows = [line.split() for line in report_text({"edit_response": response}).splitlines()]
+    assert rows[0] == ["response", "to", "edits"]
+    assert rows[2] == ["unseen", "4", "75.0", "25.0", "0.0", "0.0", "50.0", "–"]
+    assert rows[3] == ["seen", "0", *["–"] * 6]
+    assert rows[5] == ["unseen", "2", "50.0", "100.0", "1", "100.0", "50.0", "–"]
+    splits = report_text({"edit_response": {"dev": groups, "test": groups}}).splitlines()
+    titles = [line for line in splits if line.startswith("response")]
+    assert titles == ["response to edits, dev", "response to edits, test"]
+    assert "triple added" not in "".join(splits)  # a report made before there was one

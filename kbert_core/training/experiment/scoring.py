@@ -12,7 +12,8 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.pipeline import NO_KNOWLEDGE
 from kbert_core.tasks.rank import RIGHT, order, probability_right
 from kbert_core.training.datasets import Example
-from kbert_core.training.evaluate import edit_response, predict_all, scores_of, surface_forms
+from kbert_core.training.edits import edit_response
+from kbert_core.training.evaluate import predict_all, scores_of, surface_forms
 from kbert_core.training.finetune import Fitted
 from kbert_core.training.guided import TagScores
 from kbert_core.training.scores import SpanKey, span_scores, unseen_recall

@@ -1,0 +1,111 @@
+"""What a model's card says of it, by what the model is."""
+
+import pytest
+
+from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.pipeline import Card
+from kbert_core.training.cards import card_text, follows_graph
+
+TYPES = {"疾病": "D", "检查": "E"}
+SCORES = {"dev": {"precision": 0.5, "recall": 0.5, "f1": 0.5}}
+TRUSTS = "also follows a wrong triple"
+
+
+def lines(card):
+    return card_text("m", card).splitlines()
+
+
+def test_a_model_without_knowledge_says_nothing_of_knowledge():
+    notes = {"data": "reviews", "recipe": {"counterfactual": 0.0}, "scores": SCORES}
+    said = lines(Card("classify", notes=notes))
+    assert "- Knowledge: none, in training as later" in said
+    assert "| dev | 50.0 | 50.0 | 50.0 |" in said
+    text = "\n".join(said)
+    for word in ("twin", "triple", "its knowledge", "Recipe", "medical", "decisions"):
+        assert word not in text
+
+
+def test_a_model_with_knowledge_says_what_is_injected():
+    options = InjectionOptions(max_triples=1, relations=("is_a", "treats"))
+    notes = {"recipe": {"tree_dropout": 0.1, "invented": 0.0}, "scores": SCORES}
+    said = lines(Card("pair", options, knowledge=("HowNet",), notes=notes))
+    assert "- Knowledge: HowNet; relation and tail of is_a, treats, at most 1 triple a mention" in (
+        said
+    )
+    assert "- Recipe: tree dropout 0.1" in said
+    assert "| dev, with its knowledge | 50.0 | 50.0 | 50.0 |" in said
+    assert TRUSTS not in "\n".join(said)
+    tails = lines(Card("pair", InjectionOptions(tail_only=True), knowledge=("HowNet",)))
+    assert "- Knowledge: HowNet; tail only, at most 2 triples a mention" in tails
+
+
+def test_a_twin_that_hides_mentions_says_which():
+    notes = {
+        "recipe": {"counterfactual": 0.25, "mention_dropout": 0.3},
+        "hiding_knowledge": ["Medical"],
+    }
+    said = lines(Card("ner", notes=notes))
+    assert "- Recipe: mention dropout 0.3, of the mentions that Medical knows" in said
+    assert TRUSTS not in "\n".join(said)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "types", "follows"),
+    [
+        ({"counterfactual": 0.25}, TYPES, True),
+        ({"counterfactual": 0.25}, {"疾病": "D"}, False),
+        ({"invented": 0.3}, {"疾病": "D"}, True),
+        ({"counterfactual": 0.25, "invented": 0.3}, {}, False),
+        ({"counterfactual": 0.0, "mention_dropout": 0.3}, TYPES, False),
+        ({"counterfactual": "much"}, TYPES, False),
+        (None, TYPES, False),
+        ({"counterfactual": 0.25}, None, False),
+    ],
+)
+def test_a_model_trusts_its_graph_only_where_training_could_teach_it(recipe, types, follows):
+    assert follows_graph({"recipe": recipe, "type_labels": types}) is follows
+    if isinstance(types, dict) and recipe and "much" not in recipe.values():
+        card = Card("ner", knowledge=("kg",), notes={"recipe": recipe, "type_labels": types})
+        assert (TRUSTS in card_text("m", card)) is follows
+
+
+def test_a_share_that_did_nothing_is_told():
+    notes = {"recipe": {"counterfactual": 0.25, "invented": 0.3}, "type_labels": {"疾病": "D"}}
+    (said,) = [line for line in lines(Card("ner", knowledge=("kg",), notes=notes)) if "Rec" in line]
+    assert said == (
+        "- Recipe: counterfactual 0.25 (without effect: too few tails name a label), invented 0.3"
+    )
+
+
+def test_only_what_reads_medicine_warns_of_medical_decisions():
+    for card in (
+        Card("ner", knowledge=("Medical",), notes={"data": "notes"}),
+        Card("ner", notes={"data": "bc5cdr_en"}),
+        Card("ner", knowledge=("kg",), notes={"type_labels": TYPES}),
+    ):
+        assert "- Not for medical decisions." in lines(card)
+    assert "medical" not in card_text("m", Card("pair", knowledge=("HowNet",), notes={"data": "q"}))
+
+
+def test_the_response_to_edits_stands_in_two_tables():
+    others = {"others_changed": 0.01, "others_new": None}
+    replaced = {"new": 1.0, "kept": 0.0, "other": 0.0, "lost": 0.0, **others, "n": 8}
+    added = {"right_before": 0.25, "right_after": 0.5, "missed_right": 0.4, **others}
+    nothing = {name: None for name in added} | {"missed": 0, "n": 0}
+    response = {
+        "unseen": replaced,
+        "seen": {**replaced, "n": 9},
+        "added": {"unseen": {**added, "missed": 6, "n": 8}, "seen": nothing},
+    }
+    said = lines(Card("ner", notes={"edit_response": {"dev": response}}))
+    assert "| dev, unseen in training | 8 | 100 % | 0 % | 0 % | 0 % | 1 % | – |" in said
+    assert "| dev, unseen in training | 8 | 25 % | 50 % | 6 | 40 % | 1 % | – |" in said
+    assert "| dev, seen in training | 0 | – | – | 0 | – | – | – |" in said
+
+
+def test_the_response_of_an_older_card_is_still_read():
+    old = {"new": 0.5, "kept": 0.5, "other": 0.0, "lost": 0.0, "others_changed": 0.0, "n": 2}
+    notes = {"edit_response": {"dev": {"unseen": old, "seen": old}}}
+    text = card_text("m", Card("ner", notes=notes))
+    assert "| dev, seen in training | 2 | 50 % | 50 % | 0 % | 0 % | 0 % | – |" in text
+    assert "missing triple" not in text
