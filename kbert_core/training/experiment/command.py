@@ -12,6 +12,7 @@ from kbert_core.training.experiment.report import summary, write_report
 from kbert_core.training.experiment.runner import How, duration, run_all, seconds_left
 from kbert_core.training.experiment.suite import read_suite
 from kbert_core.training.experiment.tables import Tables
+from kbert_core.training.processes import started_together
 
 log = logging.getLogger(__name__)
 
@@ -22,7 +23,17 @@ def run_experiment(args: argparse.Namespace) -> dict[str, Any]:
     Returns:
         Per suite its cells as they stand now, and ``failed``: what went wrong
         in this call.
+
+    Raises:
+        OptionError: several processes were started for it, a number of jobs
+            that can't be, or two suites of one name.
     """
+    if (together := started_together()) > 1:
+        raise OptionError(
+            f"`kbert experiment` was started in {together} processes, as by torchrun, and each "
+            "would run the same suite. Start it once, without torchrun, and give --jobs "
+            f"{together} for as many runs at a time."
+        )
     if args.jobs < 1:
         raise OptionError(f"--jobs is {args.jobs}, expected at least 1.")
     places = Places(Path(args.results), Path(args.work))
@@ -39,7 +50,7 @@ def run_experiment(args: argparse.Namespace) -> dict[str, Any]:
         if args.report_only:
             continue
         cells = experiment.cells(only=args.only, seeds=args.seeds)
-        statuses = [experiment.status(cell) for cell in cells]
+        statuses = [experiment.status(cell, with_what_is_there=args.list) for cell in cells]
         todo = [s.cell for s in statuses if args.again or s.state != "done"]
         if not args.list and todo:
             left = seconds_left(statuses, todo, args.jobs)
@@ -92,6 +103,7 @@ def listed(statuses: Sequence[Status], jobs: int) -> dict[str, Any]:
                 "state": status.state,
                 "reason": status.reason,
                 "seconds": status.seconds,
+                "unchecked": dict(status.unchecked),
             }
             for status in statuses
         ],
@@ -124,13 +136,16 @@ def list_text(report: dict[str, Any]) -> str:
         for cell in cells:
             took = f"  {duration(cell['seconds'])}" if cell["seconds"] is not None else ""
             why = f"  {cell['reason']}" if cell["reason"] else ""
+            why += f"  not checked: {', '.join(cell['unchecked'])}" if cell["unchecked"] else ""
             state = cell["state"]
             lines.append(f"  {cell['run']:{width}}  seed {cell['seed']}  {state:6}{took}{why}")
         todo = sum(cell["state"] != "done" for cell in cells)
         left = suite["seconds_left"]
-        how_long = f"about {duration(left)}" if left is not None else "no run to go by yet"
+        how_long = (
+            "no run to tell the time left by" if left is None else f"about {duration(left)} left"
+        )
         lines.append(
-            f"  {len(cells) - todo} of {len(cells)} done" + (f", {how_long} left" if todo else "")
+            f"  {len(cells) - todo} of {len(cells)} done" + (f", {how_long}" if todo else "")
         )
     lines += [f"report: {file}" for file in report.get("report", [])[:2]]
     return "\n".join(lines)

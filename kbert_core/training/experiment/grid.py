@@ -11,15 +11,17 @@ import json
 import logging
 import os
 import shutil
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
-from kbert_core.errors import CheckpointError, DataError, SplitError
+from kbert_core.ablation import Ablation
+from kbert_core.errors import CheckpointError, DataError, KBertError, SplitError
 from kbert_core.knowledge.files import write_triples
 from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.shuffled import shuffled
 from kbert_core.pipeline import CARD_KEY
 from kbert_core.training import guided
@@ -37,12 +39,15 @@ from kbert_core.training.experiment.suite import (
 )
 from kbert_core.training.finetune import SCRATCH, TrainOptions
 from kbert_core.training.hub_data import is_hub_name
+from kbert_core.training.items import Recipe
 from kbert_core.training.sources import DataFiles, read_split, read_splits
 from kbert_core.training.splits import EntityDisjoint, deduplicated, entity_disjoint, write_split
 
 State = Literal["done", "stale", "left", "failed"]
 TOKENIZERS = ("tokenizer.json", "vocab.txt")
 WEIGHTS = ("*.safetensors", "*.bin")
+GROUPS = {"injection": InjectionOptions, "ablation": Ablation, "recipe": Recipe}  # of options
+Missing = dict[str, str]  # what can't be read here → why
 log = logging.getLogger(__name__)
 
 
@@ -78,12 +83,14 @@ class Status:
         state: "done", "stale", "left" or "failed".
         reason: what has changed, or the error.
         seconds: that it took, if it was ever done.
+        unchecked: what it depends on that can't be read here, and why.
     """
 
     cell: Cell
     state: State
     reason: str = ""
     seconds: float | None = None
+    unchecked: Mapping[str, str] = field(default_factory=dict)
 
 
 class Experiment:
@@ -98,6 +105,7 @@ class Experiment:
         self.suite, self.places = suite, places
         self._splits: dict[int, tuple[Path, str]] = {}
         self._hashes: dict[str, str] = {}
+        self._missing: Missing = {}  # for all cells of the suite, so that none is looked for twice
 
     @property
     def work(self) -> Path:
@@ -133,8 +141,12 @@ class Experiment:
         """The cell's JSON."""
         return result_file(self.places.results, self.suite, cell.row.name, cell.seed)
 
-    def status(self, cell: Cell) -> Status:
+    def status(self, cell: Cell, *, with_what_is_there: bool = False) -> Status:
         """Whether a cell is done, and if not, why.
+
+        Args:
+            with_what_is_there: compare what can be read here, and say what
+                can't be, instead of failing.
 
         Raises:
             KBertError: the data, a graph or the encoder can't be read.
@@ -145,31 +157,44 @@ class Experiment:
             if error.is_file():
                 return Status(cell, "failed", error.read_text("utf-8").splitlines()[0])
             return Status(cell, "left")
-        changed = _differences(found["inputs"], self.inputs(cell))
+        missing: Missing | None = {} if with_what_is_there else None
+        changed = _differences(without_defaults(found["inputs"]), self.inputs(cell, missing))
         state: State = "stale" if changed else "done"
-        return Status(cell, state, "; ".join(changed), found["seconds"])
+        return Status(cell, state, "; ".join(changed), found["seconds"], missing or {})
 
-    def inputs(self, cell: Cell) -> dict[str, Any]:
-        """All that determines a cell's result, with hashes instead of contents."""
+    def inputs(self, cell: Cell, missing: Missing | None = None) -> dict[str, Any]:
+        """All that determines a cell's result, with hashes instead of contents.
+
+        Options that have their default value are left out, so that one which
+        is new doesn't make old results stale.
+
+        Args:
+            missing: takes what can't be read here, whose hash is then None;
+                without it that is an error.
+
+        Raises:
+            KBertError: the data, a graph or the encoder can't be read.
+        """
         suite, row = self.suite, cell.row
         data = {k: v for k, v in asdict(suite.data).items() if v}
+        of_data = self._or_missing("the data", lambda: self.split(cell.seed)[1], missing)
         common = {
             "task": suite.task,
-            "data": {**data, "sha256": self.split(cell.seed)[1]},
-            "covered_by": self._files(suite.covered_by),
+            "data": {**data, "sha256": of_data},
+            "covered_by": self._files(suite.covered_by, missing),
             "seed": cell.seed,
         }
         if isinstance(row, Baseline):
-            made = {**common, "kind": "dictionary", "kg": self._files(row.kg)}
+            made = {**common, "kind": "dictionary", "kg": self._files(row.kg, missing)}
             if row.over is not None:
                 over = suite.row(row.over)
                 assert isinstance(over, Run)
-                made["over"] = self.inputs(Cell(over, cell.seed))
+                made["over"] = self.inputs(Cell(over, cell.seed), missing)
             if row.guided:
                 made["guided"] = list(guided.WEIGHTS)
             return _plain(made)
         options = train_options(suite, row, seed=0, data="-", kg=(), output="-", check_only=True)
-        own = SET_ELSEWHERE - {"injection", "ablation", "recipe"}
+        own = SET_ELSEWHERE - GROUPS.keys()
         changed = {
             f.name: getattr(options, f.name)
             for f in fields(TrainOptions)
@@ -179,17 +204,38 @@ class Experiment:
         changed = {
             k: asdict(v) if hasattr(v, "__dataclass_fields__") else v for k, v in changed.items()
         }
-        return _plain(
-            {
-                **common,
-                "kind": "run",
-                "knowledge": row.knowledge,
-                "kg": self._files(row.kg),
-                "hiding_kg": self._files(row.hiding_kg),
-                "encoder": {"name": row.encoder, "sha256": self._encoder(row.encoder)},
-                "options": changed,
-            }
+        encoder = self._or_missing(
+            f"the encoder {row.encoder}",
+            lambda: self._encoder(row.encoder, must_be_there=missing is not None),
+            missing,
         )
+        return without_defaults(
+            _plain(
+                {
+                    **common,
+                    "kind": "run",
+                    "knowledge": row.knowledge,
+                    "kg": self._files(row.kg, missing),
+                    "hiding_kg": self._files(row.hiding_kg, missing),
+                    "encoder": {"name": row.encoder, "sha256": encoder},
+                    "options": changed,
+                }
+            )
+        )
+
+    def _or_missing(
+        self, what: str, read: Callable[[], str], missing: Missing | None
+    ) -> str | None:
+        """What is read; where it can't be, None if ``missing`` takes the reason."""
+        if missing is None:
+            return read()
+        if what not in self._missing:
+            try:
+                return read()
+            except KBertError as error:
+                self._missing[what] = str(error)
+        missing[what] = self._missing[what]
+        return None
 
     # Making what a cell needs
 
@@ -286,8 +332,14 @@ class Experiment:
         """The graph that tells covered from uncovered mentions."""
         return KnowledgeGraph.from_files(*self.suite.resolved_all(self.suite.covered_by))
 
-    def _files(self, paths: Sequence[str]) -> list[dict[str, str]]:
-        return [{"file": p, "sha256": self._hash((self.suite.resolved(p),))} for p in paths]
+    def _files(self, paths: Sequence[str], missing: Missing | None) -> list[dict[str, str | None]]:
+        def hash_of(path: str) -> str:
+            return self._hash((self.suite.resolved(path),))
+
+        return [
+            {"file": p, "sha256": self._or_missing(f"the graph {p}", partial(hash_of, p), missing)}
+            for p in paths
+        ]
 
     def _hash(self, paths: Sequence[str]) -> str:
         key = "\n".join(paths)
@@ -295,10 +347,15 @@ class Experiment:
             self._hashes[key] = _hash_of([Path(path) for path in paths])
         return self._hashes[key]
 
-    def _encoder(self, name: str) -> str:
+    def _encoder(self, name: str, *, must_be_there: bool = False) -> str:
         """Hash of an encoder's weights, size and vocabulary; of a hub's the name alone."""
         folder = Path(self.suite.resolved(name)) if name != SCRATCH else Path(SCRATCH)
         if not folder.is_dir():
+            of_a_folder = folder.is_absolute() or (
+                folder.parent != Path() and folder.parent.is_dir()
+            )
+            if must_be_there and of_a_folder:
+                raise CheckpointError(f"{folder}: no such folder. Name that of an encoder.")
             return ""
         weights = sorted(file for pattern in WEIGHTS for file in folder.glob(pattern))
         files = [folder / file for file in TOKENIZERS if (folder / file).is_file()]
@@ -357,9 +414,31 @@ def _config_hash(folder: Path) -> str:
     return hashlib.sha256(_canonical(config).encode()).hexdigest()[:8]
 
 
-def _default(field: Any) -> Any:
-    made = field.default_factory
-    return made() if callable(made) else field.default
+def _default(of: Any) -> Any:
+    made = of.default_factory
+    return made() if callable(made) else of.default
+
+
+def without_defaults(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """A cell's inputs without the options that have their default value in a group of them."""
+    made = dict(inputs)
+    if "over" in made:
+        made["over"] = without_defaults(made["over"])
+    if "options" in made:
+        made["options"] = {
+            name: _changed(GROUPS[name], value) if name in GROUPS and value is not None else value
+            for name, value in made["options"].items()
+        }
+    return made
+
+
+def _changed(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    defaults = _plain({of.name: _default(of) for of in fields(kind)})
+    return {
+        name: value
+        for name, value in values.items()
+        if name not in defaults or value != defaults[name]
+    }
 
 
 def _canonical(data: Mapping[str, Any]) -> str:
@@ -383,6 +462,8 @@ def _differences(was: Any, is_: Any, where: str = "") -> list[str]:
     if was == is_:
         return []
     if where.endswith("sha256"):
+        if is_ is None:  # can't be read here
+            return []
         return [f"{where.removesuffix('.sha256')} has another content"]
     if isinstance(was, list) and isinstance(is_, list) and len(was) == len(is_):
         return [t for a, b in zip(was, is_, strict=True) for t in _differences(a, b, where)]

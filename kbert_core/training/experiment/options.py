@@ -12,7 +12,7 @@ def add_experiment_options(parser: argparse.ArgumentParser) -> None:
     add("--seeds", type=int, nargs="+", default=[], metavar="N", help="only these seeds")
     add("--again", action="store_true", help="run also what is done")
     add("--jobs", type=int, default=1, metavar="N", help="processes at a time; default: 1")
-    add("--device", default="auto", help="auto, cpu, cuda or cuda:N")
+    add("--device", default="auto", help="auto, cpu or cuda")
     add("--keep-models", action="store_true", help="keep the trained models, in the work folder")
     add("--results", default="results", metavar="DIR", help="one JSON a run; default: results")
     add(

@@ -124,7 +124,7 @@ def draw_curves(tables: Tables, path: Path) -> bool:
                 linewidth=1.6,
                 elinewidth=0.9,
                 capsize=2,
-                label=f"{curve.row}  {values[-1]:.1f}",
+                label=f"{tables.shown(curve.row)}  {values[-1]:.1f}",
             )
         panel.set_xticks(range(1, longest + 1))
         panel.set_xlim(0.6, longest + 0.4)
@@ -140,7 +140,9 @@ def draw_curves(tables: Tables, path: Path) -> bool:
 
 def _label(tables: Tables, row: Run | Baseline) -> str:
     done, planned = tables.done(row), len(row.seeds)
-    return row.name if done == planned else f"{row.name} ({done} of {planned} seeds)"
+    if row.name in tables.stale or done == planned:
+        return tables.shown(row.name)
+    return f"{row.name} ({done} of {planned} seeds)"
 
 
 def _tidy(panel: Any, axis: str) -> None:

@@ -23,19 +23,46 @@ from kbert_core.training.experiment.tables import Pair, Tables, spread
 
 MISSING = "missing"
 NONE = "–"
-OUTCOMES = ("new type", "old type", "another type", "span lost", "other spans changed")
+OUTCOMES = {  # of edits
+    "new": "new type",
+    "kept": "old type",
+    "other": "another type",
+    "lost": "span lost",
+    "right_before": "right before",
+    "right_after": "right after",
+    "others_changed": "other spans changed",
+    "others_new": "other spans new",
+}
+REPLACED = (
+    "Response to edits on test: of an entity that is tagged rightly, the tail of its type triple "
+    "is replaced by another type's, and the sentence is read again."
+)
+ADDED = (
+    "The same for a missing triple: an entity that the graph doesn't know gets the triple that "
+    "names its type, and the sentence is read again."
+)
+RELEASE_F1 = "release_f1"
 OTHERS = {  # scores that have no counts a sentence
-    "release_trunk_f1": "F1, release's count",
+    RELEASE_F1: "F1, release's own count",
+    "release_trunk_f1": "F1, release's count in the text alone",
     "macro_f1": "macro F1",
     "chance_mrr": "MRR by chance",
 }
 HOW_TO_READ = f"""\
 Scores are per cent on the test set, which is read once a seed; every choice, the best epoch
-included, is made on dev. ± is the standard deviation over the seeds. A difference is paired by
-sentence and seed; in brackets stand {100 * LEVEL:.0f} % of {RESAMPLES:,} resamples of the
-sentences, which do not hold the spread over the seeds. p is two-sided and corrected for the
-number of comparisons with the run without knowledge (Holm), those still missing included;
-*exploratory* is what stands outside that family, or has fewer than three seeds."""
+included, is made on dev. ± is the standard deviation over the seeds, of a difference that of the
+seeds' own differences. A difference is paired by sentence and seed; in brackets stand
+{100 * LEVEL:.0f} % of {RESAMPLES:,} resamples of the sentences, which do not hold the spread over
+the seeds. p is two-sided and corrected for the number of comparisons with the run without
+knowledge (Holm), those still missing included; *exploratory* is what stands outside that family,
+or has fewer than three seeds."""
+RELEASE = (
+    "The release's count is the released K-BERT's, to compare published figures with: of the "
+    "likeliest tag of each token (with a dictionary, of its spans), borders alone, whatever the "
+    "type. Its own count divides also by entities begun on injected tokens, for which the release "
+    "trains a label and this training doesn't; in the text alone these are left out."
+)
+UNCHECKED = "Not checked for being up to date where this was made"
 STATISTICS = Path("decisions/statistics.md")  # beside the report, in this project's docs
 
 
@@ -59,7 +86,7 @@ def write_report(
     """
     if output.suffix != ".md":
         raise ExperimentError(f"--report is {output}, expected the name of a .md file.")
-    suites = sorted(suites, key=lambda tables: not any(map(tables.done, tables.suite.rows)))
+    suites = sorted(suites, key=lambda tables: not tables.results)
     folder = output.parent / output.stem
     pictures = {tables.suite.name: drawn(tables, folder) for tables in suites}
     more = f" How and why: [{STATISTICS}]({STATISTICS})."
@@ -98,9 +125,9 @@ def _contents(suites: Sequence[Tables]) -> str:
     for tables in suites:
         planned = sum(len(row.seeds) for row in tables.suite.rows)
         done = sum(map(tables.done, tables.suite.rows))
-        rows.append(
-            [f"[{tables.suite.title}](#{_anchor(tables.suite.title)})", f"{done}/{planned}"]
-        )
+        old = sum(map(tables.old, tables.suite.rows))
+        said = f"{done}/{planned}" + (f", {old} stale" if old else "")
+        rows.append([f"[{tables.suite.title}](#{_anchor(tables.suite.title)})", said])
     return table(["Experiment", "runs done"], rows)
 
 
@@ -114,9 +141,10 @@ def _suite(tables: Tables, pictures: Sequence[Path]) -> list[str]:
         *(f"![{suite.title}: {_caption(picture)}]({picture})" for picture in pictures[:1]),
         _scores(tables),
         _differences(tables),
-        _edits(tables),
+        *_edits(tables),
         *(f"![{suite.title}: {_caption(picture)}]({picture})" for picture in pictures[1:]),
         _notes(tables),
+        f"{UNCHECKED}: {', '.join(tables.unchecked)}." if tables.unchecked else "",
         suite.discussion,
         "" if suite.path.is_absolute() else run_it,
     ]
@@ -175,11 +203,12 @@ def _scores(tables: Tables) -> str:
     head += others.values()
     rows = []
     for row in tables.suite.rows:
-        done, planned = tables.done(row), len(row.seeds)
-        if not done:
+        done, old, planned = tables.done(row), tables.old(row), len(row.seeds)
+        if not done and not old:
             rows.append([row.name, f"0 of {planned}", MISSING, *[""] * (len(head) - 3)])
             continue
-        cells = [row.name, str(done) if done == planned else f"{done} of {planned}"]
+        seeds = f"{done} of {planned}" + (f", {old} stale" if old else "")
+        cells = [tables.shown(row.name), str(done) if done == planned else seeds]
         cells += [score_text(tables.score(row.name, metric)) for metric in metrics]
         if off:
             found = tables.graph_off(row.name)
@@ -188,7 +217,8 @@ def _scores(tables: Tables) -> str:
             found = tables.other(row.name, name)
             cells.append(_spread_text(*found) if found else NONE)
         rows.append(cells)
-    return table(head, rows)
+    made = table(head, rows)
+    return f"{made}\n\n{RELEASE}" if RELEASE_F1 in others else made
 
 
 def _differences(tables: Tables) -> str:
@@ -200,7 +230,7 @@ def _differences(tables: Tables) -> str:
         return ""
     rows = []
     for pair in pairs:
-        cells = [f"{pair.row} − {pair.other}"]
+        cells = [f"{tables.shown(pair.row)} − {tables.shown(pair.other)}"]
         for found in of_metric:
             cells += difference_text(found[pair]) if pair in found else [MISSING, ""]
         rows.append(cells)
@@ -210,19 +240,20 @@ def _differences(tables: Tables) -> str:
     return table(head, rows)
 
 
-def _edits(tables: Tables) -> str:
-    rows = []
-    for edits in tables.edits():
-        shares = [f"{100 * share:.0f} %" for share in edits.shares.values()]
-        rows.append([edits.row, edits.group, f"{edits.count:,}", *shares])
-    if not rows:
-        return ""
-    intro = (
-        "Response to edits on test: of an entity that is tagged rightly, the tail of its type "
-        "triple is replaced by another type's, and the sentence is read again."
-    )
-    head = ["", "name in training", "edits", *OUTCOMES]
-    return f"{intro}\n\n{table(head, rows)}"
+def _edits(tables: Tables) -> list[str]:
+    parts = []
+    for intro, edits in ((REPLACED, tables.edits()), (ADDED, tables.edits(added=True))):
+        outcomes = [name for name in OUTCOMES if any(name in edit.shares for edit in edits)]
+        rows = [
+            [
+                *(tables.shown(edit.row), edit.group, f"{edit.count:,}"),
+                *(_share_text(edit.shares.get(name)) for name in outcomes),
+            ]
+            for edit in edits
+        ]
+        head = ["", "name in training", "edits", *(OUTCOMES[name] for name in outcomes)]
+        parts += [intro, table(head, rows)] if rows else []
+    return parts
 
 
 def _notes(tables: Tables) -> str:
@@ -236,25 +267,38 @@ def _notes(tables: Tables) -> str:
         if shares:
             share = f"{100 * spread(shares)[0]:.1f} %"
             lines.append(f"- **{row.name}**: {share} of the triples kept a true tail.")
-    for status in tables.outdated:
-        lines.append(f"- Out of date and left out: {status.cell} ({status.reason}).")
+    lines += _outdated(tables)
     return "\n".join(lines)
+
+
+def _outdated(tables: Tables) -> list[str]:
+    """Which results are of something else than the suite says now, and why."""
+    seeds: dict[tuple[str, str], list[str]] = {}
+    for status in tables.outdated:
+        seeds.setdefault((status.cell.row.name, status.reason), []).append(str(status.cell.seed))
+    lines = []
+    for (row, reason), of in seeds.items():
+        what = "Stale, to be run again" if row in tables.stale else "Stale and left out"
+        lines.append(f"- {what}: {row}, seed{'s' * (len(of) > 1)} {', '.join(of)} ({reason}).")
+    return lines
 
 
 def _published(path: Path) -> list[str]:
     """Figures published by others, marked as such.
 
-    The file has ``title``, ``about`` (Markdown) and ``columns`` and ``rows``
-    of one table.
+    The file has ``title`` and ``about`` (Markdown), and ``columns`` and
+    ``rows`` of one table, or ``tables``, a list of these with an ``about``
+    each.
     """
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
-        return [
-            f"## {data['title']}",
-            str(data["about"]).strip(),
-            table([str(c) for c in data["columns"]], [[str(c) for c in r] for r in data["rows"]]),
-        ]
-    except (OSError, yaml.YAMLError, KeyError, TypeError) as error:
+        parts = [f"## {data['title']}", str(data["about"]).strip()]
+        for each in data.get("tables", [data]):
+            parts += [str(each["about"]).strip()] if each is not data else []
+            columns = [str(column) for column in each["columns"]]
+            parts.append(table(columns, [[str(cell) for cell in row] for row in each["rows"]]))
+        return parts
+    except (OSError, yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
         raise ExperimentError(
             f"{path}: can't be read ({error}); expected title, about, columns and rows."
         ) from error
@@ -269,13 +313,19 @@ def score_text(score: Score | None) -> str:
 
 
 def difference_text(difference: Difference) -> list[str]:
-    """A difference in points with its interval, and its p."""
+    """A difference in points with its deviation over the seeds and its interval, and its p."""
     d = difference
     low, high = 100 * d.low, 100 * d.high
-    said = f"{_signed(100 * d.mean)} [{_signed(low)}, {_signed(high)}]"
+    mean = _signed(100 * d.mean)
+    mean += "" if d.deviation is None else f" ± {100 * d.deviation:.1f}"
+    said = f"{mean} [{_signed(low)}, {_signed(high)}]"
     p = d.p if d.adjusted is None else d.adjusted
     how = "< 0.001" if p < 0.001 else f"{p:.3f}"
     return [said, f"{how}, *exploratory*" if d.exploratory else how]
+
+
+def _share_text(share: float | None) -> str:
+    return NONE if share is None else f"{100 * share:.0f} %"
 
 
 def _signed(value: float) -> str:
@@ -375,6 +425,7 @@ def summary(tables: Tables) -> Mapping[str, Any]:
         scores = {m.name: tables.score(row.name, m) for m in tables.metrics}
         rows[row.name] = {
             "seeds": tables.done(row),
+            "stale": row.name in tables.stale,
             **{
                 name: {"mean": s.mean, "deviation": s.deviation, "interval": [s.low, s.high]}
                 for name, s in scores.items()

@@ -44,7 +44,7 @@ class How:
     """How cells are run, apart from what they are.
 
     Attributes:
-        device: "auto", "cpu", "cuda" or "cuda:N".
+        device: "auto", "cpu" or "cuda".
         jobs: processes at a time, each on one thread where there are several.
         keep_models: keep the trained models in the work folder.
     """

@@ -5,6 +5,7 @@ The counts are all that the statistics need, and hold no text: see
 """
 
 import hashlib
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,7 +17,13 @@ from kbert_core.training.edits import edit_response
 from kbert_core.training.evaluate import predict_all, scores_of, surface_forms
 from kbert_core.training.finetune import Fitted
 from kbert_core.training.guided import TagScores
-from kbert_core.training.scores import SpanKey, span_scores, unseen_recall
+from kbert_core.training.scores import (
+    SpanKey,
+    release_scores,
+    release_spans,
+    span_scores,
+    unseen_recall,
+)
 
 Columns = dict[str, list[float]]
 Spans = Sequence[Sequence[SpanKey]]
@@ -67,14 +74,26 @@ def score_run(
 def score_spans(
     examples: Sequence[Example], found: Spans, seen: set[str], covering: KnowledgeGraph
 ) -> dict[str, Any]:
-    """The same for spans that come from no model of ours."""
+    """The same for spans that come from no model of ours, and so begin on no injected token."""
     gold = [e.spans for e in examples]
     scores = span_scores(gold, found)
+    scores |= {f"release_{name}": value for name, value in _release_scores(examples, found).items()}
     scores["unseen"] = unseen_recall([e.sentences[0] for e in examples], gold, found, seen)
     return {
         "scores": {"test": scores},
         "sentences": sentence_counts("ner", examples, found, seen, covering),
     }
+
+
+def _release_scores(examples: Sequence[Example], found: Spans) -> dict[str, float]:
+    """The released K-BERT's count of spans, whose ends it reads as the next token's start."""
+    gold, predicted = [], []
+    for example, spans in zip(examples, found, strict=True):
+        starts = [start for start, _ in example.words]
+        stops = [*starts, len(example.sentences[0])]
+        gold.append(release_spans(starts, example.tags, stops[-1]))
+        predicted.append([(start, stops[bisect_left(starts, end)]) for start, end, _ in spans])
+    return release_scores(gold, predicted, [0] * len(examples))
 
 
 def sentence_counts(

@@ -1,13 +1,13 @@
 """Results of a suite → the values of its tables, as plain data."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import fmean, stdev
 from typing import Any
 
-from kbert_core.errors import ExperimentError, KBertError
+from kbert_core.errors import ExperimentError
 from kbert_core.training.experiment.grid import Experiment, Status
 from kbert_core.training.experiment.results import read_json
 from kbert_core.training.experiment.scoring import unpacked
@@ -24,7 +24,8 @@ from kbert_core.training.experiment.statistics import (
 from kbert_core.training.experiment.suite import Baseline, Run, Suite
 from kbert_core.training.finetune import MAIN_SCORE
 
-EDIT_SHARES = ("new", "kept", "other", "lost", "others_changed")
+EDIT_SHARES = ("new", "kept", "other", "lost", "others_changed", "others_new")
+ADDED_SHARES = ("right_before", "right_after", "others_changed", "others_new")
 log = logging.getLogger(__name__)
 
 
@@ -43,7 +44,8 @@ class Edits:
     Attributes:
         group: "unseen" or "seen" in training.
         count: of edits, all seeds together.
-        shares: by outcome, the mean over the seeds.
+        shares: by outcome, the mean over the seeds; without those that no
+            seed has.
     """
 
     row: str
@@ -72,7 +74,12 @@ class Tables:
         suite: what was run.
         results: by row and seed, each as its JSON says.
         outdated: cells whose result is of something else than the suite says
-            now; not counted.
+            now.
+        stale: rows of which all results are outdated; they are shown, marked
+            as such, and don't count as done. Of other rows outdated results
+            aren't among ``results``.
+        unchecked: what the results depend on that couldn't be read here, and
+            why; they are taken to be up to date in this.
         resamples: for the statistics.
     """
 
@@ -82,59 +89,62 @@ class Tables:
         results: Mapping[str, Mapping[int, Mapping[str, Any]]],
         outdated: Sequence[Status] = (),
         *,
+        stale: Collection[str] = (),
+        unchecked: Mapping[str, str] | None = None,
         resamples: int = RESAMPLES,
     ) -> None:
         self.suite, self.results, self.outdated = suite, results, outdated
+        self.stale, self.unchecked = frozenset(stale), dict(unchecked or {})
         self._resamples = resamples
 
     @classmethod
     def of(cls, experiment: Experiment, *, resamples: int = RESAMPLES) -> "Tables":
-        """Read the results of a suite, as far as they are there and up to date.
+        """Read the results of a suite, as far as they are there.
 
-        Where the data or graphs aren't there to compare with, all are taken.
+        What can't be read here, such as the data, isn't compared with.
 
         Raises:
             ExperimentError: results of different encoders or data would be mixed.
         """
-        results: dict[str, dict[int, Any]] = {}
+        current: dict[str, dict[int, Any]] = {}
+        before: dict[str, dict[int, Any]] = {}
         outdated: list[Status] = []
-        checked = True
+        unchecked: dict[str, str] = {}
         for cell in experiment.cells():
             result = read_json(experiment.file(cell))
             if result is None:
                 continue
-            if checked:
-                try:
-                    status = experiment.status(cell)
-                except KBertError as error:
-                    log.warning("results aren't checked for being up to date: %s", error)
-                    checked = False
-                else:
-                    if status.state == "stale":
-                        outdated.append(status)
-                        continue
-            results.setdefault(cell.row.name, {})[cell.seed] = result
-        made = cls(experiment.suite, results, outdated, resamples=resamples)
+            status = experiment.status(cell, with_what_is_there=True)
+            unchecked |= status.unchecked
+            if status.state == "stale":
+                outdated.append(status)
+            kept = before if status.state == "stale" else current
+            kept.setdefault(cell.row.name, {})[cell.seed] = result
+        for what, why in unchecked.items():
+            log.warning("%s: not checked: %s (%s)", experiment.suite.name, what, why)
+        made = cls(
+            experiment.suite,
+            {**before, **current},
+            outdated,
+            stale=before.keys() - current.keys(),
+            unchecked=unchecked,
+            resamples=resamples,
+        )
         made.check_same()
         return made
 
     def check_same(self) -> None:
-        """Refuse results that don't belong together.
+        """Refuse results that don't belong together; stale ones stand by themselves.
 
         Raises:
             ExperimentError: an encoder or the data changed between two runs.
         """
-        known: dict[tuple[str, Any], tuple[str, str]] = {}
+        known: dict[tuple[str, int | None], tuple[str, str]] = {}
         for row, of_seed in self.results.items():
+            if row in self.stale:
+                continue
             for seed, result in of_seed.items():
-                inputs = result["inputs"]
-                found: list[tuple[str, int | None, str]] = [
-                    ("the data", seed, inputs["data"]["sha256"])
-                ]
-                if "encoder" in inputs:
-                    encoder = inputs["encoder"]
-                    found.append((f"the encoder {encoder['name']}", None, encoder["sha256"]))
-                for what, key, digest in found:
+                for (what, key), digest in _origins(seed, result["inputs"]).items():
                     first, before = known.setdefault((what, key), (row, digest))
                     if digest != before:
                         raise ExperimentError(
@@ -165,8 +175,16 @@ class Tables:
         return Resampled(counts, resamples=self._resamples)
 
     def done(self, row: Run | Baseline) -> int:
-        """How many seeds of a row are there."""
-        return len(self.results.get(row.name, {}))
+        """How many seeds of a row are there and up to date."""
+        return 0 if row.name in self.stale else len(self.results.get(row.name, {}))
+
+    def old(self, row: Run | Baseline) -> int:
+        """How many seeds of a stale row there are."""
+        return len(self.results.get(row.name, {})) - self.done(row)
+
+    def shown(self, name: str) -> str:
+        """A row's name, marked if its results are stale."""
+        return f"{name} (stale)" if name in self.stale else name
 
     def score(self, row: str, metric: Metric) -> Score | None:
         """A row's score on test."""
@@ -201,12 +219,24 @@ class Tables:
             if row.compare_with is not None and row.compare_with != row.name
         ]
 
+    def comparable(self, pair: Pair) -> bool:
+        """Whether the two rows are of the same data and encoder; stale ones needn't be."""
+        if not {pair.row, pair.other} & self.stale:
+            return True  # see ``check_same``
+        known: dict[tuple[str, int | None], set[str]] = {}
+        for row in (pair.row, pair.other):
+            for seed, result in self.results.get(row, {}).items():
+                for what, digest in _origins(seed, result["inputs"]).items():
+                    known.setdefault(what, set()).add(digest)
+        return all(len(digests) == 1 for digests in known.values())
+
     def differences(self, metric: Metric) -> dict[Pair, Difference]:
         """Every comparison that there are results for; p adjusted within the family."""
         family = self.family
         found = {
             pair: difference
             for pair in (*family, *(Pair(*names) for names in self.suite.also_compare))
+            if self.comparable(pair)
             if (difference := self.resampled.difference(pair.row, pair.other, metric))
         }
         adjusted = holm(
@@ -219,8 +249,12 @@ class Tables:
 
     # Edits and curves
 
-    def edits(self) -> list[Edits]:
-        """Response to edits on test, for every run that has one."""
+    def edits(self, *, added: bool = False) -> list[Edits]:
+        """Response to edits on test, for every run that has one.
+
+        Args:
+            added: of triples that were added, not of tails that were replaced.
+        """
         made = []
         for row in self.suite.runs:
             responses = [
@@ -228,10 +262,16 @@ class Tables:
                 for result in self.results.get(row.name, {}).values()
                 if result.get("edit_response", {}).get("test")
             ]
+            if added:
+                responses = [response.get("added", {}) for response in responses]
             for group in ("unseen", "seen"):
                 own = [r[group] for r in responses if r.get(group, {}).get("n")]
+                shares = {}
+                for name in ADDED_SHARES if added else EDIT_SHARES:
+                    values = [r[name] for r in own if r.get(name) is not None]
+                    if values:
+                        shares[name] = fmean(values)
                 if own:
-                    shares = {name: fmean(r[name] for r in own) for name in EDIT_SHARES}
                     made.append(Edits(row.name, group, sum(r["n"] for r in own), shares))
         return made
 
@@ -248,6 +288,16 @@ class Tables:
                 epochs = [spread(list(values)) for values in zip(*of_seeds, strict=False)]
                 made.append(Curve(row.name, [m for m, _ in epochs], [d for _, d in epochs]))
         return made
+
+
+def _origins(seed: int, inputs: Mapping[str, Any]) -> dict[tuple[str, int | None], str]:
+    """The hashes of a result's data, of this seed, and of its encoder."""
+    found: dict[tuple[str, int | None], str] = {("the data", seed): inputs["data"]["sha256"]}
+    trained = inputs.get("over", inputs)
+    if "encoder" in trained:
+        encoder = trained["encoder"]
+        found[f"the encoder {encoder['name']}", None] = encoder["sha256"]
+    return found
 
 
 def spread(values: Sequence[float]) -> tuple[float, float | None]:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kbert_core import cli
+from kbert_core.training.experiment.report import UNCHECKED
 
 ROOT = Path(__file__).resolve().parents[3]
 PUBLISHED = ROOT / "docs" / "results.md"
@@ -25,9 +26,15 @@ def test_the_report_is_made_of_the_committed_runs(tmp_path, monkeypatch):
     assert [word for word in words if word.startswith("results/suites/")] == suites
     assert cli.main(words) == 0
     made = again.read_text("utf-8").replace(str(again), "docs/results.md")
-    assert made == PUBLISHED.read_text("utf-8")
+    published = PUBLISHED.read_text("utf-8")
+    assert what_was_checked_left_out(made) == what_was_checked_left_out(published)
     for name in (PUBLISHED.parent / "results").iterdir():
         assert (tmp_path / "results" / name.name).is_file()
+
+
+def what_was_checked_left_out(text):
+    """A report without the lines about data and graphs that weren't there to compare with."""
+    return re.sub(rf"\n\n{UNCHECKED}: .*", "", text)
 
 
 def test_the_figures_in_the_readme_are_the_reports():

@@ -2,13 +2,14 @@
 
 import json
 import re
+from statistics import stdev
 
 import pytest
 
 from kbert_core import cli
 from kbert_core.errors import ExperimentError
 from kbert_core.training.experiment.grid import Experiment, Places
-from kbert_core.training.experiment.report import html_page, table, write_report
+from kbert_core.training.experiment.report import html_page, summary, table, write_report
 from kbert_core.training.experiment.results import write_json
 from kbert_core.training.experiment.scoring import packed
 from kbert_core.training.experiment.suite import Run, read_suite
@@ -36,7 +37,13 @@ def result(experiment, cell, *, right, scale=1):
         "command": "…",
         "seconds": 60.0,
         "examples": {"train": 60, "dev": 20, "test": 30},
-        "scores": {"test": {"f1": right / 4, "release_trunk_f1": right / 8}},
+        "scores": {
+            "test": {
+                "f1": right / 4,
+                "release_f1": right / (10 + cell.seed),
+                "release_trunk_f1": right / 8,
+            }
+        },
         "sentences": packed({"ids": [f"s{i}" for i in range(20)], "columns": columns}),
     }
     if isinstance(cell.row, Run):
@@ -85,11 +92,13 @@ def test_the_report_holds_every_row_with_what_is_missing(done, folder):
     ]
     text = files[0].read_text("utf-8")
     scores, edits = rows_of(text, "K-BERT, graph")
-    # F1 3/4, unseen 2/2, covered 1/1, uncovered 1/1, graph off, release's count
+    # F1 3/4, unseen 2/2, covered 1/1, uncovered 1/1, graph off, release's own count, in the text
     assert scores[1:] == [
         *("2 of 3", "75.0 ± 0.0", "100.0 ± 0.0", "100.0 ± 0.0", "100.0 ± 0.0"),
-        *("50.0 ± 0.0", "37.5 ± 0.0"),
+        *("50.0 ± 0.0", "26.1 ± 1.6", "37.5 ± 0.0"),
     ]
+    assert "| F1, release's own count | F1, release's count in the text alone |" in text
+    assert "to compare published figures with" in text
     assert edits[1:] == ["unseen", "20", "80 %", "10 %", "0 %", "10 %", "2 %"]
     (bert,) = rows_of(text, "BERT")
     assert bert[1:4] == ["3", "50.0 ± 0.0", "50.0 ± 0.0"]
@@ -121,6 +130,21 @@ def test_differences_have_intervals_and_p_within_the_planned_family(done):
     assert Pair("everything | visible", "BERT") not in found
 
 
+def test_added_triples_have_a_table_and_a_share_of_nothing_is_left_out(done, folder):
+    for seed in (1, 2):
+        file = folder / "results" / "tiny" / f"k-bert-graph-seed{seed}.json"
+        made = json.loads(file.read_text("utf-8"))
+        response = made["edit_response"]["test"]
+        response["unseen"] |= {"others_changed": None if seed == 1 else 0.1, "others_new": None}
+        shares = {"right_before": 0.1 * seed, "right_after": 0.9, "others_changed": None}
+        response["added"] = {"unseen": {**shares, "n": 5}, "seen": {"n": 0}}
+        write_json(file, made)
+    files = write_report([Tables.of(done, resamples=50)], folder / "results.md")
+    _, replaced, added = rows_of(files[0].read_text("utf-8"), "K-BERT, graph")
+    assert replaced[1:] == ["unseen", "20", "80 %", "10 %", "0 %", "10 %", "10 %"]
+    assert added[1:] == ["unseen", "10", "15 %", "90 %"]
+
+
 def test_the_page_holds_its_pictures_and_needs_nothing_else(done, folder):
     _, page, *_ = write_report([Tables.of(done, resamples=50)], folder / "results.md")
     text = page.read_text("utf-8")
@@ -138,22 +162,112 @@ def test_text_of_a_suite_cannot_add_markup_to_the_page():
     assert "<img" not in page
 
 
-def test_outdated_results_are_left_out_and_named(done, folder):
-    (folder / "kg.spo").write_text("甲病\t类别\t疾病\n", encoding="utf-8")
-    again = Experiment(done.suite, Places())
-    tables = Tables.of(again, resamples=50)
-    assert tables.done(again.suite.row("K-BERT, graph")) == 0
+def test_a_difference_stands_with_its_deviation_over_the_seeds(experiment, folder):
+    for cell in experiment.cells():
+        if cell.row.name in ("BERT", "K-BERT, graph"):
+            right = 2 + (cell.row.name == "K-BERT, graph") * min(cell.seed, 2)
+            write_json(experiment.file(cell), result(experiment, cell, right=right))
+    tables = Tables.of(experiment, resamples=50)
+    found = tables.differences(tables.metrics[0])[Pair("K-BERT, graph", "BERT")]
+    assert found.deviation == pytest.approx(stdev([0.25, 0.5, 0.5]))
     text = write_report([tables], folder / "results.md")[0].read_text("utf-8")
-    assert "Out of date and left out: K-BERT, graph, seed 1 (" in text
-    assert "kg has another content" in text
+    (row,) = rows_of(text, "K-BERT, graph − BERT")
+    assert row[1].startswith("+41.7 ± 14.4 [")
 
 
-def test_without_the_data_the_report_is_made_from_the_results_alone(done, folder, caplog):
-    text = (folder / "tiny.yaml").read_text("utf-8").replace("folder: data", "folder: $NO_DATA/x")
+def test_outdated_results_of_some_seeds_are_left_out_and_named(done, folder):
+    file = folder / "results" / "tiny" / "bert-seed2.json"
+    made = json.loads(file.read_text("utf-8"))
+    made["inputs"]["options"]["epochs"] = 7
+    write_json(file, made)
+    tables = Tables.of(Experiment(done.suite, Places()), resamples=50)
+    assert tables.done(tables.suite.row("BERT")) == 2
+    text = write_report([tables], folder / "results.md")[0].read_text("utf-8")
+    assert "- Stale and left out: BERT, seed 2 (options.epochs was 7 and is 2)." in text
+    assert rows_of(text, "BERT")[0][1] == "2 of 3"
+
+
+def test_rows_of_another_encoder_are_shown_as_stale_and_compared_among_themselves(done, folder):
+    """As while an encoder has been replaced, and one row has been run again with it."""
+    for file in (folder / "results" / "tiny").glob("*bert*.json"):
+        made = json.loads(file.read_text("utf-8"))
+        made["inputs"].get("over", made["inputs"])["encoder"]["sha256"] = "another"
+        write_json(file, made)
+    again = Experiment(done.suite, Places())
+    for cell in again.cells():
+        if cell.row.name == "everything | visible":
+            write_json(again.file(cell), result(again, cell, right=1))
+    tables = Tables.of(again, resamples=50)
+    assert tables.stale == {"BERT", "K-BERT, graph", "BERT + dictionary"}
+    assert [tables.done(row) for row in tables.suite.rows] == [0, 0, 3, 3, 0]
+    text = write_report([tables], folder / "results.md")[0].read_text("utf-8")
+    scores, _ = rows_of(text, "K-BERT, graph (stale)")
+    assert scores[1:3] == ["0 of 3, 2 stale", "75.0 ± 0.0"]
+    (both,) = rows_of(text, "K-BERT, graph (stale) − BERT (stale)")
+    assert both[1].startswith("+25.0")
+    (mixed,) = rows_of(text, r"everything \| visible − BERT (stale)".replace("\\|", "\\|"))
+    assert "missing" in mixed
+    (looked_up,) = rows_of(text, "dictionary − BERT (stale)")  # it has no encoder
+    assert looked_up[1].startswith("−25.0")
+    assert "- Stale, to be run again: BERT, seeds 1, 2, 3 (encoder has another content)." in text
+    assert "(over.encoder has another content)" in text
+    assert summary(tables)["BERT"]["stale"]
+    assert not summary(tables)["dictionary"]["stale"]
+
+
+@pytest.fixture
+def elsewhere(done, folder):
+    """The same suite where there are neither its data nor its graph; the encoder is there."""
+    text = (folder / "tiny.yaml").read_text("utf-8")
+    text = text.replace("folder: data", "folder: $NO_DATA/x").replace("kg.spo", "$NO_DATA/kg.spo")
     (folder / "tiny.yaml").write_text(text, encoding="utf-8")
-    tables = Tables.of(Experiment(read_suite("tiny.yaml"), Places()), resamples=50)
+    for file in (folder / "results" / "tiny").glob("*.json"):
+        made = json.loads(file.read_text("utf-8").replace('"kg.spo"', '"$NO_DATA/kg.spo"'))
+        for inputs in (made["inputs"], made["inputs"].get("over", {"data": {}})):
+            inputs["data"]["folder"] = "$NO_DATA/x"
+        write_json(file, made)
+    return Experiment(read_suite("tiny.yaml"), Places())
+
+
+def test_without_the_data_the_rest_is_checked_and_the_report_says_so(elsewhere, folder, caplog):
+    tables = Tables.of(elsewhere, resamples=50)
     assert tables.done(tables.suite.row("BERT")) == 3
-    assert "aren't checked for being up to date" in caplog.text
+    assert list(tables.unchecked) == ["the data", "the graph $NO_DATA/kg.spo"]
+    assert "not checked: the data (" in caplog.text
+    text = write_report([tables], folder / "results.md")[0].read_text("utf-8")
+    assert "being up to date where this was made: the data, the graph $NO_DATA/kg.spo." in text
+
+
+def test_without_the_data_a_changed_option_and_encoder_are_seen(elsewhere, folder):
+    file = folder / "results" / "tiny" / "k-bert-graph-seed1.json"
+    made = json.loads(file.read_text("utf-8"))
+    made["inputs"]["options"]["epochs"] = 7
+    write_json(file, made)
+    file = folder / "results" / "tiny" / "bert-seed1.json"
+    made = json.loads(file.read_text("utf-8"))
+    made["inputs"]["encoder"]["sha256"] = "another"
+    write_json(file, made)
+    tables = Tables.of(elsewhere, resamples=50)
+    assert [(s.cell.row.name, s.cell.seed, s.reason) for s in tables.outdated] == [
+        ("BERT", 1, "encoder has another content"),
+        ("K-BERT, graph", 1, "options.epochs was 7 and is 2"),
+    ]
+
+
+def test_an_encoder_that_is_not_here_is_not_taken_for_another_one(
+    done, folder, suite_data, written
+):
+    suite_data["encoder"] = "models/gone"
+    (folder / "models").mkdir()
+    for file in (folder / "results" / "tiny").glob("*bert*.json"):
+        made = json.loads(file.read_text("utf-8"))
+        inputs = made["inputs"].get("over", made["inputs"])
+        inputs["encoder"] = {"name": "models/gone", "sha256": "its hash"}
+        inputs["options"].pop("encoder", None)
+        write_json(file, made)
+    tables = Tables.of(Experiment(read_suite(written(suite_data)), Places()), resamples=50)
+    assert list(tables.unchecked) == ["the encoder models/gone"]
+    assert tables.done(tables.suite.row("BERT + dictionary")) == 3
 
 
 def test_results_of_different_encoders_or_data_are_not_mixed(done, folder):
@@ -195,6 +309,15 @@ def test_figures_published_by_others_stand_apart(done, folder):
         [Tables.of(done, resamples=50)], folder / "r.md", published=folder / "published.yaml"
     )
     assert "## Published\n\nBERT-base.\n\n| data | F1 |" in made[0].read_text("utf-8")
+    (folder / "published.yaml").write_text(
+        "title: Two\nabout: Of two sources.\ntables:\n"
+        "- {about: From one., columns: [data, F1], rows: [[X, 1.5]]}\n"
+        "- {about: From another., columns: [data, F1], rows: [[Y, 2.5]]}\n",
+        "utf-8",
+    )
+    text = write_report([], folder / "r.md", published=folder / "published.yaml")[0].read_text()
+    assert text.index("Of two sources.") < text.index("From one.") < text.index("| X | 1.5 |")
+    assert text.index("| X | 1.5 |") < text.index("From another.") < text.index("| Y | 2.5 |")
     (folder / "published.yaml").write_text("title: x\n", "utf-8")
     with pytest.raises(ExperimentError, match="expected title, about, columns and rows"):
         write_report([], folder / "r.md", published=folder / "published.yaml")

@@ -9,6 +9,7 @@ from kbert_core import cli
 from kbert_core.pipeline import Pipeline
 from kbert_core.training.experiment import runner
 from kbert_core.training.experiment.grid import Experiment, Places, Status
+from kbert_core.training.experiment.results import write_json
 from kbert_core.training.experiment.suite import read_suite
 from kbert_core.training.finetune import KnowledgeTrainer
 from kbert_core.training.guided import load_scores
@@ -86,6 +87,42 @@ def test_a_changed_suite_graph_or_data_makes_results_stale_and_says_why(
     with (folder / "data" / "dev.tsv").open("a", encoding="utf-8") as file:
         file.write("甲 病\tB-D I-D\n")
     assert states(path) == ["stale"] * 4
+
+
+def test_an_option_that_is_new_and_has_its_default_makes_no_result_stale(written, suite_data):
+    suite_data |= {"seeds": [1], "injection": {"max_triples": 1}}
+    made = experiment(written(suite_data))
+    cell = made.cells()[1]
+    inputs = made.inputs(cell)
+    assert inputs["options"]["recipe"] == {"counterfactual": 0.3}  # of five shares
+    assert inputs["options"]["injection"] == {"max_triples": 1}
+    assert "ablation" not in inputs["options"]
+    recorded = {"format": 1, "seconds": 1.0, "inputs": inputs}
+    # as recorded before: what has its default written out, and an option there wasn't yet not
+    inputs["options"]["recipe"] |= {"tree_dropout": 0.0, "branch_dropout": 0.0}
+    inputs["options"]["injection"] |= {"tail_only": False, "relations": None}
+    write_json(made.file(cell), recorded)
+    assert made.status(cell).state == "done"
+    inputs["options"]["recipe"]["tree_dropout"] = 0.1
+    write_json(made.file(cell), recorded)
+    assert made.status(cell).reason == "options.recipe.tree_dropout was 0.1 and is unset"
+    inputs["options"] |= {"recipe": {"counterfactual": 0.3}, "injection": None}
+    write_json(made.file(cell), recorded)
+    assert "options.injection was unset and is" in made.status(cell).reason
+
+
+def test_a_list_is_made_without_the_data_and_says_what_it_has_not_checked(
+    written, suite_data, folder, capsys
+):
+    path = written({**suite_data, "seeds": [1]})
+    assert kbert(path, "--device", "cpu", "--only", "dictionary") == 0
+    (folder / "data").rename(folder / "data.away")
+    capsys.readouterr()
+    assert kbert(path, "--list", "--only", "dictionary") == 0
+    said = capsys.readouterr().out
+    assert "not checked: the data" in said
+    assert "1 of 1 done" in said
+    assert kbert(path, "--only", "dictionary") == 2  # to run, they are needed
 
 
 def test_a_run_that_was_cut_off_goes_on_to_the_same_result(
@@ -216,7 +253,18 @@ def test_more_sets_to_train_on_go_into_the_split(written, suite_data, folder):
 
 def test_a_list_runs_nothing(written, suite_data, folder, capsys):
     assert kbert(written(suite_data), "--list") == 0
-    assert "0 of 8 done, no run to go by yet" in capsys.readouterr().out
+    assert "0 of 8 done, no run to tell the time left by\n" in capsys.readouterr().out
+    assert not (folder / "results").exists()
+
+
+def test_several_processes_for_one_experiment_are_refused(
+    written, suite_data, folder, monkeypatch, capsys
+):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert kbert(written(suite_data), "--device", "cpu") == 2
+    said = capsys.readouterr().err
+    assert "was started in 2 processes, as by torchrun" in said
+    assert "--jobs 2" in said
     assert not (folder / "results").exists()
 
 
