@@ -373,6 +373,21 @@ def test_every_command_has_help(capsys, command):
     assert command in ("", "data", "kg") or "--json" in out
 
 
+@pytest.mark.parametrize(
+    ("command", "devices"),
+    [
+        *((name, "auto, cpu or cuda") for name in ("pretrain", "train", "experiment")),
+        *((name, "auto, cpu, cuda or cuda:N") for name in ("predict", "rank", "evaluate")),
+    ],
+)
+def test_help_offers_the_devices_that_a_command_takes(capsys, command, devices):
+    with pytest.raises(SystemExit):
+        cli.main([command, "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"--device DEVICE {devices}" in said
+    assert ("cuda:N" in said) == ("cuda:N" in devices)
+
+
 def test_a_reader_that_leaves_early_is_no_error(tmp_path):
     texts = tmp_path / "texts.txt"
     texts.write_text("Tim Cook is visiting Beijing now\n" * 3000, encoding="utf-8")

@@ -52,6 +52,7 @@ def add_train_options(parser: argparse.ArgumentParser) -> None:
         "it is and where it is",
     )
     add("--adapter-alpha", type=float, metavar="A", help="its scale is A / RANK; default: 2 RANK")
+    add("--device", default="auto", help="auto, cpu or cuda")
     add("--epochs", type=int, default=4, help="times through the training set; default: 4")
     add("--seed", type=int, default=0, help="of everything random; default: 0")
     add("--batch-tokens", type=int, default=1024, help="tokens read at once; default: 1024")
