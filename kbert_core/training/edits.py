@@ -16,11 +16,12 @@ from kbert_core.pipeline import Pipeline
 from kbert_core.sentence_tree import Node, SentenceTree, grow_tree
 from kbert_core.training.datasets import Example
 from kbert_core.training.items import overlaps, type_relations
+from kbert_core.training.scores import SpanKey
 
 GROUPS = ("unseen", "seen")  # in training, of an edited name
 OUTCOMES = ("new", "kept", "other", "lost")  # of a replaced tail
 ADDED = "added"  # where the figures of added triples stand
-MOST_ADDED = 1000  # mentions a triple is added for, so that a poor graph costs no more
+MOST_ADDED = 300  # mentions of a group a triple is added for, so that a small graph costs no more
 
 Place = tuple[int, int]
 Spans = Mapping[Place, str]  # place → label
@@ -72,7 +73,8 @@ def edit_response(
     its type, that tail is replaced by another type's and the sentence read
     again; needs two tails that name a label. *Added*: for every gold mention
     that the graph doesn't know, the triple that names its type is added and
-    the sentence read again; at most ``MOST_ADDED`` mentions, drawn at random.
+    the sentence read again; at most ``MOST_ADDED`` unseen and as many seen
+    names, drawn at random.
 
     Args:
         type_labels: tail → label, see ``learn_type_labels``.
@@ -109,13 +111,12 @@ def edit_response(
     before = [_spans(p) for p in pipeline.predict_trees(trees, **reading)]
     edits = [
         *_replaced(examples, trees, before, graph, type_labels, options, seed),
-        *_added(examples, trees, graph, type_labels, options, seed),
+        *_added(examples, trees, graph, type_labels, seen, options, seed),
     ]
     after = pipeline.predict_trees((edit.tree for edit in edits), **reading)
     counts = {(group, added): Counter[str]() for group in GROUPS for added in (False, True)}
     for edit, prediction in zip(edits, after, strict=True):
-        start, end = edit.place
-        group = "seen" if examples[edit.number].sentences[0][start:end] in seen else "unseen"
+        group = _group(examples[edit.number], edit.place, seen)
         counts[group, edit.added].update(_outcome(edit, before[edit.number], _spans(prediction)))
     return {
         **{group: _replaced_shares(counts[group, False]) for group in GROUPS},
@@ -158,6 +159,7 @@ def _added(
     trees: Sequence[SentenceTree],
     graph: KnowledgeGraph,
     type_labels: Mapping[str, str],
+    seen: set[str],
     options: InjectionOptions,
     seed: int,
 ) -> Iterator[_Edit]:
@@ -174,11 +176,8 @@ def _added(
         for span in example.spans
         if span[2] in tails and not overlaps(span[:2], [_place(node) for node in tree.nodes])
     ]
-    if len(unknown) > MOST_ADDED:
-        random = np.random.default_rng(seed)
-        chosen = random.choice(len(unknown), MOST_ADDED, replace=False)
-        unknown = [unknown[i] for i in sorted(chosen)]
-    for number, (start, end, label) in unknown:
+    random = np.random.default_rng(seed)
+    for number, (start, end, label) in _drawn(examples, unknown, seen, random):
         texts, tail = examples[number].sentences, tails[label]
         triple = Triple(texts[0][start:end].strip(), relations[tail], tail)
         if triple.problem() or not normalise_name(triple.head) or triple in graph:
@@ -186,6 +185,25 @@ def _added(
         tree = grow_tree(texts, graph.add(triple, index=0), options)
         if any(_place(n) == (start, end) and triple in _hung(n) for n in tree.nodes):
             yield _Edit(number, (start, end), label, label, tree, added=True)
+
+
+def _drawn(
+    examples: Sequence[Example],
+    mentions: Sequence[tuple[int, SpanKey]],
+    seen: set[str],
+    random: np.random.Generator,
+) -> Iterator[tuple[int, SpanKey]]:
+    """At most ``MOST_ADDED`` mentions of either group."""
+    for group in GROUPS:
+        own = [m for m in mentions if _group(examples[m[0]], m[1], seen) == group]
+        if len(own) > MOST_ADDED:
+            numbers = random.choice(len(own), MOST_ADDED, replace=False)
+            own = [own[number] for number in sorted(numbers)]
+        yield from own
+
+
+def _group(example: Example, place: Sequence[Any], seen: set[str]) -> str:
+    return "seen" if example.sentences[0][place[0] : place[1]] in seen else "unseen"
 
 
 def _outcome(edit: _Edit, before: Spans, after: Spans) -> dict[str, int]:

@@ -5,6 +5,8 @@ import json
 import pytest
 
 from kbert_core import cli
+from kbert_core.ablation import Ablation
+from kbert_core.pipeline import Pipeline
 from kbert_core.training.commands import command_line
 
 
@@ -67,6 +69,26 @@ def test_evaluate_says_what_edits_need(trained, capsys):
     arguments = ["evaluate", "--model", str(data / "model"), "--data", str(data / "dev.tsv")]
     assert cli.main([*arguments, "--edits"]) == 2
     assert "--edits needs a --kg, --train-data" in capsys.readouterr().err
+
+
+def test_edits_are_measured_as_the_scores_above_them(trained, capsys, monkeypatch):
+    data, report = trained
+    arguments = ["evaluate", "--model", str(data / "model"), "--data", str(data / "dev.tsv")]
+    arguments += ["--kg", str(data / "kg.spo"), "--train-data", str(data / "train.tsv"), "--json"]
+    assert cli.main([*arguments, "--edits"]) == 0
+    response = json.loads(capsys.readouterr().out)["edit_response"]
+    assert response["seen"]["n"] == report["edit_response"]["dev"]["seen"]["n"]
+    read = []
+    plain = Pipeline.predict_trees
+
+    def noted(pipeline, trees, **how):
+        read.append((how["ablation"], how["max_length"]))
+        return plain(pipeline, trees, **how)
+
+    monkeypatch.setattr(Pipeline, "predict_trees", noted)
+    how = ["--edits", "--positions", "hard", "--max-length", "12"]
+    assert cli.main([*arguments, *how]) == 0
+    assert read == [(Ablation(positions="hard"), 12)] * 2
 
 
 def test_train_says_what_is_missing(tmp_path, capsys):

@@ -196,8 +196,9 @@ def test_at_most_so_many_triples_are_added(monkeypatch):
     monkeypatch.setattr(edits, "MOST_ADDED", 3)
     texts = [example(f"{a}病", (0, 2, "D")) for a in "子丑寅卯辰巳午"]
     first, again = Reader(), Reader()
-    assert respond(first, *texts)["added"]["unseen"]["n"] == 3
-    respond(again, *texts)
+    found = respond(first, *texts, seen=("辰病", "子病"))["added"]
+    assert (found["unseen"]["n"], found["seen"]["n"]) == (3, 2)
+    respond(again, *texts, seen=("辰病", "子病"))
     assert [t.used for t in first.trees] == [t.used for t in again.trees]
 
 
