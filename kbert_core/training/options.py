@@ -144,7 +144,8 @@ def add_pretrain_options(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=[],
         metavar="FILE",
-        help="labelled files of test sets; passages that hold one of their texts are left out",
+        help="labelled files of test sets (.tsv, .txt, also .xz, or .json in SQuAD's form); "
+        "passages that hold one of their texts are left out, white space apart",
     )
     add("--vocabulary", metavar="DIR", help="take this tokenizer; default: made from the text")
     add(

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO, cast
 
 import numpy as np
 import torch
@@ -27,6 +27,8 @@ NOT_MASKED = -100  # the label that PyTorch's cross entropy ignores
 OPEN_ROWS = 64  # rows that still take passages while packing
 BATCH_OF_PASSAGES = 4096  # tokenised at once
 SHOWN_ROWS = 3  # of a batch that is named in an error
+LONG_ENOUGH = 15  # characters of a text to leave out, so that no mere phrase is one
+UNREADABLE = (OSError, lzma.LZMAError, UnicodeDecodeError)
 OFFSET_SHARE = 0.15  # of passages, moved to later positions so that those are trained
 
 
@@ -62,27 +64,37 @@ def read_passages(paths: Sequence[str | Path], exclude: Iterable[str] = ()) -> I
     Args:
         paths: files.
         exclude: sentences of test sets; a passage that contains one of at
-            least 15 characters is left out.
+            least ``LONG_ENOUGH`` characters is left out. White space counts
+            in neither.
 
     Raises:
         DataError: a file is missing, broken, or not UTF-8.
     """
     heads: dict[str, list[str]] = {}
-    for sentence in exclude:
-        if len(sentence) >= 15:
-            heads.setdefault(sentence[:15], []).append(sentence)
+    for sentence in map(_without_spaces, exclude):
+        if len(sentence) >= LONG_ENOUGH:
+            heads.setdefault(sentence[:LONG_ENOUGH], []).append(sentence)
     for path in paths:
-        opener = lzma.open if str(path).endswith(".xz") else open
         try:
-            with opener(path, "rt", encoding="utf-8") as file:
+            with open_text(path) as file:
                 for line in file:
                     passage = line.strip()
                     if passage and not _contains(passage, heads):
                         yield passage
-        except (OSError, lzma.LZMAError, UnicodeDecodeError) as error:
+        except UNREADABLE as error:
             raise DataError(f"{path}: can't be read as text, one passage a line ({error}).") from (
                 error
             )
+
+
+def open_text(path: str | Path) -> TextIO:
+    """Open a text file, or one packed with xz.
+
+    Raises:
+        One of ``UNREADABLE``, then or when it is read.
+    """
+    opener = lzma.open if str(path).endswith(".xz") else open
+    return cast(TextIO, opener(path, "rt", encoding="utf-8"))
 
 
 def encode_passages(
@@ -303,10 +315,16 @@ def batched(items: Iterable[str], size: int) -> Iterator[list[str]]:
 
 
 def _contains(passage: str, heads: dict[str, list[str]]) -> bool:
+    """Whether a passage holds one of the sentences, by their first characters; without spaces."""
     if not heads:
         return False
+    passage = _without_spaces(passage)
     return any(
         passage.startswith(sentence, start)
-        for start in range(len(passage) - 14)
-        for sentence in heads.get(passage[start : start + 15], ())
+        for start in range(len(passage) - LONG_ENOUGH + 1)
+        for sentence in heads.get(passage[start : start + LONG_ENOUGH], ())
     )
+
+
+def _without_spaces(text: str) -> str:
+    return "".join(text.split())

@@ -39,13 +39,16 @@ from kbert_core.training.limits import at_least, share, usable_folder, usable_se
 from kbert_core.training.ordered_trainer import BATCH, OrderedTrainer, arguments
 from kbert_core.training.packing import (
     NOT_MASKED,
+    UNREADABLE,
     Corpus,
     MaskedRows,
     encode_passages,
+    open_text,
     pack,
     read_passages,
     stack,
 )
+from kbert_core.training.ranking_sets import comprehension_texts
 from kbert_core.training.vocabulary import character_tokenizer, read_words
 
 HELD_OUT_ROWS = 256
@@ -77,7 +80,8 @@ class PretrainOptions:
         vocabulary_size: at most so many tokens; of these
         word_pieces: so many for words of Latin letters and digits; 0: single
             characters there too.
-        exclude: files of sentences (of test sets) to keep out of the text.
+        exclude: labelled files (of test sets) whose texts are kept out of the
+            text: ``.tsv`` or ``.txt``, ``.xz`` too, and ``.json`` in SQuAD's form.
         vocabulary: folder of a tokenizer to take; None: made from the text.
         words: files of words whose characters are masked together.
         whole_words: whether word pieces and ``words`` are masked together.
@@ -262,7 +266,7 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
         raise OptionError(f"{options.output} isn't one folder for all machines. Name a shared one.")
     tokenizer = _tokenizer(options, together, last)
     corpus = encode_passages(
-        read_passages(options.text, _sentences(options.exclude)),
+        read_passages(options.text, sentences_of(options.exclude)),
         tokenizer,
         max_length=options.row_length,
         words=read_words(options.words) if options.words and options.whole_words else None,
@@ -449,7 +453,7 @@ def _tokenizer(
         if last:
             return load_tokenizer(options.output)
         tokenizer = character_tokenizer(
-            read_passages(options.text, _sentences(options.exclude)),
+            read_passages(options.text, sentences_of(options.exclude)),
             size=options.vocabulary_size,
             word_pieces=options.word_pieces,
             min_count=options.min_count,
@@ -500,18 +504,20 @@ def _save(
     )
 
 
-def _sentences(paths: Sequence[str]) -> list[str]:
-    """Texts of labelled files, white space between characters taken out."""
+def sentences_of(paths: Sequence[str]) -> list[str]:
+    """Texts of labelled files: every column, or of JSON every question and sentence."""
     found: list[str] = []
     for path in paths:
+        if path.endswith(".json"):
+            found += comprehension_texts(path)
+            continue
         try:
-            lines = Path(path).read_text(encoding="utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
+            with open_text(path) as file:
+                found += [column for line in file for column in line.rstrip("\n").split("\t")]
+        except UNREADABLE as error:
             raise DataError(
                 f"{path}: can't be read as texts to leave out ({error}). Check the name."
             ) from error
-        for line in lines:
-            found.extend(f.replace(" ", "") for f in line.split("\t") if len(f) >= 15)
     return found
 
 

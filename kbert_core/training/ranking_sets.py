@@ -6,7 +6,7 @@ the released K-BERT's form for answer selection: qid, label, text_a, text_b.
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -120,6 +120,18 @@ def ranking_questions(source: str | Path, counts: Counts) -> Iterator[Question]:
                 yield made
 
 
+def comprehension_texts(source: str | Path) -> Iterator[str]:
+    """Every question of a file, and every sentence of its paragraphs; answers aren't needed.
+
+    Raises:
+        DataError: the file isn't in SQuAD's form.
+    """
+    for paragraph in _paragraphs(Path(source), _without_answers):
+        yield from (asked.text for asked in paragraph.asked)
+        for start, end in sentence_spans(paragraph.context):
+            yield _one_line(paragraph.context[start:end])
+
+
 def sentence_spans(text: str) -> list[tuple[int, int]]:
     """Split a text into sentences.
 
@@ -142,7 +154,8 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     return spans
 
 
-def _paragraphs(path: Path) -> Iterator[_Paragraph]:
+def _paragraphs(path: Path, read: Callable[[Any], _Asked] | None = None) -> Iterator[_Paragraph]:
+    read = read or _asked
     try:
         data = json.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
@@ -151,7 +164,7 @@ def _paragraphs(path: Path) -> Iterator[_Paragraph]:
         yield from [
             _Paragraph(
                 _field(paragraph, "context", str),
-                tuple(_asked(question) for question in _field(paragraph, "qas", list)),
+                tuple(read(question) for question in _field(paragraph, "qas", list)),
             )
             for article in _field(data, "data", list)
             for paragraph in _field(article, "paragraphs", list)
@@ -170,6 +183,10 @@ def _asked(question: Any) -> _Asked:
     )
     name = _one_line(str(_field(question, "id", str | int)))
     return _Asked(name, _one_line(_field(question, "question", str)), tuple(answers))
+
+
+def _without_answers(question: Any) -> _Asked:
+    return _Asked("", _one_line(_field(question, "question", str)), ())
 
 
 def _field(data: Any, name: str, kind: Any) -> Any:

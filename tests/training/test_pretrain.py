@@ -1,5 +1,6 @@
 """Packed rows, masking and pretraining at toy size."""
 
+import json
 import lzma
 
 import numpy as np
@@ -19,7 +20,12 @@ from kbert_core.training.packing import (
     pack,
     read_passages,
 )
-from kbert_core.training.pretrain import PackedMaskedLM, PretrainOptions, pretrain
+from kbert_core.training.pretrain import (
+    PackedMaskedLM,
+    PretrainOptions,
+    pretrain,
+    sentences_of,
+)
 from kbert_core.training.vocabulary import character_tokenizer
 
 PASSAGES = [f"第{i}句话说的是天气很好。" * (1 + i % 4) for i in range(300)]
@@ -133,6 +139,39 @@ def test_a_passage_that_holds_a_test_sentence_is_left_out(tmp_path):
     assert list(read_passages([file], [secret])) == ["另一段文字"]
     with pytest.raises(DataError, match=r"nowhere\.txt"):
         list(read_passages([tmp_path / "nowhere.txt"]))
+
+
+@pytest.mark.parametrize("inside", ["", " ", "\u3000"])
+def test_white_space_hides_no_test_sentence(tmp_path, inside):
+    secret = "这是一句不该出现在 GPT 4 训练文本里的话"
+    written = inside.join("这是一句不该出现在GPT4训练文本里的话")
+    file = tmp_path / "text.txt"
+    file.write_text(f"前 文 {written}后文\n另 一段 文字\n这是一句不该出现在\n", encoding="utf-8")
+    assert list(read_passages([file], [secret])) == ["另 一段 文字", "这是一句不该出现在"]
+
+
+def test_texts_to_leave_out_are_read_from_labelled_files_and_reading_comprehension(tmp_path):
+    question = "太阳能的笔记本电脑在野外能用多久？"
+    first, second = "那台电脑在没有电的森林里也能用十小时。", "短句。"
+    qas = [{"question": question}]  # a test set's answers may be kept back
+    paragraphs = [{"context": f"{first}{second}", "qas": qas}]
+    (tmp_path / "test.json").write_text(
+        json.dumps({"data": [{"paragraphs": paragraphs}]}), encoding="utf-8"
+    )
+    tagged = "一 位 患 者 昨 天 因 为 发 热 来 到 本 院 内"
+    row = f"text_a\tlabel\n{tagged}\t{' '.join('O' * 15)}\n"
+    (tmp_path / "test.tsv").write_text(row, encoding="utf-8")
+    (tmp_path / "more.tsv.xz").write_bytes(
+        lzma.compress("这是另外一个测试集里的一句话了\n".encode())
+    )
+    excluded = [str(tmp_path / name) for name in ("test.json", "test.tsv", "more.tsv.xz")]
+    texts = [question, first, tagged.replace(" ", ""), "这是另外一个测试集里的一句话了", second]
+    file = tmp_path / "text.txt"
+    file.write_text("".join(f"前{text}后\n" for text in texts), encoding="utf-8")
+    assert list(read_passages([file], sentences_of(excluded))) == [f"前{second}后"]
+    (tmp_path / "rows.json").write_text('[{"text": "a"}]', encoding="utf-8")
+    with pytest.raises(DataError, match=r"rows\.json: not in SQuAD's form"):
+        sentences_of([str(tmp_path / "rows.json")])
 
 
 def test_pretraining_lowers_the_loss_and_saves_a_fill_mask_model(tmp_path):
