@@ -429,6 +429,9 @@ ENGLISH = {
     "heads there are; by {what}",
     "audit.chart.type": "type",
     "audit.chart.relation": "relation",
+    "audit.gold_heads": "Heads of the graph that are gold mentions: {share}.",
+    "audit.test_only": "Heads that are gold mentions of the test set only: {share}; {of_gold} of "
+    "those that are gold mentions.",
     "audit.answers_note": "A graph made by others knows rare names less than common ones, and few "
     "of its heads are mentions. Where nearly all are, as the bars in another colour would show, a "
     "gain shows reading, not independent knowledge.",

@@ -350,6 +350,7 @@ def answers_panel(report: Report) -> None:
         st.caption(t("audit.chart.groups", what=what))
         st.plotly_chart(chart, key="audit.groups", config=PLOTLY)
     table(names)
+    st.caption(view.gold_heads(audit))
     st.caption(t("audit.answers_note"))
 
 

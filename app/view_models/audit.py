@@ -161,6 +161,18 @@ def names_table(audit: Audit) -> Table | None:
     return _table("names", ("where", "names", "known"), rows)
 
 
+def gold_heads(audit: Audit) -> str:
+    """How many of the graph's heads are gold mentions, and of the test set only."""
+    answers = audit.answers
+    if answers is None:
+        return ""
+    said = t("audit.gold_heads", share=answers.gold_heads)
+    if answers.test_only is not None and answers.test_only_of_gold is not None:
+        of_gold = percent(answers.test_only_of_gold)
+        said += " " + t("audit.test_only", share=answers.test_only, of_gold=of_gold)
+    return said
+
+
 def dictionary_table(audit: Audit) -> Table | None:
     """The dictionary tagger's scores by split, the held-out split's by label."""
     rows = []

@@ -416,11 +416,12 @@ def _answers(splits: Splits, used: _Graph) -> Answers:
         for start, end, _ in example.spans
         if (entity := normalise_name(example.sentences[0][start:end])) in in_graph
     ]
+    heads, in_test = len(used.entities), "test" in splits
+    test_only = sum(where[name] == {"test"} for name in in_graph)
     return Answers(
-        gold_heads=Share(len(in_graph), len(used.entities)),
-        test_only=_share(where[name] == {"test"} for name in in_graph)
-        if "test" in splits
-        else None,
+        gold_heads=Share(len(in_graph), heads),
+        test_only=Share(test_only, heads) if in_test else None,
+        test_only_of_gold=Share(test_only, len(in_graph)) if in_test else None,
         known_names={
             _said(there): _share(by_splits[there])
             for number in range(1, len(splits) + 1)

@@ -124,8 +124,11 @@ def _names(made: Audit) -> list[str]:
         ]
     )
     lines.append(f"  heads of the graph that are gold mentions: {answers.gold_heads}")
-    if answers.test_only is not None:
-        lines.append(f"  of these, of the test set only: {answers.test_only}")
+    if answers.test_only is not None and answers.test_only_of_gold is not None:
+        lines.append(
+            f"  heads that are gold mentions of the test set only: {answers.test_only}; "
+            f"{_percent(answers.test_only_of_gold)} of those that are gold mentions"
+        )
     what = "type" if made.ambiguity.relation else "relation"
     rows = [[what, "heads", "gold mentions"]]
     rows += [[group.name, *_known(group.gold)] for group in answers.groups]

@@ -200,8 +200,10 @@ class Answers:
     """Whether the graph was made from the data's own annotations.
 
     Attributes:
-        gold_heads: heads that are gold mentions somewhere.
-        test_only: of those, the heads that are mentions of the test set only.
+        gold_heads: of the graph's heads those that are gold mentions somewhere.
+        test_only: of the graph's heads those that are mentions of the test
+            set only; None where there is no test set.
+        test_only_of_gold: the same as a share of ``gold_heads``.
         known_names: share of the distinct gold names that are heads, by the
             splits where the names stand: "train only", "train and test", ….
             An independent graph knows rare names less than common ones; one
@@ -215,6 +217,7 @@ class Answers:
 
     gold_heads: Share
     test_only: Share | None
+    test_only_of_gold: Share | None
     known_names: dict[str, Share]
     groups: tuple[Group, ...]
     from_gold: Share

@@ -62,6 +62,7 @@ def test_classification_has_other_facts_and_no_mentions():
     assert names == ["Texts with a head", "Worst leak", "Always the same", "Tokens added"]
     assert view.mentions_table(found) is view.names_table(found) is None
     assert view.dictionary_table(found) is view.coverage_chart(found) is None
+    assert view.gold_heads(found) == ""
     assert view.groups_chart(found) is None
     assert [row[0] for row in view.splits_table(found).rows] == ["train", "dev"]
     assert len(view.splits_table(found).columns) == 5
@@ -84,6 +85,15 @@ def test_tables_show_the_held_out_set_by_label():
     )
     assert view.leaks_table(made()).rows == (("of test in train", "1", "33.3 %", "100.0 %"),)
     assert view.dictionary_table(made()).rows[0][0] == "test"
+
+
+def test_heads_of_the_test_set_only_are_given_as_a_share_of_all_heads_and_of_those_that_are_gold():
+    said = view.gold_heads(made())  # 50 names of train, 病55号 and 心电图 of test alone
+    assert "Heads of the graph that are gold mentions: 85.2 % (52 of 61)." in said
+    assert "of the test set only: 3.3 % (2 of 61); 3.8 % of those" in said
+    without_test = {**SPLITS, "dev": SPLITS["test"]}
+    del without_test["test"]
+    assert "test set" not in view.gold_heads(made(without_test))
 
 
 def test_a_leak_of_nothing_has_no_share_of_labels():

@@ -88,7 +88,8 @@ def test_names_are_told_apart_by_the_splits_they_stand_in(made):
         "train and test": Share(1, 1),
     }
     assert made.answers.gold_heads == Share(4, 46)
-    assert made.answers.test_only == Share(2, 4)
+    assert made.answers.test_only == Share(2, 46)  # of the graph's heads
+    assert made.answers.test_only_of_gold == Share(2, 4)
 
 
 def test_the_type_relation_its_groups_and_ambiguous_heads_are_found(made):
@@ -285,6 +286,8 @@ def test_an_audit_is_plain_data_with_ratios(made):
     found = json.loads(json.dumps(as_plain(made)))
     assert found["splits"]["test"]["with_match"] == {"count": 2, "total": 3, "share": 2 / 3}
     assert found["options"]["max_triples"] == 2
+    assert found["answers"]["test_only"] == {"count": 2, "total": 46, "share": 2 / 46}
+    assert found["answers"]["test_only_of_gold"] == {"count": 2, "total": 4, "share": 0.5}
 
 
 # Reading, and the command
@@ -344,6 +347,10 @@ def test_the_command_says_the_verdict_first_and_the_numbers_below(capsys, folder
     assert "  ! The splits share texts: 33.3 % of test stand in train." in out
     assert "no dev set" in out
     assert "    胃炎: 疾病, 症状" in lines
+    assert (
+        "  heads that are gold mentions of the test set only: 4.3 % (2 of 46); "
+        "50.0 % of those that are gold mentions"
+    ) in lines
 
 
 def test_the_command_prints_json_with_the_verdict(capsys, folder):
