@@ -330,8 +330,7 @@ def save(attached: Attached, folder: str | Path, *, encoder: str) -> None:
     model.config.dtype = str(model.dtype).removeprefix("torch.")
     setattr(model.config, HASH_KEY, attached.encoder_hash)
     model.config.save_pretrained(folder)
-    for name in WHOLE_FILES:  # of a whole model trained here before
-        (folder / name).unlink(missing_ok=True)
+    forget_whole(folder)
 
 
 def described(attached: Attached, encoder: str, output: str | Path) -> dict[str, Any]:
@@ -351,6 +350,12 @@ def described(attached: Attached, encoder: str, output: str | Path) -> dict[str,
 def forget(folder: str | Path) -> None:
     """Remove an adapter's own files from a folder that now holds a whole model."""
     for name in (CONFIG_FILE, WEIGHTS_FILE):
+        (Path(folder) / name).unlink(missing_ok=True)
+
+
+def forget_whole(folder: str | Path) -> None:
+    """Remove a whole model's files from a folder that now holds an adapter."""
+    for name in WHOLE_FILES:
         (Path(folder) / name).unlink(missing_ok=True)
 
 

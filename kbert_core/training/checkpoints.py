@@ -3,6 +3,8 @@
 import errno
 import json
 import logging
+import os
+import shutil
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,6 +18,7 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from kbert_core.errors import CheckpointError, OptionError
 
 RUN_FILE = "run.json"  # beside the checkpoints: the options they were made with
+WEIGHTS = ("*.safetensors", "*.safetensors.index.json")
 TORCH_WRITER = "inline_container"  # named in what torch.save raises on a full disk
 log = logging.getLogger(__name__)
 
@@ -156,6 +159,37 @@ def saving(what: str | Path) -> Iterator[None]:
             f"{what}: can't be saved ({reason}). Free some space and run the same command again: "
             "it goes on from the last checkpoint."
         ) from error
+
+
+@contextmanager
+def replacing(output: str | Path, checkpoints: str | Path) -> Iterator[Path]:
+    """Write a model so that an earlier one in its folder is kept until the new one is whole.
+
+    Yields:
+        A new folder of the same name, among the checkpoints, to write into.
+        When all went well its files take the place of those of ``output``,
+        ``config.json`` last, and other weights there are removed. A process
+        killed in that moment leaves both models' files mixed, and the
+        checkpoints to go on from.
+
+    Raises:
+        OSError: by the writer or the file system.
+    """
+    output = Path(output)
+    new = Path(checkpoints) / "model" / output.resolve().name
+    shutil.rmtree(new, ignore_errors=True)
+    new.mkdir(parents=True)
+    try:
+        yield new
+        names = sorted((file.name for file in new.iterdir()), key="config.json".__eq__)
+        for name in names:
+            os.replace(new / name, output / name)
+        for pattern in WEIGHTS:
+            for file in output.glob(pattern):
+                if file.name not in names:
+                    file.unlink()
+    finally:
+        shutil.rmtree(new.parent, ignore_errors=True)
 
 
 def _by_step(folder: Path) -> list[Path]:

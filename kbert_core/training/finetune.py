@@ -40,7 +40,7 @@ from kbert_core.pipeline import NO_KNOWLEDGE, Card, Pipeline, card_of, load_toke
 from kbert_core.tasks import TASKS
 from kbert_core.training import processes
 from kbert_core.training.cards import write_card
-from kbert_core.training.checkpoints import last_whole, prepared, saving
+from kbert_core.training.checkpoints import last_whole, prepared, replacing, saving
 from kbert_core.training.datasets import (
     Example,
     check_labels,
@@ -691,7 +691,8 @@ def save(options: TrainOptions, fitted: Fitted, *, notes: Mapping[str, Any]) -> 
     """Write the model, its tokenizer and card; then remove the checkpoints.
 
     Raises:
-        CheckpointError: there is no room; the checkpoints are kept.
+        CheckpointError: there is no room; the checkpoints are kept, and so is
+            a model that was there before.
     """
     output = Path(options.output)
     model = fitted.pipeline.encoder.model
@@ -700,14 +701,16 @@ def save(options: TrainOptions, fitted: Fitted, *, notes: Mapping[str, Any]) -> 
     if options.half:
         model.half()
     with saving(output):
-        if fitted.attached:
-            name = adapters.encoder_name(options.encoder, output)
-            adapters.save(fitted.attached, output, encoder=name)
-        else:
-            model.save_pretrained(output)
-            fitted.pipeline.hugging_face_tokenizer.save_pretrained(output)
-            adapters.forget(output)
-        write_card(output, card)
+        with replacing(output, checkpoints_of(options)) as new:
+            if fitted.attached:
+                name = adapters.encoder_name(options.encoder, output)
+                adapters.save(fitted.attached, new, encoder=name)
+            else:
+                model.save_pretrained(new)
+                fitted.pipeline.hugging_face_tokenizer.save_pretrained(new)
+            write_card(new, card)
+        forget = adapters.forget_whole if fitted.attached else adapters.forget
+        forget(output)
     shutil.rmtree(checkpoints_of(options), ignore_errors=True)
 
 

@@ -1,8 +1,10 @@
 """Fine-tuning end to end on a handful of sentences, at toy size."""
 
+import errno
 import json
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -11,7 +13,7 @@ from safetensors.torch import load_file
 from kbert_core.errors import CheckpointError, DataError, OptionError
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.pipeline import Pipeline
-from kbert_core.training.checkpoints import step_of
+from kbert_core.training.checkpoints import replacing, step_of
 from kbert_core.training.finetune import KnowledgeTrainer, TrainOptions, fit, train
 from kbert_core.training.items import Recipe
 
@@ -46,6 +48,57 @@ def test_training_overfits_twenty_sentences_and_the_model_loads_again(data):
     card = (data / "model" / "README.md").read_text()
     assert "100.0" in card
     assert not (data / "model" / "checkpoints").exists()
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "transformers.PreTrainedModel.save_pretrained",
+        "transformers.PreTrainedTokenizerBase.save_pretrained",
+        "kbert_core.training.finetune.write_card",
+    ],
+)
+def test_a_full_disk_while_a_model_is_saved_leaves_the_one_before_it(data, monkeypatch, where):
+    short = {"epochs": 1}
+    train(options(data, **short))
+    before = {file.name: file.read_bytes() for file in (data / "model").iterdir()}
+
+    def failing(_, folder, *args, **kwargs):
+        (Path(folder) / "model.safetensors").write_bytes(b"half of it")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    other = options(data, **short, seed=1, num_hidden_layers=1)
+    with monkeypatch.context() as patch:
+        if where.endswith("write_card"):
+            patch.setattr(where, lambda folder, card: failing(card, folder))
+        else:
+            patch.setattr(where, failing)
+        with pytest.raises(CheckpointError, match="no space left on the disk"):
+            train(other)
+    after = {file.name: file for file in (data / "model").iterdir()}
+    assert after.keys() == {*before, "checkpoints"}
+    assert all(after[name].read_bytes() == content for name, content in before.items())
+    model = Pipeline.load(data / "model", device="cpu").encoder.model
+    assert model.config.num_hidden_layers == 2
+    train(other)  # from its checkpoint
+    assert {file.name for file in (data / "model").iterdir()} == before.keys()
+    assert Pipeline.load(data / "model", device="cpu").encoder.model.config.num_hidden_layers == 1
+
+
+def test_weights_of_a_model_in_other_files_do_not_stay_beside_a_new_one(tmp_path):
+    checkpoints = tmp_path / "model" / "checkpoints"
+    checkpoints.mkdir(parents=True)
+    old = ("model-00001-of-00002.safetensors", "model.safetensors.index.json", "notes.txt")
+    for name in old:
+        (tmp_path / "model" / name).write_text("old")
+    with replacing(tmp_path / "model", checkpoints) as new:
+        assert new.name == "model"
+        for name in ("config.json", "model.safetensors"):
+            (new / name).write_text("new")
+        assert not (tmp_path / "model" / "config.json").exists()
+    found = {file.name for file in (tmp_path / "model").iterdir()}
+    assert found == {"config.json", "model.safetensors", "notes.txt", "checkpoints"}
+    assert list(checkpoints.iterdir()) == []
 
 
 def test_a_run_that_was_cut_off_goes_on_to_the_same_weights(data, monkeypatch):
