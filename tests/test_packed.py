@@ -7,7 +7,7 @@ import torch
 from conftest import FIGURE_2, TIM_COOK, tiny_config, tiny_tokenizer
 from hypothesis import given
 from hypothesis import strategies as st
-from transformers import BertModel
+from transformers import BertForTokenClassification, BertModel
 
 from kbert_core import (
     Ablation,
@@ -61,6 +61,44 @@ def test_a_packed_tree_reads_as_if_it_were_alone(runner, ablation):
     for tree, state in zip(flats, states, strict=True):
         alone = runner(collate([tree], pad_id=PAD), ablation=ablation)[0][0]
         assert torch.allclose(state, alone, atol=1e-5)
+
+
+@pytest.mark.parametrize("ablation", ABLATIONS, ids=str)
+def test_packed_trees_train_as_the_same_trees_do_in_rows_of_their_own(ablation):
+    torch.manual_seed(0)
+    config = tiny_config(max_position_embeddings=128, num_labels=3)
+    runner = MaskTransformer(BertForTokenClassification(config).train())
+    for module in runner.model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    flats = [flat(text) for text in TEXTS]
+    labels = [
+        torch.where(torch.tensor(tree.branch_ids) == 0, torch.randint(3, (len(tree),)), -100)
+        for tree in flats
+    ]
+
+    def trained(batch, places):
+        wanted = torch.full_like(batch.input_ids, -100)
+        for (row, start, end), of_tree in zip(places, labels, strict=True):
+            wanted[row, start:end] = of_tree
+        runner.model.zero_grad()
+        loss = runner.model(**runner.inputs(batch, ablation=ablation), labels=wanted).loss
+        loss.backward()
+        grads = {
+            n: p.grad.clone() for n, p in runner.model.named_parameters() if p.grad is not None
+        }
+        return loss.item(), grads
+
+    packed = pack_trees(flats, max_length=120, pad_id=PAD)
+    assert len(packed.batch.input_ids) < len(flats)
+    alone = [(row, 0, len(tree)) for row, tree in enumerate(flats)]
+    loss, grads = trained(collate(flats, pad_id=PAD), alone)
+    packed_loss, packed_grads = trained(packed.batch, packed.places)
+    assert packed_loss == pytest.approx(loss, rel=1e-4)
+    assert packed_grads.keys() == grads.keys()
+    near_zero = 1e-6 * max(grad.abs().max().item() for grad in grads.values())
+    for name, grad in grads.items():
+        torch.testing.assert_close(packed_grads[name], grad, rtol=1e-4, atol=near_zero)
 
 
 @pytest.mark.parametrize("ablation", ABLATIONS, ids=str)
