@@ -106,7 +106,7 @@ def add_evaluate_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--edits",
         action="store_true",
-        help="also measure the response to edited triples (needs --train-data)",
+        help="also measure the response to replaced and added triples (needs --train-data)",
     )
     parser.add_argument("--seed", type=int, default=0, help="which other type an edit takes")
 

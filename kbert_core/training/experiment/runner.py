@@ -23,6 +23,7 @@ from transformers.utils import logging as transformers_logging
 
 from kbert_core.errors import DataError, KBertError
 from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.packed import plain_stem
 from kbert_core.training.datasets import Example
 from kbert_core.training.dictionary import dictionary_spans, learn_tail_labels, written_over
 from kbert_core.training.evaluate import surface_forms
@@ -388,6 +389,7 @@ def _sizes(splits: Mapping[str, Sequence[Example]]) -> dict[str, Any]:
 
 def _card_notes(command: str, options: TrainOptions, made: Mapping[str, Any]) -> dict[str, Any]:
     kept = ("scores", "without_knowledge", "edit_response", "type_labels", "parameters")
+    hiding = [plain_stem(path) for path in options.hiding_kg]
     return {
         "data": Path(options.data).name,
         "seed": options.seed,
@@ -395,6 +397,7 @@ def _card_notes(command: str, options: TrainOptions, made: Mapping[str, Any]) ->
         "encoder": Path(options.encoder).name,
         "recipe": asdict(options.recipe),
         "epochs": options.epochs,
+        **({"hiding_knowledge": hiding} if hiding else {}),
         **{key: made[key] for key in kept if key in made},
     }
 
