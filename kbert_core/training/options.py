@@ -75,6 +75,7 @@ def add_train_options(parser: argparse.ArgumentParser) -> None:
         ("--mention-dropout", "of gold mentions with branches whose characters are hidden"),
         ("--branch-dropout", "of branches left out"),
         ("--tree-dropout", "of sentences trained without knowledge"),
+        ("--mismatch-dropout", "of branches of names that aren't gold mentions left out"),
         ("--invented", "of sentences in which a name gets a type that the graph doesn't give it"),
     ):
         recipe.add_argument(flag, type=float, default=0.0, metavar="P", help=text)

@@ -81,6 +81,20 @@ def test_an_invented_name_gets_a_type_and_its_label_where_the_graph_has_none():
     assert {("肾结石", "检查"), ("肾结石", "疾病"), ("有", "检查"), ("史", "疾病")} <= seen
 
 
+def test_branches_of_names_that_are_no_mention_can_be_dropped_alone():
+    graph = KnowledgeGraph([*GRAPH, Triple("病史", "类别", "检查"), Triple("史", "类别", "检查")])
+    for number in range(20):
+        (item,) = maker(Recipe(mismatch_dropout=1.0), graph=graph).items(
+            SICK, epoch=0, number=number
+        )
+        assert [t.head for t in item.row.tree.used] == ["糖尿病"]
+    pieces = TASKS["classify"].tokenizer(character_tokenizer([TEXT]))
+    how = {"max_length": 64, "recipe": Recipe(mismatch_dropout=1.0)}
+    made = ItemMaker(TASKS["classify"], pieces, {"1": 0}, graph, InjectionOptions(), **how)
+    (item,) = made.items(Example((TEXT,), "1"), epoch=0, number=0)
+    assert len(item.row.tree.used) == 2  # where nothing is tagged, nothing is a mismatch
+
+
 def test_without_tails_that_name_a_type_nothing_is_invented():
     (item,) = maker(Recipe(invented=1.0)).items(SICK, epoch=0, number=0)
     assert item.row.tokens[5:9] == list("类别疾病")
