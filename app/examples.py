@@ -41,7 +41,7 @@ class Example:
 EXAMPLES = (
     Example(
         "胃镜: examination, says a triple",
-        ("入院后行胃镜检查未见异常",),
+        ("患者行胃镜检查未见异常",),
         "medical_zh",
         "ner",
         "medical-ner-kbert",

@@ -359,21 +359,27 @@ def _anchor(title: str) -> str:
 # HTML
 
 STYLE = """
-:root { color-scheme: light; }
-body { font: 16px/1.5 system-ui, "Noto Sans", "Noto Sans CJK SC", sans-serif; color: #222;
-  background: #fff; max-width: 1080px; margin: 2rem auto; padding: 0 1.25rem; }
+:root { color-scheme: light dark; --text: #222; --page: #fff; --line: #e0e0e0; --strong: #999;
+  --shade: #f3f4f6; --link: #0b57d0; }
+@media (prefers-color-scheme: dark) {
+  :root { --text: #e3e5e8; --page: #12171c; --line: #2c343c; --strong: #66707a; --shade: #1d242b;
+    --link: #8ab4f8; }
+}
+body { font: 16px/1.5 system-ui, "Noto Sans", "Noto Sans CJK SC", sans-serif; color: var(--text);
+  background: var(--page); max-width: 1080px; margin: 2rem auto; padding: 0 1.25rem; }
+a { color: var(--link); }
 h1, h2 { line-height: 1.2; }
-h2 { margin-top: 3rem; border-top: 1px solid #ddd; padding-top: 1.5rem; }
+h2 { margin-top: 3rem; border-top: 1px solid var(--line); padding-top: 1.5rem; }
 p, li { max-width: 46rem; }
 .table { overflow-x: auto; margin: 1rem 0; }
 table { border-collapse: collapse; font-size: 14px; font-variant-numeric: tabular-nums; }
-th, td { padding: .35rem .7rem; border-bottom: 1px solid #e5e5e5; white-space: nowrap; }
-th { text-align: left; border-bottom: 2px solid #999; vertical-align: bottom; }
+th, td { padding: .35rem .7rem; border-bottom: 1px solid var(--line); white-space: nowrap; }
+th { text-align: left; border-bottom: 2px solid var(--strong); vertical-align: bottom; }
 th:not(:first-child) { text-align: right; white-space: normal; }
 td:first-child { white-space: normal; min-width: 15rem; }
-tbody tr:hover { background: #f6f8fa; }
-img { max-width: 100%; height: auto; margin: .5rem 0; }
-code { background: #f3f3f3; padding: .1rem .3rem; border-radius: 3px; font-size: .9em; }
+tbody tr:hover { background: var(--shade); }
+img { max-width: 100%; height: auto; margin: .5rem 0; background: #fff; border-radius: 6px; }
+code { background: var(--shade); padding: .1rem .3rem; border-radius: 3px; font-size: .9em; }
 """
 
 
