@@ -1,6 +1,7 @@
 """Reading a mapping key by key, with errors that name key, value and remedy."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from kbert_core.errors import OptionError
@@ -34,6 +35,9 @@ class Keys:
         value = self._data.pop(key)
         if kind is float and isinstance(value, int) and not isinstance(value, bool):
             value = float(value)
+        if kind is float and isinstance(value, str):
+            with suppress(ValueError):  # YAML takes 8e-4, without a point, for a text
+                value = float(value)
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
             kinds = kind if isinstance(kind, tuple) else (kind,)
             wanted = " or ".join(_KIND_NAMES[k] for k in kinds)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_type_hints
 
 import yaml
 
@@ -342,8 +342,9 @@ def _injection(keys: Keys) -> InjectionOptions | None:
 
 def _train(keys: Keys) -> dict[str, Any]:
     given = {}
-    for name, default in TRAIN_KEYS.items():
-        kind = (str, int, float) if default is None else type(default)
+    hints = get_type_hints(TrainOptions)
+    for name in TRAIN_KEYS:
+        kind, *_ = get_args(hints[name]) or (hints[name],)  # of `int | None` the first
         value = keys.take(name, kind, None)
         if value is not None:
             given[name] = value

@@ -65,6 +65,8 @@ def test_a_suite_says_what_every_run_trains_with(written, suite_data):
             "data: also_train would bring held-out names into training",
         ),
         ({"train": {"epochs": "six"}}, "epochs is 'six', expected a whole number"),
+        ({"train": {"learning_rate": "fast"}}, "learning_rate is 'fast', expected a number"),
+        ({"train": {"bf16": 1}}, "bf16 is 1, expected"),
         ({"train": {"epochs": 0}}, "run 'BERT': epochs is 0, expected at least 1"),
         ({"train": {"seed": 1}}, "train of the suite has the unknown key 'seed'"),
         ({"runs": []}, "runs is empty"),
@@ -155,3 +157,24 @@ def test_the_suite_in_the_readme_can_be_read(folder):
     suite = read_suite("my.yaml")
     assert [row.name for row in suite.rows if row.compare_with == "BERT"]
     assert {run.knowledge for run in suite.runs} == {"none", "graph", "shuffled"}
+
+
+def test_a_rate_may_be_written_as_people_write_it_and_every_option_takes_its_own_kind(folder):
+    text = """
+name: rates
+task: classify
+encoder: models/one
+data: {folder: data}
+seeds: [1]
+train: {learning_rate: 8e-4, bf16: false, adapter: 8, adapter_alpha: 16, max_length: 64}
+runs: [{name: BERT, knowledge: none}]
+"""
+    (folder / "rates.yaml").write_text(text, encoding="utf-8")
+    (run,) = read_suite(folder / "rates.yaml").runs
+    assert run.train == {
+        "learning_rate": 8e-4,
+        "bf16": False,
+        "adapter": 8,
+        "adapter_alpha": 16.0,
+        "max_length": 64,
+    }
