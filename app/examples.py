@@ -48,8 +48,8 @@ EXAMPLES = (
         rests_on_triple=True,
     ),
     Example(
-        "痛风: disease, says a triple",
-        ("既往有痛风病史",),
+        "癫痫: disease, says a triple",
+        ("既往患癫痫多年",),
         "medical_zh",
         "ner",
         "medical-ner-kbert",
