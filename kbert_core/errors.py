@@ -18,6 +18,10 @@ class GraphEditError(KBertError):
     """An edit doesn't fit the graph it is applied to."""
 
 
+class GraphConflict(GraphEditError):
+    """What is to be edited, or undone, was edited by someone else or later."""
+
+
 class TextError(KBertError):
     """A text can't be read."""
 

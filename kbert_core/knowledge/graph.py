@@ -7,18 +7,20 @@ old one; the file the triples came from is never written.
 
 import hashlib
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from immutables import Map
 from numpy.typing import NDArray
 
 from kbert_core.errors import GraphEditError
+from kbert_core.knowledge.added_names import AddedNames
 from kbert_core.knowledge.files import read_triples
-from kbert_core.knowledge.name_index import NameIndex
+from kbert_core.knowledge.loaded import InMemory, Loaded
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.packed import plain_stem
 from kbert_core.knowledge.triples import Triple
@@ -50,26 +52,6 @@ class Edit:
         return f"{self.action.replace('_', ' ')} {self.triple}"
 
 
-class _Base:
-    """Triples as loaded: shared by a graph and all that was edited from it."""
-
-    def __init__(self, triples: Iterable[Triple]) -> None:
-        by_entity: dict[str, dict[Triple, None]] = {}
-        for triple in triples:
-            by_entity.setdefault(normalise_name(triple.head), {})[triple] = None
-        by_entity.pop("", None)  # a head of nothing but invisible characters
-        self.by_entity = {entity: tuple(found) for entity, found in by_entity.items()}
-        self.names = NameIndex(self.by_entity)
-
-    @cached_property
-    def fingerprint(self) -> str:
-        digest = hashlib.sha256()
-        for triples in self.by_entity.values():
-            for t in triples:
-                digest.update(f"{t.head}\t{t.relation}\t{t.tail}\n".encode())
-        return digest.hexdigest()
-
-
 class KnowledgeGraph:
     """Triples by entity, in file order.
 
@@ -83,13 +65,23 @@ class KnowledgeGraph:
     """
 
     def __init__(self, triples: Iterable[Triple] = (), *, name: str = "") -> None:
-        self._base = _Base(triples)
-        self._changed: dict[str, tuple[Triple, ...]] = {}
-        self._off: frozenset[Triple] = frozenset()
-        self._added_names = NameIndex(())
+        self._load(InMemory(triples), name)
+
+    def _load(self, loaded: Loaded, name: str) -> None:
+        self._loaded = loaded
+        self._changed: Map[str, tuple[Triple, ...]] = Map()
+        self._off: Set[Triple] = loaded.off
+        self._added_names = AddedNames()
         self._before: KnowledgeGraph | None = None
         self.name = name
         self.history: tuple[Edit, ...] = ()
+
+    @classmethod
+    def over(cls, loaded: Loaded, *, name: str = "") -> "KnowledgeGraph":
+        """Return a graph over triples that were loaded already, such as a store's."""
+        graph = object.__new__(cls)
+        graph._load(loaded, name)
+        return graph
 
     @classmethod
     def from_files(cls, *paths: str | Path, skip_bad: bool = False) -> "KnowledgeGraph":
@@ -115,25 +107,32 @@ class KnowledgeGraph:
         return joined
 
     def __iter__(self) -> Iterator[Triple]:
-        """Every triple, on or off, by entity in the order of first loading."""
+        """Every triple, on or off, by entity in the order of :meth:`entities`."""
         for entity in self.entities():
             yield from self.triples_of(entity)
 
     def __len__(self) -> int:
-        changed = sum(len(now) - len(self._loaded(e)) for e, now in self._changed.items())
-        return sum(map(len, self._base.by_entity.values())) + changed
+        return len(self._loaded) + sum(
+            len(now) - len(self._loaded.triples_of(entity)) for entity, now in self._changed.items()
+        )
 
     def __contains__(self, triple: Triple) -> bool:
         return triple in self.triples_of(triple.head)
 
     def entities(self) -> Iterator[str]:
-        """Every entity that has a triple, as names are compared."""
-        for entity in self._base.by_entity:
-            if entity not in self._changed or self._changed[entity]:
+        """Every entity that has a triple, as names are compared.
+
+        Those loaded come first, in the order in which they were met, or by
+        name where they are in a store; then those that came by edits, by name.
+        """
+        for entity in self._loaded.entities():
+            if self._changed.get(entity, (entity,)):
                 yield entity
-        for entity in self._changed:
-            if entity not in self._base.by_entity and self._changed[entity]:
-                yield entity
+        yield from sorted(
+            entity
+            for entity, now in self._changed.items()
+            if now and not self._loaded.triples_of(entity)
+        )
 
     def triples_of(self, entity: str) -> tuple[Triple, ...]:
         """Return the triples of an entity, on or off, in order."""
@@ -142,6 +141,11 @@ class KnowledgeGraph:
     def is_on(self, triple: Triple) -> bool:
         """Say whether a triple takes part in injection."""
         return triple not in self._off
+
+    @property
+    def off(self) -> Set[Triple]:
+        """Every triple that is switched off."""
+        return self._off
 
     @property
     def all_on(self) -> bool:
@@ -163,14 +167,14 @@ class KnowledgeGraph:
         Args:
             text: normalised (see ``names.normalise``).
         """
-        found = self._base.names.places(text)
+        found = self._loaded.names.places(text)
         if self._added_names:
             found = sorted({*found, *self._added_names.places(text)})
         return found
 
     def may_begin(self, codes: NDArray[np.uint32]) -> NDArray[np.bool_]:
         """Say :meth:`places` of a long text: (M,) code points, (M,) True where one is."""
-        found = self._base.names.may_begin(codes)
+        found = self._loaded.names.may_begin(codes)
         return found | self._added_names.may_begin(codes) if self._added_names else found
 
     def names_at(self, text: str, start: int) -> list[str]:
@@ -183,11 +187,11 @@ class KnowledgeGraph:
         Returns:
             The names, the shortest first.
         """
-        found = self._base.names.at(text, start)
+        found = self._loaded.names.at(text, start)
         if not self._changed:
             return found
-        found = [name for name in found if self.triples_of(name)]
-        added = self._added_names.at(text, start)
+        found = [name for name in found if self._changed.get(name, (name,))]
+        added = self._added_names.at(text, start) if self._added_names else ()
         return sorted([*found, *added], key=len) if added else found
 
     def apply(self, *edits: Edit) -> "KnowledgeGraph":
@@ -228,8 +232,9 @@ class KnowledgeGraph:
     @cached_property
     def fingerprint(self) -> str:
         """A hash of every triple, their order, and which are off."""
-        digest = hashlib.sha256(self._base.fingerprint.encode())
-        for entity in sorted(e for e, now in self._changed.items() if now != self._loaded(e)):
+        digest = hashlib.sha256(self._loaded.fingerprint.encode())
+        changed = self._changed.items()
+        for entity in sorted(e for e, now in changed if now != self._loaded.triples_of(e)):
             digest.update(f"\n{entity}".encode())
             for t in self._changed[entity]:
                 digest.update(f"\n{t.head}\t{t.relation}\t{t.tail}".encode())
@@ -238,10 +243,8 @@ class KnowledgeGraph:
         return digest.hexdigest()
 
     def _now(self, entity: str) -> tuple[Triple, ...]:
-        return self._changed[entity] if entity in self._changed else self._loaded(entity)
-
-    def _loaded(self, entity: str) -> tuple[Triple, ...]:
-        return self._base.by_entity.get(entity, ())
+        changed = self._changed.get(entity)
+        return self._loaded.triples_of(entity) if changed is None else changed
 
     def _edited(self, edit: Edit) -> "KnowledgeGraph":
         triple = edit.triple
@@ -296,19 +299,32 @@ class KnowledgeGraph:
             raise GraphEditError(f"The triple {triple} is in the graph already{how}.")
 
     def _with(
-        self, edit: Edit, changed: dict[str, tuple[Triple, ...]], off: frozenset[Triple]
+        self, edit: Edit, changed: Mapping[str, tuple[Triple, ...]], off: Set[Triple]
     ) -> "KnowledgeGraph":
-        graph = object.__new__(KnowledgeGraph)
-        graph._base = self._base
-        graph._changed = {
-            **self._changed,
-            **{normalise_name(head): now for head, now in changed.items()},
-        }
-        graph._off = off
-        added = {e for e, now in graph._changed.items() if now and not self._loaded(e)}
-        same = added == set(self._added_names.trie)
-        graph._added_names = self._added_names if same else NameIndex(added)
+        now = {normalise_name(head): triples for head, triples in changed.items()}
+        graph = self.updated(now, off)
         graph._before = self
-        graph.name = self.name
         graph.history = (*self.history, edit)
+        return graph
+
+    def updated(
+        self, changed: Mapping[str, tuple[Triple, ...]], off: Set[Triple]
+    ) -> "KnowledgeGraph":
+        """Return a graph with other triples of some entities, and no history.
+
+        Args:
+            changed: by entity, as names are compared, all of its triples now.
+            off: every triple of the graph that is switched off.
+        """
+        new = [entity for entity in changed if not self._loaded.triples_of(entity)]
+        graph = object.__new__(KnowledgeGraph)
+        graph._load(self._loaded, self.name)
+        graph._changed = self._changed.update(changed)
+        graph._off = off
+        graph._added_names = self._added_names
+        if new:
+            graph._added_names = self._added_names.changed(
+                added=[entity for entity in new if changed[entity]],
+                removed=[entity for entity in new if not changed[entity]],
+            )
         return graph

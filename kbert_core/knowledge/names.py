@@ -71,7 +71,10 @@ def normalise(text: str) -> NormalisedText:
 
 def normalise_name(name: str) -> str:
     """Return the key under which a name is found: 'Tim  Cook' → 'tim cook'."""
-    return normalise(name).text.strip()
+    fast = name.translate(one_to_one)
+    if SLOW in fast or "  " in fast:
+        fast = normalise(name).text
+    return fast.strip()
 
 
 def is_word_character(character: str) -> bool:

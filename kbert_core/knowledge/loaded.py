@@ -1,0 +1,92 @@
+"""What a KnowledgeGraph was loaded with, before any edit: in memory or in a store on disk."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Set
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbert_core.knowledge.name_index import NameIndex
+from kbert_core.knowledge.names import normalise_name
+from kbert_core.knowledge.triples import Triple
+
+
+class Names(Protocol):
+    """Entity names, for finding those that a text goes on with; see ``NameIndex``."""
+
+    def at(self, text: str, start: int) -> list[str]:
+        """Return the names that stand in a text from a place on, the shortest first."""
+
+    def places(self, text: str) -> list[int]:
+        """Return where in a text a name may begin, in order; a few too many do no harm."""
+
+    def may_begin(self, codes: NDArray[np.uint32]) -> NDArray[np.bool_]:
+        """Say the same for every place of a long text: (M,) code points, (M,) bool."""
+
+
+class Loaded(Protocol):
+    """Triples by entity, never changed: shared by a graph and all that is edited from it.
+
+    Attributes:
+        names: of every entity.
+        off: the triples that are switched off.
+        fingerprint: two with the same one hold the same triples in the same order.
+    """
+
+    @property
+    def names(self) -> Names:
+        """See above."""
+
+    @property
+    def off(self) -> Set[Triple]:
+        """See above."""
+
+    @property
+    def fingerprint(self) -> str:
+        """See above."""
+
+    def __len__(self) -> int:
+        """Count the triples."""
+
+    def entities(self) -> Iterator[str]:
+        """Every entity, as names are compared, each once, in an order that stays."""
+
+    def triples_of(self, entity: str) -> tuple[Triple, ...]:
+        """Return the triples of an entity, on or off, in order; none for one not known."""
+
+
+class InMemory:
+    """Triples in a dict; a repeated triple counts once."""
+
+    off: frozenset[Triple] = frozenset()
+
+    def __init__(self, triples: Iterable[Triple]) -> None:
+        by_entity: dict[str, dict[Triple, None]] = {}
+        for triple in triples:
+            by_entity.setdefault(normalise_name(triple.head), {})[triple] = None
+        by_entity.pop("", None)  # a head of nothing but invisible characters
+        self._by_entity = {entity: tuple(found) for entity, found in by_entity.items()}
+        self._count = sum(map(len, self._by_entity.values()))
+        self.names = NameIndex(self._by_entity)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def entities(self) -> Iterator[str]:
+        """In the order in which they were met first."""
+        return iter(self._by_entity)
+
+    def triples_of(self, entity: str) -> tuple[Triple, ...]:
+        """In the order in which they were met first."""
+        return self._by_entity.get(entity, ())
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of every triple and their order."""
+        digest = hashlib.sha256()
+        for triples in self._by_entity.values():
+            for t in triples:
+                digest.update(f"{t.head}\t{t.relation}\t{t.tail}\n".encode())
+        return digest.hexdigest()

@@ -1,0 +1,197 @@
+"""Many triples at once into a graph file: all of them, or none."""
+
+import secrets
+import sqlite3
+from array import array
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from kbert_core.errors import GraphFileError
+from kbert_core.knowledge.names import normalise_name
+from kbert_core.knowledge.store.names import NamesFile, build_names, remove_old_names
+from kbert_core.knowledge.store.schema import connect, create_indexes, database_errors, writing
+from kbert_core.knowledge.store.store import making, now_in_words
+
+Row = tuple[int, str, str, str]  # line, head, relation, tail
+Progress = Callable[[int], None]  # called now and then with the number of rows read
+_STEP = 20_000  # rows between two calls of it
+
+_INSERT = (
+    "INSERT INTO triple "
+    "(version, id, entity, head, relation, tail, place, off, source, line, added) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?)"
+)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Triples to import, with where they come from.
+
+    Attributes:
+        name: of the file.
+        rows: read once, in order; each is checked already.
+    """
+
+    name: str
+    rows: Iterable[Row]
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What an import did.
+
+    Attributes:
+        triples: how many came in.
+        repeated: how many were there already, or twice in the files.
+        revision: the entry of the log.
+    """
+
+    triples: int
+    repeated: int
+    revision: int
+
+
+def import_triples(
+    path: str | Path,
+    sources: Iterable[Source],
+    *,
+    name: str = "",
+    who: str = "",
+    progress: Progress = lambda rows: None,
+) -> Imported:
+    """Add triples to a graph file, which is made where there is none.
+
+    A process killed on the way leaves the graph as it was.
+
+    Args:
+        path: of the graph.
+        sources: an earlier one's triples come first.
+        name: of a new graph, shown to people.
+        who: who imports.
+        progress: called now and then.
+
+    Raises:
+        GraphFileError: a source can't be read, the sources hold no triple,
+            or the graph can't be written.
+    """
+    path = Path(path)
+    reading = _Reading(sources, progress)
+    if not path.exists():
+        part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
+        with making(part, path, name=name or path.stem) as database:
+            return _fill(database, reading, who)
+    with database_errors(path):
+        database = connect(path, write=True)
+        try:
+            with writing(database):
+                done = _add(database, reading, who)
+                names = build_names(database, path, done.revision)
+                names.note(database)
+            remove_old_names(path, NamesFile.of(database))
+        finally:
+            database.close()
+    return done
+
+
+@dataclass
+class _Reading:
+    """Rows as they are read, counted."""
+
+    sources: Iterable[Source]
+    progress: Progress
+    rows: int = 0
+    names: list[str] = field(default_factory=list)
+
+    def __iter__(self) -> Iterator[tuple[int, str, Row]]:
+        """Yield the number of the source, the entity, and the row."""
+        head, entity = "", ""
+        for number, source in enumerate(self.sources):
+            self.names.append(source.name)
+            for row in source.rows:
+                if row[1] != head:
+                    head = row[1]
+                    entity = normalise_name(head)
+                self.rows += 1
+                if self.rows % _STEP == 0:
+                    self.progress(self.rows)
+                if entity:  # else a head of nothing but invisible characters
+                    yield number, entity, row
+
+    def note(self, database: sqlite3.Connection, first: int, revision: int, who: str) -> int:
+        """Write the entry of the log and its sources; return how many triples came."""
+        database.executemany(
+            "INSERT INTO source VALUES (?, ?, ?)",
+            [(first + i, name, revision) for i, name in enumerate(self.names)],
+        )
+        count = database.execute(
+            "SELECT count(*) FROM triple WHERE added = ?", (revision,)
+        ).fetchone()[0]
+        if not count and not self.rows:
+            raise GraphFileError(f"{', '.join(self.names)}: no triples in it, nothing to import.")
+        database.execute(
+            "INSERT INTO entry VALUES (?, ?, ?, 'import', ?, NULL)",
+            (revision, now_in_words(), who, count),
+        )
+        self.progress(self.rows)
+        return count
+
+
+def _fill(database: sqlite3.Connection, reading: _Reading, who: str) -> Imported:
+    """Import into an empty graph: repeated triples are taken out at the end."""
+    hashes = array("q")
+
+    def values() -> Iterator[tuple]:
+        for version, (source, entity, row) in enumerate(reading, start=1):
+            line, head, relation, tail = row
+            hashes.append(hash((head, relation, tail)))
+            yield version, version, entity, head, relation, tail, version, source, line, 1
+
+    database.executemany(_INSERT, values())
+    repeated = _repeated(database, np.frombuffer(hashes, np.int64))
+    database.executemany("DELETE FROM triple WHERE version = ?", repeated)
+    create_indexes(database)
+    count = reading.note(database, 0, 1, who)
+    return Imported(count, reading.rows - count, 1)
+
+
+def _repeated(database: sqlite3.Connection, hashes: np.ndarray) -> list[tuple[int]]:
+    """The versions of triples that came before; hashes tell where to look."""
+    if not len(hashes):
+        return []
+    order = np.argsort(hashes, kind="stable")
+    same = hashes[order[1:]] == hashes[order[:-1]]
+    suspects = np.zeros(len(hashes), bool)
+    suspects[order[1:][same]] = suspects[order[:-1][same]] = True
+    seen: set[tuple[str, str, str]] = set()
+    repeated = []
+    for version in (np.flatnonzero(suspects) + 1).tolist():
+        triple = database.execute(
+            "SELECT head, relation, tail FROM triple WHERE version = ?", (version,)
+        ).fetchone()
+        if triple in seen:
+            repeated.append((version,))
+        seen.add(triple)
+    return repeated
+
+
+def _add(database: sqlite3.Connection, reading: _Reading, who: str) -> Imported:
+    """Import into a graph that holds triples: each is looked up first."""
+    revision = database.execute("SELECT max(revision) + 1 FROM entry").fetchone()[0]
+    version = database.execute("SELECT ifnull(max(version), 0) FROM triple").fetchone()[0]
+    first = database.execute("SELECT ifnull(max(id) + 1, 0) FROM source").fetchone()[0]
+    for source, entity, (line, head, relation, tail) in reading:
+        there = database.execute(
+            "SELECT 1 FROM triple WHERE entity = ? AND head = ? AND relation = ? AND tail = ? "
+            "AND removed IS NULL",
+            (entity, head, relation, tail),
+        ).fetchone()
+        if there is None:
+            version += 1
+            place = version  # behind every place so far
+            row = (entity, head, relation, tail, place, first + source, line, revision)
+            database.execute(_INSERT, (version, version, *row))
+    count = reading.note(database, first, revision, who)
+    return Imported(count, reading.rows - count, revision)

@@ -1,0 +1,226 @@
+"""The index of a graph file's names: a trie in a file of its own, mapped into memory.
+
+It lies beside the graph as ``GRAPH.kg.names-XXXXXXXX`` and can be made anew
+from it at any time. A new one gets a new name and counts from the moment the
+graph's table of facts names it; whoever has the old one open keeps it.
+"""
+
+import logging
+import secrets
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import marisa_trie
+import numpy as np
+from filelock import FileLock, Timeout
+from numpy.typing import NDArray
+
+from kbert_core.errors import GraphFileError
+from kbert_core.knowledge.store.schema import connect, database_errors, writing
+
+log = logging.getLogger(__name__)
+
+
+class StoredNames:
+    """Names in a trie that is read from disk as it is needed.
+
+    Args:
+        path: of the trie.
+        longest: characters of the longest name.
+        first: every character that a name begins with.
+    """
+
+    def __init__(self, path: Path, longest: int, first: str) -> None:
+        self._trie = marisa_trie.Trie()
+        self._trie.mmap(str(path))
+        self._longest = longest
+        self._first = frozenset(first)
+        self._first_codes = np.array(sorted(map(ord, first)), np.uint32)
+
+    def __len__(self) -> int:
+        return len(self._trie)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._trie)
+
+    def at(self, text: str, start: int) -> list[str]:
+        """Return the names that stand in a text from a place on, the shortest first."""
+        return self._trie.prefixes(text[start : start + self._longest])
+
+    def places(self, text: str) -> list[int]:
+        """Return where in a text a name may begin, in order."""
+        first = self._first
+        return [i for i, character in enumerate(text) if character in first]
+
+    def may_begin(self, codes: NDArray[np.uint32]) -> NDArray[np.bool_]:
+        """Say the same for every place of a long text: (M,) code points, (M,) bool."""
+        return np.isin(codes, self._first_codes)
+
+
+@dataclass(frozen=True)
+class NamesFile:
+    """What a graph file says of its index of names.
+
+    Attributes:
+        token: the end of the file's name.
+        size: of the file, in bytes.
+        revision: of the graph whose names they are.
+        longest, first: see :class:`StoredNames`.
+    """
+
+    token: str
+    size: int
+    revision: int
+    longest: int
+    first: str
+
+    @classmethod
+    def of(cls, database: sqlite3.Connection) -> "NamesFile":
+        """Read what a graph file says."""
+        facts = dict(database.execute("SELECT name, value FROM fact WHERE name LIKE 'names_%'"))
+        return cls(**{name.removeprefix("names_"): value for name, value in facts.items()})
+
+    def note(self, database: sqlite3.Connection) -> None:
+        """Write it down; the caller commits."""
+        facts = [(f"names_{name}", value) for name, value in vars(self).items()]
+        database.executemany("INSERT OR REPLACE INTO fact VALUES (?, ?)", facts)
+
+    def path(self, graph: Path) -> Path:
+        """Where the trie lies."""
+        return graph.with_name(f"{graph.name}.names-{self.token}")
+
+
+def build_names(database: sqlite3.Connection, graph: Path, revision: int) -> NamesFile:
+    """Write the trie of all names that a graph has now.
+
+    Args:
+        database: the graph, in a transaction.
+        graph: its path.
+        revision: of the graph as the transaction sees it.
+
+    Raises:
+        GraphFileError: the trie can't be written.
+    """
+    trie = _trie(database, revision)
+    token = secrets.token_hex(4)
+    part = graph.with_name(f"{graph.name}.names-{token}.part")
+    try:
+        trie.save(str(part))
+        size = part.stat().st_size
+        target = part.with_suffix("")
+        part.rename(target)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise GraphFileError(
+            f"{part}: can't be written ({error.strerror or error}). Make room, or mend the "
+            "folder's rights, and do it again."
+        ) from error
+    longest, first = _measured(trie)
+    return NamesFile(token, size, revision, longest, first)
+
+
+def open_names(
+    database: sqlite3.Connection, graph: Path, said: NamesFile, *, write: bool
+) -> StoredNames:
+    """Open the trie that a graph file names; where it is gone or cut, make another.
+
+    Args:
+        database: the graph.
+        graph: its path.
+        said: what it says.
+        write: whether another may be put beside the graph; else it is made
+            for this process alone.
+    """
+    path = said.path(graph)
+    with suppress(OSError, RuntimeError):
+        if path.stat().st_size == said.size:
+            return StoredNames(path, said.longest, said.first)
+    log.warning("%s: its index of names is missing or damaged; making another", graph)
+    trie = _trie(database, said.revision)
+    longest, first = _measured(trie)
+    with tempfile.TemporaryDirectory() as folder:
+        own = Path(folder) / "names"
+        trie.save(str(own))
+        names = StoredNames(own, longest, first)  # stays mapped when the file is gone
+    if write:
+        with suppress(OSError):
+            trie.save(str(path))
+    return names
+
+
+def rebuild_names(path: str | Path) -> bool:
+    """Index a graph's names as they are now, unless another process is at it.
+
+    Returns:
+        Whether this call did it.
+    """
+    path = Path(path)
+    try:
+        with FileLock(f"{path}.names.lock", timeout=0), database_errors(path):
+            database = connect(path, write=True)
+            try:
+                _rebuild(database, path)
+            finally:
+                database.close()
+    except Timeout:
+        return False
+    return True
+
+
+def rebuild_in_background(path: Path) -> subprocess.Popen[bytes]:
+    """Start :func:`rebuild_names` in a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "kbert_core.knowledge.store.names", str(path.resolve())],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def remove_old_names(graph: Path, kept: NamesFile) -> None:
+    """Delete the tries of a graph that it doesn't name any more."""
+    for path in graph.parent.glob(f"{graph.name}.names-*"):
+        if path != kept.path(graph):
+            with suppress(OSError):
+                path.unlink()
+
+
+def _rebuild(database: sqlite3.Connection, path: Path) -> None:
+    database.execute("BEGIN")  # a reader: others write meanwhile
+    revision = database.execute("SELECT max(revision) FROM entry").fetchone()[0]
+    made = build_names(database, path, revision)
+    database.execute("COMMIT")
+    with writing(database):
+        newest = NamesFile.of(database)
+        if newest.revision < made.revision:
+            newest = made
+            made.note(database)
+    remove_old_names(path, newest)
+
+
+def _trie(database: sqlite3.Connection, revision: int) -> marisa_trie.Trie:
+    rows: Iterable[tuple[str]] = database.execute(
+        "SELECT DISTINCT entity FROM triple INDEXED BY triple_entity "
+        "WHERE added <= ?1 AND (removed IS NULL OR removed > ?1)",
+        (revision,),
+    )
+    return marisa_trie.Trie(name for (name,) in rows)
+
+
+def _measured(trie: marisa_trie.Trie) -> tuple[int, str]:
+    """The longest name's length, and every first character."""
+    longest, first = 0, set()
+    for name in trie:
+        longest = max(longest, len(name))
+        first.add(name[0])
+    return longest, "".join(sorted(first))
+
+
+if __name__ == "__main__":
+    rebuild_names(sys.argv[1])

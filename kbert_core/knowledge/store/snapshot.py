@@ -1,0 +1,86 @@
+"""The triples of a graph file as they stood at one revision."""
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+
+from kbert_core.knowledge.store.names import StoredNames
+from kbert_core.knowledge.store.schema import connect, database_errors
+from kbert_core.knowledge.triples import Triple
+
+_KEPT = 4096  # entities whose triples stay in memory
+_THEN = "added <= :then AND (removed IS NULL OR removed > :then)"
+
+
+class Connections:
+    """Connections to one graph file that read: one for every thread."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._own = threading.local()
+
+    def get(self) -> sqlite3.Connection:
+        """Return this thread's connection."""
+        database: sqlite3.Connection | None = getattr(self._own, "database", None)
+        if database is None:
+            database = self._own.database = connect(self.path)
+        return database
+
+    def close(self) -> None:
+        """Close this thread's; one is opened again when it is asked for."""
+        database: sqlite3.Connection | None = getattr(self._own, "database", None)
+        if database is not None:
+            database.close()
+            del self._own.database
+
+
+class Snapshot:
+    """Triples by entity at one revision; see ``loaded.Loaded``.
+
+    What is edited later doesn't show here, whoever edits: the rows that
+    counted at a revision stay as they are.
+
+    Args:
+        connections: to the file.
+        revision: at which it is read.
+        names: of the entities at that revision.
+    """
+
+    def __init__(self, connections: Connections, revision: int, names: StoredNames) -> None:
+        self._connections = connections
+        self._then = {"then": revision}
+        self.names = names
+        database = connections.get()
+        with database_errors(connections.path):
+            identity = database.execute("SELECT value FROM fact WHERE name = 'id'").fetchone()[0]
+            off = database.execute(
+                f"SELECT head, relation, tail FROM triple WHERE off AND {_THEN}", self._then
+            )
+            self.off = frozenset(Triple(*row) for row in off)
+            self._count: int | None = None
+        self.fingerprint = f"{identity}-{revision}"
+        self.triples_of = lru_cache(_KEPT)(self._triples_of)
+
+    def __len__(self) -> int:
+        if self._count is None:
+            found = self._rows(f"SELECT count(*) FROM triple WHERE {_THEN}", {})
+            self._count = found[0][0]
+        return self._count
+
+    def entities(self) -> Iterator[str]:
+        """Every entity, by name."""
+        return iter(self.names)
+
+    def _triples_of(self, entity: str) -> tuple[Triple, ...]:
+        rows = self._rows(
+            "SELECT head, relation, tail FROM triple "
+            f"WHERE entity = :entity AND {_THEN} ORDER BY place, version",
+            {"entity": entity},
+        )
+        return tuple([Triple(*row) for row in rows])
+
+    def _rows(self, query: str, values: dict[str, str]) -> list[tuple]:
+        with database_errors(self._connections.path):
+            return self._connections.get().execute(query, self._then | values).fetchall()

@@ -1,0 +1,468 @@
+"""A graph file: edits, the log, undo, and what others see meanwhile."""
+
+import os
+import shutil
+import sqlite3
+import threading
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kbert_core import KnowledgeGraph, Triple, find_mentions
+from kbert_core.errors import GraphConflict, GraphEditError, GraphFileError
+from kbert_core.knowledge.graph import Edit
+from kbert_core.knowledge.store import names as names_module
+from kbert_core.knowledge.store import store as store_module
+from kbert_core.knowledge.store.names import NamesFile, rebuild_names
+from kbert_core.knowledge.store.store import GraphStore
+
+COOK = Triple("Tim Cook", "CEO", "Apple")
+COMPANY = Triple("Apple", "is_a", "company")
+PHONES = Triple("Apple", "makes", "phones")
+FRUIT = Triple("Apple", "is_a", "fruit")
+PEAR = Triple("Pear", "is_a", "fruit")
+
+
+def add(*triples):
+    return [Edit("add", triple) for triple in triples]
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "my graph#1?.kg"
+
+
+@pytest.fixture
+def store(path):
+    with GraphStore.create(path, name="mine") as store:
+        store.apply(*add(COOK, COMPANY, PHONES), who="ann")
+        yield store
+
+
+def content(graph):
+    """Every triple, in order, with whether it is on."""
+    return sorted(
+        (entity, [(triple, graph.is_on(triple)) for triple in graph.triples_of(entity)])
+        for entity in graph.entities()
+    )
+
+
+def test_a_graph_file_is_read_as_any_graph(store):
+    graph = store.graph()
+    assert graph.name == "mine"
+    assert graph.triples_of("APPLE") == (COMPANY, PHONES)
+    assert len(graph) == 3
+    assert COOK in graph
+    found = find_mentions("Tim Cook left Apple", graph)
+    assert [(mention.start, mention.end) for mention in found] == [(0, 8), (14, 19)]
+
+
+def test_an_edit_is_there_when_the_file_is_opened_again(store, path):
+    store.apply(Edit("replace", COMPANY, FRUIT), Edit("switch_off", PHONES))
+    expected = content(store.graph())
+    store.close()
+    left = sorted(p.name for p in path.parent.iterdir())
+    assert left[0] == path.name
+    assert [name[: len(path.name) + 7] for name in left[1:]] == [f"{path.name}.names-"]
+    assert content(GraphStore(path).graph()) == expected
+
+
+def test_triples_keep_their_order_at_any_place(store):
+    for number in range(120):  # always before the last: the places between two are used up
+        last = len(store.graph().triples_of("Apple")) - 1
+        store.apply(Edit("add", Triple("Apple", "n", str(number)), index=last))
+    tails = [triple.tail for triple in store.graph().triples_of("Apple")]
+    assert tails == ["company", *map(str, range(120)), "phones"]
+    assert content(store.at(store.revision)) == content(store.graph())
+
+
+def test_the_log_says_what_was_done_by_whom(store):
+    store.apply(Edit("replace", COMPANY, FRUIT), who="bob")
+    store.apply(Edit("switch_off", PHONES))
+    off, replaced, added, created = store.history()
+    assert (created.action, created.revision) == ("create", 0)
+    assert (added.action, added.edits, added.who) == ("edits", 3, "ann")
+    assert (replaced.action, replaced.who, replaced.undone) == ("replace", "bob", False)
+    assert off.at >= replaced.at
+    assert [e.revision for e in store.history(entity="tim  cook")] == [1]
+    assert len(store.history(most=2)) == 2
+    (change,) = store.changes(replaced.revision)
+    assert (change.before, change.after) == (COMPANY, FRUIT)
+    (change,) = store.changes(off.revision)
+    assert (change.before, change.after, change.was_on, change.is_on) == (
+        PHONES,
+        PHONES,
+        True,
+        False,
+    )
+    assert [c.after for c in store.changes(added.revision)] == [COOK, COMPANY, PHONES]
+
+
+def test_an_older_entry_is_undone_and_later_ones_stay(store):
+    changed = store.apply(Edit("replace", COMPANY, FRUIT))
+    store.apply(*add(PEAR))
+    undo = store.undo(changed.revision)
+    assert store.graph().triples_of("apple") == (COMPANY, PHONES)
+    assert PEAR in store.graph()
+    assert undo.undoes == changed.revision
+    assert store.history()[2].undone
+
+
+def test_undo_goes_back_step_by_step_and_redo_forth(store):
+    states = [content(store.graph())]
+    for edits in ([Edit("remove", COOK)], [Edit("replace", COMPANY, PEAR)], add(FRUIT)):
+        store.apply(*edits)
+        states.append(content(store.graph()))
+    for state in reversed(states[:-1]):
+        store.undo()
+        assert content(store.graph()) == state
+    for state in states[1:]:
+        store.redo()
+        assert content(store.graph()) == state
+    with pytest.raises(GraphEditError, match="nothing was undone"):
+        store.redo()
+
+
+def test_nothing_is_redone_over_a_new_edit(store):
+    store.apply(Edit("remove", COOK))
+    store.undo()
+    store.apply(*add(PEAR))
+    with pytest.raises(GraphEditError, match="nothing was undone since the last edit"):
+        store.redo()
+
+
+def test_everything_can_be_undone_and_then_nothing_more(store):
+    store.undo()
+    assert len(store.graph()) == 0
+    assert list(store.graph().entities()) == []
+    with pytest.raises(GraphEditError, match="nothing to undo"):
+        store.undo()
+
+
+def test_an_entry_isnt_undone_under_a_later_one(store):
+    store.apply(Edit("switch_off", PHONES))
+    before = content(store.graph())
+    with pytest.raises(GraphConflict, match=r"entry 1 can't be undone.*phones.*Undo entry 2 first"):
+        store.undo(1)
+    assert content(store.graph()) == before
+    store.undo(2)
+    store.undo(1)
+    assert len(store.graph()) == 0
+
+
+def test_what_was_added_again_isnt_doubled_by_an_undo(store):
+    removed = store.apply(Edit("remove", COOK))
+    store.apply(*add(COOK))
+    with pytest.raises(GraphConflict, match="entry 2 can't be undone"):
+        store.undo(removed.revision)
+    assert store.graph().triples_of("tim cook") == (COOK,)
+
+
+@pytest.mark.parametrize(
+    ("revision", "message"), [(7, "no entry 7"), (1, "undone already"), (0, "nothing to undo")]
+)
+def test_an_undo_that_makes_no_sense_is_refused(store, revision, message):
+    store.undo(1)
+    with pytest.raises(GraphEditError, match=message):
+        store.undo(revision or None)
+
+
+def test_a_group_of_edits_is_made_whole_or_not_at_all(store):
+    before = content(store.graph())
+    with pytest.raises(GraphEditError, match="is in the graph already"):
+        store.apply(*add(PEAR, COOK))
+    assert content(store.graph()) == before
+    assert store.revision == 1
+    with pytest.raises(GraphEditError, match="No edits"):
+        store.apply()
+
+
+def test_a_triple_keeps_its_id_through_edits_and_undo(store):
+    store.apply(Edit("replace", COMPANY, FRUIT))
+    store.apply(Edit("replace", FRUIT, Triple("Apfel", "is_a", "fruit")))
+    store.undo()
+    ids = {change.id for entry in store.history() for change in store.changes(entry.revision)}
+    assert len(ids) == 3  # one for every triple that was ever added
+
+
+def test_it_says_where_a_triple_comes_from(store):
+    origin = store.origin(COOK)
+    assert (origin.file, origin.line, origin.revision) == (None, None, 1)
+    with pytest.raises(GraphEditError, match="has no triple"):
+        store.origin(PEAR)
+
+
+def test_the_graph_of_any_revision_can_be_read(store):
+    store.apply(Edit("switch_off", COOK))
+    store.apply(Edit("remove", COMPANY))
+    assert content(store.at(1)) == content(KnowledgeGraph([COOK, COMPANY, PHONES]))
+    assert not store.at(2).is_on(COOK)
+    assert len(store.at(0)) == 0
+    with pytest.raises(GraphEditError, match="no entry 9"):
+        store.at(9)
+
+
+def test_a_graph_stays_as_it_was_got(store):
+    before = store.graph()
+    store.apply(Edit("remove", COMPANY), *add(PEAR))
+    assert before.triples_of("apple") == (COMPANY, PHONES)
+    assert not before.triples_of("pear")
+    assert before.fingerprint != store.graph().fingerprint
+
+
+def test_edits_of_a_session_lie_over_the_file_and_dont_reach_it(store):
+    mine = store.graph().add(PEAR).remove(COOK)
+    assert [m.entity for m in find_mentions("pear, tim cook", mine)] == ["pear"]
+    assert content(mine.undo().undo()) == content(store.graph())
+    assert not store.graph().triples_of("pear")
+
+
+# Several at once
+
+
+def test_another_process_sees_an_edit_at_once(store, path):
+    with GraphStore(path) as reader:
+        store.apply(*add(PEAR))
+        assert PEAR in reader.graph()
+        store.undo()
+        assert PEAR not in reader.graph()
+
+
+def test_two_writers_take_turns_and_both_edits_stay(store, path):
+    with GraphStore(path, write=True) as other:
+        store.apply(*add(PEAR))
+        other.apply(*add(FRUIT))
+        assert content(other.graph()) == content(store.graph())
+        assert {PEAR, FRUIT} <= set(store.graph())
+
+
+def test_whoever_edits_what_was_edited_meanwhile_is_told(store, path):
+    with GraphStore(path, write=True) as other:
+        seen = other.revision
+        store.apply(Edit("replace", COMPANY, FRUIT), who="ann")
+        with pytest.raises(GraphConflict, match=r"'apple' was edited by ann meanwhile \(entry 2"):
+            other.apply(Edit("remove", PHONES), seen=seen)
+        other.apply(*add(PEAR), seen=seen)  # another entity
+        assert {PHONES, PEAR} <= set(store.graph())
+
+
+def test_threads_edit_and_read_one_store(store):
+    problems = []
+
+    def work(name):
+        try:
+            for number in range(20):
+                store.apply(*add(Triple(name, "n", str(number))))
+                graph = store.graph()
+                assert len(graph.triples_of(name)) == number + 1
+                assert graph.triples_of("apple") == (COMPANY, PHONES)
+        except Exception as error:
+            problems.append(error)
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not problems
+    assert len(store.graph()) == 83
+
+
+# The index of names
+
+
+def test_names_indexed_anew_change_nothing(store, path):
+    store.apply(*add(PEAR))
+    store.apply(Edit("remove", COOK))
+    old = store.graph()
+    expected = content(old)
+    assert rebuild_names(path)
+    assert NamesFile.of(sqlite3.connect(path)).revision == store.revision
+    assert content(store.graph()) == expected == content(old)
+    assert [m.entity for m in find_mentions("pear tim cook apple", store.graph())] == [
+        "pear",
+        "apple",
+    ]
+    assert len(list(path.parent.glob("*.names-????????"))) == 1  # the old one is gone
+    store.apply(*add(COOK))
+    assert find_mentions("Tim Cook", store.graph())
+
+
+def test_what_is_off_stays_off_when_names_are_indexed_anew_and_others_edited(store, path):
+    store.apply(Edit("switch_off", PHONES))
+    rebuild_names(path)
+    store.apply(*add(PEAR))
+    assert store.graph().off == {PHONES}
+    store.apply(Edit("switch_on", PHONES))
+    assert store.graph().all_on
+
+
+def test_many_edits_have_the_names_indexed_in_the_background(store, path, monkeypatch):
+    monkeypatch.setattr(store_module, "PENDING", 5)
+    for number in range(8):
+        store.apply(*add(Triple(f"name {number}", "n", "x")))
+    assert store._rebuilding is not None
+    assert store._rebuilding.wait(60) == 0
+    assert NamesFile.of(sqlite3.connect(path)).revision > 4
+    assert find_mentions("name 7", store.graph())
+
+
+def test_one_process_at_a_time_indexes_the_names(store, path):
+    with names_module.FileLock(f"{path}.names.lock"):
+        assert not rebuild_names(path)
+
+
+@pytest.mark.parametrize("harm", ["gone", "cut"])
+def test_lost_names_are_indexed_again(store, path, harm):
+    store.close()
+    (names,) = path.parent.glob("*.names-*")
+    if harm == "gone":
+        names.unlink()
+    else:
+        os.truncate(names, 10)
+    expected = content(GraphStore(path).graph())
+    assert [entity for entity, _ in expected] == ["apple", "tim cook"]
+    with GraphStore(path, write=True) as store:
+        assert content(store.graph()) == expected
+    assert names.stat().st_size > 10  # mended by the one that may write
+
+
+# What is no graph
+
+
+def test_what_is_no_graph_is_refused(tmp_path):
+    text = tmp_path / "text.kg"
+    text.write_text("a\tb\tc\n" * 400)
+    with pytest.raises(GraphFileError, match="damaged or no graph"):
+        GraphStore(text)
+    other = tmp_path / "other.kg"
+    sqlite3.connect(other).execute("CREATE TABLE t (x)").connection.commit()
+    with pytest.raises(GraphFileError, match="not one of triples"):
+        GraphStore(other)
+    with pytest.raises(GraphFileError, match="no such graph"):
+        GraphStore(tmp_path / "missing.kg")
+    with pytest.raises(GraphFileError, match="is there already"):
+        GraphStore.create(other)
+
+
+def test_a_file_from_a_newer_version_is_refused(store, path):
+    store.close()
+    database = sqlite3.connect(path)
+    database.execute("PRAGMA user_version = 2")
+    database.close()
+    with pytest.raises(GraphFileError, match=r"newer version .*format 2; this one reads up to 1"):
+        GraphStore(path)
+
+
+def test_a_damaged_file_is_refused_with_a_clear_message(store, path):
+    store.close()
+    data = bytearray(path.read_bytes())
+    data[4096 : len(data)] = b"\xff" * (len(data) - 4096)
+    path.write_bytes(data)
+    with pytest.raises(GraphFileError, match=r"damaged or no graph \("):
+        GraphStore(path)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_read_only_folder_is_read(store, path):
+    store.close()
+    path.parent.chmod(0o500)
+    try:
+        assert len(GraphStore(path).graph()) == 3
+        with pytest.raises(GraphFileError, match="may only be read here"):
+            GraphStore(path, write=True)
+    finally:
+        path.parent.chmod(0o700)
+
+
+def test_where_nothing_may_be_written_a_graph_is_read(store, path, monkeypatch):
+    store.close()
+    before = sorted(path.parent.iterdir())
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    reader = GraphStore(path)
+    assert reader.graph().triples_of("apple") == (COMPANY, PHONES)
+    assert sorted(path.parent.iterdir()) == before
+    with pytest.raises(GraphFileError, match="may only be read here, so it can't be edited"):
+        GraphStore(path, write=True)
+
+
+def test_edits_not_yet_in_the_file_arent_passed_over_in_a_read_only_folder(
+    store, path, tmp_path, monkeypatch
+):
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    store.apply(*add(PEAR))
+    for file in path.parent.glob(f"{path.name}*"):
+        shutil.copy(file, copy)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(GraphFileError, match="-wal beside it holds edits"):
+        GraphStore(copy / path.name)
+
+
+def test_a_full_disk_leaves_the_graph_as_it_was(store):
+    pages = store._database.execute("PRAGMA page_count").fetchone()[0]
+    store._database.execute(f"PRAGMA max_page_count = {pages}")
+    before = content(store.graph())
+    with pytest.raises(GraphFileError, match="the disk is full, so nothing of this was done"):
+        store.apply(*add(*(Triple(f"name {n}", "n", "x" * 200) for n in range(500))))
+    assert content(store.graph()) == before
+    store._database.execute(f"PRAGMA max_page_count = {pages + 1000}")
+    store.apply(*add(PEAR))
+    assert PEAR in store.graph()
+
+
+# A second, obvious implementation: the graph in memory
+
+names = st.sampled_from(["a", "A", "b", "ab", "阿司匹林", "阿司", "a b"])
+triples = st.builds(Triple, names, st.sampled_from(["r", "s"]), st.sampled_from(["x", "y"]))
+steps = st.lists(
+    st.one_of(
+        st.builds(Edit, st.just("add"), triples, index=st.sampled_from([None, 0, 1])),
+        st.builds(Edit, st.sampled_from(["remove", "switch_off", "switch_on"]), triples),
+        st.builds(Edit, st.just("replace"), triples, triples),
+        st.just("undo"),
+        st.just("reopen"),
+        st.just("index"),
+    ),
+    max_size=25,
+)
+TEXT = "a b, ab 阿司匹林阿司 A"
+
+
+@settings(max_examples=60, deadline=None)
+@given(steps)
+def test_a_store_does_what_the_graph_in_memory_does(tmp_path_factory, steps):
+    path = tmp_path_factory.mktemp("g") / "g.kg"
+    store = GraphStore.create(path)
+    graph = KnowledgeGraph()
+    for step in steps:
+        if step == "undo":
+            if graph.undo() is graph:
+                with pytest.raises(GraphEditError, match="nothing to undo"):
+                    store.undo()
+            else:
+                store.undo()
+            graph = graph.undo()
+        elif step == "reopen":
+            store.close()
+            store = GraphStore(path, write=True)
+        elif step == "index":
+            rebuild_names(path)
+        else:
+            try:
+                new = graph.apply(step)
+            except GraphEditError as error:
+                with pytest.raises(GraphEditError) as refused:
+                    store.apply(step)
+                assert str(error).split(":")[0].split("'")[0] in str(refused.value)
+                continue
+            if new is not graph:
+                store.apply(step)
+            graph = new
+        now = store.graph()
+        assert content(now) == content(graph)
+        assert len(now) == len(graph)
+        assert find_mentions(TEXT, now) == find_mentions(TEXT, graph)
+    assert content(store.at(store.revision)) == content(graph)
+    store.close()
