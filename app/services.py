@@ -35,11 +35,13 @@ from kbert_core.errors import CheckpointError, GraphFileError, TextError
 from kbert_core.knowledge import public
 from kbert_core.knowledge.files import TripleFile, parse_triples, read_triples
 from kbert_core.knowledge.packed import plain_stem
+from kbert_core.knowledge.readers import ReadOptions
 from kbert_core.tasks import TASKS
 
 ROOT = Path(__file__).resolve().parents[1]
 DEMO_GRAPHS = ("medical_zh", "everyday_zh", "figure2", "general_en", "medical_en")
 MOST_BYTES = 64 * 1024 * 1024  # of a graph file opened from a path, and of any when unpacked
+BOUNDED = ReadOptions(most=MOST_BYTES)
 GRAPH_ENDINGS = ["spo", "tsv", "txt", "xz", "gz", "bz2"]  # of graphs to upload
 LONGEST_TEXT = 5000  # characters of a sentence; longer texts belong on the command line
 LONGEST_WITHOUT_MODEL = 1024  # tokens, where no encoder sets the limit
@@ -139,13 +141,13 @@ def open_graph(path: str, *, skip_bad: bool = False) -> OpenedGraph:
     if size > MOST_BYTES:
         raise GraphFileError(t("open.too_big", path=file, size=size >> 20, most=MOST_BYTES >> 20))
     if skip_bad:
-        return _opened(read_triples(file, skip_bad=True, most=MOST_BYTES))
+        return _opened(read_triples(file, BOUNDED, skip_bad=True))
     return _graph_file(str(file), _stamp(file))
 
 
 def read_upload(data: bytes, name: str, *, skip_bad: bool = False) -> OpenedGraph:
     """Read an uploaded file of triples; see :func:`open_graph`."""
-    return _opened(parse_triples(data, name=name, skip_bad=skip_bad, most=MOST_BYTES))
+    return _opened(parse_triples(data, BOUNDED, name=name, skip_bad=skip_bad))
 
 
 def public_title(name: str) -> str:
@@ -168,7 +170,7 @@ def fetch_graph(name: str) -> OpenedGraph:
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _graph_file(path: str, stamp: str) -> OpenedGraph:
     del stamp  # only for the cache's key
-    return _opened(read_triples(path, most=MOST_BYTES))
+    return _opened(read_triples(path, BOUNDED))
 
 
 def _opened(file: TripleFile) -> OpenedGraph:

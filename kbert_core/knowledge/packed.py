@@ -1,22 +1,35 @@
-"""Files packed with xz, gzip or bzip2, told by the end of their names."""
+"""Files packed with xz, gzip, bzip2 or zstandard, told by the end of their names."""
 
 import bz2
 import gzip
 import lzma
 import zlib
 from collections.abc import Callable
-from io import BytesIO
 from pathlib import Path
 from typing import IO, Any, cast
 
+from backports import zstd
+
 from kbert_core.errors import GraphFileError
 
-PROBLEMS = (EOFError, OSError, lzma.LZMAError, zlib.error)  # of reading a broken packed file
-_OPEN: dict[str, Callable[..., Any]] = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
+PROBLEMS = (  # of reading a broken packed file
+    EOFError,
+    OSError,
+    lzma.LZMAError,
+    zlib.error,
+    zstd.ZstdError,
+)
+_OPEN: dict[str, Callable[..., Any]] = {
+    ".xz": lzma.open,
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".zst": zstd.open,
+}
 _PACK: dict[str, Callable[[bytes], bytes]] = {
     ".xz": lzma.compress,
     ".gz": lambda data: gzip.compress(data, mtime=0),  # the same data, the same file
     ".bz2": bz2.compress,
+    ".zst": zstd.compress,
 }
 ENDINGS = tuple(_OPEN)
 
@@ -26,34 +39,19 @@ def open_unpacked(path: str | Path) -> IO[bytes]:
     return cast(IO[bytes], _OPEN.get(Path(path).suffix, open)(path, "rb"))
 
 
-def unpacked(data: bytes, name: str, *, most: int | None = None) -> bytes:
-    """Unpack the bytes of a file.
-
-    Args:
-        name: of the file, whose end says how it is packed; any other end: not.
-        most: refuse what is larger than so many bytes when unpacked.
-
-    Raises:
-        GraphFileError: it is cut off, damaged, packed otherwise, or too large.
-    """
+def unpacking(stream: IO[bytes], name: str) -> IO[bytes]:
+    """Unpack a stream as the end of its name says; reading it may raise ``PROBLEMS``."""
     opened = _OPEN.get(Path(name).suffix)
-    if opened is None:
-        return data
-    try:
-        with opened(BytesIO(data), "rb") as file:
-            found = cast(bytes, file.read(-1 if most is None else most + 1))
-    except PROBLEMS as error:
-        how = "is cut off" if isinstance(error, EOFError) else "is damaged, or packed otherwise"
-        raise GraphFileError(
-            f"{name}: can't be unpacked, it {how} ({error}). Get or pack the file again, or unpack "
-            "it and give the text file."
-        ) from error
-    if most is not None and len(found) > most:
-        raise GraphFileError(
-            f"{name}: over {most >> 20} MB when unpacked, more than is opened here. Take a smaller "
-            "file."
-        )
-    return found
+    return stream if opened is None else cast(IO[bytes], opened(stream, "rb"))
+
+
+def packing_error(name: str, error: Exception) -> GraphFileError:
+    """Say that a file can't be unpacked."""
+    how = "is cut off" if isinstance(error, EOFError) else "is damaged, or packed otherwise"
+    return GraphFileError(
+        f"{name}: can't be unpacked, it {how} ({error}). Get or pack the file again, or unpack "
+        "it and give the text file."
+    )
 
 
 def packed(data: bytes, name: str) -> bytes:

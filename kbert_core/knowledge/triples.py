@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from kbert_core.errors import GraphEditError
 
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -42,7 +42,7 @@ class Triple:
             value = getattr(self, name)
             if not value:
                 return f"its {name} is empty; give it a text"
-            control = _CONTROL.search(value)
+            control = CONTROL.search(value)
             if control:
                 code = ord(control.group())
                 kind = "line break, tab or control character"

@@ -61,7 +61,9 @@ def test_file_with_one_field_says_field_not_fields():
 def test_file_with_too_many_fields_says_so():
     message = error_of("a\tb\tc\td\n")
     assert "line 1: found 4 fields" in message
-    assert "Take the extra fields out or delete the line." in message
+    assert (
+        "Take the extra fields out, choose columns with --columns, or delete the line." in message
+    )
 
 
 @pytest.mark.parametrize(
@@ -96,8 +98,14 @@ def test_file_with_a_field_of_absurd_length_is_refused_and_shown_short():
 def test_file_that_is_not_utf_8_says_where():
     message = error_of(b"a\tb\tc\n" + "糖尿病\t类别\t疾病\n".encode("gb18030"))
     assert message.startswith("a.spo, line 2: byte 0x")
-    assert message.endswith("is not UTF-8. Save the file as UTF-8 and open it again.")
-    assert "line 1: byte 0xFF" in error_of("a\tb\tc".encode("utf-16"))
+    assert message.endswith(
+        "is not UTF-8. The line can be read as GB18030: if that is what it is, say --encoding "
+        "gb18030, or save the file as UTF-8."
+    )
+    message = error_of(b"a\tb\tc\n\xff\xff\xff\tb\tc\n")
+    assert message == (
+        "a.spo, line 2: byte 0xFF is not UTF-8. Save the file as UTF-8 and open it again."
+    )
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "\ufeff", "  \n\t\n"])

@@ -7,15 +7,22 @@ import os
 from pathlib import Path
 
 import pytest
+from backports import zstd
 
 from kbert_core import KnowledgeGraph, Triple, cli, read_triples, write_triples
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.files import parse_triples
 from kbert_core.knowledge.packed import plain_stem
+from kbert_core.knowledge.readers import ReadOptions
 from kbert_core.training.vocabulary import read_words
 
 TEXT = "糖尿病\t类别\t疾病\n" + "".join(f"名{n}\t类别\t{n % 7}\n" for n in range(300))
-PACK = {".xz": lzma.compress, ".gz": gzip.compress, ".bz2": bz2.compress}
+PACK = {
+    ".xz": lzma.compress,
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".zst": zstd.compress,
+}
 
 
 @pytest.fixture(params=PACK)
@@ -68,11 +75,16 @@ def test_an_empty_file_is_no_graph(file):
 def test_what_is_too_large_when_unpacked_is_refused(file):
     data = PACK[file.suffix](b"x" * (5 << 20))
     with pytest.raises(GraphFileError, match="over 1 MB when unpacked"):
-        parse_triples(data, name=file.name, most=1 << 20)
+        parse_triples(data, name=file.name, options=ReadOptions(most=1 << 20))
     size = len(TEXT.encode())
-    assert len(parse_triples(file.read_bytes(), name=file.name, most=size).triples) == 301
+    assert (
+        len(
+            parse_triples(file.read_bytes(), name=file.name, options=ReadOptions(most=size)).triples
+        )
+        == 301
+    )
     with pytest.raises(GraphFileError, match="when unpacked"):
-        parse_triples(file.read_bytes(), name=file.name, most=size - 1)
+        parse_triples(file.read_bytes(), name=file.name, options=ReadOptions(most=size - 1))
 
 
 def test_a_graph_is_written_packed_as_its_name_says(file):

@@ -1,0 +1,118 @@
+"""RDF, N-Triples and Turtle: IRIs stand by their labels, or by the end of their address.
+
+The file is read twice: for labels, and for triples. A label is an
+``rdfs:label`` or ``skos:prefLabel``; where a language is asked for, texts in
+others are left out. A triple of labels is none of the graph's; nodes without
+an address (blank nodes) are left out.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import IO, cast
+from urllib.parse import unquote
+
+import pyoxigraph as ox
+
+from kbert_core.errors import GraphFileError
+from kbert_core.knowledge.packed import PROBLEMS, packing_error
+from kbert_core.knowledge.readers.rows import Bad, ReadOptions, Row, checked
+
+FORMATS = {".nt": ox.RdfFormat.N_TRIPLES, ".ttl": ox.RdfFormat.TURTLE}
+_LABELS = {
+    "http://www.w3.org/2000/01/rdf-schema#label",
+    "http://www.w3.org/2004/02/skos/core#prefLabel",
+}
+
+
+def read_rdf(
+    opened: Callable[[], IO[bytes]], name: str, ending: str, options: ReadOptions
+) -> Iterator[Row | Bad]:
+    """Read RDF; the number of a row counts statements, as lines mean nothing in Turtle.
+
+    Args:
+        opened: opens the file, each time from its beginning.
+        name: for messages.
+        ending: ".nt" or ".ttl".
+        options: its ``language`` is of labels and texts.
+
+    Raises:
+        GraphFileError: the syntax is wrong; with the place.
+    """
+    labels: dict[str, str] = {}
+    for _, statement in _statements(opened, name, ending, options.most):
+        if statement.predicate.value in _LABELS:
+            label = _text(statement.object, options.language)
+            if label is not None:
+                labels.setdefault(_key(statement.subject), label)
+    for number, statement in _statements(opened, name, ending, options.most):
+        if statement.predicate.value in _LABELS:
+            continue
+        head = _called(statement.subject, labels)
+        relation = _called(statement.predicate, labels)
+        tail = _text(statement.object, options.language) or _called(statement.object, labels)
+        if head is not None and relation is not None and tail is not None:
+            yield checked(number, head, relation, tail)
+
+
+def _statements(
+    opened: Callable[[], IO[bytes]], name: str, ending: str, most: int | None
+) -> Iterator[tuple[int, ox.Triple]]:
+    stream = _Bounded(opened(), name, most)
+    try:
+        for number, quad in enumerate(
+            ox.parse(cast(IO[bytes], stream), format=FORMATS[ending]), start=1
+        ):
+            yield number, quad.triple
+    except (SyntaxError, ValueError) as error:
+        raise GraphFileError(f"{name}: {error}. Mend it there and open it again.") from error
+    except PROBLEMS as error:
+        raise packing_error(name, error) from error
+    finally:
+        stream.close()
+
+
+class _Bounded:
+    """A stream that gives at most so many bytes."""
+
+    def __init__(self, stream: IO[bytes], name: str, most: int | None) -> None:
+        self._stream, self._name, self._most = stream, name, most
+        self._read = 0
+
+    def read(self, size: int = -1) -> bytes:
+        found = self._stream.read(size)
+        self._read += len(found)
+        if self._most is not None and self._read > self._most:
+            raise GraphFileError(
+                f"{self._name}: over {self._most >> 20} MB when unpacked, more than is opened "
+                "here. Take a smaller file."
+            )
+        return found
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+def _text(term: object, language: str | None) -> str | None:
+    """A text, if it is in the language asked for, or in none that it tells."""
+    if not isinstance(term, ox.Literal):
+        return None
+    own = (term.language or "").split("-")[0]
+    return term.value if not language or not own or own == language else None
+
+
+def _key(term: object) -> str:
+    return term.value if isinstance(term, ox.NamedNode) else ""
+
+
+def _called(term: object, labels: dict[str, str]) -> str | None:
+    """What a node with an address is called; None for any other."""
+    if not isinstance(term, ox.NamedNode):
+        return None
+    return labels.get(term.value) or shortened(term.value)
+
+
+def shortened(iri: str) -> str:
+    """The end of an address, readable: "http://x.org/a#Heart_attack" → "Heart attack"."""
+    end = iri.rstrip("/#").rsplit("#", 1)[-1].rsplit("/", 1)[-1]
+    if end == iri:
+        end = iri.rsplit(":", 1)[-1]  # urn:…
+    return unquote(end).replace("_", " ") or iri

@@ -1,0 +1,157 @@
+"""Tables: .spo, .tsv and .txt with tabs, .csv with quotes; three columns, or three of more."""
+
+import csv
+from collections.abc import Iterable, Iterator, Sequence
+
+from kbert_core.errors import GraphFileError
+from kbert_core.knowledge.readers.rows import MAX_FIELD, Bad, ReadOptions, Row, checked, shown
+
+Lines = Iterable[tuple[int, str | Bad]]
+Cells = Iterator[tuple[int, list[str] | Bad]]
+HEADERS = {  # what a first line may call its columns
+    "head": {
+        "head",
+        "subject",
+        "source",
+        "entity",
+        "s",
+        "h",
+        "头实体",
+        "实体",
+        "主语",
+        ":start_id",
+    },
+    "relation": {"relation", "predicate", "property", "type", "p", "r", "关系", "属性", ":type"},
+    "tail": {"tail", "object", "target", "value", "o", "t", "尾实体", "值", "宾语", ":end_id"},
+}
+_DELIMITERS = ",;\t|"
+
+
+def read_tabs(lines: Lines, name: str, options: ReadOptions) -> Iterator[Row | Bad]:
+    """Read fields that tabs separate; quotes mean nothing.
+
+    A ``.spo`` file has no line of headings, whatever its first line says.
+    """
+    header = not name.lower().split("/")[-1].partition(".")[2].startswith("spo")
+    return _rows(_split(lines), name, options, header=header, what="tabs")
+
+
+def read_csv(lines: Lines, name: str, options: ReadOptions) -> Iterator[Row | Bad]:
+    """Read comma-separated values; semicolons, tabs and bars are known by the first line."""
+    return _rows(_quoted(lines, name), name, options, header=True, what="commas")
+
+
+def _split(lines: Lines) -> Cells:
+    for number, line in lines:
+        if isinstance(line, Bad):
+            yield number, line
+        elif line.strip() or line.count("\t") > 1:
+            yield number, line.split("\t")
+
+
+def _quoted(lines: Lines, name: str) -> Cells:
+    """Cells of each row; one may go over several lines and is numbered by the last."""
+    number = 0
+    bad: list[Bad] = []
+
+    def texts() -> Iterator[str]:
+        nonlocal number
+        for number, line in lines:  # noqa: B007
+            if isinstance(line, Bad):
+                bad.append(line)
+            else:
+                yield line + "\n"
+
+    source = texts()
+    first = next(source, "")
+    delimiter = max(_DELIMITERS, key=first.count)
+    limit = csv.field_size_limit(MAX_FIELD)
+    try:
+        reader = csv.reader(_chained(first, source), delimiter=delimiter, strict=True)
+        for cells in reader:
+            yield from ((problem.line, problem) for problem in bad)
+            bad.clear()
+            if any(cell.strip() for cell in cells) or len(cells) > 2:
+                yield number, [cell.removesuffix("\n") for cell in cells]
+    except csv.Error as error:
+        raise GraphFileError(
+            f"{name}, line {number}: {error}. A quote before it may not be closed; close it, or "
+            "double the quotes that belong to a name."
+        ) from error
+    finally:
+        csv.field_size_limit(limit)
+    yield from ((problem.line, problem) for problem in bad)
+
+
+def _chained(first: str, rest: Iterator[str]) -> Iterator[str]:
+    if first:
+        yield first
+    yield from rest
+
+
+def _rows(
+    cells: Cells, name: str, options: ReadOptions, *, header: bool, what: str
+) -> Iterator[Row | Bad]:
+    """Choose three cells of every row and check them."""
+    chosen: Sequence[int] | None = None
+    width = 3
+    for number, found in cells:
+        if isinstance(found, Bad):
+            yield found
+            continue
+        if chosen is None:
+            chosen, is_header = _chosen(found, name, number, options, header=header)
+            width = len(found) if is_header or options.columns else 3
+            if is_header:
+                continue
+        if len(found) != width:
+            yield Bad(number, _wrong_number(found, width, what))
+            continue
+        yield checked(number, found[chosen[0]], found[chosen[1]], found[chosen[2]])
+
+
+def _chosen(
+    first: list[str], name: str, number: int, options: ReadOptions, *, header: bool
+) -> tuple[Sequence[int], bool]:
+    """Which cells to take, and whether the first line is one of headings."""
+    headings = [cell.strip().casefold() for cell in first]
+    if options.columns is None:
+        if header:
+            places = [
+                next((i for i, h in enumerate(headings) if h in HEADERS[field]), None)
+                for field in HEADERS
+            ]
+            known = [place for place in places if place is not None]
+            if len(set(known)) == 3:
+                return known, True
+        return (0, 1, 2), False
+    if all(column.isdecimal() for column in options.columns):
+        wanted = [int(column) - 1 for column in options.columns]
+        if not all(0 <= place < len(first) for place in wanted):
+            raise GraphFileError(
+                f"{name}, line {number}: has {len(first)} columns, and columns "
+                f"{','.join(options.columns)} were asked for. Give numbers from 1 to {len(first)}."
+            )
+        named = {h for names in HEADERS.values() for h in names}
+        return wanted, header and all(headings[place] in named for place in wanted)
+    missing = [c for c in options.columns if c.strip().casefold() not in headings]
+    if missing:
+        raise GraphFileError(
+            f"{name}, line {number}: no column is called '{missing[0]}'; found "
+            f"{', '.join(shown(cell) for cell in first)}. Give three of these, or numbers from 1."
+        )
+    return [headings.index(c.strip().casefold()) for c in options.columns], True
+
+
+def _wrong_number(cells: list[str], width: int, what: str) -> str:
+    line = shown("\t".join(cells))
+    remedy = "Add the missing field" if len(cells) < width else "Take the extra fields out"
+    wanted = "(head, relation, tail separated by tabs)" if what == "tabs" else "(as in line 1)"
+    if what != "tabs" and width == 3:
+        wanted = "(head, relation, tail)"
+    if width == 3 and len(cells) > 3:
+        remedy += ", choose columns with --columns,"
+    return (
+        f"found {len(cells)} field{'s' * (len(cells) != 1)} in '{line}', expected {width} "
+        f"{wanted}. {remedy} or delete the line."
+    )
