@@ -6,7 +6,6 @@ old one; the file the triples came from is never written.
 """
 
 import hashlib
-import logging
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,13 +18,9 @@ from numpy.typing import NDArray
 
 from kbert_core.errors import GraphEditError
 from kbert_core.knowledge.added_names import AddedNames
-from kbert_core.knowledge.files import read_triples
 from kbert_core.knowledge.loaded import InMemory, Loaded
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.packed import plain_stem
 from kbert_core.knowledge.triples import Triple
-
-log = logging.getLogger(__name__)
 
 Action = Literal["add", "remove", "replace", "switch_off", "switch_on"]
 
@@ -85,18 +80,19 @@ class KnowledgeGraph:
 
     @classmethod
     def from_files(cls, *paths: str | Path, skip_bad: bool = False) -> "KnowledgeGraph":
-        """Read files; an earlier one's triples come first.
+        """Open files of triples, and graph files; an earlier one's triples come first.
 
-        With ``skip_bad`` the bad lines are left out and each is logged.
+        Small files of triples are read into memory, large ones indexed once
+        on disk (see ``store.cache``), and graph files (``.kg``) read where
+        they are. With ``skip_bad`` the bad lines are left out and each is
+        logged.
 
         Raises:
             GraphFileError: a file can't be read; see ``read_triples``.
         """
-        files = [read_triples(path, skip_bad=skip_bad) for path in paths]
-        for problem in (problem for file in files for problem in file.problems):
-            log.warning("left out: %s", problem)
-        triples = (triple for file in files for triple in file.triples)
-        return cls(triples, name=" + ".join(map(plain_stem, paths)))
+        from kbert_core.knowledge.opening import open_graphs  # it builds on this module
+
+        return open_graphs(paths, skip_bad=skip_bad)
 
     @classmethod
     def combined(cls, graphs: Iterable["KnowledgeGraph"]) -> "KnowledgeGraph":

@@ -11,11 +11,11 @@ import numpy as np
 
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.names import normalise_name
+from kbert_core.knowledge.readers.rows import Row
 from kbert_core.knowledge.store.names import NamesFile, build_names, remove_old_names
 from kbert_core.knowledge.store.schema import connect, create_indexes, database_errors, writing
 from kbert_core.knowledge.store.store import making, now_in_words
 
-Row = tuple[int, str, str, str]  # line, head, relation, tail
 Progress = Callable[[int], None]  # called now and then with the number of rows read
 _STEP = 20_000  # rows between two calls of it
 
@@ -59,6 +59,7 @@ def import_triples(
     sources: Iterable[Source],
     *,
     name: str = "",
+    identity: str = "",
     who: str = "",
     progress: Progress = lambda rows: None,
 ) -> Imported:
@@ -70,6 +71,8 @@ def import_triples(
         path: of the graph.
         sources: an earlier one's triples come first.
         name: of a new graph, shown to people.
+        identity: of a new graph: two of the same one hold the same at the
+            same revision; "": it is like no other.
         who: who imports.
         progress: called now and then.
 
@@ -81,7 +84,7 @@ def import_triples(
     reading = _Reading(sources, progress)
     if not path.exists():
         part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
-        with making(part, path, name=name or path.stem) as database:
+        with making(part, path, name=name or path.stem, identity=identity) as database:
             return _fill(database, reading, who)
     with database_errors(path):
         database = connect(path, write=True)

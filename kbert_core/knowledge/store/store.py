@@ -607,7 +607,12 @@ class GraphStore:
     def _swap_all(self, old: int, new: int) -> None:
         """The same for an import, or the undo of one."""
         edited = self._database.execute(
-            f"SELECT {_FIELDS} FROM triple WHERE added = ? AND removed > added LIMIT 1", (old,)
+            f"SELECT {_FIELDS} FROM triple AS was WHERE added = ? AND removed IS NOT NULL "
+            "AND NOT EXISTS (SELECT 1 FROM triple AS now WHERE now.removed IS NULL "
+            "AND now.id = was.id AND now.version <> now.id AND now.head = was.head "
+            "AND now.relation = was.relation AND now.tail = was.tail "
+            "AND now.off = was.off) LIMIT 1",
+            (old,),
         ).fetchone()
         again = self._database.execute(
             f"SELECT {_FIELDS} FROM triple AS was WHERE removed = ? AND added < removed "
@@ -619,7 +624,11 @@ class GraphStore:
         for row in (edited, again):
             if row is not None:
                 self._refuse_undo(old, _Version(*row))
-        self._database.execute("UPDATE triple SET removed = ? WHERE added = ?", (new, old))
+        self._database.execute(
+            "UPDATE triple SET removed = ? WHERE removed IS NULL "
+            "AND id IN (SELECT id FROM triple WHERE added = ?)",
+            (new, old),
+        )
         self._database.execute(f"{_COPY} WHERE removed = ? AND added < removed", (new, old))
 
     def _now(self, id_: int) -> "_Version | None":
@@ -671,13 +680,16 @@ _COPY = (
 
 
 @contextmanager
-def making(part: Path, path: Path, *, name: str) -> Iterator[sqlite3.Connection]:
+def making(
+    part: Path, path: Path, *, name: str, identity: str = ""
+) -> Iterator[sqlite3.Connection]:
     """Make a new graph file: it appears under its name whole, or not at all.
 
     Args:
         part: where it is made.
         path: where it shall be.
         name: shown to people.
+        identity: see ``importing.import_triples``.
     """
     try:
         with database_errors(path):
@@ -688,7 +700,7 @@ def making(part: Path, path: Path, *, name: str) -> Iterator[sqlite3.Connection]
                 create_tables(database)
                 database.executemany(
                     "INSERT INTO fact VALUES (?, ?)",
-                    [("id", secrets.token_hex(16)), ("title", name)],
+                    [("id", identity or secrets.token_hex(16)), ("title", name)],
                 )
                 database.execute("BEGIN")
                 database.execute(

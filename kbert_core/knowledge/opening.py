@@ -1,0 +1,52 @@
+"""Any file of triples, or several, as one graph."""
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from kbert_core.knowledge.files import read_triples
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.joined import Joined
+from kbert_core.knowledge.packed import plain_stem
+from kbert_core.knowledge.readers import ReadOptions
+from kbert_core.knowledge.store.cache import indexed, is_large
+from kbert_core.knowledge.store.schema import ENDING
+from kbert_core.knowledge.store.store import GraphStore
+from kbert_core.knowledge.triples import Triple
+
+log = logging.getLogger(__name__)
+
+
+def open_graphs(
+    paths: Sequence[str | Path],
+    options: ReadOptions = ReadOptions(),
+    *,
+    skip_bad: bool = False,
+) -> KnowledgeGraph:
+    """Open files as one graph; see ``KnowledgeGraph.from_files``."""
+    name = " + ".join(map(plain_stem, paths))
+    parts: list[KnowledgeGraph | list[Triple]] = []
+    for path in paths:
+        if Path(path).suffix == ENDING:
+            parts.append(_stored(Path(path)))
+        elif is_large(path):
+            parts.append(_stored(indexed(path, options, skip_bad=skip_bad)))
+        else:
+            file = read_triples(path, options, skip_bad=skip_bad)
+            for problem in file.problems:
+                log.warning("left out: %s", problem)
+            if parts and isinstance(parts[-1], list):
+                parts[-1].extend(file.triples)
+            else:
+                parts.append(list(file.triples))
+    graphs = [KnowledgeGraph(part) if isinstance(part, list) else part for part in parts]
+    if not graphs:
+        return KnowledgeGraph(name=name)
+    graph = graphs[0] if len(graphs) == 1 else KnowledgeGraph.over(Joined(graphs))
+    graph.name = name
+    return graph
+
+
+def _stored(path: Path) -> KnowledgeGraph:
+    with GraphStore(path) as store:
+        return store.graph()
