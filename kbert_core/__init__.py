@@ -30,11 +30,12 @@ from kbert_core.flatten import (
     flatten_windows,
     pack_trees,
 )
-from kbert_core.knowledge.files import read_triples, write_triples
+from kbert_core.knowledge.files import read_triples
 from kbert_core.knowledge.graph import Edit, KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention, find_mentions
 from kbert_core.knowledge.selection import InjectionOptions, LeftOut, Rule
 from kbert_core.knowledge.triples import Triple
+from kbert_core.knowledge.writers import write_triples
 from kbert_core.mask_transformer import MaskTransformer, load_model, probe
 from kbert_core.pipeline import NO_KNOWLEDGE, Card, Pipeline, Trace
 from kbert_core.seeing import Seeing, seeing, visible_everywhere, visible_matrix

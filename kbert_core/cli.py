@@ -25,10 +25,11 @@ from kbert_core.cli_rank import run_rank as rank_answers
 from kbert_core.cli_text import fields_text, prediction_text, stats_text, tree_text
 from kbert_core.errors import CheckpointError, KBertError, OptionError, TextError
 from kbert_core.flatten import FlatTree, collate, flatten, hard_positions
-from kbert_core.knowledge.files import read_triples, write_triples
+from kbert_core.knowledge.files import read_triples
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import is_word_character
 from kbert_core.knowledge.shuffled import shuffled
+from kbert_core.knowledge.writers import write_triples
 from kbert_core.pipeline import NO_KNOWLEDGE, Card, Pipeline, Reading, card_of, load_tokenizer
 from kbert_core.sentence_tree import SentenceTree, grow_tree
 from kbert_core.tokens import Characters, Tokenizer, WordPieces, Words

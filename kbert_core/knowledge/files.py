@@ -1,15 +1,9 @@
-"""Files of triples into memory and back."""
+"""Files of triples into memory."""
 
 import logging
-import os
-import secrets
-from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from kbert_core.errors import GraphFileError
-from kbert_core.knowledge.packed import packed
 from kbert_core.knowledge.readers.opening import Reading, open_rows, rows_of
 from kbert_core.knowledge.readers.rows import ReadOptions
 from kbert_core.knowledge.triples import Triple
@@ -76,32 +70,3 @@ def _gathered(reading: Reading) -> TripleFile:
     if duplicates:
         log.info("%s: %d repeated triples dropped", reading.name, duplicates)
     return TripleFile(reading.name, tuple(triples), duplicates, tuple(reading.problems))
-
-
-def write_triples(triples: Iterable[Triple], path: str | Path) -> None:
-    """Write triples, one a line; the file is replaced whole or not at all.
-
-    Args:
-        path: one that ends with ``.xz``, ``.gz`` or ``.bz2`` is packed so.
-
-    Raises:
-        GraphFileError: a triple doesn't fit a line, or the place can't be
-            written to.
-    """
-    path = Path(path)
-    lines = []
-    for triple in triples:
-        problem = triple.problem()
-        if problem:
-            raise GraphFileError(
-                f"{path}: can't be written, the triple {triple} fits no line: {problem}."
-            )
-        lines.append(f"{triple.head}\t{triple.relation}\t{triple.tail}\n")
-    temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
-    try:
-        temporary.write_bytes(packed("".join(lines).encode(), path.name))
-        os.replace(temporary, path)
-    except OSError as error:
-        with suppress(OSError):
-            temporary.unlink()
-        raise GraphFileError(f"{path}: can't be written ({error.strerror}).") from error

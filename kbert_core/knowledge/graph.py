@@ -104,8 +104,17 @@ class KnowledgeGraph:
 
     def __iter__(self) -> Iterator[Triple]:
         """Every triple, on or off, by entity in the order of :meth:`entities`."""
-        for entity in self.entities():
-            yield from self.triples_of(entity)
+        for _, triples in self.items():
+            yield from triples
+
+    def items(self) -> Iterator[tuple[str, tuple[Triple, ...]]]:
+        """Every entity with its triples, in the order of :meth:`entities`."""
+        for entity, triples in self._loaded.items():
+            now = self._changed.get(entity, triples)
+            if now:
+                yield entity, now
+        for entity in self._added_entities():
+            yield entity, self._changed[entity]
 
     def __len__(self) -> int:
         return len(self._loaded) + sum(
@@ -121,14 +130,7 @@ class KnowledgeGraph:
         Those loaded come first, in the order in which they were met, or by
         name where they are in a store; then those that came by edits, by name.
         """
-        for entity in self._loaded.entities():
-            if self._changed.get(entity, (entity,)):
-                yield entity
-        yield from sorted(
-            entity
-            for entity, now in self._changed.items()
-            if now and not self._loaded.triples_of(entity)
-        )
+        return (entity for entity, _ in self.items())
 
     def triples_of(self, entity: str) -> tuple[Triple, ...]:
         """Return the triples of an entity, on or off, in order."""
@@ -237,6 +239,13 @@ class KnowledgeGraph:
         for t in sorted(self._off):
             digest.update(f"\noff\t{t.head}\t{t.relation}\t{t.tail}".encode())
         return digest.hexdigest()
+
+    def _added_entities(self) -> list[str]:
+        return sorted(
+            entity
+            for entity, now in self._changed.items()
+            if now and not self._loaded.triples_of(entity)
+        )
 
     def _now(self, entity: str) -> tuple[Triple, ...]:
         changed = self._changed.get(entity)

@@ -47,6 +47,10 @@ class Joined:
             return found[0] if found else ()
         return tuple(dict.fromkeys(triple for triples in found for triple in triples))
 
+    def items(self) -> Iterator[tuple[str, tuple[Triple, ...]]]:
+        """Every entity with its triples."""
+        return ((entity, self.triples_of(entity)) for entity in self.entities())
+
     @cached_property
     def fingerprint(self) -> str:
         """A hash of the graphs', in order."""

@@ -56,6 +56,9 @@ class Loaded(Protocol):
     def triples_of(self, entity: str) -> tuple[Triple, ...]:
         """Return the triples of an entity, on or off, in order; none for one not known."""
 
+    def items(self) -> Iterable[tuple[str, tuple[Triple, ...]]]:
+        """Every entity with its triples, in the order of :meth:`entities`."""
+
 
 class InMemory:
     """Triples in a dict; a repeated triple counts once."""
@@ -81,6 +84,10 @@ class InMemory:
     def triples_of(self, entity: str) -> tuple[Triple, ...]:
         """In the order in which they were met first."""
         return self._by_entity.get(entity, ())
+
+    def items(self) -> Iterable[tuple[str, tuple[Triple, ...]]]:
+        """Every entity with its triples."""
+        return self._by_entity.items()
 
     @cached_property
     def fingerprint(self) -> str:

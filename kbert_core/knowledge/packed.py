@@ -4,7 +4,8 @@ import bz2
 import gzip
 import lzma
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -24,12 +25,6 @@ _OPEN: dict[str, Callable[..., Any]] = {
     ".gz": gzip.open,
     ".bz2": bz2.open,
     ".zst": zstd.open,
-}
-_PACK: dict[str, Callable[[bytes], bytes]] = {
-    ".xz": lzma.compress,
-    ".gz": lambda data: gzip.compress(data, mtime=0),  # the same data, the same file
-    ".bz2": bz2.compress,
-    ".zst": zstd.compress,
 }
 ENDINGS = tuple(_OPEN)
 
@@ -54,10 +49,18 @@ def packing_error(name: str, error: Exception) -> GraphFileError:
     )
 
 
-def packed(data: bytes, name: str) -> bytes:
-    """Pack bytes as the end of a file's name says."""
-    pack = _PACK.get(Path(name).suffix)
-    return data if pack is None else pack(data)
+@contextmanager
+def packing(file: IO[bytes], name: str) -> Iterator[IO[bytes]]:
+    """Pack what is written to a file as the end of its name says."""
+    ending = Path(name).suffix
+    if ending not in _OPEN:
+        yield file
+    elif ending == ".gz":  # without the time: the same data, the same file
+        with gzip.GzipFile("", "wb", 9, file, mtime=0) as stream:
+            yield cast(IO[bytes], stream)
+    else:
+        with _OPEN[ending](file, "wb") as stream:
+            yield stream
 
 
 def plain_stem(path: str | Path) -> str:

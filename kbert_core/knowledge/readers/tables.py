@@ -1,6 +1,7 @@
 """Tables: .spo, .tsv and .txt with tabs, .csv with quotes; three columns, or three of more."""
 
 import csv
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from kbert_core.errors import GraphFileError
@@ -25,6 +26,7 @@ HEADERS = {  # what a first line may call its columns
     "tail": {"tail", "object", "target", "value", "o", "t", "尾实体", "值", "宾语", ":end_id"},
 }
 _DELIMITERS = ",;\t|"
+FORMULA = re.compile(r"'*[=+\-@]")  # what a spreadsheet would run, and what we have guarded
 
 
 def read_tabs(lines: Lines, name: str, options: ReadOptions) -> Iterator[Row | Bad]:
@@ -72,7 +74,7 @@ def _quoted(lines: Lines, name: str) -> Cells:
             yield from ((problem.line, problem) for problem in bad)
             bad.clear()
             if any(cell.strip() for cell in cells) or len(cells) > 2:
-                yield number, [cell.removesuffix("\n") for cell in cells]
+                yield number, [unguarded(cell.removesuffix("\n")) for cell in cells]
     except csv.Error as error:
         raise GraphFileError(
             f"{name}, line {number}: {error}. A quote before it may not be closed; close it, or "
@@ -81,6 +83,16 @@ def _quoted(lines: Lines, name: str) -> Cells:
     finally:
         csv.field_size_limit(limit)
     yield from ((problem.line, problem) for problem in bad)
+
+
+def guarded(field: str) -> str:
+    """Put an apostrophe before what a spreadsheet would take for a formula."""
+    return "'" + field if FORMULA.match(field) else field
+
+
+def unguarded(field: str) -> str:
+    """Take it away again."""
+    return field[1:] if field.startswith("'") and FORMULA.match(field) else field
 
 
 def _chained(first: str, rest: Iterator[str]) -> Iterator[str]:

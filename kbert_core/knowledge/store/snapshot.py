@@ -3,7 +3,10 @@
 import sqlite3
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 from kbert_core.knowledge.store.names import StoredNames
@@ -71,7 +74,19 @@ class Snapshot:
 
     def entities(self) -> Iterator[str]:
         """Every entity, by name."""
-        return iter(self.names)
+        return (entity for entity, _ in self.items())
+
+    def items(self) -> Iterator[tuple[str, tuple[Triple, ...]]]:
+        """Every entity, by name, with its triples."""
+        database = connect(self._connections.path)  # its own: whoever asks may stop half way
+        with closing(database), database_errors(self._connections.path):
+            rows = database.execute(
+                f"SELECT entity, head, relation, tail FROM triple WHERE {_THEN} "
+                "ORDER BY entity, place, version",
+                self._then,
+            )
+            for entity, found in groupby(rows, key=itemgetter(0)):
+                yield entity, tuple([Triple(*row[1:]) for row in found])
 
     def _triples_of(self, entity: str) -> tuple[Triple, ...]:
         rows = self._rows(

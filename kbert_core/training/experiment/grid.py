@@ -19,10 +19,10 @@ from typing import Any, Literal
 
 from kbert_core.ablation import Ablation
 from kbert_core.errors import CheckpointError, DataError, KBertError, SplitError
-from kbert_core.knowledge.files import write_triples
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.shuffled import shuffled
+from kbert_core.knowledge.writers import write_triples
 from kbert_core.pipeline import CARD_KEY
 from kbert_core.training import guided
 from kbert_core.training.datasets import SPLITS, Example, find_split, read_examples
