@@ -10,6 +10,7 @@ import json
 import logging
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -19,6 +20,7 @@ import torch
 from transformers.utils import logging as transformers_logging
 
 from kbert_core.ablation import FULL, Ablation
+from kbert_core.cli_graphs import add_graph_commands, graph_text
 from kbert_core.cli_options import ablation_of, graph_of, injection_of
 from kbert_core.cli_rank import add_rank_options, rank_text
 from kbert_core.cli_rank import run_rank as rank_answers
@@ -27,8 +29,10 @@ from kbert_core.errors import CheckpointError, KBertError, OptionError, TextErro
 from kbert_core.flatten import FlatTree, collate, flatten, hard_positions
 from kbert_core.knowledge.files import read_triples
 from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.joined import Joined
 from kbert_core.knowledge.names import is_word_character
 from kbert_core.knowledge.shuffled import shuffled
+from kbert_core.knowledge.store.schema import ENDING
 from kbert_core.knowledge.writers import write_triples
 from kbert_core.pipeline import NO_KNOWLEDGE, Card, Pipeline, Reading, card_of, load_tokenizer
 from kbert_core.sentence_tree import SentenceTree, grow_tree
@@ -226,26 +230,34 @@ def run_kg_stats(args: argparse.Namespace) -> None:
     """`kbert kg stats`: what a graph holds."""
     if not args.kg:
         raise OptionError("No graph given. Name one or more with --kg FILE.")
-    files = [read_triples(path, skip_bad=args.skip_bad) for path in args.kg]
-    graph = KnowledgeGraph(t for file in files for t in file.triples)
-    sizes = [len(graph.triples_of(entity)) for entity in graph.entities()]
-    most = sorted(graph.entities(), key=lambda e: -len(graph.triples_of(e)))[:10]
-    data = {
-        "files": [
+    files, graphs = [], []
+    for path in args.kg:
+        stored = Path(path).suffix == ENDING
+        file = None if stored else read_triples(path, skip_bad=args.skip_bad)
+        graphs.append(KnowledgeGraph(file.triples) if file else KnowledgeGraph.from_files(path))
+        files.append(
             {
-                "file": file.name,
-                "triples": len(file.triples),
-                "duplicates": file.duplicates,
-                "bad_lines": list(file.problems),
+                "file": str(path),
+                "triples": len(graphs[-1]),
+                "duplicates": file.duplicates if file else 0,
+                "bad_lines": list(file.problems) if file else [],
             }
-            for file in files
-        ],
-        "triples": len(graph),
+        )
+    graph = graphs[0] if len(graphs) == 1 else KnowledgeGraph.over(Joined(graphs))
+    relations: Counter[str] = Counter()
+    sizes: dict[str, int] = {}
+    for entity, triples in graph.items():
+        sizes[entity] = len(triples)
+        relations.update(triple.relation for triple in triples)
+    most = sorted(sizes, key=lambda entity: -sizes[entity])[:10]
+    data = {
+        "files": files,
+        "triples": sum(sizes.values()),
         "entities": len(sizes),
-        "entities_with_several_triples": sum(size > 1 for size in sizes),
-        "longest_name": max(graph.entities(), key=len),
-        "most_triples": {entity: len(graph.triples_of(entity)) for entity in most},
-        "relations": graph.relations(),
+        "entities_with_several_triples": sum(size > 1 for size in sizes.values()),
+        "longest_name": max(sizes, key=len, default=""),
+        "most_triples": {entity: sizes[entity] for entity in most},
+        "relations": dict(relations.most_common()),
     }
     _print(args, dict, stats_text, data)
 
@@ -553,7 +565,7 @@ def parser() -> argparse.ArgumentParser:
         "--output", required=True, metavar="FILE", help="qid, label and texts, .tsv"
     )
 
-    kg = commands.add_parser("kg", help="look at graphs, fetch public ones")
+    kg = commands.add_parser("kg", help="make, look at, edit, compare and check graphs")
     kinds = kg.add_subparsers(title="commands", required=True, metavar="COMMAND")
     stats = _add(kinds, "stats", run_kg_stats, "count what a graph holds")
     _graph_files(stats)
@@ -561,6 +573,7 @@ def parser() -> argparse.ArgumentParser:
     _graph_files(shuffle)
     shuffle.add_argument("--output", type=Path, required=True, metavar="FILE", help="new graph")
     shuffle.add_argument("--seed", type=int, default=0, help="default: 0")
+    _graph_commands(kinds)
     get = _add(kinds, "get", run_kg_get, "fetch MedicalKG or HowNet from their public home")
     get.add_argument("name", choices=["medical", "hownet"], help="which graph")
     get.add_argument("--output", type=Path, metavar="FILE", help="where to put it")
@@ -574,6 +587,22 @@ def _add(
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run)
     return parser
+
+
+def _graph_commands(kinds: Any) -> None:
+    """The commands of ``cli_graphs``, each printed alike."""
+    added: dict[str, argparse.ArgumentParser] = {}
+
+    def add(name: str, text: str) -> argparse.ArgumentParser:
+        added[name] = kinds.add_parser(name, help=text, description=text)
+        added[name].add_argument("--json", action="store_true", help="print JSON")
+        return added[name]
+
+    def printed(run: Callable[[argparse.Namespace], dict[str, Any]]) -> Callable[..., None]:
+        return lambda args: _print(args, dict, graph_text, run(args))
+
+    for name, run in add_graph_commands(add).items():
+        added[name].set_defaults(run=printed(run), command_name=name)
 
 
 def _text_options(parser: argparse.ArgumentParser) -> None:

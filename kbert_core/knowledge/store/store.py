@@ -276,20 +276,26 @@ class GraphStore:
             for revision, at, who, action, edits, undoes in rows
         ]
 
-    def changes(self, revision: int, *, most: int = 1000) -> list[Change]:
-        """Return what an entry did, triple by triple, at most so many."""
+    def changes(
+        self, revision: int, *, entity: str | None = None, most: int = 1000
+    ) -> list[Change]:
+        """Return what an entry did, triple by triple.
+
+        Args:
+            revision: of the entry.
+            entity: only what it did to this one's triples.
+            most: at most so many.
+        """
+        where = "(added = :r OR removed = :r) AND added IS NOT removed"
+        if entity is not None:
+            where += " AND entity = :entity"
+        values = {"r": revision, "most": 2 * most, "entity": normalise_name(entity or "")}
         with self._using():
-            if self._is_bulk(revision):
-                where, values = "(added = :r OR removed = :r)", {"r": revision, "most": 2 * most}
-            else:
-                where = (
-                    "entity IN (SELECT entity FROM touched WHERE revision = :r) "
-                    "AND (added = :r OR removed = :r)"
-                )
-                values = {"r": revision, "most": -1}
+            if entity is None and not self._is_bulk(revision):
+                where += " AND entity IN (SELECT entity FROM touched WHERE revision = :r)"
             rows = self._database.execute(
                 f"SELECT id, head, relation, tail, off, removed IS :r AS gone FROM triple "
-                f"WHERE {where} AND added IS NOT removed ORDER BY version LIMIT :most",
+                f"WHERE {where} ORDER BY version LIMIT :most",
                 values,
             ).fetchall()
         before = {row[0]: row for row in rows if row[5]}
@@ -465,14 +471,18 @@ class GraphStore:
             self._begin(edit.triple, self._place(entity, edit.index), revision)
             return
         version, id_, place, off = self._live(edit.triple)
+        if edit.action in ("switch_off", "switch_on"):
+            self._database.execute(f"{_COPY} WHERE version = ?", (revision, version))
+            self._database.execute(
+                "UPDATE triple SET off = ? WHERE version = last_insert_rowid()",
+                (edit.action == "switch_off",),
+            )
         self._end(version, revision)
         if edit.action == "replace" and edit.new is not None:
             entity = normalise_name(edit.new.head)
             if entity != normalise_name(edit.triple.head):
                 place = self._place(entity, None)
             self._begin(edit.new, place, revision, id_=id_, off=off)
-        elif edit.action in ("switch_off", "switch_on"):
-            self._begin(edit.triple, place, revision, id_=id_, off=edit.action == "switch_off")
 
     def _live(self, triple: Triple) -> tuple[int, int, float, bool]:
         """Version, id, place and whether it is off, of a triple that is there."""

@@ -1,0 +1,149 @@
+"""`kbert kg` on graph files, from import to undo."""
+
+import json
+
+import pytest
+
+from kbert_core import cli, read_triples
+
+LINES = "糖尿病\t类别\t疾病\n糖尿病\t症状\t多饮\n心电图\t类别\t检查\n"
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "kg.spo").write_text(LINES, encoding="utf-8")
+    return tmp_path
+
+
+def kg(capsys, *words):
+    """Run a command that succeeds; return its JSON."""
+    assert cli.main(["kg", *words, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def said(capsys, *words):
+    """Run a command that succeeds; return what it prints for reading."""
+    assert cli.main(["kg", *words]) == 0
+    return capsys.readouterr().out
+
+
+def refused(capsys, *words):
+    assert cli.main(["kg", *words]) == 2
+    return capsys.readouterr().err
+
+
+def test_a_graph_goes_from_text_to_a_file_through_edits_and_back(here, capsys):
+    done = kg(capsys, "import", "kg.spo", "--output", "g.kg", "--by", "ann")
+    assert (done["triples"], done["repeated"], done["entry"]) == (3, 0, 1)
+    added = kg(capsys, "add", "g.kg", "糖尿病", "别名", "消渴", "--first", "--by", "bob")
+    assert (added["action"], added["who"], added["changes"][0]["before"]) == ("add", "bob", None)
+    kg(capsys, "replace", "g.kg", "心电图", "类别", "检查", "心电图", "类别", "治疗")
+    kg(capsys, "off", "g.kg", "糖尿病", "症状", "多饮")
+    shown = kg(capsys, "show", "g.kg", "糖尿病")
+    assert [(t["tail"], t["on"], t["file"], t["line"]) for t in shown["triples"]] == [
+        ("消渴", True, None, None),
+        ("疾病", True, "kg.spo", 1),
+        ("多饮", False, "kg.spo", 2),
+    ]
+    assert [e["revision"] for e in shown["history"]] == [4, 2, 1]
+    assert len(shown["history"][2]["changes"]) == 2  # of the import, this entity's
+    diff = kg(capsys, "diff", "kg.spo", "g.kg")
+    assert [t["tail"] for t in diff["removed"]] == ["检查"]
+    assert [t["tail"] for t in diff["added"]] == ["治疗", "消渴"]
+    assert [t["tail"] for t in diff["switched_off"]] == ["多饮"]
+    exported = kg(capsys, "export", "g.kg", "out.csv")
+    assert (exported["triples"], exported["switched_off_left_out"]) == (3, 1)
+    assert kg(capsys, "export", "g.kg", "all.ttl.gz", "--all")["triples"] == 4
+    assert len(read_triples(here / "all.ttl.gz").triples) == 4
+
+
+def test_any_entry_is_undone_and_redone(here, capsys):
+    kg(capsys, "import", "kg.spo", "--output", "g.kg")
+    kg(capsys, "remove", "g.kg", "糖尿病", "类别", "疾病")
+    kg(capsys, "add", "g.kg", "胃镜", "类别", "检查")
+    assert kg(capsys, "undo", "g.kg", "2")["undoes"] == 2
+    assert not kg(capsys, "diff", "g.kg@1", "g.kg@4")["removed"]
+    kg(capsys, "redo", "g.kg")
+    assert [t["tail"] for t in kg(capsys, "diff", "g.kg@1", "g.kg")["removed"]] == ["疾病"]
+    history = kg(capsys, "history", "g.kg", "--most", "2")
+    assert [e["action"] for e in history["entries"]] == ["undo", "undo"]
+    assert history["of"] == 6
+    text = said(capsys, "history", "g.kg", "--most", "3")
+    assert "5  20" in text
+    assert "undo of 4" in text
+    assert "… of 6; --most 0 shows all" in text
+    assert "no entry 77" in refused(capsys, "undo", "g.kg", "77")
+    assert "no entry 77" in refused(capsys, "diff", "g.kg@77", "g.kg")
+
+
+def test_what_is_printed_can_be_read(here, capsys):
+    assert "triples: 3" in said(capsys, "import", "kg.spo", "--output", "g.kg")
+    said(capsys, "off", "g.kg", "糖尿病", "症状", "多饮")
+    text = said(capsys, "show", "g.kg", "糖尿病")
+    assert "糖尿病 · 类别 · 疾病   (kg.spo, line 1)" in text
+    assert "糖尿病 · 症状 · 多饮   (switched off; kg.spo, line 2)" in text
+    assert "off 糖尿病 · 症状 · 多饮" in text
+    assert said(capsys, "diff", "g.kg", "g.kg") == "no difference\n"
+    assert "off 糖尿病 · 症状 · 多饮" in said(capsys, "diff", "g.kg@1", "g.kg")
+    assert "1 relations used only once\n  (糖尿病, 症状, 多饮)" in said(capsys, "check", "kg.spo")
+    (here / "plain.spo").write_text("糖尿病\t类别\t疾病\n")
+    assert said(capsys, "check", "plain.spo") == "plain.spo: nothing doubtful found.\n"
+
+
+def test_graphs_are_merged_into_a_new_file(here, capsys):
+    (here / "more.csv").write_text("胃镜,类别,检查\n糖尿病,类别,疾病\n", encoding="utf-8")
+    kg(capsys, "import", "kg.spo", "--output", "g.kg")
+    kg(capsys, "off", "g.kg", "糖尿病", "症状", "多饮")
+    done = kg(capsys, "merge", "g.kg", "more.csv", "--output", "both.kg")
+    assert (done["triples"], done["repeated"]) == (3, 1)  # what is off stays behind
+    assert "is there already" in refused(capsys, "merge", "g.kg", "--output", "both.kg")
+
+
+def test_foreign_files_are_imported_as_the_options_say(here, capsys):
+    table = "id,a,b,c\n1,糖尿病,疾病,类别\n"
+    (here / "t.csv").write_bytes(table.encode("gb18030"))
+    assert "--encoding gb18030" in refused(capsys, "import", "t.csv", "--output", "g.kg")
+    assert not (here / "g.kg").exists()
+    options = ("--encoding", "gb18030", "--columns", "a,c,b")
+    kg(capsys, "import", "t.csv", "--output", "g.kg", "--name", "mine", *options)
+    assert kg(capsys, "show", "g.kg", "糖尿病")["triples"][0]["tail"] == "疾病"
+    assert "names 2 columns" in refused(
+        capsys, "import", "t.csv", "--output", "h.kg", "--columns", "1,2"
+    )
+    (here / "bad.spo").write_text("a\tb\tc\nd\te\n", encoding="utf-8")
+    assert "line 2" in refused(capsys, "import", "bad.spo", "--output", "h.kg")
+    assert cli.main(["kg", "import", "bad.spo", "--output", "h.kg", "--skip-bad"]) == 0
+    assert "left out: bad.spo, line 2" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("add", "kg.spo", "a", "b", "c"), "Make one: kbert kg import kg.spo --output kg.kg"),
+        (("remove", "g.kg", "a", "b", "c"), "no such graph"),
+        (("export", "kg.spo", "out.kg"), "Use `kbert kg merge kg.spo --output out.kg`"),
+        (("show", "kg.spo", "糖尿"), "no entity is called '糖尿'. Names that hold it: 糖尿病."),
+        (("import", "missing.spo", "--output", "g.kg"), "missing.spo: can't be read"),
+        (("history", "kg.spo"), "need a graph file"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_a_remedy(here, capsys, words, message):
+    assert message in refused(capsys, *words)
+
+
+def test_a_graph_is_made_by_its_first_triple(here, capsys):
+    assert kg(capsys, "add", "new.kg", "a", "b", "c")["revision"] == 1
+    assert "in the graph already" in refused(capsys, "add", "new.kg", "a", "b", "c")
+    assert "its head is empty" in refused(capsys, "add", "new.kg", " ", "b", "c")
+
+
+def test_a_graph_file_serves_every_command_that_takes_a_graph(here, capsys):
+    kg(capsys, "import", "kg.spo", "--output", "g.kg")
+    assert cli.main(["tree", "患糖尿病", "--chars", "--kg", "g.kg", "--json"]) == 0
+    stored = json.loads(capsys.readouterr().out)
+    assert cli.main(["tree", "患糖尿病", "--chars", "--kg", "kg.spo", "--json"]) == 0
+    assert stored == json.loads(capsys.readouterr().out)
+    assert cli.main(["kg", "stats", "--kg", "g.kg", "--json"]) == 0
+    stats = json.loads(capsys.readouterr().out)
+    assert (stats["triples"], stats["entities"]) == (3, 2)
