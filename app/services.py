@@ -34,15 +34,16 @@ from kbert_core import (
 from kbert_core.errors import CheckpointError, GraphFileError, TextError
 from kbert_core.knowledge import public
 from kbert_core.knowledge.files import TripleFile, parse_triples, read_triples
+from kbert_core.knowledge.packed import ENDINGS as PACKED
 from kbert_core.knowledge.packed import plain_stem
-from kbert_core.knowledge.readers import ReadOptions
+from kbert_core.knowledge.readers import ENDINGS, ReadOptions
+from kbert_core.knowledge.store.schema import ENDING as STORED
 from kbert_core.tasks import TASKS
 
 ROOT = Path(__file__).resolve().parents[1]
 DEMO_GRAPHS = ("medical_zh", "everyday_zh", "figure2", "general_en", "medical_en")
 MOST_BYTES = 64 * 1024 * 1024  # of a graph file opened from a path, and of any when unpacked
-BOUNDED = ReadOptions(most=MOST_BYTES)
-GRAPH_ENDINGS = ["spo", "tsv", "txt", "xz", "gz", "bz2"]  # of graphs to upload
+GRAPH_ENDINGS = [ending[1:] for ending in (*ENDINGS, *PACKED)]  # of graphs to upload
 LONGEST_TEXT = 5000  # characters of a sentence; longer texts belong on the command line
 LONGEST_WITHOUT_MODEL = 1024  # tokens, where no encoder sets the limit
 
@@ -129,7 +130,7 @@ def demo_graph(name: str) -> KnowledgeGraph:
 
 
 def open_graph(path: str, *, skip_bad: bool = False) -> OpenedGraph:
-    """Open a file of triples on this machine.
+    """Open a file of triples on this machine, or a graph file (``.kg``) of any size.
 
     Raises:
         GraphFileError: it can't be read; nothing is loaded by half.
@@ -137,17 +138,19 @@ def open_graph(path: str, *, skip_bad: bool = False) -> OpenedGraph:
     file = Path(path.strip()).expanduser()
     if not os.path.isfile(file):  # False for what can't be a path at all
         raise GraphFileError(t("open.no_file", path=file))
+    if file.suffix == STORED:
+        return OpenedGraph(KnowledgeGraph.from_files(file))
     size = file.stat().st_size
     if size > MOST_BYTES:
         raise GraphFileError(t("open.too_big", path=file, size=size >> 20, most=MOST_BYTES >> 20))
     if skip_bad:
-        return _opened(read_triples(file, BOUNDED, skip_bad=True))
+        return _opened(read_triples(file, _bounded(), skip_bad=True))
     return _graph_file(str(file), _stamp(file))
 
 
 def read_upload(data: bytes, name: str, *, skip_bad: bool = False) -> OpenedGraph:
     """Read an uploaded file of triples; see :func:`open_graph`."""
-    return _opened(parse_triples(data, BOUNDED, name=name, skip_bad=skip_bad))
+    return _opened(parse_triples(data, _bounded(), name=name, skip_bad=skip_bad))
 
 
 def public_title(name: str) -> str:
@@ -170,7 +173,11 @@ def fetch_graph(name: str) -> OpenedGraph:
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _graph_file(path: str, stamp: str) -> OpenedGraph:
     del stamp  # only for the cache's key
-    return _opened(read_triples(path, BOUNDED))
+    return _opened(read_triples(path, _bounded()))
+
+
+def _bounded() -> ReadOptions:
+    return ReadOptions(most=MOST_BYTES)
 
 
 def _opened(file: TripleFile) -> OpenedGraph:

@@ -62,11 +62,13 @@ ENGLISH = {
     # opening graphs and models
     "open.button": "Open…",
     "open.graph": "Open a knowledge graph",
-    "open.format": "One triple a line: head, relation, tail, separated by tabs; UTF-8.",
-    "open.upload": "Upload a file of at most {most} MB (.spo, .tsv, .txt, or these "
-    "packed as .xz, .gz or .bz2)",
+    "open.format": "One triple a line: head, relation, tail, separated by tabs; or a table with "
+    "commas (.csv), JSON Lines (.jsonl) or RDF (.nt, .ttl); UTF-8 or UTF-16.",
+    "open.upload": "Upload a file of at most {most} MB (.spo .tsv .txt .csv .jsonl .nt .ttl, or "
+    "these packed as .xz .gz .bz2 .zst)",
     "open.path": "Or a file on this machine",
-    "open.path_help": "At most {most} MB.",
+    "open.path_help": "At most {most} MB; a graph file (.kg), made with `kbert kg import`, may be "
+    "of any size.",
     "open.path_placeholder": "/path/to/Medical.spo",
     "open.path_button": "Open the file",
     "open.skip_bad": "Load the good lines and list the bad ones",
@@ -81,7 +83,7 @@ ENGLISH = {
     "open.no_file": "{path}: there is no such file here. Check the path; it is one on the "
     "machine that runs this app.",
     "open.too_big": "{path}: {size} MB, at most {most} MB can be opened in the app. "
-    "Cut the file down, or use the command line.",
+    "Make a graph file of it, `kbert kg import FILE --output GRAPH.kg`, and open that.",
     "open.model": "Open a model folder of your own",
     "open.model_path": "A folder with config.json, weights and tokenizer, or an adapter's folder",
     "open.model_placeholder": "/path/to/my-model",

@@ -622,7 +622,7 @@ def _graph_files(parser: argparse.ArgumentParser) -> None:
         "--kg",
         action="append",
         metavar="FILE",
-        help="graph of tab-separated triples, or one packed as .xz, .gz or .bz2; repeatable",
+        help="graph file (.kg) or text file of triples, packed or not; repeatable",
     )
     parser.add_argument(
         "--skip-bad", action="store_true", help="leave bad lines of a graph out, and list them"

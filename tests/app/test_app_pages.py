@@ -9,6 +9,8 @@ from streamlit.testing.v1 import AppTest
 from app import services
 from kbert_core import Triple
 from kbert_core.errors import GraphFileError
+from kbert_core.knowledge.graph import Edit
+from kbert_core.knowledge.store.store import GraphStore
 
 PAGES = Path(__file__).resolve().parents[2] / "app" / "app_pages"
 LAB = PAGES / "lab.py"
@@ -153,6 +155,34 @@ def test_a_packed_graph_is_opened_and_uploaded_up_to_what_it_unpacks_to(tmp_path
     ):
         with pytest.raises(GraphFileError, match="when unpacked"):
             opened()
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("kg.csv", "head,relation,tail\na,r,t\n"),
+        ("kg.jsonl", '["a", "r", "t"]\n'),
+        ("kg.nt", '<x:a> <x:r> "t" .\n'),
+        ("kg.TSV", "a\tr\tt\n"),
+    ],
+)
+def test_graphs_of_other_formats_are_opened_and_uploaded(tmp_path, name, text):
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    for opened in (services.open_graph(str(path)), services.read_upload(text.encode(), name)):
+        assert list(opened.graph) == [Triple("a", "r", "t")]
+    assert name.split(".")[1].lower() in services.GRAPH_ENDINGS
+
+
+def test_a_graph_file_of_any_size_is_opened_and_never_written(tmp_path, monkeypatch):
+    path = tmp_path / "mine.kg"
+    with GraphStore.create(path) as store:
+        store.apply(Edit("add", Triple("a", "r", "t")))
+    monkeypatch.setattr(services, "MOST_BYTES", 10)
+    graph = services.open_graph(str(path)).graph
+    assert (graph.name, list(graph)) == ("mine", [Triple("a", "r", "t")])
+    assert len(graph.add(Triple("b", "r", "t"))) == 2  # the visitor's own
+    assert len(services.open_graph(str(path)).graph) == 1
 
 
 def test_an_edit_about_another_text_is_no_baseline(lab):
