@@ -192,6 +192,26 @@ class KnowledgeGraph:
         added = self._added_names.at(text, start) if self._added_names else ()
         return sorted([*found, *added], key=len) if added else found
 
+    def names_in(self, text: str) -> Iterator[tuple[int, list[str]]]:
+        """Yield each place of a text where entities' names stand, in order, with the names.
+
+        Args:
+            text: normalised (see ``names.normalise``).
+        """
+        at, changed, added = self._loaded.names.at, self._changed, self._added_names
+        places = self._loaded.names.places(text)
+        more = set(added.places(text)) if added else ()
+        if more:
+            places = sorted({*places, *more})
+        for place in places:
+            found = at(text, place)
+            if found and changed:
+                found = [name for name in found if changed.get(name, (name,))]
+            if place in more:
+                found = sorted([*found, *added.at(text, place)], key=len)
+            if found:
+                yield place, found
+
     def apply(self, *edits: Edit) -> "KnowledgeGraph":
         """Return the graph with edits made, one after the other.
 

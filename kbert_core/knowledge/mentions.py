@@ -62,8 +62,8 @@ def find_mentions(
 
 def _candidates(normal: NormalisedText, graph: KnowledgeGraph, sentence: int) -> Iterator[Mention]:
     """Yield every name that stands alone: by its start, the longest first."""
-    for place in graph.places(normal.text):
-        for name in reversed(graph.names_at(normal.text, place)):
+    for place, names in graph.names_in(normal.text):
+        for name in reversed(names):
             end = place + len(name)
             if _stands_alone(normal, place, end):
                 yield Mention(normal.starts[place], normal.ends[end - 1], name, sentence)
