@@ -29,7 +29,6 @@ from kbert_core.errors import CheckpointError, KBertError, OptionError, TextErro
 from kbert_core.flatten import FlatTree, collate, flatten, hard_positions
 from kbert_core.knowledge.files import read_triples
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.joined import Joined
 from kbert_core.knowledge.names import is_word_character
 from kbert_core.knowledge.shuffled import shuffled
 from kbert_core.knowledge.store.schema import ENDING
@@ -243,7 +242,7 @@ def run_kg_stats(args: argparse.Namespace) -> None:
                 "bad_lines": list(file.problems) if file else [],
             }
         )
-    graph = graphs[0] if len(graphs) == 1 else KnowledgeGraph.over(Joined(graphs))
+    graph = graphs[0] if len(graphs) == 1 else KnowledgeGraph.combined(graphs)
     relations: Counter[str] = Counter()
     sizes: dict[str, int] = {}
     for entity, triples in graph.items():

@@ -338,7 +338,7 @@ def _entry_lines(entry: Mapping[str, Any]) -> list[str]:
 def _finding_lines(finding: Mapping[str, Any]) -> list[str]:
     more = finding["count"] - len(finding["examples"])
     return [
-        f"{finding['count']:,} {finding['title']}",
+        f"{finding['title']}: {finding['count']:,}",
         *(f"  {example}" for example in finding["examples"]),
         *([f"  … and {more:,} more"] if more else []),
         f"  → {finding['remedy']}",

@@ -86,7 +86,7 @@ def test_what_is_printed_can_be_read(here, capsys):
     assert "off 糖尿病 · 症状 · 多饮" in text
     assert said(capsys, "diff", "g.kg", "g.kg") == "no difference\n"
     assert "off 糖尿病 · 症状 · 多饮" in said(capsys, "diff", "g.kg@1", "g.kg")
-    assert "1 relations used only once\n  (糖尿病, 症状, 多饮)" in said(capsys, "check", "kg.spo")
+    assert "relations used only once: 1\n  (糖尿病, 症状, 多饮)" in said(capsys, "check", "kg.spo")
     (here / "plain.spo").write_text("糖尿病\t类别\t疾病\n")
     assert said(capsys, "check", "plain.spo") == "plain.spo: nothing doubtful found.\n"
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from kbert_core.knowledge.files import read_triples
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.joined import Joined
 from kbert_core.knowledge.packed import plain_stem
 from kbert_core.knowledge.readers import ReadOptions
 from kbert_core.knowledge.store.cache import indexed, is_large
@@ -42,7 +41,7 @@ def open_graphs(
     graphs = [KnowledgeGraph(part) if isinstance(part, list) else part for part in parts]
     if not graphs:
         return KnowledgeGraph(name=name)
-    graph = graphs[0] if len(graphs) == 1 else KnowledgeGraph.over(Joined(graphs))
+    graph = graphs[0] if len(graphs) == 1 else KnowledgeGraph.combined(graphs)
     graph.name = name
     return graph
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import BytesIO
 from pathlib import Path
 from typing import IO
@@ -123,8 +123,8 @@ def _reading(
         return unpacking(opened(), name)
 
     if ending in RDF:
-        bounded = ReadOptions(options.encoding, options.columns, options.language, most)
-        return Reading(name, read_rdf(unpacked, name, ending, bounded), skip_bad)
+        rdf = read_rdf(unpacked, name, ending, replace(options, most=most))
+        return Reading(name, rdf, skip_bad)
     read = _BY_LINES.get(ending, read_tabs)
 
     def rows() -> Iterator[Row | Bad]:

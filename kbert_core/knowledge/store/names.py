@@ -11,7 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,12 +42,6 @@ class StoredNames:
         self._longest = longest
         self._first = frozenset(first)
         self._first_codes = np.array(sorted(map(ord, first)), np.uint32)
-
-    def __len__(self) -> int:
-        return len(self._trie)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._trie)
 
     def at(self, text: str, start: int) -> list[str]:
         """Return the names that stand in a text from a place on, the shortest first."""
