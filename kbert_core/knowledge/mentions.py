@@ -15,12 +15,19 @@ class Mention:
         start, end: in characters of the text as given; end exclusive.
         entity: the name as names are compared, the key in the graph.
         sentence: 0 for the first sentence of the input, 1 for the second.
+        others: other entities that the same name may mean, in graph order.
     """
 
     start: int
     end: int
     entity: str
     sentence: int = 0
+    others: tuple[str, ...] = ()
+
+    @property
+    def entities(self) -> tuple[str, ...]:
+        """Every entity that the name may mean."""
+        return (self.entity, *self.others)
 
 
 def find_mentions(
