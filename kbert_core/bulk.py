@@ -221,10 +221,10 @@ class _Branches:
     ) -> "_Branches":
         pool: list[int] = []
         places: dict[tuple[str, ...], tuple[int, int]] = {}  # in the pool: start, size
-        of_entity: dict[str, list[tuple[int, int]]] = {}
-        for entity in set(found.entities):
-            own = of_entity[entity] = []
-            for triple in select(entity, graph, options)[0]:
+        of_entity: dict[tuple[str, ...], list[tuple[int, int]]] = {}
+        for entities in set(found.entities):
+            own = of_entity[entities] = []
+            for triple in select(entities[0], graph, options)[0]:
                 texts = branch_of(triple, options).texts
                 if texts not in places:
                     start = len(pool)
@@ -233,7 +233,7 @@ class _Branches:
                     places[texts] = start, len(pool) - start
                 if places[texts][1]:
                     own.append(places[texts])
-        hung = [of_entity[entity] for entity in found.entities]
+        hung = [of_entity[entities] for entities in found.entities]
         flat = list(chain.from_iterable(chain.from_iterable(hung)))
         sources, sizes = np.array(flat, np.int64).reshape(-1, 2).T
         counts = np.fromiter(map(len, hung), np.int64, len(hung))

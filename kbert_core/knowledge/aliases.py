@@ -25,6 +25,12 @@ class AliasRelations:
     names_of_head: frozenset[str]
     names_of_tail: frozenset[str] = frozenset()
 
+    def joined(self, other: "AliasRelations") -> "AliasRelations":
+        """Return these relations and others."""
+        return AliasRelations(
+            self.names_of_head | other.names_of_head, self.names_of_tail | other.names_of_tail
+        )
+
     def aliases_in(self, triple: Triple) -> tuple[str, str] | None:
         """Return the alias and the entity it names, as the triple writes them; None: no alias."""
         relation = _compared(triple.relation)

@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 
 from kbert_core.errors import GraphEditError
 from kbert_core.knowledge.added_names import AddedNames
+from kbert_core.knowledge.aliases import ALIAS_RELATIONS, AliasRelations
 from kbert_core.knowledge.loaded import InMemory, Loaded
 from kbert_core.knowledge.names import normalise_name
+from kbert_core.knowledge.surface_forms import forms_of
 from kbert_core.knowledge.triples import Triple
 
 Action = Literal["add", "remove", "replace", "switch_off", "switch_on"]
@@ -57,10 +59,17 @@ class KnowledgeGraph:
         triples: in the order in which they are to be injected; a repeated
             triple counts once.
         name: shown to people.
+        aliases: the relations that say another name of an entity.
     """
 
-    def __init__(self, triples: Iterable[Triple] = (), *, name: str = "") -> None:
-        self._load(InMemory(triples), name)
+    def __init__(
+        self,
+        triples: Iterable[Triple] = (),
+        *,
+        name: str = "",
+        aliases: AliasRelations = ALIAS_RELATIONS,
+    ) -> None:
+        self._load(InMemory(triples, aliases), name)
 
     def _load(self, loaded: Loaded, name: str) -> None:
         self._loaded = loaded
@@ -163,7 +172,7 @@ class KnowledgeGraph:
         A quick look at two characters: :meth:`names_at` decides.
 
         Args:
-            text: normalised (see ``names.normalise``).
+            text: normalised (see ``names.loosen``).
         """
         found = self._loaded.names.places(text)
         if self._added_names:
@@ -176,39 +185,52 @@ class KnowledgeGraph:
         return found | self._added_names.may_begin(codes) if self._added_names else found
 
     def names_at(self, text: str, start: int) -> list[str]:
-        """Return the entities whose name stands in a text from a place on.
+        """Return the keys of names that stand in a text from a place on, the shortest first.
+
+        :meth:`meant_by` tells what they mean.
 
         Args:
-            text: normalised (see ``names.normalise``).
+            text: normalised (see ``names.loosen``).
             start: in characters.
-
-        Returns:
-            The names, the shortest first.
         """
         found = self._loaded.names.at(text, start)
-        if not self._changed:
-            return found
-        found = [name for name in found if self._changed.get(name, (name,))]
         added = self._added_names.at(text, start) if self._added_names else ()
-        return sorted([*found, *added], key=len) if added else found
+        return sorted({*found, *added}, key=len) if added else found
+
+    def meant_by(self, key: str) -> tuple[str, ...]:
+        """Return the entities that a key may mean, in graph order.
+
+        Only a suggestion: ``mentions.meanings`` looks at the names themselves.
+        """
+        found = self._loaded.names.meant_by(key)
+        changed = self._changed
+        if changed:
+            found = tuple(entity for entity in found if changed.get(entity, (entity,)))
+            if self._added_names and (added := self._added_names.meant_by(key)):
+                known = (entity for entity in found if self._now(entity))
+                found = tuple(dict.fromkeys((*known, *added)))
+        return found
+
+    @property
+    def aliases(self) -> AliasRelations:
+        """The relations that say another name of an entity."""
+        return self._loaded.aliases
 
     def names_in(self, text: str) -> Iterator[tuple[int, list[str]]]:
-        """Yield each place of a text where entities' names stand, in order, with the names.
+        """Yield each place of a text where entities' names stand, in order, with their keys.
 
         Args:
-            text: normalised (see ``names.normalise``).
+            text: normalised (see ``names.loosen``).
         """
-        at, changed, added = self._loaded.names.at, self._changed, self._added_names
+        at, added = self._loaded.names.at, self._added_names
         places = self._loaded.names.places(text)
         more = set(added.places(text)) if added else ()
         if more:
             places = sorted({*places, *more})
         for place in places:
             found = at(text, place)
-            if found and changed:
-                found = [name for name in found if changed.get(name, (name,))]
             if place in more:
-                found = sorted([*found, *added.at(text, place)], key=len)
+                found = sorted({*found, *added.at(text, place)}, key=len)
             if found:
                 yield place, found
 
@@ -341,15 +363,22 @@ class KnowledgeGraph:
             changed: by entity, as names are compared, all of its triples now.
             off: every triple of the graph that is switched off.
         """
-        new = [entity for entity in changed if not self._loaded.triples_of(entity)]
         graph = object.__new__(KnowledgeGraph)
         graph._load(self._loaded, self.name)
         graph._changed = self._changed.update(changed)
         graph._off = off
         graph._added_names = self._added_names
-        if new:
+        if changed:
+            loaded, before, now = (
+                {
+                    form
+                    for entity in changed
+                    if (found := of(entity))
+                    for form in forms_of(entity, found, self.aliases)
+                }
+                for of in (self._loaded.triples_of, self._now, graph._now)
+            )
             graph._added_names = self._added_names.changed(
-                added=[entity for entity in new if changed[entity]],
-                removed=[entity for entity in new if not changed[entity]],
+                added=sorted(now - loaded), removed=before - loaded - now
             )
         return graph

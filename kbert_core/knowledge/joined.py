@@ -7,6 +7,7 @@ from functools import cached_property, reduce
 import numpy as np
 from numpy.typing import NDArray
 
+from kbert_core.knowledge.aliases import AliasRelations
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.triples import Triple
 
@@ -17,6 +18,7 @@ class Joined:
     def __init__(self, graphs: Sequence[KnowledgeGraph]) -> None:
         self._graphs = tuple(graphs)
         self.names = _JoinedNames(self._graphs)
+        self.aliases = reduce(AliasRelations.joined, (graph.aliases for graph in graphs))
         self.off = frozenset(triple for graph in graphs for triple in graph.off)
 
     def __len__(self) -> int:
@@ -66,6 +68,9 @@ class _JoinedNames:
 
     def at(self, text: str, start: int) -> list[str]:
         return sorted({name for g in self._graphs for name in g.names_at(text, start)}, key=len)
+
+    def meant_by(self, key: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(e for graph in self._graphs for e in graph.meant_by(key)))
 
     def places(self, text: str) -> list[int]:
         return sorted({place for graph in self._graphs for place in graph.places(text)})

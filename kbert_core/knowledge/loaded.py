@@ -8,19 +8,24 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from kbert_core.knowledge.aliases import ALIAS_RELATIONS, AliasRelations
 from kbert_core.knowledge.name_index import NameIndex
 from kbert_core.knowledge.names import normalise_name
+from kbert_core.knowledge.surface_forms import forms_of
 from kbert_core.knowledge.triples import Triple
 
 
 class Names(Protocol):
-    """Entity names, for finding those that a text goes on with; see ``NameIndex``."""
+    """Keys of names, for finding those that a text goes on with; see ``NameIndex``."""
 
     def at(self, text: str, start: int) -> list[str]:
-        """Return the names that stand in a text from a place on, the shortest first."""
+        """Return the keys that stand in a text from a place on, the shortest first."""
+
+    def meant_by(self, key: str) -> tuple[str, ...]:
+        """Return the entities that a key may mean; a few too many do no harm."""
 
     def places(self, text: str) -> list[int]:
-        """Return where in a text a name may begin, in order; a few too many do no harm."""
+        """Return where in a text a key may begin, in order; a few too many do no harm."""
 
     def may_begin(self, codes: NDArray[np.uint32]) -> NDArray[np.bool_]:
         """Say the same for every place of a long text: (M,) code points, (M,) bool."""
@@ -32,6 +37,7 @@ class Loaded(Protocol):
     Attributes:
         names: of every entity.
         off: the triples that are switched off.
+        aliases: the relations that say another name.
         fingerprint: two with the same one hold the same triples in the same order.
     """
 
@@ -41,6 +47,10 @@ class Loaded(Protocol):
 
     @property
     def off(self) -> Set[Triple]:
+        """See above."""
+
+    @property
+    def aliases(self) -> AliasRelations:
         """See above."""
 
     @property
@@ -65,14 +75,21 @@ class InMemory:
 
     off: frozenset[Triple] = frozenset()
 
-    def __init__(self, triples: Iterable[Triple]) -> None:
+    def __init__(
+        self, triples: Iterable[Triple], aliases: AliasRelations = ALIAS_RELATIONS
+    ) -> None:
         by_entity: dict[str, dict[Triple, None]] = {}
         for triple in triples:
             by_entity.setdefault(normalise_name(triple.head), {})[triple] = None
         by_entity.pop("", None)  # a head of nothing but invisible characters
         self._by_entity = {entity: tuple(found) for entity, found in by_entity.items()}
         self._count = sum(map(len, self._by_entity.values()))
-        self.names = NameIndex(self._by_entity)
+        self.aliases = aliases
+        self.names = NameIndex(
+            form
+            for entity, found in self._by_entity.items()
+            for form in forms_of(entity, found, aliases)
+        )
 
     def __len__(self) -> int:
         return self._count
@@ -93,6 +110,9 @@ class InMemory:
     def fingerprint(self) -> str:
         """A hash of every triple and their order."""
         digest = hashlib.sha256()
+        if self.aliases != ALIAS_RELATIONS:
+            said = (sorted(self.aliases.names_of_head), sorted(self.aliases.names_of_tail))
+            digest.update(repr(said).encode())
         for triples in self._by_entity.values():
             for t in triples:
                 digest.update(f"{t.head}\t{t.relation}\t{t.tail}\n".encode())

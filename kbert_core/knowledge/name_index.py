@@ -1,4 +1,4 @@
-"""NameIndex: entity names, for finding those that a text goes on with."""
+"""NameIndex: keys of names, for finding those that a text goes on with."""
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
@@ -12,14 +12,19 @@ _MULTIPLIER = np.uint32(0x9E3779B1)
 
 
 class NameIndex:
-    """Names in a trie, and two quick looks at where in a text one may begin.
+    """Keys in a trie, and two quick looks at where in a text one may begin.
 
     Args:
-        names: as names are compared (see ``names.normalise_name``).
+        forms: keys (see ``names.loose_key``), each with an entity that it may
+            mean; a key may come with several, one after the other.
     """
 
-    def __init__(self, names: Iterable[str]) -> None:
-        self.trie = marisa_trie.Trie(names)
+    def __init__(self, forms: Iterable[tuple[str, str]]) -> None:
+        meant: dict[str, dict[str, None]] = {}
+        for key, entity in forms:
+            meant.setdefault(key, {})[entity] = None
+        self._meant = {k: tuple(found) for k, found in meant.items() if list(found) != [k]}
+        self.trie = marisa_trie.Trie(meant)
         self.openings = {name[:2] for name in self.trie}
         self.single = {name for name in self.openings if len(name) == 1}
         self.longest = max(map(len, self.trie), default=0)
@@ -28,11 +33,15 @@ class NameIndex:
         return bool(self.openings)
 
     def at(self, text: str, start: int) -> list[str]:
-        """Return the names that stand in a text from a place on, the shortest first."""
+        """Return the keys that stand in a text from a place on, the shortest first."""
         return self.trie.prefixes(text[start : start + self.longest])
 
+    def meant_by(self, key: str) -> tuple[str, ...]:
+        """Return the entities that a key may mean, in the order in which they came."""
+        return self._meant.get(key, (key,))
+
     def places(self, text: str) -> list[int]:
-        """Return where in a text a name may begin, in order."""
+        """Return where in a text a key may begin, in order."""
         openings = self.openings
         found = [i for i in range(len(text)) if text[i : i + 2] in openings]
         if self.single:

@@ -1,15 +1,18 @@
 """How names are compared: NFKC, case folding, one space for any white space.
 
-Every normalised character remembers which characters of the given text it
-came from, so that what is found in the normalised text can be pointed at in
-the text as given.
+And how they are looked up: without dashes and spaces too, and in simplified
+characters (:func:`loosen`, :func:`loose_key`). Every normalised character
+remembers which characters of the given text it came from, so that what is
+found in the normalised text can be pointed at in the text as given.
 """
 
 import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+
+from opencc import OpenCC
 
 _NO_SPACES = (  # scripts written without spaces between words: names match anywhere
     "CJK ",
@@ -26,6 +29,11 @@ _NO_SPACES = (  # scripts written without spaces between words: names match anyw
     "YI ",
 )
 SLOW = "\ue000"  # marks, in the fast table, a character that needs the slow way
+DROPPED = "\ue001"  # marks, in the loose table, a character that is left out
+DASHES = frozenset(  # hyphens, soft ones too, minus signs, middle dots; no dash between clauses
+    "-\u00ad\u00b7\u2010\u2011\u2012\u2013\u2022\u2027\u2212\u30fb\ufe63\uff0d\uff65"
+)
+APOSTROPHES = frozenset("'\u2018\u2019\u02bc`\u00b4\uff07")
 _SLOW_RUN = re.compile(f"[^{SLOW}]?{SLOW}+")  # with the character they may compose with
 
 
@@ -75,6 +83,55 @@ def normalise_name(name: str) -> str:
     if SLOW in fast or "  " in fast:
         fast = normalise(name).text
     return fast.strip()
+
+
+def loosen(text: str) -> NormalisedText:
+    """Normalise a text for looking names up: without dashes and spaces, in simplified characters.
+
+    What is found in it is a suggestion only: ``surface_forms.agreement`` decides.
+    """
+    fast = text.translate(loose_code)
+    if SLOW not in fast:
+        if DROPPED not in fast:
+            return NormalisedText(fast, range(len(text)), range(1, len(text) + 1))
+        kept = [i for i, c in enumerate(fast) if c != DROPPED]
+        return NormalisedText(fast.replace(DROPPED, ""), kept, [i + 1 for i in kept])
+    normal = normalise(text)
+    fast = _loosened(normal.text)
+    kept = [i for i, c in enumerate(fast) if c != DROPPED]
+    return NormalisedText(
+        fast.replace(DROPPED, ""),
+        [normal.starts[i] for i in kept],
+        [normal.ends[i] for i in kept],
+    )
+
+
+def loose_key(name: str) -> str:
+    """Return the key under which a name is looked up: 'IL-6 受體' → 'il6受体'."""
+    fast = name.translate(loose_code)
+    if SLOW in fast:
+        fast = _loosened(normalise(name).text)
+    return fast.replace(DROPPED, "")
+
+
+def _loosened(normal: str) -> str:
+    """A normalised text for looking up; marks that nothing took up stay."""
+    fast = normal.translate(loose_code)
+    if SLOW not in fast:
+        return fast
+    return "".join(c if loose == SLOW else loose for c, loose in zip(normal, fast, strict=True))
+
+
+@lru_cache(maxsize=65_536)
+def simplified(character: str) -> str:
+    """Return a character's simplified form, itself if it has no one of its own."""
+    found = _converter().convert(character)
+    return found if len(found) == 1 else character
+
+
+@cache
+def _converter() -> OpenCC:
+    return OpenCC("t2s")
 
 
 def is_word_character(character: str) -> bool:
@@ -130,6 +187,24 @@ class _OneToOne(dict[int, str]):
         return self[code]
 
 
+class _Loose(dict[int, str]):
+    """Code point → its one character for looking up, SLOW, or DROPPED; filled as met."""
+
+    def __missing__(self, code: int) -> str:
+        character = one_to_one[code]
+        if character != SLOW:
+            if character == " " or character in DASHES or chr(code) in DASHES:
+                character = DROPPED
+            elif character in APOSTROPHES or chr(code) in APOSTROPHES:
+                character = "'"
+            elif character < " " or character == DROPPED:
+                character = "\x02"  # what means something in an index
+            else:
+                character = simplified(character)
+        self[code] = character
+        return character
+
+
 class _Word(dict[str, bool]):
     def __missing__(self, character: str) -> bool:
         counts = character == "_" or unicodedata.category(character)[0] in "LNM"
@@ -138,4 +213,5 @@ class _Word(dict[str, bool]):
 
 
 one_to_one = _OneToOne()
+loose_code = _Loose()
 _word = _Word()

@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.names import SLOW, is_word_character, normalise, one_to_one
+from kbert_core.knowledge.mentions import meanings
+from kbert_core.knowledge.names import DROPPED, SLOW, is_word_character, loose_code, loosen
+from kbert_core.knowledge.surface_forms import ALL_RULES, NameRules, plural_end
 
 Codes = NDArray[np.uint32]
 Ints = NDArray[np.int64]
@@ -27,34 +29,33 @@ class Scan:
             texts stands one border character.
         rows: (M,) which text a mention is in.
         starts, ends: (M,) in characters of the joined texts; end exclusive.
-        entities: M keys in the graph.
+        entities: per mention every entity that the name may mean.
     """
 
     offsets: Ints
     rows: Ints
     starts: Ints
     ends: Ints
-    entities: list[str]
+    entities: list[tuple[str, ...]]
 
 
-def scan(texts: Sequence[str], graph: KnowledgeGraph) -> Scan:
+def scan(texts: Sequence[str], graph: KnowledgeGraph, rules: NameRules = ALL_RULES) -> Scan:
     """Find the entities that many texts name: leftmost-longest in each.
 
     Args:
         texts: as given.
-        graph: whose heads are looked for.
+        graph: whose entities are looked for.
+        rules: how a name may differ from the graph's.
     """
-    normal = _Normalised.of(texts)
-    places, names = _leftmost_longest(normal, graph)
-    sizes = np.fromiter(map(len, names), np.int64, len(names))
-    starts = normal.starts[places]
-    ends = normal.ends[places + sizes - 1]
-    return Scan(normal.offsets, normal.owner[places], starts, ends, names)
+    given = BORDER.join([*texts, ""])
+    normal = _Loose.of(texts)
+    places, ends, entities = _leftmost_longest(normal, given, graph, rules)
+    return Scan(normal.offsets, normal.owner[places], normal.starts[places], ends, entities)
 
 
 @dataclass(frozen=True)
-class _Normalised:
-    """Texts as names are compared in them, joined: K characters.
+class _Loose:
+    """Texts as names are looked up in them, joined: K characters.
 
     Attributes:
         offsets: (B,) where each text as given begins.
@@ -73,53 +74,72 @@ class _Normalised:
     ends: Ints
 
     @classmethod
-    def of(cls, texts: Sequence[str]) -> "_Normalised":
+    def of(cls, texts: Sequence[str]) -> "_Loose":
         offsets, owner = _places(texts)
-        codes = _normal(_joined(texts))
-        plain = np.ones(len(texts), bool)
-        plain[owner[_needs_care(codes)]] = False
-        slow = {row: normalise(texts[row]) for row in np.flatnonzero(~plain).tolist()}
+        codes = _loose(_joined(texts))
+        slow = {row: loosen(texts[row]) for row in np.unique(owner[codes == ord(SLOW)]).tolist()}
+        starts = np.arange(len(codes))
         if slow:
             texts = [slow[row].text if row in slow else text for row, text in enumerate(texts)]
-        begins, owner = _places(texts)
-        if slow:
+            begins, owner = _places(texts)
+            done = np.zeros(len(offsets), bool)
+            done[list(slow)] = True
             codes = _joined(texts)
-            codes = np.where(plain[owner], _normal(codes), codes)
-        starts = np.arange(len(codes)) + (offsets - begins)[owner]
+            codes = np.where(done[owner], codes, _loose(codes))
+            starts = np.arange(len(codes)) + (offsets - begins)[owner]
         ends = starts + 1
-        for row, normal in slow.items():
-            own = slice(begins[row], begins[row] + len(normal.text))
-            starts[own] = offsets[row] + np.asarray(normal.starts, np.int64)
-            ends[own] = offsets[row] + np.asarray(normal.ends, np.int64)
-        limits = begins + np.fromiter(map(len, texts), np.int64, len(texts))
-        starts[limits] = -1
+        for row, loose in slow.items():
+            own = slice(begins[row], begins[row] + len(loose.text))
+            starts[own] = offsets[row] + np.asarray(loose.starts, np.int64)
+            ends[own] = offsets[row] + np.asarray(loose.ends, np.int64)
+        kept = codes != ord(DROPPED)
+        codes, owner, starts, ends = codes[kept], owner[kept], starts[kept], ends[kept]
+        limits = np.searchsorted(owner, np.arange(len(offsets)), "right") - 1
+        starts[limits] = ends[limits] = -1
         return cls(offsets, codes, owner, limits, starts, ends)
 
 
-def _leftmost_longest(normal: _Normalised, graph: KnowledgeGraph) -> tuple[Ints, list[str]]:
+def _leftmost_longest(
+    normal: _Loose, given: str, graph: KnowledgeGraph, rules: NameRules
+) -> tuple[Ints, Ints, list[tuple[str, ...]]]:
     """Look at the places where names may begin: those that do stand alone there."""
-    codes = normal.codes
+    codes, starts, ends = normal.codes, normal.starts, normal.ends
     text = codes.tobytes().decode("utf-32-le", "replace")
     word = _word(codes)
     cut = np.zeros(len(codes) + 1, bool)  # a border here would cut a word or a character
-    cut[1:-1] = (word[1:] & word[:-1]) | (normal.starts[1:] == normal.starts[:-1])
+    cut[1:-1] = word[1:] & word[:-1] & (ends[:-1] == starts[1:])
+    cut[1:-1] |= starts[1:] == starts[:-1]
     places = np.flatnonzero(graph.may_begin(codes) & ~cut[:-1])
     inside = cut.tobytes()
-    begins, names = [], []
-    free = 0
-    for place, limit in zip(
-        places.tolist(), normal.limits[normal.owner[places]].tolist(), strict=True
+    begins: list[int] = []
+    stops: list[int] = []
+    entities: list[tuple[str, ...]] = []
+    free = 0  # in characters as given
+    for place, start, limit in zip(
+        places.tolist(),
+        starts[places].tolist(),
+        normal.limits[normal.owner[places]].tolist(),
+        strict=True,
     ):
-        if place < free:
+        if start < free:
             continue
-        for name in reversed(graph.names_at(text, place)):
-            end = place + len(name)
-            if end <= limit and not inside[end]:
+        for key in reversed(graph.names_at(text, place)):
+            after = place + len(key)
+            if after > limit:
+                continue
+            end: int | None = int(ends[after - 1])
+            if inside[after]:
+                end = plural_end(given, int(ends[after - 1])) if rules.plural else None
+            if end is None:
+                continue
+            found = meanings(graph, key, given[start:end], rules)
+            if found:
                 begins.append(place)
-                names.append(name)
+                stops.append(end)
+                entities.append(tuple(entity for entity, _ in found))
                 free = end
                 break
-    return np.array(begins, np.int64), names
+    return np.array(begins, np.int64), np.array(stops, np.int64), entities
 
 
 def _joined(texts: Sequence[str]) -> Codes:
@@ -131,14 +151,6 @@ def _places(texts: Sequence[str]) -> tuple[Ints, Ints]:
     """Where each text begins in the joined ones, and whose each character is."""
     sizes = np.fromiter(map(len, texts), np.int64, len(texts)) + 1
     return np.cumsum(sizes) - sizes, np.repeat(np.arange(len(texts)), sizes)
-
-
-def _needs_care(codes: Codes) -> NDArray[np.bool_]:
-    """Say where normalising is more than replacing one character by one."""
-    spaces = codes == ord(" ")
-    slow = codes == ord(SLOW)
-    slow[1:] |= spaces[1:] & spaces[:-1]
-    return slow
 
 
 class _PerCharacter:
@@ -165,10 +177,10 @@ class _PerCharacter:
         return result
 
 
-def _normal_code(code: int) -> int:
+def _loose_code(code: int) -> int:
     surrogate = 0xD800 <= code < 0xE000
-    return ord(SLOW if surrogate else one_to_one[code])
+    return ord(SLOW if surrogate else loose_code[code])
 
 
-_normal = _PerCharacter(_normal_code)
+_loose = _PerCharacter(_loose_code)
 _word = _PerCharacter(lambda code: int(is_word_character(chr(code))))

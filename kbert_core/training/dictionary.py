@@ -29,14 +29,14 @@ def matches(texts: Sequence[str], graph: KnowledgeGraph) -> list[list[Mention]]:
     """
     found: list[list[Mention]] = [[] for _ in texts]
     scanned = scan(texts, graph)
-    for row, start, end, entity in zip(
+    for row, start, end, (entity, *others) in zip(
         scanned.rows.tolist(),
         (scanned.starts - scanned.offsets[scanned.rows]).tolist(),
         (scanned.ends - scanned.offsets[scanned.rows]).tolist(),
         scanned.entities,
         strict=True,
     ):
-        found[row].append(Mention(start, end, entity))
+        found[row].append(Mention(start, end, entity, others=tuple(others)))
     return found
 
 

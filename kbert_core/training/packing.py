@@ -21,6 +21,7 @@ from transformers import PreTrainedTokenizerBase
 from kbert_core.errors import DataError
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.scan import scan
+from kbert_core.knowledge.surface_forms import AS_WRITTEN
 from kbert_core.training.ordered_trainer import BATCH
 
 NOT_MASKED = -100  # the label that PyTorch's cross entropy ignores
@@ -151,7 +152,7 @@ def _inside(
     texts: Sequence[str], encodings: Sequence[Encoding], words: KnowledgeGraph | None
 ) -> Iterator[np.ndarray]:
     """Yield for each text whether its tokens go on with the word before."""
-    found = scan(texts, words) if words else None
+    found = scan(texts, words, AS_WRITTEN) if words else None
     for row, encoding in enumerate(encodings):
         of_word = np.array([-1 if w is None else w for w in encoding.word_ids], np.int64)
         inside = np.zeros(len(of_word), bool)

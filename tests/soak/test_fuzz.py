@@ -13,6 +13,7 @@ from kbert_core.knowledge.files import parse_triples
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import find_mentions
 from kbert_core.knowledge.names import normalise_name
+from kbert_core.knowledge.surface_forms import ALL_RULES, AS_WRITTEN
 from kbert_core.knowledge.triples import Triple
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -53,12 +54,14 @@ def test_offsets_always_point_into_the_text_as_given(figures):
         heads = {text[i : i + dice.randint(1, 4)].strip() for i in range(0, len(text), 5)}
         triples = [Triple(head, "r", "t") for head in sorted(heads)]
         graph = KnowledgeGraph(t for t in triples if t.problem() is None)
-        end = 0
-        for mention in find_mentions(text, graph):
-            assert mention.start >= end
-            end = mention.end
-            assert normalise_name(text[mention.start : mention.end]) == mention.entity
-            found += 1
+        for rules in (AS_WRITTEN, ALL_RULES):
+            end = 0
+            for mention in find_mentions(text, graph, rules=rules):
+                assert mention.start >= end
+                end = mention.end
+                if rules is AS_WRITTEN:
+                    assert normalise_name(text[mention.start : end]) == mention.entity
+                found += 1
     assert found > 1000
     figures["mentions"] = {
         "cases": 20_000,

@@ -22,18 +22,27 @@ from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
 from kbert_core.errors import GraphFileError
+from kbert_core.knowledge.aliases import ALIAS_RELATIONS
 from kbert_core.knowledge.store.schema import connect, database_errors, writing
+from kbert_core.knowledge.surface_forms import forms_of
+from kbert_core.knowledge.triples import Triple
 
 log = logging.getLogger(__name__)
 
+_THEN = "added <= :then AND (removed IS NULL OR removed > :then)"
+_LEADS_TO = "\x01"  # in the trie, between a key, a rank and an entity that it may mean
+
 
 class StoredNames:
-    """Names in a trie that is read from disk as it is needed.
+    """Keys of names in a trie that is read from disk as it is needed.
+
+    A key that means anything but the entity of the same name is followed, in
+    keys of their own, by all it may mean: ``key \\x01 rank \\x01 entity``.
 
     Args:
         path: of the trie.
-        longest: characters of the longest name.
-        first: every character that a name begins with.
+        longest: characters of the longest key.
+        first: every character that a key begins with.
     """
 
     def __init__(self, path: Path, longest: int, first: str) -> None:
@@ -44,8 +53,17 @@ class StoredNames:
         self._first_codes = np.array(sorted(map(ord, first)), np.uint32)
 
     def at(self, text: str, start: int) -> list[str]:
-        """Return the names that stand in a text from a place on, the shortest first."""
+        """Return the keys that stand in a text from a place on, the shortest first."""
         return self._trie.prefixes(text[start : start + self._longest])
+
+    def meant_by(self, key: str) -> tuple[str, ...]:
+        """Return the entities that a key may mean."""
+        found = self._trie.keys(key + _LEADS_TO)
+        if not found:
+            return (key,)
+        ranked = (item[len(key) + 1 :].split(_LEADS_TO, 1) for item in found)
+        by_rank = sorted((int(rank, 16), entity) for rank, entity in ranked)
+        return tuple(entity for _, entity in by_rank)
 
     def places(self, text: str) -> list[int]:
         """Return where in a text a name may begin, in order."""
@@ -199,20 +217,65 @@ def _rebuild(database: sqlite3.Connection, path: Path) -> None:
 
 
 def _trie(database: sqlite3.Connection, revision: int) -> marisa_trie.Trie:
-    rows: Iterable[tuple[str]] = database.execute(
-        "SELECT DISTINCT entity FROM triple INDEXED BY triple_entity "
-        "WHERE added <= ?1 AND (removed IS NULL OR removed > ?1)",
-        (revision,),
+    """Index every key of the names that count at a revision."""
+    said = _alias_triples(database, revision)
+    ranks: dict[str, int] = {entity: 0 for entity, _ in said}
+    keys: list[str] = []
+    firsts: list[int] = []
+    more: dict[str, list[tuple[int, str]]] = {}  # keys that mean something else, or more
+    rows: Iterable[tuple[str, int]] = database.execute(
+        "SELECT entity, min(version) FROM triple INDEXED BY triple_entity "
+        f"WHERE {_THEN} GROUP BY entity",
+        {"then": revision},
     )
-    return marisa_trie.Trie(name for (name,) in rows)
+    for entity, first in rows:
+        if entity in ranks:
+            ranks[entity] = first
+        for key, _ in forms_of(entity, (), ALIAS_RELATIONS):
+            if key == entity:
+                keys.append(key)
+                firsts.append(first)
+            else:
+                more.setdefault(key, []).append((first, entity))
+    for entity, triple in said:
+        for key, named in forms_of("", (triple,), ALIAS_RELATIONS):
+            more.setdefault(key, []).append((ranks[entity], named))
+    if more:
+        for key, first in zip(keys, firsts, strict=True):
+            if key in more:
+                more[key].append((first, key))
+    keys += more
+    keys += (
+        f"{key}{_LEADS_TO}{rank:x}{_LEADS_TO}{entity}"
+        for key, meant in more.items()
+        for rank, entity in meant
+    )
+    return marisa_trie.Trie(keys)
+
+
+def _alias_triples(database: sqlite3.Connection, revision: int) -> list[tuple[str, Triple]]:
+    """The triples that say another name, each with its entity, in order."""
+    relations = [
+        relation
+        for (relation,) in database.execute("SELECT DISTINCT relation FROM triple")
+        if ALIAS_RELATIONS.aliases_in(Triple("head", relation, "tail"))
+    ]
+    marks = ",".join(f":r{number}" for number in range(len(relations)))
+    rows = database.execute(
+        f"SELECT entity, head, relation, tail FROM triple WHERE relation IN ({marks}) AND {_THEN} "
+        "ORDER BY version",
+        {"then": revision} | {f"r{number}": name for number, name in enumerate(relations)},
+    )
+    return [(entity, Triple(*fields)) for entity, *fields in rows]
 
 
 def _measured(trie: marisa_trie.Trie) -> tuple[int, str]:
-    """The longest name's length, and every first character."""
+    """The longest key's length, and every first character."""
     longest, first = 0, set()
-    for name in trie:
-        longest = max(longest, len(name))
-        first.add(name[0])
+    for item in trie:
+        key = item.partition(_LEADS_TO)[0]
+        longest = max(longest, len(key))
+        first.add(key[0])
     return longest, "".join(sorted(first))
 
 

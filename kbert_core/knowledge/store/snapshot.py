@@ -9,6 +9,7 @@ from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
+from kbert_core.knowledge.aliases import ALIAS_RELATIONS
 from kbert_core.knowledge.store.names import StoredNames
 from kbert_core.knowledge.store.schema import connect, database_errors
 from kbert_core.knowledge.triples import Triple
@@ -55,6 +56,7 @@ class Snapshot:
         self._connections = connections
         self._then = {"then": revision}
         self.names = names
+        self.aliases = ALIAS_RELATIONS
         database = connections.get()
         with database_errors(connections.path):
             identity = database.execute("SELECT value FROM fact WHERE name = 'id'").fetchone()[0]

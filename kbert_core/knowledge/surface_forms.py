@@ -1,0 +1,258 @@
+"""Surface forms: the ways in which a text may write an entity's name, and by which rule.
+
+Names are looked up by a key that forgets everything a rule may forgive: width,
+case, traditional characters, dashes and spaces. The key of a name finds it
+however it is written; :func:`agreement` then says which rules that took, and
+whether they are on.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from functools import lru_cache
+
+from kbert_core.knowledge.aliases import AliasRelations
+from kbert_core.knowledge.names import (
+    APOSTROPHES,
+    DASHES,
+    is_word_character,
+    loose_key,
+    normalise_name,
+    simplified,
+)
+from kbert_core.knowledge.triples import Triple
+
+
+class NameRule(StrEnum):
+    """How a name in a text may differ from the graph's."""
+
+    WIDTH = "full and half width"
+    CASE = "upper and lower case"
+    SCRIPT = "traditional and simplified characters"
+    DASHES = "dashes and dots"
+    SPACES = "spaces"
+    PLURAL = "English plural"
+    SENSE = "without what the graph puts in parentheses"
+    ALIAS = "another name in the graph"
+
+
+_FOLDS = (NameRule.DASHES, NameRule.SPACES, NameRule.SCRIPT, NameRule.CASE, NameRule.WIDTH)
+
+
+@dataclass(frozen=True)
+class NameRules:
+    """Which differences between a text and the graph don't matter.
+
+    Attributes:
+        width: full and half width, and what else Unicode holds compatible (NFKC).
+        case: upper and lower case.
+        script: traditional and simplified characters, one by one.
+        dashes: which dash, middle dot or apostrophe; a dash against none, or a space.
+        spaces: a space beside a Chinese character, or between a letter and a digit.
+        plural: a regular English plural, of the last word.
+        sense: a head's last part in parentheses: 苹果 for 苹果（公司）.
+        alias: other names that the graph gives (see ``aliases.AliasRelations``).
+    """
+
+    width: bool = True
+    case: bool = True
+    script: bool = True
+    dashes: bool = True
+    spaces: bool = True
+    plural: bool = True
+    sense: bool = True
+    alias: bool = True
+
+    @property
+    def on(self) -> frozenset[NameRule]:
+        """Those that are on."""
+        return _on(self)
+
+
+@lru_cache(maxsize=1024)
+def _on(rules: NameRules) -> frozenset[NameRule]:
+    return frozenset(NameRule[f.name.upper()] for f in fields(rules) if getattr(rules, f.name))
+
+
+ALL_RULES = NameRules()
+AS_WRITTEN = NameRules(
+    script=False, dashes=False, spaces=False, plural=False, sense=False, alias=False
+)  # but for width and case, as names are compared
+
+
+def forms_of(
+    entity: str, triples: Iterable[Triple], aliases: AliasRelations
+) -> Iterator[tuple[str, str]]:
+    """Yield each key under which a name may stand in a text, with the entity it leads to.
+
+    Args:
+        entity: as names are compared.
+        triples: the entity's.
+        aliases: which relations say another name.
+    """
+    for form in _own_forms(entity):
+        yield form, entity
+    for triple in triples:
+        said = aliases.aliases_in(triple)
+        if said is not None:
+            alias, of = (normalise_name(name) for name in said)
+            if alias and of:
+                for form in _own_forms(alias):
+                    yield form, of
+
+
+def _own_forms(name: str) -> Iterator[str]:
+    key = loose_key(name)
+    if not key:
+        return
+    yield key
+    base = without_sense(name)
+    if base != name:
+        base_key = loose_key(base)
+        if base_key:
+            yield base_key
+        name, key = base, base_key
+    for other in (*_singulars(name), *_plurals_in_ies(name)):
+        yield loose_key(other)
+
+
+def without_sense(name: str) -> str:
+    """Take off what stands in parentheses at a name's end: 苹果(公司) → 苹果."""
+    if name[-1:] not in ")）":
+        return name
+    return _SENSE.sub("", name) or name
+
+
+_SENSE = re.compile(r"\s*[(（][^()（）]*[)）]$")
+
+
+def agreement(span: str, names: Iterable[str], rules: NameRules) -> tuple[NameRule, ...] | None:
+    """Say which rules it takes to read one of an entity's names in a text.
+
+    Args:
+        span: as it stands in the text.
+        names: as the graph gives them.
+        rules: those that are on.
+
+    Returns:
+        The rules of the name that takes the fewest; None: rules that are on
+        don't make them the same.
+    """
+    best: tuple[NameRule, ...] | None = None
+    for name in names:
+        taken = _agreement(span, name, rules)
+        if taken is not None and (best is None or len(taken) < len(best)):
+            best = taken
+    return best
+
+
+@lru_cache(maxsize=65_536)
+def _agreement(span: str, name: str, rules: NameRules) -> tuple[NameRule, ...] | None:
+    taken = _with_number(span, name, rules)
+    if taken is None and rules.sense and (base := without_sense(name)) != name:
+        taken = _with_number(span, base, rules)
+        if taken is not None:
+            taken = (*taken, NameRule.SENSE)
+    return taken
+
+
+def _with_number(span: str, name: str, rules: NameRules) -> tuple[NameRule, ...] | None:
+    """Compare two names, with one in the singular and one in the plural too."""
+    taken = _folded(span, name, rules)
+    if taken is None and rules.plural and span[-1:].isalpha() and span[-1:].isascii():
+        pairs = [(singular, name) for singular in _singulars(span)]
+        pairs += [(span, singular) for singular in _singulars(name)]
+        for one, other in pairs:
+            taken = _folded(one, other, rules)
+            if taken is not None:
+                return (*taken, NameRule.PLURAL)
+    return taken
+
+
+def _folded(span: str, name: str, rules: NameRules) -> tuple[NameRule, ...] | None:
+    """Compare two names; where they are the same, drop every rule that isn't needed."""
+    if span == name:
+        return ()
+    taken = [rule for rule in _FOLDS if rule in rules.on]
+    if not _same(span, name, taken):
+        return None
+    for rule in tuple(taken):
+        fewer = [other for other in taken if other is not rule]
+        if _same(span, name, fewer):
+            taken = fewer
+    return tuple(taken)
+
+
+def _same(one: str, other: str, rules: Iterable[NameRule]) -> bool:
+    rules = frozenset(rules)
+    if NameRule.DASHES not in rules:
+        return _canonical(one, rules, "") == _canonical(other, rules, "")
+    return any(_canonical(one, rules, dash) == _canonical(other, rules, dash) for dash in ("", " "))
+
+
+def _canonical(name: str, rules: frozenset[NameRule], dash: str) -> str:
+    name = unicodedata.normalize("NFKC" if NameRule.WIDTH in rules else "NFC", name)
+    if NameRule.CASE in rules:
+        name = name.casefold()
+    if NameRule.SCRIPT in rules:
+        name = "".join(map(simplified, name))
+    if NameRule.DASHES in rules:
+        name = "".join(dash if c in DASHES else "'" if c in APOSTROPHES else c for c in name)
+    name = " ".join(name.split())
+    if NameRule.SPACES in rules and " " in name:
+        name = "".join(
+            c for i, c in enumerate(name) if c != " " or _parts_words(name[i - 1], name[i + 1])
+        )
+    return name
+
+
+def _parts_words(before: str, after: str) -> bool:
+    """Whether a space between two characters can't be left out: both letters, or both digits."""
+    if not (is_word_character(before) and is_word_character(after)):
+        return False
+    return before.isdigit() == after.isdigit()
+
+
+def _singulars(name: str) -> tuple[str, ...]:
+    """The singulars that a name's last word may be the regular plural of."""
+    if not name.endswith("s"):
+        return ()
+    found = []
+    if name.endswith("ies"):
+        found.append(name[:-3] + "y")
+    elif name.endswith(("ses", "xes", "zes", "ches", "shes")):
+        found.append(name[:-2])
+    if not name.endswith(("ss", "us", "is")):
+        found.append(name[:-1])
+    return tuple(one for one in found if re.search(r"[A-Za-z]{3}$", one))
+
+
+def _plurals_in_ies(name: str) -> tuple[str, ...]:
+    """The plural that doesn't begin with the whole name; see :func:`plural_end`."""
+    return (name[:-1] + "ies",) if re.search(r"[A-Za-z][^\W\d_aeiou]y$", name) else ()
+
+
+def plural_end(text: str, end: int) -> int | None:
+    """Return where the plural of a name ends that a text goes on with: headache|s.
+
+    Args:
+        text: as given.
+        end: of the name, in characters.
+
+    Returns:
+        Where the word ends; None: what follows is no plural ending, or more
+        than that.
+    """
+    found = _PLURAL_ENDING.match(text, max(end - 3, 0))
+    if found is None or found.start("ending") != end:
+        return None
+    return (
+        found.end()
+        if found.end() == len(text) or not is_word_character(text[found.end()])
+        else None
+    )
+
+
+_PLURAL_ENDING = re.compile(r"[A-Za-z]{3}(?P<ending>(?<=[sxzSXZ]|[hH])es|(?<![sS])s)")

@@ -1,0 +1,205 @@
+"""Names written otherwise than in the graph: found, and by which rule."""
+
+from dataclasses import fields, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kbert_core import KnowledgeGraph, Triple, find_mentions
+from kbert_core.knowledge.aliases import AliasRelations
+from kbert_core.knowledge.mentions import find_all_names
+from kbert_core.knowledge.names import loose_key, loosen, simplified
+from kbert_core.knowledge.surface_forms import ALL_RULES, NameRule, NameRules
+
+NONE = NameRules(**{field.name: False for field in fields(NameRules)})
+
+
+def graph_of(*heads):
+    return KnowledgeGraph(Triple(head, "r", "t") for head in heads)
+
+
+def only(text, graph, rules=ALL_RULES):
+    """The one mention of a text: its characters and its rules."""
+    (mention,) = find_mentions(text, graph, rules=rules)
+    return text[mention.start : mention.end], set(mention.rules)
+
+
+@pytest.mark.parametrize(
+    ("text", "head", "span", "rule"),
+    [
+        ("服ＣＴ后", "CT", "ＣＴ", "WIDTH"),
+        ("the aspirin I took", "Aspirin", "aspirin", "CASE"),
+        ("既往有糖尿病與頭痛", "头痛", "頭痛", "SCRIPT"),
+        ("既往有头痛史", "頭痛", "头痛", "SCRIPT"),
+        ("an X ray of it", "X-ray", "X ray", "DASHES"),
+        ("an Xray of it", "X-ray", "Xray", "DASHES"),
+        ("an X\u2011ray of it", "X-ray", "X\u2011ray", "DASHES"),
+        ("约翰·史密斯说", "约翰史密斯", "约翰·史密斯", "DASHES"),
+        ("Parkinson\u2019s disease", "Parkinson's disease", "Parkinson\u2019s disease", "DASHES"),
+        ("行X 线检查", "X线", "X 线", "SPACES"),
+        ("IL 6 was high", "IL6", "IL 6", "SPACES"),
+        ("β 受体阻滞剂", "β受体阻滞剂", "β 受体阻滞剂", "SPACES"),
+        ("two headaches a day", "headache", "headaches", "PLURAL"),
+        ("one headache a day", "headaches", "headache", "PLURAL"),
+        ("food allergies", "allergy", "allergies", "PLURAL"),
+        ("a food allergy", "allergies", "allergy", "PLURAL"),
+        ("many viruses", "virus", "viruses", "PLURAL"),
+        ("苹果发布新品", "苹果（公司）", "苹果", "SENSE"),
+        ("he wrote Java", "Java (programming language)", "Java", "SENSE"),
+    ],
+)
+def test_a_name_is_found_by_a_rule_and_not_without_it(text, head, span, rule):
+    graph = graph_of(head)
+    assert only(text, graph) == (span, {NameRule[rule]})
+    assert not find_mentions(text, graph, rules=replace(ALL_RULES, **{rule.lower(): False}))
+
+
+def test_a_name_written_as_in_the_graph_takes_no_rule():
+    for name in ("糖尿病", "X-ray", "IL-6", "Tim Cook", "ＣＴ", "頭痛", "苹果（公司）"):
+        assert only(name, graph_of(name)) == (name, set())
+        assert only(name, graph_of(name), NONE) == (name, set())
+
+
+def test_rules_are_named_together_where_it_takes_several():
+    assert only("做了Ｃ－反應 蛋白", graph_of("C反应蛋白")) == (
+        "Ｃ－反應 蛋白",
+        {NameRule.WIDTH, NameRule.DASHES, NameRule.SCRIPT, NameRule.SPACES},
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "head"),
+    [
+        ("the rapist", "therapist"),  # a space between two words parts them
+        ("AIDS", "AID"),
+        ("AIDS", "aid"),
+        ("he has it", "ha"),
+        ("glasses", "glass es"),
+        ("classs", "class"),
+        ("心脏——病房", "心脏病"),  # a dash between clauses
+        ("2 3", "23"),
+        ("bus", "bu"),
+    ],
+)
+def test_what_only_looks_alike_is_another_name(text, head):
+    assert find_mentions(text, graph_of(head)) == ()
+
+
+def test_the_name_spelt_as_in_the_text_wins():
+    graph = graph_of("cat", "cats", "頭", "头")
+    assert [m.entities for m in find_mentions("cat, cats, 頭, 头", graph)] == [
+        ("cat",),
+        ("cats",),
+        ("頭",),
+        ("头",),
+    ]
+
+
+def test_two_senses_are_two_entities_of_one_mention():
+    graph = graph_of("苹果（水果）", "苹果（公司）", "苹果")
+    (mention,) = find_mentions("买了苹果", graph)
+    assert mention.entities == ("苹果", "苹果(水果)", "苹果(公司)")
+    assert mention.rules == ()
+    (mention,) = find_mentions("买了苹果（水果）", graph)
+    assert mention.entities == ("苹果(水果)",)
+
+
+ASPIRIN = KnowledgeGraph(
+    [
+        Triple("阿司匹林", "别名", "乙酰水杨酸"),
+        Triple("阿司匹林", "治疗", "发热"),
+        Triple("ASA", "synonym_of", "阿司匹林"),
+        Triple("扑热息痛", "Also Known As", "对乙酰氨基酚"),
+    ]
+)
+
+
+def test_another_name_leads_to_the_entity():
+    (mention,) = find_mentions("服乙酰水杨酸后", ASPIRIN)
+    assert mention.entities == ("阿司匹林",)
+    assert mention.rules == (NameRule.ALIAS,)
+    (mention,) = find_mentions("服乙酰水楊酸後", ASPIRIN)
+    assert mention.entities == ("阿司匹林",)
+    assert mention.rules == (NameRule.SCRIPT, NameRule.ALIAS)
+    assert find_mentions("服乙酰水杨酸后", ASPIRIN, rules=replace(ALL_RULES, alias=False)) == ()
+
+
+def test_a_name_that_is_a_head_too_means_both():
+    (mention,) = find_mentions("take ASA", ASPIRIN)
+    assert mention.entities == ("asa", "阿司匹林")
+
+
+def test_relations_that_say_other_names_can_be_chosen():
+    triple = Triple("阿司匹林", "商品名", "拜阿司匹灵")
+    assert find_mentions("拜阿司匹灵", KnowledgeGraph([triple])) == ()
+    own = AliasRelations(frozenset({"商品名"}))
+    (mention,) = find_mentions("拜阿司匹灵", KnowledgeGraph([triple], aliases=own))
+    assert mention.entity == "阿司匹林"
+
+
+def test_another_name_counts_while_its_triple_is_there_and_on():
+    alias = Triple("糖尿病", "别名", "消渴症")
+    graph = KnowledgeGraph([Triple("糖尿病", "类别", "疾病")])
+    assert find_mentions("消渴症", graph) == ()
+    added = graph.add(alias)
+    assert [m.entity for m in find_mentions("消渴症", added)] == ["糖尿病"]
+    assert find_mentions("消渴症", added.switch_off(alias)) == ()
+    assert find_mentions("消渴症", added.remove(alias)) == ()
+    loaded = KnowledgeGraph(added)
+    assert find_mentions("消渴症", loaded)
+    assert find_mentions("消渴症", loaded.remove(alias)) == ()
+    assert find_mentions("消渴症", loaded.remove(alias).undo())
+
+
+def test_names_that_lead_to_each_other_end():
+    graph = KnowledgeGraph([Triple("甲", "别名", "乙"), Triple("乙", "别名", "甲")])
+    assert [m.entities for m in find_mentions("甲乙", graph)] == [("甲", "乙"), ("乙", "甲")]
+
+
+def test_names_inside_a_longer_name_are_passed_over_and_say_why():
+    graph = graph_of("2型糖尿病", "糖尿病", "病足", "糖")
+    taken, passed_over = find_all_names("2型糖尿病足", graph)
+    assert [m.entity for m in taken] == ["2型糖尿病"]
+    assert [(p.mention.entity, p.taken.entity, p.why) for p in passed_over] == [
+        ("糖尿病", "2型糖尿病", "inside a longer name"),
+        ("糖", "2型糖尿病", "inside a longer name"),
+        ("病足", "2型糖尿病", "overlaps the name before it"),
+    ]
+
+
+TEXTS = st.text(st.sampled_from("abs AB-·國国Ⅱ①ﬁé\u0301ｃ（）\0\ue000\ue001"), max_size=12)
+
+
+@given(TEXTS)
+def test_every_character_for_looking_up_knows_where_it_is_from(text):
+    loose = loosen(text)
+    assert len(loose.text) == len(loose.starts) == len(loose.ends)
+    assert loose.text == loose_key(text)
+    assert list(loose.starts) == sorted(loose.starts)
+    for start, end in zip(loose.starts, loose.ends, strict=True):
+        assert 0 <= start < end <= len(text)
+
+
+@given(TEXTS.filter(lambda name: loose_key(name).strip("\x02'()")), TEXTS)
+def test_a_head_is_found_where_it_stands_alone_whatever_else_is_in_the_graph(name, other):
+    triple = Triple(name, "r", "t")
+    if triple.problem() or not loose_key(name):
+        return
+    graph = KnowledgeGraph([t for t in (Triple(other, "r", "t"), triple) if not t.problem()])
+    assert find_mentions(f"。{name}。", graph)
+
+
+@given(TEXTS, st.lists(TEXTS, max_size=5), st.booleans())
+def test_fewer_rules_never_find_what_all_do_not(text, heads, spaces):
+    graph = KnowledgeGraph(t for h in heads if not (t := Triple(h, "r", "t")).problem())
+    rules = replace(ALL_RULES, spaces=spaces, plural=False)
+    places = {i for m in find_mentions(text, graph) for i in range(m.start, m.end)}
+    for mention in find_mentions(text, graph, rules=rules):
+        assert places & set(range(mention.start, mention.end))
+
+
+def test_simplified_keeps_length_and_changes_nothing_simplified():
+    for character in "汉字語體體龍龙發髮乾干a1，":
+        assert len(simplified(character)) == 1
+        assert simplified(simplified(character)) == simplified(character)
