@@ -103,6 +103,11 @@ def forms_of(
                     yield form, of
 
 
+def has_more_forms(entity: str) -> bool:
+    """Say whether a name may have more forms than its key; a few too many do no harm."""
+    return entity[-1] in "sy)）"
+
+
 def _own_forms(name: str) -> Iterator[str]:
     key = loose_key(name)
     if not key:

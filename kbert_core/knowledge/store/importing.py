@@ -22,7 +22,7 @@ _STEP = 20_000  # rows between two calls of it
 _INSERT = (
     "INSERT INTO triple "
     "(version, id, entity, head, relation, tail, place, off, source, line, added) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?)"
+    "VALUES (?1, ?1, ?2, ?3, ?4, ?5, ?1, 0, ?6, ?7, ?8)"
 )
 
 
@@ -123,15 +123,14 @@ class _Reading:
                 if entity:  # else a head of nothing but invisible characters
                     yield number, entity, row
 
-    def note(self, database: sqlite3.Connection, first: int, revision: int, who: str) -> int:
-        """Write the entry of the log and its sources; return how many triples came."""
+    def note(
+        self, database: sqlite3.Connection, first: int, revision: int, who: str, count: int
+    ) -> None:
+        """Write the entry of the log, and its sources."""
         database.executemany(
             "INSERT INTO source VALUES (?, ?, ?)",
             [(first + i, name, revision) for i, name in enumerate(self.names)],
         )
-        count = database.execute(
-            "SELECT count(*) FROM triple WHERE added = ?", (revision,)
-        ).fetchone()[0]
         if not count and not self.rows:
             raise GraphFileError(f"{', '.join(self.names)}: no triples in it, nothing to import.")
         database.execute(
@@ -139,7 +138,6 @@ class _Reading:
             (revision, now_in_words(), who, count),
         )
         self.progress(self.rows)
-        return count
 
 
 def _fill(database: sqlite3.Connection, reading: _Reading, who: str) -> Imported:
@@ -150,13 +148,14 @@ def _fill(database: sqlite3.Connection, reading: _Reading, who: str) -> Imported
         for version, (source, entity, row) in enumerate(reading, start=1):
             line, head, relation, tail = row
             hashes.append(hash((head, relation, tail)))
-            yield version, version, entity, head, relation, tail, version, source, line, 1
+            yield version, entity, head, relation, tail, source, line, 1
 
     database.executemany(_INSERT, values())
     repeated = _repeated(database, np.frombuffer(hashes, np.int64))
     database.executemany("DELETE FROM triple WHERE version = ?", repeated)
     create_indexes(database)
-    count = reading.note(database, 0, 1, who)
+    count = len(hashes) - len(repeated)
+    reading.note(database, 0, 1, who, count)
     return Imported(count, reading.rows - count, 1)
 
 
@@ -185,6 +184,7 @@ def _add(database: sqlite3.Connection, reading: _Reading, who: str) -> Imported:
     revision = database.execute("SELECT max(revision) + 1 FROM entry").fetchone()[0]
     version = database.execute("SELECT ifnull(max(version), 0) FROM triple").fetchone()[0]
     first = database.execute("SELECT ifnull(max(id) + 1, 0) FROM source").fetchone()[0]
+    count = 0
     for source, entity, (line, head, relation, tail) in reading:
         there = database.execute(
             "SELECT 1 FROM triple WHERE entity = ? AND head = ? AND relation = ? AND tail = ? "
@@ -193,8 +193,8 @@ def _add(database: sqlite3.Connection, reading: _Reading, who: str) -> Imported:
         ).fetchone()
         if there is None:
             version += 1
-            place = version  # behind every place so far
-            row = (entity, head, relation, tail, place, first + source, line, revision)
-            database.execute(_INSERT, (version, version, *row))
-    count = reading.note(database, first, revision, who)
+            row = (entity, head, relation, tail, first + source, line, revision)
+            database.execute(_INSERT, (version, *row))  # its place is behind every one so far
+            count += 1
+    reading.note(database, first, revision, who, count)
     return Imported(count, reading.rows - count, revision)

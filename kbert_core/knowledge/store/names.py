@@ -11,7 +11,6 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,13 +22,15 @@ from numpy.typing import NDArray
 
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.aliases import ALIAS_RELATIONS
+from kbert_core.knowledge.names import loose_keys
 from kbert_core.knowledge.store.schema import connect, database_errors, writing
-from kbert_core.knowledge.surface_forms import forms_of
+from kbert_core.knowledge.surface_forms import forms_of, has_more_forms
 from kbert_core.knowledge.triples import Triple
 
 log = logging.getLogger(__name__)
 
 _THEN = "added <= :then AND (removed IS NULL OR removed > :then)"
+_AT_ONCE = 10_000  # names
 _LEADS_TO = "\x01"  # in the trie, between a key, a rank and an entity that it may mean
 
 
@@ -119,7 +120,7 @@ def build_names(database: sqlite3.Connection, graph: Path, revision: int) -> Nam
     Raises:
         GraphFileError: the trie can't be written.
     """
-    trie = _trie(database, revision)
+    trie, longest, first = _trie(database, revision)
     token = secrets.token_hex(4)
     part = graph.with_name(f"{graph.name}.names-{token}.part")
     try:
@@ -133,7 +134,6 @@ def build_names(database: sqlite3.Connection, graph: Path, revision: int) -> Nam
             f"{part}: can't be written ({error.strerror or error}). Make room, or mend the "
             "folder's rights, and do it again."
         ) from error
-    longest, first = _measured(trie)
     return NamesFile(token, size, revision, longest, first)
 
 
@@ -154,8 +154,7 @@ def open_names(
         if path.stat().st_size == said.size:
             return StoredNames(path, said.longest, said.first)
     log.warning("%s: its index of names is missing or damaged; making another", graph)
-    trie = _trie(database, said.revision)
-    longest, first = _measured(trie)
+    trie, longest, first = _trie(database, said.revision)
     with tempfile.TemporaryDirectory() as folder:
         own = Path(folder) / "names"
         trie.save(str(own))
@@ -216,41 +215,52 @@ def _rebuild(database: sqlite3.Connection, path: Path) -> None:
     remove_old_names(path, newest)
 
 
-def _trie(database: sqlite3.Connection, revision: int) -> marisa_trie.Trie:
-    """Index every key of the names that count at a revision."""
+def _trie(database: sqlite3.Connection, revision: int) -> tuple[marisa_trie.Trie, int, str]:
+    """Index every key of the names that count at a revision.
+
+    Returns:
+        The trie, the length of its longest key, and what keys begin with.
+    """
     said = _alias_triples(database, revision)
     ranks: dict[str, int] = {entity: 0 for entity, _ in said}
     keys: list[str] = []
     firsts: list[int] = []
     more: dict[str, list[tuple[int, str]]] = {}  # keys that mean something else, or more
-    rows: Iterable[tuple[str, int]] = database.execute(
+    rows = database.execute(
         "SELECT entity, min(version) FROM triple INDEXED BY triple_entity "
         f"WHERE {_THEN} GROUP BY entity",
         {"then": revision},
     )
-    for entity, first in rows:
-        if entity in ranks:
-            ranks[entity] = first
-        for key, _ in forms_of(entity, (), ALIAS_RELATIONS):
-            if key == entity:
+    while some := rows.fetchmany(_AT_ONCE):
+        names = [entity for entity, _ in some]
+        for (entity, first), key in zip(some, loose_keys(names), strict=True):
+            if key == entity and not has_more_forms(entity):
                 keys.append(key)
                 firsts.append(first)
-            else:
-                more.setdefault(key, []).append((first, entity))
+                continue
+            for form, _ in forms_of(entity, (), ALIAS_RELATIONS):
+                if form == entity:
+                    keys.append(form)
+                    firsts.append(first)
+                else:
+                    more.setdefault(form, []).append((first, entity))
+        if ranks:
+            ranks |= {entity: first for entity, first in some if entity in ranks}
     for entity, triple in said:
-        for key, named in forms_of("", (triple,), ALIAS_RELATIONS):
-            more.setdefault(key, []).append((ranks[entity], named))
+        for form, named in forms_of("", (triple,), ALIAS_RELATIONS):
+            more.setdefault(form, []).append((ranks[entity], named))
     if more:
         for key, first in zip(keys, firsts, strict=True):
             if key in more:
                 more[key].append((first, key))
     keys += more
+    longest, beginnings = max(map(len, keys), default=0), {key[0] for key in keys}
     keys += (
         f"{key}{_LEADS_TO}{rank:x}{_LEADS_TO}{entity}"
         for key, meant in more.items()
         for rank, entity in meant
     )
-    return marisa_trie.Trie(keys)
+    return marisa_trie.Trie(keys), longest, "".join(sorted(beginnings))
 
 
 def _alias_triples(database: sqlite3.Connection, revision: int) -> list[tuple[str, Triple]]:
@@ -267,16 +277,6 @@ def _alias_triples(database: sqlite3.Connection, revision: int) -> list[tuple[st
         {"then": revision} | {f"r{number}": name for number, name in enumerate(relations)},
     )
     return [(entity, Triple(*fields)) for entity, *fields in rows]
-
-
-def _measured(trie: marisa_trie.Trie) -> tuple[int, str]:
-    """The longest key's length, and every first character."""
-    longest, first = 0, set()
-    for item in trie:
-        key = item.partition(_LEADS_TO)[0]
-        longest = max(longest, len(key))
-        first.add(key[0])
-    return longest, "".join(sorted(first))
 
 
 if __name__ == "__main__":

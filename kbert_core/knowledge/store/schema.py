@@ -11,6 +11,7 @@ from kbert_core.errors import GraphFileError
 APPLICATION_ID = 0x4B42_4B47  # "KBKG", by which `file` and we tell a graph from other databases
 VERSION = 1
 ENDING = ".kg"
+PAGE = 8192  # bytes
 WAIT = 30.0  # seconds for another process's edit or import to end
 
 _TABLES = """
@@ -49,7 +50,7 @@ CREATE TABLE touched (            -- what an entry edited; an import has no rows
 ) WITHOUT ROWID;
 """
 _INDEXES = (
-    "CREATE INDEX triple_entity ON triple (entity, place)",
+    "CREATE INDEX triple_entity ON triple (entity, place, added, removed)",
     "CREATE INDEX triple_off ON triple (entity) WHERE off",
     "CREATE INDEX triple_id ON triple (id) WHERE version <> id",
 )
@@ -58,6 +59,7 @@ _INDEXES = (
 def create_tables(database: sqlite3.Connection) -> None:
     """Lay out an empty graph; its indexes come with :func:`create_indexes`."""
     database.executescript(
+        f"PRAGMA page_size = {PAGE}; "
         f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION}; {_TABLES}"
     )
 
