@@ -16,8 +16,9 @@ from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.opening import open_graphs
 from kbert_core.knowledge.readers import ReadOptions, Row, open_rows
 from kbert_core.knowledge.store.importing import Source, import_triples
+from kbert_core.knowledge.store.log import Entry
 from kbert_core.knowledge.store.schema import ENDING
-from kbert_core.knowledge.store.store import Entry, GraphStore
+from kbert_core.knowledge.store.store import GraphStore
 from kbert_core.knowledge.triples import Triple
 from kbert_core.knowledge.writers import write_triples
 
