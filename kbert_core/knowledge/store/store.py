@@ -147,6 +147,7 @@ class GraphStore:
                 entry changed the same triples.
         """
         with self._using(), writing(self._database):
+            self._graph = self._read_graph()
             if revision is None:
                 revision = undoing.last_done(self._database)
                 if revision is None:
