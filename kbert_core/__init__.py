@@ -18,7 +18,11 @@ The data model, in the order of the paper (Liu et al., AAAI 2020)::
     [('Tim', 0), ('Cook', 1), ('CEO', 2), ('Apple', 3), ('is', 2), ('visiting', 3)]
 """
 
-from kbert_core.ablation import Ablation
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
 from kbert_core.errors import KBertError
 from kbert_core.flatten import (
     Batch,
@@ -36,11 +40,22 @@ from kbert_core.knowledge.mentions import Mention, find_mentions
 from kbert_core.knowledge.selection import InjectionOptions, LeftOut, Rule
 from kbert_core.knowledge.triples import Triple
 from kbert_core.knowledge.writers import write_triples
-from kbert_core.mask_transformer import MaskTransformer, load_model, probe
-from kbert_core.pipeline import NO_KNOWLEDGE, Card, Pipeline, Trace
-from kbert_core.seeing import Seeing, seeing, visible_everywhere, visible_matrix
 from kbert_core.sentence_tree import SentenceTree, grow_tree, k_inject, k_query
 from kbert_core.tokens import Characters, WordPieces, Words
+
+if TYPE_CHECKING:
+    from kbert_core.ablation import Ablation
+    from kbert_core.mask_transformer import MaskTransformer, load_model, probe
+    from kbert_core.pipeline import NO_KNOWLEDGE, Card, Pipeline, Trace
+    from kbert_core.seeing import Seeing, seeing, visible_everywhere, visible_matrix
+
+_NEED_TORCH = {  # imported when they are asked for: PyTorch takes seconds to start
+    "kbert_core.ablation": ("Ablation",),
+    "kbert_core.mask_transformer": ("MaskTransformer", "load_model", "probe"),
+    "kbert_core.pipeline": ("NO_KNOWLEDGE", "Card", "Pipeline", "Trace"),
+    "kbert_core.seeing": ("Seeing", "seeing", "visible_everywhere", "visible_matrix"),
+}
+_HOMES = {name: module for module, names in _NEED_TORCH.items() for name in names}
 
 __all__ = [
     "NO_KNOWLEDGE",
@@ -82,3 +97,26 @@ __all__ = [
     "visible_matrix",
     "write_triples",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+class _Package(ModuleType):
+    """``kbert_core.seeing`` is the function, also where its module is imported later."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "seeing" and isinstance(value, ModuleType):
+            value = value.seeing
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

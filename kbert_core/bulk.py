@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from kbert_core.flatten import PAD_BRANCH, Batch, flatten
@@ -50,6 +49,8 @@ class Codes:
 
     def batch(self, rows: Sequence[int], *, pad_id: int = 0) -> Batch:
         """Pad the chosen texts to the longest of them."""
+        import torch  # it takes seconds to start, and counting codes does without
+
         chosen = np.asarray(rows, np.int64)
         columns = np.arange(int(self.lengths[chosen].max()))
         real = columns < self.lengths[chosen][:, None]

@@ -1,41 +1,31 @@
 """The `kbert` command: thin, one function per sub-command.
 
 What a user can cause is said on standard error with exit code 2; results go
-to standard output, progress to standard error.
+to standard output, progress to standard error. What needs PyTorch is imported
+by the sub-command that does, so that the others and ``--help`` start at once.
 """
 
 import argparse
-import io
-import json
 import logging
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
-import torch
-from transformers.utils import logging as transformers_logging
-
-from kbert_core.ablation import FULL, Ablation
 from kbert_core.cli_graphs import add_graph_commands, graph_text
-from kbert_core.cli_options import ablation_of, graph_of, injection_of
+from kbert_core.cli_options import DEFAULT_MODEL, graph_of, model_of, print_result
 from kbert_core.cli_rank import add_rank_options, rank_text
 from kbert_core.cli_rank import run_rank as rank_answers
-from kbert_core.cli_text import fields_text, prediction_text, stats_text, tree_text
-from kbert_core.errors import CheckpointError, KBertError, OptionError, TextError
-from kbert_core.flatten import FlatTree, collate, flatten, hard_positions
+from kbert_core.cli_text import fields_text, stats_text
+from kbert_core.errors import KBertError, OptionError
 from kbert_core.knowledge.files import read_triples
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.names import is_word_character
 from kbert_core.knowledge.shuffled import shuffled
 from kbert_core.knowledge.store.schema import ENDING
 from kbert_core.knowledge.writers import write_triples
-from kbert_core.pipeline import NO_KNOWLEDGE, Card, Pipeline, Reading, card_of, load_tokenizer
-from kbert_core.sentence_tree import SentenceTree, grow_tree
-from kbert_core.tokens import Characters, Tokenizer, WordPieces, Words
 from kbert_core.training.experiment.options import add_experiment_options
 from kbert_core.training.options import (
     DATA_SETS,
@@ -47,19 +37,12 @@ from kbert_core.training.options import (
 from kbert_core.training.split_command import add_split_options
 from kbert_core.training.split_command import run_split as split_data
 
-DEFAULT_MODEL = "models/medical-ner-kbert"
-PROGRESS_EVERY = 1000  # texts
-TEXTS_AT_ONCE = 1000  # of a file that are predicted together
-MOST_TOKENS = 5_000  # whose matrix is printed
-CUT = "the text is over the length limit"
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line; returns its exit code."""
     args = parser().parse_args(arguments)
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-    transformers_logging.disable_progress_bar()
-    transformers_logging.set_verbosity_error()
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     logging.getLogger("kbert_core").setLevel(logging.INFO)
     try:
@@ -82,70 +65,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run_tree(args: argparse.Namespace) -> None:
     """`kbert tree`: text and graph → sentence tree, positions, visible matrix."""
-    graph = graph_of(args)
-    card = _card(args)
-    options = injection_of(args, card.options)
-    limit = args.max_length if args.max_length is not None else card.max_length
-    tokenizer = _tokenizer(args)
-    ablation = ablation_of(args, card)
+    from kbert_core import cli_reading
 
-    def show(texts: Sequence[Sequence[str]]) -> Iterator[None]:
-        for sentences in texts:
-            reader = tokenizer or _tokenizer_for(sentences, args.special)
-            words = None
-            if isinstance(reader, Words):
-                words = [_spans(reader, text) for text in sentences]
-            tree = grow_tree(sentences, graph, options, words=words)
-            flat = flatten(tree, reader, max_length=limit)
-            if ablation.positions == "hard":
-                flat = replace(flat, soft_positions=hard_positions(flat))
-            _print(args, lambda flat: tree_data(flat, ablation), tree_text, flat)
-            yield
-
-    _each(args, show)
+    cli_reading.run_tree(args)
 
 
 def run_predict(args: argparse.Namespace) -> None:
     """`kbert predict`: text, graph and model → prediction."""
-    graph = graph_of(args)
-    pipeline = Pipeline.load(_model(args), device=args.device)
-    if pipeline.task is None:
-        raise CheckpointError(
-            f"{_model(args)} is an encoder without a task head, so it predicts nothing. "
-            "Train a head with `kbert train`, or look at the tree with `kbert tree`."
-        )
-    options = injection_of(args, pipeline.card.options)
-    ablation = ablation_of(args, pipeline.card)
+    from kbert_core import cli_reading
 
-    def readings(texts: Sequence[Sequence[str]], knowledge: KnowledgeGraph) -> Iterator[Reading]:
-        return pipeline.read(
-            texts,
-            graph=knowledge,
-            options=options,
-            ablation=ablation,
-            max_length=args.max_length,
-        )
-
-    def show(texts: Sequence[Sequence[str]]) -> Iterator[None]:
-        plain = readings(texts, NO_KNOWLEDGE) if args.compare else None
-        for sentences, reading in zip(texts, readings(texts, graph), strict=True):
-            data: dict[str, Any] = {
-                "text": list(sentences) if len(sentences) > 1 else sentences[0],
-                "prediction": asdict(reading.prediction),
-                "triples": [_triple(t) for t in reading.used],
-                "dropped": _dropped(reading.left_out, reading.rows[0]),
-            }
-            if plain is not None:
-                data["without_knowledge"] = asdict(next(plain).prediction)
-            _print(args, dict, prediction_text, data)
-            yield
-
-    _each(args, show, at_once=1 if args.file in (None, "-") else TEXTS_AT_ONCE)
+    cli_reading.run_predict(args)
 
 
 def run_rank(args: argparse.Namespace) -> None:
     """`kbert rank`: a question and candidate answers → the candidates in order."""
-    _print(args, dict, rank_text, rank_answers(args))
+    print_result(args, dict, rank_text, rank_answers(args))
 
 
 def run_pretrain(args: argparse.Namespace) -> None:
@@ -154,7 +88,7 @@ def run_pretrain(args: argparse.Namespace) -> None:
 
     report = commands.run_pretrain(args)
     if commands.processes.is_main():
-        _print(args, dict, fields_text, report)
+        print_result(args, dict, fields_text, report)
 
 
 def run_train(args: argparse.Namespace) -> None:
@@ -168,7 +102,7 @@ def run_evaluate(args: argparse.Namespace) -> None:
     """`kbert evaluate`: score a model."""
     from kbert_core.training import commands
 
-    args.model = _model(args)
+    args.model = model_of(args)
     commands.print_report(commands.run_evaluate(args), as_json=args.json)
 
 
@@ -177,7 +111,7 @@ def run_experiment(args: argparse.Namespace) -> None:
     from kbert_core.training.experiment import command
 
     report = command.run_experiment(args)
-    _print(args, dict, command.list_text, report)
+    print_result(args, dict, command.list_text, report)
     command.check_failed(report)
 
 
@@ -185,7 +119,9 @@ def run_audit(args: argparse.Namespace) -> None:
     """`kbert audit`: what a data set and a graph can show together; no model."""
     from kbert_core.training import audit_command
 
-    _print(args, audit_command.audit_data, audit_command.audit_text, audit_command.run_audit(args))
+    print_result(
+        args, audit_command.audit_data, audit_command.audit_text, audit_command.run_audit(args)
+    )
 
 
 def run_convert(args: argparse.Namespace) -> None:
@@ -195,12 +131,12 @@ def run_convert(args: argparse.Namespace) -> None:
     report = convert(
         args.source, args.target, vocab=args.vocab, config=args.config, heads=args.heads
     )
-    _print(args, dict, fields_text, report.as_dict())
+    print_result(args, dict, fields_text, report.as_dict())
 
 
 def run_split(args: argparse.Namespace) -> None:
     """`kbert split`: the same sentences, deduplicated or entity-disjoint."""
-    _print(args, dict, fields_text, split_data(args))
+    print_result(args, dict, fields_text, split_data(args))
 
 
 def run_data_rank(args: argparse.Namespace) -> None:
@@ -208,7 +144,7 @@ def run_data_rank(args: argparse.Namespace) -> None:
     from kbert_core.training.ranking_sets import write_ranking_set
 
     counts = write_ranking_set(args.input, args.output)
-    _print(args, dict, fields_text, {"output": str(args.output), **asdict(counts)})
+    print_result(args, dict, fields_text, {"output": str(args.output), **asdict(counts)})
 
 
 def run_kg_shuffle(args: argparse.Namespace) -> None:
@@ -222,7 +158,7 @@ def run_kg_shuffle(args: argparse.Namespace) -> None:
         "triples": len(result.graph),
         "share with a true tail still": round(result.unchanged, 4),
     }
-    _print(args, dict, fields_text, data)
+    print_result(args, dict, fields_text, data)
 
 
 def run_kg_stats(args: argparse.Namespace) -> None:
@@ -258,7 +194,7 @@ def run_kg_stats(args: argparse.Namespace) -> None:
         "most_triples": {entity: sizes[entity] for entity in most},
         "relations": dict(relations.most_common()),
     }
-    _print(args, dict, stats_text, data)
+    print_result(args, dict, stats_text, data)
 
 
 def run_kg_get(args: argparse.Namespace) -> None:
@@ -273,200 +209,7 @@ def run_kg_get(args: argparse.Namespace) -> None:
     known = PUBLIC[args.name]
     data = {"name": args.name, "file": str(path), "triples": known.triples, "url": known.url}
     said = f"{path}: {known.triples:,} triples. Use it: --kg {path}"
-    _print(args, dict, lambda _: said, data)
-
-
-# What commands print
-
-
-def tree_data(flat: FlatTree, ablation: Ablation = FULL) -> dict[str, Any]:
-    """A flat tree as plain data, for JSON.
-
-    Raises:
-        OptionError: the matrix would be too large to print.
-    """
-    tree = flat.tree
-    if len(flat) > MOST_TOKENS:
-        raise OptionError(
-            f"The visible matrix of {len(flat):,} tokens is too large to print; up to "
-            f"{MOST_TOKENS:,} are shown. Give a --max-length, or go without --json."
-        )
-    visible = ablation.visible_in(collate([flat]))[0].to(torch.uint8)
-    hung: dict[int, list[dict[str, str]]] = {}
-    for item in flat.hung:
-        hung.setdefault(item.node, []).append(_triple(item.branch.triple))
-    left_out: dict[int, list[dict[str, str]]] = {}
-    for number, left in flat.left_out:
-        left_out.setdefault(number, []).append({**_triple(left.triple), "rule": str(left.rule)})
-    mentions = [
-        {
-            "text": tree.sentences[node.mention.sentence][node.mention.start : node.mention.end],
-            "start": node.mention.start,
-            "end": node.mention.end,
-            "sentence": node.mention.sentence,
-            "entity": node.mention.entity,
-            "used": hung.get(number, []),
-            "left_out": left_out.get(number, []),
-        }
-        for number, node in enumerate(tree.nodes)
-    ]
-    return {
-        "tokens": flat.tokens,
-        "soft_positions": flat.soft_positions,
-        "branch_ids": flat.branch_ids,
-        "anchor_ids": flat.anchor_ids,
-        "segment_ids": flat.token_type_ids,
-        "mentions": mentions,
-        "dropped": _dropped(flat.left_out, flat),
-        "visible": [bytes(row).decode() for row in (visible + ord("0")).tolist()],
-    }
-
-
-def _dropped(left_out: Any, flat: FlatTree) -> list[dict[str, Any]]:
-    tree: SentenceTree = flat.tree
-    found = []
-    for number, item in left_out:
-        mention = tree.nodes[number].mention
-        text = tree.sentences[mention.sentence][mention.start : mention.end]
-        found.append({"mention": text, **_triple(item.triple), "rule": str(item.rule)})
-    for cut in flat.trunk_cuts:
-        start = flat.trunk_tokens[cut.sentence].starts[cut.kept]
-        text = tree.sentences[cut.sentence][start:]
-        found.append({"sentence": cut.sentence, "start": start, "text": text, "rule": CUT})
-    return found
-
-
-def _triple(triple: Any) -> dict[str, str]:
-    return {"head": triple.head, "relation": triple.relation, "tail": triple.tail}
-
-
-def _print(
-    args: argparse.Namespace,
-    data: Callable[[Any], dict[str, Any]],
-    text: Callable[[Any], str],
-    value: Any,
-) -> None:
-    """One result: text for reading, or JSON; of a file's texts always JSON, one object a line."""
-    lines = getattr(args, "file", None) is not None
-    if not args.json and not lines:
-        print(text(value))
-        return
-    print(json.dumps(data(value), ensure_ascii=False, indent=None if lines else 1), flush=lines)
-
-
-# What options mean
-
-
-def _model(args: argparse.Namespace) -> str:
-    if args.model:
-        return str(args.model)
-    for folder in (Path(), Path(__file__).resolve().parents[1]):
-        if (folder / DEFAULT_MODEL / "config.json").is_file():
-            return str(folder / DEFAULT_MODEL)
-    raise CheckpointError(f"No model given and no {DEFAULT_MODEL} here. Name one with --model DIR.")
-
-
-def _card(args: argparse.Namespace) -> Card:
-    """The options a model was trained with; an empty card without a model."""
-    return card_of(args.model) if args.model else Card()
-
-
-def _tokenizer(args: argparse.Namespace) -> Tokenizer | None:
-    if args.words:
-        return Words(special=args.special)
-    if args.chars:
-        return Characters(special=args.special)
-    if args.model:
-        return WordPieces(load_tokenizer(args.model))
-    return None
-
-
-def _tokenizer_for(sentences: Sequence[str], special: bool) -> Tokenizer:
-    """Words for scripts with spaces between them, characters for the others."""
-    letters = [c for text in sentences for c in text if c.isalpha()]
-    spaced = sum(map(is_word_character, letters))
-    return (Words if 2 * spaced >= len(letters) else Characters)(special=special)
-
-
-def _spans(words: Words, text: str) -> list[tuple[int, int]]:
-    tokens = words.tokenize(text)
-    return list(zip(tokens.starts, tokens.ends, strict=True))
-
-
-def _each(
-    args: argparse.Namespace,
-    work: Callable[[Sequence[Sequence[str]]], Iterator[None]],
-    *,
-    at_once: int = 1,
-) -> None:
-    """Do the work for every text; what goes wrong in a file is said with its line.
-
-    Args:
-        work: for several texts, yielding after each.
-        at_once: how many are read ahead.
-    """
-    number = 0
-    for texts in _batched(_inputs(args), at_once):
-        done = work(texts)
-        for _ in texts:
-            number += 1
-            try:
-                next(done)
-            except KBertError as error:
-                if args.file is None:
-                    raise
-                raise type(error)(f"{args.file}, line {number}: {error}") from error
-
-
-def _batched(texts: Iterator[tuple[str, ...]], size: int) -> Iterator[list[tuple[str, ...]]]:
-    """Cut a stream into lists of so many; where it breaks off, after what came before."""
-    batch: list[tuple[str, ...]] = []
-    try:
-        for text in texts:
-            batch.append(text)
-            if len(batch) == size:
-                yield batch
-                batch = []
-    except KBertError:
-        if batch:
-            yield batch
-        raise
-    if batch:
-        yield batch
-
-
-def _inputs(args: argparse.Namespace) -> Iterator[tuple[str, ...]]:
-    """The texts to read: from the command line, or one a line from a file."""
-    if args.file is None:
-        if not args.text:
-            taken = "--relations takes every word after it. " if args.relations else ""
-            raise TextError(
-                f"No text given. {taken}Write one in quotes first, or name a file with --file."
-            )
-        yield tuple(args.text)
-        return
-    if args.text:
-        raise OptionError("Both a text and --file are given. Give one of them.")
-    with _opened(args.file) as file:
-        try:
-            for number, line in enumerate(file, start=1):
-                text = line.rstrip("\r\n")
-                yield tuple(text.split("\t", 1)) if args.pair else (text,)
-                if number % PROGRESS_EVERY == 0:
-                    print(f"{number} texts", file=sys.stderr)
-        except UnicodeDecodeError as error:
-            raise TextError(f"{args.file}: not UTF-8 ({error}). Save it as UTF-8.") from error
-
-
-def _opened(name: str) -> TextIO:
-    if name == "-":
-        if isinstance(sys.stdin, io.TextIOWrapper):  # else a test's, or a notebook's
-            sys.stdin.reconfigure(encoding="utf-8-sig", errors="strict")
-        return sys.stdin
-    try:
-        return open(name, encoding="utf-8-sig")
-    except OSError as error:
-        raise TextError(f"{name}: can't be read ({error.strerror}). Check the name.") from error
+    print_result(args, dict, lambda _: said, data)
 
 
 # The parser
@@ -598,7 +341,7 @@ def _graph_commands(kinds: Any) -> None:
         return added[name]
 
     def printed(run: Callable[[argparse.Namespace], dict[str, Any]]) -> Callable[..., None]:
-        return lambda args: _print(args, dict, graph_text, run(args))
+        return lambda args: print_result(args, dict, graph_text, run(args))
 
     for name, run in add_graph_commands(add).items():
         added[name].set_defaults(run=printed(run), command_name=name)

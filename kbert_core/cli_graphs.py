@@ -3,21 +3,23 @@
 import argparse
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from kbert_core.errors import GraphFileError, OptionError
-from kbert_core.knowledge.check import check
+from kbert_core.errors import GraphEditError, GraphFileError, OptionError
+from kbert_core.knowledge.aliases import ALIAS_RELATIONS, AliasRelations
+from kbert_core.knowledge.check import EXAMPLES, check
 from kbert_core.knowledge.graph import Action, Edit, KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.opening import open_graphs
 from kbert_core.knowledge.readers import ReadOptions, Row, open_rows
 from kbert_core.knowledge.store.importing import Source, import_triples
+from kbert_core.knowledge.store.log import Entry
 from kbert_core.knowledge.store.schema import ENDING
-from kbert_core.knowledge.store.store import Entry, GraphStore
+from kbert_core.knowledge.store.store import GraphStore
 from kbert_core.knowledge.triples import Triple
 from kbert_core.knowledge.writers import write_triples
 
@@ -102,6 +104,20 @@ def add_graph_commands(add: Add) -> dict[str, Callable[[argparse.Namespace], dic
 
     looked = add("check", "list what is probably not meant so; changes nothing")
     looked.add_argument("graph", metavar="GRAPH[@N]")
+    looked.add_argument(
+        "--examples", type=int, default=EXAMPLES, metavar="N", help=f"default: {EXAMPLES}"
+    )
+    for option, names in (
+        ("--alias", "its tail is another name of the head"),
+        ("--alias-of", "its head is another name of the tail"),
+    ):
+        looked.add_argument(
+            option,
+            action="append",
+            default=[],
+            metavar="RELATION",
+            help=f"{names}; beside the usual ones; repeatable",
+        )
     _reading(looked)
 
     merge = add("merge", "make one graph file of several graphs")
@@ -258,9 +274,27 @@ def run_diff(args: argparse.Namespace) -> dict[str, Any]:
 def run_check(args: argparse.Namespace) -> dict[str, Any]:
     """`kbert kg check`."""
     graph = opened(args.graph, args)
+    aliases = AliasRelations(
+        ALIAS_RELATIONS.names_of_head | set(args.alias),
+        ALIAS_RELATIONS.names_of_tail | set(args.alias_of),
+    )
     with _Told("triples") as told:
-        findings = check(graph, progress=told)
-    return {"graph": args.graph, "findings": [asdict(finding) for finding in findings]}
+        findings = check(graph, alias_relations=aliases, examples=args.examples, progress=told)
+    data = [asdict(finding) for finding in findings]
+    if Path(args.graph).suffix == ENDING:
+        with GraphStore(args.graph) as store:
+            for example in (example for finding in data for example in finding["examples"]):
+                for fields in example["triples"]:
+                    fields.update(_origin(store, Triple(**fields)))
+    return {"graph": args.graph, "findings": data}
+
+
+def _origin(store: GraphStore, triple: Triple) -> dict[str, Any]:
+    """Where a triple comes from; nothing if it was taken out meanwhile."""
+    try:
+        return asdict(store.origin(triple))
+    except GraphEditError:
+        return {}
 
 
 def opened(name: str, args: argparse.Namespace | None = None) -> KnowledgeGraph:
@@ -339,10 +373,19 @@ def _finding_lines(finding: Mapping[str, Any]) -> list[str]:
     more = finding["count"] - len(finding["examples"])
     return [
         f"{finding['title']}: {finding['count']:,}",
-        *(f"  {example}" for example in finding["examples"]),
+        *(f"  {example['text']}{_origins(example['triples'])}" for example in finding["examples"]),
         *([f"  … and {more:,} more"] if more else []),
         f"  → {finding['remedy']}",
     ]
+
+
+def _origins(triples: Sequence[Mapping[str, Any]]) -> str:
+    """Where the triples of an example come from, as far as that is known."""
+    notes = [f"{t['file']}:{t['line']}" for t in triples if t.get("file") and t.get("line")]
+    notes += [
+        f"entry {t['revision']} of the log" for t in triples if "revision" in t and not t["file"]
+    ]
+    return f"   ({'; '.join(dict.fromkeys(notes))})" if notes else ""
 
 
 # Parts

@@ -1,13 +1,21 @@
 """What the options that several commands share mean."""
 
 import argparse
+import json
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from kbert_core.ablation import Ablation
+from kbert_core.errors import CheckpointError
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions
-from kbert_core.pipeline import Card
+
+if TYPE_CHECKING:  # not imported to run: they need PyTorch
+    from kbert_core.ablation import Ablation
+    from kbert_core.pipeline import Card
+
+DEFAULT_MODEL = "models/medical-ner-kbert"
 
 
 def graph_of(args: argparse.Namespace) -> KnowledgeGraph:
@@ -27,7 +35,35 @@ def injection_of(args: argparse.Namespace, base: InjectionOptions) -> InjectionO
     return replace(base, **given)
 
 
-def ablation_of(args: argparse.Namespace, card: Card) -> Ablation:
+def ablation_of(args: argparse.Namespace, card: "Card") -> "Ablation":
     """How trees are read: as given, else as the model was trained, else as in the paper."""
     trained = card.ablation
-    return Ablation(args.positions or trained.positions, args.visible or trained.visible)
+    return replace(
+        trained,
+        positions=args.positions or trained.positions,
+        visible=args.visible or trained.visible,
+    )
+
+
+def model_of(args: argparse.Namespace) -> str:
+    """The model named, else the one that comes with the program."""
+    if args.model:
+        return str(args.model)
+    for folder in (Path(), Path(__file__).resolve().parents[1]):
+        if (folder / DEFAULT_MODEL / "config.json").is_file():
+            return str(folder / DEFAULT_MODEL)
+    raise CheckpointError(f"No model given and no {DEFAULT_MODEL} here. Name one with --model DIR.")
+
+
+def print_result(
+    args: argparse.Namespace,
+    data: Callable[[Any], dict[str, Any]],
+    text: Callable[[Any], str],
+    value: Any,
+) -> None:
+    """One result: text for reading, or JSON; of a file's texts always JSON, one object a line."""
+    lines = getattr(args, "file", None) is not None
+    if not args.json and not lines:
+        print(text(value))
+        return
+    print(json.dumps(data(value), ensure_ascii=False, indent=None if lines else 1), flush=lines)

@@ -9,7 +9,6 @@ from typing import Any
 
 from kbert_core.cli_options import ablation_of, graph_of, injection_of
 from kbert_core.errors import TextError
-from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
 
 log = logging.getLogger(__name__)
 
@@ -24,6 +23,8 @@ def add_rank_options(parser: argparse.ArgumentParser) -> None:
 
 def run_rank(args: argparse.Namespace) -> dict[str, Any]:
     """Rank as the command line says; returns what is printed."""
+    from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline  # seconds to start
+
     answers = _answers(args)
     graph = graph_of(args)
     pipeline = Pipeline.load(args.model, device=args.device)

@@ -4,12 +4,13 @@ import json
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kbert_core.flatten import FlatTree
+if TYPE_CHECKING:  # not imported to run: it needs PyTorch
+    from kbert_core.flatten import FlatTree
 
 
-def tree_text(flat: FlatTree) -> str:
+def tree_text(flat: "FlatTree") -> str:
     """A sentence tree: the trunk, and under each mention its branches.
 
     Every token stands with its soft position.
@@ -100,7 +101,7 @@ def _number(count: int, what: str) -> str:
     return f"{count} {what}{ending}"
 
 
-def _groups(flat: FlatTree) -> list[tuple[int | None, list[int]]]:
+def _groups(flat: "FlatTree") -> list[tuple[int | None, list[int]]]:
     """Trunk tokens side by side, by the mention they belong to."""
     groups: list[tuple[int | None, list[int]]] = []
     for index, (branch, anchor) in enumerate(zip(flat.branch_ids, flat.anchor_ids, strict=True)):
@@ -113,7 +114,7 @@ def _groups(flat: FlatTree) -> list[tuple[int | None, list[int]]]:
     return groups
 
 
-def _run(flat: FlatTree, places: Sequence[int]) -> str:
+def _run(flat: "FlatTree", places: Sequence[int]) -> str:
     return " ".join(f"{flat.tokens[i]}/{flat.soft_positions[i]}" for i in places)
 
 

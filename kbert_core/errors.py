@@ -11,7 +11,7 @@ class KBertError(Exception):
 
 
 class GraphFileError(KBertError):
-    """A file of triples can't be read as it stands."""
+    """A file of triples, or a graph of another program, can't be read as it stands."""
 
 
 class GraphEditError(KBertError):

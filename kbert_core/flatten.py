@@ -10,14 +10,16 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from kbert_core.errors import OptionError
 from kbert_core.knowledge.selection import LeftOut, Rule
 from kbert_core.sentence_tree import Branch, Node, SentenceTree
 from kbert_core.tokens import Layout, Special, Tokenizer, Tokens
+
+if TYPE_CHECKING:  # PyTorch takes seconds to start, and only a batch needs it
+    import torch
+    from torch import Tensor
 
 PAD_BRANCH = -1
 KNOWLEDGE_ROOM = 0.25  # of a window, kept free for branches
@@ -394,19 +396,19 @@ class Batch:
             (B, N) int64; ``branch_ids`` is -1 at padding.
     """
 
-    input_ids: Tensor
-    soft_positions: Tensor
-    branch_ids: Tensor
-    anchor_ids: Tensor
-    token_type_ids: Tensor
+    input_ids: "Tensor"
+    soft_positions: "Tensor"
+    branch_ids: "Tensor"
+    anchor_ids: "Tensor"
+    token_type_ids: "Tensor"
 
-    def to(self, device: torch.device | str) -> "Batch":
+    def to(self, device: "torch.device | str") -> "Batch":
         """Move every tensor to a device."""
         moved = {name: getattr(self, name).to(device) for name in self.__dataclass_fields__}
         return replace(self, **moved)
 
     @property
-    def real(self) -> Tensor:
+    def real(self) -> "Tensor":
         """(B, N) bool, False at padding."""
         return self.branch_ids != PAD_BRANCH
 
@@ -420,7 +422,7 @@ class PackedBatch(Batch):
             at padding. No tree sees another.
     """
 
-    tree_ids: Tensor
+    tree_ids: "Tensor"
 
 
 @dataclass(frozen=True)
@@ -435,7 +437,7 @@ class Packed:
     batch: PackedBatch
     places: tuple[tuple[int, int, int], ...]
 
-    def apart(self, values: Tensor) -> list[Tensor]:
+    def apart(self, values: "Tensor") -> "list[Tensor]":
         """Take the encoder's (R, N, ...) output apart, one (n, ...) a flat tree."""
         return [values[row, start:end] for row, start, end in self.places]
 
@@ -468,6 +470,8 @@ def pack_trees(flats: Sequence[FlatTree], *, max_length: int, pad_id: int = 0) -
             left, row = room.pop(best)
             rows[row].append(number)
             insort(room, (left - size, row))
+    import torch
+
     places = [(0, 0, 0)] * len(flats)
     for row, numbers in enumerate(rows):
         at = 0
@@ -485,9 +489,11 @@ def pack_trees(flats: Sequence[FlatTree], *, max_length: int, pad_id: int = 0) -
 
 def _padded(rows: Sequence[Sequence[FlatTree]], pad_id: int) -> Batch:
     """Each row's flat trees one after the other, padded to the longest row."""
+    import torch
+
     width = max(sum(map(len, row)) for row in rows)
 
-    def padded(name: str, value: int) -> Tensor:
+    def padded(name: str, value: int) -> "Tensor":
         joined = [[code for flat in row for code in getattr(flat, name)] for row in rows]
         return torch.tensor(
             [row + [value] * (width - len(row)) for row in joined], dtype=torch.int64

@@ -6,11 +6,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
-
-from transformers import PreTrainedTokenizerBase
+from typing import TYPE_CHECKING, Protocol
 
 from kbert_core.errors import CheckpointError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 UNKNOWN_LENGTH = 1_000_000  # a tokenizer without a limit states an absurd one
 
@@ -142,7 +143,7 @@ class WordPieces:
             ``masks`` is set.
     """
 
-    def __init__(self, tokenizer: PreTrainedTokenizerBase, *, masks: bool = False) -> None:
+    def __init__(self, tokenizer: "PreTrainedTokenizerBase", *, masks: bool = False) -> None:
         if not tokenizer.is_fast:
             raise CheckpointError(
                 f"The tokenizer {type(tokenizer).__name__} gives no character offsets. "
@@ -212,7 +213,7 @@ class WordPieces:
         return Tokens(encoding.ids, starts, ends)
 
 
-def _layout(tokenizer: PreTrainedTokenizerBase, sentences: int) -> Layout:
+def _layout(tokenizer: "PreTrainedTokenizerBase", sentences: int) -> Layout:
     """Read off, from the tokenizer's own encoding, where it puts special tokens."""
     encoding = tokenizer(*["a"] * sentences, return_token_type_ids=True)
     owners = encoding.sequence_ids(0)

@@ -91,6 +91,20 @@ def test_what_is_printed_can_be_read(here, capsys):
     assert said(capsys, "check", "plain.spo") == "plain.spo: nothing doubtful found.\n"
 
 
+def test_check_says_where_a_doubtful_triple_comes_from(here, capsys):
+    (here / "more.spo").write_text("肝\t昵称\t心肝\n", encoding="utf-8")
+    kg(capsys, "import", "kg.spo", "more.spo", "--output", "g.kg")
+    kg(capsys, "add", "g.kg", "the", "类别", "词")
+    findings = {f["kind"]: f for f in kg(capsys, "check", "g.kg", "--alias", "昵称")["findings"]}
+    liver = {"head": "肝", "relation": "昵称", "tail": "心肝"}
+    origin = {"file": "more.spo", "line": 1, "revision": 1}
+    assert findings["one_character"]["examples"] == [{"text": "肝", "triples": [liver | origin]}]
+    assert findings["dangling_alias"]["count"] == 1
+    printed = said(capsys, "check", "g.kg", "--examples", "1")
+    assert "  肝   (more.spo:1)\n" in printed
+    assert "  the   (entry 2 of the log)\n" in printed
+
+
 def test_graphs_are_merged_into_a_new_file(here, capsys):
     (here / "more.csv").write_text("胃镜,类别,检查\n糖尿病,类别,疾病\n", encoding="utf-8")
     kg(capsys, "import", "kg.spo", "--output", "g.kg")

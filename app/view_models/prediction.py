@@ -8,8 +8,8 @@ from app.models import ModelInfo
 from app.texts import t
 from app.view_models.html import escape, shown
 from app.view_models.styles import ENTITY_TINTS
+from kbert_core.labels import RIGHT
 from kbert_core.tasks import ClassPrediction, MaskPrediction, NerPrediction, Span
-from kbert_core.tasks.rank import RIGHT
 
 Change = Literal["same", "type", "new", "lost"]
 

@@ -10,11 +10,10 @@ from torch import Tensor
 from transformers import AutoModelForTokenClassification
 
 from kbert_core.flatten import FlatTree, flatten_windows
+from kbert_core.labels import OUTSIDE, begins, bio_spans
 from kbert_core.sentence_tree import SentenceTree
 from kbert_core.tasks.base import Task
 from kbert_core.tokens import Tokenizer
-
-OUTSIDE = "O"
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,27 +198,6 @@ def best_tags(scores: Tensor, names: Sequence[str], favoured: Sequence[Favoured]
     return tags[::-1]
 
 
-def bio_spans(tags: Sequence[str]) -> list[tuple[int, int, str]]:
-    """Read typed spans off BIO tags.
-
-    An I- tag without a B- or I- of its type before it begins nothing (the
-    strict scheme of CoNLL's evaluation by seqeval).
-
-    Returns:
-        (first token, last token + 1, label), in order.
-    """
-    spans = []
-    start: int | None = None
-    label = ""
-    for index, tag in enumerate([*tags, OUTSIDE]):
-        if start is not None and tag != f"I-{label}":
-            spans.append((start, index, label))
-            start = None
-        if tag.startswith("B-"):
-            start, label = index, tag[2:]
-    return spans
-
-
 def _branch_begins(rows: Sequence[FlatTree], logits: Sequence[Tensor], names: Sequence[str]) -> int:
     """Count a branch's tokens that begin an entity; once where windows overlap."""
     seen = set()
@@ -233,11 +211,6 @@ def _branch_begins(rows: Sequence[FlatTree], logits: Sequence[Tensor], names: Se
                 seen.add((hung.node, hung.branch.triple))
                 count += sum(begins(names[best[i]]) for i in range(hung.start, hung.end))
     return count
-
-
-def begins(tag: str) -> bool:
-    """Say whether a tag begins an entity: B-, or S- where a checkpoint has such tags."""
-    return tag.startswith(("B-", "S-"))
 
 
 def _cost(tag: str, before: str) -> float:

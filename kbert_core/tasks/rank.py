@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kbert_core.errors import CheckpointError
+from kbert_core.labels import RIGHT, order
 from kbert_core.tasks.classify import ClassPrediction, Pair
-
-RIGHT, WRONG = "1", "0"  # labels of a question with a candidate answer
 
 
 @dataclass(frozen=True)
@@ -46,11 +45,6 @@ def probability_right(prediction: ClassPrediction) -> float:
             f"needs one named {RIGHT}. Train one with `kbert train --task rank`."
         )
     return prediction.probabilities[RIGHT]
-
-
-def order(probabilities: Sequence[float]) -> list[int]:
-    """Numbers of candidates, the most probable first; equal ones as they came."""
-    return sorted(range(len(probabilities)), key=lambda i: -probabilities[i])
 
 
 def ranked(answers: Sequence[str], predictions: Sequence[ClassPrediction]) -> list[RankedAnswer]:

@@ -7,7 +7,7 @@ from typing import Any
 from kbert_core.cli_options import graph_of, injection_of
 from kbert_core.cli_text import width
 from kbert_core.errors import OptionError
-from kbert_core.pipeline import Card, card_of, load_tokenizer
+from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.tokens import WordPieces
 from kbert_core.training.audit import MAX_LENGTH, audit
 from kbert_core.training.audit_data import plain_tokenizer, read_data
@@ -33,15 +33,18 @@ def run_audit(args: argparse.Namespace) -> tuple[Audit, Verdict]:
     if args.max_length is not None and args.max_length < 3:
         raise OptionError(f"max_length is {args.max_length}, expected 3 or more tokens.")
     graph = graph_of(args)
-    card = card_of(args.model) if args.model else Card()
     data = read_data(args.data, args.task, parse_columns(args.columns))
-    tokenizer = WordPieces(load_tokenizer(args.model)) if args.model else plain_tokenizer(data)
+    tokenizer, trained = plain_tokenizer(data), InjectionOptions()
+    if args.model:
+        from kbert_core.pipeline import card_of, load_tokenizer  # seconds to start
+
+        tokenizer, trained = WordPieces(load_tokenizer(args.model)), card_of(args.model).options
     made = audit(
         data.splits,
         graph,
         task=data.task,
         tokenizer=tokenizer,
-        options=injection_of(args, card.options),
+        options=injection_of(args, trained),
         max_length=args.max_length or MAX_LENGTH,
         data=data.name,
     )

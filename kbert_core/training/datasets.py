@@ -17,8 +17,7 @@ from pathlib import Path
 
 from kbert_core.errors import DataError, SplitError
 from kbert_core.knowledge.names import is_word_character
-from kbert_core.tasks.ner import OUTSIDE, bio_spans
-from kbert_core.tasks.rank import RIGHT, WRONG
+from kbert_core.labels import OUTSIDE, RIGHT, WRONG, bio_spans
 from kbert_core.training.columns import columns_of
 
 SPLITS = ("train", "dev", "test")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kbert_core.errors import DataError
-from kbert_core.tasks.ner import OUTSIDE
+from kbert_core.labels import OUTSIDE
 from kbert_core.training.columns import Look, columns_by_task
 from kbert_core.training.hub_data import look_at_table
 from kbert_core.training.sources import labelled_file

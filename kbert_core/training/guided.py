@@ -16,7 +16,8 @@ import numpy as np
 import torch
 
 from kbert_core.errors import DataError
-from kbert_core.tasks.ner import Favoured, NerPrediction, best_tags, bio_spans
+from kbert_core.labels import bio_spans
+from kbert_core.tasks.ner import Favoured, NerPrediction, best_tags
 from kbert_core.training.dictionary import Spans
 from kbert_core.training.scores import SpanKey, span_scores
 

@@ -18,9 +18,9 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.triples import Triple
+from kbert_core.labels import OUTSIDE
 from kbert_core.sentence_tree import Node, SentenceTree, branch_of, grow_tree
 from kbert_core.tasks import Task
-from kbert_core.tasks.ner import OUTSIDE
 from kbert_core.tokens import WordPieces
 from kbert_core.training.datasets import Example
 

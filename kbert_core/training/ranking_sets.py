@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kbert_core.errors import DataError
-from kbert_core.tasks.rank import RIGHT, WRONG
+from kbert_core.labels import RIGHT, WRONG
 
 HEADER = "qid\tlabel\ttext_a\ttext_b"
 # A sentence ends with these and the quotes and brackets closed after them, but

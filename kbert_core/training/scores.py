@@ -6,8 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from math import comb
 from typing import Any
 
-from kbert_core.tasks.ner import OUTSIDE, begins
-from kbert_core.tasks.rank import order
+from kbert_core.labels import OUTSIDE, begins, order
 
 SpanKey = tuple[int, int, str]
 PADDING = "[PAD]"  # a label of checkpoints trained with the release

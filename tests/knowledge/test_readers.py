@@ -1,18 +1,16 @@
 """Every format of triple files, in every encoding and packing; broken ones refused or bounded."""
 
-import bz2
 import gzip
 import io
 import json
-import lzma
 
 import pytest
-from backports import zstd
-from hypothesis import given
+from fuzzed_files import ENCODINGS, PACK, READERS, files, read_or_refused
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kbert_core.errors import GraphFileError, OptionError
-from kbert_core.knowledge.readers import ENDINGS, ReadOptions
+from kbert_core.knowledge.readers import ReadOptions
 from kbert_core.knowledge.readers.lines import MAX_LINE, lines
 from kbert_core.knowledge.readers.opening import rows_of
 from kbert_core.knowledge.readers.rdf import shortened
@@ -181,6 +179,13 @@ def test_wrong_rdf_is_refused_with_its_place():
     assert error_of("nonsense", "a.nt").startswith("a.nt: ")
 
 
+def test_rdf_is_utf_8_and_nothing_else():
+    for encoding in ("utf-16", "utf-16-le", "utf-16-be"):
+        assert "It looks like UTF-16" in error_of(TURTLE.encode(encoding), "a.ttl")
+    assert "RDF is always UTF-8" in error_of(TURTLE, "a.ttl", encoding="gb18030")
+    assert triples(TURTLE, "a.ttl", encoding="utf8")
+
+
 # Encodings and lines
 
 BOTH = "糖尿病\t类别\t疾病\nTim Cook\tCEO\tApple\n"
@@ -201,6 +206,9 @@ def test_an_encoding_that_doesnt_fit_is_told():
     assert "is not GB18030" in error_of(b"a\tb\t\xff\n", "a.spo", encoding="gb18030")
     broken = BOTH.encode("utf-16") + b"\x00\xd8\x00"
     assert "not UTF-16-LE throughout" in error_of(broken, "a.spo")
+    for encoding in ("utf-16", "utf-32"):
+        said = f"Say --encoding {encoding}-le or {encoding}-be"
+        assert said in error_of(BOTH.encode(f"{encoding}-le"), "a.spo", encoding=encoding)
     with pytest.raises(OptionError, match="'klingon' is unknown"):
         ReadOptions(encoding="klingon")
 
@@ -230,8 +238,6 @@ def test_a_line_is_whole_up_to_its_limit(extra):
 
 # Packing
 
-PACK = {".xz": lzma.compress, ".gz": gzip.compress, ".bz2": bz2.compress, ".zst": zstd.compress}
-
 
 @pytest.mark.parametrize("ending", PACK)
 def test_a_bomb_is_refused_before_it_fills_memory(ending, monkeypatch):
@@ -246,48 +252,51 @@ def test_a_bomb_is_refused_before_it_fills_memory(ending, monkeypatch):
     )
 
 
+# Traps: small files that would fill the memory, or run
+
+
+@pytest.mark.parametrize("deep", ["(" * 100_000, "[ <x:p> " * 100_000, "<< " * 100_000])
+def test_turtle_nested_without_end_is_refused(deep):
+    assert error_of(f"<x:a> <x:b> {deep}", "a.ttl").startswith("a.ttl: ")
+
+
+@pytest.mark.parametrize("line", ["a:a a:b a:c .", 'a:{} rdfs:label "b" .', "<x:a> <x:b> a:c ."])
+def test_long_prefixes_that_would_fill_the_memory_are_refused(line):
+    trap = "@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n"
+    trap += f"@prefix a: <urn:{'z' * 40_000}> .\n"
+    trap += "\n".join(line.format(f"a{number}") for number in range(20_000))
+    assert "when their prefixes are written out" in error_of(trap, "a.ttl")
+
+
+def test_entities_of_xml_are_not_expanded():
+    laughs = '<!DOCTYPE l [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]>\n<rdf:RDF>&b;</rdf:RDF>\n'
+    assert "a.rdf, line 1: found 1 field" in error_of(laughs, "a.rdf")
+
+
+def test_a_text_of_ten_megabytes_in_rdf_or_a_cell_is_refused():
+    text = "z" * 10_000_000
+    assert "a field of 10000000 characters" in error_of(f'<x:a> <x:b> "{text}" .\n', "a.nt")
+    assert "a.csv, line 1: a line of 10,000,0" in error_of(f"a,b,{text}\n", "a.csv")
+    assert "a.jsonl, line 1: a line of 10,000,0" in error_of(f'["a", "b", "{text}"]', "a.jsonl")
+
+
+@pytest.mark.parametrize("reader", [".spo", ".csv", ".jsonl"])
+def test_a_null_character_is_named_with_its_line(reader):
+    line = '["a", "b", "c\\u0000"]' if reader == ".jsonl" else "a\tb\tc\0"
+    first = '["a", "b", "c"]' if reader == ".jsonl" else "a\tb\tc"
+    message = error_of(f"{first}\n{line}\n", f"a{reader}")
+    assert message.startswith(f"a{reader}, line 2: ")
+    assert "control character (U+0000)" in message
+
+
 # Anything at all
 
-formats = st.sampled_from(ENDINGS)
 
+@pytest.mark.parametrize("reader", READERS)
+def test_any_file_is_read_or_refused_with_a_clear_message(reader):
+    @settings(max_examples=100)
+    @given(files(reader), st.sampled_from(ENCODINGS), st.booleans())
+    def read(data, encoding, skip_bad):
+        read_or_refused(data, reader, encoding=encoding, skip_bad=skip_bad)
 
-@given(
-    st.binary(max_size=300) | st.text(max_size=200).map(lambda t: t.encode("utf-8", "replace")),
-    formats,
-)
-def test_no_bytes_make_a_reader_fail_otherwise(data, ending):
-    try:
-        found = rows(data, f"a{ending}", skip_bad=True)
-    except GraphFileError:
-        return
-    assert all(len(row) == 4 and all(row[1:]) for row in found)
-
-
-pieces = st.sampled_from(
-    [
-        "a",
-        "糖",
-        '"',
-        ",",
-        "\t",
-        "\n",
-        "\r",
-        "{",
-        "}",
-        "[",
-        "]",
-        ":",
-        "<x:a>",
-        " .",
-        '"b"',
-        "\x00",
-        "\\",
-        "|",
-        "@prefix ",
-    ]
-)
-
-
-@given(st.lists(pieces, max_size=40).map("".join), formats)
-def test_no_text_makes_a_reader_fail_otherwise(text, ending):
-    test_no_bytes_make_a_reader_fail_otherwise.hypothesis.inner_test(text.encode(), ending)
+    read()

@@ -6,6 +6,9 @@ import time
 from pathlib import Path
 
 import pytest
+from fuzzed_files import ENCODINGS, READERS, files, read_or_refused
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kbert_core import InjectionOptions, KBertError, Words, flatten, grow_tree
 from kbert_core.errors import GraphFileError
@@ -45,6 +48,20 @@ def test_any_bytes_make_a_graph_or_a_clear_error(figures):
         "refused": refused,
         "seconds": round(time.monotonic() - began, 1),
     }
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_any_file_of_a_format_is_read_or_refused_with_a_clear_message(reader, figures):
+    read = {True: 0, False: 0}
+
+    @settings(max_examples=2_000)
+    @given(files(reader), st.sampled_from(ENCODINGS), st.booleans())
+    def try_to_read(data, encoding, skip_bad):
+        read[read_or_refused(data, reader, encoding=encoding, skip_bad=skip_bad)] += 1
+
+    try_to_read()
+    assert min(read.values()) > 0
+    figures[f"files {reader}"] = {"read": read[True], "refused": read[False]}
 
 
 def test_offsets_always_point_into_the_text_as_given(figures):

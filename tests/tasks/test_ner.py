@@ -9,8 +9,9 @@ import torch
 from conftest import BIO
 
 from kbert_core import KnowledgeGraph, Triple, Words, flatten, flatten_windows, grow_tree
+from kbert_core.labels import bio_spans
 from kbert_core.tasks import TASKS
-from kbert_core.tasks.ner import Favoured, best_tags, bio_spans, joined_windows
+from kbert_core.tasks.ner import Favoured, best_tags, joined_windows
 
 NER = TASKS["ner"]
 LABELS = dict(enumerate(BIO))

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from seqeval.metrics import classification_report, f1_score, precision_score, recall_score
 from seqeval.scheme import IOB2
 
-from kbert_core.tasks.ner import bio_spans
+from kbert_core.labels import bio_spans
 from kbert_core.training.scores import (
     class_scores,
     pair_scores,

@@ -44,7 +44,7 @@ def lines(
             f"is, say --encoding utf-16-{order}, or save the file as UTF-8."
         )
     marked = next((known for mark, known in _MARKS if start.startswith(mark)), None)
-    encoding = codecs.lookup(encoding or marked or "utf-8").name
+    encoding = encoded = codecs.lookup(encoding or marked or "utf-8").name
     if encoding.startswith(
         ("utf-16", "utf-32")
     ):  # a byte of a character may look like a line's end
@@ -66,6 +66,11 @@ def lines(
                     break
         except UnicodeDecodeError as error:
             raise _wide_error(name, number, error) from error
+        except UnicodeError as error:  # of UTF-16 and UTF-32 without their mark
+            raise GraphFileError(
+                f"{name}: {error}, so the order of its bytes isn't told. Say --encoding "
+                f"{encoded}-le or {encoded}-be."
+            ) from error
         except PROBLEMS as error:
             raise packing_error(name, error) from error
         read += size

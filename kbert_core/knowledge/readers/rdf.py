@@ -6,6 +6,7 @@ others are left out. A triple of labels is none of the graph's; nodes without
 an address (blank nodes) are left out.
 """
 
+import codecs
 from collections.abc import Callable, Iterator
 from typing import IO, cast
 from urllib.parse import unquote
@@ -14,9 +15,11 @@ import pyoxigraph as ox
 
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.packed import PROBLEMS, packing_error
-from kbert_core.knowledge.readers.rows import Bad, ReadOptions, Row, checked
+from kbert_core.knowledge.readers.rows import Bad, ReadOptions, Row, checked, printable
 
 FORMATS = {".nt": ox.RdfFormat.N_TRIPLES, ".ttl": ox.RdfFormat.TURTLE}
+GROWTH = 100  # characters of addresses and texts, for a byte of the file: more is a trap
+FREE = 10 << 20  # characters that any file may have
 _LABELS = {
     "http://www.w3.org/2000/01/rdf-schema#label",
     "http://www.w3.org/2004/02/skos/core#prefLabel",
@@ -35,8 +38,14 @@ def read_rdf(
         options: its ``language`` is of labels and texts.
 
     Raises:
-        GraphFileError: the syntax is wrong; with the place.
+        GraphFileError: the syntax is wrong, with the place; or a few long
+            prefixes would fill the memory.
     """
+    if options.encoding and codecs.lookup(options.encoding).name not in ("utf-8", "utf-8-sig"):
+        raise GraphFileError(
+            f"{name}: RDF is always UTF-8, and --encoding {options.encoding} was given. Save the "
+            "file as UTF-8, or leave the option out."
+        )
     labels: dict[str, str] = {}
     for _, statement in _statements(opened, name, ending, options.most):
         if statement.predicate.value in _LABELS:
@@ -57,13 +66,26 @@ def _statements(
     opened: Callable[[], IO[bytes]], name: str, ending: str, most: int | None
 ) -> Iterator[tuple[int, ox.Triple]]:
     stream = _Bounded(opened(), name, most)
+    characters = 0
     try:
         for number, quad in enumerate(
             ox.parse(cast(IO[bytes], stream), format=FORMATS[ending]), start=1
         ):
-            yield number, quad.triple
+            triple = quad.triple
+            for term in (triple.subject, triple.predicate, triple.object):
+                characters += len(getattr(term, "value", ""))
+            if characters > FREE + GROWTH * stream.count:
+                raise GraphFileError(
+                    f"{name}: its {number:,} first statements take {characters >> 20} MB when "
+                    f"their prefixes are written out, over {GROWTH} times what was read of it. "
+                    "Take a file with shorter addresses."
+                )
+            yield number, triple
     except (SyntaxError, ValueError) as error:
-        raise GraphFileError(f"{name}: {error}. Mend it there and open it again.") from error
+        remedy = "Mend it there and open it again"
+        if b"\0" in stream.start or stream.start.startswith((b"\xff\xfe", b"\xfe\xff")):
+            remedy = "It looks like UTF-16, and RDF is always UTF-8: save it so"
+        raise GraphFileError(f"{name}: {printable(str(error))}. {remedy}.") from error
     except PROBLEMS as error:
         raise packing_error(name, error) from error
     finally:
@@ -71,16 +93,18 @@ def _statements(
 
 
 class _Bounded:
-    """A stream that gives at most so many bytes."""
+    """A stream that counts its bytes and gives at most so many."""
 
     def __init__(self, stream: IO[bytes], name: str, most: int | None) -> None:
         self._stream, self._name, self._most = stream, name, most
-        self._read = 0
+        self.count = 0  # bytes read
+        self.start = b""
 
     def read(self, size: int = -1) -> bytes:
         found = self._stream.read(size)
-        self._read += len(found)
-        if self._most is not None and self._read > self._most:
+        self.start = self.start or found[:4]
+        self.count += len(found)
+        if self._most is not None and self.count > self._most:
             raise GraphFileError(
                 f"{self._name}: over {self._most >> 20} MB when unpacked, more than is opened "
                 "here. Take a smaller file."

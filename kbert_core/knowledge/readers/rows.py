@@ -82,5 +82,9 @@ def checked(line: int, head: str, relation: str, tail: str) -> Row | Bad:
 def shown(text: str) -> str:
     """A line as it can be shown: short, every odd character by its number."""
     text = text if len(text) <= 80 else text[:77] + "..."
-    text = text.replace("\t", "<TAB>")
+    return printable(text.replace("\t", "<TAB>"))
+
+
+def printable(text: str) -> str:
+    """A text with every odd character by its number."""
     return "".join(c if c.isprintable() else f"<U+{ord(c):04X}>" for c in text)

@@ -12,9 +12,10 @@ import numpy as np
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.readers.rows import Row
+from kbert_core.knowledge.store.log import now_in_words
+from kbert_core.knowledge.store.making import making
 from kbert_core.knowledge.store.names import NamesFile, build_names, remove_old_names
 from kbert_core.knowledge.store.schema import connect, create_indexes, database_errors, writing
-from kbert_core.knowledge.store.store import making, now_in_words
 
 Progress = Callable[[int], None]  # called now and then with the number of rows read
 _STEP = 20_000  # rows between two calls of it

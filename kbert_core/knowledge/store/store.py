@@ -1,22 +1,20 @@
 """GraphStore: a graph file that is read, edited, undone and looked back on."""
 
-import logging
-import os
 import secrets
-import sqlite3
 import subprocess
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import NoReturn
 
-from kbert_core.errors import GraphConflict, GraphEditError, GraphFileError
+from kbert_core.errors import GraphEditError, GraphFileError
 from kbert_core.knowledge.graph import Edit, KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
+from kbert_core.knowledge.store import log, undoing
+from kbert_core.knowledge.store.edits import make, refuse_changed_since
+from kbert_core.knowledge.store.log import Change, Entry, Origin
+from kbert_core.knowledge.store.making import making
 from kbert_core.knowledge.store.names import (
     NamesFile,
     StoredNames,
@@ -24,74 +22,11 @@ from kbert_core.knowledge.store.names import (
     open_names,
     rebuild_in_background,
 )
-from kbert_core.knowledge.store.schema import (
-    connect,
-    create_indexes,
-    create_tables,
-    database_errors,
-    writing,
-)
+from kbert_core.knowledge.store.schema import connect, create_indexes, database_errors, writing
 from kbert_core.knowledge.store.snapshot import Connections, Snapshot
 from kbert_core.knowledge.triples import Triple
 
 PENDING = 10_000  # entities edited since the names were indexed, before they are indexed anew
-
-log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One entry of a graph's log.
-
-    Attributes:
-        revision: its number; the graph's revision after it.
-        at: when, UTC, ISO 8601.
-        who: as the one who edited called themselves; may be empty.
-        action: "add", "remove", "replace", "switch_off", "switch_on", "edits"
-            for several together, "import", "undo".
-        edits: how many triples it touched.
-        undoes: the revision it took back; None: it is no undo.
-        undone: whether a later entry took it back.
-    """
-
-    revision: int
-    at: str
-    who: str
-    action: str
-    edits: int
-    undoes: int | None = None
-    undone: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What an entry did to one triple; None: it was not there before, or after.
-
-    Attributes:
-        id: of the triple, which stays when its fields are edited.
-        before, after: the triple.
-        was_on, is_on: whether it was, and is, injected.
-    """
-
-    id: int
-    before: Triple | None
-    after: Triple | None
-    was_on: bool = True
-    is_on: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Where a triple comes from.
-
-    Attributes:
-        file, line: of the file it was imported from; None: it was edited.
-        revision: the entry of the log that made it what it is.
-    """
-
-    file: str | None
-    line: int | None
-    revision: int
 
 
 class GraphStore:
@@ -191,12 +126,13 @@ class GraphStore:
         }
         with self._using(), writing(self._database):
             self._graph = self._read_graph()
-            self._refuse_changed_since(seen, touched)
+            if seen is not None and seen != self._revision:
+                refuse_changed_since(self._database, seen, touched)
             self._graph.apply(*edits)  # for its checks
-            entry = self._entry(action, len(edits), who)
+            entry = log.write_entry(self._database, self._revision + 1, action, len(edits), who)
             for edit in edits:
-                self._make(edit, entry.revision)
-            self._touch(entry.revision, touched)
+                make(self._database, edit, entry.revision)
+            log.touch(self._database, entry.revision, touched)
         return self._after(entry)
 
     def undo(self, revision: int | None = None, *, who: str = "") -> Entry:
@@ -211,25 +147,29 @@ class GraphStore:
                 entry changed the same triples.
         """
         with self._using(), writing(self._database):
-            undone = self._undone()
+            self._graph = self._read_graph()
             if revision is None:
-                revision = self._last_done(undone)
+                revision = undoing.last_done(self._database)
+                if revision is None:
+                    raise GraphEditError(f"{self.path}: there is nothing to undo.")
             found = self._database.execute(
-                "SELECT edits, action, undoes FROM entry WHERE revision = ?", (revision,)
+                "SELECT edits FROM entry WHERE revision = ?", (revision,)
             ).fetchone()
             if found is None:
                 raise GraphEditError(f"{self.path}: its log has no entry {revision}.")
-            if revision in undone:
+            if revision in log.undone(self._database):
                 raise GraphEditError(f"{self.path}: entry {revision} is undone already.")
-            bulk = self._is_bulk(revision)
-            entry = self._entry("undo", found[0], who, undoes=revision)
+            bulk = log.is_bulk(self._database, revision)
+            entry = log.write_entry(
+                self._database, self._revision + 1, "undo", found[0], who, undoes=revision
+            )
             if bulk:
-                self._swap_all(revision, entry.revision)
+                undoing.swap_all(self._database, self.path, revision, entry.revision)
                 build_names(self._database, self.path, entry.revision).note(self._database)
             else:
-                touched = self._touched(revision)
-                self._swap(revision, entry.revision, touched)
-                self._touch(entry.revision, touched)
+                touched = log.touched(self._database, revision)
+                undoing.swap(self._database, self.path, revision, entry.revision, touched)
+                log.touch(self._database, entry.revision, touched)
         return self._after(entry)
 
     def redo(self, *, who: str = "") -> Entry:
@@ -239,15 +179,10 @@ class GraphStore:
             GraphEditError: there is nothing to redo.
         """
         with self._using():
-            undone, undos = self._undone(), self._undos()
-            for revision, undoes in self._database.execute(
-                "SELECT revision, undoes FROM entry ORDER BY revision DESC"
-            ).fetchall():
-                if undoes is None:
-                    break
-                if revision not in undone and undoes not in undos:
-                    return self.undo(revision, who=who)
-        raise GraphEditError(f"{self.path}: nothing was undone since the last edit.")
+            revision = undoing.last_undone(self._database)
+            if revision is None:
+                raise GraphEditError(f"{self.path}: nothing was undone since the last edit.")
+            return self.undo(revision, who=who)
 
     def history(self, *, entity: str | None = None, most: int | None = None) -> list[Entry]:
         """Return the log, the latest entry first.
@@ -256,25 +191,8 @@ class GraphStore:
             entity: only what touched its triples.
             most: at most so many.
         """
-        query = "SELECT revision, at, who, action, edits, undoes FROM entry "
-        values: tuple[str, ...] = ()
-        if entity is not None:
-            values = (normalise_name(entity),) * 3
-            query += (
-                "WHERE revision IN (SELECT revision FROM touched WHERE entity = ? "
-                "UNION SELECT added FROM triple WHERE entity = ? "
-                "UNION SELECT removed FROM triple WHERE entity = ?) "
-            )
-        limit = -1 if most is None else most
         with self._using():
-            undone = self._undone()
-            rows = self._database.execute(
-                f"{query} ORDER BY revision DESC LIMIT ?", (*values, limit)
-            ).fetchall()
-        return [
-            Entry(revision, at, who, action, edits, undoes, revision in undone)
-            for revision, at, who, action, edits, undoes in rows
-        ]
+            return log.entries(self._database, entity=entity, most=most)
 
     def changes(
         self, revision: int, *, entity: str | None = None, most: int = 1000
@@ -286,33 +204,8 @@ class GraphStore:
             entity: only what it did to this one's triples.
             most: at most so many.
         """
-        where = "(added = :r OR removed = :r) AND added IS NOT removed"
-        if entity is not None:
-            where += " AND entity = :entity"
-        values = {"r": revision, "most": 2 * most, "entity": normalise_name(entity or "")}
         with self._using():
-            if entity is None and not self._is_bulk(revision):
-                where += " AND entity IN (SELECT entity FROM touched WHERE revision = :r)"
-            rows = self._database.execute(
-                f"SELECT id, head, relation, tail, off, removed IS :r AS gone FROM triple "
-                f"WHERE {where} ORDER BY version LIMIT :most",
-                values,
-            ).fetchall()
-        before = {row[0]: row for row in rows if row[5]}
-        after = {row[0]: row for row in rows if not row[5]}
-        changes = []
-        for id_ in dict.fromkeys(row[0] for row in rows):
-            old, new = before.get(id_), after.get(id_)
-            changes.append(
-                Change(
-                    id_,
-                    Triple(*old[1:4]) if old else None,
-                    Triple(*new[1:4]) if new else None,
-                    not (old and old[4]),
-                    not (new and new[4]),
-                )
-            )
-        return changes[:most]
+            return log.changes(self._database, revision, entity=entity, most=most)
 
     def origin(self, triple: Triple) -> Origin:
         """Say where a triple comes from.
@@ -321,15 +214,10 @@ class GraphStore:
             GraphEditError: the graph has no such triple.
         """
         with self._using():
-            found = self._database.execute(
-                "SELECT source.name, line, added FROM triple LEFT JOIN source "
-                "ON source.id = source WHERE entity = ? AND head = ? AND relation = ? "
-                "AND tail = ? AND removed IS NULL",
-                (normalise_name(triple.head), triple.head, triple.relation, triple.tail),
-            ).fetchone()
+            found = log.origin(self._database, triple)
         if found is None:
             raise GraphEditError(f"{self.path}: has no triple {triple}.")
-        return Origin(*found)
+        return found
 
     def at(self, revision: int) -> KnowledgeGraph:
         """Return the graph as it was at an earlier revision; to compare, not to match fast.
@@ -427,313 +315,3 @@ class GraphStore:
         ).fetchone()[0]
         if waiting > PENDING:
             self._rebuilding = rebuild_in_background(self.path)
-
-    # Writing, in a transaction
-
-    def _entry(self, action: str, edits: int, who: str, undoes: int | None = None) -> Entry:
-        at = now_in_words()
-        entry = Entry(self._revision + 1, at, who, action, edits, undoes)
-        self._database.execute(
-            "INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?)",
-            (entry.revision, at, who, action, edits, undoes),
-        )
-        return entry
-
-    def _touch(self, revision: int, entities: Iterable[str]) -> None:
-        self._database.executemany(
-            "INSERT INTO touched VALUES (?, ?)", [(revision, entity) for entity in entities]
-        )
-
-    def _touched(self, revision: int) -> list[str]:
-        rows = self._database.execute("SELECT entity FROM touched WHERE revision = ?", (revision,))
-        return [entity for (entity,) in rows]
-
-    def _refuse_changed_since(self, seen: int | None, touched: Iterable[str]) -> None:
-        if seen is None or seen == self._revision:
-            return
-        for entity in touched:
-            found = self._database.execute(
-                "SELECT revision, who, at FROM touched JOIN entry USING (revision) "
-                "WHERE revision > ? AND entity = ? ORDER BY revision DESC",
-                (seen, entity),
-            ).fetchone()
-            if found:
-                who = f" by {found[1]}" if found[1] else ""
-                raise GraphConflict(
-                    f"'{entity}' was edited{who} meanwhile (entry {found[0]}, {found[2]}), so "
-                    "nothing was changed. Look at its triples as they are now, and edit again."
-                )
-
-    def _make(self, edit: Edit, revision: int) -> None:
-        """Write one edit that is known to fit."""
-        if edit.action == "add":
-            entity = normalise_name(edit.triple.head)
-            self._begin(edit.triple, self._place(entity, edit.index), revision)
-            return
-        version, id_, place, off = self._live(edit.triple)
-        if edit.action in ("switch_off", "switch_on"):
-            self._database.execute(f"{_COPY} WHERE version = ?", (revision, version))
-            self._database.execute(
-                "UPDATE triple SET off = ? WHERE version = last_insert_rowid()",
-                (edit.action == "switch_off",),
-            )
-        self._end(version, revision)
-        if edit.action == "replace" and edit.new is not None:
-            entity = normalise_name(edit.new.head)
-            if entity != normalise_name(edit.triple.head):
-                place = self._place(entity, None)
-            self._begin(edit.new, place, revision, id_=id_, off=off)
-
-    def _live(self, triple: Triple) -> tuple[int, int, float, bool]:
-        """Version, id, place and whether it is off, of a triple that is there."""
-        return self._database.execute(
-            "SELECT version, id, place, off FROM triple WHERE entity = ? AND head = ? "
-            "AND relation = ? AND tail = ? AND removed IS NULL",
-            (normalise_name(triple.head), triple.head, triple.relation, triple.tail),
-        ).fetchone()
-
-    def _begin(
-        self,
-        triple: Triple,
-        place: float,
-        revision: int,
-        *,
-        id_: int | None = None,
-        off: bool = False,
-    ) -> None:
-        self._database.execute(
-            "INSERT INTO triple (id, entity, head, relation, tail, place, off, added) VALUES ("
-            "coalesce(?, (SELECT coalesce(max(version), 0) + 1 FROM triple)), ?, ?, ?, ?, ?, ?, ?)",
-            (
-                id_,
-                normalise_name(triple.head),
-                triple.head,
-                triple.relation,
-                triple.tail,
-                place,
-                off,
-                revision,
-            ),
-        )
-
-    def _end(self, version: int, revision: int) -> None:
-        self._database.execute(
-            "UPDATE triple SET removed = ? WHERE version = ?", (revision, version)
-        )
-
-    def _place(self, entity: str, index: int | None) -> float:
-        """A place among the triples of an entity: before that of an index, or last."""
-        places = [
-            place
-            for (place,) in self._database.execute(
-                "SELECT place FROM triple WHERE entity = ? AND removed IS NULL "
-                "ORDER BY place, version",
-                (entity,),
-            )
-        ]
-        if not places:
-            return 0.0
-        if index is None or index == len(places):
-            return places[-1] + 1.0
-        if index == 0:
-            return places[0] - 1.0
-        low, high = places[index - 1], places[index]
-        middle = (low + high) / 2
-        if low < middle < high:
-            return middle
-        self._spread(entity)
-        return self._place(entity, index)
-
-    def _spread(self, entity: str) -> None:
-        """Number the places of an entity's triples anew, in the same order."""
-        rows = self._database.execute(
-            "SELECT version FROM triple WHERE entity = ? ORDER BY place, version", (entity,)
-        ).fetchall()
-        self._database.executemany(
-            "UPDATE triple SET place = ? WHERE version = ?",
-            [(float(number), version) for number, (version,) in enumerate(rows)],
-        )
-
-    # Undo
-
-    def _undone(self) -> set[int]:
-        """Every revision that an entry took back which is not taken back itself."""
-        undone: set[int] = set()
-        for revision, undoes in self._database.execute(
-            "SELECT revision, undoes FROM entry WHERE undoes IS NOT NULL ORDER BY revision DESC"
-        ):
-            if revision not in undone:
-                undone.add(undoes)
-        return undone
-
-    def _undos(self) -> set[int]:
-        rows = self._database.execute("SELECT revision FROM entry WHERE undoes IS NOT NULL")
-        return {revision for (revision,) in rows}
-
-    def _last_done(self, undone: set[int]) -> int:
-        for (revision,) in self._database.execute(
-            "SELECT revision FROM entry WHERE undoes IS NULL AND revision > 0 "
-            "ORDER BY revision DESC"
-        ):
-            if revision not in undone:
-                return revision
-        raise GraphEditError(f"{self.path}: there is nothing to undo.")
-
-    def _is_bulk(self, revision: int) -> bool:
-        """Whether an entry is an import, or the undo of one: many triples at once."""
-        action, undoes = "", revision
-        while undoes is not None:
-            row = self._database.execute(
-                "SELECT action, undoes FROM entry WHERE revision = ?", (undoes,)
-            ).fetchone()
-            if row is None:
-                return False
-            action, undoes = row
-        return action == "import"
-
-    def _swap(self, old: int, new: int, entities: Iterable[str]) -> None:
-        """End what an entry began, and begin again what it ended."""
-        begun: dict[int, _Version] = {}
-        ended: dict[int, _Version] = {}
-        for entity in entities:
-            for row in self._database.execute(
-                f"SELECT {_FIELDS}, added FROM triple WHERE entity = ?1 "
-                "AND (added = ?2 OR removed = ?2) AND removed IS NOT added",
-                (entity, old),
-            ):
-                (begun if row[-1] == old else ended)[row[1]] = _Version(*row[:-1])
-        for id_ in {*begun, *ended}:
-            now = self._now(id_)
-            left = begun.get(id_)
-            if (now and now.content) != (left and left.content):
-                self._refuse_undo(old, left or ended[id_])
-            if now is not None:
-                self._end(now.version, new)
-        for version in ended.values():
-            if self._live(version.triple):
-                self._refuse_undo(old, version)
-            self._database.execute(f"{_COPY} WHERE version = ?", (new, version.version))
-
-    def _swap_all(self, old: int, new: int) -> None:
-        """The same for an import, or the undo of one."""
-        edited = self._database.execute(
-            f"SELECT {_FIELDS} FROM triple AS was WHERE added = ? AND removed IS NOT NULL "
-            "AND NOT EXISTS (SELECT 1 FROM triple AS now WHERE now.removed IS NULL "
-            "AND now.id = was.id AND now.version <> now.id AND now.head = was.head "
-            "AND now.relation = was.relation AND now.tail = was.tail "
-            "AND now.off = was.off) LIMIT 1",
-            (old,),
-        ).fetchone()
-        again = self._database.execute(
-            f"SELECT {_FIELDS} FROM triple AS was WHERE removed = ? AND added < removed "
-            "AND EXISTS (SELECT 1 FROM triple AS now WHERE now.removed IS NULL "
-            "AND now.entity = was.entity AND now.head = was.head "
-            "AND now.relation = was.relation AND now.tail = was.tail) LIMIT 1",
-            (old,),
-        ).fetchone()
-        for row in (edited, again):
-            if row is not None:
-                self._refuse_undo(old, _Version(*row))
-        self._database.execute(
-            "UPDATE triple SET removed = ? WHERE removed IS NULL "
-            "AND id IN (SELECT id FROM triple WHERE added = ?)",
-            (new, old),
-        )
-        self._database.execute(f"{_COPY} WHERE removed = ? AND added < removed", (new, old))
-
-    def _now(self, id_: int) -> "_Version | None":
-        """The version of a triple that counts now."""
-        row = self._database.execute(
-            f"SELECT {_FIELDS} FROM triple WHERE removed IS NULL "
-            "AND (version = ?1 AND id = ?1 OR id = ?1 AND version <> id)",
-            (id_,),
-        ).fetchone()
-        return _Version(*row) if row else None
-
-    def _refuse_undo(self, revision: int, version: "_Version") -> NoReturn:
-        later = self._database.execute(
-            "SELECT max(max(added, ifnull(removed, 0))) FROM triple WHERE entity = ? AND id = ?",
-            (normalise_name(version.head), version.id),
-        ).fetchone()[0]
-        remedy = f"Undo entry {later} first" if later > revision else "Undo what came later first"
-        raise GraphConflict(
-            f"{self.path}: entry {revision} can't be undone, the triple {version.triple} was "
-            f"edited after it. {remedy}, or edit the triple itself."
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Version:
-    """A row of the table of triples."""
-
-    version: int
-    id: int
-    head: str
-    relation: str
-    tail: str
-    off: int
-
-    @property
-    def triple(self) -> Triple:
-        return Triple(self.head, self.relation, self.tail)
-
-    @property
-    def content(self) -> tuple[str, str, str, int]:
-        return self.head, self.relation, self.tail, self.off
-
-
-_FIELDS = "version, id, head, relation, tail, off"
-_COPY = (
-    "INSERT INTO triple (id, entity, head, relation, tail, place, off, source, line, added) "
-    "SELECT id, entity, head, relation, tail, place, off, source, line, ? FROM triple"
-)
-
-
-@contextmanager
-def making(
-    part: Path, path: Path, *, name: str, identity: str = ""
-) -> Iterator[sqlite3.Connection]:
-    """Make a new graph file: it appears under its name whole, or not at all.
-
-    Args:
-        part: where it is made.
-        path: where it shall be.
-        name: shown to people.
-        identity: see ``importing.import_triples``.
-    """
-    try:
-        with database_errors(path):
-            database = sqlite3.connect(part, isolation_level=None)
-            try:
-                database.execute("PRAGMA journal_mode = OFF")  # a file cut off is thrown away
-                database.execute("PRAGMA synchronous = OFF")
-                create_tables(database)
-                database.executemany(
-                    "INSERT INTO fact VALUES (?, ?)",
-                    [("id", identity or secrets.token_hex(16)), ("title", name)],
-                )
-                database.execute("BEGIN")
-                database.execute(
-                    "INSERT INTO entry VALUES (0, ?, '', 'create', 0, NULL)", (now_in_words(),)
-                )
-                yield database
-                newest = database.execute("SELECT max(revision) FROM entry").fetchone()[0]
-                build_names(database, path, newest).note(database)
-                database.execute("COMMIT")
-                database.execute("PRAGMA synchronous = FULL")
-                database.execute("PRAGMA journal_mode = WAL")
-            finally:
-                database.close()
-        with part.open("rb") as file:
-            os.fsync(file.fileno())
-        part.rename(path)
-    except OSError as error:
-        raise GraphFileError(f"{path}: can't be written ({error.strerror or error}).") from error
-    finally:
-        for ending in ("", "-wal", "-shm"):
-            part.with_name(part.name + ending).unlink(missing_ok=True)
-
-
-def now_in_words() -> str:
-    """The time, UTC, ISO 8601."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds")

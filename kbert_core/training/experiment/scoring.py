@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.labels import RIGHT, order
 from kbert_core.pipeline import NO_KNOWLEDGE
-from kbert_core.tasks.rank import RIGHT, order, probability_right
+from kbert_core.tasks.rank import probability_right
 from kbert_core.training.datasets import Example
 from kbert_core.training.edits import edit_response
 from kbert_core.training.evaluate import predict_all, scores_of, surface_forms

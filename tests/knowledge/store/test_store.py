@@ -240,6 +240,15 @@ def test_two_writers_take_turns_and_both_edits_stay(store, path):
         assert {PEAR, FRUIT} <= set(store.graph())
 
 
+def test_an_undo_sees_what_another_process_wrote_meanwhile(store, path):
+    with GraphStore(path, write=True) as other:
+        store.apply(*add(PEAR))
+        assert other.undo().undoes == 2
+        assert PEAR not in store.graph()
+        assert store.redo().revision == 4
+        assert PEAR in other.graph()
+
+
 def test_whoever_edits_what_was_edited_meanwhile_is_told(store, path):
     with GraphStore(path, write=True) as other:
         seen = other.revision
