@@ -16,7 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from kbert_core.cli_graphs import add_graph_commands, graph_text
-from kbert_core.cli_options import DEFAULT_MODEL, graph_of, model_of, print_result
+from kbert_core.cli_options import (
+    DEFAULT_MODEL,
+    add_alias_options,
+    graph_of,
+    model_of,
+    print_result,
+)
 from kbert_core.cli_rank import add_rank_options, rank_text
 from kbert_core.cli_rank import run_rank as rank_answers
 from kbert_core.cli_text import fields_text, stats_text
@@ -369,6 +375,7 @@ def _graph_files(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--skip-bad", action="store_true", help="leave bad lines of a graph out, and list them"
     )
+    add_alias_options(parser)
 
 
 def _graph_options(parser: argparse.ArgumentParser) -> None:

@@ -9,8 +9,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from kbert_core.cli_options import add_alias_options
 from kbert_core.errors import GraphEditError, GraphFileError, OptionError
-from kbert_core.knowledge.aliases import ALIAS_RELATIONS, AliasRelations
+from kbert_core.knowledge.aliases import AliasRelations
 from kbert_core.knowledge.check import EXAMPLES, check
 from kbert_core.knowledge.graph import Action, Edit, KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
@@ -48,6 +49,7 @@ def add_graph_commands(add: Add) -> dict[str, Callable[[argparse.Namespace], dic
         "--output", required=True, type=Path, metavar="GRAPH.kg", help="made, or added to"
     )
     make.add_argument("--name", default="", help="of a new graph; default: the file's")
+    add_alias_options(make)
     _reading(make)
     _who(make)
 
@@ -107,17 +109,7 @@ def add_graph_commands(add: Add) -> dict[str, Callable[[argparse.Namespace], dic
     looked.add_argument(
         "--examples", type=int, default=EXAMPLES, metavar="N", help=f"default: {EXAMPLES}"
     )
-    for option, names in (
-        ("--alias", "its tail is another name of the head"),
-        ("--alias-of", "its head is another name of the tail"),
-    ):
-        looked.add_argument(
-            option,
-            action="append",
-            default=[],
-            metavar="RELATION",
-            help=f"{names}; beside the usual ones; repeatable",
-        )
+    add_alias_options(looked)
     _reading(looked)
 
     merge = add("merge", "make one graph file of several graphs")
@@ -151,9 +143,14 @@ def run_import(args: argparse.Namespace) -> dict[str, Any]:
     options = _options(args)
     readings = [open_rows(file, options, skip_bad=args.skip_bad) for file in args.files]
     sources = [Source(reading.name, reading) for reading in readings]
+    aliases = None
+    if args.alias or args.alias_of:
+        aliases = AliasRelations.default_and(args.alias, args.alias_of)
     begun = time.perf_counter()
     with _Told("triples") as told:
-        done = import_triples(args.output, sources, name=args.name, who=args.by, progress=told)
+        done = import_triples(
+            args.output, sources, name=args.name, who=args.by, aliases=aliases, progress=told
+        )
     problems = [problem for reading in readings for problem in reading.problems]
     for problem in problems[:SHOWN]:
         print(f"left out: {problem}", file=sys.stderr)
@@ -178,7 +175,8 @@ def run_merge(args: argparse.Namespace) -> dict[str, Any]:
     graphs = [opened(name, args) for name in args.graphs]
     sources = [Source(name, _rows(graph)) for name, graph in zip(args.graphs, graphs, strict=True)]
     with _Told("triples") as told:
-        done = import_triples(args.output, sources, who=args.by, progress=told)
+        aliases = KnowledgeGraph.combined(graphs).aliases
+        done = import_triples(args.output, sources, who=args.by, aliases=aliases, progress=told)
     return {"graph": str(args.output), "triples": done.triples, "repeated": done.repeated}
 
 
@@ -274,10 +272,7 @@ def run_diff(args: argparse.Namespace) -> dict[str, Any]:
 def run_check(args: argparse.Namespace) -> dict[str, Any]:
     """`kbert kg check`."""
     graph = opened(args.graph, args)
-    aliases = AliasRelations(
-        ALIAS_RELATIONS.names_of_head | set(args.alias),
-        ALIAS_RELATIONS.names_of_tail | set(args.alias_of),
-    )
+    aliases = AliasRelations.default_and(args.alias, args.alias_of)
     with _Told("triples") as told:
         findings = check(graph, alias_relations=aliases, examples=args.examples, progress=told)
     data = [asdict(finding) for finding in findings]

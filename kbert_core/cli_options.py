@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kbert_core.errors import CheckpointError
+from kbert_core.knowledge.aliases import AliasRelations
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions
 
@@ -20,7 +21,23 @@ DEFAULT_MODEL = "models/medical-ner-kbert"
 
 def graph_of(args: argparse.Namespace) -> KnowledgeGraph:
     """The graph of every ``--kg``, in order; an empty one without any."""
-    return KnowledgeGraph.from_files(*(args.kg or ()), skip_bad=args.skip_bad)
+    aliases = AliasRelations.default_and(args.alias, args.alias_of)
+    return KnowledgeGraph.from_files(*(args.kg or ()), skip_bad=args.skip_bad, aliases=aliases)
+
+
+def add_alias_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say which relations give other names."""
+    for option, names in (
+        ("--alias", "its tail is another name of the head"),
+        ("--alias-of", "its head is another name of the tail"),
+    ):
+        parser.add_argument(
+            option,
+            action="append",
+            default=[],
+            metavar="RELATION",
+            help=f"{names}; beside the usual ones (别名, synonym_of, …); repeatable",
+        )
 
 
 def injection_of(args: argparse.Namespace, base: InjectionOptions) -> InjectionOptions:

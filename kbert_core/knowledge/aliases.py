@@ -1,6 +1,7 @@
 """Alias relations: those whose triples say another name of an entity, and in which direction."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -30,6 +31,13 @@ class AliasRelations:
         return AliasRelations(
             self.names_of_head | other.names_of_head, self.names_of_tail | other.names_of_tail
         )
+
+    @classmethod
+    def default_and(
+        cls, names_of_head: Iterable[str] = (), names_of_tail: Iterable[str] = ()
+    ) -> "AliasRelations":
+        """Return the relations known by default, and others."""
+        return ALIAS_RELATIONS.joined(cls(frozenset(names_of_head), frozenset(names_of_tail)))
 
     def aliases_in(self, triple: Triple) -> tuple[str, str] | None:
         """Return the alias and the entity it names, as the triple writes them; None: no alias."""

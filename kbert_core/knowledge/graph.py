@@ -88,20 +88,26 @@ class KnowledgeGraph:
         return graph
 
     @classmethod
-    def from_files(cls, *paths: str | Path, skip_bad: bool = False) -> "KnowledgeGraph":
+    def from_files(
+        cls,
+        *paths: str | Path,
+        skip_bad: bool = False,
+        aliases: AliasRelations = ALIAS_RELATIONS,
+    ) -> "KnowledgeGraph":
         """Open files of triples, and graph files; an earlier one's triples come first.
 
         Small files of triples are read into memory, large ones indexed once
         on disk (see ``store.cache``), and graph files (``.kg``) read where
         they are. With ``skip_bad`` the bad lines are left out and each is
-        logged.
+        logged. ``aliases`` are the relations that say another name; a graph
+        file knows its own.
 
         Raises:
             GraphFileError: a file can't be read; see ``read_triples``.
         """
         from kbert_core.knowledge.opening import open_graphs  # it builds on this module
 
-        return open_graphs(paths, skip_bad=skip_bad)
+        return open_graphs(paths, skip_bad=skip_bad, aliases=aliases)
 
     @classmethod
     def combined(cls, graphs: Iterable["KnowledgeGraph"]) -> "KnowledgeGraph":

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
+from kbert_core.knowledge.aliases import ALIAS_RELATIONS, AliasRelations
 from kbert_core.knowledge.files import read_triples
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.packed import plain_stem
@@ -21,6 +22,7 @@ def open_graphs(
     options: ReadOptions = ReadOptions(),
     *,
     skip_bad: bool = False,
+    aliases: AliasRelations = ALIAS_RELATIONS,
 ) -> KnowledgeGraph:
     """Open files as one graph; see ``KnowledgeGraph.from_files``."""
     name = " + ".join(map(plain_stem, paths))
@@ -29,7 +31,7 @@ def open_graphs(
         if Path(path).suffix == ENDING:
             parts.append(_stored(Path(path)))
         elif is_large(path):
-            parts.append(_stored(indexed(path, options, skip_bad=skip_bad)))
+            parts.append(_stored(indexed(path, options, skip_bad=skip_bad, aliases=aliases)))
         else:
             file = read_triples(path, options, skip_bad=skip_bad)
             for problem in file.problems:
@@ -38,7 +40,9 @@ def open_graphs(
                 parts[-1].extend(file.triples)
             else:
                 parts.append(list(file.triples))
-    graphs = [KnowledgeGraph(part) if isinstance(part, list) else part for part in parts]
+    graphs = [
+        KnowledgeGraph(part, aliases=aliases) if isinstance(part, list) else part for part in parts
+    ]
     if not graphs:
         return KnowledgeGraph(name=name)
     graph = graphs[0] if len(graphs) == 1 else KnowledgeGraph.combined(graphs)

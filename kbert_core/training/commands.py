@@ -29,6 +29,11 @@ from kbert_core.training.sources import read_split
 def run_train(args: argparse.Namespace) -> dict[str, Any]:
     """Train as the command line says; returns the report."""
     _let_the_main_one_speak()
+    if args.alias or args.alias_of:
+        raise OptionError(
+            "--alias and --alias-of say how a graph is read, and a training has to be repeatable "
+            "from its card. Put them into a graph file with `kbert kg import`, and train with that."
+        )
     base = Card() if args.encoder == SCRATCH else card_of(args.encoder)
     return train(
         TrainOptions(

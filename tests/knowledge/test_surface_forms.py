@@ -6,10 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbert_core import KnowledgeGraph, Triple, find_mentions
+from kbert_core import Edit, KnowledgeGraph, Triple, find_mentions
 from kbert_core.knowledge.aliases import AliasRelations
 from kbert_core.knowledge.mentions import find_all_names
 from kbert_core.knowledge.names import loose_key, loosen, simplified
+from kbert_core.knowledge.store.importing import Source, import_triples
+from kbert_core.knowledge.store.names import rebuild_names
+from kbert_core.knowledge.store.store import GraphStore
 from kbert_core.knowledge.surface_forms import ALL_RULES, NameRule, NameRules
 
 NONE = NameRules(**{field.name: False for field in fields(NameRules)})
@@ -203,3 +206,49 @@ def test_simplified_keeps_length_and_changes_nothing_simplified():
     for character in "汉字語體體龍龙發髮乾干a1，":
         assert len(simplified(character)) == 1
         assert simplified(simplified(character)) == simplified(character)
+
+
+TOLD = [
+    Triple("苹果（水果）", "类别", "水果"),
+    Triple("苹果（公司）", "类别", "公司"),
+    Triple("消渴症", "alias_of", "糖尿病"),
+    Triple("糖尿病", "类别", "疾病"),
+    Triple("拜阿司匹灵", "类别", "商品"),
+    Triple("阿司匹林", "商品名", "拜阿司匹灵"),
+    Triple("阿司匹林", "别名", "ASA"),
+    Triple("food allergies", "is_a", "allergy"),
+    Triple("X-ray", "is_a", "test"),
+]
+TEXT = "苹果，消渴症，拜阿司匹灵，asa，a food allergy，X ray，糖尿病"
+
+
+def test_a_graph_file_finds_the_names_that_a_graph_in_memory_finds(tmp_path):
+    own = AliasRelations.default_and(["商品名"])
+    path = tmp_path / "names.kg"
+    rows = [(n, t.head, t.relation, t.tail) for n, t in enumerate(TOLD, start=1)]
+    import_triples(path, [Source("told", rows)], aliases=own)
+    memory = KnowledgeGraph(TOLD, aliases=own)
+    assert [m.entities for m in find_mentions(TEXT, memory)] == [
+        ("苹果(水果)", "苹果(公司)"),
+        ("消渴症", "糖尿病"),
+        ("拜阿司匹灵", "阿司匹林"),
+        ("阿司匹林",),
+        ("food allergies",),
+        ("x-ray",),
+        ("糖尿病",),
+    ]
+    with GraphStore(path, write=True) as store:
+        assert find_mentions(TEXT, store.graph()) == find_mentions(TEXT, memory)
+        store.apply(Edit("remove", TOLD[5]), Edit("add", Triple("糖尿病", "别名", "DM")))
+        edited = memory.apply(Edit("remove", TOLD[5]), Edit("add", Triple("糖尿病", "别名", "DM")))
+        text = TEXT + "，DM"
+        expected = find_mentions(text, edited)
+        assert expected[-1].entity == "糖尿病"
+        assert find_mentions(text, store.graph()) == expected
+    rebuild_names(path)
+    with GraphStore(path) as store:
+        assert find_mentions(text, store.graph()) == expected
+    (names,) = tmp_path.glob("*.names-*")
+    names.unlink()
+    with GraphStore(path) as store:
+        assert find_mentions(text, store.graph()) == expected

@@ -10,6 +10,7 @@ from pathlib import Path
 from filelock import FileLock
 from platformdirs import user_cache_dir
 
+from kbert_core.knowledge.aliases import ALIAS_RELATIONS, AliasRelations
 from kbert_core.knowledge.packed import ENDINGS as PACKED
 from kbert_core.knowledge.readers import ReadOptions, open_rows
 from kbert_core.knowledge.store.importing import Progress, Source, import_triples
@@ -39,6 +40,7 @@ def indexed(
     options: ReadOptions = ReadOptions(),
     *,
     skip_bad: bool = False,
+    aliases: AliasRelations = ALIAS_RELATIONS,
     progress: Progress = lambda rows: None,
 ) -> Path:
     """Return the graph file of a text file's content; made where it is not there yet.
@@ -50,7 +52,8 @@ def indexed(
     reading = open_rows(path, options, skip_bad=skip_bad)
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256")
-    how = (VERSION, "".join(path.suffixes[-2:]), *astuple(options), skip_bad)
+    said = (sorted(aliases.names_of_head), sorted(aliases.names_of_tail))
+    how = (VERSION, "".join(path.suffixes[-2:]), *astuple(options), skip_bad, *said)
     digest.update(repr(how).encode())
     target = cache_folder() / f"{digest.hexdigest()[:32]}{ENDING}"
     if target.exists():
@@ -61,7 +64,12 @@ def indexed(
             log.info("%s: large; indexing it once, in %s", path, target.parent)
             source = Source(str(path), reading)
             import_triples(
-                target, [source], name=path.name, identity=target.stem, progress=progress
+                target,
+                [source],
+                name=path.name,
+                identity=target.stem,
+                aliases=aliases,
+                progress=progress,
             )
             for problem in reading.problems:
                 log.warning("left out: %s", problem)

@@ -10,11 +10,12 @@ from pathlib import Path
 import numpy as np
 
 from kbert_core.errors import GraphFileError
+from kbert_core.knowledge.aliases import AliasRelations
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.readers.rows import Row
 from kbert_core.knowledge.store.log import now_in_words
 from kbert_core.knowledge.store.making import making
-from kbert_core.knowledge.store.names import NamesFile, build_names, remove_old_names
+from kbert_core.knowledge.store.names import NamesFile, build_names, note_aliases, remove_old_names
 from kbert_core.knowledge.store.schema import connect, create_indexes, database_errors, writing
 
 Progress = Callable[[int], None]  # called now and then with the number of rows read
@@ -62,6 +63,7 @@ def import_triples(
     name: str = "",
     identity: str = "",
     who: str = "",
+    aliases: AliasRelations | None = None,
     progress: Progress = lambda rows: None,
 ) -> Imported:
     """Add triples to a graph file, which is made where there is none.
@@ -75,6 +77,8 @@ def import_triples(
         identity: of a new graph: two of the same one hold the same at the
             same revision; "": it is like no other.
         who: who imports.
+        aliases: the relations by which the graph shall say other names; None:
+            as it does, a new one by those known by default.
         progress: called now and then.
 
     Raises:
@@ -86,12 +90,16 @@ def import_triples(
     if not path.exists():
         part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
         with making(part, path, name=name or path.stem, identity=identity) as database:
+            if aliases is not None:
+                note_aliases(database, aliases)
             return _fill(database, reading, who)
     with database_errors(path):
         database = connect(path, write=True)
         try:
             with writing(database):
                 done = _add(database, reading, who)
+                if aliases is not None:
+                    note_aliases(database, aliases)
                 names = build_names(database, path, done.revision)
                 names.note(database)
             remove_old_names(path, NamesFile.of(database))

@@ -5,6 +5,7 @@ from it at any time. A new one gets a new name and counts from the moment the
 graph's table of facts names it; whoever has the old one open keeps it.
 """
 
+import json
 import logging
 import secrets
 import sqlite3
@@ -21,7 +22,7 @@ from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
 from kbert_core.errors import GraphFileError
-from kbert_core.knowledge.aliases import ALIAS_RELATIONS
+from kbert_core.knowledge.aliases import ALIAS_RELATIONS, AliasRelations
 from kbert_core.knowledge.names import loose_keys
 from kbert_core.knowledge.store.schema import connect, database_errors, writing
 from kbert_core.knowledge.surface_forms import forms_of, has_more_forms
@@ -30,6 +31,7 @@ from kbert_core.knowledge.triples import Triple
 log = logging.getLogger(__name__)
 
 _THEN = "added <= :then AND (removed IS NULL OR removed > :then)"
+_FORMAT = 2  # of the trie
 _AT_ONCE = 10_000  # names
 _LEADS_TO = "\x01"  # in the trie, between a key, a rank and an entity that it may mean
 
@@ -85,6 +87,7 @@ class NamesFile:
         size: of the file, in bytes.
         revision: of the graph whose names they are.
         longest, first: see :class:`StoredNames`.
+        format: of the trie; one of another format is made anew.
     """
 
     token: str
@@ -92,6 +95,7 @@ class NamesFile:
     revision: int
     longest: int
     first: str
+    format: int = 1
 
     @classmethod
     def of(cls, database: sqlite3.Connection) -> "NamesFile":
@@ -134,7 +138,7 @@ def build_names(database: sqlite3.Connection, graph: Path, revision: int) -> Nam
             f"{part}: can't be written ({error.strerror or error}). Make room, or mend the "
             "folder's rights, and do it again."
         ) from error
-    return NamesFile(token, size, revision, longest, first)
+    return NamesFile(token, size, revision, longest, first, _FORMAT)
 
 
 def open_names(
@@ -151,7 +155,7 @@ def open_names(
     """
     path = said.path(graph)
     with suppress(OSError, RuntimeError):
-        if path.stat().st_size == said.size:
+        if path.stat().st_size == said.size and said.format == _FORMAT:
             return StoredNames(path, said.longest, said.first)
     log.warning("%s: its index of names is missing or damaged; making another", graph)
     trie, longest, first = _trie(database, said.revision)
@@ -221,7 +225,8 @@ def _trie(database: sqlite3.Connection, revision: int) -> tuple[marisa_trie.Trie
     Returns:
         The trie, the length of its longest key, and what keys begin with.
     """
-    said = _alias_triples(database, revision)
+    aliases = aliases_of(database)
+    said = _alias_triples(database, revision, aliases)
     ranks: dict[str, int] = {entity: 0 for entity, _ in said}
     keys: list[str] = []
     firsts: list[int] = []
@@ -238,7 +243,7 @@ def _trie(database: sqlite3.Connection, revision: int) -> tuple[marisa_trie.Trie
                 keys.append(key)
                 firsts.append(first)
                 continue
-            for form, _ in forms_of(entity, (), ALIAS_RELATIONS):
+            for form, _ in forms_of(entity, (), aliases):
                 if form == entity:
                     keys.append(form)
                     firsts.append(first)
@@ -247,7 +252,7 @@ def _trie(database: sqlite3.Connection, revision: int) -> tuple[marisa_trie.Trie
         if ranks:
             ranks |= {entity: first for entity, first in some if entity in ranks}
     for entity, triple in said:
-        for form, named in forms_of("", (triple,), ALIAS_RELATIONS):
+        for form, named in forms_of("", (triple,), aliases):
             more.setdefault(form, []).append((ranks[entity], named))
     if more:
         for key, first in zip(keys, firsts, strict=True):
@@ -263,12 +268,26 @@ def _trie(database: sqlite3.Connection, revision: int) -> tuple[marisa_trie.Trie
     return marisa_trie.Trie(keys), longest, "".join(sorted(beginnings))
 
 
-def _alias_triples(database: sqlite3.Connection, revision: int) -> list[tuple[str, Triple]]:
+def aliases_of(database: sqlite3.Connection) -> AliasRelations:
+    """The relations by which a graph says other names."""
+    found = database.execute("SELECT value FROM fact WHERE name = 'aliases'").fetchone()
+    return AliasRelations(*map(frozenset, json.loads(found[0]))) if found else ALIAS_RELATIONS
+
+
+def note_aliases(database: sqlite3.Connection, aliases: AliasRelations) -> None:
+    """Write them down; the caller commits, and has the names indexed anew."""
+    said = json.dumps([sorted(aliases.names_of_head), sorted(aliases.names_of_tail)])
+    database.execute("INSERT OR REPLACE INTO fact VALUES ('aliases', ?)", (said,))
+
+
+def _alias_triples(
+    database: sqlite3.Connection, revision: int, aliases: AliasRelations
+) -> list[tuple[str, Triple]]:
     """The triples that say another name, each with its entity, in order."""
     relations = [
         relation
         for (relation,) in database.execute("SELECT DISTINCT relation FROM triple")
-        if ALIAS_RELATIONS.aliases_in(Triple("head", relation, "tail"))
+        if aliases.aliases_in(Triple("head", relation, "tail"))
     ]
     marks = ",".join(f":r{number}" for number in range(len(relations)))
     rows = database.execute(

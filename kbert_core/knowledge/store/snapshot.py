@@ -9,8 +9,7 @@ from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
-from kbert_core.knowledge.aliases import ALIAS_RELATIONS
-from kbert_core.knowledge.store.names import StoredNames
+from kbert_core.knowledge.store.names import StoredNames, aliases_of
 from kbert_core.knowledge.store.schema import connect, database_errors
 from kbert_core.knowledge.triples import Triple
 
@@ -56,7 +55,6 @@ class Snapshot:
         self._connections = connections
         self._then = {"then": revision}
         self.names = names
-        self.aliases = ALIAS_RELATIONS
         database = connections.get()
         with database_errors(connections.path):
             identity = database.execute("SELECT value FROM fact WHERE name = 'id'").fetchone()[0]
@@ -64,6 +62,7 @@ class Snapshot:
                 f"SELECT head, relation, tail FROM triple WHERE off AND {_THEN}", self._then
             )
             self.off = frozenset(Triple(*row) for row in off)
+            self.aliases = aliases_of(database)
             self._count: int | None = None
         self.fingerprint = f"{identity}-{revision}"
         self.triples_of = lru_cache(_KEPT)(self._triples_of)
