@@ -138,5 +138,6 @@ def _reading(
 def _no_file(path: Path, error: OSError | ValueError) -> GraphFileError:
     reason = error.strerror if isinstance(error, OSError) else None
     return GraphFileError(
-        f"{printable(str(path))}: can't be read ({reason or error}). Check the name, and that it is a file."
+        f"{printable(str(path))}: can't be read ({reason or error}). Check the name, and that it "
+        "is a file."
     )
