@@ -85,8 +85,8 @@ def _quoted(lines: Lines, name: str) -> Cells:
                 yield number, [unguarded(cell.removesuffix("\n")) for cell in cells]
     except csv.Error as error:
         raise GraphFileError(
-            f"{name}, line {number}: {printable(str(error))}. A quote before it may not be closed; close it, or "
-            "double the quotes that belong to a name."
+            f"{name}, line {number}: {printable(str(error))}. A quote before it may not be closed; "
+            "close it, or double the quotes that belong to a name."
         ) from error
     finally:
         csv.field_size_limit(limit)
