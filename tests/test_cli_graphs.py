@@ -131,6 +131,46 @@ def test_foreign_files_are_imported_as_the_options_say(here, capsys):
     assert "left out: bad.spo, line 2" in capsys.readouterr().err
 
 
+def test_a_neo4j_export_becomes_a_graph(here, capsys):
+    (here / "graph.csv").write_text(
+        '"start","kind","end"\n"阿司匹林","TREATS","头痛"\n"阿司匹林","TREATS","发热, 轻度"\n',
+        encoding="utf-8",
+    )
+    columns = ("--columns", "start,kind,end")
+    assert kg(capsys, "import", "graph.csv", *columns, "--output", "g.kg")["triples"] == 2
+    (here / "graph.jsonl").write_text(
+        '{"type":"node","id":"0","labels":["Drug"],"properties":{"name":"阿司匹林"}}\n'
+        '{"type":"node","id":"1","labels":["Sign"],"properties":{"name":"头痛"}}\n'
+        '{"id":"0","type":"relationship","label":"TREATS",'
+        '"start":{"id":"0","labels":["Drug"],"properties":{"name":"阿司匹林"}},'
+        '"end":{"id":"1","labels":["Sign"],"properties":{"name":"头痛"}}}\n',
+        encoding="utf-8",
+    )
+    done = kg(capsys, "import", "graph.jsonl", "--output", "g.kg")
+    assert (done["triples"], done["repeated"]) == (0, 1)  # the same triple
+    shown = kg(capsys, "show", "g.kg", "阿司匹林")["triples"]
+    assert [t["tail"] for t in shown] == ["头痛", "发热, 轻度"]
+
+
+def test_what_a_sparql_endpoint_constructs_becomes_a_graph(here, capsys):
+    label, treats = "<http://www.w3.org/2000/01/rdf-schema#label>", "<http://wd.org/prop/P2175>"
+    aspirin, headache = "<http://wd.org/entity/Q18216>", "<http://wd.org/entity/Q86>"
+    (here / "drugs.nt").write_text(
+        f'{aspirin} {treats} {headache} .\n{aspirin} {label} "aspirin"@en .\n'
+        f'{aspirin} {label} "阿司匹林"@zh .\n{headache} {label} "headache"@en .\n'
+        f'{treats} {label} "treats"@en .\n{aspirin} {treats} <http://wd.org/entity/Q38933> .\n',
+        encoding="utf-8",
+    )
+    kg(capsys, "import", "drugs.nt", "--language", "en", "--output", "g.kg")
+    shown = kg(capsys, "show", "g.kg", "aspirin")["triples"]
+    assert [(t["relation"], t["tail"]) for t in shown] == [
+        ("treats", "headache"),
+        ("treats", "Q38933"),  # no label was asked for
+    ]
+    (here / "select.csv").write_text("head,relation,tail\r\naspirin,treats,headache\r\n")
+    assert kg(capsys, "import", "select.csv", "--output", "g.kg")["repeated"] == 1
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

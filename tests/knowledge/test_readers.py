@@ -65,6 +65,10 @@ def test_a_quote_that_isnt_closed_is_told_and_doesnt_swallow_the_file():
     assert "A quote before it may not be closed" in message
 
 
+def test_a_message_about_a_table_of_tabs_can_be_shown():
+    assert "'<U+0009>' expected after" in error_of('"\t\n",', "a.csv")
+
+
 def test_a_name_over_two_lines_is_refused_with_its_line():
     assert error_of('a,r,t\n"b\nb",r,t\n').startswith("a.csv, line 3: 'b<U+000A>b")
 

@@ -14,7 +14,7 @@ from kbert_core.knowledge.readers.json_lines import read_json_lines
 from kbert_core.knowledge.readers.lines import lines
 from kbert_core.knowledge.readers.rdf import FORMATS as RDF
 from kbert_core.knowledge.readers.rdf import read_rdf
-from kbert_core.knowledge.readers.rows import Bad, ReadOptions, Row
+from kbert_core.knowledge.readers.rows import Bad, ReadOptions, Row, printable
 from kbert_core.knowledge.readers.tables import read_csv, read_tabs
 
 SHOWN_PROBLEMS = 20
@@ -94,7 +94,7 @@ def open_rows(
     def opened() -> IO[bytes]:
         try:
             return path.open("rb")
-        except OSError as error:
+        except (OSError, ValueError) as error:  # ValueError: a null character in the name
             raise _no_file(path, error) from error
 
     with opened() as file:
@@ -135,8 +135,9 @@ def _reading(
     return Reading(name, rows(), skip_bad)
 
 
-def _no_file(path: Path, error: OSError) -> GraphFileError:
-    reason = error.strerror or str(error)
+def _no_file(path: Path, error: OSError | ValueError) -> GraphFileError:
+    reason = error.strerror if isinstance(error, OSError) else None
     return GraphFileError(
-        f"{path}: can't be read ({reason}). Check the name, and that it is a file."
+        f"{printable(str(path))}: can't be read ({reason or error}). Check the name, and that it "
+        "is a file."
     )

@@ -5,7 +5,15 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from kbert_core.errors import GraphFileError
-from kbert_core.knowledge.readers.rows import MAX_FIELD, Bad, ReadOptions, Row, checked, shown
+from kbert_core.knowledge.readers.rows import (
+    MAX_FIELD,
+    Bad,
+    ReadOptions,
+    Row,
+    checked,
+    printable,
+    shown,
+)
 
 Lines = Iterable[tuple[int, str | Bad]]
 Cells = Iterator[tuple[int, list[str] | Bad]]
@@ -77,8 +85,8 @@ def _quoted(lines: Lines, name: str) -> Cells:
                 yield number, [unguarded(cell.removesuffix("\n")) for cell in cells]
     except csv.Error as error:
         raise GraphFileError(
-            f"{name}, line {number}: {error}. A quote before it may not be closed; close it, or "
-            "double the quotes that belong to a name."
+            f"{name}, line {number}: {printable(str(error))}. A quote before it may not be closed; "
+            "close it, or double the quotes that belong to a name."
         ) from error
     finally:
         csv.field_size_limit(limit)

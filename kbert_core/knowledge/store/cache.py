@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 def is_large(path: str | Path) -> bool:
     """Whether a text file is better indexed on disk than held in memory."""
     path = Path(path)
-    with suppress(OSError):
+    with suppress(OSError, ValueError):  # whoever opens it says what is wrong
         return path.stat().st_size > (LARGE_PACKED if path.suffix in PACKED else LARGE)
     return False
 
