@@ -21,7 +21,12 @@ from transformers.utils import logging as transformers_logging
 
 from kbert_core.ablation import FULL, Ablation
 from kbert_core.cli_graphs import add_graph_commands, graph_text
-from kbert_core.cli_options import ablation_of, graph_of, injection_of
+from kbert_core.cli_options import (
+    ablation_of,
+    add_selection_options,
+    graph_of,
+    injection_of,
+)
 from kbert_core.cli_rank import add_rank_options, rank_text
 from kbert_core.cli_rank import run_rank as rank_answers
 from kbert_core.cli_text import fields_text, prediction_text, stats_text, tree_text
@@ -30,10 +35,12 @@ from kbert_core.flatten import FlatTree, collate, flatten, hard_positions
 from kbert_core.knowledge.files import read_triples
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import is_word_character
+from kbert_core.knowledge.selection import Reason
 from kbert_core.knowledge.shuffled import shuffled
 from kbert_core.knowledge.store.schema import ENDING
 from kbert_core.knowledge.writers import write_triples
 from kbert_core.pipeline import NO_KNOWLEDGE, Card, Pipeline, Reading, card_of, load_tokenizer
+from kbert_core.scoring.opening import scorer_of
 from kbert_core.sentence_tree import SentenceTree, grow_tree
 from kbert_core.tokens import Characters, Tokenizer, WordPieces, Words
 from kbert_core.training.experiment.options import add_experiment_options
@@ -88,6 +95,10 @@ def run_tree(args: argparse.Namespace) -> None:
     limit = args.max_length if args.max_length is not None else card.max_length
     tokenizer = _tokenizer(args)
     ablation = ablation_of(args, card)
+    scorer = None
+    if options.needs_model:
+        own = Pipeline.load(args.model, device="cpu").similarity if args.model else None
+        scorer = scorer_of(options, own)
 
     def show(texts: Sequence[Sequence[str]]) -> Iterator[None]:
         for sentences in texts:
@@ -95,7 +106,7 @@ def run_tree(args: argparse.Namespace) -> None:
             words = None
             if isinstance(reader, Words):
                 words = [_spans(reader, text) for text in sentences]
-            tree = grow_tree(sentences, graph, options, words=words)
+            tree = grow_tree(sentences, graph, options, words=words, scorer=scorer)
             flat = flatten(tree, reader, max_length=limit)
             if ablation.positions == "hard":
                 flat = replace(flat, soft_positions=hard_positions(flat))
@@ -294,10 +305,14 @@ def tree_data(flat: FlatTree, ablation: Ablation = FULL) -> dict[str, Any]:
     visible = ablation.visible_in(collate([flat]))[0].to(torch.uint8)
     hung: dict[int, list[dict[str, str]]] = {}
     for item in flat.hung:
-        hung.setdefault(item.node, []).append(_triple(item.branch.triple))
+        hung.setdefault(item.node, []).append(
+            {**_triple(item.branch.triple), **_why(item.branch.reason)}
+        )
     left_out: dict[int, list[dict[str, str]]] = {}
     for number, left in flat.left_out:
-        left_out.setdefault(number, []).append({**_triple(left.triple), "rule": str(left.rule)})
+        left_out.setdefault(number, []).append(
+            {**_triple(left.triple), "rule": str(left.rule), **_why(left.reason, left.why)}
+        )
     mentions = [
         {
             "text": tree.sentences[node.mention.sentence][node.mention.start : node.mention.end],
@@ -328,12 +343,21 @@ def _dropped(left_out: Any, flat: FlatTree) -> list[dict[str, Any]]:
     for number, item in left_out:
         mention = tree.nodes[number].mention
         text = tree.sentences[mention.sentence][mention.start : mention.end]
-        found.append({"mention": text, **_triple(item.triple), "rule": str(item.rule)})
+        why = _why(item.reason, item.why)
+        found.append({"mention": text, **_triple(item.triple), "rule": str(item.rule), **why})
     for cut in flat.trunk_cuts:
         start = flat.trunk_tokens[cut.sentence].starts[cut.kept]
         text = tree.sentences[cut.sentence][start:]
         found.append({"sentence": cut.sentence, "start": start, "text": text, "rule": CUT})
     return found
+
+
+def _why(reason: Reason | None, said: str = "") -> dict[str, Any]:
+    """Why a triple was used or, with its score, left out; nothing where the rule says it all."""
+    if reason is None or (said and reason.score is None):
+        return {}
+    why = {"why": said or str(reason)}
+    return why if reason.score is None else {**why, "score": round(reason.score, 4)}
 
 
 def _triple(triple: Any) -> dict[str, str]:
@@ -630,13 +654,7 @@ def _graph_files(parser: argparse.ArgumentParser) -> None:
 
 def _graph_options(parser: argparse.ArgumentParser) -> None:
     _graph_files(parser)
-    parser.add_argument("--max-triples", type=int, metavar="N", help="triples per mention")
-    parser.add_argument(
-        "--tail-only",
-        action=argparse.BooleanOptionalAction,
-        help="inject tails without relations, or with them",
-    )
-    parser.add_argument("--relations", nargs="+", metavar="R", help="use only these relations")
+    add_selection_options(parser)
 
 
 def _reading_options(parser: argparse.ArgumentParser) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kbert_core.flatten import FlatTree
+from kbert_core.knowledge.selection import Reason
 
 
 def tree_text(flat: FlatTree) -> str:
@@ -18,10 +19,11 @@ def tree_text(flat: FlatTree) -> str:
     lines = []
     hung: dict[int, list[str]] = {}
     for item in flat.hung:
-        hung.setdefault(item.node, []).append(_run(flat, range(item.start, item.end)))
+        why = _why(item.branch.reason)
+        hung.setdefault(item.node, []).append(_run(flat, range(item.start, item.end)) + why)
     left_out: dict[int, list[str]] = {}
     for number, left in flat.left_out:
-        left_out.setdefault(number, []).append(f"     left out: {left.triple}, {left.rule}")
+        left_out.setdefault(number, []).append(f"     left out: {left.triple}, {left.why}")
     for place, places in _groups(flat):
         text = _run(flat, places)
         if place is None:
@@ -40,6 +42,13 @@ def tree_text(flat: FlatTree) -> str:
     for cut in flat.trunk_cuts:
         lines.append(f"cut: sentence {cut.sentence + 1} keeps {cut.kept} of its {cut.total} tokens")
     return "\n".join(lines)
+
+
+def _why(reason: Reason | None) -> str:
+    """Why a triple is used; nothing for the first in graph order, which needs no saying."""
+    if reason is None or str(reason) == str(Reason()):
+        return ""
+    return f"   ({reason})"
 
 
 def prediction_text(data: Mapping[str, Any]) -> str:

@@ -7,7 +7,8 @@ from typing import Any
 from kbert_core.cli_options import graph_of, injection_of
 from kbert_core.cli_text import width
 from kbert_core.errors import OptionError
-from kbert_core.pipeline import Card, card_of, load_tokenizer
+from kbert_core.pipeline import Card, Pipeline, card_of, load_tokenizer
+from kbert_core.scoring.opening import scorer_of
 from kbert_core.tokens import WordPieces
 from kbert_core.training.audit import MAX_LENGTH, audit
 from kbert_core.training.audit_data import plain_tokenizer, read_data
@@ -36,14 +37,19 @@ def run_audit(args: argparse.Namespace) -> tuple[Audit, Verdict]:
     card = card_of(args.model) if args.model else Card()
     data = read_data(args.data, args.task, parse_columns(args.columns))
     tokenizer = WordPieces(load_tokenizer(args.model)) if args.model else plain_tokenizer(data)
+    options = injection_of(args, card.options)
+    own = None
+    if options.needs_model and args.model:
+        own = Pipeline.load(args.model).similarity
     made = audit(
         data.splits,
         graph,
         task=data.task,
         tokenizer=tokenizer,
-        options=injection_of(args, card.options),
+        options=options,
         max_length=args.max_length or MAX_LENGTH,
         data=data.name,
+        scorer=scorer_of(options, own),
     )
     return made, verdict_of(made)
 
