@@ -10,10 +10,10 @@ import numpy as np
 from kbert_core.ablation import Ablation
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.knowledge.selection import InjectionOptions, TripleScorer
 from kbert_core.knowledge.triples import Triple
 from kbert_core.pipeline import Pipeline
-from kbert_core.sentence_tree import Node, SentenceTree
+from kbert_core.sentence_tree import Node, SentenceTree, grow_tree
 from kbert_core.training.datasets import Example
 from kbert_core.training.items import overlaps, type_relations
 from kbert_core.training.scores import SpanKey
@@ -107,11 +107,12 @@ def edit_response(
     reading: dict[str, Any] = {
         **{"ablation": ablation, "max_length": max_length, "batch_size": batch_size}
     }
-    trees = pipeline.trees([e.sentences for e in examples], graph, options)
+    scorer = pipeline.scorer(options) if options.needs_model else None
+    trees = [grow_tree(e.sentences, graph, options, scorer=scorer) for e in examples]
     before = [_spans(p) for p in pipeline.predict_trees(trees, **reading)]
     edits = [
-        *_replaced(pipeline, examples, trees, before, graph, type_labels, options, seed),
-        *_added(pipeline, examples, trees, graph, type_labels, seen, options, seed),
+        *_replaced(examples, trees, before, graph, type_labels, options, seed, scorer),
+        *_added(examples, trees, graph, type_labels, seen, options, seed, scorer),
     ]
     after = pipeline.predict_trees((edit.tree for edit in edits), **reading)
     counts = {(group, added): Counter[str]() for group in GROUPS for added in (False, True)}
@@ -125,7 +126,6 @@ def edit_response(
 
 
 def _replaced(
-    pipeline: Pipeline,
     examples: Sequence[Example],
     trees: Sequence[SentenceTree],
     before: Sequence[Spans],
@@ -133,6 +133,7 @@ def _replaced(
     type_labels: Mapping[str, str],
     options: InjectionOptions,
     seed: int,
+    scorer: TripleScorer | None,
 ) -> Iterator[_Edit]:
     """Another type's tail for every rightly tagged entity whose triple names its type."""
     random = np.random.default_rng(seed)
@@ -151,12 +152,13 @@ def _replaced(
             tail = others[random.integers(len(others))]
             new = Triple(triple.head, triple.relation, tail)
             if new not in graph:
-                grown = pipeline.tree(example.sentences, graph.replace(triple, new), options)
+                grown = grow_tree(
+                    example.sentences, graph.replace(triple, new), options, scorer=scorer
+                )
                 yield _Edit(number, _place(node), label, type_labels[tail], grown)
 
 
 def _added(
-    pipeline: Pipeline,
     examples: Sequence[Example],
     trees: Sequence[SentenceTree],
     graph: KnowledgeGraph,
@@ -164,6 +166,7 @@ def _added(
     seen: set[str],
     options: InjectionOptions,
     seed: int,
+    scorer: TripleScorer | None,
 ) -> Iterator[_Edit]:
     """The true type's triple for gold mentions that the graph doesn't know.
 
@@ -184,7 +187,7 @@ def _added(
         triple = Triple(texts[0][start:end].strip(), relations[tail], tail)
         if triple.problem() or not normalise_name(triple.head) or triple in graph:
             continue
-        tree = pipeline.tree(texts, graph.add(triple, index=0), options)
+        tree = grow_tree(texts, graph.add(triple, index=0), options, scorer=scorer)
         if any(_place(n) == (start, end) and triple in _hung(n) for n in tree.nodes):
             yield _Edit(number, (start, end), label, label, tree, added=True)
 
