@@ -49,6 +49,7 @@ from kbert_core.training.options import (
     add_audit_options,
     add_evaluate_options,
     add_pretrain_options,
+    add_select_train_options,
     add_train_options,
 )
 from kbert_core.training.split_command import add_split_options
@@ -181,6 +182,13 @@ def run_evaluate(args: argparse.Namespace) -> None:
 
     args.model = _model(args)
     commands.print_report(commands.run_evaluate(args), as_json=args.json)
+
+
+def run_select_train(args: argparse.Namespace) -> None:
+    """`kbert select-train`: learn which triples lower a model's loss."""
+    from kbert_core.training import select_train
+
+    _print(args, dict, fields_text, select_train.run_select_train(args))
 
 
 def run_experiment(args: argparse.Namespace) -> None:
@@ -545,6 +553,12 @@ def parser() -> argparse.ArgumentParser:
         help=f"a labelled .tsv, .parquet, .csv or .json; {DATA_SETS}",
     )
     _model_options(evaluate)
+
+    select_train = _add(
+        commands, "select-train", run_select_train, "learn which triples lower a model's loss"
+    )
+    _graph_options(select_train)
+    add_select_train_options(select_train)
 
     experiment = _add(
         commands, "experiment", run_experiment, "run a grid of trainings and compare them"

@@ -144,14 +144,17 @@ class ItemMaker:
             if self.task.name == "mask":
                 made.append(self._masked(row, random))
                 continue
-            target: int | list[int] = (
-                self._token_targets(row, example, spans)
-                if self.task.name == "ner"
-                else self.labels[example.label or ""]
-            )
+            target = self._target(row, example, spans)
             ids = self._with_hidden(row, hidden, random) if hidden else None
             made.append(Item(row, target, ids))
         return made
+
+    def plain_items(self, tree: SentenceTree, example: Example) -> list[Item]:
+        """Make the rows of an example with a tree grown elsewhere, nothing augmented."""
+        return [
+            Item(row, self._target(row, example, example.spans))
+            for row in self.task.flatten(tree, self.tokenizer, max_length=self.max_length)
+        ]
 
     def look_ahead(self, examples: Sequence[Example]) -> None:
         """Have the triples of many examples scored together, so that each is found scored."""
@@ -244,6 +247,13 @@ class ItemMaker:
                 branches = (*node.branches[:i], new, *node.branches[i + 1 :])
                 return replace(node, branches=branches), self.type_labels[tail]
         return node, label
+
+    def _target(
+        self, row: FlatTree, example: Example, spans: Sequence[tuple[int, int, str]]
+    ) -> int | list[int]:
+        if self.task.name == "ner":
+            return self._token_targets(row, example, spans)
+        return self.labels[example.label or ""]
 
     def _token_targets(
         self, row: FlatTree, example: Example, spans: Sequence[tuple[int, int, str]]
