@@ -96,8 +96,8 @@ ENGLISH = {
     "options.max_triples": "Triples per mention",
     "options.max_triples_help": "At most so many of those that are on. 0: no knowledge.",
     "options.strategy": "Which triples",
-    "options.strategy_help": "How triples are chosen where a mention has more than may be injected; "
-    "the state of a triple in the table says why.",
+    "options.strategy_help": "How triples are chosen where a mention has more than may be "
+    "injected; the state of a triple in the table says why.",
     "options.strategy_first": "first in graph order",
     "options.strategy_tail_in_text": "whose tail is in the text",
     "options.strategy_context": "most similar to the sentence",

@@ -292,8 +292,9 @@ def homonym_section(told: Mapping[str, Any]) -> list[str]:
         "**Names with several meanings.** "
         f"{zh['sentences']} Chinese sentences with {zh['names']} names and {en['sentences']} "
         f"English ones with {en['names']} ([homonyms](../demo_kgs/example_data/README.md)), "
-        "written for this, as many of one meaning as of another. Counted are the sentences where triples "
-        "were kept and all of them are of the right meaning; in brackets stands a 95 % interval "
+        "written for this, as many of one meaning as of another. Counted are the sentences where "
+        "triples were kept and all of them are of the right meaning; in brackets stands a 95 % "
+        "interval "
         f"(Wilson). The encoders are {zh['encoder']} and {en['encoder']}. Layer and centring of "
         "the similarity were chosen on every other name; on the other names context with one sense "
         f"has {interval_text(other['zh'])} and {interval_text(other['en'])}.",

@@ -9,6 +9,7 @@ import argparse
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from kbert_core.scoring.learned import LearnedScorer
 from kbert_core.scoring.opening import OWN, similarity_under
 from kbert_core.scoring.similarity import Similarity
 from kbert_core.sentence_tree import Node, SentenceTree, branch_of, mentions_in
+from kbert_core.training.commands import command_line
 from kbert_core.training.datasets import Example
 from kbert_core.training.items import IGNORED, Item, ItemMaker, batch_of
 from kbert_core.training.limits import at_least, usable_folder, usable_seed
@@ -248,7 +250,9 @@ def run_select_train(args: argparse.Namespace) -> dict[str, Any]:
         encoder=args.scorer or OWN,
         seed=args.seed,
     )
-    scorer.save(args.output)
+    told = {"model": Path(args.model).name, "data": Path(args.data).name, "noise": args.noise}
+    notes = {**told, "seed": args.seed, "command": command_line(), **scorer.notes}
+    replace(scorer, notes=notes).save(args.output)
     return {
         "output": args.output,
         **scorer.notes,
