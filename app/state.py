@@ -16,6 +16,7 @@ from app.view_models.model_facts import option_name
 from kbert_core import Ablation, InjectionOptions, KBertError, KnowledgeGraph, Triple
 from kbert_core.knowledge.graph import Edit
 from kbert_core.knowledge.public import PUBLIC
+from kbert_core.knowledge.selection import SCORED, Strategy
 from kbert_core.tasks import TASKS
 
 NO_TASK = "tree"
@@ -118,6 +119,8 @@ def begin() -> None:
         "lab.visible": "tree",
         "lab.device": "auto",
         "lab.twin": False,
+        "lab.strategy": Strategy.FIRST,
+        "lab.one_sense": False,
     }.items():
         ss.setdefault(key, value)
     if ss.get("lab.example") and current_example() is None:
@@ -169,7 +172,9 @@ def model_options() -> None:
     ss["lab.max_triples"] = options.max_triples
     ss["lab.tail_only"] = options.tail_only
     ss["lab.relations"] = []
-    ss["lab.model_relations"] = options.relations
+    ss["lab.model_injection"] = options
+    ss["lab.strategy"] = options.strategy
+    ss["lab.one_sense"] = options.one_sense
 
 
 def choose_task() -> None:
@@ -222,15 +227,45 @@ def scene() -> Scene:
     if task != NO_TASK and TASKS[task].sentences == 2:
         sentences = (ss["lab.text"], ss["lab.text_b"])
     base = ss["lab.graphs"][ss["lab.graph"]]
-    relations = tuple(ss["lab.relations"]) or ss.get("lab.model_relations")
     return Scene(
         sentences,
         ss["lab.model"],
         services.ref_of(base),
         log().done,
-        InjectionOptions(int(ss["lab.max_triples"]), bool(ss["lab.tail_only"]), relations),
+        _injection(),
         Ablation(ss["lab.positions"], ss["lab.visible"]),
         ss["lab.device"],
+    )
+
+
+def strategies() -> tuple[Strategy, ...]:
+    """Offer the strategies that can run: by similarity with a model, learned if it has a scorer."""
+    own = ss.get("lab.model_injection", InjectionOptions()).strategy
+    with_model = ss["lab.model"] not in (WORDS, CHARACTERS)
+    return tuple(
+        strategy
+        for strategy in Strategy
+        if strategy is own
+        or (strategy is not Strategy.LEARNED and (with_model or strategy is not Strategy.CONTEXT))
+    )
+
+
+def _injection() -> InjectionOptions:
+    """The options chosen; what the page doesn't ask for is as the model was trained."""
+    own: InjectionOptions = ss.get("lab.model_injection", InjectionOptions())
+    strategy = Strategy(ss.get("lab.strategy", own.strategy))
+    same = strategy is own.strategy
+    return InjectionOptions(
+        int(ss["lab.max_triples"]),
+        bool(ss["lab.tail_only"]),
+        tuple(ss["lab.relations"]) or own.relations,
+        not_relations=own.not_relations,
+        first_relations=own.first_relations,
+        strategy=strategy,
+        threshold=own.threshold if same else None,
+        one_sense=strategy in SCORED and bool(ss.get("lab.one_sense")),
+        scorer=own.scorer if same else None,
+        names=own.names,
     )
 
 

@@ -15,8 +15,16 @@ from numpy.typing import NDArray
 
 from kbert_core.flatten import PAD_BRANCH, Batch, flatten
 from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.scan import Scan, scan
-from kbert_core.knowledge.selection import InjectionOptions, select
+from kbert_core.knowledge.selection import (
+    Asked,
+    InjectionOptions,
+    TripleScorer,
+    select,
+    select_all,
+)
+from kbert_core.knowledge.triples import Triple
 from kbert_core.sentence_tree import branch_of, check_characters, grow_tree
 from kbert_core.tokens import Characters, Layout, Tokenizer
 
@@ -68,6 +76,7 @@ def inject(
     options: InjectionOptions = InjectionOptions(),
     *,
     max_length: int | None = None,
+    scorer: TripleScorer | None = None,
 ) -> Codes:
     """Find the entities of many texts, hang their triples on, flatten: all at once.
 
@@ -77,15 +86,17 @@ def inject(
         tokenizer: for trunk and branches.
         options: how many triples a mention gets, and which.
         max_length: in tokens, special tokens included; None: no limit.
+        scorer: for options that score triples with a model.
 
     Raises:
         KBertError: as ``grow_tree`` and ``flatten``.
     """
     _check(texts)
     trunk = _Trunk.laid(texts, tokenizer)
-    found = scan(texts, graph)
+    found = scan(texts, graph, options.names)
     last, clash = trunk.anchor(found)
-    branches = _Branches.of(found, graph, tokenizer, options)
+    used = _used(texts, found, graph, options, scorer)
+    branches = _Branches.of(found, used, tokenizer, options)
 
     lengths = trunk.lengths + np.bincount(branches.rows, branches.sizes, len(texts)).astype(int)
     alone = np.zeros(len(texts), bool)  # texts that go through flatten
@@ -100,11 +111,41 @@ def inject(
     parts = [values]
     end = values.shape[1]
     for row in np.flatnonzero(alone).tolist():
-        flat = flatten(grow_tree([texts[row]], graph, options), tokenizer, max_length=max_length)
+        tree = grow_tree([texts[row]], graph, options, scorer=scorer)
+        flat = flatten(tree, tokenizer, max_length=max_length)
         parts.append(np.array([getattr(flat, name) for name in CODES], np.int32))
         starts[row], lengths[row] = end, len(flat)
         end += len(flat)
     return Codes(np.concatenate(parts, axis=1) if len(parts) > 1 else values, starts, lengths)
+
+
+def _used(
+    texts: Sequence[str],
+    found: Scan,
+    graph: KnowledgeGraph,
+    options: InjectionOptions,
+    scorer: TripleScorer | None,
+) -> list[tuple[Triple, ...]]:
+    """Choose the triples of every mention: once an entity, or once a mention where texts count."""
+    offsets = found.offsets[found.rows]
+    places = zip(
+        found.rows.tolist(),
+        (found.starts - offsets).tolist(),
+        (found.ends - offsets).tolist(),
+        found.entities,
+        strict=True,
+    )
+    if options.by_text:
+        asked = [
+            Asked((texts[row],), Mention(start, end, entities[0], others=entities[1:]))
+            for row, start, end, entities in places
+        ]
+        return [made.used for made in select_all(asked, graph, options, scorer)]
+    of_entities: dict[tuple[str, ...], tuple[Triple, ...]] = {}
+    for entities in found.entities:
+        if entities not in of_entities:
+            of_entities[entities] = select(entities[0], graph, options, others=entities[1:])[0]
+    return [of_entities[entities] for entities in found.entities]
 
 
 def _check(texts: Sequence[str]) -> None:
@@ -218,14 +259,25 @@ class _Branches:
 
     @classmethod
     def of(
-        cls, found: Scan, graph: KnowledgeGraph, tokenizer: Tokenizer, options: InjectionOptions
+        cls,
+        found: Scan,
+        used: Sequence[tuple[Triple, ...]],
+        tokenizer: Tokenizer,
+        options: InjectionOptions,
     ) -> "_Branches":
+        """Make the branches of every mention.
+
+        Args:
+            used: per mention the triples to inject.
+        """
         pool: list[int] = []
         places: dict[tuple[str, ...], tuple[int, int]] = {}  # in the pool: start, size
-        of_entity: dict[tuple[str, ...], list[tuple[int, int]]] = {}
-        for entities in set(found.entities):
-            own = of_entity[entities] = []
-            for triple in select(entities[0], graph, options)[0]:
+        made: dict[int, list[tuple[int, int]]] = {}  # by the identity of a tuple of triples
+        for triples in used:
+            if id(triples) in made:
+                continue
+            own = made[id(triples)] = []
+            for triple in triples:
                 texts = branch_of(triple, options).texts
                 if texts not in places:
                     start = len(pool)
@@ -234,7 +286,7 @@ class _Branches:
                     places[texts] = start, len(pool) - start
                 if places[texts][1]:
                     own.append(places[texts])
-        hung = [of_entity[entities] for entities in found.entities]
+        hung = [made[id(triples)] for triples in used]
         flat = list(chain.from_iterable(chain.from_iterable(hung)))
         sources, sizes = np.array(flat, np.int64).reshape(-1, 2).T
         counts = np.fromiter(map(len, hung), np.int64, len(hung))

@@ -19,6 +19,7 @@ from kbert_core.cli_graphs import add_graph_commands, graph_text
 from kbert_core.cli_options import (
     DEFAULT_MODEL,
     add_alias_options,
+    add_selection_options,
     graph_of,
     model_of,
     print_result,
@@ -38,6 +39,7 @@ from kbert_core.training.options import (
     add_audit_options,
     add_evaluate_options,
     add_pretrain_options,
+    add_select_train_options,
     add_train_options,
 )
 from kbert_core.training.split_command import add_split_options
@@ -110,6 +112,13 @@ def run_evaluate(args: argparse.Namespace) -> None:
 
     args.model = model_of(args)
     commands.print_report(commands.run_evaluate(args), as_json=args.json)
+
+
+def run_select_train(args: argparse.Namespace) -> None:
+    """`kbert select-train`: learn which triples lower a model's loss."""
+    from kbert_core.training import select_train
+
+    print_result(args, dict, fields_text, select_train.run_select_train(args))
 
 
 def run_experiment(args: argparse.Namespace) -> None:
@@ -271,6 +280,12 @@ def parser() -> argparse.ArgumentParser:
     )
     _model_options(evaluate)
 
+    select_train = _add(
+        commands, "select-train", run_select_train, "learn which triples lower a model's loss"
+    )
+    _graph_options(select_train)
+    add_select_train_options(select_train)
+
     experiment = _add(
         commands, "experiment", run_experiment, "run a grid of trainings and compare them"
     )
@@ -380,13 +395,7 @@ def _graph_files(parser: argparse.ArgumentParser) -> None:
 
 def _graph_options(parser: argparse.ArgumentParser) -> None:
     _graph_files(parser)
-    parser.add_argument("--max-triples", type=int, metavar="N", help="triples per mention")
-    parser.add_argument(
-        "--tail-only",
-        action=argparse.BooleanOptionalAction,
-        help="inject tails without relations, or with them",
-    )
-    parser.add_argument("--relations", nargs="+", metavar="R", help="use only these relations")
+    add_selection_options(parser)
 
 
 def _reading_options(parser: argparse.ArgumentParser) -> None:

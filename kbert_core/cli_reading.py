@@ -5,6 +5,7 @@ import io
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any, TextIO
 
 import torch
@@ -15,9 +16,12 @@ from kbert_core.cli_text import prediction_text, tree_text
 from kbert_core.errors import CheckpointError, KBertError, OptionError, TextError
 from kbert_core.flatten import FlatTree, collate, flatten, hard_positions
 from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.mentions import Mention, PassedOver
 from kbert_core.knowledge.names import is_word_character
+from kbert_core.knowledge.selection import Reason
 from kbert_core.pipeline import NO_KNOWLEDGE, Card, Pipeline, Reading, card_of, load_tokenizer
-from kbert_core.sentence_tree import SentenceTree, grow_tree
+from kbert_core.scoring.opening import scorer_of
+from kbert_core.sentence_tree import SentenceTree, grow_tree, passed_over
 from kbert_core.tokens import Characters, Tokenizer, WordPieces, Words
 
 PROGRESS_EVERY = 1000  # texts
@@ -35,17 +39,28 @@ def run_tree(args: argparse.Namespace) -> None:
     tokenizer = _tokenizer(args)
     ablation = ablation_of(args, card)
 
+    scorer = None
+    if options.needs_model:
+        own = Pipeline.load(args.model, device="cpu").similarity if args.model else None
+        scorer = scorer_of(options, own)
+
     def show(texts: Sequence[Sequence[str]]) -> Iterator[None]:
         for sentences in texts:
             reader = tokenizer or _tokenizer_for(sentences, args.special)
             words = None
             if isinstance(reader, Words):
                 words = [_spans(reader, text) for text in sentences]
-            tree = grow_tree(sentences, graph, options, words=words)
+            tree = grow_tree(sentences, graph, options, words=words, scorer=scorer)
             flat = flatten(tree, reader, max_length=limit)
             if ablation.positions == "hard":
                 flat = replace(flat, soft_positions=hard_positions(flat))
-            print_result(args, lambda flat: tree_data(flat, ablation), tree_text, flat)
+            over = passed_over(tree, graph, options.names)
+            print_result(
+                args,
+                partial(tree_data, ablation=ablation, over=over),
+                partial(tree_text, over=over),
+                flat,
+            )
             yield
 
     _each(args, show)
@@ -92,8 +107,15 @@ def run_predict(args: argparse.Namespace) -> None:
 # What commands print
 
 
-def tree_data(flat: FlatTree, ablation: Ablation = FULL) -> dict[str, Any]:
+def tree_data(
+    flat: FlatTree, ablation: Ablation = FULL, over: Sequence[PassedOver] = ()
+) -> dict[str, Any]:
     """A flat tree as plain data, for JSON.
+
+    Args:
+        flat: the tree in reading order.
+        ablation: how it is read.
+        over: the names in its text that are no mentions.
 
     Raises:
         OptionError: the matrix would be too large to print.
@@ -107,10 +129,14 @@ def tree_data(flat: FlatTree, ablation: Ablation = FULL) -> dict[str, Any]:
     visible = ablation.visible_in(collate([flat]))[0].to(torch.uint8)
     hung: dict[int, list[dict[str, str]]] = {}
     for item in flat.hung:
-        hung.setdefault(item.node, []).append(_triple(item.branch.triple))
+        hung.setdefault(item.node, []).append(
+            {**_triple(item.branch.triple), **_why(item.branch.reason)}
+        )
     left_out: dict[int, list[dict[str, str]]] = {}
     for number, left in flat.left_out:
-        left_out.setdefault(number, []).append({**_triple(left.triple), "rule": str(left.rule)})
+        left_out.setdefault(number, []).append(
+            {**_triple(left.triple), "rule": str(left.rule), **_why(left.reason, left.why)}
+        )
     mentions = [
         {
             "text": tree.sentences[node.mention.sentence][node.mention.start : node.mention.end],
@@ -118,6 +144,7 @@ def tree_data(flat: FlatTree, ablation: Ablation = FULL) -> dict[str, Any]:
             "end": node.mention.end,
             "sentence": node.mention.sentence,
             "entity": node.mention.entity,
+            **_how_read(node.mention),
             "used": hung.get(number, []),
             "left_out": left_out.get(number, []),
         }
@@ -130,6 +157,17 @@ def tree_data(flat: FlatTree, ablation: Ablation = FULL) -> dict[str, Any]:
         "anchor_ids": flat.anchor_ids,
         "segment_ids": flat.token_type_ids,
         "mentions": mentions,
+        "passed_over": [
+            {
+                "text": tree.sentences[one.mention.sentence][one.mention.start : one.mention.end],
+                "start": one.mention.start,
+                "end": one.mention.end,
+                "sentence": one.mention.sentence,
+                "entity": one.mention.entity,
+                "why": one.why,
+            }
+            for one in over
+        ],
         "dropped": _dropped(flat.left_out, flat),
         "visible": [bytes(row).decode() for row in (visible + ord("0")).tolist()],
     }
@@ -141,12 +179,27 @@ def _dropped(left_out: Any, flat: FlatTree) -> list[dict[str, Any]]:
     for number, item in left_out:
         mention = tree.nodes[number].mention
         text = tree.sentences[mention.sentence][mention.start : mention.end]
-        found.append({"mention": text, **_triple(item.triple), "rule": str(item.rule)})
+        why = _why(item.reason, item.why)
+        found.append({"mention": text, **_triple(item.triple), "rule": str(item.rule), **why})
     for cut in flat.trunk_cuts:
         start = flat.trunk_tokens[cut.sentence].starts[cut.kept]
         text = tree.sentences[cut.sentence][start:]
         found.append({"sentence": cut.sentence, "start": start, "text": text, "rule": CUT})
     return found
+
+
+def _why(reason: Reason | None, said: str = "") -> dict[str, Any]:
+    """Why a triple was used or, with its score, left out; nothing where the rule says it all."""
+    if reason is None or (said and reason.score is None):
+        return {}
+    why = {"why": said or str(reason)}
+    return why if reason.score is None else {**why, "score": round(reason.score, 4)}
+
+
+def _how_read(mention: Mention) -> dict[str, Any]:
+    """By which rules a name was read, and what else it may mean, where there is something."""
+    said = {"rules": [rule.name.lower() for rule in mention.rules], "others": list(mention.others)}
+    return {name: value for name, value in said.items() if value}
 
 
 def _triple(triple: Any) -> dict[str, str]:

@@ -6,12 +6,19 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from kbert_core.knowledge.selection import Reason
+
 if TYPE_CHECKING:  # not imported to run: it needs PyTorch
     from kbert_core.flatten import FlatTree
+    from kbert_core.knowledge.mentions import PassedOver
 
 
-def tree_text(flat: "FlatTree") -> str:
+def tree_text(flat: "FlatTree", over: "Sequence[PassedOver]" = ()) -> str:
     """A sentence tree: the trunk, and under each mention its branches.
+
+    Args:
+        flat: the tree in reading order.
+        over: the names in its text that are no mentions.
 
     Every token stands with its soft position.
     """
@@ -19,17 +26,19 @@ def tree_text(flat: "FlatTree") -> str:
     lines = []
     hung: dict[int, list[str]] = {}
     for item in flat.hung:
-        hung.setdefault(item.node, []).append(_run(flat, range(item.start, item.end)))
+        why = _why(item.branch.reason)
+        hung.setdefault(item.node, []).append(_run(flat, range(item.start, item.end)) + why)
     left_out: dict[int, list[str]] = {}
     for number, left in flat.left_out:
-        left_out.setdefault(number, []).append(f"     left out: {left.triple}, {left.rule}")
+        left_out.setdefault(number, []).append(f"     left out: {left.triple}, {left.why}")
     for place, places in _groups(flat):
         text = _run(flat, places)
         if place is None:
             lines.append(f"  {text}")
             continue
         mention = nodes[place].mention
-        lines.append(f"● {text}   ({mention.entity})")
+        how = "".join(f"; {rule}" for rule in mention.rules)
+        lines.append(f"● {text}   ({mention.entity}{how})")
         branches = hung.get(place, [])
         for i, branch in enumerate(branches):
             lines.append(f"  {'└' if i == len(branches) - 1 else '├'}─ {branch}")
@@ -38,9 +47,19 @@ def tree_text(flat: "FlatTree") -> str:
         f"{_number(len(flat), 'token')}, {_number(len(nodes), 'mention')}, "
         f"{_number(len(flat.hung), 'branch')}, {_number(len(flat.left_out), 'triple')} left out"
     )
+    for one in over:
+        sentence = flat.tree.sentences[one.mention.sentence]
+        lines.append(f"no mention: {sentence[one.mention.start : one.mention.end]}, {one.why}")
     for cut in flat.trunk_cuts:
         lines.append(f"cut: sentence {cut.sentence + 1} keeps {cut.kept} of its {cut.total} tokens")
     return "\n".join(lines)
+
+
+def _why(reason: Reason | None) -> str:
+    """Why a triple is used; nothing for the first in graph order, which needs no saying."""
+    if reason is None or str(reason) == str(Reason()):
+        return ""
+    return f"   ({reason})"
 
 
 def prediction_text(data: Mapping[str, Any]) -> str:

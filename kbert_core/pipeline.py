@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +19,8 @@ from kbert_core.errors import CheckpointError, KBertError, OptionError
 from kbert_core.flatten import Batch, FlatTree, collate
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
-from kbert_core.knowledge.selection import InjectionOptions, LeftOut
+from kbert_core.knowledge.selection import InjectionOptions, LeftOut, TripleScorer
+from kbert_core.knowledge.surface_forms import NameRules
 from kbert_core.knowledge.triples import Triple
 from kbert_core.mask_transformer import (
     MaskTransformer,
@@ -26,7 +28,9 @@ from kbert_core.mask_transformer import (
     load_model,
     load_model_and_missing,
 )
-from kbert_core.sentence_tree import SentenceTree, k_inject, k_query
+from kbert_core.scoring.opening import scorer_of
+from kbert_core.scoring.similarity import Similarity
+from kbert_core.sentence_tree import SentenceTree, choose, k_inject, mentions_in
 from kbert_core.tasks import TASKS, RankedAnswer, Task
 from kbert_core.tasks.rank import ranked
 
@@ -34,6 +38,7 @@ CARD_KEY = "kbert"  # where a checkpoint's config keeps what it was trained with
 NO_KNOWLEDGE = KnowledgeGraph(name="no knowledge")
 DEFAULT_LENGTH = 512
 ROWS_AT_ONCE = 16  # windows of one long text
+TEXTS_SCORED_AT_ONCE = 64
 LOGITS_AT_ONCE = 50_000_000  # kept while texts are read in batches
 TOKENIZER_FILES = (  # without one of these transformers makes up an empty tokenizer
     "tokenizer.json",
@@ -82,12 +87,9 @@ class Card:
             kinds = getattr(config, "architectures", None) or ()
             return cls("mask" if any(str(kind).endswith("ForMaskedLM") for kind in kinds) else None)
         try:
-            options = dict(data.get("injection", {}))
-            if options.get("relations") is not None:
-                options["relations"] = tuple(options["relations"])
             card = cls(
                 data.get("task"),
-                InjectionOptions(**options),
+                InjectionOptions.from_dict(data.get("injection", {})),
                 data.get("max_length"),
                 tuple(data.get("knowledge", ())),
                 data.get("notes"),
@@ -106,11 +108,7 @@ class Card:
         """Put the card into a config, to be saved with the model."""
         data = {
             "task": self.task,
-            "injection": {
-                "max_triples": self.options.max_triples,
-                "tail_only": self.options.tail_only,
-                "relations": self.options.relations,
-            },
+            "injection": self.options.as_dict(),
             "max_length": self.max_length,
             "knowledge": list(self.knowledge),
             "notes": dict(self.notes or {}),
@@ -229,6 +227,7 @@ class Pipeline:
             self.tokenizer.model_max_length(),
         )
         self.max_length = min((n for n in limits if n is not None), default=DEFAULT_LENGTH)
+        self._scorers: dict[tuple[str, str | None], TripleScorer | None] = {}
 
     @classmethod
     def load(
@@ -289,14 +288,53 @@ class Pipeline:
         options: InjectionOptions | None = None,
     ) -> SentenceTree:
         """K-Query and K-Inject with the model's options or others."""
+        return self.trees([sentences], graph, options)[0]
+
+    def trees(
+        self,
+        texts: Sequence[Sequence[str]],
+        graph: KnowledgeGraph,
+        options: InjectionOptions | None = None,
+    ) -> list[SentenceTree]:
+        """Grow the trees of many texts; triples that a model scores are scored all at once."""
         options = options or self.card.options
-        masks = [self.tokenizer.mask_spans(text) for text in sentences]
-        queried = [
-            found
-            for found in k_query(sentences, graph, options)
-            if not _touches(found.mention, masks[found.mention.sentence])
+        found = [
+            (sentences, self._mentions(sentences, graph, options.names)) for sentences in texts
         ]
-        return k_inject(sentences, queried, options)
+        chosen = choose(found, graph, options, scorer=self.scorer(options))
+        return [
+            k_inject(sentences, queried, options)
+            for sentences, queried in zip(texts, chosen, strict=True)
+        ]
+
+    def _mentions(
+        self, sentences: Sequence[str], graph: KnowledgeGraph, rules: NameRules
+    ) -> list[Mention]:
+        masks = [self.tokenizer.mask_spans(text) for text in sentences]
+        return [
+            mention
+            for mention in mentions_in(sentences, graph, rules=rules)
+            if not _touches(mention, masks[mention.sentence])
+        ]
+
+    def scorer(self, options: InjectionOptions) -> TripleScorer | None:
+        """Return what scores triples for these options, opened once; None where nothing does.
+
+        Raises:
+            CheckpointError: it can't be read.
+        """
+        if not options.needs_model:
+            return None
+        key = (options.strategy, options.scorer)
+        if key not in self._scorers:
+            device = str(self.encoder.device)
+            self._scorers[key] = scorer_of(options, self.similarity, device=device)
+        return self._scorers[key]
+
+    @cached_property
+    def similarity(self) -> Similarity:
+        """Texts and triples compared by the model's own encoder, without knowledge."""
+        return Similarity(self.encoder, self.tokenizer)
 
     def flatten(self, tree: SentenceTree, *, max_length: int | None = None) -> list[FlatTree]:
         """Put a tree into reading order within the length limit; see :meth:`limit`."""
@@ -402,7 +440,7 @@ class Pipeline:
                 sorted, fewer where their logits take much room.
             other arguments: as for a single text.
         """
-        trees = (self._checked_tree(sentences, graph, options) for sentences in texts)
+        trees = self._grown(texts, graph, options or self.card.options)
         yield from self._read(trees, ablation, max_length, batch_size)
 
     def predict(self, texts: Iterable[Sequence[str]], **kwargs: Any) -> Iterator[Any]:
@@ -480,6 +518,24 @@ class Pipeline:
         if self.task:
             self.task.check(sentences)
         return self.tree(sentences, graph, options)
+
+    def _grown(
+        self, texts: Iterable[Sequence[str]], graph: KnowledgeGraph, options: InjectionOptions
+    ) -> Iterator[SentenceTree]:
+        """Grow trees in order, several at once where a model scores their triples."""
+        unread = iter(texts)
+        at_once = TEXTS_SCORED_AT_ONCE if options.needs_model else 1
+        while some := list(islice(unread, at_once)):
+            try:
+                if self.task:
+                    for sentences in some:
+                        self.task.check(sentences)
+                grown = self.trees(some, graph, options)
+            except KBertError:
+                for sentences in some:  # raises at the text that can't be read
+                    yield self._checked_tree(sentences, graph, options)
+                raise
+            yield from grown
 
     def _needs_head(self) -> None:
         if self.task is None:

@@ -5,13 +5,22 @@ K-Inject hangs them on.
 """
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
 
 from kbert_core.errors import TextError
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.mentions import Mention, find_mentions
-from kbert_core.knowledge.selection import InjectionOptions, LeftOut, select
+from kbert_core.knowledge.mentions import Mention, PassedOver, find_all_names, find_mentions
+from kbert_core.knowledge.selection import (
+    Asked,
+    InjectionOptions,
+    LeftOut,
+    Reason,
+    TripleScorer,
+    select_all,
+)
+from kbert_core.knowledge.surface_forms import ALL_RULES, NameRules
 from kbert_core.knowledge.triples import Triple
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -23,13 +32,16 @@ class Queried:
 
     Attributes:
         mention: where in the text.
-        used: triples to inject, in graph order.
-        left_out: the entity's other triples, each with its rule.
+        used: triples to inject, the best first; in graph order where the
+            strategy finds none better.
+        left_out: its other triples, each with its rule.
+        reasons: why each of ``used`` is.
     """
 
     mention: Mention
     used: tuple[Triple, ...]
     left_out: tuple[LeftOut, ...]
+    reasons: tuple[Reason, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +51,12 @@ class Branch:
     Attributes:
         triple: what the branch says.
         texts: what it reads: relation and tail, or the tail alone.
+        reason: why it was chosen; None where nobody chose.
     """
 
     triple: Triple
     texts: tuple[str, ...]
+    reason: Reason | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +94,7 @@ def k_query(
     options: InjectionOptions = InjectionOptions(),
     *,
     words: Sequence[Sequence[tuple[int, int]]] | None = None,
+    scorer: TripleScorer | None = None,
 ) -> tuple[Queried, ...]:
     """Find the entities of a text and their triples: E = K_Query(s, K) (Eq. 1).
 
@@ -88,20 +103,70 @@ def k_query(
         graph: K.
         options: how many triples a mention gets, and which.
         words: per sentence the spans of its words, if the text is split.
+        scorer: for options that score triples with a model.
 
     Raises:
         TextError: not one or two sentences, or a character that is none.
+        OptionError: the options need a scorer, and there is none.
     """
+    found = list(mentions_in(sentences, graph, words=words, rules=options.names))
+    return choose([(sentences, found)], graph, options, scorer=scorer)[0]
+
+
+def mentions_in(
+    sentences: Sequence[str],
+    graph: KnowledgeGraph,
+    *,
+    words: Sequence[Sequence[tuple[int, int]]] | None = None,
+    rules: NameRules = ALL_RULES,
+) -> Iterator[Mention]:
+    """Find the entities that a text names, in reading order; arguments as for :func:`k_query`."""
     if not 1 <= len(sentences) <= 2:
         raise TextError(f"Got {len(sentences)} sentences, expected one or two.")
-    queried = []
     for number, text in enumerate(sentences):
         check_characters(text)
         spans = words[number] if words is not None else None
-        for mention in find_mentions(text, graph, words=spans, sentence=number):
-            used, left_out = select(mention.entity, graph, options)
-            queried.append(Queried(mention, used, left_out))
-    return tuple(queried)
+        yield from find_mentions(text, graph, words=spans, sentence=number, rules=rules)
+
+
+def choose(
+    found: Sequence[tuple[Sequence[str], Sequence[Mention]]],
+    graph: KnowledgeGraph,
+    options: InjectionOptions,
+    *,
+    scorer: TripleScorer | None = None,
+) -> list[tuple[Queried, ...]]:
+    """Choose the triples of the mentions of many texts, all at once.
+
+    Args:
+        found: per text its sentences and its mentions.
+        other arguments: as for :func:`k_query`.
+    """
+    asked = [Asked(tuple(texts), mention) for texts, mentions in found for mention in mentions]
+    chosen = iter(zip(asked, select_all(asked, graph, options, scorer), strict=True))
+    return [
+        tuple(
+            Queried(one.mention, made.used, made.left_out, made.reasons)
+            for one, made in islice(chosen, len(mentions))
+        )
+        for _, mentions in found
+    ]
+
+
+def passed_over(
+    tree: SentenceTree, graph: KnowledgeGraph, rules: NameRules = ALL_RULES
+) -> tuple[PassedOver, ...]:
+    """Find the names in a tree's text that are no mentions, as they overlap one.
+
+    Args:
+        tree: grown with the same graph and rules.
+    """
+    found: list[PassedOver] = []
+    for number, text in enumerate(tree.sentences):
+        words = tree.words[number] if tree.words is not None else None
+        _, over = find_all_names(text, graph, words=words, sentence=number, rules=rules)
+        found += over
+    return tuple(found)
 
 
 def check_characters(text: str) -> None:
@@ -126,18 +191,21 @@ def k_inject(
     words: Sequence[Sequence[tuple[int, int]]] | None = None,
 ) -> SentenceTree:
     """Hang the triples on their mentions: t = K_Inject(s, E) (Eq. 2)."""
-    nodes = tuple(
-        Node(q.mention, tuple(branch_of(triple, options) for triple in q.used), q.left_out)
-        for q in queried
-    )
+    nodes = tuple(Node(q.mention, _branches(q, options), q.left_out) for q in queried)
     split = tuple(tuple(spans) for spans in words) if words is not None else None
     return SentenceTree(tuple(sentences), nodes, split)
 
 
-def branch_of(triple: Triple, options: InjectionOptions) -> Branch:
+def _branches(queried: Queried, options: InjectionOptions) -> tuple[Branch, ...]:
+    reasons = queried.reasons or (None,) * len(queried.used)
+    pairs = zip(queried.used, reasons, strict=True)
+    return tuple(branch_of(triple, options, reason) for triple, reason in pairs)
+
+
+def branch_of(triple: Triple, options: InjectionOptions, reason: Reason | None = None) -> Branch:
     """Say what the branch of a triple reads."""
     texts = (triple.tail,) if options.tail_only else (triple.relation, triple.tail)
-    return Branch(triple, texts)
+    return Branch(triple, texts, reason)
 
 
 def grow_tree(
@@ -146,7 +214,8 @@ def grow_tree(
     options: InjectionOptions = InjectionOptions(),
     *,
     words: Sequence[Sequence[tuple[int, int]]] | None = None,
+    scorer: TripleScorer | None = None,
 ) -> SentenceTree:
-    """K-Query, then K-Inject: the whole knowledge layer."""
-    queried = k_query(sentences, graph, options, words=words)
+    """K-Query, then K-Inject: the whole knowledge layer; arguments as for :func:`k_query`."""
+    queried = k_query(sentences, graph, options, words=words, scorer=scorer)
     return k_inject(sentences, queried, options, words=words)

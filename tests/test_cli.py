@@ -24,6 +24,7 @@ FIELDS = [
     "anchor_ids",
     "segment_ids",
     "mentions",
+    "passed_over",
     "dropped",
     "visible",
 ]
@@ -61,7 +62,9 @@ def test_figure_2_comes_out_as_in_the_paper(tree):
         8,
         "tim cook",
     )
-    assert cook["used"] == [{"head": "Tim Cook", "relation": "CEO", "tail": "Apple"}]
+    assert cook["used"] == [
+        {"head": "Tim Cook", "relation": "CEO", "tail": "Apple", "why": "first in graph order"}
+    ]
 
 
 def test_without_special_tokens_positions_start_at_0(tree):

@@ -13,7 +13,10 @@ MINIMUM = {
     "everyday_zh.spo": 400,
     "general_en.spo": 180,
     "medical_en.spo": 200,
+    "homonyms_zh.spo": 150,
+    "homonyms_en.spo": 60,
 }
+HOMONYMS = ("homonyms_zh", "homonyms_en")
 TYPES = {"疾病", "症状", "部位", "治疗", "检查"}
 
 
@@ -143,7 +146,7 @@ def test_readme_overview():
         assert [int(number) for number in numbers] == counted, name
 
 
-@pytest.mark.parametrize("name", MINIMUM)
+@pytest.mark.parametrize("name", [n for n in MINIMUM if Path(n).stem not in HOMONYMS])
 def test_readme_relations(name):
     triples = read(name)
     rows = table(section(name), "relation ")
@@ -173,3 +176,34 @@ def test_readme_example():
         ("症状", "多饮"),
     ]
     assert "“类别 疾病” and “症状 多饮”" in readme()
+
+
+def homonyms(name):
+    lines = (FOLDER / "example_data" / f"{name}.tsv").read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "text\tname\thead"
+    return [tuple(line.split("\t")) for line in lines[1:]]
+
+
+def plain(head):
+    return re.split(r"\s*[（(]", head)[0].lower()
+
+
+@pytest.mark.parametrize(("name", "least"), [("homonyms_zh", 48), ("homonyms_en", 16)])
+def test_homonyms_have_two_sentences_for_each_meaning_of_a_name(name, least):
+    heads = by_head(read(f"{name}.spo"))
+    rows = homonyms(name)
+    assert len(rows) >= least
+    assert Counter(head for _, _, head in rows) == dict.fromkeys(heads, 2)
+    for text, spelt, head in rows:
+        assert text.count(spelt) == 1
+        assert spelt.lower() == plain(head)
+    assert min(Counter(map(plain, heads)).values()) >= 2
+    text = section(f"{name}.spo")
+    assert f"{len(set(map(plain, heads)))} names with {len(heads)} meanings" in text
+
+
+@pytest.mark.parametrize("name", HOMONYMS)
+def test_homonyms_say_first_what_kind_of_thing_it_is(name):
+    for head, lines in by_head(read(f"{name}.spo")).items():
+        assert lines[0][1] in ("类别", "is_a"), head
+        assert len(lines) in (4, 5), head

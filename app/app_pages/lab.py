@@ -17,6 +17,7 @@ from app.view_models.knowledge import HEAD, ON, RELATION, STATE, TAIL
 from app.view_models.share_of_edits import shares
 from app.view_models.styles import CSS
 from kbert_core import FlatTree, KBertError, KnowledgeGraph, Trace
+from kbert_core.knowledge.selection import SCORED
 from kbert_core.tasks import TASKS
 
 ss = st.session_state
@@ -174,6 +175,21 @@ def options() -> None:
             )
             st.checkbox(t("options.tail_only"), key="lab.tail_only", **KEEP)
         with two:
+            st.selectbox(
+                t("options.strategy"),
+                state.strategies(),
+                key="lab.strategy",
+                format_func=lambda name: t("options.strategy_" + name),
+                help=t("options.strategy_help"),
+                **KEEP,
+            )
+            if ss["lab.strategy"] in SCORED:
+                st.checkbox(
+                    t("options.one_sense"),
+                    key="lab.one_sense",
+                    help=t("options.one_sense_help"),
+                    **KEEP,
+                )
             known = services.relations(base.fingerprint, base)
             offered = [*known, *(r for r in ss["lab.relations"] if r not in known)]
             st.multiselect(

@@ -8,6 +8,7 @@ from app.texts import t
 from kbert_core import KBertError, KnowledgeGraph, Rule, Trace, Triple
 from kbert_core.knowledge.graph import Edit
 from kbert_core.knowledge.names import normalise_name
+from kbert_core.knowledge.selection import Reason, Strategy
 
 ON, HEAD, RELATION, TAIL, STATE = "on", "head", "relation", "tail", "state"
 
@@ -23,6 +24,7 @@ class TripleRow:
         mentions: at how many it could be.
         rules: why it is left out elsewhere.
         moved_up: injected now, and over the limit in the scene compared with.
+        reason: how it stood among the others at the first mention.
     """
 
     triple: Triple
@@ -31,10 +33,16 @@ class TripleRow:
     mentions: int
     rules: tuple[Rule, ...] = ()
     moved_up: bool = False
+    reason: Reason | None = None
 
     @property
     def state(self) -> str:
-        """What became of the triple, in a few words."""
+        """What became of the triple and why, in a few words."""
+        why = why_text(self.reason, used=bool(self.used))
+        return t("state.why", state=self._outcome, why=why) if why else self._outcome
+
+    @property
+    def _outcome(self) -> str:
         if self.used and self.moved_up:
             return t("state.moved_up")
         if self.used and self.used < self.mentions:
@@ -64,11 +72,18 @@ def triple_rows(
         else set()
     )
     rules: dict[Triple, dict[Rule, None]] = {}
+    reasons: dict[Triple, Reason] = {}
     for _, item in trace.left_out:
         rules.setdefault(item.triple, {})[item.rule] = None
+        if item.reason is not None:
+            reasons.setdefault(item.triple, item.reason)
     mentions: dict[str, int] = {}
     for node in trace.tree.nodes:
-        mentions[node.mention.entity] = mentions.get(node.mention.entity, 0) + 1
+        for entity in node.mention.entities:
+            mentions[entity] = mentions.get(entity, 0) + 1
+        for branch in node.branches:
+            if branch.reason is not None:
+                reasons[branch.triple] = branch.reason
     rows = []
     for entity, count in mentions.items():
         for triple in graph.triples_of(entity):
@@ -81,9 +96,21 @@ def triple_rows(
                     count,
                     tuple(rules.get(triple, ())),
                     bool(times) and triple in over_before,
+                    reasons.get(triple),
                 )
             )
     return tuple(rows)
+
+
+def why_text(reason: Reason | None, *, used: bool) -> str:
+    """How a triple stood among the others; empty where the graph's order says it all."""
+    if reason is None:
+        return ""
+    if reason.score is None:
+        by_tail = used and reason.strategy is Strategy.TAIL_IN_TEXT
+        return t("why.tail_in_text") if by_tail else ""
+    score = f"{reason.score:.2f}"
+    return t("why." + reason.strategy, score=score, rank=reason.rank, among=reason.among)
 
 
 def moved_up(rows: Iterable[TripleRow]) -> tuple[Triple, ...]:

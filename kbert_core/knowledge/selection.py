@@ -1,11 +1,22 @@
-"""Which triples of a mention are injected, and why the others are not."""
+"""Which triples of a mention are injected, and why the others are not.
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+In order: what is switched off and what the relations rule out is left out;
+a strategy keeps or ranks the rest; relations that come first come first; and
+the first ``max_triples`` of what then stands is used.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, fields
 from enum import StrEnum
+from functools import lru_cache
+from typing import Any, Protocol
 
 from kbert_core.errors import OptionError
 from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.mentions import Mention
+from kbert_core.knowledge.names import NormalisedText, is_word_character, normalise, normalise_name
+from kbert_core.knowledge.rarity import rarity
+from kbert_core.knowledge.surface_forms import ALL_RULES, AS_WRITTEN, NameRules
 from kbert_core.knowledge.triples import Triple
 
 
@@ -14,6 +25,9 @@ class Rule(StrEnum):
 
     OFF = "switched off"
     RELATION = "its relation is not among those used"
+    TAIL = "its tail does not occur in the text"
+    SENSE = "another sense of the name fits better"
+    SCORE = "its score is below the threshold"
     LIMIT = "over the limit of triples per mention"
     LENGTH = "does not fit the length limit"
     TRUNK_CUT = "its mention was cut by the length limit"
@@ -21,20 +35,60 @@ class Rule(StrEnum):
     SHARED_TOKEN = "its mention shares a token with the mention before"
 
 
+class Strategy(StrEnum):
+    """How the triples that may be used are chosen among."""
+
+    FIRST = "first"  # in graph order, as in the paper
+    TAIL_IN_TEXT = "tail_in_text"  # those whose tail the text has too (Roof-BERT)
+    CONTEXT = "context"  # those most similar to the sentence
+    RARE = "rare"  # those of the graph's rarest relations
+    LEARNED = "learned"  # those that a scorer learned to be useful
+
+
+SCORED = (Strategy.CONTEXT, Strategy.RARE, Strategy.LEARNED)
+BY_MODEL = (Strategy.CONTEXT, Strategy.LEARNED)  # scored by something that is loaded
+BY_TEXT = (*BY_MODEL, Strategy.TAIL_IN_TEXT)  # depend on the text, not on the mention alone
+WHAT = {
+    Strategy.CONTEXT: "similarity",
+    Strategy.RARE: "rarity",
+    Strategy.LEARNED: "usefulness",
+}  # that a score says
+
+
 @dataclass(frozen=True)
 class InjectionOptions:
-    """How much knowledge a mention gets.
+    """How much knowledge a mention gets, and which.
 
     Attributes:
         max_triples: at most so many triples per mention (the release's
             MAX_ENTITIES, 2); 0 switches knowledge off.
         tail_only: inject the tail without the relation.
         relations: use only these; None: all.
+        not_relations: use none of these.
+        first_relations: these come first, in this order, whatever the
+            strategy says of them; it orders the triples of one relation.
+        strategy: how the others are chosen among.
+        threshold: leave out what scores less: cosine similarity for
+            "context", information in nats for "rare", what the loss falls by
+            for "learned"; None: nothing.
+        one_sense: of a name with several entities, use only the triples of
+            the one whose best triple scores highest.
+        scorer: for "context" an encoder (folder, hub name or package:NAME),
+            None for the model's own; for "learned" the folder of its scorer.
+        names: how a name in a text may differ from the graph's.
     """
 
     max_triples: int = 2
     tail_only: bool = False
     relations: tuple[str, ...] | None = None
+    _: KW_ONLY
+    not_relations: tuple[str, ...] = ()
+    first_relations: tuple[str, ...] = ()
+    strategy: Strategy = Strategy.FIRST
+    threshold: float | None = None
+    one_sense: bool = False
+    scorer: str | None = None
+    names: NameRules = ALL_RULES
 
     def __post_init__(self) -> None:
         if not 0 <= self.max_triples <= 1000:
@@ -42,36 +96,386 @@ class InjectionOptions:
                 f"max_triples is {self.max_triples}, expected 0 to 1000. "
                 "Give how many triples a mention may have."
             )
+        if self.strategy not in list(Strategy):
+            raise OptionError(
+                f"strategy is '{self.strategy}', expected one of {', '.join(Strategy)}."
+            )
+        object.__setattr__(self, "strategy", Strategy(self.strategy))
+        scored = ", ".join(SCORED)
+        for name, given in (
+            ("threshold", self.threshold is not None),
+            ("one_sense", self.one_sense),
+        ):
+            if given and self.strategy not in SCORED:
+                raise OptionError(
+                    f"{name} is given, and the strategy '{self.strategy}' has no scores. "
+                    f"Choose one of {scored}, or leave it out."
+                )
+        if self.scorer is not None and self.strategy not in BY_MODEL:
+            raise OptionError(
+                f"A scorer is given, and the strategy '{self.strategy}' needs none. "
+                f"Choose {' or '.join(BY_MODEL)}, or leave it out."
+            )
+        if self.strategy is Strategy.LEARNED and self.scorer is None:
+            raise OptionError(
+                "The strategy 'learned' needs the folder of its scorer. Name it, or make one with "
+                "`kbert select-train`."
+            )
+
+    @property
+    def needs_model(self) -> bool:
+        """Whether triples are scored by something that has to be loaded."""
+        return self.strategy in BY_MODEL
+
+    @property
+    def by_text(self) -> bool:
+        """Whether one mention may get other triples in another text."""
+        return self.strategy in BY_TEXT
+
+    def allows(self, relation: str) -> bool:
+        """Say whether triples of a relation may be used."""
+        wanted = self.relations is None or relation in self.relations
+        return wanted and relation not in self.not_relations
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for a card: of the options on strategy only those that were chosen."""
+        made: dict[str, Any] = {}
+        for option in fields(self):
+            value = getattr(self, option.name)
+            if option.name == "names":
+                made[option.name] = value.as_list()
+            elif option.name in _ALWAYS or value != option.default:
+                made[option.name] = list(value) if isinstance(value, tuple) else value
+        return made
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "InjectionOptions":
+        """Read what :meth:`as_dict` wrote; a card may have been written before an option was.
+
+        One that says nothing of names was, but for width and case, trained
+        with names as they are written.
+        """
+        lists = {name: tuple(value) for name, value in data.items() if isinstance(value, list)}
+        names = NameRules.of(lists["names"]) if "names" in data else AS_WRITTEN
+        return cls(**{**data, **lists, "names": names})
+
+
+_ALWAYS = ("max_triples", "tail_only", "relations")
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a triple was used, or how it stood among the others.
+
+    Attributes:
+        strategy: that had the say.
+        score: None where it gives none.
+        rank: from 1, among the mention's triples that were ranked.
+        among: how many these are.
+        preferred: its relation is one of those that come first.
+        sense: the entity it is of, where the name means several.
+        threshold: that scores had to reach, if any.
+    """
+
+    strategy: Strategy = Strategy.FIRST
+    score: float | None = None
+    rank: int = 0
+    among: int = 0
+    preferred: bool = False
+    sense: str = ""
+    threshold: float | None = None
+
+    @property
+    def below(self) -> bool:
+        """Whether the score doesn't reach the threshold."""
+        if self.score is None or self.threshold is None:
+            return False
+        return self.score < self.threshold
+
+    def __str__(self) -> str:
+        if self.score is not None:
+            said = f"{WHAT[self.strategy]} {self.score:.2f}, rank {self.rank} of {self.among}"
+        elif self.strategy is Strategy.TAIL_IN_TEXT:
+            said = "tail occurs in the text"
+        else:
+            said = "first in graph order"
+        if self.preferred:
+            said = f"its relation comes first; {said}"
+        return f"{said}; sense {self.sense}" if self.sense else said
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A triple that is in the graph and not in the tree, and by which rule."""
+    """A triple that is in the graph and not in the tree, and by which rule.
+
+    Attributes:
+        reason: how it scored, if it got that far.
+    """
 
     triple: Triple
     rule: Rule
+    reason: Reason | None = field(default=None, compare=False)
+
+    @property
+    def score(self) -> float | None:
+        """What the strategy gave it; None for no score."""
+        return self.reason.score if self.reason else None
+
+    @property
+    def why(self) -> str:
+        """The rule in words, with the score where there is one."""
+        if self.reason is None or self.reason.score is None:
+            return str(self.rule)
+        if self.rule is Rule.SCORE:
+            return f"below {self.reason.threshold:.2f}; {self.reason}"
+        return f"{self.rule}; {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A mention whose triples are to be chosen.
+
+    Attributes:
+        sentences: the text, one or two sentences.
+        mention: in one of them.
+    """
+
+    sentences: tuple[str, ...]
+    mention: Mention
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates(Asked):
+    """A mention with the triples that may be used for it.
+
+    Attributes:
+        triples: in graph order, of every entity that the name may mean.
+    """
+
+    triples: tuple[Triple, ...]
+
+
+class TripleScorer(Protocol):
+    """Says how well a triple fits a mention in its text; more is better."""
+
+    def score(self, asked: Sequence[Candidates]) -> list[list[float]]:
+        """Score the triples of many mentions at once.
+
+        Returns:
+            Per mention a score for each of its triples.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A mention's triples, divided.
+
+    Attributes:
+        used: to inject, the best first; in graph order where none is better.
+        reasons: of each that is used.
+        left_out: the others, in graph order.
+    """
+
+    used: tuple[Triple, ...]
+    reasons: tuple[Reason, ...]
+    left_out: tuple[LeftOut, ...]
 
 
 def select(
-    entity: str, graph: KnowledgeGraph, options: InjectionOptions
+    entity: str, graph: KnowledgeGraph, options: InjectionOptions, *, others: Sequence[str] = ()
 ) -> tuple[tuple[Triple, ...], tuple[LeftOut, ...]]:
-    """Choose an entity's triples: those that may be used, the first in graph order.
+    """Choose an entity's triples by a strategy that needs no text.
+
+    Args:
+        entity: as names are compared.
+        others: other entities that the same name may mean.
 
     Returns:
-        The triples to inject, and those left out, each in graph order.
+        The triples to inject, and those left out.
     """
-    used: list[Triple] = []
-    left_out: list[LeftOut] = []
-    for triple in graph.triples_of(entity):
+    mention = Mention(0, 0, entity, others=tuple(others))
+    (made,) = select_all([Asked(("",), mention)], graph, options)
+    return made.used, made.left_out
+
+
+def select_all(
+    asked: Sequence[Asked],
+    graph: KnowledgeGraph,
+    options: InjectionOptions,
+    scorer: TripleScorer | None = None,
+) -> list[Selection]:
+    """Choose the triples of many mentions.
+
+    Args:
+        scorer: for the strategies "context" and "learned".
+
+    Raises:
+        OptionError: the strategy needs a scorer, and there is none.
+    """
+    parted = [_parted(one, graph, options) for one in asked]
+    scores = _scores([candidates for candidates, _ in parted], graph, options, scorer)
+    return [
+        _selection(candidates, own, ruled_out, options)
+        for (candidates, ruled_out), own in zip(parted, scores, strict=True)
+    ]
+
+
+def _parted(
+    asked: Asked, graph: KnowledgeGraph, options: InjectionOptions
+) -> tuple[Candidates, list[tuple[int, LeftOut]]]:
+    """Part a mention's triples by what needs no comparing.
+
+    Returns:
+        Those that may be used, and the others with their places in graph order.
+    """
+    usable: list[Triple] = []
+    ruled_out: list[tuple[int, LeftOut]] = []
+    for place, triple in enumerate(_triples(asked.mention, graph)):
+        rule = None
         if not graph.is_on(triple):
-            left_out.append(LeftOut(triple, Rule.OFF))
-        elif options.relations is not None and triple.relation not in options.relations:
-            left_out.append(LeftOut(triple, Rule.RELATION))
-        elif len(used) >= options.max_triples:
-            left_out.append(LeftOut(triple, Rule.LIMIT))
+            rule = Rule.OFF
+        elif not options.allows(triple.relation):
+            rule = Rule.RELATION
+        elif options.strategy is Strategy.TAIL_IN_TEXT and not tail_in_text(triple, asked):
+            rule = Rule.TAIL
+        if rule is None:
+            usable.append(triple)
         else:
-            used.append(triple)
-    return tuple(used), tuple(left_out)
+            ruled_out.append((place, LeftOut(triple, rule)))
+    return Candidates(asked.sentences, asked.mention, tuple(usable)), ruled_out
+
+
+def _triples(mention: Mention, graph: KnowledgeGraph) -> Iterable[Triple]:
+    """Every triple of every entity that a name may mean, once, in order."""
+    if not mention.others:
+        return graph.triples_of(mention.entity)
+    return dict.fromkeys(t for entity in mention.entities for t in graph.triples_of(entity))
+
+
+def _scores(
+    waiting: Sequence[Candidates],
+    graph: KnowledgeGraph,
+    options: InjectionOptions,
+    scorer: TripleScorer | None,
+) -> Sequence[Sequence[float] | None]:
+    if options.max_triples == 0:
+        return [None] * len(waiting)
+    if options.strategy is Strategy.RARE:
+        information = rarity(graph)
+        return [[information[t.relation] for t in one.triples] for one in waiting]
+    if not options.needs_model:
+        return [None] * len(waiting)
+    if scorer is None:
+        raise OptionError(
+            f"The strategy '{options.strategy}' needs a model to score with. Name a model, or for "
+            "'context' an encoder as the scorer."
+        )
+    some = [one for one in waiting if one.triples]
+    found = iter(scorer.score(some) if some else [])
+    return [next(found) if one.triples else [] for one in waiting]
+
+
+def _selection(
+    candidates: Candidates,
+    scores: Sequence[float] | None,
+    ruled_out: list[tuple[int, LeftOut]],
+    options: InjectionOptions,
+) -> Selection:
+    """Rank what may be used, and part it by sense, threshold and limit."""
+    used: list[tuple[Triple, Reason]] = []
+    left_out = {item.triple: item for _, item in ruled_out}
+    for triple, reason, sense_fits in _ranked(candidates, scores, options):
+        rule = None
+        if not sense_fits:
+            rule = Rule.SENSE
+        elif reason.below:
+            rule = Rule.SCORE
+        elif len(used) >= options.max_triples:
+            rule = Rule.LIMIT
+        if rule is None:
+            used.append((triple, reason))
+        else:
+            left_out[triple] = LeftOut(triple, rule, reason)
+    triples = list(candidates.triples)
+    for place, item in ruled_out:
+        triples.insert(place, item.triple)
+    return Selection(
+        tuple(triple for triple, _ in used),
+        tuple(reason for _, reason in used),
+        tuple(left_out[triple] for triple in triples if triple in left_out),
+    )
+
+
+def _ranked(
+    candidates: Candidates, scores: Sequence[float] | None, options: InjectionOptions
+) -> Iterator[tuple[Triple, Reason, bool]]:
+    """Yield each triple, the best first, with how it stands and whether its sense fits."""
+    triples, mention = candidates.triples, candidates.mention
+    if scores is None and not options.first_relations and not mention.others:
+        same = Reason(options.strategy)
+        yield from ((triple, same, True) for triple in triples)
+        return
+    places = {relation: place for place, relation in enumerate(options.first_relations)}
+    wanted = [places.get(triple.relation, len(places)) for triple in triples]
+    values = scores if scores is not None else [0.0] * len(triples)
+    order = sorted(range(len(triples)), key=lambda i: (wanted[i], -values[i]))
+    senses = [normalise_name(triple.head) if mention.others else "" for triple in triples]
+    fitting = None
+    if options.one_sense and order:
+        fitting = senses[max(range(len(triples)), key=lambda i: (values[i], -i))]
+    for rank, i in enumerate(order, start=1):
+        reason = Reason(
+            options.strategy,
+            None if scores is None else scores[i],
+            rank,
+            len(order),
+            preferred=triples[i].relation in places,
+            sense=senses[i],
+            threshold=options.threshold,
+        )
+        yield triples[i], reason, fitting is None or senses[i] == fitting
+
+
+def tail_in_text(triple: Triple, asked: Asked) -> bool:
+    """Say whether a text has a triple's tail, other than within the mention itself.
+
+    Compared as names are; a tail that begins or ends with a Latin letter or
+    digit counts only at a word boundary there.
+    """
+    tail = normalise_name(triple.tail)
+    if not tail:
+        return False
+    mention = asked.mention
+    for number, text in enumerate(asked.sentences):
+        normal = _normalised(text)
+        place = normal.text.find(tail)
+        while place >= 0:
+            end = place + len(tail)
+            inside = (
+                number == mention.sentence
+                and normal.starts[place] >= mention.start
+                and normal.ends[end - 1] <= mention.end
+            )
+            if not inside and _stands_alone(normal.text, place, end):
+                return True
+            place = normal.text.find(tail, place + 1)
+    return False
+
+
+def _stands_alone(text: str, start: int, end: int) -> bool:
+    """Test that no word runs over the borders of a span."""
+    return not any(
+        0 < border < len(text)
+        and is_word_character(text[border - 1])
+        and is_word_character(text[border])
+        for border in (start, end)
+    )
+
+
+@lru_cache(maxsize=64)
+def _normalised(text: str) -> NormalisedText:
+    return normalise(text)
 
 
 def count_by_rule(left_out: Iterable[LeftOut]) -> dict[Rule, int]:

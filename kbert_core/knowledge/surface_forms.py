@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 from functools import lru_cache
 
+from kbert_core.errors import OptionError
 from kbert_core.knowledge.aliases import AliasRelations
 from kbert_core.knowledge.names import (
     APOSTROPHES,
@@ -65,6 +66,28 @@ class NameRules:
     sense: bool = True
     alias: bool = True
 
+    @classmethod
+    def of(cls, names: Iterable[str]) -> "NameRules":
+        """Return rules of which those named are on; "all" and "as-written" are sets of them.
+
+        Raises:
+            OptionError: there is no such rule.
+        """
+        on: set[str] = set()
+        for name in names:
+            some = _SETS.get(name, (name,))
+            if not {*some} <= {*RULES}:
+                raise OptionError(
+                    f"'{name}' is no rule by which names are compared; expected all, as-written, "
+                    f"or some of {', '.join(RULES)}."
+                )
+            on.update(some)
+        return cls(**{rule: rule in on for rule in RULES})
+
+    def as_list(self) -> list[str]:
+        """Name those that are on."""
+        return [rule for rule in RULES if getattr(self, rule)]
+
     @property
     def on(self) -> frozenset[NameRule]:
         """Those that are on."""
@@ -76,10 +99,10 @@ def _on(rules: NameRules) -> frozenset[NameRule]:
     return frozenset(NameRule[f.name.upper()] for f in fields(rules) if getattr(rules, f.name))
 
 
+RULES = tuple(field.name for field in fields(NameRules))
+_SETS = {"all": RULES, "as-written": ("width", "case")}
 ALL_RULES = NameRules()
-AS_WRITTEN = NameRules(
-    script=False, dashes=False, spaces=False, plural=False, sense=False, alias=False
-)  # but for width and case, as names are compared
+AS_WRITTEN = NameRules.of(["as-written"])  # but for width and case
 
 
 def forms_of(

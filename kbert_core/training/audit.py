@@ -10,12 +10,14 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Any
 
 from kbert_core.bulk import inject
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.knowledge.selection import InjectionOptions, TripleScorer
+from kbert_core.knowledge.surface_forms import NameRules
 from kbert_core.knowledge.triples import Triple
 from kbert_core.tokens import Tokenizer
 from kbert_core.training.audit_values import (
@@ -53,6 +55,7 @@ def audit(
     options: InjectionOptions = InjectionOptions(),
     max_length: int = MAX_LENGTH,
     data: str = "",
+    scorer: TripleScorer | None = None,
 ) -> Audit:
     """Count what a data set and a graph can show together.
 
@@ -64,10 +67,11 @@ def audit(
         options: what is injected.
         max_length: the length limit, in tokens.
         data: what to call the data set.
+        scorer: for options that score triples with a model.
     """
     splits = {name: splits[name] for name in SPLITS if name in splits}
     used = _Graph.of(graph, options, splits["train"] if task == "ner" else ())
-    reader = _Reader(tokenizer, options, max_length)
+    reader = _Reader(tokenizer, options, max_length, scorer)
     train_names = _names(splits["train"])
     made = Audit(
         data=data,
@@ -202,10 +206,9 @@ class _Graph:
 
 def _usable(graph: KnowledgeGraph, options: InjectionOptions) -> KnowledgeGraph:
     """The graph of the triples that can be injected."""
-    if graph.all_on and options.relations is None:
+    if graph.all_on and options.relations is None and not options.not_relations:
         return graph
-    relations = options.relations
-    usable = [t for t in graph if graph.is_on(t) and (relations is None or t.relation in relations)]
+    usable = [t for t in graph if graph.is_on(t) and options.allows(t.relation)]
     return KnowledgeGraph(usable, name=graph.name)
 
 
@@ -231,6 +234,7 @@ class _Reader:
     tokenizer: Tokenizer
     options: InjectionOptions
     max_length: int
+    scorer: TripleScorer | None = None
 
     def injection(self, examples: Sequence[Example], graph: KnowledgeGraph) -> Injection:
         """Count the tokens of inputs with and without their branches."""
@@ -241,8 +245,9 @@ class _Reader:
         texts, trees = [all_ - sentences * one] * len(examples), [0] * len(examples)
         for number in range(sentences):
             column = [example.sentences[number] for example in examples]
-            plain = inject(column, empty, self.tokenizer, self.options).lengths.tolist()
-            full = inject(column, graph, self.tokenizer, self.options).lengths.tolist()
+            given: dict[str, Any] = {"options": self.options, "scorer": self.scorer}
+            plain = inject(column, empty, self.tokenizer, **given).lengths.tolist()
+            full = inject(column, graph, self.tokenizer, **given).lengths.tolist()
             texts = [a + b for a, b in zip(texts, plain, strict=True)]
             trees = [a + b - c for a, b, c in zip(trees, full, plain, strict=True)]
         limit = self.max_length
@@ -270,7 +275,7 @@ def _split(
     task: str,
     train_names: set[str],
 ) -> SplitAudit:
-    found = _matches(examples, used.graph)
+    found = _matches(examples, used.graph, reader.options.names)
     entities = [mention.entity for mentions in found for mention in mentions]
     repeats = Counter(_text(example) for example in examples)
     made = SplitAudit(
@@ -468,11 +473,13 @@ def _label_counts(examples: Sequence[Example]) -> dict[str, int]:
     return dict(sorted(counts.items()))
 
 
-def _matches(examples: Sequence[Example], graph: KnowledgeGraph) -> list[list[Mention]]:
+def _matches(
+    examples: Sequence[Example], graph: KnowledgeGraph, rules: NameRules
+) -> list[list[Mention]]:
     """Matches of every example, in all its sentences."""
     found: list[list[Mention]] = [[] for _ in examples]
     for number in range(len(examples[0].sentences)):
-        column = matches([example.sentences[number] for example in examples], graph)
+        column = matches([example.sentences[number] for example in examples], graph, rules)
         for own, mentions in zip(found, column, strict=True):
             own += [replace(mention, sentence=number) for mention in mentions]
     return found

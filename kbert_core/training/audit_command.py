@@ -39,14 +39,22 @@ def run_audit(args: argparse.Namespace) -> tuple[Audit, Verdict]:
         from kbert_core.pipeline import card_of, load_tokenizer  # seconds to start
 
         tokenizer, trained = WordPieces(load_tokenizer(args.model)), card_of(args.model).options
+    options = injection_of(args, trained)
+    scorer = None
+    if options.needs_model:
+        from kbert_core.pipeline import Pipeline
+        from kbert_core.scoring.opening import scorer_of
+
+        scorer = scorer_of(options, Pipeline.load(args.model).similarity if args.model else None)
     made = audit(
         data.splits,
         graph,
         task=data.task,
         tokenizer=tokenizer,
-        options=injection_of(args, trained),
+        options=options,
         max_length=args.max_length or MAX_LENGTH,
         data=data.name,
+        scorer=scorer,
     )
     return made, verdict_of(made)
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from kbert_core.knowledge.selection import Strategy
 from kbert_core.pipeline import Card
 from kbert_core.training.edits import ADDED, GROUPS
 from kbert_core.training.items import NEEDED_TYPES, without_effect
@@ -87,9 +88,11 @@ def _about_knowledge(card: Card) -> str:
     said = "tail only" if card.options.tail_only else "relation and tail"
     if card.options.relations is not None:
         said += f" of {', '.join(card.options.relations)}"
-    return (
-        f"{', '.join(card.knowledge)}; {said}, at most {most} triple{'s' * (most != 1)} a mention"
-    )
+    said += f", at most {most} triple{'s' * (most != 1)} a mention"
+    strategy = card.options.strategy
+    if strategy is not Strategy.FIRST:
+        said += f", chosen by the strategy {strategy}"
+    return f"{', '.join(card.knowledge)}; {said}"
 
 
 def _about_recipe(card: Card, notes: Mapping[str, Any]) -> list[str]:

@@ -122,7 +122,8 @@ def run_evaluate(args: argparse.Namespace) -> dict[str, Any]:
     graph = graph_of(args)
     options = injection_of(args, pipeline.card.options)
     ablation = ablation_of(args, pipeline.card)
-    tell_of_matches(examples, graph, options, Path(args.data).name)
+    scorer = pipeline.scorer(options)
+    tell_of_matches(examples, graph, options, Path(args.data).name, scorer=scorer)
     seen = None
     if args.train_data:
         seen = surface_forms(read_split(args.train_data, "train", task, columns))

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.scan import scan
+from kbert_core.knowledge.surface_forms import AS_WRITTEN, NameRules
 from kbert_core.training.datasets import Example
 from kbert_core.training.scores import SpanKey
 
@@ -21,14 +22,16 @@ NO_LABEL = ""
 Spans = list[SpanKey]
 
 
-def matches(texts: Sequence[str], graph: KnowledgeGraph) -> list[list[Mention]]:
+def matches(
+    texts: Sequence[str], graph: KnowledgeGraph, rules: NameRules = AS_WRITTEN
+) -> list[list[Mention]]:
     """Find the graph's heads in many texts: leftmost-longest, as they are injected.
 
     Returns:
         Per text its mentions, in reading order.
     """
     found: list[list[Mention]] = [[] for _ in texts]
-    scanned = scan(texts, graph)
+    scanned = scan(texts, graph, rules)
     for row, start, end, (entity, *others) in zip(
         scanned.rows.tolist(),
         (scanned.starts - scanned.offsets[scanned.rows]).tolist(),

@@ -10,7 +10,7 @@ import numpy as np
 from kbert_core.ablation import Ablation
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.knowledge.selection import InjectionOptions, TripleScorer
 from kbert_core.knowledge.triples import Triple
 from kbert_core.pipeline import Pipeline
 from kbert_core.sentence_tree import Node, SentenceTree, grow_tree
@@ -107,11 +107,12 @@ def edit_response(
     reading: dict[str, Any] = {
         **{"ablation": ablation, "max_length": max_length, "batch_size": batch_size}
     }
-    trees = [grow_tree(e.sentences, graph, options) for e in examples]
+    scorer = pipeline.scorer(options) if options.needs_model else None
+    trees = [grow_tree(e.sentences, graph, options, scorer=scorer) for e in examples]
     before = [_spans(p) for p in pipeline.predict_trees(trees, **reading)]
     edits = [
-        *_replaced(examples, trees, before, graph, type_labels, options, seed),
-        *_added(examples, trees, graph, type_labels, seen, options, seed),
+        *_replaced(examples, trees, before, graph, type_labels, options, seed, scorer),
+        *_added(examples, trees, graph, type_labels, seen, options, seed, scorer),
     ]
     after = pipeline.predict_trees((edit.tree for edit in edits), **reading)
     counts = {(group, added): Counter[str]() for group in GROUPS for added in (False, True)}
@@ -132,6 +133,7 @@ def _replaced(
     type_labels: Mapping[str, str],
     options: InjectionOptions,
     seed: int,
+    scorer: TripleScorer | None,
 ) -> Iterator[_Edit]:
     """Another type's tail for every rightly tagged entity whose triple names its type."""
     random = np.random.default_rng(seed)
@@ -150,7 +152,9 @@ def _replaced(
             tail = others[random.integers(len(others))]
             new = Triple(triple.head, triple.relation, tail)
             if new not in graph:
-                grown = grow_tree(example.sentences, graph.replace(triple, new), options)
+                grown = grow_tree(
+                    example.sentences, graph.replace(triple, new), options, scorer=scorer
+                )
                 yield _Edit(number, _place(node), label, type_labels[tail], grown)
 
 
@@ -162,6 +166,7 @@ def _added(
     seen: set[str],
     options: InjectionOptions,
     seed: int,
+    scorer: TripleScorer | None,
 ) -> Iterator[_Edit]:
     """The true type's triple for gold mentions that the graph doesn't know.
 
@@ -182,7 +187,7 @@ def _added(
         triple = Triple(texts[0][start:end].strip(), relations[tail], tail)
         if triple.problem() or not normalise_name(triple.head) or triple in graph:
             continue
-        tree = grow_tree(texts, graph.add(triple, index=0), options)
+        tree = grow_tree(texts, graph.add(triple, index=0), options, scorer=scorer)
         if any(_place(n) == (start, end) and triple in _hung(n) for n in tree.nodes):
             yield _Edit(number, (start, end), label, label, tree, added=True)
 

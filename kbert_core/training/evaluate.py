@@ -153,6 +153,7 @@ def _mask_scores(
         graph,
         options or pipeline.card.options,
         max_length=pipeline.limit(max_length),
+        scorer=pipeline.scorer(options or pipeline.card.options),
     )
     total, right, count = 0.0, 0, 0
     for start in range(0, len(examples), 16):

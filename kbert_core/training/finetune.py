@@ -29,7 +29,7 @@ from kbert_core.errors import DataError, OptionError
 from kbert_core.flatten import Batch
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.packed import plain_stem
-from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.knowledge.selection import InjectionOptions, Strategy
 from kbert_core.mask_transformer import (
     MaskTransformer,
     device_named,
@@ -37,6 +37,7 @@ from kbert_core.mask_transformer import (
     moved,
 )
 from kbert_core.pipeline import NO_KNOWLEDGE, Card, Pipeline, card_of, load_tokenizer
+from kbert_core.scoring.opening import scorer_of
 from kbert_core.tasks import TASKS
 from kbert_core.training import processes
 from kbert_core.training.cards import write_card
@@ -255,9 +256,10 @@ def fit(options: TrainOptions) -> Fitted:
     labels = [] if task.name == "mask" else labels_of(splits["train"])
     _check(splits, labels, task.name)
     base = Card() if options.encoder == SCRATCH else card_of(options.encoder)
-    injection = options.injection or base.options
+    injection = _fixed_scorer(options.injection or base.options, options.encoder)
+    scorer = scorer_of(injection, device=options.device)
     if together.main:
-        tell_of_matches(splits["train"], graph, injection, "train")
+        tell_of_matches(splits["train"], graph, injection, "train", scorer=scorer)
     tokenizer, model, missing = _start(options, splits["train"], graph, labels)
     attached = None
     if options.adapter:
@@ -278,7 +280,7 @@ def fit(options: TrainOptions) -> Fitted:
         hiding = KnowledgeGraph.from_files(*options.hiding_kg, skip_bad=options.skip_bad)
     type_labels = {}
     if task.name == "ner":
-        type_labels = learn_type_labels(splits["train"], hiding or graph, injection)
+        type_labels = learn_type_labels(splits["train"], hiding or graph, injection, scorer=scorer)
     _warn_of_no_effect(options, type_labels)
     maker = ItemMaker(
         task,
@@ -291,7 +293,9 @@ def fit(options: TrainOptions) -> Fitted:
         type_labels=type_labels,
         hiding_graph=hiding,
         seed=options.seed,
+        scorer=scorer,
     )
+    maker.look_ahead(splits["train"])
     checkpoints = checkpoints_of(options)
     last = together.shared(lambda: last_whole(checkpoints))
     rate = options.learning_rate or _learning_rate(options, model.config)
@@ -299,7 +303,7 @@ def fit(options: TrainOptions) -> Fitted:
     run = {
         **{name: value for name, value in asdict(options).items() if name not in NOT_THE_RUN},
         "learning_rate": rate,
-        "injection": asdict(injection),
+        "injection": injection.as_dict(),
         "tokens a step": options.batch_tokens * batches.parts,
         "training and dev data": _fingerprint(splits),
         "graph": (hiding or graph).fingerprint[:16],
@@ -314,6 +318,25 @@ def fit(options: TrainOptions) -> Fitted:
     type_labels = {} if hiding else type_labels
     curve = [{k: v for k, v in scores.items() if k != "seconds"} for scores in trainer.curve]
     return Fitted(pipeline, splits, graph, type_labels, curve, attached, together)
+
+
+def _fixed_scorer(injection: InjectionOptions, encoder: str) -> InjectionOptions:
+    """Name what triples are scored by, so that it is the same in training as later.
+
+    The model's own encoder changes while it is trained; the encoder that it
+    starts from does not.
+
+    Raises:
+        OptionError: the model starts from scratch.
+    """
+    if injection.strategy is not Strategy.CONTEXT or injection.scorer is not None:
+        return injection
+    if encoder == SCRATCH:
+        raise OptionError(
+            "The strategy 'context' needs an encoder that knows the language, and this one starts "
+            "from scratch. Name one as the scorer."
+        )
+    return replace(injection, scorer=encoder)
 
 
 def _fingerprint(splits: Mapping[str, Sequence[Example]]) -> str:

@@ -16,16 +16,24 @@ from torch import Tensor
 from kbert_core.flatten import Batch, FlatTree, collate
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
-from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.knowledge.selection import InjectionOptions, TripleScorer
 from kbert_core.knowledge.triples import Triple
 from kbert_core.labels import OUTSIDE
-from kbert_core.sentence_tree import Node, SentenceTree, branch_of, grow_tree
+from kbert_core.sentence_tree import (
+    Node,
+    SentenceTree,
+    branch_of,
+    choose,
+    grow_tree,
+    mentions_in,
+)
 from kbert_core.tasks import Task
 from kbert_core.tokens import WordPieces
 from kbert_core.training.datasets import Example
 
 IGNORED = -100  # the label that PyTorch's cross entropy leaves out
 MASKED_SHARE = 0.15
+SCORED_AT_ONCE = 256  # examples whose triples are scored together
 MIN_EVIDENCE = 10  # matched gold mentions a tail needs to count as a type
 LONGEST_INVENTED = 6  # words, in Chinese characters, of an invented name outside of mentions
 TYPE_SHARE = 0.5  # of a label's matched gold mentions, so that it is no mere fact of some
@@ -92,6 +100,7 @@ class ItemMaker:
         hiding_graph: for the twin without knowledge: the mentions that a model
             with this graph would have hidden, by the same seed, are hidden
             here too, and nothing of it is injected.
+        scorer: for options that score triples with a model.
     """
 
     def __init__(
@@ -107,11 +116,12 @@ class ItemMaker:
         type_labels: Mapping[str, str] | None = None,
         hiding_graph: KnowledgeGraph | None = None,
         seed: int = 0,
+        scorer: TripleScorer | None = None,
     ) -> None:
         self.task, self.tokenizer, self.labels = task, tokenizer, labels
         self.graph, self.options, self.max_length = graph, options, max_length
         self.recipe, self.type_labels = recipe, dict(type_labels or {})
-        self.hiding_graph, self.seed = hiding_graph, seed
+        self.hiding_graph, self.seed, self.scorer = hiding_graph, seed, scorer
         self._relations: dict[str, str] = {}  # of the tails that name a label
         if recipe.invented:
             self._relations = type_relations(hiding_graph or graph, self.type_labels, options)
@@ -122,26 +132,45 @@ class ItemMaker:
     def items(self, example: Example, *, epoch: int, number: int) -> list[Item]:
         """Make the rows of one example for one epoch; several for a long text."""
         random = np.random.default_rng((self.seed, epoch, number))
-        tree = grow_tree(example.sentences, self.graph, self.options)
+        tree = self._grown(example, self.graph)
         spans = list(example.spans)
         if self.hiding_graph is None:
             tree, spans, hidden = self._augmented(tree, spans, example, random)
         else:
-            other = grow_tree(example.sentences, self.hiding_graph, self.options)
+            other = self._grown(example, self.hiding_graph)
             hidden = self._augmented(other, list(spans), example, random)[2]
         made = []
         for row in self.task.flatten(tree, self.tokenizer, max_length=self.max_length):
             if self.task.name == "mask":
                 made.append(self._masked(row, random))
                 continue
-            target: int | list[int] = (
-                self._token_targets(row, example, spans)
-                if self.task.name == "ner"
-                else self.labels[example.label or ""]
-            )
+            target = self._target(row, example, spans)
             ids = self._with_hidden(row, hidden, random) if hidden else None
             made.append(Item(row, target, ids))
         return made
+
+    def plain_items(self, tree: SentenceTree, example: Example) -> list[Item]:
+        """Make the rows of an example with a tree grown elsewhere, nothing augmented."""
+        return [
+            Item(row, self._target(row, example, example.spans))
+            for row in self.task.flatten(tree, self.tokenizer, max_length=self.max_length)
+        ]
+
+    def look_ahead(self, examples: Sequence[Example]) -> None:
+        """Have the triples of many examples scored together, so that each is found scored."""
+        if self.scorer is None:
+            return
+        graph = self.hiding_graph or self.graph
+        for start in range(0, len(examples), SCORED_AT_ONCE):
+            some = examples[start : start + SCORED_AT_ONCE]
+            found = [
+                (e.sentences, list(mentions_in(e.sentences, graph, rules=self.options.names)))
+                for e in some
+            ]
+            choose(found, graph, self.options, scorer=self.scorer)
+
+    def _grown(self, example: Example, graph: KnowledgeGraph) -> SentenceTree:
+        return grow_tree(example.sentences, graph, self.options, scorer=self.scorer)
 
     def _augmented(
         self,
@@ -221,6 +250,13 @@ class ItemMaker:
                 branches = (*node.branches[:i], new, *node.branches[i + 1 :])
                 return replace(node, branches=branches), self.type_labels[tail]
         return node, label
+
+    def _target(
+        self, row: FlatTree, example: Example, spans: Sequence[tuple[int, int, str]]
+    ) -> int | list[int]:
+        if self.task.name == "ner":
+            return self._token_targets(row, example, spans)
+        return self.labels[example.label or ""]
 
     def _token_targets(
         self, row: FlatTree, example: Example, spans: Sequence[tuple[int, int, str]]
@@ -303,7 +339,11 @@ def batch_of(items: Sequence[Item], *, pad_id: int) -> tuple[Batch, Tensor]:
 
 
 def learn_type_labels(
-    examples: Sequence[Example], graph: KnowledgeGraph, options: InjectionOptions
+    examples: Sequence[Example],
+    graph: KnowledgeGraph,
+    options: InjectionOptions,
+    *,
+    scorer: TripleScorer | None = None,
 ) -> dict[str, str]:
     """Find the tails that name a label, from the training set.
 
@@ -318,7 +358,7 @@ def learn_type_labels(
     matched: Counter[str] = Counter()
     for example in examples:
         gold = {(start, end): label for start, end, label in example.spans}
-        for node in grow_tree(example.sentences, graph, options).nodes:
+        for node in grow_tree(example.sentences, graph, options, scorer=scorer).nodes:
             label = gold.get((node.mention.start, node.mention.end))
             if label is not None:
                 matched[label] += 1
@@ -361,8 +401,7 @@ def type_relations(
     """
     found: dict[str, str] = {}
     for triple in graph:
-        usable = options.relations is None or triple.relation in options.relations
-        if triple.tail in type_labels and usable:
+        if triple.tail in type_labels and options.allows(triple.relation):
             found.setdefault(triple.tail, triple.relation)
             if len(found) == len(type_labels):
                 break

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Sequence
 
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.knowledge.selection import InjectionOptions, TripleScorer
 from kbert_core.sentence_tree import grow_tree
 from kbert_core.training.datasets import Example
 
@@ -14,17 +14,25 @@ log = logging.getLogger(__name__)
 
 
 def tell_of_matches(
-    examples: Sequence[Example], graph: KnowledgeGraph, options: InjectionOptions, what: str
+    examples: Sequence[Example],
+    graph: KnowledgeGraph,
+    options: InjectionOptions,
+    what: str,
+    *,
+    scorer: TripleScorer | None = None,
 ) -> None:
     """Log in what share of the rows the graph injects something; warn of hardly any.
 
     Args:
         what: which rows, for the message.
+        scorer: for options that score triples with a model.
     """
     if not len(graph) or not examples:
         return
     some = examples[:: max(1, len(examples) // LOOKED_AT)]
-    rows = sum(bool(grow_tree(example.sentences, graph, options).used) for example in some)
+    rows = sum(
+        bool(grow_tree(example.sentences, graph, options, scorer=scorer).used) for example in some
+    )
     share = f"{rows:,} of {len(some):,} rows of {what} ({rows / len(some):.1%})"
     if rows < HARDLY * len(some):
         log.warning(

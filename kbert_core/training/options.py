@@ -112,6 +112,25 @@ def add_evaluate_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, help="which other type an edit takes")
 
 
+def add_select_train_options(parser: argparse.ArgumentParser) -> None:
+    """Options of `kbert select-train` that no other command has."""
+    add = parser.add_argument
+    add("--model", required=True, metavar="DIR", help="whose loss is to fall; one with labels")
+    add("--data", required=True, metavar="FILE|DIR|hf:NAME", help=f"training set; {DATA_SETS}")
+    add("--output", required=True, metavar="DIR", help="where the scorer goes")
+    add("--max-texts", type=int, default=1000, metavar="N", help="texts tried; default: 1000")
+    add(
+        "--noise",
+        type=int,
+        default=0,
+        metavar="K",
+        help="give every mention K triples of other entities, to learn to leave such out; "
+        "default: 0",
+    )
+    add("--seed", type=int, default=0, help="of texts, triples and noise; default: 0")
+    add("--device", default="auto", help="auto, cpu or cuda")
+
+
 def add_audit_options(parser: argparse.ArgumentParser) -> None:
     """Options of `kbert audit` that no other command has."""
     parser.add_argument(

@@ -442,7 +442,7 @@ def _changed(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _canonical(data: Mapping[str, Any]) -> str:
-    return json.dumps(data, sort_keys=True, ensure_ascii=False)
+    return json.dumps(data, sort_keys=True, ensure_ascii=False, default=asdict)
 
 
 def _plain(data: Mapping[str, Any]) -> dict[str, Any]:

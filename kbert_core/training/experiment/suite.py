@@ -19,6 +19,7 @@ from kbert_core.ablation import FULL, Ablation
 from kbert_core.adapters import PACKAGE, located
 from kbert_core.errors import KBertError, OptionError
 from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.knowledge.surface_forms import NameRules
 from kbert_core.tasks import TASKS
 from kbert_core.training.datasets import SPLITS
 from kbert_core.training.experiment.keys import Keys, shown
@@ -41,6 +42,14 @@ SET_ELSEWHERE = {  # fields of TrainOptions that the suite gives by other keys, 
     *("seed", "device", "half", "command", "train", "dev", "test", "dev_share", "columns"),
     "also_train",
 }
+INJECTION_KEYS: dict[str, type] = {
+    "max_triples": int,
+    "tail_only": bool,
+    "strategy": str,
+    "threshold": float,
+    "one_sense": bool,
+    "scorer": str,
+}  # and relations and names, as lists
 TRAIN_KEYS = {f.name: f.default for f in fields(TrainOptions) if f.name not in SET_ELSEWHERE}
 
 
@@ -329,14 +338,18 @@ def _files(keys: Keys) -> dict[str, str]:
 
 def _injection(keys: Keys) -> InjectionOptions | None:
     given: dict[str, Any] = {}
-    for key, kind in (("max_triples", int), ("tail_only", bool)):
+    for key, kind in INJECTION_KEYS.items():
         value = keys.take(key, kind, None)
         if value is not None:
             given[key] = value
-    relations = keys.texts("relations", [])
-    if relations:
-        given["relations"] = relations
+    for key in ("relations", "not_relations", "first_relations"):
+        relations = keys.texts(key, [])
+        if relations:
+            given[key] = relations
+    names = keys.texts("names", [])
     keys.done()
+    if names:
+        given["names"] = NameRules.of(names)
     return InjectionOptions(**given) if given else None
 
 
@@ -467,6 +480,9 @@ def train_options(
         check_only: paths don't need to be there.
     """
     hiding = run.hiding_kg if check_only else suite.resolved_all(run.hiding_kg)
+    injection = run.injection
+    if injection is not None and injection.scorer is not None and not check_only:
+        injection = replace(injection, scorer=suite.resolved(injection.scorer))
     return TrainOptions(
         task=suite.task,
         data=data,
@@ -474,7 +490,7 @@ def train_options(
         encoder=run.encoder if check_only else suite.resolved(run.encoder),
         kg=run.kg if check_only else kg,
         hiding_kg=hiding,
-        injection=run.injection,
+        injection=injection,
         ablation=run.ablation,
         recipe=run.recipe,
         seed=seed,

@@ -1,0 +1,263 @@
+"""Learn which triples are of use: `kbert select-train`.
+
+A labelled text is read without knowledge, and once for every triple of every
+mention with that triple alone; what the loss falls by is what a scorer learns
+to tell from the triple, the text and their similarity.
+"""
+
+import argparse
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.nn.functional import cross_entropy
+
+from kbert_core.cli_options import graph_of, injection_of
+from kbert_core.errors import DataError, OptionError
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.noise import with_noise
+from kbert_core.knowledge.selection import Asked, Candidates, InjectionOptions, Strategy, select_all
+from kbert_core.pipeline import Pipeline
+from kbert_core.scoring.features import features
+from kbert_core.scoring.learned import LearnedScorer
+from kbert_core.scoring.opening import OWN, similarity_under
+from kbert_core.scoring.similarity import Similarity
+from kbert_core.sentence_tree import Node, SentenceTree, branch_of, mentions_in
+from kbert_core.training.commands import command_line
+from kbert_core.training.datasets import Example
+from kbert_core.training.items import IGNORED, Item, ItemMaker, batch_of
+from kbert_core.training.limits import at_least, usable_folder, usable_seed
+from kbert_core.training.sources import read_split
+
+MOST_TRIPLES = 8  # of a mention that are tried
+CLIPPED = 2.0  # nats: a larger difference counts as this one
+HELD_OUT = 0.2  # of the texts
+ROWS_AT_ONCE = 64
+RIDGE = 10.0
+log = logging.getLogger(__name__)
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Tried:
+    """The triples of one mention that were tried.
+
+    Attributes:
+        text: number of the example.
+        candidates: the mention with all its triples.
+        places: (T,) which of the triples were tried.
+        gains: (T,) what the loss of the text fell by with each, in nats.
+    """
+
+    text: int
+    candidates: Candidates
+    places: tuple[int, ...]
+    gains: tuple[float, ...]
+
+
+def learn_scorer(
+    pipeline: Pipeline,
+    examples: Sequence[Example],
+    graph: KnowledgeGraph,
+    options: InjectionOptions,
+    *,
+    encoder: str = OWN,
+    seed: int = 0,
+) -> LearnedScorer:
+    """Learn to tell by how much a triple lowers a model's loss.
+
+    Args:
+        options: which triples may be used, and whether without relations;
+            the strategy doesn't matter.
+        encoder: whose similarity is used: "model" for the model's own.
+
+    Returns:
+        The scorer; its notes say how good it is on held-out texts.
+
+    Raises:
+        DataError: the texts have too few triples to learn from.
+    """
+    similarity = pipeline.similarity if encoder == OWN else similarity_under(encoder)
+    options = replace(
+        options, strategy=Strategy.FIRST, threshold=None, one_sense=False, scorer=None
+    )
+    tried = list(_tried(pipeline, examples, graph, options, seed))
+    held_out = _held_out(len(examples), seed)
+    train = [one for one in tried if one.text not in held_out]
+    test = [one for one in tried if one.text in held_out]
+    x, y = _table(train, similarity)
+    if len(y) < 2:
+        raise DataError(
+            f"The texts have {len(y)} triples to learn from. Give more texts, or a graph that "
+            "knows their names."
+        )
+    weights, bias = ridge(x, np.clip(y, -CLIPPED, CLIPPED))
+    scorer = LearnedScorer(weights, bias, encoder, similarity=similarity)
+    return replace(scorer, notes=_notes(scorer, len(examples), train, test))
+
+
+def ridge(x: Floats, y: Floats) -> tuple[Floats, float]:
+    """Fit y by a weighted sum of x's columns, each brought to unit deviation first.
+
+    Returns:
+        (F,) weights of the columns as they are, and what is added.
+    """
+    mean, deviation = x.mean(0), x.std(0)
+    deviation = np.where(deviation > 1e-6, deviation, np.inf)  # a constant column says nothing
+    z = ((x - mean) / deviation).astype(np.float64)
+    found = np.linalg.solve(z.T @ z + RIDGE * np.eye(z.shape[1]), z.T @ (y - y.mean()))
+    weights = (found / deviation).astype(np.float32)
+    return weights, float(y.mean() - mean @ weights)
+
+
+def _tried(
+    pipeline: Pipeline,
+    examples: Sequence[Example],
+    graph: KnowledgeGraph,
+    options: InjectionOptions,
+    seed: int,
+) -> Iterator[Tried]:
+    """Read every text without knowledge and with each triple alone."""
+    assert pipeline.task is not None
+    labels = {label: number for number, label in pipeline.labels.items()}
+    maker = ItemMaker(
+        pipeline.task, pipeline.tokenizer, labels, graph, options, max_length=pipeline.max_length
+    )
+    everything = replace(options, max_triples=1000)
+    for number, example in enumerate(examples):
+        random = np.random.default_rng((seed, number))
+        asked = [
+            Asked(example.sentences, m)
+            for m in mentions_in(example.sentences, graph, rules=options.names)
+        ]
+        chosen = select_all(asked, graph, everything)
+        trees = [SentenceTree(example.sentences, ())]
+        mentions: list[tuple[Candidates, list[int]]] = []
+        for one, made in zip(asked, chosen, strict=True):
+            places = random.permutation(len(made.used))[:MOST_TRIPLES].tolist()
+            if not places:
+                continue
+            mentions.append((Candidates(example.sentences, one.mention, made.used), places))
+            for place in places:
+                branch = branch_of(made.used[place], options)
+                trees.append(SentenceTree(example.sentences, (Node(one.mention, (branch,), ()),)))
+        if not mentions:
+            continue
+        losses = _losses(pipeline, [maker.plain_items(tree, example) for tree in trees])
+        alone = iter(losses[1:])
+        for candidates, places in mentions:
+            gains = tuple(losses[0] - next(alone) for _ in places)
+            yield Tried(number, candidates, tuple(places), gains)
+        if number % 200 == 199:
+            log.info("%d of %d texts tried", number + 1, len(examples))
+
+
+def _losses(pipeline: Pipeline, made: Sequence[Sequence[Item]]) -> list[float]:
+    """The loss of every input in nats, summed over its tokens."""
+    rows = [(i, item) for i, items in enumerate(made) for item in items]
+    rows.sort(key=lambda row: len(row[1].row))
+    losses = [0.0] * len(made)
+    for start in range(0, len(rows), ROWS_AT_ONCE):
+        some = rows[start : start + ROWS_AT_ONCE]
+        batch, labels = batch_of([item for _, item in some], pad_id=pipeline.tokenizer.pad_id)
+        output = pipeline.encoder(batch, ablation=pipeline.card.ablation)
+        logits = output["logits"].float().cpu()
+        with torch.inference_mode():
+            each = cross_entropy(
+                logits.flatten(0, -2), labels.flatten(), reduction="none", ignore_index=IGNORED
+            )
+            sums = each.view(len(some), -1).sum(1).tolist()
+        for (i, _), loss in zip(some, sums, strict=True):
+            losses[i] += loss
+    return losses
+
+
+def _held_out(count: int, seed: int) -> set[int]:
+    random = np.random.default_rng(seed)
+    return set(random.permutation(count)[: round(HELD_OUT * count)].tolist())
+
+
+def _table(tried: Sequence[Tried], similarity: Similarity) -> tuple[Floats, Floats]:
+    """(T, F) features and (T,) gains of all triples tried."""
+    if not tried:
+        return np.zeros((0, 0), np.float32), np.zeros(0, np.float32)
+    described = features([one.candidates for one in tried], similarity)
+    x = [of[list(one.places)] for one, of in zip(tried, described, strict=True)]
+    y = [gain for one in tried for gain in one.gains]
+    return np.concatenate(x), np.array(y, np.float32)
+
+
+def _notes(
+    scorer: LearnedScorer, texts: int, train: Sequence[Tried], test: Sequence[Tried]
+) -> dict[str, Any]:
+    """What the scorer learned from, and how it does on held-out texts."""
+    notes: dict[str, Any] = {
+        "texts": texts,
+        "triples": sum(len(one.places) for one in train),
+        "held-out triples": sum(len(one.places) for one in test),
+    }
+    several = [one for one in test if len(one.places) > 1]
+    if not several:
+        return notes
+    scores = scorer.score([one.candidates for one in several])
+    taken, first, best = [], [], []
+    for one, own in zip(several, scores, strict=True):
+        gains = dict(zip(one.places, one.gains, strict=True))
+        taken.append(gains[max(one.places, key=lambda place: own[place])])
+        first.append(gains[min(one.places)])
+        best.append(max(one.gains))
+    return {
+        **notes,
+        "held-out mentions with several": len(several),
+        "mean gain in nats of the triple scored highest": round(float(np.mean(taken)), 4),
+        "of the first in graph order": round(float(np.mean(first)), 4),
+        "of the best there is": round(float(np.mean(best)), 4),
+    }
+
+
+def run_select_train(args: argparse.Namespace) -> dict[str, Any]:
+    """Learn a scorer as the command line says, and save it; returns the report.
+
+    Raises:
+        OptionError: no graph, or a model that can't be learned from.
+    """
+    if not args.kg:
+        raise OptionError("No graph given. Name one or more with --kg FILE.")
+    usable_folder(args.output)
+    usable_seed(args.seed)
+    at_least(1, "max_texts", args.max_texts)
+    at_least(0, "noise", args.noise)
+    pipeline = Pipeline.load(args.model, device=args.device)
+    if pipeline.task is None or pipeline.task.name == "mask":
+        raise OptionError(
+            f"{args.model} has no task with labels, so no triple can lower its loss. "
+            "Train one with `kbert train`."
+        )
+    examples = read_split(args.data, "train", pipeline.task.name, {})
+    order = np.random.default_rng(args.seed).permutation(len(examples))[: args.max_texts]
+    examples = [examples[i] for i in sorted(order.tolist())]
+    graph = graph_of(args)
+    if args.noise:
+        names = [m.entity for e in examples for m in mentions_in(e.sentences, graph)]
+        graph = with_noise(graph, names, args.noise, seed=args.seed)
+    scorer = learn_scorer(
+        pipeline,
+        examples,
+        graph,
+        injection_of(args, pipeline.card.options),
+        encoder=args.scorer or OWN,
+        seed=args.seed,
+    )
+    told = {"model": Path(args.model).name, "data": Path(args.data).name, "noise": args.noise}
+    notes = {**told, "seed": args.seed, "command": command_line(), **scorer.notes}
+    replace(scorer, notes=notes).save(args.output)
+    return {
+        "output": args.output,
+        **scorer.notes,
+        **{f"weight of {k}": v for k, v in scorer.about().items()},
+    }

@@ -1,0 +1,40 @@
+"""Irrelevant triples put among the right ones."""
+
+import pytest
+
+from kbert_core import KnowledgeGraph, Triple
+from kbert_core.knowledge.noise import with_noise
+
+GRAPH = KnowledgeGraph([Triple(head, "is", f"t{head}{i}") for head in "abcdef" for i in range(3)])
+
+
+@pytest.mark.parametrize("place", ["before", "among"])
+def test_noise_is_what_others_say_and_the_right_triples_stay_in_order(place):
+    noisy = with_noise(GRAPH, ["a"], 4, seed=1, place=place)
+    found = noisy.triples_of("a")
+    noise = [t for t in found if t not in GRAPH]
+    assert len(found) == 7 and len(noise) == 4
+    assert [t for t in found if t in GRAPH] == list(GRAPH.triples_of("a"))
+    assert all(t.head == "a" and not t.tail.startswith("ta") for t in noise)
+    assert noisy.triples_of("b") == GRAPH.triples_of("b")
+    if place == "before":
+        assert list(found[:4]) == noise
+
+
+def test_same_seed_draws_the_same_and_more_of_a_larger_count():
+    two = with_noise(GRAPH, ["a"], 2, seed=1, place="before")
+    five = with_noise(GRAPH, ["a"], 5, seed=1, place="before")
+    other = with_noise(GRAPH, ["a"], 5, seed=2, place="before")
+    assert two.triples_of("a")[:2] == five.triples_of("a")[:2]
+    assert five.triples_of("a") != other.triples_of("a")
+    assert five.fingerprint == with_noise(GRAPH, ["a"], 5, seed=1, place="before").fingerprint
+
+
+def test_no_noise_is_the_graph_itself_and_unknown_names_get_none():
+    assert with_noise(GRAPH, ["a"], 0, seed=1) is GRAPH
+    assert list(with_noise(GRAPH, ["z"], 2, seed=1)) == list(GRAPH)
+
+
+def test_noise_can_be_of_another_graph():
+    source = [Triple("x", "likes", "y")]
+    assert Triple("a", "likes", "y") in with_noise(GRAPH, ["a"], 1, seed=1, source=source)

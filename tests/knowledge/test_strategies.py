@@ -1,0 +1,296 @@
+"""Strategies for choosing triples: what each keeps, and what it says of it."""
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kbert_core import InjectionOptions, KnowledgeGraph, Rule, Triple, grow_tree
+from kbert_core.errors import OptionError
+from kbert_core.knowledge.mentions import Mention
+from kbert_core.knowledge.selection import Asked, Reason, Strategy, select, select_all
+from kbert_core.knowledge.surface_forms import AS_WRITTEN, RULES
+
+FRUIT = Triple("苹果（水果）", "类别", "水果")
+TREE = Triple("苹果（水果）", "长在", "果树")
+FIRM = Triple("苹果（公司）", "类别", "公司")
+PHONE = Triple("苹果（公司）", "产品", "手机")
+SENSES = KnowledgeGraph([FRUIT, TREE, FIRM, PHONE])
+APPLE = Mention(0, 2, "苹果(水果)", others=("苹果(公司)",))
+TEXT = ("苹果卖得好",)
+
+
+class Given:
+    """Scores triples as it is told, 0 for the others, and counts how often it is asked."""
+
+    def __init__(self, scores):
+        self.scores, self.calls = scores, 0
+
+    def score(self, asked):
+        self.calls += 1
+        return [[self.scores.get(triple, 0.0) for triple in one.triples] for one in asked]
+
+
+def chosen(graph, mention, text=TEXT, scores=None, **options):
+    scorer = None if scores is None else Given(scores)
+    asked = [Asked(text, mention)]
+    return select_all(asked, graph, InjectionOptions(**options), scorer)[0]
+
+
+def whys(selection):
+    return {item.triple: item.why for item in selection.left_out}
+
+
+# Relations
+
+
+def test_relations_denied_are_left_out():
+    used, left_out = select("苹果(公司)", SENSES, InjectionOptions(not_relations=("类别",)))
+    assert used == (PHONE,)
+    assert [(item.triple, item.rule) for item in left_out] == [(FIRM, Rule.RELATION)]
+
+
+def test_relation_both_asked_for_and_denied_is_denied():
+    options = InjectionOptions(relations=("类别", "产品"), not_relations=("类别",))
+    assert select("苹果(公司)", SENSES, options)[0] == (PHONE,)
+
+
+def test_preferred_relations_come_first_in_their_own_order():
+    triples = [Triple("x", r, t) for r, t in (("r", "a"), ("s", "b"), ("t", "c"), ("s", "d"))]
+    options = InjectionOptions(max_triples=3, first_relations=("t", "s"))
+    made = select_all([Asked(("x",), Mention(0, 1, "x"))], KnowledgeGraph(triples), options)[0]
+    assert made.used == (triples[2], triples[1], triples[3])
+    assert str(made.reasons[0]) == "its relation comes first; first in graph order"
+    assert [item.triple for item in made.left_out] == [triples[0]]
+
+
+# First
+
+
+def test_first_says_why():
+    made = chosen(SENSES, Mention(0, 2, "苹果(公司)"), max_triples=1)
+    assert [str(reason) for reason in made.reasons] == ["first in graph order"]
+    assert whys(made) == {PHONE: "over the limit of triples per mention"}
+
+
+def test_first_takes_the_senses_of_a_name_in_order_and_says_which():
+    made = chosen(SENSES, APPLE, max_triples=3)
+    assert made.used == (FRUIT, TREE, FIRM)
+    assert str(made.reasons[2]) == "first in graph order; sense 苹果(公司)"
+
+
+# Tail in text
+
+
+@pytest.mark.parametrize(
+    ("tail", "text", "kept"),
+    [
+        ("手机", ("苹果的手机",), True),
+        ("手机", ("苹果好吃",), False),
+        ("手机", ("苹果好吃", "手机好用"), True),  # the other sentence of a pair
+        ("果", ("苹果好吃",), False),  # within the mention itself
+        ("果", ("苹果结果",), True),
+        ("苹果手机", ("苹果手机",), True),  # more than the mention
+        ("cat", ("苹果 concatenates",), False),  # no word of its own
+        ("cat", ("苹果 and a CAT!",), True),
+        ("ＣＡＴ", ("苹果 and a cat!",), True),
+        ("tim  cook", ("苹果 Tim Cook",), True),
+    ],
+)
+def test_tail_in_text_keeps_triples_whose_tail_the_text_has_too(tail, text, kept):
+    triple = Triple("苹果", "r", tail)
+    made = chosen(KnowledgeGraph([triple]), Mention(0, 2, "苹果"), text, strategy="tail_in_text")
+    assert made.used == ((triple,) if kept else ())
+    if kept:
+        assert str(made.reasons[0]) == "tail occurs in the text"
+    else:
+        assert whys(made) == {triple: "its tail does not occur in the text"}
+
+
+# Rare
+
+
+def test_rare_takes_the_triples_of_rare_relations_first():
+    triples = [Triple("x", "r", "a"), Triple("x", "s", "b"), Triple("y", "r", "c")]
+    made = chosen(KnowledgeGraph(triples), Mention(0, 1, "x"), max_triples=1, strategy="rare")
+    assert made.used == (triples[1],)
+    assert str(made.reasons[0]) == "rarity 1.10, rank 1 of 2"  # ln 3
+    said = "over the limit of triples per mention; rarity 0.41, rank 2 of 2"
+    assert whys(made) == {triples[0]: said}
+
+
+def test_rare_counts_an_edited_graph_anew():
+    graph = KnowledgeGraph([Triple("x", "r", "a"), Triple("x", "s", "b")])
+    options = InjectionOptions(max_triples=1, strategy="rare")
+    assert select("x", graph, options)[0][0].relation == "r"
+    edited = graph.add(Triple("y", "r", "c"))
+    assert select("x", edited, options)[0][0].relation == "s"
+
+
+# Scores
+
+
+def test_best_scores_are_used_the_best_first_and_ties_in_graph_order():
+    made = chosen(SENSES, APPLE, scores={PHONE: 0.6, FIRM: 0.2, TREE: 0.2}, strategy="context")
+    assert made.used == (PHONE, TREE)
+    assert str(made.reasons[0]) == "similarity 0.60, rank 1 of 4; sense 苹果(公司)"
+    assert [item.triple for item in made.left_out] == [FRUIT, FIRM]  # in graph order
+    assert made.left_out[1].score == 0.2
+    assert whys(made)[FIRM] == (
+        "over the limit of triples per mention; similarity 0.20, rank 3 of 4; sense 苹果(公司)"
+    )
+
+
+def test_threshold_leaves_out_what_scores_less():
+    made = chosen(
+        SENSES,
+        Mention(0, 2, "苹果(公司)"),
+        scores={PHONE: 0.31, FIRM: 0.12},
+        strategy="context",
+        threshold=0.31,
+    )
+    assert made.used == (PHONE,)
+    assert made.left_out[0].rule is Rule.SCORE
+    assert whys(made) == {FIRM: "below 0.31; similarity 0.12, rank 2 of 2"}
+
+
+def test_one_sense_keeps_the_triples_of_the_best_ones_entity_alone():
+    scores = {PHONE: 0.6, FRUIT: 0.5, TREE: 0.4, FIRM: 0.1}
+    made = chosen(SENSES, APPLE, scores=scores, strategy="context", one_sense=True)
+    assert made.used == (PHONE, FIRM)
+    assert {item.rule for item in made.left_out} == {Rule.SENSE}
+
+
+def test_what_is_ruled_out_is_not_scored():
+    graph = SENSES.switch_off(PHONE)
+    made = chosen(graph, APPLE, scores={PHONE: 1.0, FIRM: 0.5}, strategy="context")
+    assert made.used == (FIRM, FRUIT)
+    assert (PHONE, Rule.OFF) in [(item.triple, item.rule) for item in made.left_out]
+
+
+def test_many_mentions_are_scored_at_once():
+    scorer = Given({})
+    asked = [Asked(TEXT, APPLE)] * 5
+    select_all(asked, SENSES, InjectionOptions(strategy="context"), scorer)
+    assert scorer.calls == 1
+
+
+def test_scored_strategy_without_a_scorer_is_refused():
+    with pytest.raises(OptionError, match="'context' needs a model to score with"):
+        grow_tree(["苹果(公司)"], SENSES, InjectionOptions(strategy="context"))
+
+
+def test_reasons_are_in_the_tree():
+    scorer = Given({PHONE: 0.5})
+    options = InjectionOptions(max_triples=1, strategy="context")
+    (node,) = grow_tree(["苹果（公司）好"], SENSES, options, scorer=scorer).nodes
+    assert node.branches[0].triple == PHONE
+    assert str(node.branches[0].reason) == "similarity 0.50, rank 1 of 2"
+    assert node.left_out[0].score == 0.0
+
+
+# Options
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"strategy": "best"}, "strategy is 'best', expected one of first, tail_in_text, context"),
+        ({"threshold": 0.1}, "threshold is given, and the strategy 'first' has no scores"),
+        ({"strategy": "tail_in_text", "one_sense": True}, "one_sense is given"),
+        ({"strategy": "rare", "scorer": "x"}, "the strategy 'rare' needs none"),
+        ({"strategy": "learned"}, "needs the folder of its scorer"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(options, said):
+    with pytest.raises(OptionError, match=said):
+        InjectionOptions(**options)
+
+
+def test_options_as_plain_data_say_only_what_was_chosen():
+    old = {"max_triples": 2, "tail_only": False, "relations": None}
+    assert InjectionOptions().as_dict() == {**old, "names": list(RULES)}
+    assert InjectionOptions.from_dict(old) == InjectionOptions(names=AS_WRITTEN)
+    options = InjectionOptions(
+        3, True, ("r",), not_relations=("s",), strategy="context", threshold=0.2, scorer="minilm"
+    )
+    assert InjectionOptions.from_dict(options.as_dict()) == options
+    assert options.as_dict()["strategy"] == "context"
+    assert "one_sense" not in options.as_dict()
+
+
+# What holds of any mention
+
+triples = st.lists(
+    st.builds(Triple, st.sampled_from("xy"), st.sampled_from("rst"), st.sampled_from("abcdefghij")),
+    max_size=12,
+    unique=True,
+)
+mentions = st.sampled_from(
+    [Mention(0, 1, "x"), Mention(0, 1, "y", others=("x",)), Mention(0, 1, "x", others=("y",))]
+)
+scored = st.sampled_from([Strategy.CONTEXT, Strategy.RARE])
+
+
+@st.composite
+def options(draw, strategies=tuple(set(Strategy) - {Strategy.LEARNED})):
+    strategy = draw(st.sampled_from(sorted(strategies)))
+    has_scores = strategy in (Strategy.CONTEXT, Strategy.RARE)
+    return InjectionOptions(
+        draw(st.integers(0, 5)),
+        relations=draw(st.none() | st.just(("r", "s"))),
+        not_relations=draw(st.sampled_from([(), ("s",)])),
+        first_relations=draw(st.sampled_from([(), ("t", "r")])),
+        strategy=strategy,
+        threshold=draw(st.none() | st.floats(0, 1)) if has_scores else None,
+        one_sense=has_scores and draw(st.booleans()),
+    )
+
+
+def run(all_triples, mention, option, text="x a b c"):
+    graph = KnowledgeGraph(all_triples)
+    scorer = Given({t: (ord(t.tail) * 7 % 10) / 10 for t in all_triples})
+    made = select_all([Asked((text,), mention)], graph, option, scorer)[0]
+    return graph, made
+
+
+@given(triples, mentions, options())
+def test_every_triple_of_the_mention_is_used_or_left_out_and_never_both(some, mention, option):
+    graph, made = run(some, mention, option)
+    every = [t for entity in mention.entities for t in graph.triples_of(entity)]
+    left = [item.triple for item in made.left_out]
+    assert sorted([*made.used, *left]) == sorted(every)
+    assert left == [t for t in every if t in left]
+    assert len(made.used) <= option.max_triples
+    assert len(made.reasons) == len(made.used)
+
+
+@given(triples, st.integers(0, 5), st.none() | st.just(("r",)))
+def test_first_is_the_release_of_old(some, most, relations):
+    graph, made = run(some, Mention(0, 1, "x"), InjectionOptions(most, relations=relations))
+    usable = [t for t in graph.triples_of("x") if relations is None or t.relation in relations]
+    assert made.used == tuple(usable[:most])
+
+
+@given(triples, mentions, scored, st.floats(0, 1), st.floats(0, 1))
+def test_higher_threshold_keeps_no_more(some, mention, strategy, one, two):
+    low, high = sorted((one, two))
+    kept = [
+        set(run(some, mention, InjectionOptions(3, strategy=strategy, threshold=threshold))[1].used)
+        for threshold in (low, high)
+    ]
+    assert kept[1] <= kept[0]
+
+
+@given(triples, mentions, options(strategies=(Strategy.CONTEXT,)))
+def test_what_is_kept_scores_no_less_than_what_is_over_the_limit(some, mention, option):
+    option = dataclasses.replace(option, first_relations=())
+    _, made = run(some, mention, option)
+    over = [item.score for item in made.left_out if item.rule is Rule.LIMIT]
+    if over and made.reasons and option.max_triples:
+        assert min(reason.score for reason in made.reasons) >= max(over)
+
+
+def test_a_reason_of_nothing_special_is_short():
+    assert str(Reason()) == "first in graph order"

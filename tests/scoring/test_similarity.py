@@ -1,0 +1,136 @@
+"""Similarity of texts and triples under an encoder, and the strategy that uses it."""
+
+import numpy as np
+import pytest
+import torch
+from conftest import tiny_config, tiny_tokenizer
+from transformers import BertModel
+
+from kbert_core import InjectionOptions, KnowledgeGraph, Triple, flatten, grow_tree
+from kbert_core.bulk import CODES, inject
+from kbert_core.errors import OptionError
+from kbert_core.knowledge.mentions import Mention
+from kbert_core.knowledge.selection import Candidates
+from kbert_core.mask_transformer import MaskTransformer
+from kbert_core.pipeline import Pipeline
+from kbert_core.scoring.opening import scorer_of, similarity_under
+from kbert_core.scoring.similarity import Similarity
+from kbert_core.tokens import WordPieces
+
+GRAPH = KnowledgeGraph(
+    [
+        Triple("糖尿病", "类别", "疾病"),
+        Triple("糖尿病", "症状", "多饮"),
+        Triple("糖尿病", "检查", "心电图"),
+        Triple("布洛芬", "类别", "治疗"),
+        Triple("布洛芬", "治疗", "糖尿病"),
+    ]
+)
+TEXTS = ["患者有糖尿病史", "给予布洛芬口服", "糖尿病和布洛芬", "入院后未见异常", "患者有糖尿病史"]
+CONTEXT = InjectionOptions(max_triples=1, strategy="context")
+
+
+@pytest.fixture(scope="module")
+def own():
+    torch.manual_seed(0)
+    encoder = MaskTransformer(BertModel(tiny_config()).eval())
+    return Similarity(encoder, WordPieces(tiny_tokenizer()))
+
+
+def test_vector_is_the_mean_of_the_texts_tokens_without_special_ones(own):
+    plain = Similarity(own.encoder, own.tokenizer, centred=False)
+    ids = tiny_tokenizer()("患者有cats", return_tensors="pt")
+    with torch.no_grad():
+        states = own.encoder.model(**ids, output_hidden_states=True).hidden_states
+    wanted = states[1][0, 1:-1].mean(0).numpy()  # the middle of three layers
+    (vector,) = plain.vectors([("患者有cats",)]).values()
+    assert np.allclose(vector, wanted / np.linalg.norm(wanted), atol=1e-5)
+
+
+def test_vectors_have_the_mean_of_everyday_texts_taken_off(own):
+    plain = Similarity(own.encoder, own.tokenizer, centred=False)
+    text = ("患者有糖尿病史",)
+    off = plain._means([text])[0] - own._everyday[False, False]
+    assert np.allclose(own.vectors([text])[text], off / np.linalg.norm(off), atol=1e-5)
+
+
+def test_many_texts_have_the_vectors_of_each(own):
+    texts = [(text,) for text in TEXTS]
+    together = Similarity(own.encoder, own.tokenizer).vectors(texts)
+    for text in texts:
+        alone = Similarity(own.encoder, own.tokenizer).vectors([text])
+        assert np.allclose(together[text], alone[text], atol=1e-4)
+
+
+def test_cache_is_bounded_and_used(own, monkeypatch):
+    small = Similarity(own.encoder, own.tokenizer, cached=3)
+    texts = [(c,) for c in "患者有糖尿病史"]
+    assert len(small.vectors(texts)) == 7
+    assert len(small._cache) == 3
+    monkeypatch.setattr(small, "_means", lambda texts: pytest.fail(f"{texts} are made again"))
+    assert len(small.vectors(texts[-3:])) == 3
+
+
+@pytest.mark.parametrize("text", ["", " ", "\u200b"])
+def test_text_without_a_token_has_a_vector(own, text):
+    (vector,) = own.vectors([(text,)]).values()
+    assert np.isfinite(vector).all()
+
+
+def test_scores_are_cosines(own):
+    triples = GRAPH.triples_of("糖尿病")
+    (scores,) = own.score([Candidates((TEXTS[0],), Mention(3, 6, "糖尿病"), triples)])
+    assert len(scores) == 3
+    assert all(-1.0001 <= score <= 1.0001 for score in scores)
+
+
+# Where it is used
+
+
+def test_model_scores_with_its_own_encoder(checkpoints):
+    pipeline = Pipeline.load(checkpoints["ner"], device="cpu")
+    trace = pipeline(TEXTS[0], graph=GRAPH, options=CONTEXT)
+    (node,) = trace.tree.nodes
+    scores = {item.triple: item.score for item in node.left_out}
+    (branch,) = node.branches
+    assert branch.reason.rank == 1
+    assert branch.reason.score >= max(scores.values())
+    assert len(scores) == 2
+
+
+def test_reading_many_texts_chooses_as_reading_each(checkpoints):
+    pipeline = Pipeline.load(checkpoints["ner"], device="cpu")
+    together = pipeline.read([(text,) for text in TEXTS], graph=GRAPH, options=CONTEXT)
+    for text, reading in zip(TEXTS, together, strict=True):
+        assert reading.tree.used == pipeline.tree([text], GRAPH, CONTEXT).used
+
+
+def test_bad_text_raises_after_those_before_it(checkpoints):
+    pipeline = Pipeline.load(checkpoints["ner"], device="cpu")
+    found = pipeline.read([("患者",), ("a\ud800",)], graph=GRAPH, options=CONTEXT)
+    assert next(found).tree.sentences == ("患者",)
+    with pytest.raises(Exception, match="half a character"):
+        next(found)
+
+
+def test_codes_of_many_texts_are_those_of_each(own):
+    tokenizer = own.tokenizer
+    for options in (CONTEXT, InjectionOptions(strategy="tail_in_text")):
+        codes = inject(TEXTS, GRAPH, tokenizer, options, scorer=own)
+        for row, text in enumerate(TEXTS):
+            flat = flatten(grow_tree([text], GRAPH, options, scorer=own), tokenizer)
+            assert codes[row].tolist() == [list(getattr(flat, name)) for name in CODES]
+
+
+def test_another_encoder_can_be_named(checkpoints):
+    options = InjectionOptions(strategy="context", scorer=str(checkpoints["encoder"]))
+    scorer = scorer_of(options, device="cpu")
+    assert scorer is similarity_under(str(checkpoints["encoder"]), "cpu")
+    pipeline = Pipeline.load(checkpoints["ner"], device="cpu")
+    assert pipeline.scorer(options) is scorer
+    assert pipeline.tree([TEXTS[0]], GRAPH, options).used
+
+
+def test_own_encoder_without_a_model_is_refused():
+    with pytest.raises(OptionError, match="the model's own encoder, and there is no model"):
+        scorer_of(CONTEXT)
