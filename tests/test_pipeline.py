@@ -340,6 +340,20 @@ def test_card_keeps_everything_it_is_given(checkpoints, tmp_path):
     assert card_of(tmp_path) == card
 
 
+def test_card_keeps_how_triples_are_chosen_and_an_older_one_still_loads():
+    options = InjectionOptions(
+        3, not_relations=("r",), strategy="context", threshold=0.2, one_sense=True, scorer="x"
+    )
+    holder = SimpleNamespace()
+    Card("ner", options).write_to(holder)
+    assert Card.of(holder).options == options
+    holder.kbert["injection"] = {"max_triples": 3, "tail_only": True, "relations": ["r"]}
+    assert Card.of(holder).options == InjectionOptions(3, True, ("r",))
+    holder.kbert["injection"] = {"strategy": "best"}
+    with pytest.raises(CheckpointError, match="card can't be read"):
+        Card.of(holder)
+
+
 def test_foreign_config_has_an_empty_card(checkpoints):
     assert card_of(checkpoints["encoder"]) == Card()
 

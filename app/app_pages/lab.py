@@ -17,7 +17,7 @@ from app.view_models.knowledge import HEAD, ON, RELATION, STATE, TAIL
 from app.view_models.share_of_edits import shares
 from app.view_models.styles import CSS
 from kbert_core import FlatTree, KBertError, KnowledgeGraph, Trace
-from kbert_core.knowledge.selection import SCORED
+from kbert_core.knowledge.selection import SCORED, Strategy
 from kbert_core.tasks import TASKS
 
 ss = st.session_state
@@ -472,7 +472,8 @@ def state_of_knowledge(
         some = sum(1 for row in rows if 0 < row.used < row.mentions)
         if some:
             parts.append(t("knowledge.some", count=some))
-        parts.append(t("knowledge.added_first"))
+        if now.options.strategy is Strategy.FIRST:
+            parts.append(t("knowledge.added_first"))
         st.caption(markdown(". ".join(part.rstrip(".") for part in parts) + "."))
     if rows and not used:
         said = t("knowledge.all_off")

@@ -204,6 +204,9 @@ class Reason:
         return f"{said}; sense {self.sense}" if self.sense else said
 
 
+_FIRST = Reason()
+
+
 @dataclass(frozen=True, slots=True)
 class LeftOut:
     """A triple that is in the graph and not in the tree, and by which rule.
@@ -313,12 +316,35 @@ def select_all(
     Raises:
         OptionError: the strategy needs a scorer, and there is none.
     """
+    if options.strategy is Strategy.FIRST and not options.first_relations:
+        return [_first(one, graph, options) for one in asked]
     parted = [_parted(one, graph, options) for one in asked]
     scores = _scores([candidates for candidates, _ in parted], graph, options, scorer)
     return [
         _selection(candidates, own, ruled_out, options)
         for (candidates, ruled_out), own in zip(parted, scores, strict=True)
     ]
+
+
+def _first(asked: Asked, graph: KnowledgeGraph, options: InjectionOptions) -> Selection:
+    """Take the first in graph order: as the rest of this module does it, in one quick pass."""
+    mention, most, all_on = asked.mention, options.max_triples, graph.all_on
+    any_relation = options.relations is None and not options.not_relations
+    used: list[Triple] = []
+    left_out: list[LeftOut] = []
+    for triple in _triples(mention, graph):
+        if not (all_on or graph.is_on(triple)):
+            left_out.append(LeftOut(triple, Rule.OFF))
+        elif not (any_relation or options.allows(triple.relation)):
+            left_out.append(LeftOut(triple, Rule.RELATION))
+        elif len(used) >= most:
+            left_out.append(LeftOut(triple, Rule.LIMIT))
+        else:
+            used.append(triple)
+    reasons = (_FIRST,) * len(used)
+    if mention.others:
+        reasons = tuple(Reason(sense=normalise_name(triple.head)) for triple in used)
+    return Selection(tuple(used), reasons, tuple(left_out))
 
 
 def _parted(

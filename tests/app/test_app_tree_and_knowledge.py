@@ -223,3 +223,21 @@ def test_left_out_counts_every_triple_once_however_often_it_is_named(graph, run)
 
 def test_shown_names_what_cannot_be_seen():
     assert shown("\ufe0f\u200d") == "U+FE0FU+200D"
+
+
+def test_state_of_a_triple_says_how_it_stood_among_the_others():
+    graph = KnowledgeGraph([CHINA, CITY, Triple("Oslo", "capital", "Norway")])
+    grown = grow_tree(["Beijing now"], graph, InjectionOptions(1, strategy="rare"))
+    row = flatten(grown, Words(special=True))
+    batch = collate([row])
+    trace = Trace(grown, (row,), batch, FULL, FULL.visible_in(batch))
+    states = {made.triple: made.state for made in knowledge.triple_rows(trace, graph)}
+    assert states == {
+        CHINA: "over the limit per mention · rarity 0.41, rank 2 of 2",
+        CITY: "injected · rarity 1.10, rank 1 of 2",
+    }
+    grown = grow_tree(["Beijing, a City"], graph, InjectionOptions(1, strategy="tail_in_text"))
+    row = flatten(grown, Words(special=True))
+    trace = Trace(grown, (row,), batch, FULL, FULL.visible_in(batch))
+    states = {made.triple: made.state for made in knowledge.triple_rows(trace, graph)}
+    assert states == {CHINA: "tail not in the text", CITY: "injected · tail in the text"}

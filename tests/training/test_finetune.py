@@ -12,6 +12,7 @@ from safetensors.torch import load_file
 
 from kbert_core.errors import CheckpointError, DataError, OptionError
 from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.pipeline import Pipeline
 from kbert_core.training.checkpoints import replacing, step_of
 from kbert_core.training.finetune import KnowledgeTrainer, TrainOptions, fit, train
@@ -291,3 +292,15 @@ def test_a_loss_that_is_not_a_number_stops_with_the_batch_named(data):
         DataError, match=r"The loss is (nan|inf) in step \d+, on '.*line \d+ of .*train.tsv"
     ):
         train(options(data, learning_rate=1e25, epochs=3))
+
+
+def test_training_chooses_by_context_with_an_encoder_that_does_not_change(data, checkpoints):
+    encoder = str(checkpoints["encoder"])
+    chosen = InjectionOptions(1, strategy="context")
+    report = train(options(data, encoder=encoder, injection=chosen, epochs=1))
+    assert "dev" in report["scores"]
+    pipeline = Pipeline.load(data / "model", device="cpu")
+    assert pipeline.card.options == replace(chosen, scorer=encoder)
+    assert pipeline.scorer(pipeline.card.options) is not None
+    with pytest.raises(OptionError, match="encoder that knows the language"):
+        train(options(data, "other", injection=chosen))

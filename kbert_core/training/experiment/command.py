@@ -64,7 +64,11 @@ def run_experiment(args: argparse.Namespace) -> dict[str, Any]:
         tables = [Tables.of(experiment) for experiment in experiments]
         published = Path(args.published) if args.published else None
         files = write_report(
-            tables, output, published=published, command=_report_command(args, output)
+            tables,
+            output,
+            published=published,
+            appendices=[Path(name) for name in args.appendix],
+            command=_report_command(args, output),
         )
         log.info("report: %s", output)
         report["report"] = [str(file) for file in files]
@@ -88,6 +92,7 @@ def report_file(args: argparse.Namespace, names: Sequence[str]) -> Path:
 
 def _report_command(args: argparse.Namespace, output: Path) -> str:
     words = ["kbert experiment", *args.suite, "--report-only"]
+    words += [word for name in args.appendix for word in ("--appendix", name)]
     words += ["--published", args.published] if args.published else []
     return " ".join([*words, "--report", str(output)])
 

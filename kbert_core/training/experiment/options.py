@@ -28,6 +28,14 @@ def add_experiment_options(parser: argparse.ArgumentParser) -> None:
         "default: in the folder of the results",
     )
     add("--published", metavar="FILE", help="figures published by others, for the report (.yaml)")
+    add(
+        "--appendix",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a section of the report made elsewhere, Markdown with links from the report's "
+        "folder; repeatable",
+    )
     add("--report-only", action="store_true", help="run nothing, write the report")
     parser.epilog = (
         "What is done is skipped, and a run that was cut off goes on. A result is stale, and is "

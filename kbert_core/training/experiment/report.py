@@ -67,7 +67,12 @@ STATISTICS = Path("decisions/statistics.md")  # beside the report, in this proje
 
 
 def write_report(
-    suites: Sequence[Tables], output: Path, *, published: Path | None = None, command: str = ""
+    suites: Sequence[Tables],
+    output: Path,
+    *,
+    published: Path | None = None,
+    appendices: Sequence[Path] = (),
+    command: str = "",
 ) -> list[Path]:
     """Write the report.
 
@@ -76,6 +81,7 @@ def write_report(
         output: the Markdown file; the HTML stands beside it, the pictures in
             a folder of its name.
         published: YAML of figures published by others, see ``_published``.
+        appendices: Markdown of sections made elsewhere.
         command: that makes the report.
 
     Returns:
@@ -94,6 +100,7 @@ def write_report(
     parts = ["# Results", _made_by(command), how, _contents(suites)]
     for tables in suites:
         parts += _suite(tables, [p.relative_to(output.parent) for p in pictures[tables.suite.name]])
+    parts += map(_appendix, appendices)
     if published is not None:
         parts += _published(published)
     text = "\n\n".join(part for part in parts if part) + "\n"
@@ -281,6 +288,15 @@ def _outdated(tables: Tables) -> list[str]:
         what = "Stale, to be run again" if row in tables.stale else "Stale and left out"
         lines.append(f"- {what}: {row}, seed{'s' * (len(of) > 1)} {', '.join(of)} ({reason}).")
     return lines
+
+
+def _appendix(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ExperimentError(
+            f"{path}: can't be read ({error}). Make it, or leave --appendix out."
+        ) from error
 
 
 def _published(path: Path) -> list[str]:

