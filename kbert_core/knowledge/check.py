@@ -40,6 +40,7 @@ class Finding:
         remedy: what to do about it.
         count: how many entities, triples or relations.
         examples: the first of them.
+        heads: of each example, the head it is about.
     """
 
     kind: str
@@ -47,12 +48,14 @@ class Finding:
     remedy: str
     count: int = 0
     examples: list[str] = field(default_factory=list)
+    heads: list[str] = field(default_factory=list)
 
-    def add(self, example: object) -> None:
+    def add(self, example: object, head: str, most: int = EXAMPLES) -> None:
         """Count one more."""
         self.count += 1
-        if len(self.examples) < EXAMPLES:
+        if len(self.examples) < most:
             self.examples.append(str(example))
+            self.heads.append(head)
 
 
 def check(
@@ -60,6 +63,7 @@ def check(
     *,
     type_relations: Collection[str] = TYPE_RELATIONS,
     alias_relations: Collection[str] = ALIAS_RELATIONS,
+    examples: int = EXAMPLES,
     progress: Callable[[int], None] = lambda triples: None,
 ) -> list[Finding]:
     """Look a graph through once.
@@ -68,6 +72,7 @@ def check(
         graph: any size; entities are held one at a time.
         type_relations: whose tails are types, of which an entity should have one.
         alias_relations: whose tails are other names of the head.
+        examples: of each kind, at most so many.
         progress: called now and then with the number of triples seen.
 
     Returns:
@@ -80,7 +85,7 @@ def check(
     seen = 0
     for entity, triples in graph.items():
         for kind, example in _doubts(graph, entity, triples, types, aliases):
-            findings[kind].add(example)
+            findings[kind].add(example, triples[0].head, examples)
         for triple in triples:
             relations[triple.relation] += 1
             first.setdefault(triple.relation, triple)
@@ -88,7 +93,7 @@ def check(
             progress(seen)
     for relation, count in relations.items():
         if count == 1 and len(relations) > 1:
-            findings["relation_once"].add(first[relation])
+            findings["relation_once"].add(first[relation], first[relation].head, examples)
     return [finding for finding in findings.values() if finding.count]
 
 

@@ -151,7 +151,8 @@ class GraphSearch:
                 "SELECT id, head, relation, tail, off, added <= :since AS was, "
                 f"removed IS NULL OR removed > :then AS is_now FROM triple WHERE "
                 "added <= :then AND (removed IS NULL OR removed > :since) "
-                f"AND (added > :since OR removed <= :then) {edited} ORDER BY entity, place, version",
+                f"AND (added > :since OR removed <= :then) {edited} "
+                "ORDER BY entity, place, version",
                 values,
             ).fetchall()
         before = {row[0]: row for row in rows if row[5]}
