@@ -1,6 +1,12 @@
-"""Every text of the interface, by key; one dictionary a language."""
+"""Every text of the interface, by key; one dictionary a language.
 
-LANGUAGE = "en"
+KBERT_LANGUAGE=zh shows Chinese where a text has been translated, so far the
+Knowledge page, and English elsewhere.
+"""
+
+import os
+
+from app import texts_knowledge
 
 ENGLISH = {
     "app.title": "K-BERT Lab",
@@ -530,7 +536,11 @@ ENGLISH = {
     "Apache-2.0. Graphs you fetch or open keep their own licence.",
 }
 
-_TEXTS = {"en": ENGLISH}
+ENGLISH |= texts_knowledge.ENGLISH
+_TEXTS = {"en": ENGLISH, "zh": ENGLISH | texts_knowledge.CHINESE}
+LANGUAGE = os.environ.get("KBERT_LANGUAGE", "en")
+if LANGUAGE not in _TEXTS:
+    LANGUAGE = "en"
 
 
 def t(key: str, **values: object) -> str:

@@ -82,11 +82,11 @@ class Facets:
     @classmethod
     def of(cls, relations: Counter[str], types: Counter[str], *, complete: bool = True) -> "Facets":
         """Put counts into order; what is there no more is left out."""
-        kept = (
+        known, kinds = (
             {name: count for name, count in counts.most_common() if count > 0}
             for counts in (relations, types)
         )
-        return cls(*kept, complete=complete)
+        return cls(known, kinds, complete)
 
     def changed(
         self, gone: Collection[Triple], come: Collection[Triple], types: Collection[str]
