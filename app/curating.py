@@ -131,7 +131,8 @@ def look_for(head: str) -> None:
 
 def choose(key: str, triples: Sequence[Triple]) -> None:
     """Callback of the table: its chosen rows."""
-    rows = ss[key]["selection"]["rows"] if key in ss else []
+    selected = ss[key]["selection"] if key in ss else {}
+    rows = selected.get("rows") or [row for row, _ in selected.get("cells", ())]
     chosen = tuple(triples[row] for row in rows if row < len(triples))
     ss["knowledge.chosen"] = chosen
     show(chosen[0] if len(chosen) == 1 else None)

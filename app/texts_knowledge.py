@@ -29,6 +29,8 @@ ENGLISH = {
     "kg.any": "any",
     "kg.none": "none here",
     "kg.off": "only what is off ({count})",
+    "kg.state": "state",
+    "kg.is_off": "off",
     "kg.facets_partly": "The graph is large: relations and types were counted in its first part.",
     "kg.found": "{count} triples. Choose one to see or change it,"
     " several to switch or delete them.",
@@ -255,6 +257,8 @@ CHINESE = {
     "kg.any": "不限",
     "kg.none": "没有",
     "kg.off": "只看已停用的({count})",
+    "kg.state": "状态",
+    "kg.is_off": "停用",
     "kg.facets_partly": "图谱很大:关系和类别只统计了开头部分。",
     "kg.found": "{count} 个三元组。选一个可查看或修改,选多个可一起停用或删除。",
     "kg.found_one": "1 个三元组。",

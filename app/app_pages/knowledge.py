@@ -58,12 +58,13 @@ def page() -> None:
 
 def top() -> Catalogue:
     """The chosen graph, how to open others, keep this one and take it away."""
+    names = {name: state.graph_label(name) for name in ss["lab.graphs"]}
     with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
         st.selectbox(
             t("lab.graph"),
-            list(ss["lab.graphs"]),
+            list(names),
             key="knowledge.graph",
-            format_func=state.graph_label,
+            format_func=lambda name: names.get(name, name),
             on_change=curating.choose_graph,
         )
         open_graph_popover()

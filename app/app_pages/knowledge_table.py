@@ -97,22 +97,22 @@ def table(look: Catalogue) -> None:
     key = f"knowledge.triples.{ss['knowledge.table']}"
     st.dataframe(
         {
-            ON: list(found.on),
             HEAD: [x.head for x in found.triples],
             RELATION: [x.relation for x in found.triples],
             TAIL: [x.tail for x in found.triples],
+            ON: ["" if on else t("kg.is_off") for on in found.on],
         },
         key=key,
         on_select=lambda: curating.choose(key, found.triples),
-        selection_mode="multi-row",
+        selection_mode=["multi-row", "single-cell"],
         hide_index=True,
         width="stretch",
         height=min(560, 37 + 35 * len(found.triples)),
         column_config={
-            ON: st.column_config.CheckboxColumn(t("knowledge.on"), width=44),
             HEAD: st.column_config.TextColumn(t("knowledge.head")),
             RELATION: st.column_config.TextColumn(t("knowledge.relation")),
             TAIL: st.column_config.TextColumn(t("knowledge.tail")),
+            ON: st.column_config.TextColumn(t("kg.state"), width=56),
         },
         lazy=False,
     )

@@ -75,7 +75,8 @@ def neighbourhood_html(rows: Sequence[Line], *, dark: bool, height: int = 380) -
         graph.add_node(head)
         graph.add_node(tail)
         graph.add_edge(head, tail, row=row)
-    places = nx.spring_layout(graph, seed=7, k=2.2 / max(1, len(graph)) ** 0.5, iterations=120)
+    drawn = nx.Graph(graph)  # an edge draws both its ends together
+    places = nx.spring_layout(drawn, seed=7, k=2.2 / max(1, len(graph)) ** 0.5, iterations=120)
     net = Network(
         height=f"{height - 10}px",
         width="100%",
