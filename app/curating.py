@@ -135,7 +135,8 @@ def choose(key: str, triples: Sequence[Triple]) -> None:
     rows = selected.get("rows") or [row for row, _ in selected.get("cells", ())]
     chosen = tuple(triples[row] for row in rows if row < len(triples))
     ss["knowledge.chosen"] = chosen
-    show(chosen[0] if len(chosen) == 1 else None)
+    if len(chosen) == 1:  # none: the form stays as it is, with what was typed
+        show(chosen[0])
 
 
 def show(triple: Triple | None) -> None:

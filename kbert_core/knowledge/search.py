@@ -154,19 +154,23 @@ class TripleIndex:
             most: of the page; None: all.
 
         Returns:
-            In graph order, entities that came by edits first.
+            In graph order, entities that came by edits first; of those found
+            by a text, first the entity called so, then those that begin so.
         """
         begin = start or 0
         end = None if most is None else begin + most
-        found: list[Triple] = []
-        total = 0
-        for triple in self._matches(query, graph, changed):
-            if total >= begin and (end is None or total < end):
-                found.append(triple)
-            total += 1
-        more = end is not None and total > end
+        matches = list(self._matches(query, graph, changed))
+        wanted = query.folded
+        if wanted:
+            parts: tuple[list[Triple], ...] = ([], [], [])
+            for triple in matches:
+                head = normalise_name(triple.head)
+                parts[0 if head == wanted else 1 if head.startswith(wanted) else 2].append(triple)
+            matches = [triple for part in parts for triple in part]
+        found = matches[begin:end]
+        more = end is not None and len(matches) > end
         on = tuple(map(graph.is_on, found))
-        return Found(tuple(found), on, total, end if more else None)
+        return Found(tuple(found), on, len(matches), end if more else None)
 
     def heads(self, start: str, most: int = 8) -> list[str]:
         """Return names of entities that begin with a text, the shortest first."""

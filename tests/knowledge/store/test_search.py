@@ -86,6 +86,8 @@ def test_what_was_edited_is_found_as_it_is_now(path, graph):
     changed = {"胃镜", "心电图"}
     found = index.find(Query(types=("检查",)), graph=now, changed=changed)
     assert [t.tail for t in found.triples] == ["检查", "gastroscopy", "检查", "检查"]
+    by_row = GraphSearch(path, 1)
+    assert by_row.find(Query("胃镜", "tail")).triples == (TRIPLES[3],)
     assert found.on == (True, True, True, False)
     off = index.find(Query(off=True), graph=now, changed=changed)
     assert off == Found((TRIPLES[4],), (False,), 1)
@@ -116,8 +118,23 @@ def test_names_are_completed(path, graph):
     assert TripleIndex(graph).tailed("胃镜") == [TRIPLES[3]]
 
 
+def test_the_entity_that_is_called_so_comes_first(path, graph):
+    more = (Triple("a", "r", "胃"), Triple("胃", "r", "t"))
+    import_triples(path, [Source("more.spo", [(1, t.head, t.relation, t.tail) for t in more])])
+    graph = KnowledgeGraph([*TRIPLES, *more])
+    for found in (
+        TripleIndex(graph).find(Query("胃"), graph=graph),
+        GraphSearch(path, 2).find(Query("胃")),
+    ):
+        heads = [t.head for t in found.triples]
+        assert heads[0] == "胃"
+        assert set(heads[1:5]) == {"胃镜", "胃炎"}
+        assert heads[5:] == ["a"]
+
+
 def test_a_search_whose_time_is_over_goes_on_where_it_stopped(path, monkeypatch):
     monkeypatch.setattr(search_module, "_CHUNK", 2)
+    monkeypatch.setattr(search_module, "COUNTED", 0)
     search = GraphSearch(path, 1)
     clock = iter(range(1000))
     monkeypatch.setattr(search_module.time, "monotonic", lambda: next(clock))
