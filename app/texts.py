@@ -527,8 +527,9 @@ ENGLISH = {
     "- Branches have depth 1: a triple's tail gets no triples of its own.\n"
     "- A text is at most {longest} characters here; a graph opened by path at most {graph} MB, an "
     "upload at most {upload} MB. The command line has no such limits.\n"
-    "- Edits live in your session of this page, and are gone when it ends: download the graph to "
-    "keep them. No other visitor sees them, and the file a graph came from is never written.\n"
+    "- Edits live in your session of this page, and are gone when it ends, unless you save them to "
+    "a workspace on the page Knowledge or download the graph. Whoever has a workspace's link sees "
+    "and edits it; nobody else sees any of it, and the file a graph came from is never written.\n"
     "- Nothing you type leaves the machine that runs this app.",
     "about.licences": "Licences",
     "about.licences_text": "The code is Apache-2.0. The demo graphs are CC0-1.0; their README "
@@ -537,7 +538,8 @@ ENGLISH = {
 }
 
 ENGLISH |= texts_knowledge.ENGLISH
-_TEXTS = {"en": ENGLISH, "zh": ENGLISH | texts_knowledge.CHINESE}
+CHINESE = texts_knowledge.CHINESE_ELSEWHERE | texts_knowledge.CHINESE
+_TEXTS = {"en": ENGLISH, "zh": ENGLISH | CHINESE}
 LANGUAGE = os.environ.get("KBERT_LANGUAGE", "en")
 if LANGUAGE not in _TEXTS:
     LANGUAGE = "en"

@@ -102,7 +102,7 @@ def difference_view(look: Catalogue) -> None:
         key=key,
         hide_index=True,
         width="stretch",
-        height=min(460, 37 + 35 * len(shown)),
+        height=min(460, 38 + 35 * len(shown)),
         on_select=lambda: _go_to(key, shown),
         selection_mode="single-row",
         column_config={

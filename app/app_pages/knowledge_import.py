@@ -134,7 +134,7 @@ def show_preview(seen: Preview) -> None:
             key="knowledge.sample",
             hide_index=True,
             width="stretch",
-            height=min(330, 37 + 35 * min(count, SAMPLE)),
+            height=min(330, 38 + 35 * min(count, SAMPLE)),
             column_config={
                 "line": st.column_config.NumberColumn(t("import.line"), width=60),
                 HEAD: t("knowledge.head"),
@@ -188,7 +188,7 @@ def show_finding(finding: Finding) -> None:
             key=key,
             hide_index=True,
             width="stretch",
-            height=min(260, 37 + 35 * len(finding.examples)),
+            height=min(260, 38 + 35 * len(finding.examples)),
             on_select=lambda: _go_to(key, finding),
             selection_mode="single-row",
             column_config={"example": t("check.example")},

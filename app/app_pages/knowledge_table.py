@@ -107,7 +107,7 @@ def table(look: Catalogue) -> None:
         selection_mode=["multi-row", "single-cell"],
         hide_index=True,
         width="stretch",
-        height=min(560, 37 + 35 * len(found.triples)),
+        height=min(560, 38 + 35 * len(found.triples)),
         column_config={
             HEAD: st.column_config.TextColumn(t("knowledge.head")),
             RELATION: st.column_config.TextColumn(t("knowledge.relation")),

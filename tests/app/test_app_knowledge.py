@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import exports, state, workspaces
+from app import exports, state, texts, texts_knowledge, workspaces
 from app.catalogue import Catalogue
 from app.edit_log import EditLog, made
-from app.texts_knowledge import CHINESE, ENGLISH
 from app.view_models.history import ago, log_as_rows, now, rows_of_log
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.knowledge.files import parse_triples
@@ -472,7 +471,7 @@ def test_a_catalogue_tells_changes_from_additions():
 
 
 def test_both_languages_have_the_same_texts_and_values():
-    assert CHINESE.keys() == ENGLISH.keys()
-    for key, text in ENGLISH.items():
+    assert texts_knowledge.CHINESE.keys() == texts_knowledge.ENGLISH.keys()
+    for key, text in texts.CHINESE.items():
         values = set(re.findall(r"\{(\w+)\}", text))
-        assert set(re.findall(r"\{(\w+)\}", CHINESE[key])) == values, key
+        assert set(re.findall(r"\{(\w+)\}", texts.ENGLISH[key])) == values, key

@@ -162,7 +162,7 @@ def test_a_broken_upload_is_looked_at_and_changes_nothing(knowledge, tmp_path):
     knowledge.lab.settle()
     assert "30 lines are no triples; the first 20" in knowledge.lab.text()
     expect(page.get_by_text("bad.spo, line 3: found 2 fields")).to_be_visible()
-    expect(page.locator(".st-key-knowledge-import button")).to_be_disabled()
+    expect(page.locator(".st-key-knowledge-import button").first).to_be_disabled()
     knowledge.view("Triples")
     assert knowledge.until(bool) == before
     knowledge.view("Import")
