@@ -18,6 +18,7 @@ st.navigation(
         st.Page(
             "app_pages/lab.py", title=t("lab.page"), icon=":material/account_tree:", default=True
         ),
+        st.Page("app_pages/knowledge.py", title=t("kg.page_name"), icon=":material/hub:"),
         st.Page("app_pages/audit.py", title=t("audit.page"), icon=":material/fact_check:"),
         st.Page("app_pages/about.py", title=t("about.page"), icon=":material/info:"),
     ],

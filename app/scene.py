@@ -94,32 +94,3 @@ def content_key(scene: Scene, graph: KnowledgeGraph, model_stamp: str) -> str:
         scene.ablation,
     )
     return hashlib.sha256(repr(content).encode()).hexdigest()
-
-
-@dataclass(frozen=True, slots=True)
-class EditLog:
-    """Edits made, and edits undone that can be made again.
-
-    Attributes:
-        done: oldest first.
-        undone: the one to redo next first.
-    """
-
-    done: tuple[Edit, ...] = ()
-    undone: tuple[Edit, ...] = ()
-
-    def append(self, *edits: Edit) -> "EditLog":
-        """Return the log with new edits; what was undone is forgotten."""
-        return EditLog((*self.done, *edits))
-
-    def undo(self) -> "EditLog":
-        """Return the log one edit back."""
-        if not self.done:
-            return self
-        return EditLog(self.done[:-1], (self.done[-1], *self.undone))
-
-    def redo(self) -> "EditLog":
-        """Return the log with the edit undone last made again."""
-        if not self.undone:
-            return self
-        return EditLog((*self.done, self.undone[0]), self.undone[1:])

@@ -7,7 +7,8 @@ in their session, see ``state``.
 
 import json
 import os
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from kbert_core import (
     KnowledgeGraph,
     Pipeline,
     Trace,
+    Triple,
     Words,
     adapters,
     collate,
@@ -33,15 +35,19 @@ from kbert_core import (
 )
 from kbert_core.errors import CheckpointError, GraphFileError, TextError
 from kbert_core.knowledge import public
-from kbert_core.knowledge.files import TripleFile, parse_triples, read_triples
 from kbert_core.knowledge.packed import ENDINGS as PACKED
 from kbert_core.knowledge.packed import plain_stem
-from kbert_core.knowledge.readers import ENDINGS, ReadOptions
+from kbert_core.knowledge.readers import ENDINGS, ReadOptions, open_rows
+from kbert_core.knowledge.readers.opening import Reading, rows_of
+from kbert_core.knowledge.search import Facets, TripleIndex
 from kbert_core.knowledge.store.schema import ENDING as STORED
+from kbert_core.knowledge.store.search import GraphSearch
+from kbert_core.knowledge.store.store import GraphStore
 from kbert_core.tasks import TASKS
 
 ROOT = Path(__file__).resolve().parents[1]
 DEMO_GRAPHS = ("medical_zh", "everyday_zh", "figure2", "general_en", "medical_en")
+MOST_LINES = 300_000  # triples of a file whose lines are remembered
 MOST_BYTES = 64 * 1024 * 1024  # of a graph file opened from a path, and of any when unpacked
 GRAPH_ENDINGS = [ending[1:] for ending in (*ENDINGS, *PACKED)]  # of graphs to upload
 LONGEST_TEXT = 5000  # characters of a sentence; longer texts belong on the command line
@@ -56,11 +62,17 @@ class OpenedGraph:
         graph: its triples.
         problems: the bad lines that were left out.
         repeated: how many lines repeated an earlier triple and were dropped.
+        source: the file's name, without its folder.
+        lines: the line of each triple; empty where there are very many.
+        stored: of a graph file: itself, at the revision opened.
     """
 
     graph: KnowledgeGraph
     problems: tuple[str, ...] = ()
     repeated: int = 0
+    source: str = ""
+    lines: Mapping[Triple, int] = field(default_factory=dict)
+    stored: GraphSearch | None = None
 
 
 def models_folder() -> Path:
@@ -125,8 +137,13 @@ def may_open_paths() -> bool:
 
 def demo_graph(name: str) -> KnowledgeGraph:
     """One of the graphs that come with the project."""
+    return demo_file(name).graph
+
+
+def demo_file(name: str) -> OpenedGraph:
+    """The same with where its triples come from."""
     path = ROOT / "demo_kgs" / f"{name}.spo"
-    return _graph_file(str(path), _stamp(path)).graph
+    return _graph_file(str(path), _stamp(path))
 
 
 def open_graph(path: str, *, skip_bad: bool = False) -> OpenedGraph:
@@ -139,18 +156,21 @@ def open_graph(path: str, *, skip_bad: bool = False) -> OpenedGraph:
     if not os.path.isfile(file):  # False for what can't be a path at all
         raise GraphFileError(t("open.no_file", path=file))
     if file.suffix == STORED:
-        return OpenedGraph(KnowledgeGraph.from_files(file))
+        with GraphStore(file) as store:
+            graph, stored = store.graph(), GraphSearch(file.resolve(), store.revision)
+        graph.name = plain_stem(file)
+        return OpenedGraph(graph, source=file.name, stored=stored)
     size = file.stat().st_size
     if size > MOST_BYTES:
         raise GraphFileError(t("open.too_big", path=file, size=size >> 20, most=MOST_BYTES >> 20))
     if skip_bad:
-        return _opened(read_triples(file, _bounded(), skip_bad=True))
+        return _opened(open_rows(file, _bounded(), skip_bad=True))
     return _graph_file(str(file), _stamp(file))
 
 
 def read_upload(data: bytes, name: str, *, skip_bad: bool = False) -> OpenedGraph:
     """Read an uploaded file of triples; see :func:`open_graph`."""
-    return _opened(parse_triples(data, _bounded(), name=name, skip_bad=skip_bad))
+    return _opened(rows_of(data, name, _bounded(), skip_bad=skip_bad))
 
 
 def public_title(name: str) -> str:
@@ -173,16 +193,27 @@ def fetch_graph(name: str) -> OpenedGraph:
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _graph_file(path: str, stamp: str) -> OpenedGraph:
     del stamp  # only for the cache's key
-    return _opened(read_triples(path, _bounded()))
+    return _opened(open_rows(path, _bounded()))
 
 
 def _bounded() -> ReadOptions:
     return ReadOptions(most=MOST_BYTES)
 
 
-def _opened(file: TripleFile) -> OpenedGraph:
-    graph = KnowledgeGraph(file.triples, name=plain_stem(file.name))
-    return OpenedGraph(graph, file.problems, file.duplicates)
+def _opened(reading: Reading) -> OpenedGraph:
+    lines: dict[Triple, int] = {}
+    rows = 0
+    for line, head, relation, tail in reading:
+        lines.setdefault(Triple(head, relation, tail), line)
+        rows += 1
+    graph = KnowledgeGraph(lines, name=plain_stem(reading.name))
+    return OpenedGraph(
+        graph,
+        tuple(reading.problems),
+        rows - len(lines),
+        Path(reading.name).name,
+        lines if len(lines) <= MOST_LINES else {},
+    )
 
 
 def ref_of(graph: KnowledgeGraph) -> GraphRef:
@@ -195,6 +226,28 @@ def relations(fingerprint: str, _graph: KnowledgeGraph) -> tuple[str, ...]:
     """The relations of a graph, the most frequent first."""
     del fingerprint
     return tuple(_graph.relations())
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def index_of(fingerprint: str, _graph: KnowledgeGraph) -> TripleIndex:
+    """A graph in memory, made ready for searching."""
+    del fingerprint
+    return TripleIndex(_graph)
+
+
+def facets_of(search: GraphSearch) -> Facets:
+    """Relations and types of a graph file, counted."""
+    try:
+        which = search.path.stat().st_ino
+    except OSError:
+        which = 0
+    return _facets_of(search, which)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _facets_of(search: GraphSearch, which: int) -> Facets:
+    del which  # another file of the same name
+    return search.facets()
 
 
 def names_near(sentences: tuple[str, ...], graph: KnowledgeGraph) -> tuple[str, ...]:

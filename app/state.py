@@ -1,25 +1,39 @@
 """The session's state ↔ Scene: what this visitor chose, typed and edited."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
 
-from app import services
+from app import services, workspaces
+from app.edit_log import EditLog, checked, made, now_in_words
 from app.examples import EXAMPLES, MINILM, Example
 from app.models import ModelInfo
-from app.scene import CHARACTERS, NO_GRAPH, WORDS, EditLog, Scene
+from app.open_workspace import OpenWorkspace
+from app.scene import CHARACTERS, NO_GRAPH, WORDS, Scene
+from app.services import OpenedGraph
 from app.texts import t
 from app.view_models.diff import Identity
-from app.view_models.knowledge import changes_beyond, copy_of, read_changes, rows_after
+from app.view_models.knowledge import (
+    changes_beyond,
+    copy_of,
+    describe,
+    read_changes,
+    rows_after,
+)
 from app.view_models.model_facts import option_name
 from kbert_core import Ablation, InjectionOptions, KBertError, KnowledgeGraph, Triple
+from kbert_core.errors import GraphConflict
 from kbert_core.knowledge.graph import Edit
 from kbert_core.knowledge.public import PUBLIC
 from kbert_core.knowledge.selection import SCORED, Strategy
 from kbert_core.tasks import TASKS
 
 NO_TASK = "tree"
+WORKSPACE = "workspace"  # among the graphs: the one whose edits are kept and shared
+KEY = "workspace"  # of the address, which opens it again
+KEPT = 4  # edited graphs that stay in memory
 KEEP: dict[str, Any] = {"persist_state": "session"}  # of a widget that isn't always on the page
 AUTO, BERT, ORIGINAL, PINNED, TWIN = "auto", "bert", "original", "pinned", "twin"
 
@@ -97,13 +111,15 @@ def _reads(info: ModelInfo, example: Example) -> bool:
 def begin() -> None:
     """Fill a new session, and mend what no longer fits."""
     if "lab.graphs" not in ss:
-        graphs = [services.demo_graph(name) for name in services.DEMO_GRAPHS]
-        ss["lab.graphs"] = {graph.fingerprint: graph for graph in graphs}
+        demos = [services.demo_file(name) for name in services.DEMO_GRAPHS]
+        ss["lab.graphs"] = {demo.graph.fingerprint: demo.graph for demo in demos}
+        ss["lab.opened_as"] = {demo.graph.fingerprint: demo for demo in demos}
         ss["lab.logs"] = {}
         ss["lab.version"] = 0
         ss["lab.compare"] = AUTO
         ss["lab.hint"] = True
         use_example(next(iter(examples().values())))
+    _begin_workspace()
     offered = choices()
     if ss.get("lab.task") not in offered.tasks:
         ss["lab.task"] = offered.tasks[0]
@@ -227,11 +243,13 @@ def scene() -> Scene:
     if task != NO_TASK and TASKS[task].sentences == 2:
         sentences = (ss["lab.text"], ss["lab.text_b"])
     base = ss["lab.graphs"][ss["lab.graph"]]
+    if workspace() is not None:
+        _keep_for_scenes(base)
     return Scene(
         sentences,
         ss["lab.model"],
         services.ref_of(base),
-        log().done,
+        () if workspace() is not None else log().done,
         _injection(),
         Ablation(ss["lab.positions"], ss["lab.visible"]),
         ss["lab.device"],
@@ -273,7 +291,28 @@ def graph_of(of: Scene) -> KnowledgeGraph:
     """The graph of a scene, with its edits made."""
     if of.graph == NO_GRAPH:
         return services.NO_KNOWLEDGE
-    return ss["lab.graphs"][of.graph.fingerprint].apply(*of.edits)
+    fingerprint = of.graph.fingerprint
+    base = ss["lab.graphs"].get(fingerprint)
+    if base is None:
+        base = ss["lab.kept"][fingerprint]
+    return edited(base, of.edits)
+
+
+def edited(base: KnowledgeGraph, edits: tuple[Edit, ...]) -> KnowledgeGraph:
+    """A graph with edits made, found again where they were made before."""
+    if not edits:
+        return base
+    found: list[tuple[KnowledgeGraph, tuple[Edit, ...], KnowledgeGraph]]
+    found = ss.setdefault("lab.edited", [])
+    start, begun = base, 0
+    for kept, done, graph in found:
+        if kept is base and begun < len(done) <= len(edits) and edits[: len(done)] == done:
+            start, begun = graph, len(done)
+    if begun == len(edits):
+        return start
+    graph = made(start, edits[begun:])
+    ss["lab.edited"] = [*found, (base, edits, graph)][-KEPT:]
+    return graph
 
 
 def baseline(now: Scene) -> tuple[Scene, str]:
@@ -281,11 +320,34 @@ def baseline(now: Scene) -> tuple[Scene, str]:
     kind = ss.get("lab.compare") or AUTO
     if kind == PINNED and ss.get("lab.pinned") is not None:
         return ss["lab.pinned"], PINNED
+    shared = workspace()
+    if shared is not None:
+        return _workspace_baseline(now, shared, kind)
     if kind == ORIGINAL:
         return now.original(), ORIGINAL
     if kind == BERT or not now.edits:
         return now.without_knowledge(), BERT
-    return now.before_last_edit(), AUTO
+    return replace(now, edits=log().before_last().done), AUTO
+
+
+def _workspace_baseline(now: Scene, shared: OpenWorkspace, kind: str) -> tuple[Scene, str]:
+    """The same where the edits are a workspace's: an earlier graph stands in their place."""
+    earlier = shared.first if kind == ORIGINAL else shared.before
+    if kind == BERT or earlier is None:
+        return now.without_knowledge(), BERT
+    _keep_for_scenes(earlier)
+    return replace(now, graph=services.ref_of(earlier)), ORIGINAL if kind == ORIGINAL else AUTO
+
+
+def _keep_for_scenes(graph: KnowledgeGraph) -> None:
+    """Have a workspace's graph at hand for the scenes that name it, and forget old ones."""
+    kept = ss.setdefault("lab.kept", {})
+    kept.pop(graph.fingerprint, None)
+    kept[graph.fingerprint] = graph
+    pinned = ss.get("lab.pinned")
+    names = [name for name in kept if pinned is None or name != pinned.graph.fingerprint]
+    for name in names[:-KEPT]:
+        del kept[name]
 
 
 def twin() -> ModelInfo | None:
@@ -318,36 +380,200 @@ def pin() -> None:
 
 
 def log() -> EditLog:
-    """The edits of the chosen graph."""
-    return ss["lab.logs"].get(ss["lab.graph"], EditLog())
+    """The edits of the chosen graph; in a workspace this visitor's own."""
+    shared = workspace()
+    return shared.log if shared is not None else ss["lab.logs"].get(ss["lab.graph"], EditLog())
 
 
-def _keep(new: EditLog) -> None:
-    ss["lab.logs"][ss["lab.graph"]] = new
+def base() -> KnowledgeGraph:
+    """The chosen graph without any edits; of a workspace, as it is."""
+    return ss["lab.graphs"][ss["lab.graph"]]
+
+
+def graph() -> KnowledgeGraph:
+    """The chosen graph as edited."""
+    return base() if workspace() is not None else edited(base(), log().done)
+
+
+def _edited() -> None:
     ss["lab.version"] += 1
     ss["lab.hint"] = False
     ss.pop("lab.problem", None)
 
 
-def commit(*edits: Edit) -> None:
-    """Make edits, or say why they can't be made."""
+def keep(new: EditLog) -> None:
+    """Put another log in the place of the chosen graph's."""
+    ss["lab.logs"][ss["lab.graph"]] = new
+    _edited()
+
+
+def commit(*edits: Edit, together: bool = False) -> bool:
+    """Make edits, or say why they can't be made; return whether they were.
+
+    Args:
+        edits: one after the other.
+        together: as one step; in a workspace they always are.
+    """
+    shared = workspace()
+
+    def make() -> None:
+        if shared is not None:
+            shared.commit(*edits)
+            return
+        made(graph(), edits)
+        new = log()
+        for step in [edits] if together else [(edit,) for edit in edits]:
+            new = new.append(*step, at=now_in_words())
+        keep(new)
+
+    what = "; ".join(map(describe, edits))
+    return attempt(make, t("workspace.not_done", what=what) if shared is not None else "")
+
+
+def attempt(do: Callable[[], object], refused: str = "") -> bool:
+    """Do something to the chosen graph, or say why it can't be done.
+
+    Args:
+        do: may raise ``KBertError``.
+        refused: said after the reason where others were first.
+
+    Returns:
+        Whether it was done.
+    """
+    shared = workspace()
     try:
-        graph_of(scene()).apply(*edits)
+        do()
     except KBertError as error:
-        ss["lab.problem"] = str(error)
+        said = str(error)
+        if shared is not None:
+            said = workspaces.without_path(error, workspaces.path_of(shared.key), shared.title)
+        if refused and isinstance(error, GraphConflict):
+            said = f"{said} {refused}"
+        ss["lab.problem"] = said
         ss["lab.version"] += 1
-        return
-    _keep(log().append(*edits))
+        return False
+    if shared is not None:
+        ss["lab.graphs"][WORKSPACE] = shared.graph
+    _edited()
+    return True
 
 
-def undo() -> None:
+def undo_last() -> None:
     """Callback: take the last edit back."""
-    _keep(log().undo())
+    undo()
 
 
-def redo() -> None:
+def redo_last() -> None:
     """Callback: make the edit taken back last again."""
-    _keep(log().redo())
+    redo()
+
+
+def undo(number: int | None = None) -> bool:
+    """Take an edit back, the last or another; return whether it was done.
+
+    Args:
+        number: of the step, or in a workspace of the entry of its log.
+    """
+    shared = workspace()
+    if shared is not None:
+        return attempt(lambda: shared.undo(number))
+    if number is None:
+        keep(log().undo())
+        return True
+    return attempt(lambda: keep(_refused_or(log().undo(number), number)))
+
+
+def redo(number: int | None = None) -> bool:
+    """Make an edit again that was taken back, the last or another."""
+    shared = workspace()
+    if shared is not None:
+        return attempt(lambda: shared.redo(number))
+    old = log()
+    if number is None:
+        if not old.again:
+            return False
+        number = old.back[0]
+    return attempt(lambda: keep(_refused_or(old.redo(number), number)))
+
+
+def _refused_or(new: EditLog, number: int) -> EditLog:
+    """A log, unless its edits don't fit each other any more."""
+    checked(base(), log(), new, number)
+    return new
+
+
+# Workspaces
+
+
+def workspace() -> OpenWorkspace | None:
+    """The open workspace, where it is the chosen graph."""
+    return ss.get("lab.workspace") if ss.get("lab.graph") == WORKSPACE else None
+
+
+def _begin_workspace() -> None:
+    """Open the workspace that the address names; see the open one as it is now."""
+    key = st.query_params.get(KEY)
+    shared: OpenWorkspace | None = ss.get("lab.workspace")
+    if key and (shared is None or shared.key != key) and ss.get("lab.refused_key") != key:
+        open_workspace(key)
+        shared = ss.get("lab.workspace")
+    if shared is None:
+        return
+    try:
+        shared.refresh()
+    except KBertError as error:
+        said = workspaces.without_path(error, workspaces.path_of(shared.key), shared.title)
+        ss["lab.workspace_problem"] = t("workspace.lost", title=shared.title, reason=said)
+        close_workspace()
+        return
+    ss["lab.graphs"][WORKSPACE] = shared.graph
+    if st.query_params.get(KEY) != shared.key:
+        st.query_params[KEY] = shared.key  # another page's address comes without it
+
+
+def open_workspace(key: str) -> bool:
+    """Open a workspace by its key and choose it; say so where none has it."""
+    try:
+        shared = OpenWorkspace.open(key, who=ss.get("lab.who", ""))
+    except KBertError as error:
+        ss["lab.workspace_problem"] = str(error)
+        ss["lab.refused_key"] = key
+        return False
+    ss["lab.workspace"] = shared
+    ss["lab.graphs"][WORKSPACE] = shared.graph
+    ss["lab.graph"] = WORKSPACE
+    ss["lab.version"] += 1
+    return True
+
+
+def close_workspace() -> None:
+    """Go on without the workspace; it stays where it is."""
+    ss.pop("lab.workspace", None)
+    ss["lab.graphs"].pop(WORKSPACE, None)
+    if ss["lab.graph"] == WORKSPACE:
+        ss["lab.graph"] = next(iter(ss["lab.graphs"]))
+    if KEY in st.query_params:
+        del st.query_params[KEY]
+    ss["lab.version"] += 1
+
+
+def graph_label(name: str) -> str:
+    """What a graph of this session is called in a chooser."""
+    found: KnowledgeGraph = ss["lab.graphs"][name]
+    key = "graph.workspace" if name == WORKSPACE else "graph.option"
+    return t(key, name=found.name, count=f"{len(found):,}")
+
+
+def relations() -> tuple[str, ...]:
+    """The relations of the chosen graph, the most frequent first."""
+    shared = workspace()
+    if shared is not None:
+        first = replace(shared.searched, revision=shared.opened_at)
+        return tuple(services.facets_of(first).relations)
+    opened = ss["lab.opened_as"].get(ss["lab.graph"])
+    if opened is not None and opened.stored is not None:
+        return tuple(services.facets_of(opened.stored).relations)
+    return services.relations(base().fingerprint, base())
 
 
 def read_table(key: str, graph: str, rows: tuple[Triple, ...]) -> None:
@@ -401,9 +627,7 @@ def add_triple() -> None:
     except KBertError as error:
         ss["lab.problem"] = str(error)
         return
-    before = log()
-    commit(Edit("add", triple, index=0))
-    if log() != before:
+    if commit(Edit("add", triple, index=0)):
         ss["lab.add_relation"] = ss["lab.add_tail"] = ""
 
 
@@ -412,10 +636,14 @@ def public_graphs() -> tuple[str, ...]:
     return tuple(name for name in PUBLIC if name not in ss.get("lab.fetched", {}))
 
 
-def take_graph(graph: KnowledgeGraph) -> None:
-    """Put a graph that was opened into this session, and choose it."""
-    ss["lab.graphs"].setdefault(graph.fingerprint, graph)
-    ss["lab.graph"] = graph.fingerprint
+def take_graph(opened: OpenedGraph, *, choose: bool = True) -> str:
+    """Put a graph that was opened into this session, and choose it; return its name there."""
+    name = opened.graph.fingerprint
+    ss["lab.graphs"].setdefault(name, opened.graph)
+    ss["lab.opened_as"].setdefault(name, opened)
+    if choose:
+        ss["lab.graph"] = name
+    return name
 
 
 def take_model(path: str) -> None:

@@ -1,6 +1,12 @@
-"""Every text of the interface, by key; one dictionary a language."""
+"""Every text of the interface, by key; one dictionary a language.
 
-LANGUAGE = "en"
+KBERT_LANGUAGE=zh shows Chinese where a text has been translated, so far the
+Knowledge page, and English elsewhere.
+"""
+
+import os
+
+from app import texts_knowledge
 
 ENGLISH = {
     "app.title": "K-BERT Lab",
@@ -539,8 +545,9 @@ ENGLISH = {
     "- Branches have depth 1: a triple's tail gets no triples of its own.\n"
     "- A text is at most {longest} characters here; a graph opened by path at most {graph} MB, an "
     "upload at most {upload} MB. The command line has no such limits.\n"
-    "- Edits live in your session of this page, and are gone when it ends: download the graph to "
-    "keep them. No other visitor sees them, and the file a graph came from is never written.\n"
+    "- Edits live in your session of this page, and are gone when it ends, unless you save them to "
+    "a workspace on the page Knowledge or download the graph. Whoever has a workspace's link sees "
+    "and edits it; nobody else sees any of it, and the file a graph came from is never written.\n"
     "- Nothing you type leaves the machine that runs this app.",
     "about.licences": "Licences",
     "about.licences_text": "The code is Apache-2.0. The demo graphs are CC0-1.0; their README "
@@ -548,7 +555,12 @@ ENGLISH = {
     "Apache-2.0. Graphs you fetch or open keep their own licence.",
 }
 
-_TEXTS = {"en": ENGLISH}
+ENGLISH |= texts_knowledge.ENGLISH
+CHINESE = texts_knowledge.CHINESE_ELSEWHERE | texts_knowledge.CHINESE
+_TEXTS = {"en": ENGLISH, "zh": ENGLISH | CHINESE}
+LANGUAGE = os.environ.get("KBERT_LANGUAGE", "en")
+if LANGUAGE not in _TEXTS:
+    LANGUAGE = "en"
 
 
 def t(key: str, **values: object) -> str:

@@ -12,6 +12,7 @@ from app.view_models import audit as view
 from app.view_models.html import escape, markdown
 from app.view_models.styles import CSS
 from kbert_core import InjectionOptions, KBertError, KnowledgeGraph
+from kbert_core.knowledge.graph import Edit
 from kbert_core.training.audit import MAX_LENGTH
 from kbert_core.training.audit_data import Data
 from kbert_core.training.audit_values import as_plain
@@ -145,16 +146,21 @@ def choose_graphs() -> None:
 
 def graph_name(fingerprint: str) -> str:
     """What a graph is called in the chooser."""
-    graph, edited = ss["lab.graphs"][fingerprint], graph_as_edited(fingerprint)
-    key = "graph.option" if len(edited.history) == len(graph.history) else "audit.graph_edited"
-    return t(key, name=graph.name, count=f"{len(edited):,}")
+    if not edits_of(fingerprint):
+        return state.graph_label(fingerprint)
+    edited = graph_as_edited(fingerprint)
+    return t("audit.graph_edited", name=edited.name, count=f"{len(edited):,}")
+
+
+def edits_of(fingerprint: str) -> tuple[Edit, ...]:
+    """The edits that this visitor made to a graph."""
+    log = ss["lab.logs"].get(fingerprint)
+    return log.done if log else ()
 
 
 def graph_as_edited(fingerprint: str) -> KnowledgeGraph:
     """A graph of this session with the edits made in the Lab."""
-    graph: KnowledgeGraph = ss["lab.graphs"][fingerprint]
-    log = ss["lab.logs"].get(fingerprint)
-    return graph.apply(*log.done) if log else graph
+    return state.edited(ss["lab.graphs"][fingerprint], edits_of(fingerprint))
 
 
 def open_graph() -> None:
@@ -196,13 +202,12 @@ def take_path() -> None:
 def take(opened: Any) -> None:
     """Keep a graph beside the Lab's, or say why it can't be opened."""
     try:
-        graph = opened().graph
+        name = state.take_graph(opened(), choose=False)
     except KBertError as error:
         ss["audit.graph_problem"] = str(error)
         return
-    ss["lab.graphs"].setdefault(graph.fingerprint, graph)
-    if graph.fingerprint not in ss["audit.graphs"]:
-        ss["audit.graphs"] = [*ss["audit.graphs"], graph.fingerprint]
+    if name not in ss["audit.graphs"]:
+        ss["audit.graphs"] = [*ss["audit.graphs"], name]
 
 
 def choices() -> tuple[object, ...]:

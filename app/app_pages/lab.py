@@ -6,7 +6,9 @@ import streamlit as st
 from app import services, state
 from app.app_pages.lab_open import choose_graph, open_graph_popover, open_model_popover, show_opened
 from app.app_pages.lab_prediction import prediction_panel
+from app.app_pages.workspace_notices import workspace_notices
 from app.components.matrix import draw_matrix
+from app.edit_log import EditLog
 from app.scene import Scene
 from app.state import AUTO, BERT, KEEP, NO_TASK, TWIN
 from app.texts import t
@@ -29,6 +31,7 @@ def page() -> None:
     st.html(CSS)
     choosers()
     show_opened()
+    workspace_notices()
     now = state.scene()
     problem = text_problem(now)
     if problem:
@@ -150,10 +153,7 @@ def about_model() -> None:
 
 def graph_names() -> dict[str, str]:
     """What the graphs are called in the chooser, those to be fetched last."""
-    named = {
-        fingerprint: t("graph.option", name=graph.name, count=f"{len(graph):,}")
-        for fingerprint, graph in ss["lab.graphs"].items()
-    }
+    named = {name: state.graph_label(name) for name in ss["lab.graphs"]}
     return named | {
         name: t("graph.public", name=services.public_title(name)) for name in state.public_graphs()
     }
@@ -161,7 +161,6 @@ def graph_names() -> dict[str, str]:
 
 def options() -> None:
     """Injection options and ablations, tucked away."""
-    base = ss["lab.graphs"][ss["lab.graph"]]
     with st.expander(t("options.title")):
         one, two, three = st.columns([3, 4, 3], gap="medium")
         with one:
@@ -190,7 +189,7 @@ def options() -> None:
                     help=t("options.one_sense_help"),
                     **KEEP,
                 )
-            known = services.relations(base.fingerprint, base)
+            known = state.relations()
             offered = [*known, *(r for r in ss["lab.relations"] if r not in known)]
             st.multiselect(
                 t("options.relations"),
@@ -333,7 +332,7 @@ def knowledge_panel(now: Scene, graph: KnowledgeGraph, trace: Trace, before: Tra
     state_of_knowledge(now, graph, rows)
 
 
-def edit_buttons(log: state.EditLog, graph: KnowledgeGraph) -> None:
+def edit_buttons(log: EditLog, graph: KnowledgeGraph) -> None:
     """Undo, redo, download."""
     undo_help = t("knowledge.nothing")
     if log.done:
@@ -345,7 +344,7 @@ def edit_buttons(log: state.EditLog, graph: KnowledgeGraph) -> None:
         t("knowledge.undo"),
         key="lab.undo",
         icon=":material/undo:",
-        on_click=state.undo,
+        on_click=state.undo_last,
         disabled=not log.done,
         help=markdown(undo_help),
         shortcut="Mod+Shift+U",
@@ -354,7 +353,7 @@ def edit_buttons(log: state.EditLog, graph: KnowledgeGraph) -> None:
         t("knowledge.redo"),
         key="lab.redo",
         icon=":material/redo:",
-        on_click=state.redo,
+        on_click=state.redo_last,
         disabled=not log.undone,
         help=markdown(redo_help) if redo_help else None,
         shortcut="Mod+Shift+Y",
@@ -372,7 +371,7 @@ def edit_buttons(log: state.EditLog, graph: KnowledgeGraph) -> None:
 
 
 def last_edit(
-    log: state.EditLog,
+    log: EditLog,
     rows: tuple[knowledge.TripleRow, ...],
     trace: Trace,
     before: Trace | None,

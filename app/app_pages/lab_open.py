@@ -10,7 +10,7 @@ from app.services import OpenedGraph
 from app.texts import t
 from app.view_models import model_facts
 from app.view_models.html import markdown
-from kbert_core import KBertError
+from kbert_core import KBertError, KnowledgeGraph
 
 ss = st.session_state
 SHOWN = 20
@@ -36,6 +36,7 @@ def open_graph_popover() -> None:
                 help=t("open.path_help", most=services.MOST_BYTES >> 20),
             )
             st.button(t("open.path_button"), key="lab.open_path", on_click=_take_path)
+        st.button(t("open.empty"), key="lab.open_empty", on_click=_take_empty)
         st.markdown(t("open.fetch"))
         for name in state.public_graphs():
             st.button(
@@ -94,6 +95,10 @@ def _take_upload() -> None:
     _taken(opened)
 
 
+def _take_empty() -> None:
+    state.take_graph(OpenedGraph(KnowledgeGraph(name=t("open.empty_name"))))
+
+
 def _take_path() -> None:
     path = ss.get("lab.path", "").strip()
     if not path or not services.may_open_paths():
@@ -127,7 +132,7 @@ def _fetch(name: str) -> None:
 
 def _taken(opened: OpenedGraph) -> None:
     graph = opened.graph
-    state.take_graph(graph)
+    state.take_graph(opened)
     text = t("open.opened", name=graph.name, count=f"{len(graph):,}")
     if opened.repeated:
         text += " " + t("open.repeated", count=opened.repeated)

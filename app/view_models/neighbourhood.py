@@ -2,13 +2,15 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 import networkx as nx
 from pyvis.network import Network
 
 from app.texts import t
-from app.view_models.knowledge import TripleRow
 from app.view_models.styles import BRANCH, TRUNK
+from kbert_core import Triple
 
 MOST = 80  # triples drawn; the table has them all
 _OUTSIDE = re.compile(
@@ -17,15 +19,46 @@ _OUTSIDE = re.compile(
 )
 
 
-def neighbourhood_html(rows: Sequence[TripleRow], *, dark: bool, height: int = 380) -> str:
-    """Draw entities of the sentence and their triples as a self-contained page.
+class Line(Protocol):
+    """A triple to draw; see :class:`Drawn`."""
 
-    An injected triple is a full line, one left out a dashed one. Names reach
+    @property
+    def triple(self) -> Triple:
+        """Itself."""
+
+    @property
+    def used(self) -> int:
+        """Whether its line is full; else it is dashed."""
+
+    @property
+    def state(self) -> str:
+        """What is said of it under the mouse."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A triple of a graph, outside any sentence.
+
+    Attributes:
+        triple: itself.
+        used: whether its line is full; else it is dashed.
+        state: what is said of it under the mouse.
+    """
+
+    triple: Triple
+    used: int
+    state: str
+
+
+def neighbourhood_html(rows: Sequence[Line], *, dark: bool, height: int = 380) -> str:
+    """Draw entities and their triples as a self-contained page.
+
+    A triple that is used is a full line, one left out a dashed one. Names reach
     the page as JSON with <, > and & escaped, and vis-network draws labels on
     a canvas, so nothing in them is read as HTML.
 
     Args:
-        rows: the sentence's triples; the first ``MOST`` are drawn.
+        rows: the triples; the first ``MOST`` are drawn.
         dark: which theme.
         height: in pixels.
     """
@@ -42,7 +75,8 @@ def neighbourhood_html(rows: Sequence[TripleRow], *, dark: bool, height: int = 3
         graph.add_node(head)
         graph.add_node(tail)
         graph.add_edge(head, tail, row=row)
-    places = nx.spring_layout(graph, seed=7, k=2.2 / max(1, len(graph)) ** 0.5, iterations=120)
+    drawn = nx.Graph(graph)  # an edge draws both its ends together
+    places = nx.spring_layout(drawn, seed=7, k=2.2 / max(1, len(graph)) ** 0.5, iterations=120)
     net = Network(
         height=f"{height - 10}px",
         width="100%",
@@ -96,11 +130,16 @@ def neighbourhood_html(rows: Sequence[TripleRow], *, dark: bool, height: int = 3
     return page_html.replace("</head>", style + "</head>", 1)
 
 
-def caption(rows: Sequence[TripleRow]) -> str:
-    """Say what the drawing shows; plain text."""
+def caption(rows: Sequence[Line], *, on: str = "graph.caption") -> str:
+    """Say what the drawing shows; plain text.
+
+    Args:
+        rows: the triples.
+        on: key of the text that says what full and dashed lines are.
+    """
     if len(rows) > MOST:
         return t("graph.caption_cut", shown=MOST, total=len(rows))
-    return t("graph.caption")
+    return t(on)
 
 
 def _short(name: str, most: int = 22) -> str:

@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 from tagged_texts import row, tagged
 
 from app import audits
-from app.scene import EditLog
+from app.edit_log import EditLog
 from app.texts import t
 from app.view_models import audit as view
 from app.view_models.styles import CHANGED, TRUNK
@@ -284,7 +284,7 @@ def graph_named(at, name):
 def test_several_graphs_count_as_one_and_the_labs_edits_count(page):
     figure, medical = graph_named(page, "figure2"), graph_named(page, "medical_zh")
     added = Edit("add", Triple("脊柱", "类别", "部位"))
-    page.session_state["lab.logs"] = {medical: EditLog((added,))}
+    page.session_state["lab.logs"] = {medical: EditLog().append(added)}
     page.multiselect(key="audit.graphs").set_value([medical, figure]).run()
     assert any("edited" in option for option in page.multiselect(key="audit.graphs").options)
     press(page)

@@ -1,10 +1,10 @@
-"""Scenes are values; the edit log leads back and forth."""
+"""Scenes are values."""
 
 from dataclasses import replace
 
 import pytest
 
-from app.scene import NO_GRAPH, EditLog, GraphRef, Scene, content_key
+from app.scene import NO_GRAPH, GraphRef, Scene, content_key
 from kbert_core import Ablation, Triple
 from kbert_core.knowledge.graph import Edit
 
@@ -42,15 +42,3 @@ def test_content_key_depends_on_the_triples_and_not_on_the_way_to_them(graph):
 )
 def test_content_key_changes_with_what_is_run(graph, other):
     assert content_key(other, graph, "") != content_key(SCENE, graph, "")
-
-
-def test_edit_log_goes_back_and_forth():
-    log = EditLog().append(OFF)
-    assert log.undo() == EditLog((), (OFF,))
-    assert log.undo().redo() == log
-    assert EditLog().undo() == EditLog() == EditLog().redo()
-
-
-def test_edit_log_forgets_what_was_undone_when_another_edit_is_made():
-    on = Edit("switch_on", OFF.triple)
-    assert EditLog().append(OFF).undo().append(on) == EditLog((on,))

@@ -40,7 +40,7 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture(scope="session")
-def address():
+def address(tmp_path_factory):
     """The app, on a free port of this machine."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -48,6 +48,7 @@ def address():
     command = [sys.executable, "-m", "streamlit", "run", "app/main.py"]
     command += ["--server.port", str(port), "--server.headless", "true"]
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
+    environment["KBERT_WORKSPACES"] = str(tmp_path_factory.mktemp("workspaces"))
     with subprocess.Popen(
         command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as server:
@@ -93,7 +94,7 @@ def visit(browser, address):
     """Open the app as a new visitor; afterwards nothing may have gone wrong."""
     opened = []
 
-    def open_lab(width=1400, height=1100, scheme="light"):
+    def open_lab(width=1400, height=1100, scheme="light", path=""):
         from .lab import Lab
 
         context = browser.new_context(
@@ -104,7 +105,7 @@ def visit(browser, address):
         context.set_default_timeout(PATIENCE)
         lab = Lab(context.new_page(), address)
         opened.append((context, lab))
-        lab.open()
+        lab.open(path)
         return lab
 
     yield open_lab

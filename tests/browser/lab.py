@@ -39,8 +39,8 @@ class Lab:
         if not request.url.startswith(local):
             self.outside.append(request.url)
 
-    def open(self) -> None:
-        self.page.goto(self.address)
+    def open(self, path: str = "") -> None:
+        self.page.goto(f"{self.address}/{path}")
         self.page.wait_for_selector(".kb-tree", timeout=3 * PATIENCE)
         self.settle()
 

@@ -1,0 +1,118 @@
+"""Knowledge: the whole graph, to search, edit, import into, look back on and keep."""
+
+import streamlit as st
+
+from app import curating, state
+from app.app_pages.knowledge_history import difference_view, history_view
+from app.app_pages.knowledge_import import check_view, import_view
+from app.app_pages.knowledge_table import triples_view
+from app.app_pages.knowledge_workspace import export_popover, saved_notice, workspace_popover
+from app.app_pages.lab_open import open_graph_popover, show_opened
+from app.app_pages.workspace_notices import workspace_notices
+from app.catalogue import Catalogue
+from app.curating import CHECK, DIFFERENCE, HISTORY, IMPORT, TRIPLES, VIEWS
+from app.state import KEEP
+from app.texts import t
+from app.view_models.html import markdown
+from app.view_models.knowledge import describe
+from app.view_models.styles import CSS
+
+ss = st.session_state
+
+
+def page() -> None:
+    """Which graph, then one of the views of it."""
+    curating.begin()
+    ss.pop("knowledge.rerun", None)
+    st.html(CSS)
+    look = top()
+    show_opened()
+    workspace_notices()
+    saved_notice()
+    with st.container(
+        horizontal=True, vertical_alignment="center", gap="small", key="knowledge_bar"
+    ):
+        view = st.segmented_control(
+            t("kg.view"),
+            VIEWS,
+            key="knowledge.view",
+            required=True,
+            label_visibility="collapsed",
+            format_func=lambda name: t(f"kg.view_{name}"),
+            width="stretch",
+            **KEEP,
+        )
+        undo_buttons()
+    problem = ss.get("knowledge.problem")
+    if problem and view != TRIPLES:
+        st.error(markdown(problem))
+    shown = {
+        TRIPLES: triples_view,
+        IMPORT: import_view,
+        HISTORY: history_view,
+        DIFFERENCE: difference_view,
+        CHECK: check_view,
+    }
+    shown[view or TRIPLES](look)
+
+
+def top() -> Catalogue:
+    """The chosen graph, how to open others, keep this one and take it away."""
+    names = {name: state.graph_label(name) for name in ss["lab.graphs"]}
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
+        st.selectbox(
+            t("lab.graph"),
+            list(names),
+            key="knowledge.graph",
+            format_func=lambda name: names.get(name, name),
+            on_change=curating.choose_graph,
+        )
+        open_graph_popover()
+        workspace_popover()
+        export_popover()
+    look = curating.catalogue()
+    st.caption(markdown(summary(look)))
+    return look
+
+
+def summary(look: Catalogue) -> str:
+    """What graph this is, and who sees its edits; plain text."""
+    shared = state.workspace()
+    count = f"{len(look.graph):,}"
+    if shared is not None:
+        return t("kg.summary_workspace", name=shared.title, count=count, number=shared.revision)
+    steps = len(look.log.standing)
+    if not steps:
+        return t("kg.summary", count=count)
+    return t("kg.summary_edited" if steps > 1 else "kg.summary_one", count=count, edits=steps)
+
+
+def undo_buttons() -> None:
+    """Take back this visitor's last edit; make it again."""
+    log = state.log()
+    standing = log.standing
+    what = t("knowledge.nothing")
+    if standing:
+        last = standing[-1]
+        said = describe(last.edits[0]) if len(last.edits) == 1 else t("kg.several")
+        what = t("knowledge.undo_help", what=said)
+    st.button(
+        t("knowledge.undo"),
+        key="knowledge.undo",
+        icon=":material/undo:",
+        on_click=curating.undo,
+        disabled=not standing,
+        help=markdown(what),
+        shortcut="Mod+Shift+U",
+    )
+    st.button(
+        t("knowledge.redo"),
+        key="knowledge.redo",
+        icon=":material/redo:",
+        on_click=curating.redo,
+        disabled=not log.again,
+        shortcut="Mod+Shift+Y",
+    )
+
+
+page()

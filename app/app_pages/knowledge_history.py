@@ -1,0 +1,135 @@
+"""The log of a graph, entry by entry, and what became of the graph it began with."""
+
+from dataclasses import asdict
+
+import streamlit as st
+
+from app import curating, exports, services, state
+from app.catalogue import Catalogue, counted, kind
+from app.open_workspace import OpenWorkspace
+from app.texts import t
+from app.view_models import history
+from app.view_models.history import Row
+from app.view_models.html import markdown
+from kbert_core.knowledge.store.store import Change
+
+ss = st.session_state
+LISTED = 1000  # changes in the table
+STEP = 20
+
+
+def history_view(look: Catalogue) -> None:
+    """Entries, the newest first; any single one can be taken back."""
+    rows, total = log_rows(look, state.workspace(), int(ss["knowledge.rows"]))
+    st.caption(t("history.shared" if state.workspace() is not None else "history.private"))
+    if not rows:
+        st.info(t("history.none"), icon=":material/history:")
+        return
+    for row in rows:
+        entry(row)
+    if total > len(rows):
+        st.button(
+            t("history.more", count=f"{total - len(rows):,}"),
+            key="knowledge.more",
+            on_click=lambda: ss.update({"knowledge.rows": ss["knowledge.rows"] + STEP}),
+        )
+
+
+def log_rows(
+    look: Catalogue, shared: OpenWorkspace | None, most: int | None = None
+) -> tuple[tuple[Row, ...], int]:
+    """The log for reading, the newest first, and how long it is."""
+    if shared is None:
+        rows = history.rows_of_log(look.log, history.now())
+        return rows[:most], len(rows)
+    store = shared.store
+    return (
+        history.rows_of_store(store, store.history(most=most), history.now()),
+        shared.revision + 1,
+    )
+
+
+def entry(row: Row) -> None:
+    """One entry, with the button that takes it back."""
+    with st.container(
+        border=True,
+        horizontal=True,
+        vertical_alignment="center",
+        gap="small",
+        key=f"knowledge_entry_{row.number}",
+    ):
+        with st.container(gap=None, width="stretch"):
+            who = f" · {row.who}" if row.who else ""
+            when = t("history.line", number=row.number, at=row.at)
+            undone = f" · :orange[{t('history.undone')}]" if row.undone else ""
+            what = markdown(row.what)
+            st.caption(f"{markdown(when + who)}{undone}")
+            st.markdown(f"~~{what}~~" if row.undone else what)
+            if row.changes:
+                listed = "  \n".join(f"– {markdown(change)}" for change in row.changes)
+                rest = row.count - len(row.changes)
+                more = t("history.rest", count=f"{rest:,}") if rest > 0 else ""
+                with st.expander(t("history.changes")):
+                    st.markdown(f"{listed}  \n{markdown(more)}")
+        if row.can_change:
+            st.button(
+                t("history.redo_one" if row.undone else "history.undo_one"),
+                key=f"knowledge.entry_{row.number}",
+                icon=":material/redo:" if row.undone else ":material/undo:",
+                on_click=curating.redo if row.undone else curating.undo,
+                args=(row.number,),
+            )
+
+
+def difference_view(look: Catalogue) -> None:
+    """What differs from the graph as it was opened, or saved."""
+    changes = curating.changes(look)
+    st.caption(t("difference.shared" if state.workspace() is not None else "difference.private"))
+    if not changes:
+        st.info(t("difference.none"), icon=":material/equal:")
+        return
+    counts = counted(changes)
+    for column, (name, count) in zip(st.columns(len(counts)), counts.items(), strict=True):
+        column.metric(t(f"difference.{name}"), f"{count:,}")
+    shown = changes[:LISTED]
+    key = f"knowledge.changes.{ss['knowledge.table']}"
+    st.dataframe(
+        {
+            "kind": [t(f"difference.{kind(change)}") for change in shown],
+            "before": [str(change.before) if change.before else "" for change in shown],
+            "after": [str(change.after) if change.after else "" for change in shown],
+        },
+        key=key,
+        hide_index=True,
+        width="stretch",
+        height=min(460, 38 + 35 * len(shown)),
+        on_select=lambda: _go_to(key, shown),
+        selection_mode="single-row",
+        column_config={
+            "kind": st.column_config.TextColumn(t("difference.kind"), width=110),
+            "before": t("difference.before"),
+            "after": t("difference.after"),
+        },
+    )
+    if len(changes) > LISTED:
+        st.caption(t("difference.more", shown=f"{LISTED:,}", count=f"{len(changes):,}"))
+    st.download_button(
+        t("difference.download"),
+        lambda: exports.lines_of({"kind": kind(c), **asdict(c)} for c in changes),
+        file_name=f"{services.safe_name(look.graph.name)}-difference.jsonl",
+        mime="application/x-ndjson",
+        key="knowledge.difference",
+        icon=":material/download:",
+        on_click="ignore",
+    )
+
+
+def _go_to(key: str, changes: list[Change]) -> None:
+    rows = ss[key]["selection"]["rows"]
+    if rows:
+        change = changes[rows[0]]
+        triple = change.after or change.before
+        assert triple is not None
+        curating.look_for(triple.head)
+        if change.after is not None:
+            curating.show(change.after)

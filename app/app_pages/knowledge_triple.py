@@ -1,0 +1,194 @@
+"""The chosen triple: its form, what may be wrong with it, where it comes from, what is around."""
+
+import streamlit as st
+
+from app import curating, state
+from app.catalogue import Catalogue
+from app.curating import FIELDS
+from app.state import KEEP
+from app.texts import t
+from app.view_models import history, provenance
+from app.view_models.doubts import Doubt, doubts
+from app.view_models.html import markdown
+from app.view_models.knowledge import HEAD, RELATION
+from app.view_models.neighbourhood import Drawn, caption, neighbourhood_html
+from kbert_core import KBertError, Triple
+
+ss = st.session_state
+LISTED = 6
+
+
+@st.fragment
+def triple_panel() -> None:
+    """The form; typing here draws nothing else anew."""
+    if ss.pop("knowledge.rerun", False):
+        st.rerun()
+    look = curating.catalogue()
+    triple: Triple | None = ss["knowledge.triple"]
+    gone = triple is not None and triple not in look.graph
+    with st.container(
+        horizontal=True, vertical_alignment="center", gap="small", key="knowledge_head_triple"
+    ):
+        title = "triple.new" if triple is None else "triple.edit"
+        st.subheader(t(title), anchor=False, width="stretch")
+        if triple is not None:
+            st.button(
+                t("triple.another"),
+                key="knowledge.another",
+                icon=":material/add:",
+                on_click=curating.new_triple,
+            )
+    problem = ss.get("knowledge.problem")
+    if problem:
+        st.error(markdown(problem))
+    if gone and triple is not None:
+        overtaken(look, triple)
+    for name in FIELDS:
+        field(look, name)
+    said = doubts(look.graph, *curating.typed(), replacing=None if gone else triple)
+    for doubt in said:
+        doubt_line(doubt)
+    buttons(look, triple, said, gone=gone)
+    if triple is not None and not gone:
+        about(look, triple)
+
+
+def field(look: Catalogue, name: str) -> None:
+    """A field, and names of the graph that go on as it begins."""
+    head, relation, tail = curating.typed()
+    value = {"head": head, "relation": relation, "tail": tail}[name]
+    st.text_input(t(f"knowledge.{name}"), key=f"knowledge.{name}", live=True, **KEEP)
+    if name == HEAD:
+        known = look.heads(value)
+    elif name == RELATION:
+        known = look.relations(value)
+    else:
+        known = look.tails(relation, value) if relation else []
+    if value in known or not known:
+        return
+    st.pills(
+        t("triple.suggestions"),
+        known,
+        key=f"knowledge.suggest_{name}",
+        on_change=curating.take_suggestion,
+        args=(name,),
+        format_func=markdown,
+        label_visibility="collapsed",
+    )
+
+
+def doubt_line(doubt: Doubt) -> None:
+    """One thing that may be wrong."""
+    icon, colour = (":material/block:", "red") if doubt.refused else (":material/help:", "orange")
+    st.markdown(f":{colour}[{icon}] {markdown(doubt.text)}")
+
+
+def buttons(look: Catalogue, triple: Triple | None, said: tuple[Doubt, ...], *, gone: bool) -> None:
+    """What can be done with what was typed."""
+    ready = all(part.strip() for part in curating.typed()) and not any(d.refused for d in said)
+    if triple is None or gone:
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.button(
+                t("triple.add"),
+                key="knowledge.add",
+                type="primary",
+                on_click=curating.add,
+                disabled=not ready,
+            )
+            st.checkbox(
+                t("triple.first"), key="knowledge.first", help=t("triple.first_help"), **KEEP
+            )
+        return
+    on = look.graph.is_on(triple)
+    changed = tuple(part.strip() for part in curating.typed()) != (
+        triple.head,
+        triple.relation,
+        triple.tail,
+    )
+    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
+        st.button(
+            t("triple.save"),
+            key="knowledge.save",
+            type="primary",
+            on_click=curating.save,
+            disabled=not (ready and changed),
+        )
+        st.button(
+            t("triple.off" if on else "triple.on"),
+            key="knowledge.switch",
+            on_click=curating.switch,
+            args=(not on, triple),
+            icon=":material/toggle_off:" if on else ":material/toggle_on:",
+        )
+        st.button(
+            t("triple.delete"),
+            key="knowledge.delete",
+            on_click=curating.delete,
+            args=(triple,),
+            icon=":material/delete:",
+        )
+
+
+def overtaken(look: Catalogue, triple: Triple) -> None:
+    """Somebody else changed or deleted the triple: what is there now, beside what was typed."""
+    st.warning(t("triple.gone"), icon=":material/group:")
+    now = look.graph.triples_of(triple.head)
+    if now:
+        listed = "  \n".join(f"– {markdown(x)}" for x in now[:LISTED])
+        more = t("triple.more", count=len(now) - LISTED) if len(now) > LISTED else ""
+        st.markdown(f"{markdown(t('triple.now', head=triple.head))}  \n{listed} {markdown(more)}")
+
+
+def about(look: Catalogue, triple: Triple) -> None:
+    """Where it comes from, and what is around it."""
+    st.caption(markdown(origin(look, triple)))
+    if not look.graph.is_on(triple):
+        st.caption(t("triple.is_off"))
+    draw = st.toggle(t("triple.around"), key="knowledge.around", **KEEP)
+    if not draw:
+        return
+    drawn = [
+        Drawn(x, look.graph.is_on(x), t("triple.drawn_on" if look.graph.is_on(x) else "rule.OFF"))
+        for x in look.around(triple)
+    ]
+    dark = st.context.theme.type == "dark"
+    st.iframe(neighbourhood_html(drawn, dark=dark), height=390, alt=t("triple.around_alt"))
+    st.caption(caption(drawn, on="triple.drawn_caption"))
+
+
+def origin(look: Catalogue, triple: Triple) -> str:
+    """Where a triple comes from, in words; plain text."""
+    shared = state.workspace()
+    try:
+        if shared is not None:
+            return provenance.of_store(shared.store, triple, history.now())
+        return provenance.of_visit(look, triple, history.now())
+    except KBertError:
+        return t("origin.unknown", file=look.source)
+
+
+def several_panel() -> None:
+    """Several triples are chosen: what can be done with all of them."""
+    chosen: tuple[Triple, ...] = ss["knowledge.chosen"]
+    st.subheader(t("several.title", count=f"{len(chosen):,}"), anchor=False)
+    problem = ss.get("knowledge.problem")
+    if problem:
+        st.error(markdown(problem))
+    with st.container(horizontal=True, gap="xsmall"):
+        for on in (False, True):
+            st.button(
+                t("triple.on" if on else "triple.off"),
+                key=f"knowledge.several_{'on' if on else 'off'}",
+                on_click=curating.switch,
+                args=(on, *chosen),
+            )
+        st.button(
+            t("triple.delete"),
+            key="knowledge.several_delete",
+            on_click=curating.delete,
+            args=chosen,
+            icon=":material/delete:",
+        )
+    listed = "  \n".join(markdown(triple) for triple in chosen[:12])
+    more = t("triple.more", count=len(chosen) - 12) if len(chosen) > 12 else ""
+    st.markdown(f"{listed}  \n{markdown(more)}")

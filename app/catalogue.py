@@ -1,0 +1,172 @@
+"""A graph as the Knowledge page looks through it: in memory or in its file, with edits on top."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from app.edit_log import EditLog, entities_of
+from kbert_core import KnowledgeGraph, Triple
+from kbert_core.knowledge.check import TYPE_RELATIONS
+from kbert_core.knowledge.names import normalise_name
+from kbert_core.knowledge.search import Facets, Found, Query, TripleIndex, edited_matches
+from kbert_core.knowledge.store.search import GraphSearch, effective
+from kbert_core.knowledge.store.store import Change
+
+ONE_TABLE = 15_000  # triples that are shown in one table
+PAGE = 200  # of a larger graph
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """What there is to look through, and how it came to be.
+
+    Attributes:
+        graph: with all edits made.
+        base: before this visitor's own edits; of a workspace, the same.
+        index: of the base, where it is in memory.
+        stored: the base, where it is a graph file.
+        log: this visitor's own edits; empty in a workspace.
+        source: the file the base came from.
+        lines: of that file, by triple, as far as they are known.
+        facets: of the base.
+    """
+
+    graph: KnowledgeGraph
+    base: KnowledgeGraph
+    index: TripleIndex | None
+    stored: GraphSearch | None
+    facets_of_base: Facets
+    log: EditLog = field(default_factory=EditLog)
+    source: str = ""
+    lines: Mapping[Triple, int] = field(default_factory=dict)
+
+    @property
+    def changed(self) -> set[str]:
+        """The entities that this visitor edited."""
+        return entities_of(self.log.done)
+
+    @property
+    def page(self) -> int:
+        """How many triples are shown at a time."""
+        return ONE_TABLE if len(self.graph) <= ONE_TABLE else PAGE
+
+    def find(self, query: Query, start: Any = None) -> Found:
+        """Find a page of triples; those of edited entities come first in a graph file."""
+        changed, most = self.changed, self.page
+        if self.index is not None:
+            return self.index.find(query, graph=self.graph, changed=changed, start=start, most=most)
+        assert self.stored is not None
+        found = self.stored.find(query, start=start, most=most, without=changed)
+        edited = [
+            t for entity in sorted(changed) for t in edited_matches(query, self.graph, entity)
+        ]
+        if not edited:
+            return found
+        on = tuple(map(self.graph.is_on, edited))
+        total = None if found.total is None else found.total + len(edited)
+        if start is not None:
+            return Found(found.triples, found.on, total, found.next, found.complete)
+        return Found((*edited, *found.triples), (*on, *found.on), total, found.next, found.complete)
+
+    def facets(self) -> Facets:
+        """Count relations and types as edited."""
+        changed = self.changed
+        if not changed:
+            return self.facets_of_base
+        gone = [t for entity in changed for t in self.base.triples_of(entity)]
+        come = [t for entity in changed for t in self.graph.triples_of(entity)]
+        return self.facets_of_base.changed(gone, come, TYPE_RELATIONS)
+
+    def heads(self, start: str, most: int = 6) -> list[str]:
+        """Return heads that begin with a text, as the graph writes them."""
+        folded = normalise_name(start)
+        if not folded:
+            return []
+        own = sorted(name for name in self.changed if name.startswith(folded))
+        looked = self.index if self.index is not None else self.stored
+        assert looked is not None
+        found: dict[str, None] = {}
+        for name in (*own, *looked.heads(start, most + len(own))):
+            triples = self.graph.triples_of(name)
+            if triples:
+                found[triples[0].head] = None
+        return list(islice(found, most))
+
+    def relations(self, part: str, most: int = 6) -> list[str]:
+        """Return relations that hold a text, those that begin with it first."""
+        folded = normalise_name(part)
+        known = [r for r in self.facets().relations if folded in normalise_name(r)]
+        known.sort(key=lambda r: not normalise_name(r).startswith(folded))
+        return known[:most]
+
+    def tails(self, relation: str, start: str, most: int = 6) -> list[str]:
+        """Return the commonest tails of a relation that begin with a text."""
+        looked = self.index if self.index is not None else self.stored
+        assert looked is not None
+        folded = normalise_name(start)
+        own = Counter(
+            t.tail
+            for entity in self.changed
+            for t in self.graph.triples_of(entity)
+            if t.relation == relation and normalise_name(t.tail).startswith(folded)
+        )
+        return list(dict.fromkeys((*own, *looked.tails(relation, start, most))))[:most]
+
+    def around(self, triple: Triple, most: int = 80) -> list[Triple]:
+        """Return the triples of an entity, and others that lead to it, as far as is known."""
+        own = list(self.graph.triples_of(triple.head))
+        leading = self.index.tailed(triple.head) if self.index is not None else []
+        return [*own, *(t for t in leading if t in self.graph and t not in own)][:most]
+
+    def changes(self) -> list[Change]:
+        """Return how the graph as edited by this visitor differs from its base."""
+        came = _origins(self.log)
+        gone: dict[Triple, bool] = {}
+        come: dict[Triple, bool] = {}
+        changes = []
+        for entity in sorted(self.changed):
+            before, after = self.base.triples_of(entity), self.graph.triples_of(entity)
+            there = set(after)
+            gone |= {t: self.base.is_on(t) for t in before if t not in there}
+            was = set(before)
+            come |= {t: self.graph.is_on(t) for t in after if t not in was}
+            for triple in after:
+                if triple in was and self.base.is_on(triple) != self.graph.is_on(triple):
+                    now = self.graph.is_on(triple)
+                    changes.append(Change(0, triple, triple, not now, now))
+        for triple, is_on in come.items():
+            before_it = came.get(triple)
+            if before_it in gone:
+                changes.append(Change(0, before_it, triple, gone.pop(before_it), is_on))
+            else:
+                changes.append(Change(0, None, triple, True, is_on))
+        changes += [Change(0, triple, None, was_on) for triple, was_on in gone.items()]
+        return effective(changes)
+
+
+def _origins(log: EditLog) -> dict[Triple, Triple]:
+    """What each replaced triple was at first."""
+    origins: dict[Triple, Triple] = {}
+    for edit in log.done:
+        if edit.action == "replace" and edit.new is not None:
+            origins[edit.new] = origins.pop(edit.triple, edit.triple)
+    return origins
+
+
+def counted(changes: Collection[Change]) -> dict[str, int]:
+    """Count changes by kind: added, removed, changed, off, on."""
+    counts = Counter(kind(change) for change in changes)
+    return {name: counts[name] for name in ("added", "removed", "changed", "off", "on")}
+
+
+def kind(change: Change) -> str:
+    """Name what a change is."""
+    if change.before is None:
+        return "added"
+    if change.after is None:
+        return "removed"
+    if change.before != change.after:
+        return "changed"
+    return "on" if change.is_on else "off"

@@ -1,0 +1,335 @@
+"""The session of the Knowledge page: what is looked for, chosen, typed, and done about it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from app import services, state, workspaces
+from app.catalogue import Catalogue
+from app.edit_log import EditLog, now_in_words
+from app.services import OpenedGraph
+from app.texts import t
+from app.view_models.importing import Preview
+from app.view_models.knowledge import HEAD, RELATION, TAIL
+from kbert_core import KBertError, Triple
+from kbert_core.knowledge.graph import Edit
+from kbert_core.knowledge.search import Found, Query, Where
+from kbert_core.knowledge.store.store import Change
+
+TRIPLES, IMPORT, HISTORY, DIFFERENCE, CHECK = "triples", "import", "history", "difference", "check"
+VIEWS = (TRIPLES, IMPORT, HISTORY, DIFFERENCE, CHECK)
+FIELDS = (HEAD, RELATION, TAIL)
+WHERE: tuple[Where, ...] = ("anywhere", "head_starts", "head", "tail")
+LARGE = 200_000  # triples from which on an index is asked first
+MOST_PRIVATE = 20_000  # triples of an import that a session keeps
+
+ss = st.session_state
+
+
+def begin() -> None:
+    """Fill a new session, and start afresh where another graph was chosen."""
+    state.begin()
+    for key, value in {
+        "knowledge.view": TRIPLES,
+        "knowledge.title": "",
+        "knowledge.who": "",
+        "knowledge.first": True,
+        "knowledge.paste": "",
+        "knowledge.table": 0,
+        "knowledge.rows": 20,
+    }.items():
+        ss.setdefault(key, value)
+    if ss.get("knowledge.of") != ss["lab.graph"]:
+        ss["knowledge.of"] = ss["lab.graph"]
+        ss["knowledge.text"] = ""
+        ss["knowledge.where"] = "head_starts" if len(state.graph()) > LARGE else "anywhere"
+        ss["knowledge.relations"], ss["knowledge.types"], ss["knowledge.off"] = [], [], False
+        new_query()
+        show(None)
+        for name in ("checked", "preview", "problem"):
+            ss.pop(f"knowledge.{name}", None)
+    ss["knowledge.graph"] = ss["lab.graph"]
+
+
+def choose_graph() -> None:
+    """Callback of the graph chooser."""
+    ss["lab.graph"] = ss["knowledge.graph"]
+
+
+# Looking
+
+
+def catalogue() -> Catalogue:
+    """The chosen graph, to be looked through."""
+    shared = state.workspace()
+    if shared is not None:
+        searched = shared.searched
+        facets = services.facets_of(searched)
+        return Catalogue(shared.graph, shared.graph, None, searched, facets, source=shared.title)
+    base, graph, log = state.base(), state.graph(), state.log()
+    opened: OpenedGraph = ss["lab.opened_as"].get(ss["lab.graph"], OpenedGraph(base))
+    if opened.stored is not None:
+        facets = services.facets_of(opened.stored)
+        return Catalogue(graph, base, None, opened.stored, facets, log, opened.source)
+    index = services.index_of(base.fingerprint, base)
+    return Catalogue(graph, base, index, None, index.facets, log, opened.source, opened.lines)
+
+
+def query() -> Query:
+    """What is looked for now."""
+    return Query(
+        ss["knowledge.text"].strip(),
+        ss["knowledge.where"],
+        tuple(ss["knowledge.relations"]),
+        tuple(ss["knowledge.types"]),
+        bool(ss["knowledge.off"]),
+    )
+
+
+def found(look: Catalogue) -> Found:
+    """The page of what is found, looked for once."""
+    key = (look.graph.fingerprint, query(), ss["knowledge.starts"][-1])
+    kept = ss.get("knowledge.found")
+    if kept is None or kept[0] != key:
+        kept = (key, look.find(query(), ss["knowledge.starts"][-1]))
+        ss["knowledge.found"] = kept
+    return kept[1]
+
+
+def new_query() -> None:
+    """Callback: something else is looked for, from its first page."""
+    ss["knowledge.starts"] = [None]
+    new_table()
+
+
+def new_table() -> None:
+    """Begin the table afresh, nothing in it chosen."""
+    ss["knowledge.table"] += 1
+    ss["knowledge.chosen"] = ()
+
+
+def turn(following: Any) -> None:
+    """Callback: the next page, or the one before."""
+    starts = ss["knowledge.starts"]
+    ss["knowledge.starts"] = starts[:-1] if following is None else [*starts, following]
+    new_table()
+
+
+def look_for(head: str) -> None:
+    """Show the triples of a head in the table, and one of them in the form."""
+    ss["knowledge.view"] = TRIPLES
+    ss["knowledge.text"], ss["knowledge.where"] = head, "head"
+    ss["knowledge.relations"], ss["knowledge.types"], ss["knowledge.off"] = [], [], False
+    new_query()
+    triples = state.graph().triples_of(head)
+    show(triples[0] if triples else None)
+
+
+# The triple in the form
+
+
+def choose(key: str, triples: Sequence[Triple]) -> None:
+    """Callback of the table: its chosen rows."""
+    selected = ss[key]["selection"] if key in ss else {}
+    rows = selected.get("rows") or [row for row, _ in selected.get("cells", ())]
+    chosen = tuple(triples[row] for row in rows if row < len(triples))
+    ss["knowledge.chosen"] = chosen
+    if len(chosen) == 1:  # none: the form stays as it is, with what was typed
+        show(chosen[0])
+
+
+def show(triple: Triple | None) -> None:
+    """Put a triple into the form; None: an empty form, to add one."""
+    ss["knowledge.triple"] = triple
+    for name in FIELDS:
+        ss[f"knowledge.{name}"] = getattr(triple, name) if triple is not None else ""
+    ss.pop("knowledge.problem", None)
+
+
+def new_triple() -> None:
+    """Callback: begin another triple under the same head."""
+    head = ss[f"knowledge.{HEAD}"]
+    new_table()
+    show(None)
+    ss[f"knowledge.{HEAD}"] = head
+    rerun()
+
+
+def take_suggestion(field: str) -> None:
+    """Callback of the suggestions: write one into its field."""
+    taken = ss.get(f"knowledge.suggest_{field}")
+    if taken:
+        ss[f"knowledge.{field}"] = taken
+    ss[f"knowledge.suggest_{field}"] = None
+
+
+def typed() -> tuple[str, str, str]:
+    """The form's fields."""
+    head, relation, tail = (str(ss.get(f"knowledge.{name}") or "") for name in FIELDS)
+    return head, relation, tail
+
+
+def add() -> None:
+    """Callback: add what was typed."""
+    _make(lambda new: Edit("add", new, index=0 if ss["knowledge.first"] else None))
+
+
+def save() -> None:
+    """Callback: put what was typed in the place of the triple."""
+    old: Triple = ss["knowledge.triple"]
+    _make(lambda new: Edit("replace", old, new))
+
+
+def _make(edit: Any) -> None:
+    rerun()
+    try:
+        new = Triple.checked(*typed())
+    except KBertError as error:
+        ss["knowledge.problem"] = str(error)
+        return
+    made = edit(new)
+    if _done(state.commit(made)):
+        if made.action == "add":
+            new_table()
+        show(new)
+
+
+def switch(on: bool, *triples: Triple) -> None:
+    """Callback: switch triples on or off."""
+    graph = state.graph()
+    edits = [
+        Edit("switch_on" if on else "switch_off", x)
+        for x in triples
+        if x not in graph or graph.is_on(x) != on
+    ]
+    rerun()
+    if edits:
+        _done(state.commit(*edits, together=True))
+
+
+def delete(*triples: Triple) -> None:
+    """Callback: take triples out of the graph."""
+    rerun()
+    if _done(state.commit(*(Edit("remove", x) for x in triples), together=True)):
+        new_table()
+        show(None)
+
+
+def undo(number: int | None = None) -> None:
+    """Callback: take back the last edit, or a given one."""
+    if _done(state.undo(number)):
+        _another_graph()
+
+
+def redo(number: int | None = None) -> None:
+    """Callback: make an edit again."""
+    if _done(state.redo(number)):
+        _another_graph()
+
+
+def _another_graph() -> None:
+    new_table()
+    triple = ss.get("knowledge.triple")
+    if triple is not None and triple not in state.graph():
+        show(None)
+
+
+def _done(done: bool) -> bool:
+    """Keep what was said of an edit, until the next one."""
+    problem = ss.pop("lab.problem", None)
+    if done:
+        ss.pop("knowledge.problem", None)
+    elif problem:
+        ss["knowledge.problem"] = problem
+    return done
+
+
+def rerun() -> None:
+    """Have the whole page drawn anew, and not just the form."""
+    ss["knowledge.rerun"] = True
+
+
+# Importing
+
+
+def add_rows(preview: Preview) -> None:
+    """Callback: add what a preview showed, as one step."""
+    shared = state.workspace()
+    count = len(preview.rows)
+    if shared is not None:
+        done = _done(state.attempt(lambda: shared.add(preview.name, list(preview.rows))))
+    else:
+        edits = tuple(Edit("add", Triple(*row[1:])) for row in preview.rows)
+        lines = tuple(row[0] for row in preview.rows)
+
+        def keep() -> None:
+            state.edited(state.base(), (*state.log().done, *edits))  # says what doesn't fit
+            at = now_in_words()
+            state.keep(state.log().append(*edits, at=at, source=preview.name, lines=lines))
+
+        done = _done(state.attempt(keep))
+    if not done:
+        return
+    ss["knowledge.uploads"] = ss.get("knowledge.uploads", 0) + 1
+    ss["knowledge.paste"] = ""
+    ss.pop("knowledge.preview", None)
+    ss["knowledge.added"] = t("import.added", count=f"{count:,}", name=preview.name)
+    new_table()
+
+
+# The difference to the base
+
+
+def changes(look: Catalogue) -> list[Change]:
+    """How the graph differs from the one it began with."""
+    shared = state.workspace()
+    return look.changes() if shared is None else shared.searched.changes_since(shared.base)
+
+
+# Workspaces
+
+
+def open_key() -> None:
+    """Callback: open the workspace whose key was typed."""
+    key = ss.get("knowledge.key", "").strip()
+    if key:
+        key = key.rpartition("workspace=")[2]  # a whole link will do
+        if state.open_workspace(key):
+            ss["knowledge.key"] = ""
+
+
+def close() -> None:
+    """Callback: go on without the workspace."""
+    state.close_workspace()
+
+
+def save_workspace(progress: Any) -> None:
+    """Save the chosen graph with its edits as a workspace, and open that.
+
+    Raises:
+        WorkspaceError: it can't be saved.
+    """
+    shared = state.workspace()
+    base, log = state.base(), state.log() if shared is None else EditLog()
+    opened: OpenedGraph = ss["lab.opened_as"].get(ss["lab.graph"], OpenedGraph(base))
+    key = workspaces.create(
+        base,
+        log,
+        title=ss["knowledge.title"].strip(),
+        source=opened.source,
+        lines=opened.lines,
+        who=ss["knowledge.who"].strip(),
+        progress=progress,
+    )
+    ss["lab.who"] = ss["knowledge.who"].strip()
+    if state.open_workspace(key):
+        ss["knowledge.saved"] = key
+
+
+def set_who() -> None:
+    """Callback: what this visitor calls themselves in the log."""
+    ss["lab.who"] = ss["knowledge.who"].strip()[:80]
+    shared = ss.get("lab.workspace")
+    if shared is not None:
+        shared.who = ss["lab.who"]

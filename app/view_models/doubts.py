@@ -1,0 +1,94 @@
+"""What may be wrong with a triple while it is being typed."""
+
+from dataclasses import dataclass
+
+from app.texts import t
+from kbert_core import KnowledgeGraph, Triple
+from kbert_core.knowledge.check import LONG_TAIL, TYPE_RELATIONS, check
+from kbert_core.knowledge.readers.rows import MAX_FIELD
+from kbert_core.knowledge.triples import CONTROL
+
+_NOT_YET = "…"  # stands for a field that nothing is written in yet
+_SAID = ("stop_word", "one_character", "own_tail", "long_tail", "duplicate", "several_types")
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Something to look at before a triple is kept.
+
+    Attributes:
+        kind: its name, as in ``check``, or "control", "too_long", "there".
+        text: plain.
+        refused: the triple can't be kept like this.
+    """
+
+    kind: str
+    text: str
+    refused: bool = False
+
+
+def doubts(
+    graph: KnowledgeGraph,
+    head: str,
+    relation: str,
+    tail: str,
+    *,
+    replacing: Triple | None = None,
+) -> tuple[Doubt, ...]:
+    """Say what may be wrong with what was typed so far.
+
+    Args:
+        graph: as edited.
+        head, relation, tail: as typed; "" for a field not yet filled.
+        replacing: the triple that is to be changed; None: one is added.
+    """
+    head, relation, tail = head.strip(), relation.strip(), tail.strip()
+    found = list(_unusable(head, relation, tail))
+    if found or not (head or relation or tail):
+        return tuple(found)
+    complete = bool(head and relation and tail)
+    new = Triple(head or _NOT_YET, relation or _NOT_YET, tail or _NOT_YET)
+    if new == replacing:
+        return ()
+    if complete and new in graph:
+        key = "doubt.there" if graph.is_on(new) else "doubt.there_off"
+        return (Doubt("there", t(key), refused=True),)
+    others = [x for x in graph.triples_of(head) if x != replacing] if head else []
+    kinds = _kinds(new, others)
+    types = dict.fromkeys(x.tail for x in others if x.relation in TYPE_RELATIONS)
+    for kind in _SAID:
+        if kind not in kinds:
+            continue
+        if kind in ("stop_word", "one_character") and not head:
+            continue
+        if kind == "several_types" and not (complete and relation in TYPE_RELATIONS and types):
+            continue
+        if kind in ("duplicate", "own_tail") and not complete:
+            continue
+        said = t(f"doubt.{kind}", head=head, types=", ".join(types), most=LONG_TAIL)
+        found.append(Doubt(kind, said))
+    return tuple(found)
+
+
+def _unusable(head: str, relation: str, tail: str) -> list[Doubt]:
+    found = []
+    for name, value in (("head", head), ("relation", relation), ("tail", tail)):
+        control = CONTROL.search(value)
+        field = t(f"knowledge.{name}")
+        if control:
+            code = f"U+{ord(control.group()):04X}"
+            found.append(Doubt("control", t("doubt.control", field=field, code=code), True))
+        elif len(value) > MAX_FIELD:
+            found.append(Doubt("too_long", t("doubt.too_long", field=field, most=MAX_FIELD), True))
+    return found
+
+
+def _kinds(new: Triple, others: list[Triple]) -> set[str]:
+    """The kinds of doubt that a triple brings to the others of its head."""
+    before = {f.kind: f.count for f in check(KnowledgeGraph(others))}
+    head = {"stop_word", "one_character", "several_types"}
+    return {
+        f.kind
+        for f in check(KnowledgeGraph([*others, new]))
+        if f.kind in head or f.count > before.get(f.kind, 0)
+    }

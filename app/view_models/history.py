@@ -1,0 +1,144 @@
+"""The log of a graph as it is read: who did what, when, and what of it can be taken back."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from app.catalogue import kind
+from app.edit_log import EditLog, Step
+from app.texts import t
+from app.view_models.knowledge import describe
+from kbert_core import KBertError
+from kbert_core.knowledge.store.store import Change, Entry, GraphStore
+
+SHOWN = 3  # changes of an entry that are told at once
+MOST = 50  # that are told when asked
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One entry of a log.
+
+    Attributes:
+        number: by which it is taken back.
+        at: when, as people say it.
+        exactly: when, UTC; "": not known.
+        who: "": not known.
+        what: in one line.
+        changes: triple by triple, in words; the first ones.
+        count: how many triples it touched.
+        undone: whether it doesn't count any more.
+        can_change: whether it can be taken back or made again.
+    """
+
+    number: int
+    at: str
+    exactly: str
+    who: str
+    what: str
+    changes: tuple[str, ...]
+    count: int
+    undone: bool = False
+    can_change: bool = True
+
+
+def rows_of_log(log: EditLog, now: datetime) -> tuple[Row, ...]:
+    """A visitor's own steps, the latest first."""
+    return tuple(_row_of(step, log, now) for step in reversed(log.steps))
+
+
+def rows_of_store(store: GraphStore, entries: Iterable[Entry], now: datetime) -> tuple[Row, ...]:
+    """Entries of a workspace's log, in the order given."""
+    return tuple(_row_of_entry(store, entry, now) for entry in entries)
+
+
+def ago(at: str, now: datetime) -> str:
+    """Say how long ago something was; "" for a time that can't be read."""
+    try:
+        seconds = (now - datetime.fromisoformat(at)).total_seconds()
+    except ValueError:
+        return ""
+    for size, name in ((86_400, "days"), (3600, "hours"), (60, "minutes")):
+        count = int(seconds // size)
+        if count:
+            return t(f"ago.{name}" if count > 1 else f"ago.{name}_one", count=count)
+    return t("ago.now")
+
+
+def in_words(change: Change) -> str:
+    """Say what was done to one triple; plain text."""
+    what = kind(change)
+    action = {"added": "add", "removed": "remove", "changed": "replace"}.get(what, f"switch_{what}")
+    triple = change.before if change.before is not None else change.after
+    return t(f"edit.{action}", triple=triple, new=change.after or "")
+
+
+def log_as_rows(rows: Sequence[Row]) -> list[dict[str, object]]:
+    """A log as plain data, oldest first, for a file."""
+    return [
+        {
+            "entry": row.number,
+            "at": row.exactly,
+            "who": row.who,
+            "what": row.what,
+            "changes": list(row.changes),
+            "undone": row.undone,
+        }
+        for row in reversed(rows)
+    ]
+
+
+def now() -> datetime:
+    """The time, with its zone."""
+    return datetime.now(UTC)
+
+
+def _row_of(step: Step, log: EditLog, now: datetime) -> Row:
+    count = len(step.edits)
+    if step.source:
+        what = t("history.import", count=f"{count:,}", source=step.source)
+    elif count == 1:
+        what = describe(step.edits[0])
+    else:
+        what = t("history.edits", count=f"{count:,}")
+    changes = tuple(describe(edit) for edit in step.edits[:MOST]) if count > 1 else ()
+    back = step.number in log.back
+    return Row(step.number, ago(step.at, now), step.at, "", what, changes, count, back)
+
+
+def _row_of_entry(store: GraphStore, entry: Entry, now: datetime) -> Row:
+    changes = tuple(in_words(c) for c in store.changes(entry.revision, most=SHOWN))
+    if entry.revision == 0:
+        what = t("history.create")
+    elif entry.undoes is not None:
+        what = t("history.undo", number=entry.undoes)
+    elif entry.action == "import":
+        what = t("history.import", count=f"{entry.edits:,}", source=source_of(store, entry))
+    elif len(changes) == 1:
+        what, changes = changes[0], ()
+    else:
+        what = t("history.edits", count=f"{entry.edits:,}")
+    return Row(
+        entry.revision,
+        ago(entry.at, now),
+        entry.at,
+        entry.who,
+        what,
+        changes,
+        entry.edits,
+        entry.undone,
+        entry.revision > 0 and entry.undoes is None,
+    )
+
+
+def source_of(store: GraphStore, entry: Entry) -> str:
+    """The file an import came from, as far as one of its triples still says so."""
+    for change in store.changes(entry.revision, most=SHOWN):
+        if change.after is not None:
+            try:
+                found = store.origin(change.after)
+            except KBertError:
+                continue  # it was edited since
+            if found.file:
+                return found.file
+    return t("history.some_file")

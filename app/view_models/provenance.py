@@ -1,0 +1,56 @@
+"""Where a triple comes from, in one sentence; plain text."""
+
+from datetime import datetime
+
+from app.catalogue import Catalogue
+from app.texts import t
+from app.view_models.history import ago
+from kbert_core import KBertError, Triple
+from kbert_core.knowledge.store.store import GraphStore
+
+
+def of_visit(catalogue: Catalogue, triple: Triple, now: datetime) -> str:
+    """Say where a triple comes from: this visitor's edits, else the graph as it was opened."""
+    for step in reversed(catalogue.log.standing):
+        for number, edit in enumerate(step.edits):
+            if triple not in (edit.triple if edit.action == "add" else None, edit.new):
+                continue
+            when = ago(step.at, now)
+            if step.source:
+                line = step.lines[number] if number < len(step.lines) else 0
+                return t(
+                    "origin.imported",
+                    file=step.source,
+                    line=line,
+                    when=when,
+                    number=step.number,
+                )
+            return t("origin.yours", when=when, number=step.number)
+    if catalogue.stored is not None:
+        try:
+            with GraphStore(catalogue.stored.path) as store:
+                return of_store(store, triple, now)
+        except KBertError:
+            return t("origin.unknown", file=catalogue.source)
+    line = catalogue.lines.get(triple, 0)
+    if line:
+        return t("origin.file", file=catalogue.source, line=line)
+    return t("origin.unknown", file=catalogue.source or catalogue.base.name)
+
+
+def of_store(store: GraphStore, triple: Triple, now: datetime) -> str:
+    """Say where a triple of a graph file comes from.
+
+    Raises:
+        GraphEditError: the file has no such triple.
+    """
+    origin = store.origin(triple)
+    entries = {entry.revision: entry for entry in store.history(entity=triple.head)}
+    entry = entries.get(origin.revision)
+    when = ago(entry.at, now) if entry else ""
+    who = entry.who if entry and entry.who else t("origin.somebody")
+    if origin.file is None:
+        return t("origin.edited", who=who, when=when, number=origin.revision)
+    if not origin.line:
+        return t("origin.unknown", file=origin.file)
+    return t("origin.file", file=origin.file, line=origin.line)

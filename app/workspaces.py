@@ -1,0 +1,192 @@
+"""Workspaces: graphs that outlive a visit, each a graph file that its key alone leads to.
+
+The folder holds files named by a hash of their keys; no list of them is ever
+shown, and a key can't be had from a file's name. Whoever has the key may read
+and edit.
+"""
+
+import hashlib
+import os
+import secrets
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from platformdirs import user_data_dir
+
+from app.edit_log import EditLog
+from app.texts import t
+from kbert_core import KBertError, KnowledgeGraph, Triple
+from kbert_core.errors import GraphFileError
+from kbert_core.knowledge.graph import Edit
+from kbert_core.knowledge.readers import Row
+from kbert_core.knowledge.store.importing import Source, import_triples
+from kbert_core.knowledge.store.schema import ENDING
+from kbert_core.knowledge.store.store import GraphStore
+
+FOLDER = "KBERT_WORKSPACES"  # the environment's word for where they are kept
+MOST_TRIPLES = 1_000_000  # of a graph that is saved here; larger ones belong on the command line
+LONGEST_KEY = 200
+_OPEN = 64  # stores kept open
+_stores: "OrderedDict[Path, tuple[tuple[int, int], GraphStore]]" = OrderedDict()
+_lock = threading.Lock()
+
+
+class WorkspaceError(KBertError):
+    """A workspace can't be opened or made."""
+
+
+def folder() -> Path:
+    """Where workspaces are kept: KBERT_WORKSPACES, else the user's data folder."""
+    return Path(os.environ.get(FOLDER) or Path(user_data_dir("kbert-lab")) / "workspaces")
+
+
+def path_of(key: str) -> Path:
+    """The file that a key leads to, whether it is there or not."""
+    digest = hashlib.sha256(f"kbert workspace {key}".encode("utf-8", "replace")).hexdigest()
+    return folder() / f"{digest[:48]}{ENDING}"
+
+
+def create(
+    base: KnowledgeGraph,
+    log: EditLog,
+    *,
+    title: str,
+    source: str = "",
+    lines: Mapping[Triple, int] | None = None,
+    who: str = "",
+    progress: Callable[[int], None] = lambda rows: None,
+) -> str:
+    """Save a graph with a visitor's edits, each step as an entry of its log.
+
+    Args:
+        base: the graph before the edits.
+        log: the edits; those taken back are left out.
+        title: of the workspace.
+        source: the file the base came from.
+        lines: of that file, by triple, as far as they are known.
+        who: whoever saves.
+        progress: called now and then with the number of triples.
+
+    Returns:
+        The key, which is kept nowhere.
+
+    Raises:
+        WorkspaceError: the graph is too large, or there is no place for it.
+    """
+    if len(base) > MOST_TRIPLES:
+        raise WorkspaceError(
+            t("workspace.too_large", count=f"{len(base):,}", most=f"{MOST_TRIPLES:,}")
+        )
+    key = secrets.token_urlsafe(24)
+    path = path_of(key)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _fill(path, base, log, title, source or base.name, lines or {}, who, progress)
+    except (OSError, GraphFileError) as error:
+        _remove(path)
+        reason = error.strerror if isinstance(error, OSError) else without_path(error, path, "")
+        raise WorkspaceError(t("workspace.no_room", reason=reason or error)) from error
+    except BaseException:
+        _remove(path)
+        raise
+    return key
+
+
+def store(key: str) -> GraphStore:
+    """Open a workspace, or find it open: one store for all visitors of this process.
+
+    Raises:
+        WorkspaceError: no workspace has this key, or it can't be read.
+    """
+    key = key.strip()
+    path = path_of(key)
+    try:
+        if not key or len(key) > LONGEST_KEY:
+            raise FileNotFoundError
+        stat = path.stat()
+    except OSError:
+        raise WorkspaceError(t("workspace.unknown")) from None
+    which = (stat.st_dev, stat.st_ino)
+    with _lock:
+        found = _stores.get(path)
+        if found is None or found[0] != which:
+            found = _stores[path] = (which, _opened(path))
+            while len(_stores) > _OPEN:
+                _stores.popitem(last=False)
+        _stores.move_to_end(path)
+    return found[1]
+
+
+def seen(of: GraphStore) -> tuple[KnowledgeGraph, int]:
+    """A workspace's graph as it is now, with its revision."""
+    while True:
+        graph, revision = of.graph(), of.revision
+        if of.graph() is graph and of.revision == revision:
+            return graph, revision
+
+
+def base_of(of: GraphStore) -> int:
+    """The revision that a workspace began with: the graph it was made from."""
+    first = [entry for entry in of.history() if entry.revision == 1]
+    return 1 if first and first[0].action == "import" else 0
+
+
+def without_path(error: Exception, path: Path, title: str) -> str:
+    """What an error says of a workspace, by its title and not by its place on this machine."""
+    said = str(error).replace(f"{path}: ", f"{title}: " if title else "")
+    return said.replace(str(path), title).replace(str(path.parent), "…").replace(path.stem, "…")
+
+
+def _opened(path: Path) -> GraphStore:
+    try:
+        return GraphStore(path, write=os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
+    except GraphFileError as error:
+        raise WorkspaceError(without_path(error, path, t("workspace.this"))) from error
+
+
+def _fill(
+    path: Path,
+    base: KnowledgeGraph,
+    log: EditLog,
+    title: str,
+    source: str,
+    lines: Mapping[Triple, int],
+    who: str,
+    progress: Callable[[int], None],
+) -> None:
+    name = title or base.name
+    if len(base):
+        import_triples(
+            path, [Source(source, _rows(base, lines))], name=name, who=who, progress=progress
+        )
+    else:
+        GraphStore.create(path, name=name).close()
+    with GraphStore(path, write=True) as made:
+        if base.off:
+            made.apply(*(Edit("switch_off", triple) for triple in sorted(base.off)), who=who)
+    for step in log.standing:
+        if step.source:
+            import_triples(path, [Source(step.source, _added(step.edits, step.lines))], who=who)
+            continue
+        with GraphStore(path, write=True) as made:
+            made.apply(*step.edits, who=who)
+    os.chmod(path, 0o600)
+
+
+def _rows(graph: KnowledgeGraph, lines: Mapping[Triple, int]) -> Iterator[Row]:
+    return ((lines.get(t, 0), t.head, t.relation, t.tail) for t in graph)
+
+
+def _added(edits: tuple[Edit, ...], lines: tuple[int, ...]) -> Iterator[Row]:
+    for number, edit in enumerate(edits):
+        triple = edit.triple
+        line = lines[number] if number < len(lines) else 0
+        yield line, triple.head, triple.relation, triple.tail
+
+
+def _remove(path: Path) -> None:
+    if path.parent.is_dir():
+        for found in path.parent.glob(f"{path.name}*"):
+            found.unlink(missing_ok=True)

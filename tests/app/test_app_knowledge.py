@@ -1,0 +1,477 @@
+"""The Knowledge page as Streamlit runs it: search, edit, import, look back, keep."""
+
+import json
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from app import exports, state, texts, texts_knowledge, workspaces
+from app.catalogue import Catalogue
+from app.edit_log import EditLog, made
+from app.view_models.history import ago, log_as_rows, now, rows_of_log
+from kbert_core import KnowledgeGraph, Triple
+from kbert_core.knowledge.files import parse_triples
+from kbert_core.knowledge.graph import Edit
+from kbert_core.knowledge.search import TripleIndex
+from kbert_core.knowledge.store.store import GraphStore
+
+PAGES = Path(__file__).resolve().parents[2] / "app" / "app_pages"
+PATIENCE = 180
+COOK = Triple("Tim Cook", "CEO", "Apple")
+FIGURE_2 = (COOK, Triple("Beijing", "capital", "China"), Triple("Beijing", "is_a", "City"))
+
+
+@pytest.fixture(autouse=True)
+def folders(monkeypatch, tmp_path):
+    monkeypatch.setenv("KBERT_MODELS", str(tmp_path))
+    monkeypatch.setenv("KBERT_WORKSPACES", str(tmp_path / "workspaces"))
+
+
+def opened(page="knowledge", key=None):
+    at = AppTest.from_file(PAGES / f"{page}.py", default_timeout=PATIENCE)
+    if key:
+        at.query_params["workspace"] = key
+    at.run()
+    assert not at.exception
+    return at
+
+
+def choose(at, title):
+    graphs = at.session_state["lab.graphs"]
+    name = next(name for name, graph in graphs.items() if graph.name == title)
+    at.selectbox(key="knowledge.graph").set_value(name).run()
+    assert not at.exception
+    return at
+
+
+@pytest.fixture
+def page():
+    return choose(opened(), "figure2")
+
+
+def everything(at):
+    parts = (at.caption, at.info, at.error, at.warning, at.success, at.markdown, at.code)
+    said = "\n".join(str(item.value) for part in parts for item in part)
+    return said.replace("\\", "")
+
+
+def triples(at):
+    """What the page's graph holds."""
+    graph, logs = at.session_state["lab.graph"], at.session_state["lab.logs"]
+    base = at.session_state["lab.graphs"][graph]
+    return list(made(base, logs[graph].done)) if graph in logs else list(base)
+
+
+def table(at):
+    frame = at.dataframe[0].value
+    return [tuple(row) for row in frame[["head", "relation", "tail"]].itertuples(index=False)]
+
+
+def show(at, triple):
+    """Choose a triple, as a click in the table would."""
+    at.session_state["knowledge.triple"] = triple
+    for name in ("head", "relation", "tail"):
+        at.session_state[f"knowledge.{name}"] = getattr(triple, name)
+    at.run()
+    assert not at.exception
+    return at
+
+
+def write(at, head=None, relation=None, tail=None):
+    for name, value in (("head", head), ("relation", relation), ("tail", tail)):
+        if value is not None:
+            at.text_input(key=f"knowledge.{name}").set_value(value)
+    at.run()
+    assert not at.exception
+    return at
+
+
+def press(at, key):
+    at.button(key=f"knowledge.{key}").click().run()
+    assert not at.exception
+    return at
+
+
+def view(at, name):
+    at.session_state["knowledge.view"] = name
+    at.run()
+    assert not at.exception
+    return at
+
+
+def save(at, title="mine", who="ann"):
+    at.text_input(key="knowledge.title").set_value(title)
+    at.text_input(key="knowledge.who").set_value(who)
+    press(at, "save_workspace")
+    at.run()
+    assert at.session_state["lab.graph"] == state.WORKSPACE
+    return at.session_state["lab.workspace"].key
+
+
+# Looking
+
+
+def test_a_search_narrows_the_table(page):
+    assert len(table(page)) == len(triples(page))
+    page.text_input(key="knowledge.text").set_value("bei").run()
+    assert {row[0] for row in table(page)} == {"Beijing"}
+    page.multiselect(key="knowledge.relations").set_value(["capital"]).run()
+    assert table(page) == [("Beijing", "capital", "China")]
+    page.text_input(key="knowledge.text").set_value("nothing like it").run()
+    assert "Nothing is found" in everything(page)
+
+
+def test_a_large_graph_is_shown_in_pages(monkeypatch):
+    monkeypatch.setattr("app.catalogue.ONE_TABLE", 10)
+    monkeypatch.setattr("app.catalogue.PAGE", 10)
+    at = choose(opened(), "medical_zh")
+    assert "1 to 10 of 1,737" in everything(at)
+    first = table(at)
+    press(at, "next")
+    assert "11 to 20 of" in everything(at)
+    assert not set(first) & set(table(at))
+    press(at, "previous")
+    assert table(at) == first
+
+
+def test_a_graph_file_is_looked_through_where_it_lies(tmp_path, page):
+    path = tmp_path / "mine.kg"
+    with GraphStore.create(path) as store:
+        store.apply(*(Edit("add", x) for x in FIGURE_2), who="bob")
+    page.text_input(key="lab.path").set_value(str(path))
+    page.button(key="lab.open_path").click().run()
+    assert not page.exception
+    assert len(table(page)) == 3
+    show(page, COOK)
+    assert "Edited by bob, just now (entry 1)" in everything(page)
+    write(page, tail="Pear")
+    press(page, "save")
+    assert ("Tim Cook", "CEO", "Pear") in table(page)
+    assert "Edited by you" in everything(page)
+    with GraphStore(path) as store:
+        assert COOK in store.graph()
+
+
+def test_an_empty_graph_says_how_to_begin(page):
+    page.button(key="lab.open_empty").click().run()
+    assert "holds no triple yet" in everything(page)
+    write(page, "Aspirin", "treats", "pain")
+    press(page, "add")
+    assert table(page) == [("Aspirin", "treats", "pain")]
+    press(page, "delete")
+    assert "holds no triple yet" in everything(page)
+
+
+# Editing
+
+
+def test_a_triple_is_added_changed_switched_and_deleted(page):
+    write(page, "Beijing", "hosts", "games")
+    press(page, "add")
+    assert ("Beijing", "hosts", "games") in table(page)
+    assert "Edited by you, just now (edit 1)" in everything(page)
+    write(page, tail="Games")
+    press(page, "save")
+    assert ("Beijing", "hosts", "Games") in table(page)
+    press(page, "switch")
+    assert "Switched off: it is kept" in everything(page)
+    assert list(page.dataframe[0].value["on"]).count("off") == 1
+    press(page, "delete")
+    assert ("Beijing", "hosts", "Games") not in table(page)
+    for _ in range(4):
+        press(page, "undo")
+    assert not any("hosts" in row for row in table(page))
+
+
+def test_doubts_and_known_names_are_shown_while_typing(page):
+    write(page, "a")
+    assert "“a” is an everyday word" in everything(page)
+    write(page, "Bei")
+    assert "Beijing" in page.pills(key="knowledge.suggest_head").options
+    page.pills(key="knowledge.suggest_head").set_value("Beijing").run()
+    assert page.text_input(key="knowledge.head").value == "Beijing"
+    write(page, relation="capital", tail="China")
+    assert "in the graph already" in everything(page)
+    assert page.button(key="knowledge.add").disabled
+
+
+def test_an_older_edit_is_taken_back_and_made_again(page):
+    for tail in ("one", "two"):
+        write(page, "Beijing", "hosts", tail)
+        press(page, "add")
+        press(page, "another")
+    view(page, "history")
+    press(page, "entry_1")
+    assert [x.tail for x in triples(page) if x.relation == "hosts"] == ["two"]
+    assert "taken back" in everything(page)
+    press(page, "entry_1")
+    assert {x.tail for x in triples(page) if x.relation == "hosts"} == {"one", "two"}
+
+
+def test_an_edit_that_a_later_one_rests_on_is_not_taken_back(page):
+    show(page, COOK)
+    for tail in ("Pear", "Plum"):
+        write(page, tail=tail)
+        press(page, "save")
+    view(page, "history")
+    press(page, "entry_1")
+    assert "Edit 1 can't be taken back: edit 2" in everything(page)
+    assert Triple("Tim Cook", "CEO", "Plum") in triples(page)
+
+
+def test_the_difference_tells_what_became_of_the_graph(page):
+    show(page, COOK)
+    write(page, tail="Pear")
+    press(page, "save")
+    write(page, tail="Plum")
+    press(page, "save")
+    press(page, "another")
+    write(page, "Beijing", "hosts", "games")
+    press(page, "add")
+    view(page, "difference")
+    frame = page.dataframe[0].value
+    assert [tuple(row) for row in frame.itertuples(index=False)] == [
+        ("Changed", str(COOK), "(Tim Cook, CEO, Plum)"),
+        ("Added", "", "(Beijing, hosts, games)"),
+    ] or len(frame) == 2
+    press(page, "undo")
+    press(page, "undo")
+    press(page, "undo")
+    assert "No difference" in everything(page)
+
+
+def test_a_check_leads_to_what_is_doubtful(page):
+    write(page, "of", "is_a", "word")
+    press(page, "add")
+    view(page, "check")
+    press(page, "check")
+    said = everything(page)
+    assert "Delete or switch off: they are found where nothing is meant" in said
+    view(page, "triples")
+    press(page, "undo")
+    view(page, "check")
+    assert "edited since" in everything(page)
+
+
+# Importing
+
+
+def test_a_paste_is_looked_at_first_and_added_as_one_step(page):
+    before = triples(page)
+    view(page, "import")
+    page.text_area(key="knowledge.paste").set_value(
+        "Beijing\thosts\tgames\nonly two\tfields\nTim Cook\tCEO\tApple\n"
+    ).run()
+    said = everything(page)
+    assert "1 lines are no triples" in said
+    assert "pasted.tsv, line 2: found 2 fields" in said
+    assert [metric.value for metric in page.metric] == ["1", "1", "0", "1"]
+    assert triples(page) == before
+    assert page.button(key="knowledge.import").disabled
+    page.checkbox(key="knowledge.leave_out").check().run()
+    press(page, "import")
+    assert "Added 1 triples" in everything(page)
+    assert len(triples(page)) == len(before) + 1
+    view(page, "triples")
+    show(page, Triple("Beijing", "hosts", "games"))
+    assert "Imported from pasted.tsv, line 1" in everything(page)
+    press(page, "undo")
+    assert triples(page) == before
+
+
+def test_an_import_into_a_workspace_keeps_file_and_line(page):
+    save(page)
+    view(page, "import")
+    page.text_area(key="knowledge.paste").set_value("x,y,z\nBeijing,hosts,games").run()
+    press(page, "import")
+    view(page, "triples")
+    show(page, Triple("Beijing", "hosts", "games"))
+    assert "From pasted.csv, line 2" in everything(page)
+    view(page, "history")
+    assert "imported 2 triples of pasted.csv" in everything(page)
+    press(page, "entry_2")
+    assert not any(x.relation == "hosts" for x in triples(page))
+
+
+# Workspaces
+
+
+def test_a_workspace_survives_the_visit_and_is_opened_by_its_key(page):
+    show(page, COOK)
+    write(page, tail="Pear")
+    press(page, "save")
+    key = save(page, "fruit")
+    assert f"?workspace={key}" in everything(page)
+    assert "Workspace fruit" in everything(page)
+    for other in (opened(key=key), opened("lab", key=key)):
+        assert other.session_state["lab.graph"] == state.WORKSPACE
+        assert Triple("Tim Cook", "CEO", "Pear") in triples(other)
+    typed = opened()
+    typed.text_input(key="knowledge.key").set_value(f"http://host/?workspace={key}")
+    press(typed, "open_key")
+    assert Triple("Tim Cook", "CEO", "Pear") in triples(typed)
+    view(typed, "history")
+    assert "ann" in everything(typed)
+    view(typed, "difference")
+    assert "Changed" in {metric.label for metric in typed.metric}
+    press(typed, "close")
+    assert typed.session_state["lab.graph"] != state.WORKSPACE
+    assert "workspace" not in typed.query_params
+
+
+def test_no_name_or_list_leads_to_a_workspace(page, tmp_path):
+    key = save(page)
+    folder = tmp_path / "workspaces"
+    assert not any(key in path.name for path in folder.iterdir())
+    for wrong in ("", "x", key[:-1], key + "x", next(folder.iterdir()).stem, "../" + key, "\0"):
+        at = opened(key=wrong or None)
+        assert at.session_state["lab.graph"] != state.WORKSPACE
+        if wrong:
+            assert "No workspace opens with this key" in everything(at)
+    assert (workspaces.path_of(key).stat().st_mode & 0o077) == 0
+
+
+def test_a_workspace_that_is_gone_is_closed_and_says_so(page):
+    key = save(page)
+    for path in workspaces.folder().iterdir():
+        path.unlink()
+    page.run()
+    assert "can't be reached any more" in everything(page)
+    assert page.session_state["lab.graph"] != state.WORKSPACE
+    assert str(workspaces.path_of(key)) not in everything(page)
+
+
+def test_a_folder_that_may_not_be_written_is_named(page, monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("KBERT_WORKSPACES", str(tmp_path / "file"))
+    press(page, "save_workspace")
+    assert "can't be saved" in everything(page)
+    assert page.session_state["lab.graph"] != state.WORKSPACE
+
+
+def test_the_second_of_two_editors_is_told_and_nothing_is_overwritten(page):
+    key = save(page, "shared", who="ann")
+    other = opened(key=key)
+    show(page, COOK)
+    show(other, COOK)
+    write(other, tail="Plum")
+    write(page, tail="Pear")
+    press(page, "save")
+    press(other, "save")
+    said = everything(other)
+    assert "was edited by ann meanwhile (entry 2" in said
+    assert "Your edit was not made: changed (Tim Cook, CEO, Apple) to (Tim Cook, CEO, Plum)" in said
+    assert "Others edited this workspace meanwhile" in said
+    assert "(Tim Cook, CEO, Pear)" in said
+    assert other.text_input(key="knowledge.tail").value == "Plum"
+    assert str(workspaces.folder()) not in said
+    assert Triple("Tim Cook", "CEO", "Pear") in triples(other)
+    press(other, "add")
+    assert {x.tail for x in triples(other) if x.head == "Tim Cook"} == {"Pear", "Plum"}
+
+
+def test_edits_of_other_triples_do_not_stand_in_each_others_way(page):
+    key = save(page)
+    other = opened(key=key)
+    show(page, COOK)
+    write(page, tail="Pear")
+    press(page, "save")
+    write(other, "Beijing", "hosts", "games")
+    press(other, "add")
+    page.run()
+    assert "Others edited this workspace meanwhile" in everything(page)
+    assert Triple("Beijing", "hosts", "games") in triples(page)
+    press(page, "undo")  # one's own last edit, not the other's
+    assert {COOK, Triple("Beijing", "hosts", "games")} <= set(triples(page))
+    press(page, "redo")
+    assert Triple("Tim Cook", "CEO", "Pear") in triples(page)
+
+
+def test_the_lab_edits_the_open_workspace(page):
+    key = save(page)
+    lab = opened("lab", key=key)
+    lab.text_area(key="lab.text").set_value("Tim Cook is visiting Beijing now").run()
+    lab.text_input(key="lab.add_head").set_value("Beijing")
+    lab.text_input(key="lab.add_relation").set_value("hosts")
+    lab.text_input(key="lab.add_tail").set_value("games")
+    lab.button[[b.label for b in lab.button].index("Add")].click().run()
+    assert not lab.exception
+    assert "over the limit per mention" in everything(lab)
+    page.run()
+    assert Triple("Beijing", "hosts", "games") in triples(page)
+    lab.button(key="lab.undo").click().run()
+    page.run()
+    assert Triple("Beijing", "hosts", "games") not in triples(page)
+    lab.button(key="lab.redo").click().run()
+    page.run()
+    assert Triple("Beijing", "hosts", "games") in triples(page)
+    lab.session_state["lab.matrix_view"] = "difference"
+    lab.run()
+    assert not lab.exception
+
+
+# What goes out
+
+
+def test_a_graph_goes_out_in_every_format_and_comes_back_the_same():
+    graph = KnowledgeGraph([*FIGURE_2, Triple("=1+1", "@is", '<b>, "x"')]).switch_off(COOK)
+    for ending in exports.FORMATS:
+        for packed in exports.PACKED:
+            data = exports.graph_as(graph, ending + packed, switched_off=True)
+            back = parse_triples(data, name=f"graph{ending}{packed}").triples
+            assert set(back) == set(graph), ending
+    assert b"'=1+1" in exports.graph_as(graph, ".csv")
+    assert b"Tim Cook" not in exports.graph_as(graph, ".spo")
+
+
+def test_the_log_goes_out_with_what_was_taken_back():
+    log = EditLog().append(Edit("remove", COOK), at="2026-01-01T00:00:00+00:00")
+    log = log.append(Edit("add", COOK), at="2026-01-01T00:00:01+00:00").undo()
+    rows = log_as_rows(rows_of_log(log, now()))
+    lines = [json.loads(line) for line in exports.lines_of(rows).decode().splitlines()]
+    assert [(line["entry"], line["undone"]) for line in lines] == [(1, False), (2, True)]
+    assert lines[0]["what"] == f"deleted {COOK}"
+
+
+def test_times_are_said_as_people_say_them():
+    then = datetime(2026, 1, 2, tzinfo=UTC)
+    for seconds, said in (
+        (5, "just now"),
+        (60, "1 minute ago"),
+        (7300, "2 hours ago"),
+        (86_400, "1 day ago"),
+    ):
+        assert ago((then - timedelta(seconds=seconds)).isoformat(), then) == said
+    assert ago("no time", then) == ""
+
+
+def test_a_catalogue_tells_changes_from_additions():
+    base = KnowledgeGraph(FIGURE_2)
+    new = Triple("Cook", "CEO", "Apple")
+    log = EditLog()
+    for edit in (
+        Edit("replace", COOK, new),
+        Edit("switch_off", FIGURE_2[1]),
+        Edit("remove", FIGURE_2[2]),
+        Edit("add", FIGURE_2[2], index=0),
+        Edit("add", Triple("x", "y", "z")),
+    ):
+        log = log.append(edit)
+    index = TripleIndex(base)
+    look = Catalogue(made(base, log.done), base, index, None, index.facets, log)
+    assert {(c.before, c.after, c.is_on) for c in look.changes()} == {
+        (COOK, new, True),
+        (FIGURE_2[1], FIGURE_2[1], False),
+        (None, Triple("x", "y", "z"), True),
+    }
+    assert look.facets().relations["y"] == 1
+
+
+def test_both_languages_have_the_same_texts_and_values():
+    assert texts_knowledge.CHINESE.keys() == texts_knowledge.ENGLISH.keys()
+    for key, text in texts.CHINESE.items():
+        values = set(re.findall(r"\{(\w+)\}", text))
+        assert set(re.findall(r"\{(\w+)\}", texts.ENGLISH[key])) == values, key

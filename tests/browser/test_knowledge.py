@@ -1,0 +1,225 @@
+"""What a visitor of the Knowledge page does, in headless Chromium."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from .lab import TRIES
+
+pytestmark = pytest.mark.browser
+
+
+class Knowledge:
+    """The Knowledge page as a person's hands and eyes find it."""
+
+    def __init__(self, lab):
+        self.lab, self.page = lab, lab.page
+
+    def open(self):
+        self.page.get_by_role("link", name="Knowledge").click()
+        self.page.wait_for_selector(".st-key-knowledge_bar")
+        self.lab.settle()
+        return self
+
+    def figure_2(self):
+        self.lab.choose("Knowledge graph", "figure2")
+        return self
+
+    def rows(self):
+        """(head, relation, tail, state) of every row that is drawn."""
+        grid = self.page.locator('canvas[data-testid="data-grid-canvas"] table').first
+        found = grid.locator("tbody tr").all()
+        return [tuple(row.locator("td").all_text_contents()[-4:]) for row in found]
+
+    def until(self, wanted):
+        """Wait until the rows are as wanted; return them."""
+        for _ in range(60):  # the grid draws a moment after the page
+            rows = self.rows()
+            if wanted(rows):
+                break
+            self.page.wait_for_timeout(500)
+        return rows
+
+    def tails(self, head, count):
+        """The tails of a head, once there are so many."""
+        rows = self.until(lambda rows: sum(row[0] == head for row in rows) == count)
+        return {row[2] for row in rows if row[0] == head}
+
+    def look_for(self, text):
+        box = self.page.get_by_role("textbox", name="Search")
+        box.fill(text)
+        box.press("Enter")
+        self.lab.settle()
+
+    def choose(self, *fields):
+        """Click the row of a triple."""
+        for _ in range(TRIES):  # the first click after one elsewhere may only focus the grid
+            shown = [found[:3] for found in self.rows()]
+            if fields not in shown:
+                self.page.wait_for_timeout(1000)
+                continue
+            row = shown.index(fields)
+            frame, height = self.lab._frame()
+            self.page.mouse.click(frame["x"] + 160, frame["y"] + height * (row + 1.5))
+            self.lab.settle()
+            if self.field("tail").input_value() == fields[2]:
+                return
+        raise AssertionError(f"{fields} could not be chosen")
+
+    def field(self, name):
+        return self.page.get_by_role("textbox", name=name, exact=True)
+
+    def write(self, **fields):
+        for name, value in fields.items():
+            self.field(name).fill(value)
+            self.lab.settle()
+
+    def press(self, key):
+        button = self.page.locator(f".st-key-knowledge-{key} button").first
+        expect(button).to_be_enabled()
+        button.click()
+        self.lab.settle()
+
+    def view(self, name):
+        self.lab.show(name)
+
+    def add(self, head, relation, tail):
+        self.write(head=head, relation=relation, tail=tail)
+        self.press("add")
+
+    def save_workspace(self, title, who):
+        """Save to a workspace; return the link's last part."""
+        self.page.locator(".st-key-knowledge-workspace button").first.click()
+        for label, value in (("Your name, for the log", who), ("Name of the workspace", title)):
+            box = self.page.get_by_role("textbox", name=label)
+            box.fill(value)
+            box.press("Enter")
+            self.lab.settle()
+        self.press("save_workspace")
+        expect(self.page.locator(".st-key-knowledge_saved")).to_be_visible()
+        self.page.keyboard.press("Escape")
+        link = self.page.locator(".st-key-knowledge_saved code").inner_text()
+        assert link.startswith(self.lab.address)
+        return link.rpartition("/")[2]
+
+
+@pytest.fixture
+def knowledge(lab):
+    return Knowledge(lab).open()
+
+
+def test_an_edit_is_seen_in_the_labs_prediction(lab):
+    before = lab.prediction("Now")
+    knowledge = Knowledge(lab).open()
+    knowledge.look_for("胃镜")
+    knowledge.choose("胃镜", "类别", "检查")
+    assert re.search(r"From medical_zh.spo, line \d+", lab.text())
+    knowledge.write(tail="疾病")
+    knowledge.press("save")
+    changed = ("胃镜", "类别", "疾病")
+    assert knowledge.until(lambda rows: changed in [row[:3] for row in rows])
+    lab.page.get_by_role("link", name="Lab", exact=True).click()
+    lab.page.wait_for_selector(".kb-tree")
+    lab.settle()
+    after = lab.prediction("Now")
+    assert ("胃镜", "Examine") in [(text[:2], label) for text, label in before]
+    assert ("胃镜", "Disease") in [(text[:2], label) for text, label in after]
+    lab.press("Undo")
+    assert lab.prediction("Now") == before
+
+
+def test_one_older_entry_is_taken_back_and_the_later_stays(knowledge):
+    knowledge.figure_2()
+    knowledge.add("Beijing", "hosts", "games")
+    knowledge.press("another")
+    knowledge.add("Tim Cook", "likes", "tea")
+    knowledge.view("History")
+    knowledge.press("entry_1")
+    assert "taken back" in knowledge.lab.text()
+    knowledge.view("Triples")
+    assert knowledge.tails("Tim Cook", 2) == {"Apple", "tea"}
+    assert knowledge.tails("Beijing", 2) == {"China", "City"}
+    knowledge.view("History")
+    knowledge.press("entry_1")
+    knowledge.view("Triples")
+    assert "games" in knowledge.tails("Beijing", 3)
+
+
+def test_a_broken_upload_is_looked_at_and_changes_nothing(knowledge, tmp_path):
+    page = knowledge.page
+    knowledge.figure_2()
+    before = knowledge.until(bool)
+    bad = tmp_path / "bad.spo"
+    bad.write_text(
+        "Beijing\thosts\t<img src=x onerror=alert(1)>\nTim Cook\tCEO\tApple\n"
+        + "only two\tfields\n" * 30,
+        encoding="utf-8",
+    )
+    page.on("dialog", lambda dialog: pytest.fail("a script ran"))
+    knowledge.view("Import")
+    page.locator('.st-key-knowledge-upload-0 input[type="file"]').set_input_files(bad)
+    knowledge.lab.settle()
+    assert "30 lines are no triples; the first 20" in knowledge.lab.text()
+    expect(page.get_by_text("bad.spo, line 3: found 2 fields")).to_be_visible()
+    expect(page.locator(".st-key-knowledge-import button").first).to_be_disabled()
+    knowledge.view("Triples")
+    assert knowledge.until(bool) == before
+    knowledge.view("Import")
+    page.locator('.st-key-knowledge-upload-0 input[type="file"]').set_input_files(bad)
+    knowledge.lab.settle()
+    page.get_by_text("Leave the bad lines out").click()
+    knowledge.lab.settle()
+    knowledge.press("import")
+    assert "Added 1 triples of bad.spo" in knowledge.lab.text()
+    knowledge.press("undo")
+    knowledge.view("Triples")
+    assert knowledge.until(bool) == before
+
+
+def test_a_workspace_is_reopened_by_its_link_in_another_browser(knowledge, visit):
+    knowledge.figure_2()
+    knowledge.choose("Tim Cook", "CEO", "Apple")
+    knowledge.write(tail="Pear")
+    knowledge.press("save")
+    link = knowledge.save_workspace("fruit", "ann")
+    knowledge.add("Tim Cook", "likes", "tea")
+    other = visit(path=link)
+    other.write("Tim Cook is here")
+    assert "CEOPear" in other.branches()
+    assert "likestea" in other.branches()
+    again = Knowledge(other).open()
+    assert "Workspace fruit: 4 triples" in other.text()
+    assert again.tails("Tim Cook", 2) == {"Pear", "tea"}
+    again.view("Difference")
+    assert "Changed" in other.text()
+    stranger = Knowledge(visit(path=link[:-1])).open()
+    assert "Workspace fruit" not in stranger.lab.text()
+
+
+def test_the_second_of_two_visitors_is_told_and_nothing_is_overwritten(knowledge, visit):
+    knowledge.figure_2()
+    link = knowledge.save_workspace("shared", "ann")
+    second = Knowledge(visit(path=link)).open()
+    for visitor in (knowledge, second):
+        visitor.choose("Tim Cook", "CEO", "Apple")
+    second.write(tail="Plum")
+    knowledge.write(tail="Pear")
+    knowledge.press("save")
+    second.press("save")
+    said = second.lab.text()
+    assert "was edited by ann meanwhile" in said
+    assert "Your edit was not made" in said
+    assert second.field("tail").input_value() == "Plum"
+    assert second.tails("Tim Cook", 1) == {"Pear"}
+    second.press("add")
+    assert second.tails("Tim Cook", 2) == {"Pear", "Plum"}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_narrow_window_scrolls_one_way_only(visit, scheme):
+    knowledge = Knowledge(visit(width=800, height=1000, scheme=scheme)).open()
+    inside = "document.querySelector('[data-testid=stMain]')"
+    for view in ("Triples", "Import", "History", "Difference", "Check"):
+        knowledge.view(view)
+        assert knowledge.page.evaluate(f"{inside}.scrollWidth <= {inside}.clientWidth + 1"), view
