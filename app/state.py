@@ -28,6 +28,7 @@ from kbert_core.errors import GraphConflict
 from kbert_core.knowledge.graph import Edit
 from kbert_core.knowledge.public import PUBLIC
 from kbert_core.knowledge.selection import SCORED, Strategy
+from kbert_core.knowledge.surface_forms import RULES, NameRules
 from kbert_core.tasks import TASKS
 
 NO_TASK = "tree"
@@ -137,6 +138,7 @@ def begin() -> None:
         "lab.twin": False,
         "lab.strategy": Strategy.FIRST,
         "lab.one_sense": False,
+        "lab.names": list(RULES),
     }.items():
         ss.setdefault(key, value)
     if ss.get("lab.example") and current_example() is None:
@@ -191,6 +193,7 @@ def model_options() -> None:
     ss["lab.model_injection"] = options
     ss["lab.strategy"] = options.strategy
     ss["lab.one_sense"] = options.one_sense
+    ss["lab.names"] = options.names.as_list()
 
 
 def choose_task() -> None:
@@ -283,7 +286,7 @@ def _injection() -> InjectionOptions:
         threshold=own.threshold if same else None,
         one_sense=strategy in SCORED and bool(ss.get("lab.one_sense")),
         scorer=own.scorer if same else None,
-        names=own.names,
+        names=NameRules.of(ss.get("lab.names", own.names.as_list())),
     )
 
 

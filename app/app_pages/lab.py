@@ -16,10 +16,13 @@ from app.view_models import knowledge, matrix, model_facts, neighbourhood, tree
 from app.view_models.diff import same_text
 from app.view_models.html import markdown
 from app.view_models.knowledge import HEAD, ON, RELATION, STATE, TAIL
+from app.view_models.names import name_lines
 from app.view_models.share_of_edits import shares
 from app.view_models.styles import CSS
 from kbert_core import FlatTree, KBertError, KnowledgeGraph, Trace
 from kbert_core.knowledge.selection import SCORED, Strategy
+from kbert_core.knowledge.surface_forms import RULES
+from kbert_core.sentence_tree import passed_over
 from kbert_core.tasks import TASKS
 
 ss = st.session_state
@@ -56,7 +59,7 @@ def page() -> None:
             knowledge_panel(now, graph, trace, before)
             prediction_panel(now, trace, before, kind)
         with right:
-            tree_panel(trace, window, before if kind != BERT else None)
+            tree_panel(now, graph, trace, before if kind != BERT else None, window)
             matrix_panel(now, twin or compared, TWIN if twin else kind, window)
 
 
@@ -196,6 +199,15 @@ def options() -> None:
                 offered,
                 key="lab.relations",
                 placeholder=t("options.relations_all"),
+                **KEEP,
+            )
+            st.multiselect(
+                t("options.names"),
+                list(RULES),
+                key="lab.names",
+                format_func=lambda name: t("name_rule." + name.upper()),
+                help=t("options.names_help"),
+                placeholder=t("options.names_none"),
                 **KEEP,
             )
             trained_as()
@@ -485,14 +497,19 @@ def state_of_knowledge(
 # Tree
 
 
-def tree_panel(trace: Trace, window: int, before: Trace | None) -> None:
-    """The sentence tree."""
+def tree_panel(
+    now: Scene, graph: KnowledgeGraph, trace: Trace, before: Trace | None, window: int
+) -> None:
+    """The sentence tree, and how the names in it were read."""
     flat = trace.rows[window]
     with st.container(horizontal=True, vertical_alignment="center", key="lab_head_tree"):
         st.subheader(t("tree.title"), anchor=False)
     earlier = row_of(before, window, flat)
     st.html(tree.tree_html(tree.tree_view(trace, window, earlier)))
     st.caption(markdown(tree.summary(flat, trace.ablation)))
+    over = passed_over(trace.tree, graph, now.options.names)
+    for line in name_lines(trace.tree, over):
+        st.caption(markdown(line))
     for cut in flat.trunk_cuts:
         said = t("tree.text_cut", sentence=cut.sentence + 1, kept=cut.kept, total=cut.total)
         st.warning(said, icon=":material/content_cut:")

@@ -54,11 +54,14 @@ class PassedOver:
     taken: Mention
 
     @property
+    def inside(self) -> bool:
+        """Whether it is part of the mention it overlaps."""
+        return self.taken.start <= self.mention.start and self.mention.end <= self.taken.end
+
+    @property
     def why(self) -> str:
         """In words."""
-        if self.taken.start <= self.mention.start and self.mention.end <= self.taken.end:
-            return "inside a longer name"
-        return "overlaps the name before it"
+        return "inside a longer name" if self.inside else "overlaps the name before it"
 
 
 def find_mentions(
