@@ -265,8 +265,9 @@ CHINESE = {
     "存入工作区或下载图谱即可保留。",
     "kg.summary_edited": "{count} 个三元组，{edits} 次修改。修改只在本次访问中有效："
     "存入工作区或下载图谱即可保留。",
-    "kg.summary_workspace": "工作区 {name}：{count} 个三元组，日志第 {number} 条。每次修改立即保存"
-    "；持有链接的人看到并编辑同一图谱。",
+    "kg.summary_workspace": "工作区 {name}：{count} 个三元组，"
+    "日志第 {number} 条。每次修改立即保存；"
+    "持有链接的人看到并编辑同一图谱。",
     "kg.several": "多处修改",
     "kg.search": "搜索",
     "kg.search_placeholder": "名称的一部分",
@@ -500,8 +501,9 @@ CHINESE_ELSEWHERE = {  # texts of other pages that this one shows too
     "edit.switch_off": "停用 {triple}",
     "edit.switch_on": "启用 {triple}",
     "open.graph": "打开知识图谱",
-    "open.format": "每行一个三元组：头实体、关系、尾实体，以制表符分隔；或以逗号分隔的表格（.csv"
-    "）、JSON Lines(.jsonl)、RDF(.nt、.ttl);UTF-8 或 UTF-16。",
+    "open.format": "每行一个三元组：头实体、关系、尾实体，以制"
+    "表符分隔；或以逗号分隔的表格（.csv）、"
+    "JSON Lines(.jsonl)、RDF(.nt、.ttl);UTF-8 或 UTF-16。",
     "open.upload": "上传不超过 {most} MB 的文件(.spo .tsv .txt .csv .jsonl .nt .ttl,"
     "或压缩为 .xz .gz .bz2 .zst)",
     "open.failed_title": "文件没有打开，什么都没有改变。",

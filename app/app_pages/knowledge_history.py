@@ -44,7 +44,7 @@ def log_rows(
         return rows[:most], len(rows)
     store = shared.store
     return (
-        history.rows_of_store(store, store.history(most=most), history.now()),
+        history.rows_of_store(store, store.history(most=most), history.now(), base=shared.base),
         shared.revision + 1,
     )
 

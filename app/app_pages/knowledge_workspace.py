@@ -17,7 +17,9 @@ ss = st.session_state
 def workspace_popover() -> None:
     """Save to a workspace, open one, or what is open."""
     shared = state.workspace()
-    with st.popover(t("workspace.button"), icon=":material/group_work:", key="knowledge.workspace"):
+    # another key when one is open, so that saving closes what was opened to save
+    key = "knowledge.workspace" if shared is None else "knowledge.workspace_open"
+    with st.popover(t("workspace.button"), icon=":material/group_work:", key=key):
         st.text_input(
             t("workspace.who"),
             key="knowledge.who",

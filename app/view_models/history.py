@@ -47,9 +47,18 @@ def rows_of_log(log: EditLog, now: datetime) -> tuple[Row, ...]:
     return tuple(_row_of(step, log, now) for step in reversed(log.steps))
 
 
-def rows_of_store(store: GraphStore, entries: Iterable[Entry], now: datetime) -> tuple[Row, ...]:
-    """Entries of a workspace's log, in the order given."""
-    return tuple(_row_of_entry(store, entry, now) for entry in entries)
+def rows_of_store(
+    store: GraphStore, entries: Iterable[Entry], now: datetime, *, base: int = 0
+) -> tuple[Row, ...]:
+    """Entries of a workspace's log, in the order given.
+
+    Args:
+        store: the workspace.
+        entries: of its log.
+        now: the time.
+        base: the entry that the workspace began with, which stays.
+    """
+    return tuple(_row_of_entry(store, entry, now, base) for entry in entries)
 
 
 def ago(at: str, now: datetime) -> str:
@@ -106,7 +115,7 @@ def _row_of(step: Step, log: EditLog, now: datetime) -> Row:
     return Row(step.number, ago(step.at, now), step.at, "", what, changes, count, back)
 
 
-def _row_of_entry(store: GraphStore, entry: Entry, now: datetime) -> Row:
+def _row_of_entry(store: GraphStore, entry: Entry, now: datetime, base: int) -> Row:
     changes = tuple(in_words(c) for c in store.changes(entry.revision, most=SHOWN))
     if entry.revision == 0:
         what = t("history.create")
@@ -127,7 +136,7 @@ def _row_of_entry(store: GraphStore, entry: Entry, now: datetime) -> Row:
         changes,
         entry.edits,
         entry.undone,
-        entry.revision > 0 and entry.undoes is None,
+        entry.revision > base and entry.undoes is None,
     )
 
 

@@ -24,8 +24,9 @@ from kbert_core.knowledge.store.store import Change
 from kbert_core.knowledge.triples import Triple
 
 SECONDS = 1.5  # for one page
-COUNTED = 200_000  # rows of a graph in which all that is found is counted
-_CHUNK = 100_000  # rows between two looks at the clock
+COUNTED = 50_000  # rows of a graph in which all that is found is counted
+NAMES = 5000  # of a facet that are kept, the commonest
+_CHUNK = 50_000  # rows between two looks at the clock
 _THEN = "added <= :then AND (removed IS NULL OR removed > :then)"
 _ROW = "version, entity, place, head, relation, tail, off"
 
@@ -88,7 +89,7 @@ class GraphSearch:
     def facets(
         self, *, type_relations: Collection[str] = TYPE_RELATIONS, seconds: float = 3 * SECONDS
     ) -> Facets:
-        """Count the triples of every relation and type, or of the first rows in a large graph."""
+        """Count triples by relation and by type, in a large graph only of its first rows."""
         relations: Counter[str] = Counter()
         types: Counter[str] = Counter()
         values = {"then": self.revision, "types": json.dumps(list(type_relations))}
@@ -107,7 +108,8 @@ class GraphSearch:
                     "(SELECT value FROM json_each(:types)) GROUP BY tail"
                 )
                 types.update(dict(database.execute(query, values).fetchall()))
-        return Facets.of(relations, types, complete=complete)
+        kept = (Counter(dict(counts.most_common(NAMES))) for counts in (relations, types))
+        return Facets.of(*kept, complete=complete)
 
     def heads(self, start: str, most: int = 8) -> list[str]:
         """Return heads that begin with a text, by name."""
@@ -124,7 +126,7 @@ class GraphSearch:
         """Return the commonest tails of a relation that begin with a text, in the first rows."""
         with self._reading() as database:
             rows = database.execute(
-                f"SELECT tail FROM triple WHERE version <= {2 * _CHUNK} AND {_THEN} "
+                f"SELECT tail FROM triple WHERE version <= {4 * _CHUNK} AND {_THEN} "
                 "AND (:relation = '' OR relation = :relation) "
                 "AND lower(substr(tail, 1, :length)) = lower(:start) "
                 "GROUP BY tail ORDER BY count(*) DESC LIMIT :most",
@@ -184,10 +186,10 @@ class GraphSearch:
         values: dict[str, Any] = {"then": self.revision}
         folded = query.folded
         if folded:
-            values |= {"folded": folded, "text": query.text.strip().lower(), **_range(folded)}
-            in_tail = "(instr(lower(tail), :text) OR instr(tail, :folded))"
+            values |= {"folded": folded, "text": _pattern(query.text.strip()), **_range(folded)}
+            in_tail = f"(tail LIKE :text {_ESCAPE} OR instr(tail, :folded))"
             in_head = "instr(entity, :folded)"
-            in_any = f"({in_head} OR {in_tail} OR instr(lower(relation), :text))"
+            in_any = f"({in_head} OR {in_tail} OR relation LIKE :text {_ESCAPE})"
             parts.append(
                 {"head": in_head, "head_starts": _STARTS, "tail": in_tail, "anywhere": in_any}[
                     query.where
@@ -286,6 +288,14 @@ def effective(changes: list[Change]) -> list[Change]:
 
 
 _STARTS = "entity >= :low_name AND entity < :high_name"
+
+
+_ESCAPE = "ESCAPE '!'"
+
+
+def _pattern(text: str) -> str:
+    """What LIKE finds wherever a text stands."""
+    return "%" + "".join(f"!{c}" if c in "!%_" else c for c in text) + "%"
 
 
 def _range(start: str) -> dict[str, str]:
