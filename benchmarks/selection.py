@@ -312,7 +312,8 @@ def noise_section(found: Results) -> list[str]:
     parts = [
         "**Noise.** medical-ner-kbert, as it is shipped, on the dev set of medical_ner_dedup "
         f"({found['none', NO_GRAPH, 0][0]['sentences']} sentences), typed exact-span F1; every "
-        "name that the graph knows gets k irrelevant triples, drawn by three seeds, ± over these (where there is none, by one). "
+        "name that the graph knows gets k irrelevant triples, "
+        "drawn by three seeds, ± over these (where there is none, by one). "
         f"Two triples a mention are injected throughout. Without any knowledge F1 is {base:.1f}. "
         "The learned scorer was trained on the training set with 4 triples of noise a mention from "
         "the same graph. In brackets: the share of the injected triples that aren't noise.",
