@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from app.texts import t
 from kbert_core.knowledge.mentions import Mention, PassedOver
-from kbert_core.sentence_tree import SentenceTree
+from kbert_core.knowledge.names import normalise_name
+from kbert_core.sentence_tree import Node, SentenceTree
 
 SHOWN = 6  # lines of a kind
 
@@ -27,7 +28,7 @@ def name_lines(tree: SentenceTree, over: Sequence[PassedOver]) -> tuple[str, ...
         mention = node.mention
         if mention.rules:
             rules = ", ".join(t("name_rule." + rule.name) for rule in mention.rules)
-            said.append(t("names.read", text=text(mention), entity=mention.entity, rules=rules))
+            said.append(t("names.read", text=text(mention), entity=_as_in_graph(node), rules=rules))
         if mention.others:
             entities = ", ".join(mention.entities)
             said.append(t("names.several", text=text(mention), entities=entities))
@@ -40,6 +41,15 @@ def name_lines(tree: SentenceTree, over: Sequence[PassedOver]) -> tuple[str, ...
         for one in over
     ]
     return (*_first(said), *_first(passed))
+
+
+def _as_in_graph(node: Node) -> str:
+    """The entity's name as one of its triples writes it."""
+    triples = [branch.triple for branch in node.branches] + [out.triple for out in node.left_out]
+    heads = (triple.head for triple in triples)
+    return next(
+        (head for head in heads if normalise_name(head) == node.mention.entity), node.mention.entity
+    )
 
 
 def _first(lines: list[str]) -> list[str]:
