@@ -1,30 +1,30 @@
 """AddedNames: keys of names that came by edits since an index was built, as a value."""
 
 from collections.abc import Iterable
-from functools import cached_property
 
 import numpy as np
 from immutables import Map
 from numpy.typing import NDArray
 
-from kbert_core.knowledge.name_index import NameIndex
+from kbert_core.knowledge.openings import Openings
 
 _OPENING = 2  # characters that names are gathered by
+_RECENT = 256  # openings that are kept apart, so that a change doesn't copy them all
 
 
 class AddedNames:
-    """A few thousand keys; a change makes a new value and costs the change alone."""
+    """A few thousand keys; a change makes a new value and costs hardly more than the change."""
 
     def __init__(
         self,
         names: Map[str, tuple[str, ...]] = Map(),
         lengths: Map[str, tuple[int, ...]] = Map(),
-        *,
-        single: bool = False,
+        openings: frozenset[str] = frozenset(),
+        recent: frozenset[str] = frozenset(),
     ) -> None:
         self._names = names  # key → the entities it may mean
-        self._single = single  # whether one may have a single character
         self._lengths = lengths  # by the first characters; may tell of names no longer there
+        self._openings, self._recent = openings, recent  # these first characters
 
     def __bool__(self) -> bool:
         return bool(self._names)
@@ -46,14 +46,19 @@ class AddedNames:
             found = lengths.get(name[:_OPENING], ())
             if len(name) not in found:
                 lengths[name[:_OPENING]] = tuple(sorted({*found, len(name)}))
-        single = self._single or any(len(name) == 1 for name, _ in added)
-        return AddedNames(names.finish(), lengths.finish(), single=single)
+        openings, recent = self._openings, self._recent | {name[:_OPENING] for name, _ in added}
+        if len(recent) > _RECENT:
+            openings, recent = openings | recent, frozenset()
+        return AddedNames(names.finish(), lengths.finish(), openings, recent)
 
     def at(self, text: str, start: int) -> list[str]:
         """Return the keys that stand in a text from a place on, the shortest first."""
-        lengths = self._lengths.get(text[start : start + _OPENING], ())
-        if text[start] in self._lengths:
+        opening = text[start : start + _OPENING]
+        lengths = self._lengths.get(opening, ())
+        if len(opening) == _OPENING and opening[0] in self._lengths:
             lengths = (1, *lengths)
+        if not lengths:
+            return []
         found = (text[start : start + length] for length in lengths)
         return [name for name in found if name in self._names]
 
@@ -63,16 +68,16 @@ class AddedNames:
 
     def places(self, text: str) -> list[int]:
         """Return where in a text a key may begin, in order."""
-        lengths = self._lengths
-        found = [i for i in range(len(text)) if text[i : i + _OPENING] in lengths]
-        if self._single:
-            found = sorted({*found, *(i for i, c in enumerate(text) if c in lengths)})
-        return found
+        openings, recent = self._openings, self._recent
+        return [
+            i
+            for i, character in enumerate(text)
+            if (opening := text[i : i + _OPENING]) in openings
+            or opening in recent
+            or character in openings
+            or character in recent
+        ]
 
     def may_begin(self, codes: NDArray[np.uint32]) -> NDArray[np.bool_]:
         """Say the same for every place of a long text: (M,) code points, (M,) bool."""
-        return self._index.may_begin(codes)
-
-    @cached_property
-    def _index(self) -> NameIndex:
-        return NameIndex((key, entity) for key, meant in self._names.items() for entity in meant)
+        return Openings.of(self._openings | self._recent).may_begin(codes)

@@ -182,7 +182,9 @@ class KnowledgeGraph:
         """
         found = self._loaded.names.places(text)
         if self._added_names:
-            found = sorted({*found, *self._added_names.places(text)})
+            more = self._added_names.places(text)
+            if more:
+                return sorted({*found, *more})
         return found
 
     def may_begin(self, codes: NDArray[np.uint32]) -> NDArray[np.bool_]:
@@ -200,7 +202,9 @@ class KnowledgeGraph:
             start: in characters.
         """
         found = self._loaded.names.at(text, start)
-        added = self._added_names.at(text, start) if self._added_names else ()
+        if not self._changed:
+            return found
+        added = self._added_names.at(text, start)
         return sorted({*found, *added}, key=len) if added else found
 
     def meant_by(self, key: str) -> tuple[str, ...]:
@@ -211,7 +215,8 @@ class KnowledgeGraph:
         found = self._loaded.names.meant_by(key)
         changed = self._changed
         if changed:
-            found = tuple(entity for entity in found if changed.get(entity, (entity,)))
+            if any(entity in changed for entity in found):
+                found = tuple(entity for entity in found if changed.get(entity, (entity,)))
             if self._added_names and (added := self._added_names.meant_by(key)):
                 known = (entity for entity in found if self._now(entity))
                 found = tuple(dict.fromkeys((*known, *added)))
@@ -221,24 +226,6 @@ class KnowledgeGraph:
     def aliases(self) -> AliasRelations:
         """The relations that say another name of an entity."""
         return self._loaded.aliases
-
-    def names_in(self, text: str) -> Iterator[tuple[int, list[str]]]:
-        """Yield each place of a text where entities' names stand, in order, with their keys.
-
-        Args:
-            text: normalised (see ``names.loosen``).
-        """
-        at, added = self._loaded.names.at, self._added_names
-        places = self._loaded.names.places(text)
-        more = set(added.places(text)) if added else ()
-        if more:
-            places = sorted({*places, *more})
-        for place in places:
-            found = at(text, place)
-            if place in more:
-                found = sorted({*found, *added.at(text, place)}, key=len)
-            if found:
-                yield place, found
 
     def apply(self, *edits: Edit) -> "KnowledgeGraph":
         """Return the graph with edits made, one after the other.

@@ -1,6 +1,6 @@
 """Mention: a place in a text that names an entity of the graph."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kbert_core.knowledge.graph import KnowledgeGraph
@@ -89,7 +89,11 @@ def find_mentions(
         sentence: stored in every mention.
         rules: how a name may differ from the graph's.
     """
-    return _leftmost_longest(_candidates(text, graph, words, sentence, rules))
+    taken: list[Mention] = []
+    for mention in _candidates(text, graph, words, sentence, rules, taken):
+        if not taken or mention.start >= taken[-1].end:
+            taken.append(mention)
+    return tuple(taken)
 
 
 def find_all_names(
@@ -106,7 +110,7 @@ def find_all_names(
         as for :func:`find_mentions`.
     """
     every = list(_candidates(text, graph, words, sentence, rules))
-    taken = _leftmost_longest(every)
+    taken = find_mentions(text, graph, words=words, sentence=sentence, rules=rules)
     passed_over = []
     for mention in every:
         over = next(t for t in taken if t.start < mention.end and mention.start < t.end)
@@ -185,16 +189,25 @@ def _candidates(
     words: Sequence[tuple[int, int]] | None,
     sentence: int,
     rules: NameRules,
+    taken: Sequence[Mention] = (),
 ) -> Iterator[Mention]:
-    """Yield every name that stands alone: by its start, the longest first."""
+    """Yield every name that stands alone: by its start, the longest first.
+
+    Args:
+        taken: no name is looked for before the end of the last of these; it
+            may grow meanwhile.
+    """
     loose = loosen(text)
     starts, ends = loose.starts, loose.ends
     begins = stops = None
     if words is not None:
         begins, stops = {start for start, _ in words}, {end for _, end in words}
-    for place, keys in graph.names_in(loose.text):
+    for place in graph.places(loose.text):
         start = starts[place]
-        if _cut(loose, place) or (begins is not None and start not in begins):
+        if taken and start < taken[-1].end:
+            continue
+        keys = graph.names_at(loose.text, place)
+        if not keys or _cut(loose, place) or (begins is not None and start not in begins):
             continue
         for key in reversed(keys):
             after = place + len(key)
@@ -208,18 +221,9 @@ def _candidates(
                 span = _without_spaces_between_words(text[start:end])
                 found = meanings(graph, key, span, rules)
             if found:
-                (entity, taken), *more = found
+                (entity, by_rules), *more = found
                 others = tuple(other for other, _ in more)
-                yield Mention(start, end, entity, sentence, others, taken)
-
-
-def _leftmost_longest(candidates: Iterable[Mention]) -> tuple[Mention, ...]:
-    """Take each candidate that doesn't overlap the one taken before it."""
-    taken: list[Mention] = []
-    for mention in candidates:
-        if not taken or mention.start >= taken[-1].end:
-            taken.append(mention)
-    return tuple(taken)
+                yield Mention(start, end, entity, sentence, others, by_rules)
 
 
 def _cut(loose: NormalisedText, place: int) -> bool:

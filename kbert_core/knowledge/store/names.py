@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import marisa_trie
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.aliases import ALIAS_RELATIONS, AliasRelations
 from kbert_core.knowledge.names import loose_keys
+from kbert_core.knowledge.openings import Openings
 from kbert_core.knowledge.store.schema import connect, database_errors, writing
 from kbert_core.knowledge.surface_forms import forms_of, has_more_forms
 from kbert_core.knowledge.triples import Triple
@@ -31,7 +32,7 @@ from kbert_core.knowledge.triples import Triple
 log = logging.getLogger(__name__)
 
 _THEN = "added <= :then AND (removed IS NULL OR removed > :then)"
-_FORMAT = 2  # of the trie
+_FORMAT = 3  # of the file
 _AT_ONCE = 10_000  # names
 _LEADS_TO = "\x01"  # in the trie, between a key, a rank and an entity that it may mean
 
@@ -43,17 +44,17 @@ class StoredNames:
     keys of their own, by all it may mean: ``key \\x01 rank \\x01 entity``.
 
     Args:
-        path: of the trie.
+        path: of the trie, and behind it the table of openings.
         longest: characters of the longest key.
-        first: every character that a key begins with.
+        slots: of the table.
     """
 
-    def __init__(self, path: Path, longest: int, first: str) -> None:
+    def __init__(self, path: Path, longest: int, slots: int) -> None:
         self._trie = marisa_trie.Trie()
         self._trie.mmap(str(path))
         self._longest = longest
-        self._first = frozenset(first)
-        self._first_codes = np.array(sorted(map(ord, first)), np.uint32)
+        openings = Openings.at_end_of(path, slots)
+        self.places, self.may_begin = openings.places, openings.may_begin
 
     def at(self, text: str, start: int) -> list[str]:
         """Return the keys that stand in a text from a place on, the shortest first."""
@@ -68,15 +69,6 @@ class StoredNames:
         by_rank = sorted((int(rank, 16), entity) for rank, entity in ranked)
         return tuple(entity for _, entity in by_rank)
 
-    def places(self, text: str) -> list[int]:
-        """Return where in a text a name may begin, in order."""
-        first = self._first
-        return [i for i, character in enumerate(text) if character in first]
-
-    def may_begin(self, codes: NDArray[np.uint32]) -> NDArray[np.bool_]:
-        """Say the same for every place of a long text: (M,) code points, (M,) bool."""
-        return np.isin(codes, self._first_codes)
-
 
 @dataclass(frozen=True)
 class NamesFile:
@@ -86,7 +78,7 @@ class NamesFile:
         token: the end of the file's name.
         size: of the file, in bytes.
         revision: of the graph whose names they are.
-        longest, first: see :class:`StoredNames`.
+        longest, slots: see :class:`StoredNames`.
         format: of the trie; one of another format is made anew.
     """
 
@@ -94,14 +86,16 @@ class NamesFile:
     size: int
     revision: int
     longest: int
-    first: str
+    slots: int = 0
     format: int = 1
 
     @classmethod
     def of(cls, database: sqlite3.Connection) -> "NamesFile":
         """Read what a graph file says."""
         facts = dict(database.execute("SELECT name, value FROM fact WHERE name LIKE 'names_%'"))
-        return cls(**{name.removeprefix("names_"): value for name, value in facts.items()})
+        known = {field.name for field in fields(cls)}
+        found = {name.removeprefix("names_"): value for name, value in facts.items()}
+        return cls(**{name: value for name, value in found.items() if name in known})
 
     def note(self, database: sqlite3.Connection) -> None:
         """Write it down; the caller commits."""
@@ -124,11 +118,11 @@ def build_names(database: sqlite3.Connection, graph: Path, revision: int) -> Nam
     Raises:
         GraphFileError: the trie can't be written.
     """
-    trie, longest, first = _trie(database, revision)
+    index = _indexed(database, revision)
     token = secrets.token_hex(4)
     part = graph.with_name(f"{graph.name}.names-{token}.part")
     try:
-        trie.save(str(part))
+        index.save(part)
         size = part.stat().st_size
         target = part.with_suffix("")
         part.rename(target)
@@ -138,7 +132,7 @@ def build_names(database: sqlite3.Connection, graph: Path, revision: int) -> Nam
             f"{part}: can't be written ({error.strerror or error}). Make room, or mend the "
             "folder's rights, and do it again."
         ) from error
-    return NamesFile(token, size, revision, longest, first, _FORMAT)
+    return NamesFile(token, size, revision, index.longest, len(index.table), _FORMAT)
 
 
 def open_names(
@@ -154,18 +148,22 @@ def open_names(
             for this process alone.
     """
     path = said.path(graph)
-    with suppress(OSError, RuntimeError):
+    with suppress(OSError, RuntimeError, ValueError):
         if path.stat().st_size == said.size and said.format == _FORMAT:
-            return StoredNames(path, said.longest, said.first)
+            return StoredNames(path, said.longest, said.slots)
     log.warning("%s: its index of names is missing or damaged; making another", graph)
-    trie, longest, first = _trie(database, said.revision)
+    index = _indexed(database, said.revision)
     with tempfile.TemporaryDirectory() as folder:
         own = Path(folder) / "names"
-        trie.save(str(own))
-        names = StoredNames(own, longest, first)  # stays mapped when the file is gone
-    if write:
+        index.save(own)
+        names = StoredNames(own, index.longest, len(index.table))  # mapped when it is gone too
+    if write and (said.format, said.longest, said.slots) == (
+        _FORMAT,
+        index.longest,
+        len(index.table),
+    ):
         with suppress(OSError):
-            trie.save(str(path))
+            index.save(path)
     return names
 
 
@@ -219,12 +217,29 @@ def _rebuild(database: sqlite3.Connection, path: Path) -> None:
     remove_old_names(path, newest)
 
 
-def _trie(database: sqlite3.Connection, revision: int) -> tuple[marisa_trie.Trie, int, str]:
-    """Index every key of the names that count at a revision.
+@dataclass(frozen=True)
+class _Index:
+    """An index of names, to be written.
 
-    Returns:
-        The trie, the length of its longest key, and what keys begin with.
+    Attributes:
+        trie: of keys, and of what some of them mean.
+        table: (S,) of the keys' openings.
+        longest: characters of the longest key.
     """
+
+    trie: marisa_trie.Trie
+    table: NDArray[np.bool_]
+    longest: int
+
+    def save(self, path: Path) -> None:
+        """Write it: the trie, and the table behind it."""
+        self.trie.save(str(path))
+        with path.open("ab") as file:
+            file.write(self.table.tobytes())
+
+
+def _indexed(database: sqlite3.Connection, revision: int) -> _Index:
+    """Index every key of the names that count at a revision."""
     aliases = aliases_of(database)
     said = _alias_triples(database, revision, aliases)
     ranks: dict[str, int] = {entity: 0 for entity, _ in said}
@@ -259,13 +274,13 @@ def _trie(database: sqlite3.Connection, revision: int) -> tuple[marisa_trie.Trie
             if key in more:
                 more[key].append((first, key))
     keys += more
-    longest, beginnings = max(map(len, keys), default=0), {key[0] for key in keys}
+    longest, openings = max(map(len, keys), default=0), Openings.of(keys)
     keys += (
         f"{key}{_LEADS_TO}{rank:x}{_LEADS_TO}{entity}"
         for key, meant in more.items()
         for rank, entity in meant
     )
-    return marisa_trie.Trie(keys), longest, "".join(sorted(beginnings))
+    return _Index(marisa_trie.Trie(keys), openings.table, longest)
 
 
 def aliases_of(database: sqlite3.Connection) -> AliasRelations:
