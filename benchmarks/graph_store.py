@@ -20,11 +20,12 @@ import psutil
 from benchmarks.common import machine, print_table, spread, write
 from kbert_core import KnowledgeGraph, Triple, find_mentions
 from kbert_core.knowledge.graph import Edit
-from kbert_core.knowledge.names import simplified
+from kbert_core.knowledge.names import normalise_name, simplified
 from kbert_core.knowledge.readers import open_rows
 from kbert_core.knowledge.store import store as store_module
 from kbert_core.knowledge.store.importing import Source, import_triples
 from kbert_core.knowledge.store.store import GraphStore
+from kbert_core.knowledge.surface_forms import AS_WRITTEN
 
 CHARACTERS = [c for c in map(chr, range(0x4E00, 0x4E00 + 4500)) if simplified(c) == c][:3000]
 SENTENCES, LENGTH = 2000, 26  # characters, as in medical_ner
@@ -60,7 +61,7 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     begun = time.process_time()
     by_head: dict[str, list[Triple]] = {}
     for _, head, relation, tail in open_rows(text):
-        by_head.setdefault(head.casefold(), []).append(Triple(head, relation, tail))
+        by_head.setdefault(normalise_name(head), []).append(Triple(head, relation, tail))
     loading = time.process_time() - begun
     longest = max(map(len, by_head))
 
@@ -117,7 +118,7 @@ def compared(
     sentences = [sentence(dice, heads) for _ in range(SENTENCES)]
     graph = store.graph()
     for text in sentences[:200]:
-        ours = {mention.entity for mention in find_mentions(text, graph)}
+        ours = {mention.entity for mention in find_mentions(text, graph, rules=AS_WRITTEN)}
         theirs = {name for name, _ in matched_by_dict(text, by_head, longest)}
         if ours != theirs:
             sys.exit(f"The two find different names in {text}: {ours ^ theirs}")

@@ -21,10 +21,12 @@ class AddedNames:
         lengths: Map[str, tuple[int, ...]] = Map(),
         openings: frozenset[str] = frozenset(),
         recent: frozenset[str] = frozenset(),
+        firsts: frozenset[str] = frozenset(),
     ) -> None:
         self._names = names  # key → the entities it may mean
         self._lengths = lengths  # by the first characters; may tell of names no longer there
         self._openings, self._recent = openings, recent  # these first characters
+        self._firsts = firsts  # the first of each
 
     def __bool__(self) -> bool:
         return bool(self._names)
@@ -47,12 +49,17 @@ class AddedNames:
             if len(name) not in found:
                 lengths[name[:_OPENING]] = tuple(sorted({*found, len(name)}))
         openings, recent = self._openings, self._recent | {name[:_OPENING] for name, _ in added}
+        firsts = self._firsts
+        if more := {name[0] for name, _ in added} - firsts:
+            firsts |= more
         if len(recent) > _RECENT:
             openings, recent = openings | recent, frozenset()
-        return AddedNames(names.finish(), lengths.finish(), openings, recent)
+        return AddedNames(names.finish(), lengths.finish(), openings, recent, firsts)
 
     def at(self, text: str, start: int) -> list[str]:
         """Return the keys that stand in a text from a place on, the shortest first."""
+        if text[start] not in self._firsts:
+            return []
         opening = text[start : start + _OPENING]
         lengths = self._lengths.get(opening, ())
         if len(opening) == _OPENING and opening[0] in self._lengths:
@@ -68,14 +75,17 @@ class AddedNames:
 
     def places(self, text: str) -> list[int]:
         """Return where in a text a key may begin, in order."""
-        openings, recent = self._openings, self._recent
+        firsts, openings, recent = self._firsts, self._openings, self._recent
         return [
             i
             for i, character in enumerate(text)
-            if (opening := text[i : i + _OPENING]) in openings
-            or opening in recent
-            or character in openings
-            or character in recent
+            if character in firsts
+            and (
+                (opening := text[i : i + _OPENING]) in openings
+                or opening in recent
+                or character in openings
+                or character in recent
+            )
         ]
 
     def may_begin(self, codes: NDArray[np.uint32]) -> NDArray[np.bool_]:

@@ -215,8 +215,9 @@ class KnowledgeGraph:
         found = self._loaded.names.meant_by(key)
         changed = self._changed
         if changed:
-            if any(entity in changed for entity in found):
-                found = tuple(entity for entity in found if changed.get(entity, (entity,)))
+            for entity in found:
+                if changed.get(entity, found) == ():
+                    found = tuple(other for other in found if other != entity)
             if self._added_names and (added := self._added_names.meant_by(key)):
                 known = (entity for entity in found if self._now(entity))
                 found = tuple(dict.fromkeys((*known, *added)))

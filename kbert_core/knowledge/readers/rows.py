@@ -60,9 +60,11 @@ class ReadOptions:
 def checked(line: int, head: str, relation: str, tail: str) -> Row | Bad:
     """Strip the fields of a row and check them."""
     head, relation, tail = head.strip(), relation.strip(), tail.strip()
-    joined = f"{head}{relation}{tail}"
-    if head and relation and tail and len(joined) <= MAX_FIELD and not CONTROL.search(joined):
-        return line, head, relation, tail
+    if head and relation and tail and len(head) + len(relation) + len(tail) <= MAX_FIELD:
+        if head.isprintable() and relation.isprintable() and tail.isprintable():
+            return line, head, relation, tail  # the quick way to see that there is no control
+        if not CONTROL.search(f"{head}{relation}{tail}"):
+            return line, head, relation, tail
     fields = (head, relation, tail)
     problem = Triple(*fields).problem()
     if problem:
