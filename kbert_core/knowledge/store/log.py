@@ -1,9 +1,10 @@
 """The log of a graph file: its entries, and what each did."""
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.triples import Triple
@@ -101,8 +102,19 @@ def changes(
         f"WHERE {where} ORDER BY version LIMIT :most",
         values,
     ).fetchall()
+    return changes_of([(*row, not row[5]) for row in rows])[:most]
+
+
+def changes_of(rows: Iterable[Sequence[Any]]) -> list[Change]:
+    """Join what stood before and what stands after, by triple.
+
+    Args:
+        rows: id, head, relation, tail, whether it is off, whether it stood
+            before, whether it stands after.
+    """
+    rows = list(rows)
     before = {row[0]: row for row in rows if row[5]}
-    after = {row[0]: row for row in rows if not row[5]}
+    after = {row[0]: row for row in rows if row[6]}
     found = []
     for id_ in dict.fromkeys(row[0] for row in rows):
         old, new = before.get(id_), after.get(id_)
@@ -115,7 +127,7 @@ def changes(
                 not (new and new[4]),
             )
         )
-    return found[:most]
+    return found
 
 
 def origin(database: sqlite3.Connection, triple: Triple) -> Origin | None:

@@ -25,13 +25,12 @@ from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.aliases import ALIAS_RELATIONS, AliasRelations
 from kbert_core.knowledge.names import loose_keys
 from kbert_core.knowledge.openings import Openings
-from kbert_core.knowledge.store.schema import connect, database_errors, writing
+from kbert_core.knowledge.store.schema import THEN, connect, database_errors, writing
 from kbert_core.knowledge.surface_forms import forms_of, has_more_forms
 from kbert_core.knowledge.triples import Triple
 
 log = logging.getLogger(__name__)
 
-_THEN = "added <= :then AND (removed IS NULL OR removed > :then)"
 _FORMAT = 3  # of the file
 _AT_ONCE = 10_000  # names
 _LEADS_TO = "\x01"  # in the trie, between a key, a rank and an entity that it may mean
@@ -248,7 +247,7 @@ def _indexed(database: sqlite3.Connection, revision: int) -> _Index:
     more: dict[str, list[tuple[int, str]]] = {}  # keys that mean something else, or more
     rows = database.execute(
         "SELECT entity, min(version) FROM triple INDEXED BY triple_entity "
-        f"WHERE {_THEN} GROUP BY entity",
+        f"WHERE {THEN} GROUP BY entity",
         {"then": revision},
     )
     while some := rows.fetchmany(_AT_ONCE):
@@ -306,7 +305,7 @@ def _alias_triples(
     ]
     marks = ",".join(f":r{number}" for number in range(len(relations)))
     rows = database.execute(
-        f"SELECT entity, head, relation, tail FROM triple WHERE relation IN ({marks}) AND {_THEN} "
+        f"SELECT entity, head, relation, tail FROM triple WHERE relation IN ({marks}) AND {THEN} "
         "ORDER BY version",
         {"then": revision} | {f"r{number}": name for number, name in enumerate(relations)},
     )

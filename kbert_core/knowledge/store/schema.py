@@ -13,6 +13,7 @@ VERSION = 1
 ENDING = ".kg"
 PAGE = 8192  # bytes
 WAIT = 30.0  # seconds for another process's edit or import to end
+THEN = "added <= :then AND (removed IS NULL OR removed > :then)"  # rows that count at a revision
 
 _TABLES = """
 CREATE TABLE fact (name TEXT PRIMARY KEY, value) WITHOUT ROWID;

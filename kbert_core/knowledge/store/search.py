@@ -19,15 +19,14 @@ from typing import Any
 from kbert_core.knowledge.check import TYPE_RELATIONS
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.search import Facets, Found, Query
-from kbert_core.knowledge.store.schema import connect, database_errors
-from kbert_core.knowledge.store.store import Change
+from kbert_core.knowledge.store.log import Change, changes_of
+from kbert_core.knowledge.store.schema import THEN, connect, database_errors
 from kbert_core.knowledge.triples import Triple
 
 SECONDS = 1.5  # for one page
 COUNTED = 50_000  # rows of a graph in which all that is found is counted
 NAMES = 5000  # of a facet that are kept, the commonest
 _CHUNK = 50_000  # rows between two looks at the clock
-_THEN = "added <= :then AND (removed IS NULL OR removed > :then)"
 _ROW = "version, entity, place, head, relation, tail, off"
 
 
@@ -100,7 +99,7 @@ class GraphSearch:
                 if time.monotonic() > end:
                     complete = False
                     break
-                where = f"version > {low} AND version <= {high} AND {_THEN}"
+                where = f"version > {low} AND version <= {high} AND {THEN}"
                 query = f"SELECT relation, count(*) FROM triple WHERE {where} GROUP BY relation"
                 relations.update(dict(database.execute(query, values).fetchall()))
                 query = (
@@ -116,7 +115,7 @@ class GraphSearch:
         folded = normalise_name(start)
         with self._reading() as database:
             rows = database.execute(
-                f"SELECT min(head) FROM triple WHERE {_STARTS} AND {_THEN} "
+                f"SELECT min(head) FROM triple WHERE {_STARTS} AND {THEN} "
                 "GROUP BY entity ORDER BY entity LIMIT :most",
                 {"then": self.revision, "most": most, **_range(folded)},
             ).fetchall()
@@ -126,7 +125,7 @@ class GraphSearch:
         """Return the commonest tails of a relation that begin with a text, in the first rows."""
         with self._reading() as database:
             rows = database.execute(
-                f"SELECT tail FROM triple WHERE version <= {4 * _CHUNK} AND {_THEN} "
+                f"SELECT tail FROM triple WHERE version <= {4 * _CHUNK} AND {THEN} "
                 "AND (:relation = '' OR relation = :relation) "
                 "AND lower(substr(tail, 1, :length)) = lower(:start) "
                 "GROUP BY tail ORDER BY count(*) DESC LIMIT :most",
@@ -160,21 +159,7 @@ class GraphSearch:
                 "ORDER BY entity, place, version",
                 values,
             ).fetchall()
-        before = {row[0]: row for row in rows if row[5]}
-        after = {row[0]: row for row in rows if row[6]}
-        changes = []
-        for id_ in dict.fromkeys(row[0] for row in rows):
-            old, new = before.get(id_), after.get(id_)
-            changes.append(
-                Change(
-                    id_,
-                    Triple(*old[1:4]) if old else None,
-                    Triple(*new[1:4]) if new else None,
-                    not (old and old[4]),
-                    not (new and new[4]),
-                )
-            )
-        return effective(changes)
+        return effective(changes_of(rows))
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
@@ -182,7 +167,7 @@ class GraphSearch:
             yield database
 
     def _conditions(self, query: Query, without: Collection[str]) -> tuple[str, dict[str, Any]]:
-        parts = [_THEN]
+        parts = [THEN]
         values: dict[str, Any] = {"then": self.revision}
         folded = query.folded
         if folded:

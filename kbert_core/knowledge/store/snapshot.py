@@ -10,11 +10,10 @@ from operator import itemgetter
 from pathlib import Path
 
 from kbert_core.knowledge.store.names import StoredNames, aliases_of
-from kbert_core.knowledge.store.schema import connect, database_errors
+from kbert_core.knowledge.store.schema import THEN, connect, database_errors
 from kbert_core.knowledge.triples import Triple
 
 _KEPT = 4096  # entities whose triples stay in memory
-_THEN = "added <= :then AND (removed IS NULL OR removed > :then)"
 
 
 class Connections:
@@ -59,7 +58,7 @@ class Snapshot:
         with database_errors(connections.path):
             identity = database.execute("SELECT value FROM fact WHERE name = 'id'").fetchone()[0]
             off = database.execute(
-                f"SELECT head, relation, tail FROM triple WHERE off AND {_THEN}", self._then
+                f"SELECT head, relation, tail FROM triple WHERE off AND {THEN}", self._then
             )
             self.off = frozenset(Triple(*row) for row in off)
             self.aliases = aliases_of(database)
@@ -69,7 +68,7 @@ class Snapshot:
 
     def __len__(self) -> int:
         if self._count is None:
-            found = self._rows(f"SELECT count(*) FROM triple WHERE {_THEN}", {})
+            found = self._rows(f"SELECT count(*) FROM triple WHERE {THEN}", {})
             self._count = found[0][0]
         return self._count
 
@@ -82,7 +81,7 @@ class Snapshot:
         database = connect(self._connections.path)  # its own: whoever asks may stop half way
         with closing(database), database_errors(self._connections.path):
             rows = database.execute(
-                f"SELECT entity, head, relation, tail FROM triple WHERE {_THEN} "
+                f"SELECT entity, head, relation, tail FROM triple WHERE {THEN} "
                 "ORDER BY entity, place, version",
                 self._then,
             )
@@ -92,7 +91,7 @@ class Snapshot:
     def _triples_of(self, entity: str) -> tuple[Triple, ...]:
         rows = self._rows(
             "SELECT head, relation, tail FROM triple "
-            f"WHERE entity = :entity AND {_THEN} ORDER BY place, version",
+            f"WHERE entity = :entity AND {THEN} ORDER BY place, version",
             {"entity": entity},
         )
         return tuple([Triple(*row) for row in rows])
