@@ -272,7 +272,7 @@ def run_diff(args: argparse.Namespace) -> dict[str, Any]:
 def run_check(args: argparse.Namespace) -> dict[str, Any]:
     """`kbert kg check`."""
     graph = opened(args.graph, args)
-    aliases = AliasRelations.default_and(args.alias, args.alias_of)
+    aliases = graph.aliases.joined(AliasRelations.default_and(args.alias, args.alias_of))
     with _Told("triples") as told:
         findings = check(graph, alias_relations=aliases, examples=args.examples, progress=told)
     data = [asdict(finding) for finding in findings]

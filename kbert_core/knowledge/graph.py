@@ -363,16 +363,22 @@ class KnowledgeGraph:
         graph._off = off
         graph._added_names = self._added_names
         if changed:
-            loaded, before, now = (
+            loaded, now = (
                 {
                     form
                     for entity in changed
                     if (found := of(entity))
                     for form in forms_of(entity, found, self.aliases)
                 }
-                for of in (self._loaded.triples_of, self._now, graph._now)
+                for of in (self._loaded.triples_of, graph._now)
             )
+            gone = {  # its own names; another name may be said by other entities too
+                form
+                for entity in changed
+                if not graph._now(entity)
+                for form in forms_of(entity, (), self.aliases)
+            }
             graph._added_names = self._added_names.changed(
-                added=sorted(now - loaded), removed=before - loaded - now
+                added=sorted(now - loaded), removed=gone - loaded - now
             )
         return graph

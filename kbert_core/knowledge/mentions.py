@@ -1,10 +1,16 @@
 """Mention: a place in a text that names an entity of the graph."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.names import NormalisedText, is_word_character, loosen, normalise_name
+from kbert_core.knowledge.names import (
+    DASHES,
+    NormalisedText,
+    is_word_character,
+    loosen,
+    normalise_name,
+)
 from kbert_core.knowledge.surface_forms import (
     ALL_RULES,
     NameRule,
@@ -39,6 +45,10 @@ class Mention:
     def entities(self) -> tuple[str, ...]:
         """Every entity that the name may mean."""
         return (self.entity, *self.others)
+
+
+Meanings = list[tuple[str, tuple[NameRule, ...]]]
+Known = dict[tuple[str, str], Meanings]  # by key and span
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,16 +122,17 @@ def find_all_names(
     every = list(_candidates(text, graph, words, sentence, rules))
     taken = find_mentions(text, graph, words=words, sentence=sentence, rules=rules)
     passed_over = []
-    for mention in every:
-        over = next(t for t in taken if t.start < mention.end and mention.start < t.end)
-        if over != mention:
+    following = iter(taken)
+    over = next(following, None)
+    for mention in every:  # by their starts
+        while over is not None and over.end <= mention.start:
+            over = next(following, None)
+        if over is not None and over != mention:
             passed_over.append(PassedOver(mention, over))
     return taken, tuple(passed_over)
 
 
-def meanings(
-    graph: KnowledgeGraph, key: str, span: str, rules: NameRules
-) -> list[tuple[str, tuple[NameRule, ...]]]:
+def meanings(graph: KnowledgeGraph, key: str, span: str, rules: NameRules) -> Meanings:
     """Say which entities a name in a text may mean, and by which rules.
 
     Args:
@@ -141,16 +152,37 @@ def meanings(
     if meant == (key,) and key == span and span.upper() == span and rules.width:
         return [(key, ())]  # no letter whose case, and nothing whose width could differ
     found: dict[str, tuple[NameRule, ...]] = {}
-    for entity in meant:
-        heads = dict.fromkeys(triple.head for triple in graph.triples_of(entity))
-        taken = agreement(span, heads, rules)
-        if taken is not None:
+    for entity, names, by_alias in _names(graph, meant, rules):
+        taken = agreement(span, names, rules)
+        if taken is None:
+            continue
+        taken = (*taken, NameRule.ALIAS) if by_alias else taken
+        if entity not in found or _cost(taken) < _cost(found[entity]):
             found[entity] = taken
-    if rules.alias:
-        found |= _by_other_names(graph, meant, span, rules, found)
     nearest = min((_spelling(taken) for taken in found.values()), default=0)
     ordered = [(e, found[e]) for e in meant if e in found and _spelling(found[e]) == nearest]
     return sorted(ordered, key=lambda item: len(item[1]))
+
+
+def _names(
+    graph: KnowledgeGraph, meant: Sequence[str], rules: NameRules
+) -> Iterator[tuple[str, Iterable[str], bool]]:
+    """Yield entities with names of theirs: their heads, and what triples that are on say."""
+    for entity in meant:
+        triples = graph.triples_of(entity)
+        yield entity, dict.fromkeys(triple.head for triple in triples), False
+        if not rules.alias:
+            continue
+        for triple in triples:
+            said = graph.aliases.aliases_in(triple)
+            if said is not None and graph.is_on(triple):
+                alias, named = said[0], normalise_name(said[1])
+                if graph.triples_of(named):
+                    yield named, (alias,), True
+
+
+def _cost(taken: tuple[NameRule, ...]) -> tuple[int, int]:
+    return _spelling(taken), len(taken)
 
 
 def _spelling(taken: tuple[NameRule, ...]) -> int:
@@ -158,29 +190,47 @@ def _spelling(taken: tuple[NameRule, ...]) -> int:
     return sum(rule not in (NameRule.SENSE, NameRule.ALIAS) for rule in taken)
 
 
-def _by_other_names(
+def read_at(
     graph: KnowledgeGraph,
-    meant: Sequence[str],
-    span: str,
+    key: str,
+    text: str,
+    span: tuple[int, int],
     rules: NameRules,
-    own: dict[str, tuple[NameRule, ...]],
-) -> dict[str, tuple[NameRule, ...]]:
-    """The entities that a triple says another name of, and the text has that name."""
-    found: dict[str, tuple[NameRule, ...]] = {}
-    aliases = graph.aliases
-    for entity in meant:
-        for triple in graph.triples_of(entity):
-            said = aliases.aliases_in(triple)
-            if said is None or not graph.is_on(triple):
-                continue
-            alias, named = said
-            named = normalise_name(named)
-            if named in own or named in found or not graph.triples_of(named):
-                continue
-            taken = agreement(span, (alias,), rules)
-            if taken is not None:
-                found[named] = (*taken, NameRule.ALIAS)
-    return found
+    known: Known,
+) -> tuple[tuple[int, int], Meanings]:
+    """Say what a name in a text may mean, a dash beside it taken along where it is part of it.
+
+    Args:
+        key: under which the name is looked up.
+        text: as given.
+        span: of the name in it, without the dashes around it.
+        known: what was found out before about the same graph and rules; added to.
+
+    Returns:
+        The span, wider by such dashes, and the meanings.
+    """
+    best: tuple[tuple[int, int], Meanings] = span, []
+    for start, end in _with_dashes(text, *span):
+        what = key, text[start:end]
+        if what not in known:
+            known[what] = meanings(graph, *what, rules)
+        found = known[what]
+        if found and (not best[1] or _cost(found[0][1]) <= _cost(best[1][0][1])):
+            best = (start, end), found
+    return best
+
+
+def _with_dashes(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield a span, and where a dash stands beside it the span with it."""
+    before = start > 0 and text[start - 1] in DASHES
+    after = end < len(text) and text[end] in DASHES
+    yield start, end
+    if after:
+        yield start, end + 1
+    if before:
+        yield start - 1, end
+    if before and after:
+        yield start - 1, end + 1
 
 
 def _candidates(
@@ -199,6 +249,7 @@ def _candidates(
     """
     loose = loosen(text)
     starts, ends = loose.starts, loose.ends
+    known: Known = {}
     begins = stops = None
     if words is not None:
         begins, stops = {start for start, _ in words}, {end for _, end in words}
@@ -216,14 +267,15 @@ def _candidates(
                 end = plural_end(text, ends[after - 1]) if rules.plural else None
             if end is None or (stops is not None and end not in stops):
                 continue
-            found = meanings(graph, key, text[start:end], rules)
-            if not found and words is not None:
-                span = _without_spaces_between_words(text[start:end])
-                found = meanings(graph, key, span, rules)
+            span, found = read_at(graph, key, text, (start, end), rules, known)
+            if words is not None and (not found or span != (start, end)):
+                span, apart = (start, end), text[start:end]
+                joined = _without_spaces_between_words(apart)
+                found = known[key, apart] or meanings(graph, key, joined, rules)
             if found:
                 (entity, by_rules), *more = found
                 others = tuple(other for other, _ in more)
-                yield Mention(start, end, entity, sentence, others, by_rules)
+                yield Mention(*span, entity, sentence, others, by_rules)
 
 
 def _cut(loose: NormalisedText, place: int) -> bool:

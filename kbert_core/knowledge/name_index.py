@@ -38,7 +38,7 @@ class NameIndex:
 
     def meant_by(self, key: str) -> tuple[str, ...]:
         """Return the entities that a key may mean, in the order in which they came."""
-        return self._meant.get(key, (key,))
+        return self._meant.get(key) or ((key,) if key in self.trie else ())
 
     def places(self, text: str) -> list[int]:
         """Return where in a text a key may begin, in order."""

@@ -131,6 +131,8 @@ def _loosened(normal: str) -> str:
 @lru_cache(maxsize=65_536)
 def simplified(character: str) -> str:
     """Return a character's simplified form, itself if it has no one of its own."""
+    if "\ud800" <= character <= "\udfff":
+        return character  # half a character
     found = _converter().convert(character)
     return found if len(found) == 1 else character
 
@@ -197,12 +199,10 @@ class _Loose(dict[int, str]):
     """Code point → its one character for looking up, SLOW, or DROPPED; filled as met."""
 
     def __missing__(self, code: int) -> str:
-        character = one_to_one[code]
+        character = "'" if chr(code) in APOSTROPHES else one_to_one[code]
         if character != SLOW:
             if character == " " or character in DASHES or chr(code) in DASHES:
                 character = DROPPED
-            elif character in APOSTROPHES or chr(code) in APOSTROPHES:
-                character = "'"
             elif character < " " or character == DROPPED:
                 character = "\x02"  # what means something in an index
             else:

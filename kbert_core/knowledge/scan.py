@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.mentions import meanings
+from kbert_core.knowledge.mentions import Known, read_at
 from kbert_core.knowledge.names import DROPPED, SLOW, is_word_character, loose_code, loosen
 from kbert_core.knowledge.surface_forms import ALL_RULES, NameRules, plural_end
 
@@ -49,8 +49,8 @@ def scan(texts: Sequence[str], graph: KnowledgeGraph, rules: NameRules = ALL_RUL
     """
     given = BORDER.join([*texts, ""])
     normal = _Loose.of(texts)
-    places, ends, entities = _leftmost_longest(normal, given, graph, rules)
-    return Scan(normal.offsets, normal.owner[places], normal.starts[places], ends, entities)
+    places, spans, entities = _leftmost_longest(normal, given, graph, rules)
+    return Scan(normal.offsets, normal.owner[places], spans[0], spans[1], entities)
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,11 @@ class _Loose:
 def _leftmost_longest(
     normal: _Loose, given: str, graph: KnowledgeGraph, rules: NameRules
 ) -> tuple[Ints, Ints, list[tuple[str, ...]]]:
-    """Look at the places where names may begin: those that do stand alone there."""
+    """Look at the places where names may begin: those that do stand alone there.
+
+    Returns:
+        (M,) the places, (2, M) starts and ends in the texts as given, and the entities.
+    """
     codes, starts, ends = normal.codes, normal.starts, normal.ends
     text = codes.tobytes().decode("utf-32-le", "replace")
     word = _word(codes)
@@ -115,6 +119,8 @@ def _leftmost_longest(
     stops: list[int] = []
     entities: list[tuple[str, ...]] = []
     free = 0  # in characters as given
+    known: Known = {}
+    rows: list[int] = []
     for place, start, limit in zip(
         places.tolist(),
         starts[places].tolist(),
@@ -132,14 +138,15 @@ def _leftmost_longest(
                 end = plural_end(given, int(ends[after - 1])) if rules.plural else None
             if end is None:
                 continue
-            found = meanings(graph, key, given[start:end], rules)
-            if found:
-                begins.append(place)
-                stops.append(end)
+            span, found = read_at(graph, key, given, (start, end), rules, known)
+            if found and span[0] >= free:
+                begins.append(span[0])
+                stops.append(span[1])
+                rows.append(place)
                 entities.append(tuple(entity for entity, _ in found))
-                free = end
+                free = span[1]
                 break
-    return np.array(begins, np.int64), np.array(stops, np.int64), entities
+    return np.array(rows, np.int64), np.array([begins, stops], np.int64), entities
 
 
 def _joined(texts: Sequence[str]) -> Codes:

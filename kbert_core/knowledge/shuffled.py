@@ -36,7 +36,8 @@ def shuffled(graph: KnowledgeGraph, *, seed: int = 0) -> Shuffled:
     """Give every head another's tails: a derangement, within each relation.
 
     The tails of a relation are permuted, then those that came to a head
-    which has them truly change places until none can.
+    which has them truly change places until none can. Triples that say
+    another name stay, so that the same names are found.
 
     Args:
         graph: left as it is.
@@ -48,7 +49,8 @@ def shuffled(graph: KnowledgeGraph, *, seed: int = 0) -> Shuffled:
     by_relation: dict[str, list[int]] = defaultdict(list)
     for i, triple in enumerate(triples):
         true[normalise_name(triple.head), triple.relation].add(triple.tail)
-        by_relation[triple.relation].append(i)
+        if graph.aliases.aliases_in(triple) is None:
+            by_relation[triple.relation].append(i)
     owned = [true[normalise_name(t.head), t.relation] for t in triples]
     tails = [t.tail for t in triples]
     for places in by_relation.values():
@@ -57,12 +59,14 @@ def shuffled(graph: KnowledgeGraph, *, seed: int = 0) -> Shuffled:
         _derange(new, own, random)
         for i, tail in zip(places, new, strict=True):
             tails[i] = tail
-    unchanged = sum(tail in own for tail, own in zip(tails, owned, strict=True))
+    moved = [i for places in by_relation.values() for i in places]
+    unchanged = sum(tails[i] in owned[i] for i in moved)
     made = KnowledgeGraph(
         (Triple(t.head, t.relation, tail) for t, tail in zip(triples, tails, strict=True)),
         name=f"{graph.name}, shuffled",
+        aliases=graph.aliases,
     )
-    return Shuffled(made, unchanged / max(1, len(triples)))
+    return Shuffled(made, unchanged / max(1, len(moved)))
 
 
 def _derange(new: list[str], own: list[set[str]], random: np.random.Generator) -> None:

@@ -205,7 +205,9 @@ def _folded(span: str, name: str, rules: NameRules) -> tuple[NameRule, ...] | No
         return ()
     taken = [rule for rule in _FOLDS if rule in rules.on]
     if not _same(span, name, taken):
-        return None
+        taken = [rule for rule in taken if rule is not NameRule.SPACES]  # a wide gap is none
+        if not _same(span, name, taken):
+            return None
     for rule in tuple(taken):
         fewer = [other for other in taken if other is not rule]
         if _same(span, name, fewer):
@@ -227,13 +229,19 @@ def _canonical(name: str, rules: frozenset[NameRule], dash: str) -> str:
     if NameRule.SCRIPT in rules:
         name = "".join(map(simplified, name))
     if NameRule.DASHES in rules:
+        name = _RANGE.sub("\0", name)  # a dash between digits says something
         name = "".join(dash if c in DASHES else "'" if c in APOSTROPHES else c for c in name)
-    name = " ".join(name.split())
+    name = _SPACES.sub(lambda run: " " if run.group() in _ONE_SPACE else "\n", name.strip())
     if NameRule.SPACES in rules and " " in name:
         name = "".join(
             c for i, c in enumerate(name) if c != " " or _parts_words(name[i - 1], name[i + 1])
         )
-    return name
+    return name.replace("\n", " ")
+
+
+_RANGE = re.compile(f"(?<=[0-9])[{re.escape(''.join(sorted(DASHES)))}](?=[0-9])")
+_SPACES = re.compile(r"\s+")
+_ONE_SPACE = (" ", "\t", "\u00a0", "\u3000")  # others part what isn't parted in the graph
 
 
 def _parts_words(before: str, after: str) -> bool:

@@ -209,7 +209,7 @@ def _usable(graph: KnowledgeGraph, options: InjectionOptions) -> KnowledgeGraph:
     if graph.all_on and options.relations is None and not options.not_relations:
         return graph
     usable = [t for t in graph if graph.is_on(t) and options.allows(t.relation)]
-    return KnowledgeGraph(usable, name=graph.name)
+    return KnowledgeGraph(usable, name=graph.name, aliases=graph.aliases)
 
 
 def _type_relation(by_entity: Mapping[str, Sequence[Triple]]) -> str | None:

@@ -243,7 +243,9 @@ def run_select_train(args: argparse.Namespace) -> dict[str, Any]:
     examples = [examples[i] for i in sorted(order.tolist())]
     graph = graph_of(args)
     if args.noise:
-        names = [m.entity for e in examples for m in mentions_in(e.sentences, graph)]
+        rules = injection_of(args, pipeline.card.options).names
+        found = (m for e in examples for m in mentions_in(e.sentences, graph, rules=rules))
+        names = [entity for mention in found for entity in mention.entities]
         graph = with_noise(graph, names, args.noise, seed=args.seed)
     scorer = learn_scorer(
         pipeline,

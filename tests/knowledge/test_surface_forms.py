@@ -1,5 +1,6 @@
 """Names written otherwise than in the graph: found, and by which rule."""
 
+import time
 from dataclasses import fields, replace
 
 import pytest
@@ -13,7 +14,7 @@ from kbert_core.knowledge.names import loose_key, loosen, simplified
 from kbert_core.knowledge.store.importing import Source, import_triples
 from kbert_core.knowledge.store.names import rebuild_names
 from kbert_core.knowledge.store.store import GraphStore
-from kbert_core.knowledge.surface_forms import ALL_RULES, NameRule, NameRules
+from kbert_core.knowledge.surface_forms import ALL_RULES, AS_WRITTEN, NameRule, NameRules
 
 NONE = NameRules(**{field.name: False for field in fields(NameRules)})
 
@@ -252,3 +253,82 @@ def test_a_graph_file_finds_the_names_that_a_graph_in_memory_finds(tmp_path):
     names.unlink()
     with GraphStore(path) as store:
         assert find_mentions(text, store.graph()) == expected
+
+
+def entities_of(text, graph, **options):
+    return [m.entities for m in find_mentions(text, graph, **options)]
+
+
+def test_a_removed_name_stays_away_in_joined_graphs():
+    edited = graph_of("甲", "甲乙").remove(Triple("甲乙", "r", "t"))
+    assert entities_of("甲乙", KnowledgeGraph.combined([edited, graph_of("丙")])) == [("甲",)]
+
+
+def test_another_name_said_twice_stays_when_one_is_taken_back():
+    graph = graph_of("zz").add(Triple("A", "alias", "X")).add(Triple("X", "alias_of", "A"))
+    graph = graph.remove(Triple("X", "alias_of", "A"))
+    assert entities_of("X", graph) == entities_of("X", KnowledgeGraph(graph)) == [("a",)]
+
+
+def test_the_nearest_of_several_other_names_counts():
+    aliases = [Triple("aspirin", "alias", "asa"), Triple("aspirin", "alias", "ASA")]
+    for order in (aliases, aliases[::-1]):
+        graph = KnowledgeGraph([*order, Triple("ASA", "r", "t")])
+        assert entities_of("ASA", graph) == [("asa", "aspirin")]
+    graph = KnowledgeGraph([Triple("asa", "alias", "ASA"), Triple("X", "alias", "ASA")])
+    assert set(entities_of("ASA", graph)[0]) == {"asa", "x"}
+
+
+@pytest.mark.parametrize(
+    "triples",
+    [
+        [("A", "alias", "K"), ("K", "alias_of", "A")],
+        [("headaches", "alias_of", "headache"), ("headache", "r", "t")],
+        [("痛", "alias_of", "乙"), ("痛", "alias_of", "丙"), ("丙", "r", "1"), ("乙", "r", "3")],
+    ],
+)
+def test_a_graph_file_keeps_meanings_apart_and_in_order(tmp_path, triples):
+    path = tmp_path / "g.kg"
+    rows = [(number, *fields) for number, fields in enumerate(triples, start=1)]
+    import_triples(path, [Source("told", rows)])
+    memory = KnowledgeGraph(Triple(*fields) for fields in triples)
+    for name in {head for head, _, _ in triples}:
+        with GraphStore(path) as store:
+            assert find_mentions(name, store.graph()) == find_mentions(name, memory)
+
+
+def test_a_dash_that_is_part_of_a_name_is_read_with_it():
+    graph = graph_of("Cl-", "Cl", "-5", "头痛-")
+    assert entities_of("Cl- and Cl", graph) == [("cl-",), ("cl",)]
+    assert only("at -5 degrees", graph, AS_WRITTEN) == ("-5", set())
+    assert only("有头痛-", graph, AS_WRITTEN) == ("头痛-", set())
+    assert entities_of("头痛-发热", graph_of("头痛", "发热")) == [("头痛",), ("发热",)]
+
+
+def test_a_dash_between_digits_is_not_forgiven():
+    assert entities_of("take 3-5 mg, won 2-1", graph_of("35", "21")) == []
+    assert only("2019\u20132020", graph_of("2019-2020")) == ("2019\u20132020", {NameRule.DASHES})
+
+
+def test_a_line_break_parts_a_name_written_without_spaces():
+    assert entities_of("头\n痛", graph_of("头痛")) == []
+    assert entities_of("Tim\nCook", graph_of("Tim Cook")) == [("tim cook",)]
+    assert entities_of("甲  乙", graph_of("甲 乙")) == [("甲 乙",)]
+
+
+def test_later_relations_of_other_names_join_the_earlier_ones(tmp_path):
+    path = tmp_path / "g.kg"
+    for relation, name in (("俗名", "乙"), ("外号", "丙")):
+        own = AliasRelations.default_and([relation])
+        import_triples(path, [Source("told", [(1, "甲", relation, name)])], aliases=own)
+    with GraphStore(path) as store:
+        for graph in (store.graph(), store.at(2)):
+            assert entities_of("乙，丙", graph) == [("甲",), ("甲",)]
+
+
+def test_names_passed_over_in_a_long_text_take_no_quadratic_time():
+    graph = graph_of("甲", "甲甲")
+    began = time.perf_counter()
+    taken, over = find_all_names("甲" * 40_000, graph)
+    assert (len(taken), len(over)) == (20_000, 59_999)
+    assert time.perf_counter() - began < 30

@@ -15,7 +15,13 @@ from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.readers.rows import Row
 from kbert_core.knowledge.store.log import now_in_words
 from kbert_core.knowledge.store.making import making
-from kbert_core.knowledge.store.names import NamesFile, build_names, note_aliases, remove_old_names
+from kbert_core.knowledge.store.names import (
+    NamesFile,
+    aliases_of,
+    build_names,
+    note_aliases,
+    remove_old_names,
+)
 from kbert_core.knowledge.store.schema import connect, create_indexes, database_errors, writing
 
 Progress = Callable[[int], None]  # called now and then with the number of rows read
@@ -77,8 +83,9 @@ def import_triples(
         identity: of a new graph: two of the same one hold the same at the
             same revision; "": it is like no other.
         who: who imports.
-        aliases: the relations by which the graph shall say other names; None:
-            as it does, a new one by those known by default.
+        aliases: relations by which the graph shall say other names, beside
+            those by which it does; None: no further ones, and in a new graph
+            those known by default.
         progress: called now and then.
 
     Raises:
@@ -99,7 +106,7 @@ def import_triples(
             with writing(database):
                 done = _add(database, reading, who)
                 if aliases is not None:
-                    note_aliases(database, aliases)
+                    note_aliases(database, aliases_of(database).joined(aliases))
                 names = build_names(database, path, done.revision)
                 names.note(database)
             remove_old_names(path, NamesFile.of(database))

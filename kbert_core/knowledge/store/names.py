@@ -31,7 +31,7 @@ from kbert_core.knowledge.triples import Triple
 
 log = logging.getLogger(__name__)
 
-_FORMAT = 3  # of the file
+FORMAT = 4  # of the file
 _AT_ONCE = 10_000  # names
 _LEADS_TO = "\x01"  # in the trie, between a key, a rank and an entity that it may mean
 
@@ -40,7 +40,9 @@ class StoredNames:
     """Keys of names in a trie that is read from disk as it is needed.
 
     A key that means anything but the entity of the same name is followed, in
-    keys of their own, by all it may mean: ``key \\x01 rank \\x01 entity``.
+    keys of their own, by all it may mean: ``key \\x01 rank \\x01 then \\x01
+    entity``, in the order of two numbers: the first triple of the entity that
+    says it, and the triple.
 
     Args:
         path: of the trie, and behind it the table of openings.
@@ -63,10 +65,10 @@ class StoredNames:
         """Return the entities that a key may mean."""
         found = self._trie.keys(key + _LEADS_TO)
         if not found:
-            return (key,)
-        ranked = (item[len(key) + 1 :].split(_LEADS_TO, 1) for item in found)
-        by_rank = sorted((int(rank, 16), entity) for rank, entity in ranked)
-        return tuple(entity for _, entity in by_rank)
+            return (key,) if key in self._trie else ()
+        ranked = (item[len(key) + 1 :].split(_LEADS_TO, 2) for item in found)
+        by_rank = sorted((int(rank, 16), int(then, 16), entity) for rank, then, entity in ranked)
+        return tuple(dict.fromkeys(entity for *_, entity in by_rank))
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,7 @@ def build_names(database: sqlite3.Connection, graph: Path, revision: int) -> Nam
             f"{part}: can't be written ({error.strerror or error}). Make room, or mend the "
             "folder's rights, and do it again."
         ) from error
-    return NamesFile(token, size, revision, index.longest, len(index.table), _FORMAT)
+    return NamesFile(token, size, revision, index.longest, len(index.table), FORMAT)
 
 
 def open_names(
@@ -148,16 +150,18 @@ def open_names(
     """
     path = said.path(graph)
     with suppress(OSError, RuntimeError, ValueError):
-        if path.stat().st_size == said.size and said.format == _FORMAT:
+        if path.stat().st_size == said.size and said.format == FORMAT:
             return StoredNames(path, said.longest, said.slots)
-    log.warning("%s: its index of names is missing or damaged; making another", graph)
+    log.warning(
+        "%s: its index of names is missing, damaged or of an earlier version; making another", graph
+    )
     index = _indexed(database, said.revision)
     with tempfile.TemporaryDirectory() as folder:
         own = Path(folder) / "names"
         index.save(own)
         names = StoredNames(own, index.longest, len(index.table))  # mapped when it is gone too
     if write and (said.format, said.longest, said.slots) == (
-        _FORMAT,
+        FORMAT,
         index.longest,
         len(index.table),
     ):
@@ -210,7 +214,7 @@ def _rebuild(database: sqlite3.Connection, path: Path) -> None:
     database.execute("COMMIT")
     with writing(database):
         newest = NamesFile.of(database)
-        if newest.revision < made.revision:
+        if newest.revision < made.revision or newest.format != made.format:
             newest = made
             made.note(database)
     remove_old_names(path, newest)
@@ -241,10 +245,10 @@ def _indexed(database: sqlite3.Connection, revision: int) -> _Index:
     """Index every key of the names that count at a revision."""
     aliases = aliases_of(database)
     said = _alias_triples(database, revision, aliases)
-    ranks: dict[str, int] = {entity: 0 for entity, _ in said}
+    ranks: dict[str, int] = {entity: 0 for _, entity, _ in said}
     keys: list[str] = []
     firsts: list[int] = []
-    more: dict[str, list[tuple[int, str]]] = {}  # keys that mean something else, or more
+    more: dict[str, list[tuple[int, int, str]]] = {}  # keys that mean something else, or more
     rows = database.execute(
         "SELECT entity, min(version) FROM triple INDEXED BY triple_entity "
         f"WHERE {THEN} GROUP BY entity",
@@ -262,22 +266,22 @@ def _indexed(database: sqlite3.Connection, revision: int) -> _Index:
                     keys.append(form)
                     firsts.append(first)
                 else:
-                    more.setdefault(form, []).append((first, entity))
+                    more.setdefault(form, []).append((first, 0, entity))
         if ranks:
             ranks |= {entity: first for entity, first in some if entity in ranks}
-    for entity, triple in said:
+    for version, entity, triple in said:
         for form, named in forms_of("", (triple,), aliases):
-            more.setdefault(form, []).append((ranks[entity], named))
+            more.setdefault(form, []).append((ranks[entity], version, named))
     if more:
         for key, first in zip(keys, firsts, strict=True):
             if key in more:
-                more[key].append((first, key))
+                more[key].append((first, 0, key))
     keys += more
     longest, openings = max(map(len, keys), default=0), Openings.of(keys)
     keys += (
-        f"{key}{_LEADS_TO}{rank:x}{_LEADS_TO}{entity}"
+        f"{key}{_LEADS_TO}{rank:x}{_LEADS_TO}{then:x}{_LEADS_TO}{entity}"
         for key, meant in more.items()
-        for rank, entity in meant
+        for rank, then, entity in meant
     )
     return _Index(marisa_trie.Trie(keys), openings.table, longest)
 
@@ -296,8 +300,8 @@ def note_aliases(database: sqlite3.Connection, aliases: AliasRelations) -> None:
 
 def _alias_triples(
     database: sqlite3.Connection, revision: int, aliases: AliasRelations
-) -> list[tuple[str, Triple]]:
-    """The triples that say another name, each with its entity, in order."""
+) -> list[tuple[int, str, Triple]]:
+    """The triples that say another name: version, entity and triple, in order."""
     relations = [
         relation
         for (relation,) in database.execute("SELECT DISTINCT relation FROM triple")
@@ -305,11 +309,11 @@ def _alias_triples(
     ]
     marks = ",".join(f":r{number}" for number in range(len(relations)))
     rows = database.execute(
-        f"SELECT entity, head, relation, tail FROM triple WHERE relation IN ({marks}) AND {THEN} "
-        "ORDER BY version",
+        "SELECT version, entity, head, relation, tail FROM triple "
+        f"WHERE relation IN ({marks}) AND {THEN} ORDER BY version",
         {"then": revision} | {f"r{number}": name for number, name in enumerate(relations)},
     )
-    return [(entity, Triple(*fields)) for entity, *fields in rows]
+    return [(version, entity, Triple(*row)) for version, entity, *row in rows]
 
 
 if __name__ == "__main__":

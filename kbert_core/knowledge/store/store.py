@@ -16,6 +16,7 @@ from kbert_core.knowledge.store.edits import make, refuse_changed_since
 from kbert_core.knowledge.store.log import Change, Entry, Origin
 from kbert_core.knowledge.store.making import making
 from kbert_core.knowledge.store.names import (
+    FORMAT,
     NamesFile,
     StoredNames,
     build_names,
@@ -240,7 +241,8 @@ class GraphStore:
                 (revision,),
             ).fetchall()
         triples = [Triple(*row[:3]) for row in rows]
-        graph = KnowledgeGraph(triples, name=f"{self._graph.name} @{revision}")
+        name = f"{self._graph.name} @{revision}"
+        graph = KnowledgeGraph(triples, name=name, aliases=self._graph.aliases)
         off = {triple for triple, row in zip(triples, rows, strict=True) if row[3]}
         return graph.updated({}, off)
 
@@ -313,5 +315,5 @@ class GraphStore:
         waiting = self._database.execute(
             "SELECT count(*) FROM touched WHERE revision > ?", (said.revision,)
         ).fetchone()[0]
-        if waiting > PENDING:
+        if waiting > PENDING or said.format != FORMAT:
             self._rebuilding = rebuild_in_background(self.path)
