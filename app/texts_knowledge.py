@@ -98,7 +98,8 @@ ENGLISH = {
     "import.there": "There already",
     "import.repeated": "Repeated",
     "import.bad": "Bad lines",
-    "import.problems": "Nothing was changed. Lines that are no triples: {count}. The first:",
+    "import.problems": "Nothing was changed. Lines that are no triples: {count}; the first "
+    "{shown}:",
     "import.leave_out": "Leave the bad lines out",
     "import.too_many": "At most {most} triples can be added at once here. Open the file as a graph "
     "of its own, or use kbert kg import.",

@@ -22,6 +22,7 @@ from kbert_core import (
     visible_matrix,
 )
 from kbert_core.errors import CheckpointError, KBertError, OptionError, TextError
+from kbert_core.knowledge.surface_forms import AS_WRITTEN
 from kbert_core.pipeline import card_of
 
 DIABETES = Triple("糖尿病", "类别", "疾病")
@@ -348,7 +349,7 @@ def test_card_keeps_how_triples_are_chosen_and_an_older_one_still_loads():
     Card("ner", options).write_to(holder)
     assert Card.of(holder).options == options
     holder.kbert["injection"] = {"max_triples": 3, "tail_only": True, "relations": ["r"]}
-    assert Card.of(holder).options == InjectionOptions(3, True, ("r",))
+    assert Card.of(holder).options == InjectionOptions(3, True, ("r",), names=AS_WRITTEN)
     holder.kbert["injection"] = {"strategy": "best"}
     with pytest.raises(CheckpointError, match="card can't be read"):
         Card.of(holder)

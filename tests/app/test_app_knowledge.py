@@ -266,7 +266,7 @@ def test_a_paste_is_looked_at_first_and_added_as_one_step(page):
         "Beijing\thosts\tgames\nonly two\tfields\nTim Cook\tCEO\tApple\n"
     ).run()
     said = everything(page)
-    assert "1 lines are no triples" in said
+    assert "Lines that are no triples: 1" in said
     assert "pasted.tsv, line 2: found 2 fields" in said
     assert [metric.value for metric in page.metric] == ["1", "1", "0", "1"]
     assert triples(page) == before

@@ -160,7 +160,7 @@ def test_a_broken_upload_is_looked_at_and_changes_nothing(knowledge, tmp_path):
     knowledge.view("Import")
     page.locator('.st-key-knowledge-upload-0 input[type="file"]').set_input_files(bad)
     knowledge.lab.settle()
-    assert "30 lines are no triples; the first 20" in knowledge.lab.text()
+    assert "Lines that are no triples: 30; the first 20" in knowledge.lab.text()
     expect(page.get_by_text("bad.spo, line 3: found 2 fields")).to_be_visible()
     expect(page.locator(".st-key-knowledge-import button").first).to_be_disabled()
     knowledge.view("Triples")
