@@ -8,6 +8,7 @@ from app.app_pages.knowledge_import import check_view, import_view
 from app.app_pages.knowledge_table import triples_view
 from app.app_pages.knowledge_workspace import export_popover, saved_notice, workspace_popover
 from app.app_pages.lab_open import open_graph_popover, show_opened
+from app.app_pages.undo_buttons import redo_button, undo_button
 from app.app_pages.workspace_notices import workspace_notices
 from app.catalogue import Catalogue
 from app.curating import CHECK, DIFFERENCE, HISTORY, IMPORT, TRIPLES, VIEWS
@@ -90,29 +91,12 @@ def summary(look: Catalogue) -> str:
 def undo_buttons() -> None:
     """Take back this visitor's last edit; make it again."""
     log = state.log()
-    standing = log.standing
-    what = t("knowledge.nothing")
-    if standing:
-        last = standing[-1]
-        said = describe(last.edits[0]) if len(last.edits) == 1 else t("kg.several")
-        what = t("knowledge.undo_help", what=said)
-    st.button(
-        t("knowledge.undo"),
-        key="knowledge.undo",
-        icon=":material/undo:",
-        on_click=curating.undo,
-        disabled=not standing,
-        help=markdown(what),
-        shortcut="Mod+Shift+U",
-    )
-    st.button(
-        t("knowledge.redo"),
-        key="knowledge.redo",
-        icon=":material/redo:",
-        on_click=curating.redo,
-        disabled=not log.again,
-        shortcut="Mod+Shift+Y",
-    )
+    what = None
+    if log.standing:
+        last = log.standing[-1]
+        what = describe(last.edits[0]) if len(last.edits) == 1 else t("kg.several")
+    undo_button("knowledge", curating.undo, what)
+    redo_button("knowledge", curating.redo, ready=bool(log.again))
 
 
 page()

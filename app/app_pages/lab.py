@@ -6,6 +6,7 @@ import streamlit as st
 from app import services, state
 from app.app_pages.lab_open import choose_graph, open_graph_popover, open_model_popover, show_opened
 from app.app_pages.lab_prediction import prediction_panel
+from app.app_pages.undo_buttons import redo_button, undo_button
 from app.app_pages.workspace_notices import workspace_notices
 from app.components.matrix import draw_matrix
 from app.edit_log import EditLog
@@ -346,30 +347,9 @@ def knowledge_panel(now: Scene, graph: KnowledgeGraph, trace: Trace, before: Tra
 
 def edit_buttons(log: EditLog, graph: KnowledgeGraph) -> None:
     """Undo, redo, download."""
-    undo_help = t("knowledge.nothing")
-    if log.done:
-        undo_help = t("knowledge.undo_help", what=knowledge.describe(log.done[-1]))
-    redo_help = None
-    if log.undone:
-        redo_help = t("knowledge.redo_help", what=knowledge.describe(log.undone[0]))
-    st.button(
-        t("knowledge.undo"),
-        key="lab.undo",
-        icon=":material/undo:",
-        on_click=state.undo_last,
-        disabled=not log.done,
-        help=markdown(undo_help),
-        shortcut="Mod+Shift+U",
-    )
-    st.button(
-        t("knowledge.redo"),
-        key="lab.redo",
-        icon=":material/redo:",
-        on_click=state.redo_last,
-        disabled=not log.undone,
-        help=markdown(redo_help) if redo_help else None,
-        shortcut="Mod+Shift+Y",
-    )
+    undo_button("lab", state.undo_last, knowledge.describe(log.done[-1]) if log.done else None)
+    again = knowledge.describe(log.undone[0]) if log.undone else None
+    redo_button("lab", state.redo_last, ready=bool(log.undone), what=again)
     st.download_button(
         t("knowledge.download"),
         lambda: services.spo_of(graph),

@@ -1,0 +1,48 @@
+"""The buttons that take an edit back and make it again, on every page that edits."""
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from app.texts import t
+from app.view_models.html import markdown
+
+
+def undo_button(page: str, take_back: Callable[[], None], what: str | None) -> None:
+    """Undo.
+
+    Args:
+        page: whose name the key begins with.
+        take_back: what the button does.
+        what: would be taken back; None: there is nothing.
+    """
+    said = t("knowledge.undo_help", what=what) if what else t("knowledge.nothing")
+    st.button(
+        t("knowledge.undo"),
+        key=f"{page}.undo",
+        icon=":material/undo:",
+        on_click=take_back,
+        disabled=what is None,
+        help=markdown(said),
+        shortcut="Mod+Shift+U",
+    )
+
+
+def redo_button(
+    page: str, make_again: Callable[[], None], *, ready: bool, what: str | None = None
+) -> None:
+    """Redo; the arguments as for :func:`undo_button`.
+
+    Args:
+        ready: whether there is something.
+        what: would be made again, where that is said.
+    """
+    st.button(
+        t("knowledge.redo"),
+        key=f"{page}.redo",
+        icon=":material/redo:",
+        on_click=make_again,
+        disabled=not ready,
+        help=markdown(t("knowledge.redo_help", what=what)) if what else None,
+        shortcut="Mod+Shift+Y",
+    )
