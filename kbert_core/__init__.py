@@ -34,6 +34,7 @@ from kbert_core.flatten import (
     flatten_windows,
     pack_trees,
 )
+from kbert_core.intervention import Intervention, Tokens
 from kbert_core.knowledge.files import read_triples
 from kbert_core.knowledge.graph import Edit, KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention, find_mentions
@@ -66,6 +67,7 @@ __all__ = [
     "Edit",
     "FlatTree",
     "InjectionOptions",
+    "Intervention",
     "KBertError",
     "KnowledgeGraph",
     "LeftOut",
@@ -77,6 +79,7 @@ __all__ = [
     "Rule",
     "Seeing",
     "SentenceTree",
+    "Tokens",
     "Trace",
     "Triple",
     "WordPieces",

@@ -15,6 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from kbert_core.cli_explain import add_explain_commands
 from kbert_core.cli_graphs import add_graph_commands, graph_text
 from kbert_core.cli_options import (
     DEFAULT_MODEL,
@@ -258,6 +259,9 @@ def parser() -> argparse.ArgumentParser:
     _text_options(predict)
     _model_options(predict)
     predict.add_argument("--compare", action="store_true", help="also without any knowledge")
+
+    explain = commands.add_parser("explain", help="measure what the triples do to a prediction")
+    add_explain_commands(explain, _model_options)
 
     rank = _add(commands, "rank", run_rank, "put candidate answers to a question in order")
     add_rank_options(rank)

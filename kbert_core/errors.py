@@ -56,3 +56,7 @@ class ExperimentError(KBertError):
 
 class FetchError(KBertError):
     """A public file can't be fetched, or is not the file expected."""
+
+
+class MissingPackageError(KBertError):
+    """Something asked for needs a package that isn't installed."""

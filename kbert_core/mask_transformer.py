@@ -5,9 +5,9 @@ No parameter is added, so every checkpoint loads as it is. Which encoders can
 be run so is not a list but a test, made on the loaded encoder: :func:`probe`.
 """
 
-import copy
 import inspect
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,8 +21,9 @@ from transformers.modeling_outputs import ModelOutput
 
 from kbert_core import adapters
 from kbert_core.ablation import FULL, Ablation
-from kbert_core.errors import CheckpointError, EncoderError, OptionError
+from kbert_core.errors import CheckpointError, EncoderError, OptionError, ShapeError
 from kbert_core.flatten import Batch
+from kbert_core.layer_masks import LayeredTwin, cant_tell_apart, twin_of
 from kbert_core.seeing import additive_mask
 
 Attention = Literal["sdpa", "eager"]
@@ -46,7 +47,9 @@ class MaskTransformer:
     """An encoder, with or without a task head, that reads flat trees.
 
     The model is never changed after loading: attention maps come from a
-    second module that shares the parameters and computes attention eagerly.
+    second module that shares the parameters and computes attention eagerly,
+    and layers with matrices of their own are run in a third, see
+    :class:`LayeredTwin`.
 
     Args:
         model: any Hugging Face encoder or task model built on one.
@@ -84,6 +87,11 @@ class MaskTransformer:
             return None
         return count - self.probe.position_offset
 
+    @property
+    def layer_count(self) -> int:
+        """L, the number of layers."""
+        return int(self.config.num_hidden_layers)
+
     def inputs(
         self, batch: Batch, *, ablation: Ablation = FULL, visible: Tensor | None = None
     ) -> dict[str, Any]:
@@ -119,34 +127,75 @@ class MaskTransformer:
         batch: Batch,
         *,
         ablation: Ablation = FULL,
-        visible: Tensor | None = None,
+        visible: Tensor | Sequence[Tensor] | None = None,
         attentions: bool = False,
         hidden_states: bool = False,
     ) -> ModelOutput:
         """Run the encoder without gradients.
 
+        Args:
+            batch: B flat trees of N tokens.
+            ablation: soft or hard positions, tree or everything visible.
+            visible: (B, N, N) bool, used instead of the ablation's; or L of
+                them, one a layer.
+            attentions, hidden_states: whether to return them.
+
         Returns:
             What the Hugging Face model returns; ``attentions`` is L tensors
             (B, A, N, N), ``hidden_states`` L + 1 tensors (B, N, H).
+
+        Raises:
+            EncoderError: layers that can't be told apart were given
+                different matrices.
+            ShapeError: there are not as many matrices as layers.
         """
-        model = self._eager if attentions else self.model
-        arguments = self.inputs(batch, ablation=ablation, visible=visible)
+        one = self._one_matrix(visible)
+        arguments = self.inputs(batch, ablation=ablation, visible=one)
+        arguments |= {
+            "output_attentions": attentions,
+            "output_hidden_states": hidden_states,
+            "return_dict": True,
+        }
+        if visible is None or one is not None:
+            with torch.inference_mode():
+                return (self._eager if attentions else self.model)(**arguments)
+        masks = layer_masks(
+            self.config,
+            [own.to(self.device) for own in visible],
+            arguments["position_ids"],
+            self.model.dtype,
+        )
+        twin = self._layered_eager if attentions else self._layered
         with torch.inference_mode():
-            return model(
-                **arguments,
-                output_attentions=attentions,
-                output_hidden_states=hidden_states,
-                return_dict=True,
+            return twin(masks, **arguments)
+
+    def _one_matrix(self, visible: Tensor | Sequence[Tensor] | None) -> Tensor | None:
+        """The matrix of all layers alike; None where none is given, or they differ."""
+        if visible is None or isinstance(visible, Tensor):
+            return visible
+        if len(visible) != self.layer_count:
+            raise ShapeError(
+                f"Got {len(visible)} visible matrices, and the encoder has {self.layer_count} "
+                "layers. Give one for each, or one for all."
             )
+        first = visible[0]
+        return first if all(other is first or other.equal(first) for other in visible) else None
 
     @cached_property
     def _eager(self) -> PreTrainedModel:
         if self.attention == "eager":
             return self.model
-        shared = [*self.model.parameters(), *self.model.buffers()]
-        twin = copy.deepcopy(self.model, {id(tensor): tensor for tensor in shared})
+        twin = twin_of(self.model)
         twin.set_attn_implementation("eager")
-        return twin.eval()
+        return twin
+
+    @cached_property
+    def _layered(self) -> LayeredTwin:
+        return _checked(LayeredTwin(self.model), self.probe.position_offset)
+
+    @cached_property
+    def _layered_eager(self) -> LayeredTwin:
+        return _checked(LayeredTwin(self._eager), self.probe.position_offset)
 
 
 def attention_mask(
@@ -176,6 +225,28 @@ def attention_mask(
         "full_attention": everywhere,
         "sliding_attention": additive_mask(visible & near, dtype),
     }
+
+
+def layer_masks(
+    config: Any, visible: Sequence[Tensor], positions: Tensor, dtype: torch.dtype
+) -> list[Tensor]:
+    """Turn a visible matrix a layer into an additive mask a layer.
+
+    Args:
+        visible: L of (B, N, N) bool.
+        other arguments: as for :func:`attention_mask`.
+
+    Returns:
+        L of (B, 1, N, N), local windows cut out where a layer has one.
+    """
+    made: dict[int, Tensor | dict[str, Tensor]] = {}  # by the matrix: most layers share one
+    masks = []
+    for number, own in enumerate(visible):
+        if id(own) not in made:
+            made[id(own)] = attention_mask(config, own, positions, dtype)
+        mask = made[id(own)]
+        masks.append(mask[config.layer_types[number]] if isinstance(mask, dict) else mask)
+    return masks
 
 
 def load_model(
@@ -312,12 +383,16 @@ class _Prober:
         self.ids = words[spread].to(encoder.device)[None]
         self.straight = torch.arange(self.length, device=encoder.device)[None]
         self.everything = torch.ones(1, self.length, self.length, dtype=torch.bool)
+        part = torch.arange(self.length) < self.length // 2
+        self.two_parts = (part[:, None] == part[None, :])[None]
 
     def run(self) -> Probe:
         parameters = inspect.signature(self.encoder.forward).parameters
         if "position_ids" not in parameters:
             raise _refused(self.encoder, "it takes no position_ids")
-        plain = self.encoder(self.ids).last_hidden_state
+        # Transformers puts its recorders on a model at the first call that asks for states: let it
+        # be now, and not when threads share the model or copy it.
+        plain = self.encoder(self.ids, output_hidden_states=True).last_hidden_state
         if plain.shape[:2] != self.ids.shape:
             raise _refused(self.encoder, "it doesn't give one state per token")
         offset = self._offset(plain)
@@ -346,8 +421,7 @@ class _Prober:
 
     def _keeps_parts_apart(self, offset: int) -> None:
         half = self.length // 2
-        part = (self.straight[0] < half).cpu()
-        visible = (part[:, None] == part[None, :])[None]
+        visible = self.two_parts
         before = self._state(self.ids, self.straight + offset, visible)
         for own, other in (
             (slice(0, half), slice(half, None)),
@@ -367,6 +441,32 @@ class _Prober:
         straight = self._state(self.ids, self.straight + offset, self.everything)
         if torch.allclose(moved, straight, atol=1e-6):
             raise _refused(self.encoder, "position_ids have no influence on it")
+
+
+def _checked(twin: LayeredTwin, offset: int) -> LayeredTwin:
+    """Make sure that the layers go by the masks given to each, not by the one given to all.
+
+    Raises:
+        EncoderError: they don't.
+    """
+    encoder = cast(PreTrainedModel, twin.model.base_model)
+    with torch.inference_mode():
+        prober = _Prober(encoder)
+        positions = prober.straight + offset
+        apart, everything = (
+            visible.to(encoder.device) for visible in (prober.two_parts, prober.everything)
+        )
+
+        def given(visible: Tensor) -> dict[str, Any]:
+            mask = attention_mask(encoder.config, visible, positions, encoder.dtype)
+            return {"attention_mask": mask, "position_ids": positions, "output_hidden_states": True}
+
+        masks = layer_masks(encoder.config, [apart] * len(twin.layers), positions, encoder.dtype)
+        by_one = twin.model(prober.ids, **given(apart))["hidden_states"]
+        by_layer = twin(masks, input_ids=prober.ids, **given(everything))["hidden_states"]
+    if not all(map(torch.equal, by_one, by_layer)):
+        raise cant_tell_apart(encoder)
+    return twin
 
 
 def _refused(encoder: PreTrainedModel, reason: str) -> EncoderError:

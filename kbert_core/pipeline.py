@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,11 +12,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from transformers import AutoConfig, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.modeling_outputs import ModelOutput
 
 from kbert_core import adapters
 from kbert_core.ablation import FULL, Ablation
 from kbert_core.errors import CheckpointError, KBertError, OptionError
 from kbert_core.flatten import Batch, FlatTree, collate
+from kbert_core.intervention import Intervention, intervene
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.selection import InjectionOptions, LeftOut, TripleScorer
@@ -168,11 +170,17 @@ class Trace(_Injected):
             read in windows.
         batch: the rows as tensors (B, N).
         ablation: how they were read.
-        visible: (B, N, N) bool.
+        visible: (B, N, N) bool, that of all layers; where interventions made
+            layers differ, the last layer's.
         prediction: what the task made of the logits; None without a head.
         logits: (B, N, K) or (B, K); None without a head.
         attentions: L tensors (B, A, N, N), if asked for.
         hidden_states: L + 1 tensors (B, N, H), if asked for.
+        interventions: made to the visible matrix, in order.
+        visible_layers: L tensors (B, N, N) bool, the same one where layers
+            are equal; None without interventions.
+        idle_interventions: those that changed no cell, as what they name
+            isn't in the tree or was so already.
     """
 
     tree: SentenceTree
@@ -184,6 +192,9 @@ class Trace(_Injected):
     logits: Tensor | None = None
     attentions: tuple[Tensor, ...] | None = None
     hidden_states: tuple[Tensor, ...] | None = None
+    interventions: tuple[Intervention, ...] = ()
+    visible_layers: tuple[Tensor, ...] | None = None
+    idle_interventions: tuple[Intervention, ...] = ()
 
 
 class Pipeline:
@@ -365,6 +376,7 @@ class Pipeline:
         attentions: bool = False,
         hidden_states: bool = False,
         decode: bool = True,
+        interventions: Sequence[Intervention] = (),
     ) -> Trace:
         """Read a text with a graph and keep every stage.
 
@@ -377,20 +389,30 @@ class Pipeline:
             max_length: in tokens; None: the card's or the encoder's.
             attentions, hidden_states: keep them in the trace.
             decode: whether to make a prediction of the logits.
+            interventions: cells of the visible matrix to block and open.
 
         Raises:
-            KBertError: a text, option or length that can't be used.
+            KBertError: a text, option, length or layer that can't be used.
         """
         ablation = ablation or self.card.ablation
         rows = self.flatten(self._checked_tree(sentences, graph, options), max_length=max_length)
-        batch = collate(rows, pad_id=self.tokenizer.pad_id)
         output: Mapping[str, Any]
         if len(rows) > ROWS_AT_ONCE and not attentions and not hidden_states:
-            output = self._in_parts(rows, ablation)
+            output = self._in_parts(rows, ablation, interventions)
         else:
-            output = self.encoder(
-                batch, ablation=ablation, attentions=attentions, hidden_states=hidden_states
+            output = self.encode(
+                rows,
+                ablation=ablation,
+                interventions=interventions,
+                attentions=attentions,
+                hidden_states=hidden_states,
             )
+        batch = collate(rows, pad_id=self.tokenizer.pad_id)
+        visible = ablation.visible_in(batch)
+        made = None
+        if interventions:
+            made = intervene(visible, rows, interventions, self.encoder.layer_count)
+            visible = made.layers[-1]
         logits = output.get("logits")
         prediction = None
         if decode and self.task is not None and logits is not None:
@@ -400,22 +422,62 @@ class Pipeline:
             tuple(rows),
             batch,
             ablation,
-            ablation.visible_in(batch),
+            visible,
             prediction,
             logits,
             output.get("attentions"),
             output.get("hidden_states"),
+            tuple(interventions),
+            made.layers if made else None,
+            made.idle if made else (),
         )
 
-    def _in_parts(self, rows: Sequence[FlatTree], ablation: Ablation) -> dict[str, Any]:
+    def encode(
+        self,
+        rows: Sequence[FlatTree],
+        *,
+        ablation: Ablation | None = None,
+        interventions: Sequence[Intervention] = (),
+        attentions: bool = False,
+        hidden_states: bool = False,
+    ) -> ModelOutput:
+        """Run flat trees through the encoder, all in one batch.
+
+        Args:
+            rows: B flat trees, padded to the longest, N tokens.
+            other arguments: as for a text.
+
+        Returns:
+            As of :class:`MaskTransformer`.
+        """
+        ablation = ablation or self.card.ablation
+        batch = collate(rows, pad_id=self.tokenizer.pad_id)
+        visible = None
+        if interventions:
+            tree = ablation.visible_in(batch)
+            visible = intervene(tree, rows, interventions, self.encoder.layer_count).layers
+        return self.encoder(
+            batch,
+            ablation=ablation,
+            visible=visible,
+            attentions=attentions,
+            hidden_states=hidden_states,
+        )
+
+    def _in_parts(
+        self,
+        rows: Sequence[FlatTree],
+        ablation: Ablation,
+        interventions: Sequence[Intervention],
+    ) -> dict[str, Any]:
         """Run many windows a few at a time, so that memory doesn't grow with the text."""
         if self.task is None:
             return {}
         width = max(map(len, rows))
         parts = []
         for start in range(0, len(rows), ROWS_AT_ONCE):
-            part = collate(rows[start : start + ROWS_AT_ONCE], pad_id=self.tokenizer.pad_id)
-            logits = self.encoder(part, ablation=ablation)["logits"]
+            part = rows[start : start + ROWS_AT_ONCE]
+            logits = self.encode(part, ablation=ablation, interventions=interventions)["logits"]
             parts.append(nn.functional.pad(logits, (0, 0, 0, width - logits.shape[1])))
         return {"logits": torch.cat(parts)}
 
@@ -428,6 +490,7 @@ class Pipeline:
         ablation: Ablation | None = None,
         max_length: int | None = None,
         batch_size: int = 32,
+        interventions: Sequence[Intervention] = (),
     ) -> Iterator[Reading]:
         """Read many texts, in order, batched by similar length.
 
@@ -441,7 +504,7 @@ class Pipeline:
             other arguments: as for a single text.
         """
         trees = self._grown(texts, graph, options or self.card.options)
-        yield from self._read(trees, ablation, max_length, batch_size)
+        yield from self._read(trees, ablation, max_length, batch_size, interventions)
 
     def predict(self, texts: Iterable[Sequence[str]], **kwargs: Any) -> Iterator[Any]:
         """Predict for many texts, in order.
@@ -459,9 +522,10 @@ class Pipeline:
         ablation: Ablation | None = None,
         max_length: int | None = None,
         batch_size: int = 32,
+        interventions: Sequence[Intervention] = (),
     ) -> Iterator[Any]:
         """Predict for sentence trees grown elsewhere; see :meth:`read`."""
-        readings = self._read(trees, ablation, max_length, batch_size)
+        readings = self._read(trees, ablation, max_length, batch_size, interventions)
         yield from (reading.prediction for reading in readings)
 
     def _read(
@@ -470,9 +534,15 @@ class Pipeline:
         ablation: Ablation | None,
         max_length: int | None,
         batch_size: int,
+        interventions: Sequence[Intervention],
     ) -> Iterator[Reading]:
         self._needs_head()
-        ablation = ablation or self.card.ablation
+        readings = partial(
+            self._readings,
+            ablation=ablation,
+            interventions=interventions,
+            batch_size=batch_size,
+        )
         waiting: list[list[FlatTree]] = []
         tokens = 0
         unread = iter(trees)
@@ -482,15 +552,45 @@ class Pipeline:
                 if tree is not None:
                     waiting.append(self.flatten(tree, max_length=max_length))
             except KBertError:
-                yield from self._readings(waiting, ablation, batch_size)
+                yield from readings(waiting)
                 raise
             if tree is None:
                 break
             tokens += sum(map(len, waiting[-1]))
             if len(waiting) >= 64 * batch_size or tokens * len(self.labels) > LOGITS_AT_ONCE:
-                yield from self._readings(waiting, ablation, batch_size)
+                yield from readings(waiting)
                 waiting, tokens = [], 0
-        yield from self._readings(waiting, ablation, batch_size)
+        yield from readings(waiting)
+
+    def logits_of(
+        self,
+        inputs: Sequence[Sequence[FlatTree]],
+        *,
+        ablation: Ablation | None = None,
+        interventions: Sequence[Intervention] = (),
+        batch_size: int = 32,
+    ) -> list[list[Tensor]]:
+        """Run flat trees made elsewhere, batched by similar length.
+
+        Args:
+            inputs: of each text its rows.
+            ablation: how they are read; None: as the model was trained.
+            interventions: cells of every visible matrix to block and open.
+            batch_size: rows a batch.
+
+        Returns:
+            Per text and row (N, K) or (K,), padding removed.
+        """
+        rows = [(len(row), i, j) for i, made in enumerate(inputs) for j, row in enumerate(made)]
+        rows.sort()
+        logits: dict[tuple[int, int], Tensor] = {}
+        for start in range(0, len(rows), batch_size):
+            chosen = rows[start : start + batch_size]
+            flats = [inputs[i][j] for _, i, j in chosen]
+            output = self.encode(flats, ablation=ablation, interventions=interventions)
+            for (_, i, j), one in zip(chosen, _unpadded(output["logits"], flats), strict=True):
+                logits[i, j] = one
+        return [[logits[i, j] for j in range(len(made))] for i, made in enumerate(inputs)]
 
     def rank(self, question: str, answers: Sequence[str], **kwargs: Any) -> list[RankedAnswer]:
         """Rank candidate answers by the probability that each answers the question.
@@ -542,20 +642,17 @@ class Pipeline:
             raise CheckpointError("The model has no task head, so nothing to predict with.")
 
     def _readings(
-        self, inputs: list[list[FlatTree]], ablation: Ablation, batch_size: int
+        self,
+        inputs: list[list[FlatTree]],
+        ablation: Ablation | None,
+        interventions: Sequence[Intervention],
+        batch_size: int,
     ) -> Iterator[Reading]:
-        rows = [(len(row), i, j) for i, made in enumerate(inputs) for j, row in enumerate(made)]
-        rows.sort()
-        logits: dict[tuple[int, int], Tensor] = {}
-        for start in range(0, len(rows), batch_size):
-            chosen = rows[start : start + batch_size]
-            flats = [inputs[i][j] for _, i, j in chosen]
-            output = self.encoder(collate(flats, pad_id=self.tokenizer.pad_id), ablation=ablation)
-            for (_, i, j), one in zip(chosen, _unpadded(output["logits"], flats), strict=True):
-                logits[i, j] = one
+        read = self.logits_of(
+            inputs, ablation=ablation, interventions=interventions, batch_size=batch_size
+        )
         assert self.task is not None
-        for i, made in enumerate(inputs):
-            own = [logits[i, j] for j in range(len(made))]
+        for made, own in zip(inputs, read, strict=True):
             prediction = self.task.decode(made, own, self.labels)
             yield Reading(made[0].tree, tuple(made), prediction)
 

@@ -15,13 +15,16 @@ from kbert_core import (
     Ablation,
     Card,
     InjectionOptions,
+    Intervention,
     KnowledgeGraph,
     Pipeline,
     Rule,
+    Tokens,
     Triple,
     visible_matrix,
 )
 from kbert_core.errors import CheckpointError, KBertError, OptionError, TextError
+from kbert_core.intervention import BRANCHES, CLS, PRESETS, TRUNK
 from kbert_core.knowledge.surface_forms import AS_WRITTEN
 from kbert_core.pipeline import card_of
 
@@ -144,6 +147,97 @@ def test_bare_encoder_has_a_trace_and_no_prediction(checkpoints, figure_2):
     assert len(trace.rows[0].hung) == 3
     with pytest.raises(CheckpointError, match="no task head"):
         list(pipeline.predict([[TIM_COOK]]))
+
+
+# Interventions
+
+
+def test_interventions_are_in_the_trace_and_change_the_prediction(ner, medical):
+    before = ner(TEXT, graph=medical)
+    block = Intervention("block", TRUNK, Tokens("branch", 0, TEXT.index("心电图"), ECG))
+    nowhere = Intervention("block", TRUNK, Tokens("branch", 0, 0, ECG))
+    after = ner(TEXT, graph=medical, interventions=[block, nowhere])
+    assert after.rows == before.rows
+    assert after.interventions == (block, nowhere)
+    assert after.idle_interventions == (nowhere,)
+    assert after.visible.equal(after.visible_layers[0])
+    assert len({id(layer) for layer in after.visible_layers}) == 1
+    assert not after.visible.equal(before.visible)
+    assert not torch.allclose(after.logits, before.logits, atol=1e-4)
+    assert (before.visible_layers, before.idle_interventions) == (None, ())
+
+
+def test_interventions_in_one_layer_are_in_that_layer(ner, medical):
+    last, first = (
+        ner(
+            TEXT,
+            graph=medical,
+            interventions=[Intervention("block", TRUNK, BRANCHES, layers=(layer,))],
+            attentions=True,
+        )
+        for layer in (3, 1)
+    )
+    plain = ner(TEXT, graph=medical)
+    assert first.visible.equal(plain.visible)  # that of the last layer
+    assert last.visible.equal(last.visible_layers[2])
+    for trace in (first, last):
+        for layer, visible in zip(trace.attentions, trace.visible_layers, strict=True):
+            assert ((layer == 0) == ~visible[:, None]).all()
+    assert not torch.allclose(first.logits, last.logits, atol=1e-4)
+
+
+@pytest.mark.parametrize("task", ["ner", "classify", "pair", "mask"])
+def test_without_any_link_to_branches_the_prediction_is_plain_berts(checkpoints, medical, task):
+    pipeline = Pipeline.load(checkpoints[task], device="cpu")
+    texts = {"pair": (TEXT, TEXT), "mask": (TEXT + "[MASK]",)}.get(task, (TEXT,))
+    options = InjectionOptions(max_triples=1)
+    plain = pipeline(*texts)
+    given = {"graph": medical, "options": options}
+    knowing = pipeline(*texts, **given)
+    cut = pipeline(*texts, **given, interventions=PRESETS["no_link"])
+    trunk = torch.tensor(cut.rows[0].branch_ids) == 0
+    own = cut.logits[:, trunk] if cut.logits.dim() == 3 else cut.logits
+    assert len(cut.rows[0].hung) > 0
+    assert torch.allclose(own, plain.logits, atol=1e-5)
+    assert same(cut.prediction, plain.prediction)
+    assert not same(knowing.prediction, plain.prediction)
+
+
+def test_everything_opened_is_the_ablation(ner, medical):
+    ablated = ner(TEXT, graph=medical, ablation=Ablation(visible="all"))
+    opened = ner(TEXT, graph=medical, interventions=PRESETS["everything"])
+    assert opened.visible.equal(ablated.visible)
+    assert opened.logits.equal(ablated.logits)
+
+
+def test_a_layer_the_encoder_does_not_have_is_refused(ner, medical):
+    block = Intervention("block", TRUNK, BRANCHES, layers=(4,))
+    with pytest.raises(OptionError, match="for layer 4, and the encoder has 3"):
+        ner(TEXT, graph=medical, interventions=[block])
+
+
+def test_many_texts_are_read_with_interventions_as_one_is(ner, medical):
+    texts = [[TEXT], ["心电图"], [(TEXT + "。") * 40], ["无"]]
+    made = [
+        Intervention("block", TRUNK, Tokens("hung", 0, 0), layers=(1, 2)),
+        Intervention("open", CLS, BRANCHES, layers=(1,)),
+    ]
+    together = list(ner.read(texts, graph=medical, interventions=made, batch_size=3))
+    plain = list(ner.read(texts, graph=medical, batch_size=3))
+    for (text,), reading, without in zip(texts, together, plain, strict=True):
+        alone = ner(text, graph=medical, interventions=made)
+        assert same(reading.prediction, alone.prediction)
+        assert same(reading.prediction, without.prediction) == (text == "无")
+    assert len(together[2].rows) > 16  # windows are read a few at a time
+
+
+def test_encode_runs_the_rows_of_a_trace(ner, medical):
+    made = [Intervention("block", TRUNK, BRANCHES, layers=(2,))]
+    trace = ner(TEXT, graph=medical, interventions=made, attentions=True)
+    output = ner.encode(trace.rows, interventions=made, attentions=True)
+    assert output["logits"].equal(trace.logits)
+    for one, other in zip(output["attentions"], trace.attentions, strict=True):
+        assert one.equal(other)
 
 
 # Long and strange texts

@@ -147,13 +147,17 @@ def _own_forms(name: str) -> Iterator[str]:
 
 
 def without_sense(name: str) -> str:
-    """Take off what stands in parentheses at a name's end: 苹果(公司) → 苹果."""
+    """Take off what stands in parentheses at a name's end: 苹果(公司) → 苹果.
+
+    Latin letters and digits that stand in parentheses close behind others are
+    a part of the name: Fe(III), p(Cl).
+    """
     if name[-1:] not in ")）":
         return name
     return _SENSE.sub("", name) or name
 
 
-_SENSE = re.compile(r"\s*[(（][^()（）]*[)）]$")
+_SENSE = re.compile(r"(?!(?<=[A-Za-z0-9])[(（][\x20-\x7e]*[)）]$)\s*[(（][^()（）]*[)）]$")
 
 
 def agreement(span: str, names: Iterable[str], rules: NameRules) -> tuple[NameRule, ...] | None:

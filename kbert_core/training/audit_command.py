@@ -62,7 +62,7 @@ def run_audit(args: argparse.Namespace) -> tuple[Audit, Verdict]:
 def audit_data(report: tuple[Audit, Verdict]) -> dict[str, Any]:
     """The report as plain data, for JSON; the verdict first."""
     made, verdict = report
-    return {"verdict": as_plain(verdict), **as_plain(made)}
+    return {"verdict": verdict.as_dict(), **as_plain(made)}
 
 
 def audit_text(report: tuple[Audit, Verdict]) -> str:

@@ -23,8 +23,13 @@ class Share:
         """From 0 to 1; 0 of nothing."""
         return self.count / self.total if self.total else 0.0
 
+    @property
+    def percent(self) -> str:
+        """Such as "21.1 %"."""
+        return f"{100 * self.share:.1f} %"
+
     def __str__(self) -> str:
-        return f"{100 * self.share:.1f} % ({self.count:,} of {self.total:,})"
+        return f"{self.percent} ({self.count:,} of {self.total:,})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from kbert_core.training.audit_values import Audit, Coverage, Leak, Share, SplitAudit
+from kbert_core.training.verdict_texts import Said, in_words, said
 
 LITTLE_KNOWN = 0.05  # of the gold mentions: with less in the graph, hardly a gain is to be expected
 MUCH_KNOWN = 0.2
@@ -29,6 +31,9 @@ class Level(StrEnum):
     GOOD = "good"
 
 
+GAP, END = said("gap"), said("end")
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One reason for the verdict.
@@ -36,12 +41,17 @@ class Finding:
     Attributes:
         kind: what it is about, such as "coverage".
         level: how it bears.
-        text: a sentence or two with the numbers that led to it.
+        said: a sentence or two with the numbers that led to it, in pieces.
     """
 
     kind: str
     level: Level
-    text: str
+    said: tuple[Said, ...]
+
+    @property
+    def text(self) -> str:
+        """What it says, in English."""
+        return in_words(self.said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +59,22 @@ class Verdict:
     """What an audit means.
 
     Attributes:
-        headline: the answer in one or two sentences.
+        said: the answer in one or two sentences, in pieces.
         findings: why; warnings first.
     """
 
-    headline: str
+    said: tuple[Said, ...]
     findings: tuple[Finding, ...]
+
+    @property
+    def headline(self) -> str:
+        """The answer, in English."""
+        return in_words(self.said)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Headline and findings in English, for JSON."""
+        found = [{"kind": f.kind, "level": str(f.level), "text": f.text} for f in self.findings]
+        return {"headline": self.headline, "findings": found}
 
 
 def verdict_of(audit: Audit) -> Verdict:
@@ -79,57 +99,43 @@ def verdict_of(audit: Audit) -> Verdict:
     return Verdict(_headline(audit, split, findings), tuple(findings))
 
 
-def _headline(audit: Audit, split: SplitAudit, findings: list[Finding]) -> str:
+def _headline(audit: Audit, split: SplitAudit, findings: list[Finding]) -> tuple[Said, ...]:
     warned = {finding.kind for finding in findings if finding.level is Level.WARNING}
     if not split.matches:
-        return (
-            f"The graph names nothing in the {audit.held_out} set: a K-BERT with it would read "
-            "these texts as plain BERT does."
-        )
-    said = []
+        return (said("headline.nothing", held_out=audit.held_out),)
+    keys = []
     if "leaks" in warned and "room" in warned:
-        said.append(
-            "This split can hardly show what knowledge adds: it leaks, and training shows nearly "
-            "every name."
-        )
+        keys.append("headline.leaks_room")
     elif "leaks" in warned:
-        said.append("Scores on this split are too good: the splits leak.")
+        keys.append("headline.leaks")
     elif "room" in warned:
-        said.append("This split leaves knowledge little to add: training shows nearly every name.")
+        keys.append("headline.room")
     if "made_from_data" in warned:
-        said.append(
-            "Gains with this graph would show that the model reads it, not that independent "
-            "knowledge helps: the graph looks as if it had been made from these annotations."
-        )
+        keys.append("headline.made_from_data")
     if "coverage" in warned:
-        said.append("The graph knows too little of these texts to expect much of it.")
-    if said:
-        return " ".join(said)
-    dictionary = ", beside a plain dictionary" if audit.task == "ner" else ""
-    return (
-        "Nothing counted here stands against the experiment: compare a model trained with the "
-        f"graph, one without it and one with a shuffled graph{dictionary}."
-    )
+        keys.append("headline.coverage")
+    if not keys:
+        keys.append("headline.good_ner" if audit.task == "ner" else "headline.good")
+    first, *others = (said(key) for key in keys)
+    return (first, *(piece for other in others for piece in (GAP, other)))
 
 
 def _missing(audit: Audit) -> Finding | None:
     if not audit.missing:
         return None
-    names = " and no ".join(audit.missing)
+    first, *others = audit.missing
     level = Level.WARNING if audit.held_out == "train" else Level.NOTE
-    rests = f"What follows is about the {audit.held_out} set."
-    return Finding("missing", level, f"There is no {names} set here. {rests}")
+    piece = said("missing.one", first=first, held_out=audit.held_out)
+    if others:
+        piece = said("missing.two", first=first, second=others[0], held_out=audit.held_out)
+    return Finding("missing", level, (piece,))
 
 
 def _size(audit: Audit, split: SplitAudit) -> Finding | None:
     if split.examples >= FEW_ROWS:
         return None
-    return Finding(
-        "size",
-        Level.NOTE,
-        f"The {audit.held_out} set has {split.examples} row{'s' * (split.examples > 1)}: take the "
-        "shares as rough.",
-    )
+    key = "size.one" if split.examples == 1 else "size"
+    return Finding("size", Level.NOTE, (said(key, held_out=audit.held_out, rows=split.examples),))
 
 
 def _coverage(audit: Audit, split: SplitAudit) -> Finding:
@@ -137,28 +143,23 @@ def _coverage(audit: Audit, split: SplitAudit) -> Finding:
         share = split.with_match
         level = Level.WARNING if share.share < FEW_TEXTS else Level.GOOD
         per = split.matches / split.examples
-        return Finding(
-            "coverage",
-            level,
-            f"{_percent(share)} of the {audit.held_out} texts name a head of the graph, "
-            f"{per:.1f} names a text. Whether what is said of them bears on the label can't be "
-            "counted here.",
-        )
+        piece = said("coverage.texts", share=share, held_out=audit.held_out, per=per)
+        return Finding("coverage", level, (piece,))
     known = split.mentions.all.known
     if known.share < LITTLE_KNOWN:
         level = Level.WARNING
     else:
         level = Level.GOOD if known.share >= MUCH_KNOWN else Level.NOTE
-    text = f"The graph knows {_of(known)} {audit.held_out} mentions by name"
+    pieces = [said("coverage", known=known, held_out=audit.held_out)]
     labels = sorted(split.mentions.by_label.items(), key=lambda item: item[1].known.share)
     if len(labels) > 1 and known.count:
         (least, low), (most, high) = labels[0], labels[-1]
-        text += f", most of {most} ({_percent(high.known)}), least of {least} "
-        text += f"({_percent(low.known)})"
+        values = {"most": most, "high": high.known, "least": least, "low": low.known}
+        pieces.append(said("coverage.labels", **values))
     reached = split.mentions.all.reached
     if known.count - reached.count > 0.01 * known.total:
-        text += f"; {_percent(reached)} are found whole, the others inside a longer match"
-    return Finding("coverage", level, text + ".")
+        pieces.append(said("coverage.reached", reached=reached))
+    return Finding("coverage", level, (*pieces, END))
 
 
 def _room(audit: Audit, split: SplitAudit) -> Finding | None:
@@ -167,78 +168,58 @@ def _room(audit: Audit, split: SplitAudit) -> Finding | None:
     unseen: Coverage = split.mentions.unseen
     count, total = unseen.known.total, split.mentions.all.known.total
     share = Share(count, total)
-    text = f"{_of(share)} {audit.held_out} mentions have a name that training doesn't show"
+    pieces = [said("room", share=share, held_out=audit.held_out)]
     if count:
-        text += f", and the graph knows {_percent(unseen.known)} of those: at most "
-        text += f"{_percent(Share(unseen.known.count, total))} of all mentions are new to the "
-        text += "model and known to the graph"
+        new = Share(unseen.known.count, total)
+        pieces.append(said("room.known", known=unseen.known, new=new))
+    pieces.append(END)
     if share.share < LITTLE_UNSEEN:
-        return Finding(
-            "room",
-            Level.WARNING,
-            f"{text}. Split entity-disjoint (`kbert split`) to see what knowledge adds.",
-        )
+        return Finding("room", Level.WARNING, (*pieces, GAP, said("room.little")))
     if unseen.known.count < LITTLE_NEW * total:
-        return Finding("room", Level.NOTE, f"{text}. Where training is silent, so is the graph.")
-    return Finding("room", Level.GOOD, text + ".")
+        return Finding("room", Level.NOTE, (*pieces, GAP, said("room.silent")))
+    return Finding("room", Level.GOOD, tuple(pieces))
 
 
 def _leaks(audit: Audit) -> Finding | None:
     if not audit.leaks:
         return None
     worst: Leak = max(audit.leaks, key=lambda leak: leak.texts.share)
-    parts = [
-        f"{_percent(leak.texts)} of {leak.of} stand in {leak.into}"
+    shares = tuple(
+        said("leaks.share", texts=leak.texts, of=leak.of, into=leak.into)
         for leak in audit.leaks
         if leak.texts.share >= LEAK
-    ]
-    if not worst.texts.count:
-        return Finding("leaks", Level.GOOD, "The splits share no text.")
-    if not parts:
-        return Finding(
-            "leaks",
-            Level.GOOD,
-            f"The splits hardly share a text: at most {_of(worst.texts)} {worst.of} rows stand in "
-            f"{worst.into}.",
-        )
-    level = Level.WARNING if worst.texts.share >= BAD_LEAK else Level.NOTE
-    return Finding(
-        "leaks",
-        level,
-        f"The splits share texts: {', '.join(parts)}. Report a deduplicated split as well "
-        "(`kbert split --by deduplicated`).",
     )
+    if not worst.texts.count:
+        return Finding("leaks", Level.GOOD, (said("leaks.none"),))
+    if not shares:
+        piece = said("leaks.hardly", texts=worst.texts, of=worst.of, into=worst.into)
+        return Finding("leaks", Level.GOOD, (piece,))
+    level = Level.WARNING if worst.texts.share >= BAD_LEAK else Level.NOTE
+    return Finding("leaks", level, (said("leaks", shares=shares),))
 
 
 def _made_from_data(audit: Audit) -> Finding | None:
     answers = audit.answers
     if answers is None or not answers.from_gold.total:
         return None
-    parts = [
-        f"{_percent(answers.known_names[f'{split} only'])} of those of {split}"
+    names = tuple(
+        said("made.names", known=answers.known_names[f"{split} only"], split=split)
         for split in audit.splits
         if f"{split} only" in answers.known_names
-    ]
-    evidence = ""
-    if len(parts) > 1:
-        evidence = f" (of the names that stand in one split only it knows {', '.join(parts)})"
+    )
+    evidence = (said("made.evidence", names=names),) if len(names) > 1 else ()
     suspects = [group for group in answers.groups if group.from_gold]
     if answers.from_gold.share >= MADE_FROM_DATA:
-        whose = ", ".join(f"{group.name} {_percent(group.gold)}" for group in suspects)
-        return Finding(
-            "made_from_data",
-            Level.WARNING,
-            f"Nearly all heads of some types are gold mentions of this data, word for word: "
-            f"{whose}; {_of(answers.from_gold)} known {audit.held_out} mentions are of such a "
-            f"type. The graph may have been made from the annotations{evidence}: use one made by "
-            "others as well.",
+        piece = said(
+            "made",
+            groups=tuple(said("made.group", name=g.name, gold=g.gold) for g in suspects),
+            mentions=answers.from_gold,
+            held_out=audit.held_out,
+            evidence=evidence,
         )
-    return Finding(
-        "made_from_data",
-        Level.GOOD,
-        f"Nothing says that the graph was made from this data: {_of(answers.gold_heads)} heads "
-        f"are gold mentions{evidence}.",
-    )
+        return Finding("made_from_data", Level.WARNING, (piece,))
+    piece = said("made.not", heads=answers.gold_heads, evidence=evidence)
+    return Finding("made_from_data", Level.GOOD, (piece,))
 
 
 def _dictionary(audit: Audit, split: SplitAudit) -> Finding | None:
@@ -246,94 +227,81 @@ def _dictionary(audit: Audit, split: SplitAudit) -> Finding | None:
     if scores is None:
         return None
     if not scores["predicted"]:
-        return Finding("dictionary", Level.NOTE, "A plain dictionary of the graph tags nothing.")
-    return Finding(
+        return Finding("dictionary", Level.NOTE, (said("dictionary.nothing"),))
+    piece = said(
         "dictionary",
-        Level.NOTE,
-        f"A plain dictionary of the graph alone reaches F1 {100 * scores['f1']:.1f} on "
-        f"{audit.held_out} (precision {100 * scores['precision']:.1f}, recall "
-        f"{100 * scores['recall']:.1f}; {100 * scores['unseen']['recall']:.1f} on unseen names). "
-        "A model that reads the graph has to beat it, and BERT with the dictionary written over.",
+        held_out=audit.held_out,
+        f1=100 * scores["f1"],
+        precision=100 * scores["precision"],
+        recall=100 * scores["recall"],
+        unseen=100 * scores["unseen"]["recall"],
     )
+    return Finding("dictionary", Level.NOTE, (piece,))
 
 
 def _majority(audit: Audit, split: SplitAudit) -> Finding | None:
     if split.majority is None:
         return None
-    return Finding(
-        "majority",
-        Level.NOTE,
-        f"Always saying the training set's most frequent label is right for "
-        f"{_of(split.majority)} {audit.held_out} rows.",
-    )
+    piece = said("majority", share=split.majority, held_out=audit.held_out)
+    return Finding("majority", Level.NOTE, (piece,))
 
 
 def _noise(audit: Audit, split: SplitAudit) -> Finding | None:
     share = split.gold_matches
     if share is None or not share.total:
         return None
-    level = Level.NOTE if share.share < NOISE else Level.GOOD
-    more = " The others are knowledge noise for this task." if level is Level.NOTE else ""
-    return Finding(
-        "noise", level, f"{_of(share)} matches in {audit.held_out} are gold mentions.{more}"
-    )
+    piece = said("noise", share=share, held_out=audit.held_out)
+    if share.share < NOISE:
+        return Finding("noise", Level.NOTE, (piece, GAP, said("noise.others")))
+    return Finding("noise", Level.GOOD, (piece,))
 
 
 def _ambiguity(audit: Audit, split: SplitAudit) -> Finding | None:
     several, matched = audit.ambiguity.several, split.ambiguous_matches
     if not matched.total or not (several.count or matched.count):
         return None
-    text = f"{_of(matched)} matches in {audit.held_out} are of heads whose tails disagree"
+    pieces = [said("ambiguity", matched=matched, held_out=audit.held_out)]
     if audit.ambiguity.relation is not None:
-        text += f"; {_of(several)} heads have several tails under “{audit.ambiguity.relation}”"
+        relation = audit.ambiguity.relation
+        pieces.append(said("ambiguity.relation", several=several, relation=relation))
     level = Level.NOTE if matched.share >= AMBIGUOUS else Level.GOOD
-    return Finding("ambiguity", level, text + ".")
+    return Finding("ambiguity", level, (*pieces, END))
 
 
 def _conflicts(audit: Audit) -> Finding | None:
     conflicts = audit.conflicts
-    if not conflicts.texts.count:
+    count = conflicts.texts.count
+    if not count:
         return None
     rows = Share(conflicts.rows, sum(split.examples for split in audit.splits.values()))
     level = Level.NOTE if rows.share >= CONFLICTS else Level.GOOD
-    count = conflicts.texts.count
-    texts = f"{count:,} texts are" if count > 1 else "One text is"
-    return Finding(
-        "conflicts",
-        level,
-        f"{texts} labelled in more than one way, in {_of(rows)} rows: no model can be right on "
-        "all of them.",
-    )
+    key = "conflicts" if count > 1 else "conflicts.one"
+    return Finding("conflicts", level, (said(key, count=count, rows=rows),))
 
 
 def _length(audit: Audit, split: SplitAudit) -> Finding | None:
     injection = split.injection
     if not injection.added.count:
         return None
-    mean = injection.added.count / split.examples
-    text = (
-        f"Injection adds {mean:.1f} tokens to the {injection.tokens / split.examples:.1f} of a "
-        f"{audit.held_out} input ({_percent(injection.added)})"
+    first = said(
+        "length",
+        mean=injection.added.count / split.examples,
+        tokens=injection.tokens / split.examples,
+        held_out=audit.held_out,
+        added=injection.added,
     )
     level = Level.GOOD
     if injection.added.share >= COSTLY:
         level = Level.NOTE
+    limit = injection.limit
     if injection.long_trees.share >= LONG:
         level = Level.NOTE
-        text += (
-            f"; {_percent(injection.long_trees)} of the inputs are over {injection.limit} tokens, "
-            f"and {_percent(injection.added_over)} of the branches' tokens find no room"
+        long, no_room = injection.long_trees, injection.added_over
+        return Finding(
+            "length",
+            level,
+            (first, said("length.over", long=long, limit=limit, no_room=no_room), END),
         )
-    else:
-        cut = injection.long_trees.count
-        text += f"; a limit of {injection.limit} cuts {cut or 'no'} input{'s' * (cut > 1)}"
-    return Finding("length", level, text + ".")
-
-
-def _percent(share: Share) -> str:
-    return f"{100 * share.share:.1f} %"
-
-
-def _of(share: Share) -> str:
-    """Such as '21.1 % of the 2,721'."""
-    return f"{_percent(share)} of the {share.total:,}"
+    cut = injection.long_trees.count
+    key = {0: "length.cuts_none", 1: "length.cuts_one"}.get(cut, "length.cuts")
+    return Finding("length", level, (first, said(key, limit=limit, count=cut), END))

@@ -14,7 +14,13 @@ from kbert_core.knowledge.names import loose_key, loosen, simplified
 from kbert_core.knowledge.store.importing import Source, import_triples
 from kbert_core.knowledge.store.names import rebuild_names
 from kbert_core.knowledge.store.store import GraphStore
-from kbert_core.knowledge.surface_forms import ALL_RULES, AS_WRITTEN, NameRule, NameRules
+from kbert_core.knowledge.surface_forms import (
+    ALL_RULES,
+    AS_WRITTEN,
+    NameRule,
+    NameRules,
+    without_sense,
+)
 
 NONE = NameRules(**{field.name: False for field in fields(NameRules)})
 
@@ -332,3 +338,18 @@ def test_names_passed_over_in_a_long_text_take_no_quadratic_time():
     taken, over = find_all_names("甲" * 40_000, graph)
     assert (len(taken), len(over)) == (20_000, 59_999)
     assert time.perf_counter() - began < 30
+
+
+@pytest.mark.parametrize(
+    ("name", "base"),
+    [
+        ("苹果（公司）", "苹果"),
+        ("Mercury (planet)", "Mercury"),
+        ("维生素B(片)", "维生素B"),
+        ("Fe(III)", "Fe(III)"),
+        ("Fe (III)", "Fe"),
+        ("(x)", "(x)"),
+    ],
+)
+def test_sense_in_parentheses_is_no_sense_where_it_belongs_to_a_formula(name, base):
+    assert without_sense(name) == base

@@ -16,6 +16,7 @@ NASTY = (
     Triple("a_b", "x/y#z:w", "100%25"),
     Triple("'; DROP TABLE triple; --", "-", "+"),
     Triple("糖尿病", "类别", "疾病 😀"),
+    Triple("＝1", "＋a", "＠b"),
     Triple("head", "relation", "tail"),
 )
 field = (
@@ -54,6 +55,7 @@ def test_no_cell_of_a_csv_file_is_a_formula(tmp_path):
     text = (tmp_path / "a.csv").read_text("utf-8")
     assert "'=1+1,''=a,'''@b\n" in text
     assert "'-,'+" in text
+    assert "'＝1,'＋a,'＠b\n" in text  # East Asian spreadsheets run these too
 
 
 def test_what_fits_no_line_is_refused_and_the_file_before_it_stays(tmp_path):

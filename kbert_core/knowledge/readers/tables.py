@@ -34,7 +34,8 @@ HEADERS = {  # what a first line may call its columns
     "tail": {"tail", "object", "target", "value", "o", "t", "尾实体", "值", "宾语", ":end_id"},
 }
 _DELIMITERS = ",;\t|"
-FORMULA = re.compile(r"'*[=+\-@]")  # what a spreadsheet would run, and what we have guarded
+# What a spreadsheet would run, in full width too, and what we have guarded.
+FORMULA = re.compile(r"'*[=+\-@\uff1d\uff0b\uff0d\uff20]")
 
 
 def read_tabs(lines: Lines, name: str, options: ReadOptions) -> Iterator[Row | Bad]:

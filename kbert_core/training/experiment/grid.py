@@ -24,6 +24,7 @@ from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.shuffled import shuffled
 from kbert_core.knowledge.writers import write_triples
 from kbert_core.pipeline import CARD_KEY
+from kbert_core.scoring.learned import CARD_FILE, WEIGHTS_FILE
 from kbert_core.training import guided
 from kbert_core.training.datasets import SPLITS, Example, find_split, read_examples
 from kbert_core.training.experiment.results import read_json, result_file
@@ -209,19 +210,22 @@ class Experiment:
             lambda: self._encoder(row.encoder, must_be_there=missing is not None),
             missing,
         )
-        return without_defaults(
-            _plain(
-                {
-                    **common,
-                    "kind": "run",
-                    "knowledge": row.knowledge,
-                    "kg": self._files(row.kg, missing),
-                    "hiding_kg": self._files(row.hiding_kg, missing),
-                    "encoder": {"name": row.encoder, "sha256": encoder},
-                    "options": changed,
-                }
+        made = {
+            **common,
+            "kind": "run",
+            "knowledge": row.knowledge,
+            "kg": self._files(row.kg, missing),
+            "hiding_kg": self._files(row.hiding_kg, missing),
+            "encoder": {"name": row.encoder, "sha256": encoder},
+            "options": changed,
+        }
+        scorer = options.injection.scorer if options.injection is not None else None
+        if scorer is not None:
+            content = self._or_missing(
+                f"the scorer {scorer}", partial(self._scorer, scorer), missing
             )
-        )
+            made["scorer"] = {"name": scorer, "sha256": content}
+        return without_defaults(_plain(made))
 
     def _or_missing(
         self, what: str, read: Callable[[], str], missing: Missing | None
@@ -360,6 +364,13 @@ class Experiment:
         weights = sorted(file for pattern in WEIGHTS for file in folder.glob(pattern))
         files = [folder / file for file in TOKENIZERS if (folder / file).is_file()]
         return self._hash([str(file) for file in (*weights, *files)]) + _config_hash(folder)
+
+    def _scorer(self, name: str) -> str:
+        """Hash of what scores triples: a trained scorer, or an encoder."""
+        folder = Path(self.suite.resolved(name))
+        if not (folder / CARD_FILE).is_file():
+            return self._encoder(name)
+        return self._hash([str(folder / file) for file in (CARD_FILE, WEIGHTS_FILE)])
 
     def cell_folder(self, cell: Cell) -> Path:
         """Where a cell works; another one when what it depends on changes."""

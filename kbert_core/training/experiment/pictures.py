@@ -5,18 +5,14 @@ also has its own marker.
 """
 
 from collections.abc import Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kbert_core.errors import ExperimentError
+from kbert_core.pictures import BLUE, GREEN, GREY, INK, ORANGE, drawing, legend_below, tidy
 from kbert_core.training.experiment.suite import Baseline, Run
 from kbert_core.training.experiment.tables import Tables
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-GREY, BLUE, ORANGE, GREEN = "#777777", "#0072B2", "#E69F00", "#009E73"
 KINDS = {  # of a row: its colour
     "without knowledge": GREY,
     "with the graph": BLUE,
@@ -25,8 +21,6 @@ KINDS = {  # of a row: its colour
 }
 LINES = ("#777777", "#0072B2", "#000000", "#56B4E9", "#E69F00", "#009E73", "#D55E00", "#CC79A7")
 MARKERS = "osD^vPX*"
-INK, FAINT = "#222222", "#DDDDDD"
-FONTS = ("DejaVu Sans", "Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans SC")
 PANELS = 2  # metrics that get bars
 
 
@@ -50,14 +44,8 @@ def draw_scores(tables: Tables, path: Path) -> bool:
     if not rows:
         return False
     metrics = [m for m in tables.metrics[:PANELS] if any(tables.score(r.name, m) for r in rows)]
-    with _pyplot() as plt:
-        figure, panels = plt.subplots(
-            1,
-            len(metrics),
-            sharey=True,
-            squeeze=False,
-            figsize=(3.2 + 3.4 * len(metrics), 1.3 + 0.36 * len(rows)),
-        )
+    with drawing(3.2 + 3.4 * len(metrics), 1.3 + 0.36 * len(rows)) as figure:
+        panels = figure.subplots(1, len(metrics), sharey=True, squeeze=False)
         for panel, metric in zip(panels[0], metrics, strict=True):
             top = 0.0
             for place, row in enumerate(rows):
@@ -81,14 +69,11 @@ def draw_scores(tables: Tables, path: Path) -> bool:
                 top = max(top, end)
             panel.set_xlim(0, min(116.0, 1.17 * top + 3))
             panel.set_xlabel(f"{metric.name}, %")
-            _tidy(panel, "x")
+            tidy(panel, "x")
         panels[0][0].set_yticks(range(len(rows)), [_label(tables, row) for row in rows])
         panels[0][0].invert_yaxis()
         kinds = dict.fromkeys(map(kind_of, rows))
-        handles = [plt.Rectangle((0, 0), 1, 1, color=KINDS[kind]) for kind in kinds]
-        figure.legend(
-            handles, list(kinds), loc="outside lower center", ncols=len(kinds), frameon=False
-        )
+        legend_below(figure, {kind: KINDS[kind] for kind in kinds})
         figure.suptitle("Test: mean (bar), seeds (dots), 95 % of resamples (line)", fontsize=10)
         _save(figure, path)
     return True
@@ -104,8 +89,8 @@ def draw_curves(tables: Tables, path: Path) -> bool:
     if not curves:
         return False
     order = [run.name for run in tables.suite.runs]
-    with _pyplot() as plt:
-        figure, panel = plt.subplots(figsize=(9, 4.4))
+    with drawing(9, 4.4) as figure:
+        panel = figure.subplots()
         longest = max(len(curve.means) for curve in curves)
         width = 0.3 / max(1, len(curves) - 1)
         for number, curve in enumerate(curves):
@@ -130,7 +115,7 @@ def draw_curves(tables: Tables, path: Path) -> bool:
         panel.set_xlim(0.6, longest + 0.4)
         panel.set_xlabel("epoch")
         panel.set_ylabel(f"{tables.metrics[0].name} on dev, %" if tables.metrics else "dev, %")
-        _tidy(panel, "y")
+        tidy(panel, "y")
         figure.legend(
             loc="outside right center", frameon=False, fontsize=9, title="score at the last epoch"
         )
@@ -143,45 +128,6 @@ def _label(tables: Tables, row: Run | Baseline) -> str:
     if row.name in tables.stale or done == planned:
         return tables.shown(row.name)
     return f"{row.name} ({done} of {planned} seeds)"
-
-
-def _tidy(panel: Any, axis: str) -> None:
-    panel.grid(axis=axis, color=FAINT, linewidth=0.8)
-    panel.set_axisbelow(True)
-    panel.tick_params(length=0, colors=INK)
-    for side in ("top", "right", *(["left"] if axis == "x" else [])):
-        panel.spines[side].set_visible(False)
-
-
-@contextmanager
-def _pyplot() -> "Iterator[Any]":
-    try:
-        import matplotlib
-    except ImportError as error:
-        raise ExperimentError(
-            "Pictures need matplotlib, which isn't installed. `pip install matplotlib`."
-        ) from error
-    matplotlib.use("Agg", force=False)
-    from matplotlib import font_manager
-    from matplotlib import pyplot as plt
-
-    known = set(font_manager.get_font_names())
-    style: Any = {
-        "font.family": [font for font in FONTS if font in known],
-        "font.size": 10,
-        "figure.facecolor": "white",
-        "axes.facecolor": "white",
-        "text.color": INK,
-        "axes.labelcolor": INK,
-        "axes.edgecolor": "#999999",
-        "figure.constrained_layout.use": True,
-        "text.parse_math": False,  # a $ in a name is a $
-    }
-    with plt.rc_context(style):
-        try:
-            yield plt
-        finally:
-            plt.close("all")
 
 
 def _save(figure: Any, path: Path) -> None:

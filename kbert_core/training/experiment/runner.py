@@ -27,9 +27,10 @@ from kbert_core.knowledge.packed import plain_stem
 from kbert_core.training.datasets import Example
 from kbert_core.training.dictionary import dictionary_spans, learn_tail_labels, written_over
 from kbert_core.training.evaluate import surface_forms
+from kbert_core.training.experiment.counts import packed
 from kbert_core.training.experiment.grid import Cell, Experiment, Places, Status, read_folder
 from kbert_core.training.experiment.results import FORMAT, read_json, write_json
-from kbert_core.training.experiment.scoring import packed, score_run, score_spans
+from kbert_core.training.experiment.scoring import score_run, score_spans
 from kbert_core.training.experiment.suite import Baseline, Run, read_suite, train_options
 from kbert_core.training.finetune import MAIN_SCORE, Fitted, TrainOptions, fit, save
 from kbert_core.training.guided import choose_weight, guided_spans, load_scores, save_scores

@@ -8,9 +8,9 @@ from statistics import fmean, stdev
 from typing import Any
 
 from kbert_core.errors import ExperimentError
+from kbert_core.training.experiment.counts import unpacked
 from kbert_core.training.experiment.grid import Experiment, Status
 from kbert_core.training.experiment.results import read_json
-from kbert_core.training.experiment.scoring import unpacked
 from kbert_core.training.experiment.statistics import (
     METRICS,
     RESAMPLES,

@@ -8,10 +8,10 @@ import pytest
 
 from kbert_core import cli
 from kbert_core.errors import ExperimentError
+from kbert_core.training.experiment.counts import packed
 from kbert_core.training.experiment.grid import Experiment, Places
 from kbert_core.training.experiment.report import html_page, summary, table, write_report
 from kbert_core.training.experiment.results import write_json
-from kbert_core.training.experiment.scoring import packed
 from kbert_core.training.experiment.suite import Run, read_suite
 from kbert_core.training.experiment.tables import Pair, Tables
 

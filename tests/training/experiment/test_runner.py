@@ -2,11 +2,13 @@
 
 import json
 
+import numpy as np
 import pytest
 from filelock import FileLock
 
 from kbert_core import cli
 from kbert_core.pipeline import Pipeline
+from kbert_core.scoring.learned import SIZE, LearnedScorer
 from kbert_core.training.experiment import runner
 from kbert_core.training.experiment.grid import Experiment, Places, Status
 from kbert_core.training.experiment.results import write_json
@@ -87,6 +89,19 @@ def test_a_changed_suite_graph_or_data_makes_results_stale_and_says_why(
     with (folder / "data" / "dev.tsv").open("a", encoding="utf-8") as file:
         file.write("甲 病\tB-D I-D\n")
     assert states(path) == ["stale"] * 4
+
+
+def test_another_scorer_of_the_same_name_makes_results_stale(written, suite_data, folder):
+    LearnedScorer(np.zeros(SIZE), 0.5).save(folder / "scorer")
+    suite_data |= {"seeds": [1], "injection": {"strategy": "learned", "scorer": "scorer"}}
+    made = experiment(written(suite_data))
+    cell = made.cells()[1]  # K-BERT
+    write_json(made.file(cell), {"format": 1, "seconds": 1.0, "inputs": made.inputs(cell)})
+    assert made.status(cell).state == "done"
+    LearnedScorer(np.zeros(SIZE), 0.6).save(folder / "scorer")
+    again = experiment(folder / "tiny.yaml")
+    assert again.status(cell).state == "stale"
+    assert "scorer" in again.status(cell).reason
 
 
 def test_an_option_that_is_new_and_has_its_default_makes_no_result_stale(written, suite_data):

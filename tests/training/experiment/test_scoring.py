@@ -5,12 +5,8 @@ import pytest
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.triples import Triple
 from kbert_core.training.datasets import Example
-from kbert_core.training.experiment.scoring import (
-    packed,
-    score_spans,
-    sentence_counts,
-    unpacked,
-)
+from kbert_core.training.experiment.counts import packed, sentence_counts, unpacked
+from kbert_core.training.experiment.scoring import score_spans
 from kbert_core.training.scores import ranking_scores
 
 TEXT = "有甲病查乙图"

@@ -1,0 +1,170 @@
+"""The arithmetic of one cell of one attention map (K-BERT, Eq. 4 and 5), number by number.
+
+    S = softmax((Q Kᵀ + M) / √D)        the paper's
+    S = softmax(Q Kᵀ / √D + M)          as encoders compute it, and as here
+
+M is 0 where the visible matrix has True and minus infinity where not, so the
+two are the same; D is the size of an attention head. The paper writes √d_k.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, cast
+
+from torch import Tensor, nn
+
+from kbert_core.errors import EncoderError, OptionError
+from kbert_core.pipeline import Pipeline, Trace
+
+PROJECTIONS = (("query", "key"), ("q_lin", "k_lin"), ("q_proj", "k_proj"), ("q", "k"))
+TOLERANCE = 1e-4  # of a weight; half precision leaves more
+HALF_TOLERANCE = 3e-2
+
+
+@dataclass(frozen=True, slots=True)
+class CellArithmetic:
+    """How one attention weight comes about.
+
+    Attributes:
+        layer, head: from 1.
+        query, key: indices along N; query attends to key.
+        size: D, of an attention head.
+        dot: q · k, of the two tokens' projections.
+        visible: whether query may attend to key.
+        log_sum_exp: log of the sum of e^score over the row.
+        seen: how many tokens the row may attend to.
+    """
+
+    layer: int
+    head: int
+    query: int
+    key: int
+    size: int
+    dot: float
+    visible: bool
+    log_sum_exp: float
+    seen: int
+
+    @property
+    def scale(self) -> float:
+        """1 / √D."""
+        return 1 / math.sqrt(self.size)
+
+    @property
+    def scaled(self) -> float:
+        """q · k / √D: how well the two fit, before the visible matrix has its say."""
+        return self.dot * self.scale
+
+    @property
+    def mask(self) -> float:
+        """What the visible matrix adds (the M of Eq. 3): 0, or minus infinity."""
+        return 0.0 if self.visible else -math.inf
+
+    @property
+    def score(self) -> float:
+        """What softmax is given."""
+        return self.scaled + self.mask
+
+    @property
+    def weight(self) -> float:
+        """Softmax of the score over its row: the share of attention, 0 to 1."""
+        return math.exp(self.score - self.log_sum_exp)
+
+
+def attention_arithmetic(
+    pipeline: Pipeline, trace: Trace, row: int, layer: int, head: int, query: int, key: int
+) -> CellArithmetic:
+    """Work one attention weight out from the hidden states below its layer.
+
+    The layer's own query and key projections are found by name. What comes
+    out is compared with the map that the encoder itself gave, so an encoder
+    that computes attention otherwise is refused, not explained wrongly.
+
+    Args:
+        pipeline: what made the trace.
+        trace: made with ``attentions=True, hidden_states=True``.
+        row: which of ``trace.rows``.
+        layer, head: from 1.
+        query, key: indices along N.
+
+    Raises:
+        OptionError: the trace lacks what is needed, or a number is out of range.
+        EncoderError: the projections aren't found, or aren't all there is.
+    """
+    if trace.hidden_states is None or trace.attentions is None:
+        raise OptionError(
+            "The trace has no hidden states or no attention maps. Call the pipeline with "
+            "attentions=True, hidden_states=True."
+        )
+    maps = trace.attentions
+    _check("row", row, 0, len(trace.rows) - 1)
+    length = len(trace.rows[row])
+    _check("layer", layer, 1, len(maps))
+    _check("head", head, 1, maps[0].shape[1])
+    _check("query", query, 0, length - 1)
+    _check("key", key, 0, length - 1)
+    projections = _projections(pipeline.encoder.model, layer, len(maps))
+    states = trace.hidden_states[layer - 1][row, :length].double()  # (N, H)
+    q, k = (_of_head(states, one, head, maps[0].shape[1]) for one in projections)  # (N, D)
+    dots = k @ q[query]  # (N,)
+    size = int(q.shape[1])
+    visible = _visible(trace, layer)[row, query, :length].to(dots.device)
+    scores = (dots / math.sqrt(size)).masked_fill(~visible, -math.inf)
+    found = CellArithmetic(
+        layer,
+        head,
+        query,
+        key,
+        size,
+        float(dots[key]),
+        bool(visible[key]),
+        float(scores.logsumexp(0)),
+        int(visible.sum()),
+    )
+    given = maps[layer - 1][row, head - 1, query, :length].double()
+    apart = float((scores.softmax(0) - given.to(scores.device)).abs().max())
+    precise = trace.hidden_states[layer - 1].dtype.itemsize >= 4
+    if apart > (TOLERANCE if precise else HALF_TOLERANCE):
+        raise EncoderError(
+            f"{type(pipeline.encoder.model).__name__} computes more between its hidden states and "
+            f"its attention than softmax(q·k / √D + M): by hand the row differs by up to "
+            f"{apart:.2g} from the encoder's. Its cells can't be explained; use a BERT, RoBERTa, "
+            "ELECTRA, ALBERT or DistilBERT."
+        )
+    return found
+
+
+def _visible(trace: Trace, layer: int) -> Tensor:
+    """(B, N, N) bool, what a layer sees."""
+    return trace.visible if trace.visible_layers is None else trace.visible_layers[layer - 1]
+
+
+def _projections(model: Any, layer: int, layers: int) -> tuple[nn.Linear, nn.Linear]:
+    """Find a layer's query and key projections by their names."""
+    found = []
+    for module in model.base_model.modules():
+        for names in PROJECTIONS:
+            pair = tuple(getattr(module, name, None) for name in names)
+            if all(isinstance(one, nn.Linear) for one in pair):
+                found.append(cast(tuple[nn.Linear, nn.Linear], pair))
+                break
+    if not found:
+        known = ", ".join(map("/".join, PROJECTIONS))
+        raise EncoderError(
+            f"{type(model).__name__} has no separate query and key projections named {known}, so "
+            "the arithmetic of a cell can't be shown. Attention maps are shown all the same."
+        )
+    return found[(layer - 1) * len(found) // layers]  # fewer where layers share them (ALBERT)
+
+
+def _of_head(states: Tensor, projection: nn.Linear, head: int, heads: int) -> Tensor:
+    """Project hidden states (N, H) for one attention head: (N, D)."""
+    size = projection.out_features // heads
+    part = slice((head - 1) * size, head * size)
+    made = states @ projection.weight[part].detach().double().T
+    return made if projection.bias is None else made + projection.bias[part].detach().double()
+
+
+def _check(name: str, value: int, least: int, most: int) -> None:
+    if not least <= value <= most:
+        raise OptionError(f"{name} is {value}, expected {least} to {most}.")

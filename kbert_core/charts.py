@@ -1,0 +1,168 @@
+"""Line and bar charts of numbers that several seeds gave: the mean, and what each seed gave.
+
+Colours, fonts and axes are those of :mod:`kbert_core.pictures`.
+"""
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from kbert_core.pictures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, drawing, tidy
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Values = Sequence[float]  # of one point, one a seed
+COLOURS = (BLUE, ORANGE, GREEN, PURPLE, "#56B4E9", "#D55E00", GREY)
+MARKERS = "osD^vPX"
+LINE_STYLES = ("-", "--", ":")
+
+
+def line_chart(
+    places: Sequence[float | str],
+    lines: Mapping[str, Sequence[float] | Sequence[Values]],
+    *,
+    across: str,
+    up: str,
+    title: str = "",
+    levels: Mapping[str, float] | None = None,
+    log: bool = False,
+    size: tuple[float, float] = (7.4, 3.8),
+) -> "Figure":
+    """Draw a line for each name; where points have several values, their mean and range.
+
+    Args:
+        places: of the points; words, or numbers on a scale.
+        lines: name → a number a place, or several (seeds) a place.
+        across, up: what the axes are.
+        title: of the whole.
+        levels: horizontal lines to compare with, such as chance.
+        log: a logarithmic scale upward.
+        size: in inches.
+
+    Raises:
+        MissingPackageError: matplotlib isn't installed.
+    """
+    words = any(isinstance(place, str) for place in places)
+    at = [float(n) if words else float(p) for n, p in enumerate(places)]
+    with drawing(*size) as figure:
+        panel = figure.subplots()
+        for number, (name, points) in enumerate(lines.items()):
+            values = [_several(point) for point in points]
+            colour = COLOURS[number % len(COLOURS)]
+            panel.plot(
+                at,
+                [fmean(several) for several in values],
+                color=colour,
+                marker=MARKERS[number % len(MARKERS)] if len(at) <= 40 else None,
+                linestyle=LINE_STYLES[number // len(COLOURS) % len(LINE_STYLES)],
+                markersize=5,
+                label=name,
+            )
+            if any(len(several) > 1 for several in values):
+                low, high = [min(v) for v in values], [max(v) for v in values]
+                panel.fill_between(at, low, high, color=colour, alpha=0.15, linewidth=0)
+        _levels(panel, levels, vertical=False)
+        if words:
+            panel.set_xticks(at, list(map(str, places)))
+        if log:
+            panel.set_yscale("log")
+            panel.yaxis.set_major_formatter(lambda value, _: f"{value:g}")  # 10^n wants math
+        panel.set(xlabel=across, ylabel=up)
+        tidy(panel, "y")
+        if len(lines) > 1 or levels:
+            handles, names = panel.get_legend_handles_labels()
+            figure.legend(handles, names, loc="outside right upper", frameon=False, fontsize=9)
+        if title:
+            figure.suptitle(title, fontsize=10)
+    return figure
+
+
+def bar_chart(
+    rows: Mapping[str, Mapping[str, Values]],
+    *,
+    across: str,
+    title: str = "",
+    levels: Mapping[str, float] | None = None,
+    most: float | None = None,
+) -> "Figure":
+    """Draw a group of bars for each row: the mean a bar, what each seed gave a dot.
+
+    Args:
+        rows: row → name of a bar → its values.
+        across: what they are.
+        title: of the whole.
+        levels: vertical lines to compare with, such as chance.
+        most: where the axis ends; None: where the values do.
+
+    Raises:
+        MissingPackageError: matplotlib isn't installed.
+    """
+    names = list(dict.fromkeys(name for bars in rows.values() for name in bars))
+    thick = 0.8 / max(1, len(names))
+    with drawing(7.4, 1.3 + (0.26 + 0.24 * len(names)) * len(rows)) as figure:
+        panel = figure.subplots()
+        for number, name in enumerate(names):
+            shown = False
+            for row, bars in enumerate(rows.values()):
+                if name not in bars:
+                    continue
+                values = list(bars[name])
+                place = row + (number - (len(names) - 1) / 2) * thick
+                mean = fmean(values)
+                panel.barh(
+                    place,
+                    mean,
+                    height=0.9 * thick,
+                    color=COLOURS[number % len(COLOURS)],
+                    alpha=0.85,
+                    label=None if shown else name,
+                )
+                shown = True
+                if len(values) > 1:
+                    panel.plot(
+                        values,
+                        [place] * len(values),
+                        "o",
+                        markersize=4,
+                        color="white",
+                        markeredgecolor=INK,
+                        markeredgewidth=0.8,
+                    )
+                panel.annotate(
+                    f"{mean:.3g}",
+                    (max(mean, *values), place),
+                    xytext=(6, 0),
+                    textcoords="offset points",
+                    va="center",
+                    fontsize=9,
+                )
+        _levels(panel, levels, vertical=True)
+        panel.set_yticks(range(len(rows)), list(rows))
+        panel.invert_yaxis()
+        panel.margins(x=0.1)
+        panel.set_xlim(left=0, right=most)
+        panel.set_xlabel(across)
+        tidy(panel, "x")
+        handles, labels = panel.get_legend_handles_labels()
+        figure.legend(
+            handles,
+            labels,
+            loc="outside lower center",
+            ncols=len(labels),
+            frameon=False,
+            fontsize=9,
+        )
+        if title:
+            figure.suptitle(title, fontsize=10)
+    return figure
+
+
+def _several(point: float | Values) -> list[float]:
+    return list(map(float, point)) if isinstance(point, Sequence) else [float(point)]
+
+
+def _levels(panel: object, levels: Mapping[str, float] | None, *, vertical: bool) -> None:
+    for (name, value), style in zip((levels or {}).items(), ("--", ":", "-."), strict=False):
+        line = panel.axvline if vertical else panel.axhline  # type: ignore[attr-defined]
+        line(value, color=GREY, linewidth=1.2, linestyle=style, label=name)

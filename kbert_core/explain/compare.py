@@ -1,0 +1,348 @@
+"""Compare: two to four readings of one text side by side, joined by what their tokens are.
+
+Where two of them are equal, the result says why, and only after their states
+have been computed and compared: what should be equal is never assumed to be.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from kbert_core.ablation import Ablation
+from kbert_core.errors import OptionError, TextError
+from kbert_core.explain.figures import signed_bars
+from kbert_core.explain.noise import variation
+from kbert_core.explain.states import states_of
+from kbert_core.explain.tables import frame, outcome_dict, target_dict
+from kbert_core.explain.target import NOTHING, Target
+from kbert_core.explain.variants import Case, Outcome, Scored, Variant
+from kbert_core.flatten import FlatTree, collate
+from kbert_core.intervention import Intervention, visible_by_layer
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+ROUNDING = 1e-4  # between the same numbers computed in batches of other shapes
+MOST = 4
+BERT, K_BERT, HARD, ALL = "BERT", "K-BERT", "hard positions", "everything visible"
+Identity = tuple[object, ...]
+
+
+class Why(StrEnum):
+    """Why two readings are the same."""
+
+    NO_BRANCH = "no triple stands in the text, so there is nothing to place or to hide"
+    SAME_TRIPLES = "the same triples hang at the same mentions"
+    SAME_MATRIX = "positions and visible matrix come out the same for this tree"
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One of the readings compared.
+
+    Attributes:
+        name: what it is called.
+        rows: its flat trees.
+        ablation: how they are read.
+        interventions: made to their visible matrices.
+        triples: how many branches stand in them.
+        outcome: score and answer; None where there is no task head, or the
+            model has no such label.
+        prediction: the task's; None without a head.
+        labels: names of the labels.
+        likely: (T, K) log-probabilities where the target stands; None as ``outcome``.
+        states: per row (N, H), the last layer's; empty where they are no
+            longer kept.
+        layers: L.
+    """
+
+    name: str
+    rows: tuple[FlatTree, ...]
+    ablation: Ablation
+    interventions: tuple[Intervention, ...]
+    triples: int
+    outcome: Outcome | None
+    prediction: Any
+    labels: Mapping[int, str]
+    likely: Tensor | None
+    states: tuple[Tensor, ...]
+    layers: int
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Two readings, the second against the first.
+
+    Attributes:
+        one, other: their names.
+        score: change of the target's score, in nats; None where one has none.
+        variation: total variation between their distributions of labels where
+            the target stands, 0 to 1; None where labels differ.
+        flips: whether their answers differ; None where one has none.
+        only_one, only_other: tokens that stand in one only.
+        cells: cells of the visible matrix that differ among shared tokens, in
+            any layer.
+        moved: shared tokens at another position.
+        largest: the largest difference of any number in the last layer's
+            states of shared tokens; None between two models.
+        same_input: whether the model is given the same by both.
+        why: why they are equal; None where they aren't, or where the
+            computed states say otherwise.
+    """
+
+    one: str
+    other: str
+    score: float | None
+    variation: float | None
+    flips: bool | None
+    only_one: int
+    only_other: int
+    cells: int
+    moved: int
+    largest: float | None
+    same_input: bool
+    why: Why | None
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Two to four readings of one text.
+
+    Attributes:
+        sentences: the text.
+        target: what of the predictions is followed; None: there are none.
+        sides: the readings, as they were given.
+        pairs: every two of them.
+    """
+
+    sentences: tuple[str, ...]
+    target: Target | None
+    sides: tuple[Side, ...]
+    pairs: tuple[Difference, ...]
+
+    @property
+    def equal(self) -> tuple[Difference, ...]:
+        """The pairs that are equal, each with its reason."""
+        return tuple(pair for pair in self.pairs if pair.why is not None)
+
+    def pair(self, one: str, other: str) -> Difference:
+        """The difference of two readings, in the order in which they were given."""
+        return next(pair for pair in self.pairs if (pair.one, pair.other) == (one, other))
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it as plain data, for JSON."""
+        return {
+            "text": list(self.sentences),
+            "target": None if self.target is None else target_dict(self.target),
+            "readings": [
+                {
+                    "name": side.name,
+                    "tokens": sum(map(len, side.rows)),
+                    "triples": side.triples,
+                    "positions": side.ablation.positions,
+                    "visible": side.ablation.visible,
+                    **(outcome_dict(side.outcome) if side.outcome else {}),
+                }
+                for side in self.sides
+            ],
+            "differences": list(self._rows()),
+        }
+
+    def to_frame(self) -> "DataFrame":
+        """A row for every two readings."""
+        return frame(self._rows(), FRAME)
+
+    def figure(self) -> "Figure":
+        """A bar a reading: the target's score."""
+        scored = [side for side in self.sides if side.outcome is not None]
+        return signed_bars(
+            [f"{side.name}  → {side.outcome.answer}" for side in scored if side.outcome],
+            [side.outcome.score for side in scored if side.outcome],
+            axis=f"score of {self.target}, nats",
+            title=" ".join(self.sentences),
+        )
+
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        for pair in self.pairs:
+            row = {name: getattr(pair, name) for name in FRAME}
+            yield {**row, "why": None if pair.why is None else str(pair.why)}
+
+
+FRAME = (
+    *("one", "other", "score", "variation", "flips", "only_one", "only_other"),
+    *("cells", "moved", "largest", "same_input", "why"),
+)
+
+
+def ablations_of(case: Case) -> dict[str, Variant]:
+    """The four readings that show K-BERT's parts: BERT, K-BERT, hard positions, all visible.
+
+    None has the case's own ablation or interventions: these are what it is compared by.
+    """
+    rows = case.trace.rows
+    return {
+        BERT: Variant(case.without_knowledge().rows, Ablation("soft", "tree")),
+        K_BERT: Variant(rows, Ablation("soft", "tree")),
+        HARD: Variant(rows, Ablation("hard", "tree")),
+        ALL: Variant(rows, Ablation("soft", "all")),
+    }
+
+
+def compare(
+    readings: Mapping[str, Case | Variant], *, of: Case | None = None, target: Target | None = None
+) -> Comparison:
+    """Put readings of one text side by side.
+
+    Args:
+        readings: two to four, by name: cases, each with its own model, or
+            variants of one case, see :func:`ablations_of`.
+        of: the case that variants are of.
+        target: what of the predictions to follow; None: the first case's.
+
+    Raises:
+        OptionError: not two to four, variants of no case, or other texts.
+    """
+    if not 2 <= len(readings) <= MOST:
+        raise OptionError(f"Got {len(readings)} readings, expected two to {MOST}.")
+    cases: dict[str, tuple[Case, Variant]] = {}
+    for name, reading in readings.items():
+        if isinstance(reading, Case):
+            cases[name] = (reading, reading.as_it_is())
+        elif of is not None:
+            cases[name] = (of, reading)
+        else:
+            raise OptionError(f"The reading '{name}' is a variant. Say of which case it is.")
+    texts = {case.sentences for case, _ in cases.values()}
+    if len(texts) > 1:
+        raise OptionError(f"The readings are of {len(texts)} texts. Compare readings of one.")
+    first = of or next(iter(cases.values()))[0]
+    target = target or first.target
+    sides = {name: _side(name, *pair, target) for name, pair in cases.items()}
+    pairs = tuple(
+        _difference(sides[a], sides[b], cases[a], cases[b]) for a, b in combinations(cases, 2)
+    )
+    none = target == NOTHING or all(side.outcome is None for side in sides.values())
+    return Comparison(first.sentences, None if none else target, tuple(sides.values()), pairs)
+
+
+def _side(name: str, case: Case, variant: Variant, target: Target) -> Side:
+    scored: Scored | None = None
+    if target != NOTHING and case.pipeline.task is not None:
+        try:
+            scored = next(replace(case, target=target).run([variant]))
+        except TextError:
+            scored = None  # this model has no such label
+    states = states_of(case.pipeline, variant.rows, *variant.way)
+    outcome = None
+    if scored is not None:
+        outcome = Outcome(scored.score, target.answer(scored.prediction))
+    return Side(
+        name,
+        variant.rows,
+        variant.ablation,
+        variant.interventions,
+        len({(h.node, h.branch.triple) for row in variant.rows for h in row.hung}),
+        outcome,
+        scored.prediction if scored else None,
+        case.pipeline.labels if case.pipeline.task else {},
+        scored.likely if scored else None,
+        tuple(of_row[-1] for of_row in states),
+        case.pipeline.encoder.layer_count,
+    )
+
+
+def _difference(
+    one: Side, other: Side, case: tuple[Case, Variant], beside: tuple[Case, Variant]
+) -> Difference:
+    joined = [_Joined(*rows, one, other) for rows in zip(one.rows, other.rows, strict=False)]
+    same_model = case[0].pipeline is beside[0].pipeline
+    largest = None
+    if same_model:
+        apart = [
+            (a[j.places_one] - b[j.places_other]).abs().max()
+            for a, b, j in zip(one.states, other.states, joined, strict=False)
+            if j.places_one
+        ]
+        largest = float(max(apart)) if apart else 0.0
+    same_input = same_model and len(one.rows) == len(other.rows) and all(j.same for j in joined)
+    why = None
+    if same_input and largest is not None and largest <= ROUNDING:
+        why = _why(one, other)
+    return Difference(
+        one.name,
+        other.name,
+        other.outcome.score - one.outcome.score if one.outcome and other.outcome else None,
+        _apart(one, other),
+        one.outcome.answer != other.outcome.answer if one.outcome and other.outcome else None,
+        sum(j.only_one for j in joined),
+        sum(j.only_other for j in joined),
+        sum(j.cells for j in joined),
+        sum(j.moved for j in joined),
+        largest,
+        same_input,
+        why,
+    )
+
+
+def _why(one: Side, other: Side) -> Why:
+    if not one.triples:
+        return Why.NO_BRANCH
+    same_way = (one.ablation, one.interventions) == (other.ablation, other.interventions)
+    return Why.SAME_TRIPLES if same_way else Why.SAME_MATRIX
+
+
+def _apart(one: Side, other: Side) -> float | None:
+    if one.likely is None or other.likely is None or one.labels != other.labels:
+        return None
+    if one.likely.shape != other.likely.shape:  # the two cut the text into other tokens
+        return None
+    return variation(one.likely, other.likely)
+
+
+class _Joined:
+    """Two rows joined by what their tokens are; tokens of two tokenizers are never the same."""
+
+    def __init__(self, flat: FlatTree, beside: FlatTree, one: Side, other: Side) -> None:
+        alike = _spans(flat) == _spans(beside)
+        place = {name: index for index, name in enumerate(beside.identities)} if alike else {}
+        shared = [(i, place[name]) for i, name in enumerate(flat.identities) if name in place]
+        self.places_one = [i for i, _ in shared]
+        self.places_other = [i for _, i in shared]
+        self.only_one = len(flat) - len(shared)
+        self.only_other = len(beside) - len(shared)
+        (visible, positions), (visible_too, positions_too) = (
+            _inputs(row, side, places)
+            for row, side, places in (
+                (flat, one, self.places_one),
+                (beside, other, self.places_other),
+            )
+        )
+        layers = min(len(visible), len(visible_too))
+        self.cells = int((visible[:layers] != visible_too[:layers]).any(0).sum())
+        self.moved = int((positions != positions_too).sum())
+        self.same = (
+            not (self.only_one or self.only_other or self.cells or self.moved)
+            and flat.input_ids == beside.input_ids
+            and flat.token_type_ids == beside.token_type_ids
+        )
+
+
+def _inputs(flat: FlatTree, side: Side, places: list[int]) -> tuple[Tensor, Tensor]:
+    """Visible matrices (L, S, S) and positions (S,) of some tokens."""
+    batch = collate([flat])
+    chosen = torch.tensor(places, dtype=torch.int64)
+    visible = side.ablation.visible_in(batch)
+    layers = visible_by_layer(visible, [flat], side.interventions, side.layers)
+    shown = torch.stack([layer[0][chosen[:, None], chosen] for layer in layers])
+    return shown, side.ablation.position_ids(batch)[0, chosen]
+
+
+def _spans(flat: FlatTree) -> list[tuple[int, int]]:
+    """Where the tokens of the text begin and end, in characters."""
+    return [span for own in flat.trunk_tokens for span in zip(own.starts, own.ends, strict=True)]

@@ -1,0 +1,310 @@
+"""Paths of knowledge: where a triple can have come by which layer, and what it changed there.
+
+Two answers to one question. What *can* have come where is exact and needs no
+run: a product of visible matrices (see ``reach``). What *did* is measured:
+the text is run again without the triple, everything else held fixed, and
+every token's state compared layer by layer. Where the first says "cannot",
+the second is zero.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from kbert_core.ablation import Ablation
+from kbert_core.errors import OptionError
+from kbert_core.explain.reach import NEVER, Reach, first_layer, reach
+from kbert_core.explain.states import states_of
+from kbert_core.explain.tables import frame, name_of, triple_dict
+from kbert_core.explain.target import NOTHING
+from kbert_core.explain.variants import Case, Piece, case_of
+from kbert_core.flatten import FlatTree, collate
+from kbert_core.intervention import visible_by_layer
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.mask_transformer import layer_masks
+from kbert_core.pictures import INK, ORANGE, drawing
+from kbert_core.pipeline import Pipeline
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+ROUNDING = 1e-5  # a relative change up to which two states are the same
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """A piece of knowledge on its way to one token.
+
+    Attributes:
+        piece: what it says.
+        layer: after which its absence can first change the token's state; -1: never.
+        measured: (L + 1) by how much it changes it, relative to the state.
+    """
+
+    piece: Piece
+    layer: int
+    measured: tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Influence:
+    """What leaving each triple out can change and does change, by layer and token.
+
+    Attributes:
+        flat: the N tokens as they were read.
+        window: which of the text's rows that is.
+        pieces: P triples that hang in it.
+        ways: whose information can have come where.
+        reached: (P, L + 1, N) bool: the state can be another without the triple.
+        measured: (P, L + 1, N): L2 norm of the change of the state over the
+            norm of the state; not a number at the triple's own tokens, which
+            are gone without it.
+        moved: (P, N) bool: tokens that hard positions put elsewhere without
+            the triple; with soft positions none.
+    """
+
+    flat: FlatTree
+    window: int
+    pieces: tuple[Piece, ...]
+    ways: Reach
+    reached: Tensor
+    measured: Tensor
+    moved: Tensor
+
+    @property
+    def layers(self) -> int:
+        """L."""
+        return self.ways.layers
+
+    @cached_property
+    def first(self) -> Tensor:
+        """(P, N) int64: the layer after which a token's state can be another; -1: never."""
+        return (
+            torch.stack([first_layer(one) for one in self.reached])
+            if self.pieces
+            else (torch.zeros(0, len(self.flat), dtype=torch.int64))
+        )
+
+    @cached_property
+    def largest_beyond_reach(self) -> float:
+        """The largest change measured where none is possible: rounding, or the answers disagree."""
+        beyond = ~self.reached & ~self.measured.isnan()
+        return float(self.measured[beyond].max()) if beyond.any() else 0.0
+
+    def own(self, piece: int) -> tuple[int, ...]:
+        """The tokens of a piece."""
+        return tuple(_own(self.flat, self.pieces[piece]))
+
+    def arrivals(self, token: int = 0) -> tuple[Arrival, ...]:
+        """Follow every triple to one token.
+
+        Args:
+            token: an index along N; 0 is [CLS].
+        """
+        return tuple(
+            Arrival(piece, int(self.first[n, token]), tuple(map(float, self.measured[n, :, token])))
+            for n, piece in enumerate(self.pieces)
+        )
+
+    def to_frame(self) -> "DataFrame":
+        """A row for every triple, layer and token."""
+        return frame(self._rows(), FRAME)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for JSON; None where the triple's own tokens are gone."""
+        return {
+            "tokens": self.flat.tokens,
+            "window": self.window,
+            "layers": self.layers,
+            "triples": [
+                {
+                    "triple": triple_dict(piece.triple),
+                    "first_layer": [None if at == NEVER else at for at in first],
+                    "influence": [
+                        [None if x != x else round(x, 8) for x in layer] for layer in measured
+                    ],
+                    "moved": [token for token, there in enumerate(moved) if there],
+                }
+                for piece, first, measured, moved in zip(
+                    self.pieces,
+                    self.first.tolist(),
+                    self.measured.tolist(),
+                    self.moved.tolist(),
+                    strict=True,
+                )
+            ],
+        }
+
+    def figure(self, piece: int = 0) -> "Figure":
+        """Draw layer by token: by how much one triple changes a state; blank where it can't.
+
+        Args:
+            piece: which triple, from 0.
+
+        Raises:
+            OptionError: there is no such triple.
+            MissingPackageError: matplotlib isn't installed.
+        """
+        if not 0 <= piece < len(self.pieces):
+            raise OptionError(
+                f"There is no triple of number {piece}; {len(self.pieces)} were followed."
+            )
+        size = len(self.flat)
+        shown = self.measured[piece].clone()
+        shown[~self.reached[piece]] = float("nan")
+        with drawing(2.2 + 0.3 * size, 1.9 + 0.32 * self.layers) as figure:
+            panel = figure.subplots()
+            drawn = panel.imshow(shown.numpy(), cmap="cividis", vmin=0, aspect="auto")
+            own = self.own(piece)
+            for token in own:
+                panel.axvspan(token - 0.5, token + 0.5, color=ORANGE, alpha=0.35, linewidth=0)
+            panel.set_xticks(range(size), self.flat.tokens, rotation=90)
+            for token in own:
+                panel.get_xticklabels()[token].set_fontweight("bold")
+            panel.set_yticks(range(self.layers + 1), map(str, range(self.layers + 1)))
+            panel.set_ylabel("after layer")
+            panel.tick_params(length=0, colors=INK)
+            figure.colorbar(drawn, ax=panel, label="relative change of the state", pad=0.01)
+            title = f"Left out: {name_of(self.pieces[piece].triple)}; blank: out of its reach"
+            figure.suptitle(title, fontsize=10)
+        return figure
+
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        for n, piece in enumerate(self.pieces):
+            own = set(self.own(n))
+            for layer in range(self.layers + 1):
+                for token, text in enumerate(self.flat.tokens):
+                    yield {
+                        **triple_dict(piece.triple),
+                        "layer": layer,
+                        "token": token,
+                        "text": text,
+                        "own": token in own,
+                        "reached": bool(self.reached[n, layer, token]),
+                        "influence": float(self.measured[n, layer, token]),
+                    }
+
+
+FRAME = ("head", "relation", "tail", "layer", "token", "text", "own", "reached", "influence")
+
+
+def influence(
+    case: Case | Pipeline,
+    *sentences: str,
+    graph: KnowledgeGraph | None = None,
+    pieces: Sequence[Piece] | None = None,
+    window: int | None = None,
+    **reading: Any,
+) -> Influence:
+    """Follow triples through the layers: where they can have come, and what they changed.
+
+    Costs a run for each triple, and one for the text as it is. It follows
+    states, not a prediction, so that an encoder without a task head will do.
+
+    Args:
+        case: a text as it was read; or a model, with the text to read.
+        sentences, graph: with a model: the text, and K.
+        pieces: which triples; None: all that hang in the row.
+        window: which row of a long text; None: the first with knowledge.
+        reading: further arguments of :meth:`Case.of`.
+
+    Raises:
+        OptionError: there is no such row, or a triple doesn't hang in it.
+    """
+    if isinstance(case, Pipeline):
+        reading.setdefault("target", NOTHING)
+    case = case_of(case, sentences, graph=graph, **reading)
+    rows = case.trace.rows
+    if window is None:
+        window = next((n for n, row in enumerate(rows) if row.hung), 0)
+    if not 0 <= window < len(rows):
+        raise OptionError(f"The text has {len(rows)} windows; there is none of number {window}.")
+    flat = rows[window]
+    chosen = tuple(p for p in case.pieces if _own(flat, p)) if pieces is None else tuple(pieces)
+    for piece in chosen:
+        if not _own(flat, piece):
+            raise OptionError(f"The triple {piece.triple} hangs nowhere in this part of the text.")
+    less = [case.without([piece]).rows[window] for piece in chosen]
+    whole = _layers_of(case, flat)
+    ways = reach(whole)
+    trace = case.trace
+    found = states_of(case.pipeline, [flat, *less], trace.ablation, trace.interventions)
+    base = next(found)  # the others come and go: together they may be larger than memory
+    reached, measured, moved = [], [], []
+    for piece, row, states in zip(chosen, less, found, strict=True):
+        kept = _places(row, flat)
+        shifted = _shifted(case.trace.ablation, flat, row, kept)
+        changed = torch.full((ways.layers + 1, len(flat)), float("nan"))
+        apart = (base[:, kept] - states).norm(dim=-1)
+        changed[:, kept] = apart / base[:, kept].norm(dim=-1).clamp(min=1e-12)
+        sources = [*_own(flat, piece), *shifted.nonzero()[:, 0].tolist()]
+        reached.append(reach(_either(whole, _layers_of(case, row), kept)).out_of(sources))
+        measured.append(changed)
+        moved.append(shifted)
+    shape = (0, ways.layers + 1, len(flat))
+    return Influence(
+        flat,
+        window,
+        chosen,
+        ways,
+        torch.stack(reached) if reached else torch.zeros(shape, dtype=torch.bool),
+        torch.stack(measured) if measured else torch.zeros(shape),
+        torch.stack(moved) if moved else torch.zeros(0, len(flat), dtype=torch.bool),
+    )
+
+
+def _own(flat: FlatTree, piece: Piece) -> list[int]:
+    """Indices along N of a piece's tokens."""
+    return [
+        index
+        for hung in flat.hung
+        if piece.covers(hung.node, hung.branch.triple)
+        for index in range(hung.start, hung.end)
+    ]
+
+
+def _places(row: FlatTree, flat: FlatTree) -> list[int]:
+    """For each token of a row its place in the row it was taken from."""
+    place = {name: index for index, name in enumerate(flat.identities)}
+    return [place[name] for name in row.identities]
+
+
+def _shifted(ablation: Ablation, flat: FlatTree, row: FlatTree, kept: list[int]) -> Tensor:
+    """(N,) bool: tokens at another position once branches are gone, as hard positions are."""
+    old = ablation.position_ids(collate([flat]))[0, kept]
+    new = ablation.position_ids(collate([row]))[0]
+    shifted = torch.zeros(len(flat), dtype=torch.bool)
+    shifted[torch.tensor(kept)[old != new]] = True
+    return shifted
+
+
+def _layers_of(case: Case, flat: FlatTree) -> tuple[Tensor, ...]:
+    """The visible matrix of each of L layers (N, N), as the encoder keeps to it.
+
+    Read off the very masks it is given, so that interventions and the windows
+    of local layers count.
+    """
+    encoder, trace = case.pipeline.encoder, case.trace
+    batch = collate([flat])
+    visible = visible_by_layer(
+        trace.ablation.visible_in(batch), [flat], trace.interventions, encoder.layer_count
+    )
+    positions = trace.ablation.position_ids(batch)
+    masks = layer_masks(encoder.config, visible, positions, torch.float32)
+    return tuple(mask[0, 0] == 0 for mask in masks)
+
+
+def _either(whole: Sequence[Tensor], less: Sequence[Tensor], kept: list[int]) -> tuple[Tensor, ...]:
+    """What is visible with a branch or without it: local windows may move, interventions too."""
+    places = torch.tensor(kept)
+    found = []
+    for one, other in zip(whole, less, strict=True):
+        both = one.clone()
+        both[places[:, None], places] |= other
+        found.append(both)
+    return tuple(found)

@@ -1,0 +1,364 @@
+"""Knowledge noise: what unrelated triples do to a prediction, and what holds them off.
+
+The paper's argument for soft positions and the visible matrix is that
+knowledge which doesn't belong would otherwise change the sentence. Here every
+mention gets k triples that are said of others, beside its own, and the
+prediction is followed as k grows: with both mechanisms, with hard positions,
+with everything visible.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor
+
+from kbert_core.ablation import FULL, Ablation
+from kbert_core.errors import OptionError
+from kbert_core.explain.candidates import MOST_READ
+from kbert_core.explain.tables import frame, outcome_dict, target_dict
+from kbert_core.explain.target import Target
+from kbert_core.explain.variants import AT_ONCE, Case, Outcome, Scored, Variant, case_of
+from kbert_core.flatten import FlatTree
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.noise import with_noise
+from kbert_core.knowledge.triples import Triple
+from kbert_core.pictures import BLUE, GREEN, GREY, ORANGE, PURPLE, drawing, tidy
+from kbert_core.pipeline import Pipeline
+from kbert_core.sentence_tree import SentenceTree, branch_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+COUNTS = (0, 1, 2, 4, 8, 16)
+SEEDS = (1, 2, 3)
+K_BERT = "K-BERT"
+ABLATIONS: Mapping[str, Ablation] = {
+    K_BERT: FULL,
+    "hard positions": Ablation("hard", "tree"),
+    "everything visible": Ablation("soft", "all"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One reading with noise.
+
+    Attributes:
+        ablation: its name among those compared.
+        count: unrelated triples a mention was given.
+        seed: of what was drawn.
+        injected: unrelated triples that stand in the text, all mentions
+            together; fewer where the graph or the length limit has no more.
+        outcome: score and answer.
+        probability: of the target: e to its score for a span, else of its label.
+        from_plain: score minus plain BERT's, in nats.
+        variation: total variation between plain BERT's distribution of labels
+            and this one, 0 to 1; of a span the mean over its tokens.
+        divergence: Kullback-Leibler divergence D(plain ‖ this) of plain
+            BERT's distribution from this one, in nats; of a span the mean
+            over its tokens.
+        moved: total variation between this and the same reading without
+            noise: what the noise alone does.
+    """
+
+    ablation: str
+    count: int
+    seed: int
+    injected: int
+    outcome: Outcome
+    probability: float
+    from_plain: float
+    variation: float
+    divergence: float
+    moved: float
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Several seeds together.
+
+    Attributes:
+        mean, low, high: of one measure.
+    """
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class NoiseCurve:
+    """A prediction as unrelated triples are added.
+
+    Attributes:
+        sentences: the text.
+        target: what of the prediction is followed.
+        plain: without any knowledge.
+        plain_probability: the target's, without any knowledge.
+        ablations: those compared, by name.
+        counts: of unrelated triples a mention, ascending.
+        points: every reading, as far as they are run: by count, then seed,
+            then ablation.
+        total: how many readings there are to be.
+        mentions: how many places get noise.
+    """
+
+    sentences: tuple[str, ...]
+    target: Target
+    plain: Outcome
+    plain_probability: float
+    ablations: tuple[str, ...]
+    counts: tuple[int, ...]
+    points: tuple[Point, ...]
+    total: int
+    mentions: int
+
+    def at(self, ablation: str, count: int) -> tuple[Point, ...]:
+        """The seeds of one ablation at one count."""
+        return tuple(p for p in self.points if (p.ablation, p.count) == (ablation, count))
+
+    def spread(self, ablation: str, count: int, measure: str) -> Spread | None:
+        """One measure over the seeds, an attribute of :class:`Point`; None: nothing was run yet."""
+        values = [float(getattr(point, measure)) for point in self.at(ablation, count)]
+        return Spread(fmean(values), min(values), max(values)) if values else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it as plain data, for JSON."""
+        return {
+            "text": list(self.sentences),
+            "target": target_dict(self.target),
+            "plain": outcome_dict(self.plain) | {"probability": self.plain_probability},
+            "mentions": self.mentions,
+            "points": [
+                {
+                    **{name: getattr(point, name) for name in FRAME[:4]},
+                    **outcome_dict(point.outcome),
+                    **{name: getattr(point, name) for name in FRAME[6:]},
+                }
+                for point in self.points
+            ],
+        }
+
+    def to_frame(self) -> "DataFrame":
+        """A row a reading."""
+        return frame(self.as_dict()["points"], FRAME)
+
+    def figure(self) -> "Figure":
+        """Draw score and distance from plain BERT against the number of unrelated triples."""
+        colours = dict(zip(self.ablations, (BLUE, ORANGE, GREEN, PURPLE), strict=False))
+        markers = dict(zip(self.ablations, "osD^", strict=False))
+        measures = {
+            "from_plain": "score above plain BERT's, nats",
+            "variation": "distance from plain BERT, total variation",
+        }
+        with drawing(9.6, 4.2) as figure:
+            panels = figure.subplots(1, 2)
+            for panel, (measure, axis) in zip(panels, measures.items(), strict=True):
+                for name in self.ablations:
+                    found = [(n, self.spread(name, c, measure)) for n, c in enumerate(self.counts)]
+                    drawn = [(n, spread) for n, spread in found if spread is not None]
+                    places = [n for n, _ in drawn]
+                    panel.plot(
+                        places,
+                        [spread.mean for _, spread in drawn],
+                        color=colours.get(name, GREY),
+                        marker=markers.get(name, "x"),
+                        markersize=5,
+                        label=name,
+                    )
+                    panel.fill_between(
+                        places,
+                        [spread.low for _, spread in drawn],
+                        [spread.high for _, spread in drawn],
+                        color=colours.get(name, GREY),
+                        alpha=0.15,
+                        linewidth=0,
+                    )
+                panel.set_xticks(range(len(self.counts)), map(str, self.counts))
+                panel.set_xlabel("unrelated triples per mention")
+                panel.set_ylabel(axis)
+                tidy(panel, "y")
+            panels[0].axhline(0, color=GREY, linewidth=1, linestyle="--")
+            figure.legend(
+                *panels[0].get_legend_handles_labels(),
+                loc="outside lower center",
+                ncols=len(self.ablations),
+                frameon=False,
+            )
+            title = f"Knowledge noise and {self.target}: mean and range of the seeds"
+            figure.suptitle(title, fontsize=10)
+        return figure
+
+
+FRAME = (
+    *("ablation", "count", "seed", "injected", "score", "answer"),
+    *("probability", "from_plain", "variation", "divergence", "moved"),
+)
+
+
+def noise_curve(
+    case: Case | Pipeline,
+    *sentences: str,
+    graph: KnowledgeGraph | None = None,
+    target: Target | None = None,
+    counts: Sequence[int] = COUNTS,
+    seeds: Sequence[int] = SEEDS,
+    ablations: Mapping[str, Ablation] = ABLATIONS,
+    source: Sequence[Triple] | None = None,
+    **reading: Any,
+) -> NoiseCurve:
+    """Follow a prediction as every mention gets more and more unrelated triples.
+
+    A mention's own triples stay, and come first; what is drawn for a count is
+    drawn for every larger one too.
+
+    Args:
+        case: a text as it was read; or a model, with the text to read.
+        sentences, graph, target: with a model: the text, K, and what to
+            follow (None: what is predicted).
+        counts: unrelated triples for each mention.
+        seeds: of what is drawn.
+        ablations: ways to read the tree, by name.
+        source: triples whose relations and tails are drawn; None: the
+            graph's own, of a large one the first.
+        reading: further arguments of :meth:`Case.of`.
+
+    Raises:
+        KBertError: a text, option or target that can't be used.
+    """
+    made = case_of(case, sentences, graph=graph, target=target, **reading)
+    *_, last = stream_noise(made, counts, seeds, ablations, source)
+    return last
+
+
+def stream_noise(
+    case: Case,
+    counts: Sequence[int] = COUNTS,
+    seeds: Sequence[int] = SEEDS,
+    ablations: Mapping[str, Ablation] = ABLATIONS,
+    source: Sequence[Triple] | None = None,
+    *,
+    at_once: int = AT_ONCE,
+) -> Iterator[NoiseCurve]:
+    """The same, batch by batch: every result has more points than the one before.
+
+    Args:
+        at_once: readings a batch; fewer of a long text.
+        other arguments: as for :func:`noise_curve`.
+    """
+    if any(count < 0 for count in counts):
+        raise OptionError(f"A count is {min(counts)}; give how many triples a mention gets, 0 up.")
+    if not seeds:
+        raise OptionError("No seed is given, so nothing can be drawn. Give one or more.")
+    if source is None:
+        source = tuple(islice(case.graph, MOST_READ))
+    counts = tuple(sorted(set(counts)))
+    ways = {
+        name: Variant(case.trace.rows, way, case.trace.interventions)
+        for name, way in ablations.items()
+    }
+    quiet = dict(zip(ways, case.run(ways.values()), strict=True))
+    none = [_point(case, 0, seeds[0], name, ways[name], quiet[name], quiet) for name in ways]
+    todo = [
+        (count, seed, name)
+        for count in counts
+        for seed in seeds
+        for name in ablations
+        if count  # nothing is drawn for none
+    ]
+    curve = NoiseCurve(
+        case.sentences,
+        case.target,
+        Outcome(case.plain.score, case.target.answer(case.plain.prediction)),
+        case.target.probability_in(case.plain.likely, case.pipeline.labels),
+        tuple(ablations),
+        counts,
+        tuple(none) if 0 in counts else (),
+        len(todo) + len(none) * (0 in counts),
+        len(case.trace.tree.nodes),
+    )
+    yield curve
+    at_once = case.at_once(at_once)
+    for start in range(0, len(todo), at_once):
+        some = todo[start : start + at_once]
+        variants = [
+            replace(ways[name], rows=_noisy_rows(case, count, seed, source))
+            for count, seed, name in some
+        ]
+        points = tuple(
+            _point(case, *key, variant, scored, quiet)
+            for key, variant, scored in zip(some, variants, case.run(variants), strict=True)
+        )
+        curve = replace(curve, points=(*curve.points, *points))
+        yield curve
+
+
+def _noisy_rows(
+    case: Case, count: int, seed: int, source: Sequence[Triple]
+) -> tuple[FlatTree, ...]:
+    tree = noisy_tree(case, count, seed=seed, source=source)
+    return tuple(case.pipeline.flatten(tree, max_length=case.max_length))
+
+
+def noisy_tree(case: Case, count: int, *, seed: int, source: Sequence[Triple]) -> SentenceTree:
+    """Hang unrelated triples on every mention of a text, behind its own.
+
+    Hung directly: which of its own triples a mention has stays as it was,
+    whatever the strategy and the limit.
+    """
+    tree, graph = case.trace.tree, case.graph
+    noisy = with_noise(
+        graph,
+        (n.mention.entity for n in tree.nodes),
+        count,
+        seed=seed,
+        source=source,
+        place="before",
+    )
+    nodes = []
+    for node in tree.nodes:
+        now = noisy.triples_of(node.mention.entity)
+        drawn = now[: len(now) - len(graph.triples_of(node.mention.entity))]
+        branches = (branch_of(triple, case.options) for triple in drawn)
+        nodes.append(replace(node, branches=(*node.branches, *branches)))
+    return replace(tree, nodes=tuple(nodes))
+
+
+def variation(plain: Tensor, now: Tensor) -> float:
+    """Total variation between distributions: log-probabilities (T, K), the mean over T."""
+    return float((plain.exp() - now.exp()).abs().sum(-1).mean() / 2)
+
+
+def divergence(plain: Tensor, now: Tensor) -> float:
+    """Kullback-Leibler divergence D(plain ‖ now), (T, K), the mean over T; nats."""
+    return max(0.0, float((plain.exp() * (plain - now)).sum(-1).mean()))
+
+
+def _point(
+    case: Case,
+    count: int,
+    seed: int,
+    name: str,
+    variant: Variant,
+    scored: Scored,
+    quiet: Mapping[str, Scored],
+) -> Point:
+    own = {(p.node, p.triple) for p in case.pieces_by_mention}
+    hung = {(h.node, h.branch.triple) for row in variant.rows for h in row.hung}
+    plain = case.plain
+    return Point(
+        name,
+        count,
+        seed,
+        len(hung - own),
+        Outcome(scored.score, case.target.answer(scored.prediction)),
+        case.target.probability_in(scored.likely, case.pipeline.labels),
+        scored.score - plain.score,
+        variation(plain.likely, scored.likely),
+        divergence(plain.likely, scored.likely),
+        variation(quiet[name].likely, scored.likely),
+    )

@@ -1,0 +1,120 @@
+"""A mask of its own for every layer of an encoder.
+
+An encoder hands one mask to all its layers. A twin that shares its parameters
+gets a hook on each layer, which puts in the layer's own mask. The masks lie
+in a context variable, so that threads that share the twin never mix theirs.
+"""
+
+import copy
+import inspect
+from collections.abc import Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+from transformers.modeling_outputs import ModelOutput
+
+from kbert_core.errors import EncoderError
+
+MASK = "attention_mask"  # what every encoder calls it
+_running: ContextVar["_Run | None"] = ContextVar("masks of layers", default=None)
+
+
+@dataclass
+class _Run:
+    """One call: a mask a layer, and the layers that took theirs."""
+
+    masks: Sequence[Tensor]
+    taken: list[int] = field(default_factory=list)
+
+
+class LayeredTwin:
+    """A twin of a model that takes a mask for each layer.
+
+    Args:
+        model: any Hugging Face encoder or task model built on one; not
+            changed.
+
+    Raises:
+        EncoderError: its layers can't be told apart.
+    """
+
+    def __init__(self, model: PreTrainedModel) -> None:
+        self.model = twin_of(model)
+        self.layers = layers_of(cast(PreTrainedModel, self.model.base_model))
+        for number, layer in enumerate(self.layers):
+            layer.register_forward_pre_hook(_Hook(number, layer), with_kwargs=True)
+
+    def __call__(self, masks: Sequence[Tensor], **arguments: Any) -> ModelOutput:
+        """Run the model.
+
+        Args:
+            masks: L additive masks (B, 1, N, N).
+            arguments: the model's own, a mask included that no layer uses.
+
+        Raises:
+            EncoderError: a layer was run never, twice or out of turn.
+        """
+        run = _Run(masks)
+        before = _running.set(run)
+        try:
+            output: ModelOutput = self.model(**arguments)
+        finally:
+            _running.reset(before)
+        if run.taken != list(range(len(self.layers))):
+            raise cant_tell_apart(self.model.base_model)
+        return output
+
+
+class _Hook:
+    """Gives a layer its own mask in place of the one that all were given."""
+
+    def __init__(self, number: int, layer: nn.Module) -> None:
+        self.number = number
+        self.place = list(inspect.signature(layer.forward).parameters).index(MASK)
+
+    def __call__(
+        self, _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        run = _running.get()
+        if run is None:
+            return args, kwargs
+        run.taken.append(self.number)
+        mask = run.masks[self.number]
+        if self.place < len(args):
+            return (*args[: self.place], mask, *args[self.place + 1 :]), kwargs
+        return args, {**kwargs, MASK: mask}
+
+
+def layers_of(encoder: PreTrainedModel) -> nn.ModuleList:
+    """Find an encoder's layers.
+
+    Raises:
+        EncoderError: it has no list of L different layers that take a mask.
+    """
+    for found in encoder.modules():
+        if (
+            isinstance(found, nn.ModuleList)
+            and len(found) == encoder.config.num_hidden_layers
+            and len({id(layer) for layer in found}) == len(found)
+            and all(MASK in inspect.signature(layer.forward).parameters for layer in found)
+        ):
+            return found
+    raise cant_tell_apart(encoder)
+
+
+def cant_tell_apart(encoder: nn.Module) -> EncoderError:
+    """Say that an encoder takes one mask for all layers only."""
+    return EncoderError(
+        f"{type(encoder).__name__} can't have another visible matrix in one layer than in the "
+        "next: its layers share their parameters or can't be told apart. Intervene in all layers "
+        "alike, or use another encoder, such as BERT, RoBERTa, ELECTRA, DistilBERT or ModernBERT."
+    )
+
+
+def twin_of(model: PreTrainedModel) -> PreTrainedModel:
+    """Copy a model's modules and config, and share its parameters."""
+    shared = [*model.parameters(), *model.buffers()]
+    return copy.deepcopy(model, {id(tensor): tensor for tensor in shared}).eval()

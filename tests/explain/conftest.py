@@ -1,0 +1,43 @@
+"""One clinical sentence, three triples, and the tiny random models that read it."""
+
+import pytest
+
+from kbert_core import KnowledgeGraph, Pipeline, Triple
+from kbert_core.explain import Case, Target
+
+TEXT = "患者有糖尿病史给予布洛芬口服好转"
+IS_DISEASE = Triple("糖尿病", "类别", "疾病")
+HAS_SYMPTOM = Triple("糖尿病", "症状", "多饮")
+IS_CURE = Triple("布洛芬", "类别", "治疗")
+GRAPH = KnowledgeGraph([IS_DISEASE, HAS_SYMPTOM, IS_CURE], name="three")
+DISEASE = Target("疾病", 3, 6)  # of TEXT
+
+
+@pytest.fixture(scope="session")
+def ner(checkpoints):
+    """A tiny random reader of entities, at most three triples a mention, tails alone."""
+    return Pipeline.load(checkpoints["ner"], device="cpu")
+
+
+@pytest.fixture(scope="session")
+def classifier(checkpoints):
+    """A tiny random reader of whole sentences."""
+    return Pipeline.load(checkpoints["classify"], device="cpu")
+
+
+@pytest.fixture
+def case(ner):
+    """The sentence as it was read, its disease explained."""
+    return Case.of(ner, TEXT, graph=GRAPH, target=DISEASE)
+
+
+@pytest.fixture
+def score(ner):
+    """Score the disease in a run of its own: graph → nats."""
+
+    def of(graph, target=DISEASE, **reading):
+        trace = ner(TEXT, graph=graph, **reading)
+        logits = [trace.logits[i, : len(row)] for i, row in enumerate(trace.rows)]
+        return target.score(trace.rows, logits, ner.labels)
+
+    return of

@@ -1,0 +1,35 @@
+"""Labelled texts as they were read: made up, without a model."""
+
+from kbert_core import Mention, Triple
+from kbert_core.explain import Answer, FileRow
+from kbert_core.training.datasets import Example
+
+
+def classed(number, gold, known, plain, triples=(), gain=0.0):
+    """A text with a class: what is right, what is said with knowledge and without."""
+    example = Example((f"text {number}",), gold)
+    answers = [
+        Answer(said, (), score, int(said != gold)) for said, score in ((known, gain), (plain, 0.0))
+    ]
+    return FileRow(number, example, hung(triples), *answers)
+
+
+def entities(number, gold, known, plain, triples=()):
+    """A text of ten characters with entities: (start, end, label) each."""
+    words = tuple((i, i + 1) for i in range(10))
+    tags = ["O"] * 10
+    for start, end, label in gold:
+        tags[start:end] = [f"B-{label}"] + [f"I-{label}"] * (end - start - 1)
+    example = Example(("abcdefghij",), None, words, tuple(tags))
+    answers = [
+        Answer(None, tuple(said), 0.0, len(set(said) ^ set(gold))) for said in (known, plain)
+    ]
+    return FileRow(number, example, hung(triples), *answers)
+
+
+def hung(triples):
+    return tuple((Mention(0, 1, triple.head), triple) for triple in triples)
+
+
+def triple(said):
+    return Triple(*said.split())

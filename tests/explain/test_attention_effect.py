@@ -1,0 +1,226 @@
+"""Attention mass on triples, against slow loops; where it and the effect part."""
+
+import json
+
+import pytest
+from explain.conftest import DISEASE, GRAPH, HAS_SYMPTOM, IS_CURE, IS_DISEASE, TEXT
+from tagged_texts import tagged
+
+from kbert_core import Ablation, KnowledgeGraph, Triple
+from kbert_core.explain import (
+    Case,
+    Outcome,
+    Piece,
+    Target,
+    attention_effect,
+    each_attention,
+    each_row,
+    rank_correlation,
+)
+from kbert_core.explain.attention_effect import Attended, AttentionEffect, Kind
+from kbert_core.explain.effects import Effect, Effects
+from kbert_core.intervention import Intervention, Tokens
+from kbert_core.tasks import NerPrediction
+from kbert_core.training.datasets import Example
+
+BASE = Outcome(0.0, "疾病")
+
+
+def made(*pairs):
+    """A text whose triples have these masses and effects."""
+    each = tuple(
+        Attended(
+            Effect(Piece(Triple("h", "r", str(n))), (), BASE, Outcome(-effect, "疾病")),
+            (0.0,),
+            (mass,),
+        )
+        for n, (mass, effect) in enumerate(pairs)
+    )
+    found = Effects(
+        ("text",), DISEASE, BASE, BASE, tuple(a.effect for a in each), len(each), len(each)
+    )
+    return AttentionEffect(found, each)
+
+
+def slow_mass(ner, text, graph, lookers, triple, ablation=None):
+    """The same by loops: per layer the mean over lookers and heads of the sum over a branch."""
+    trace = ner(text, graph=graph, attentions=True, ablation=ablation)
+    (row,) = trace.rows
+    branch = [i for h in row.hung if h.branch.triple == triple for i in range(h.start, h.end)]
+    found = []
+    for layer in trace.attentions:
+        heads = layer.shape[1]
+        total = sum(
+            float(layer[0, head, i, j]) for head in range(heads) for i in lookers for j in branch
+        )
+        found.append(total / heads / len(lookers))
+    return found
+
+
+def test_mass_is_the_mean_over_heads_and_lookers_of_the_sum_over_the_branch(ner, case):
+    found = attention_effect(case)
+    (row,) = case.trace.rows
+    trunk = [i for i, branch in enumerate(row.branch_ids) if branch == 0]
+    span = [i for i, (_, at) in enumerate(row.trunk_places) if 3 <= at < 6]
+    for one in found.each:
+        triple = one.piece.triple
+        assert one.by_trunk == pytest.approx(slow_mass(ner, TEXT, GRAPH, trunk, triple))
+        assert one.by_target == pytest.approx(slow_mass(ner, TEXT, GRAPH, span, triple))
+        assert len(one.by_trunk) == 3  # layers
+        assert one.mass() == pytest.approx(sum(one.by_trunk) / 3)
+    assert [one.mass("target") > 0 for one in found.each] == [True, True, False]  # IS_CURE: unseen
+
+
+def test_cls_gives_a_branch_no_attention_unless_everything_is_visible(classifier):
+    tree = Case.of(classifier, TEXT, graph=GRAPH)
+    flat = Case.of(classifier, TEXT, graph=GRAPH, ablation=Ablation("soft", "all"))
+    masses = [[one.mass("target") for one in attention_effect(c).each] for c in (tree, flat)]
+    assert masses[0] == [0, 0, 0]
+    assert min(masses[1]) > 0
+    assert attention_effect(tree).rank_correlation("target") is None
+    assert attention_effect(tree).disagreements("target") == ()
+    assert all(abs(one.effect.effect) > 1e-4 for one in attention_effect(tree).each)
+
+
+def test_a_branch_blocked_from_its_mention_gets_no_attention(ner):
+    whose = Tokens("branch", 0, 3, IS_DISEASE)
+    blocked = Intervention("block", Tokens("trunk"), whose)
+    case = Case.of(ner, TEXT, graph=GRAPH, target=DISEASE, interventions=(blocked,))
+    masses = [one.mass() for one in attention_effect(case).each]
+    assert masses[0] == 0 and min(masses[1:]) > 0
+
+
+def test_windows_of_a_long_text_count_together(ner):
+    text = TEXT * 6
+    case = Case.of(ner, text, graph=GRAPH, target=DISEASE)
+    assert len(case.trace.rows) > 2
+    found = attention_effect(case)
+    trace = ner(text, graph=GRAPH, attentions=True)
+    total = lookers = 0.0
+    for number, row in enumerate(trace.rows):
+        branch = [i for h in row.hung if h.branch.triple == IS_CURE for i in range(h.start, h.end)]
+        trunk = [i for i, b in enumerate(row.branch_ids) if b == 0]
+        lookers += len(trunk)
+        total += float(trace.attentions[0][number].mean(0)[trunk][:, branch].sum())
+    cure = next(one for one in found.each if one.piece.triple == IS_CURE)
+    assert cure.by_trunk[0] == pytest.approx(total / lookers, rel=1e-4)
+
+
+def test_effects_that_are_known_are_not_measured_again(case):
+    known = made((0, 1), (0, 2), (0, 3)).effects
+    pieces = (IS_DISEASE, HAS_SYMPTOM, IS_CURE)
+    each = tuple(
+        Effect(Piece(triple), (), BASE, effect.without)
+        for triple, effect in zip(pieces, known.each, strict=True)
+    )
+    found = attention_effect(case, measured=Effects(*[*astuple(known)[:4], each, 3, 3]))
+    assert [one.effect.effect for one in found.each] == [1, 2, 3]
+    assert all(one.mass() > 0 for one in found.each)
+
+
+def astuple(found):
+    return [getattr(found, name) for name in found.__dataclass_fields__]
+
+
+@pytest.mark.parametrize(
+    ("pairs", "rho"),
+    [
+        ([(0.1, 1), (0.2, -2), (0.3, 3)], 1.0),  # the sign doesn't count
+        ([(0.3, 1), (0.2, 2), (0.1, 3)], -1.0),
+        ([(0.1, 2), (0.2, 1), (0.3, 3)], 0.5),
+        ([(0.1, 1), (0.2, 2)], None),
+        ([(0.0, 1), (0.0, 2), (0.0, 3)], None),
+    ],
+)
+def test_rank_correlation_is_spearmans(pairs, rho):
+    assert made(*pairs).rank_correlation() == (None if rho is None else pytest.approx(rho))
+
+
+def test_a_triple_much_looked_at_that_does_nothing_is_said():
+    (said,) = made((0.5, 0.02), (0.3, -4.0), (0.1, 1.0)).disagreements()
+    assert said.kind is Kind.IDLE
+    assert (said.rank, said.count) == (3, 3)
+    assert str(said) == (
+        "h · r · 0 gets the most attention, and leaving it out changes the score by +0.020 nats "
+        "only; h · r · 1 changes it by −4.0."
+    )
+
+
+def test_a_triple_hardly_looked_at_that_does_most_is_said():
+    (said,) = made((0.5, 1.0), (0.3, -1.5), (0.1, 4.0)).disagreements()
+    assert (said.kind, said.rank, said.count) == (Kind.OVERLOOKED, 3, 3)
+    assert "number 3 of 3 by attention" in str(said)
+    assert made((0.5, 4.0), (0.3, -1.5), (0.1, 1.0)).disagreements() == ()
+    assert made((0.5, 4.0)).disagreements() == ()
+
+
+def test_where_nothing_is_attended_or_nothing_acts_nothing_parts():
+    assert made((0.0, 1.0), (0.0, 4.0)).disagreements() == ()
+    rounding = made((0.5, 1e-8), (0.3, 2e-8), (0.1, 3e-7))
+    assert rounding.disagreements() == ()
+    assert rank_correlation([rounding]).disagreeing == 0
+
+
+def test_pieces_that_get_the_same_attention_share_a_rank():
+    assert made((0.2, 1.0), (0.2, 2.0), (0.2, 4.0)).disagreements() == ()
+    assert made((0.2, 0.01), (0.2, 4.0)).disagreements() == ()
+    (said,) = made((0.3, 1.0), (0.3, 2.0), (0.1, 4.0)).disagreements()
+    assert (said.kind, said.rank) == (Kind.OVERLOOKED, 3)
+
+
+def test_over_a_file_the_texts_are_resampled_whole():
+    texts = [
+        made((0.1 * n, 1 + n), (0.1 * n + 0.01, 2 + n), (0.1 * n + 0.02, 3 + n)) for n in range(8)
+    ]
+    found = rank_correlation([*texts, made()])
+    assert (found.pieces, found.texts, found.texts_within, found.within) == (24, 8, 8, 1.0)
+    assert found.rho == pytest.approx(1.0, abs=0.05)
+    assert found.low <= found.rho <= found.high
+    assert rank_correlation(texts) == rank_correlation(texts)
+    json.dumps(found.as_dict())
+
+
+def test_every_text_with_knowledge_and_a_prediction_is_measured(ner, classifier):
+    texts = [tagged(TEXT, ("糖尿病", "疾病")), tagged("患者好转"), tagged("给予布洛芬")]
+    rows = list(each_row(ner, texts, GRAPH))
+    predicted = [bool(row.known.spans) for row in rows]
+    found = list(each_attention(ner, rows, GRAPH))
+    assert len(found) == sum(p and bool(row.hung) for p, row in zip(predicted, rows, strict=True))
+    labelled = [Example(text.sentences, "good") for text in texts]
+    rows = list(each_row(classifier, labelled, GRAPH))
+    found = list(each_attention(classifier, rows, GRAPH))
+    assert [one.effects.sentences for one in found] == [texts[0].sentences, texts[2].sentences]
+    assert [one.target.label for one in found] == [rows[0].known.label, rows[2].known.label]
+    assert rank_correlation(found).pieces == 4
+
+
+def test_a_text_without_a_predicted_entity_is_left_out(ner, monkeypatch):
+    (row,) = each_row(ner, [tagged(TEXT)], GRAPH)
+    assert len(list(each_attention(ner, [row], GRAPH))) == bool(row.known.spans)
+    nothing = NerPrediction((), ())
+    monkeypatch.setattr(ner.task, "decode", lambda *_: nothing)
+    assert list(each_attention(ner, [row], GRAPH)) == []
+
+
+def test_over_too_little_nothing_is_said():
+    found = rank_correlation([made((0.1, 1.0))])
+    assert (found.rho, found.low, found.within, found.pieces) == (None, None, None, 1)
+    assert rank_correlation([]).texts == 0
+    one = rank_correlation([made((0.1, 1.0), (0.2, 2.0), (0.3, 3.0))])
+    assert (one.rho, one.low, one.high) == (pytest.approx(1), None, None)
+
+
+def test_attention_is_rows_plain_data_and_a_figure(case):
+    found = attention_effect(case)
+    frame = found.to_frame()
+    assert list(frame["attention_of_trunk"]) == [one.mass() for one in found.each]
+    data = json.loads(json.dumps(found.as_dict()))
+    assert len(data["pieces"][0]["by_trunk"]) == 3
+    (panel,) = found.figure().axes
+    assert len(panel.lines) == 3
+
+
+def test_a_text_without_knowledge_has_no_attention(ner):
+    found = attention_effect(ner, TEXT, graph=KnowledgeGraph(), target=Target("O", 0, 2))
+    assert (found.each, found.rank_correlation(), found.disagreements()) == ((), None, ())
+    found.figure()

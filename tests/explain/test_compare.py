@@ -1,0 +1,235 @@
+"""Readings of one text side by side, and why two of them are equal."""
+
+import json
+from importlib import import_module
+
+import pytest
+import torch
+
+from kbert_core import Ablation, InjectionOptions, KnowledgeGraph, Pipeline, Triple
+from kbert_core.errors import OptionError
+from kbert_core.explain import Case, Target, Variant
+from kbert_core.explain.compare import ALL, BERT, HARD, K_BERT, Why, ablations_of, compare
+from kbert_core.explain.states import states_of
+from kbert_core.explain.target import NOTHING
+from kbert_core.intervention import BRANCHES, TRUNK, Intervention, Tokens
+
+TEXT = "患者有糖尿病史给予布洛芬口服好转"
+GRAPH = KnowledgeGraph(
+    [
+        Triple("糖尿病", "类别", "疾病"),
+        Triple("糖尿病", "症状", "多饮"),
+        Triple("布洛芬", "类别", "治疗"),
+    ]
+)
+SPAN = Target("疾病", 3, 6)
+
+
+@pytest.fixture(scope="module")
+def reader(checkpoints):
+    return Pipeline.load(checkpoints["ner"], device="cpu")
+
+
+@pytest.fixture(scope="module")
+def classifier(checkpoints):
+    return Pipeline.load(checkpoints["classify"], device="cpu")
+
+
+def test_ablations_of_a_text_with_knowledge_are_all_different(reader):
+    case = Case.of(reader, TEXT, graph=GRAPH, target=SPAN)
+    made = compare(ablations_of(case), of=case)
+    assert [side.name for side in made.sides] == [BERT, K_BERT, HARD, ALL]
+    assert [side.triples for side in made.sides] == [0, 3, 3, 3]
+    assert len(made.pairs) == 6
+    assert made.equal == ()
+    assert not any(pair.same_input for pair in made.pairs)
+    assert all(pair.largest > 1e-3 for pair in made.pairs)
+
+
+def test_ablations_are_the_papers_however_the_case_was_read(reader):
+    plain = Case.of(reader, TEXT, graph=GRAPH, target=SPAN)
+    link = Intervention("block", Tokens("specials"), TRUNK)
+    case = Case.of(
+        reader,
+        *(TEXT,),
+        graph=GRAPH,
+        target=SPAN,
+        ablation=Ablation("hard", "all"),
+        interventions=(link,),
+    )
+    made, expected = (compare(ablations_of(one), of=one) for one in (case, plain))
+    assert [side.interventions for side in made.sides] == [()] * 4
+    assert [side.outcome for side in made.sides] == [side.outcome for side in expected.sides]
+    assert made.sides[0].ablation == Ablation()
+
+
+def test_scores_are_those_of_each_reading_run_alone(reader):
+    case = Case.of(reader, TEXT, graph=GRAPH, target=SPAN)
+    made = compare(ablations_of(case), of=case)
+    for side, ablation in zip(
+        made.sides[1:], (Ablation(), Ablation("hard", "tree"), Ablation("soft", "all")), strict=True
+    ):
+        alone = Case.of(reader, TEXT, graph=GRAPH, target=SPAN, ablation=ablation)
+        assert side.outcome.score == pytest.approx(alone.base.score, abs=1e-5)
+    pair = made.pair(K_BERT, HARD)
+    assert pair.score == pytest.approx(
+        made.sides[2].outcome.score - made.sides[1].outcome.score, abs=1e-6
+    )
+
+
+def test_difference_joins_tokens_by_what_they_are(reader):
+    case = Case.of(reader, TEXT, graph=GRAPH, target=SPAN)
+    made = compare(ablations_of(case), of=case)
+    branches = sum(len(row) for row in case.trace.rows) - len(TEXT) - 2
+    plain = made.pair(BERT, K_BERT)
+    assert (plain.only_one, plain.only_other) == (0, branches)
+    assert (plain.cells, plain.moved) == (0, 0)  # what both have is as it was
+    hard = made.pair(K_BERT, HARD)
+    row = case.trace.rows[0]
+    moved = sum(soft != place for place, soft in enumerate(row.soft_positions))
+    assert (hard.only_one, hard.only_other, hard.cells, hard.moved) == (0, 0, 0, moved)
+    everything = made.pair(K_BERT, ALL)
+    hidden = len(row) ** 2 - int(case.trace.visible.sum())
+    assert (everything.cells, everything.moved) == (hidden, 0)
+
+
+@pytest.mark.parametrize("text", ["好转", "患者心电图检查"])
+def test_without_a_triple_all_ablations_are_bert_and_the_states_prove_it(reader, text):
+    case = Case.of(reader, text, graph=GRAPH, target=Target("疾病", 0, 2))
+    made = compare(ablations_of(case), of=case)
+    assert len(made.equal) == 6
+    assert {pair.why for pair in made.pairs} == {Why.NO_BRANCH}
+    assert all(pair.largest == 0 for pair in made.pairs)
+
+
+def test_two_graphs_that_say_the_same_of_a_text_are_equal(classifier):
+    elsewhere = GRAPH.add(Triple("心电图", "类别", "检查"))
+    here = GRAPH.add(Triple("布洛芬", "症状", "好"))
+    cases = {
+        name: Case.of(classifier, TEXT, graph=graph)
+        for name, graph in (("loaded", GRAPH), ("elsewhere", elsewhere), ("here", here))
+    }
+    made = compare(cases)
+    assert made.pair("loaded", "elsewhere").why is Why.SAME_TRIPLES
+    other = made.pair("loaded", "here")
+    assert (other.why, other.same_input, other.only_other) == (None, False, 3)
+
+
+def test_an_ablation_that_changes_nothing_in_this_tree_is_equal(reader):
+    """One mention that is all of the text but [CLS]: but for [CLS] and [SEP] all sees all."""
+    case = Case.of(
+        reader,
+        "布洛芬",
+        graph=GRAPH,
+        options=InjectionOptions(1, tail_only=True),
+        target=Target("治疗", 0, 3),
+    )
+    row = case.trace.rows[0]
+    bare = Variant((row,), Ablation("hard", "tree"))
+    made = compare({"soft": case, "hard": bare}, of=case)
+    assert made.pairs[0].moved == 1  # [SEP] alone
+    assert made.pairs[0].why is None
+    again = compare({"one": case, "two": case.as_it_is()}, of=case)
+    assert again.pairs[0].why is Why.SAME_TRIPLES
+
+
+def test_equal_is_said_only_where_the_states_are(reader, monkeypatch):
+    case = Case.of(reader, "好转", graph=GRAPH, target=Target("疾病", 0, 2))
+    noise = iter([0.0, 0.5, 0.0, 0.0])
+
+    def shaken(*given):
+        return (states + next(noise) for states in states_of(*given))
+
+    monkeypatch.setattr(import_module("kbert_core.explain.compare"), "states_of", shaken)
+    made = compare(ablations_of(case), of=case)
+    assert made.pair(BERT, K_BERT).same_input
+    assert made.pair(BERT, K_BERT).why is None
+    assert made.pair(BERT, K_BERT).largest == pytest.approx(0.5, abs=1e-5)
+    assert made.pair(BERT, HARD).why is Why.NO_BRANCH
+
+
+def test_two_models_are_never_called_equal(classifier, checkpoints):
+    twin = Pipeline.load(checkpoints["classify"], device="cpu")
+    with torch.no_grad():
+        twin.encoder.model.classifier.bias[0] += 1
+    case = Case.of(classifier, "好转", graph=GRAPH)
+    made = compare({"one": case, "twin": Case.of(twin, "好转", graph=GRAPH)})
+    pair = made.pairs[0]
+    assert (pair.why, pair.same_input, pair.largest) == (None, False, None)
+    assert pair.score is not None
+    assert 0 < pair.variation < 1
+    assert made.target == case.target
+
+
+def test_models_with_other_labels_are_compared_without_a_score(classifier, reader):
+    one = Case.of(classifier, TEXT, graph=GRAPH)
+    other = Case.of(reader, TEXT, graph=GRAPH, target=SPAN)
+    made = compare({"class": one, "tags": other})
+    assert made.sides[0].outcome is not None
+    assert made.sides[1].outcome is None
+    assert (made.pairs[0].score, made.pairs[0].variation, made.pairs[0].flips) == (None, None, None)
+
+
+def test_an_encoder_without_a_head_is_compared_by_its_states(checkpoints):
+    encoder = Pipeline.load(checkpoints["encoder"], device="cpu")
+    case = Case.of(encoder, TEXT, graph=GRAPH, target=NOTHING)
+    made = compare(ablations_of(case), of=case)
+    assert made.target is None
+    assert all(side.outcome is None for side in made.sides)
+    assert made.pair(K_BERT, HARD).largest > 0
+    bare = Case.of(encoder, "好转", graph=GRAPH, target=NOTHING)
+    assert len(compare(ablations_of(bare), of=bare).equal) == 6
+
+
+def test_windows_of_a_long_text_are_compared_one_by_one(reader):
+    case = Case.of(reader, TEXT * 6, graph=GRAPH, target=SPAN)
+    made = compare({BERT: case.without_knowledge(), K_BERT: case}, of=case)
+    rows = case.trace.rows
+    assert made.pairs[0].only_other == sum(
+        hung.end - hung.start for row in rows for hung in row.hung
+    )
+
+
+def test_compare_refuses_what_it_cant_put_side_by_side(reader):
+    case = Case.of(reader, TEXT, graph=GRAPH, target=SPAN)
+    other = Case.of(reader, "好转", graph=GRAPH, target=Target("疾病", 0, 2))
+    with pytest.raises(OptionError, match="Got 1 readings"):
+        compare({"one": case})
+    with pytest.raises(OptionError, match="of which case"):
+        compare({"one": case.as_it_is(), "two": case.as_it_is()})
+    with pytest.raises(OptionError, match="of 2 texts"):
+        compare({"one": case, "two": other})
+
+
+def test_comparison_becomes_a_table_json_and_a_picture(reader):
+    case = Case.of(reader, TEXT, graph=GRAPH, target=SPAN)
+    made = compare(ablations_of(case), of=case)
+    table = made.to_frame()
+    assert next(zip(table.one, table.other, strict=True)) == (BERT, K_BERT)
+    data = json.loads(json.dumps(made.as_dict()))
+    assert [reading["name"] for reading in data["readings"]] == [BERT, K_BERT, HARD, ALL]
+    assert data["differences"][0]["why"] is None
+    assert len(made.figure().axes[0].patches) == 4
+
+
+def test_interventions_are_compared_by_the_cells_they_change(reader):
+    case = Case.of(reader, TEXT, graph=GRAPH, target=SPAN)
+    idle = Intervention("block", Tokens("mention", start=0), BRANCHES)  # no mention is there
+    row = case.trace.rows[0]
+    link = Intervention("block", TRUNK, BRANCHES, layers=(2,))
+    made = compare(
+        {
+            "as it is": case,
+            "idle": Variant((row,), Ablation(), (idle,)),
+            "cut": Variant((row,), Ablation(), (link,)),
+        },
+        of=case,
+    )
+    assert made.pair("as it is", "idle").why is Why.SAME_MATRIX
+    cut = made.pair("as it is", "cut")
+    branches = [i for i, branch in enumerate(row.branch_ids) if branch]
+    seen = case.trace.visible[0]
+    links = sum(
+        bool(seen[i, j]) for i in range(len(row)) for j in branches if not row.branch_ids[i]
+    )
+    assert (cut.why, cut.cells) == (None, 2 * links)

@@ -1,0 +1,314 @@
+"""Counterfactuals: the smallest changes of the graph that flip a prediction."""
+
+import json
+from collections import Counter
+from itertools import combinations, pairwise
+
+import pytest
+from undecided import undecided
+
+from kbert_core import InjectionOptions, KnowledgeGraph, Triple
+from kbert_core.errors import OptionError, TextError
+from kbert_core.explain import Case, Target
+from kbert_core.explain.candidates import Candidates, Said, chosen, in_turn
+from kbert_core.explain.counterfactuals import (
+    Search,
+    counterfactuals,
+    stream_counterfactuals,
+)
+from kbert_core.knowledge.graph import Edit
+
+TEXT = "患者有糖尿病史给予布洛芬口服好转"
+GRAPH = KnowledgeGraph(
+    [
+        Triple("糖尿病", "类别", "疾病"),
+        Triple("糖尿病", "症状", "多饮"),
+        Triple("布洛芬", "类别", "治疗"),
+        Triple("布洛芬", "别名", "芬"),
+        Triple("心电图", "类别", "检查"),
+        Triple("心电图", "部位", "心"),
+        Triple("口服", "类别", "治疗"),
+        Triple("口服", "部位", "口"),
+        Triple("异常", "症状", "未见"),
+        Triple("异常", "类别", "疾病"),
+    ]
+)
+THREE = InjectionOptions(max_triples=3)
+SPAN = Target("疾病", 3, 6)
+
+
+def ready(folder, *texts):
+    return undecided(folder, *texts, graph=GRAPH, options=THREE)
+
+
+@pytest.fixture(scope="module")
+def classifier(checkpoints):
+    return ready(checkpoints["classify"], TEXT)
+
+
+@pytest.fixture(scope="module")
+def reader(checkpoints):
+    return ready(checkpoints["ner"], TEXT)
+
+
+def case_of(pipeline, *texts, **given):
+    given.setdefault("options", THREE)
+    return Case.of(pipeline, *(texts or (TEXT,)), **{"graph": GRAPH, **given})
+
+
+def answer_of(case, edits):
+    """The slow way: make the edits, read the text as anybody would."""
+    graph = case.graph.apply(*edits)
+    prediction = case.pipeline(*case.sentences, graph=graph, options=case.options).prediction
+    return case.target.answer(prediction)
+
+
+def test_every_counterfactual_flips_the_prediction_once_its_edits_are_made(reader):
+    case = case_of(reader, target=SPAN)
+    made = counterfactuals(case, search=Search(larger_too=True, most_found=40))
+    assert {len(one.edits) for one in made.found} >= {1, 2}
+    assert {edit.action for one in made.found for edit in one.edits} == {"remove", "replace", "add"}
+    for one in made.found:
+        assert answer_of(case, one.edits) == one.after.answer != one.before.answer
+    for one in made.nearest:
+        assert answer_of(case, one.edits) == one.before.answer
+
+
+def test_search_over_removals_finds_what_trying_all_sets_finds(checkpoints):
+    """Against the slow way: every set of triples removed, the smallest first."""
+    flipped = 0
+    for text in (TEXT, TEXT + TEXT, "糖尿病布洛芬", "口服布洛芬给予糖尿病异常"):
+        for task in ("classify", "ner"):
+            pipeline = ready(checkpoints[task], text)
+            case = case_of(pipeline, text, target=Target("疾病", 2, 5) if task == "ner" else None)
+            before = case.target.answer(case.base.prediction)
+            triples = [piece.triple for piece in case.pieces]
+            smallest: list[set[Triple]] = []
+            for size in range(1, len(triples) + 1):
+                for gone in map(set, combinations(triples, size)):
+                    if any(small <= gone for small in smallest):
+                        continue
+                    if answer_of(case, [Edit("remove", t) for t in gone]) != before:
+                        smallest.append(gone)
+            search = Search(("remove",), most_edits=len(triples), larger_too=True, budget=1000)
+            made = counterfactuals(case, search=search)
+            found = [{edit.triple for edit in one.edits} for one in made.found]
+            assert sorted(map(sorted, found)) == sorted(map(sorted, smallest))
+            assert made.ended == "all"
+            flipped += len(found)
+    assert flipped > 5
+
+
+def test_no_counterfactual_holds_a_smaller_one(reader):
+    made = counterfactuals(
+        case_of(reader, target=SPAN), search=Search(larger_too=True, most_found=60, budget=300)
+    )
+    sets = [set(one.edits) for one in made.found]
+    assert not any(one < other for one in sets for other in sets)
+    assert [len(one) for one in sets] == sorted(len(one) for one in sets)
+
+
+def test_search_goes_on_to_larger_sets_only_where_no_smaller_one_flips(reader):
+    case = case_of(reader, target=SPAN)
+    assert {len(one.edits) for one in counterfactuals(case).found} == {1}
+    stubborn = next(
+        Case.of(reader, text, graph=GRAPH, options=THREE, target=Target("疾病", at, at + 1))
+        for text in (TEXT, TEXT + TEXT, "糖尿病布洛芬")
+        for at in range(len(text))
+        if not counterfactuals(
+            case_of(reader, text, target=Target("疾病", at, at + 1)),
+            search=Search(("remove",), most_edits=1),
+        ).found
+    )
+    steps = list(stream_counterfactuals(stubborn, Search(("remove",))))
+    assert max(step.size for step in steps) > 1
+
+
+def test_runs_are_counted_and_kept_to_the_budget(reader, monkeypatch):
+    ran = 0
+    real = reader.logits_of
+
+    def counted(inputs, **given):
+        nonlocal ran
+        ran += len(inputs)
+        return real(inputs, **given)
+
+    monkeypatch.setattr(reader, "logits_of", counted)
+    for budget in (1, 7, 20):
+        ran = 0
+        *_, last = stream_counterfactuals(case_of(reader, target=SPAN), Search(budget=budget))
+        assert last.runs == ran <= budget
+        assert last.ended == "budget"
+
+
+def test_closing_a_search_stops_it(reader, monkeypatch):
+    case = case_of(reader, target=SPAN)
+    steps = stream_counterfactuals(case)
+    first = next(steps)
+    assert (first.runs, first.found, first.ended) == (1, (), "")
+    next(steps)
+    steps.close()
+    monkeypatch.setattr(reader, "logits_of", lambda *_, **__: pytest.fail("it ran on"))
+    assert list(steps) == []
+
+
+def test_results_stream_in_and_only_grow(reader):
+    steps = list(stream_counterfactuals(case_of(reader, target=SPAN), Search(larger_too=True)))
+    assert [step.runs for step in steps] == sorted(step.runs for step in steps)
+    for one, other in pairwise(steps):
+        assert {f.edits for f in one.found} <= {f.edits for f in other.found}
+        assert not one.ended
+    assert steps[-1].ended
+
+
+def test_search_stops_once_enough_is_found(reader):
+    made = counterfactuals(case_of(reader, target=SPAN), search=Search(most_found=2))
+    assert made.ended == "enough"
+    assert 2 <= len(made.found) <= 2 + 16  # a batch is finished
+
+
+def test_same_seed_gives_the_same_search_and_another_one_other_candidates(classifier):
+    tails = "疾病治疗检查症状部位口服多饮心电图"
+    graph = KnowledgeGraph(
+        [*GRAPH, *(Triple("入院", "症状", a + b) for a in tails for b in "好史")]
+    )
+    case = case_of(classifier, graph=graph)
+    one, same, other = (
+        [edits for edits in Candidates(case, per_place=6, seed=seed).edits()] for seed in (1, 1, 2)
+    )
+    assert one == same != other
+    first, second = (counterfactuals(case, search=Search(seed=1)) for _ in range(2))
+    assert [(f.edits, f.after, f.runs) for f in first.found] == [
+        (f.edits, f.after, f.runs) for f in second.found
+    ]
+
+
+def test_candidates_are_made_of_what_the_graph_says(classifier):
+    case = case_of(classifier)
+    edits = list(Candidates(case, per_place=50, seed=0).edits())
+    assert len(edits) == len(set(edits))
+    hung = [piece.triple for piece in case.pieces]
+    assert [e.triple for e in edits if e.action == "remove"] == hung
+    said, names = set(GRAPH), {"糖尿病", "布洛芬", "口服"}
+    pairs = {(t.relation, t.tail) for t in said}
+    for edit in edits:
+        if edit.action == "replace":
+            new = edit.new
+            assert edit.triple in hung
+            assert new.head == edit.triple.head
+            assert new not in said
+            if new.relation == edit.triple.relation:
+                assert (new.relation, new.tail) in pairs
+            else:
+                assert new.tail == edit.triple.tail
+                assert new.relation in {t.relation for t in said}
+        if edit.action == "add":
+            assert edit.index == 0
+            assert edit.triple not in said
+            assert edit.triple.head in names
+            assert (edit.triple.relation, edit.triple.tail) in pairs
+    # of 布洛芬, which is a 治疗 as 口服 is: what is said of 口服
+    assert Edit("add", Triple("布洛芬", "部位", "口"), index=0) in edits
+    assert Edit("replace", hung[0], Triple("糖尿病", "类别", "治疗")) in edits
+
+
+def test_candidates_never_give_another_name(classifier):
+    edits = list(Candidates(case_of(classifier), per_place=50, seed=0).edits(("replace", "add")))
+    assert all((edit.new or edit.triple).relation != "别名" for edit in edits)
+    assert all(edit.triple.relation != "别名" for edit in edits)
+
+
+def test_candidates_begin_where_the_target_stands(reader):
+    case = case_of(reader, target=Target("治疗", 9, 12))
+    edits = list(Candidates(case, per_place=3, seed=0).edits())
+    assert edits[0].triple.head == "布洛芬"
+    assert next(edit for edit in edits if edit.action == "replace").triple.head == "布洛芬"
+
+
+def test_said_of_a_large_graph_is_read_in_part():
+    said = Said.by(GRAPH, most=3)
+    assert not said.complete
+    assert "部位" not in said.tails
+    assert Said.by(GRAPH).complete
+    assert Said.by(GRAPH).tails["类别"] == Counter(疾病=2, 治疗=2, 检查=1)
+
+
+def test_in_turn_and_chosen_take_from_every_part():
+    import random
+
+    assert list(in_turn(["abc", "x", "12"])) == ["a", "x", "1", "b", "2", "c"]
+    counts = Counter({"often": 9, "rarely": 1, "sometimes": 4})
+    found = list(chosen(counts, random.Random(0)))
+    assert found[0] == "often"
+    assert sorted(found) == sorted(counts)
+
+
+def test_changes_that_the_model_never_reads_cost_no_run(classifier):
+    only_tails = InjectionOptions(max_triples=1, tail_only=True)
+    case = case_of(classifier, "布洛芬", options=only_tails, graph=GRAPH)
+    relations = [
+        edit
+        for edit in Candidates(case, per_place=12, seed=0).edits(("replace",))
+        if edit.new.tail == edit.triple.tail
+    ]
+    made = counterfactuals(case, search=Search(("replace",), most_edits=1))
+    assert made.unread == len(relations) > 0
+    assert made.ended == "all"
+
+
+def test_search_for_a_label_finds_that_label_and_no_other(reader):
+    case = case_of(reader, target=SPAN)
+    before = case.target.answer(case.base.prediction)
+    labels = {one.after.answer for one in counterfactuals(case).found}
+    wished = sorted(labels & {"疾病", "治疗", "O"})[0]
+    made = counterfactuals(case, search=Search(to=wished))
+    assert made.found
+    assert {one.after.answer for one in made.found} == {wished}
+    assert made.target == Target(wished, 3, 6)
+    gains = [one.change for one in made.nearest]
+    assert gains == sorted(gains, reverse=True)
+    with pytest.raises(OptionError, match="already"):
+        counterfactuals(case, search=Search(to=before))
+    with pytest.raises(TextError, match="no label"):
+        counterfactuals(case, search=Search(to="Q"))
+
+
+@pytest.mark.parametrize(
+    ("task", "texts"),
+    [
+        ("classify", (TEXT,)),
+        ("pair", (TEXT, "布洛芬口服好转")),
+        ("mask", ("患者有[MASK]尿病史给予布洛芬口服",)),
+    ],
+)
+def test_search_flips_predictions_of_every_task(checkpoints, task, texts):
+    case = case_of(ready(checkpoints[task], *texts), *texts)
+    made = counterfactuals(case, search=Search(budget=300, larger_too=True, most_found=3))
+    assert made.found
+    for one in made.found:
+        assert answer_of(case, one.edits) == one.after.answer != one.before.answer
+
+
+def test_search_without_knowledge_in_the_text_ends_at_once(classifier):
+    made = counterfactuals(classifier, "好转", graph=GRAPH)
+    assert (made.found, made.nearest, made.runs, made.ended) == ((), (), 1, "all")
+    assert made.to_frame().empty
+    assert made.figure()
+
+
+def test_search_refuses_what_makes_no_sense():
+    with pytest.raises(OptionError, match="kind is 'turn'"):
+        Search(("turn",))
+    with pytest.raises(OptionError, match="budget is 0"):
+        Search(budget=0)
+
+
+def test_counterfactuals_become_a_table_json_and_a_picture(reader):
+    made = counterfactuals(case_of(reader, target=SPAN))
+    table = made.to_frame()
+    assert table.flips.sum() == len(made.found)
+    assert table.edits[0] == str(made.found[0].edits[0])
+    data = json.loads(json.dumps(made.as_dict()))
+    assert data["found"][0]["edits"][0]["action"] == made.found[0].edits[0].action
+    assert data["runs"] == made.runs
+    assert len(made.figure().axes[0].patches) == len(made.found)

@@ -1,0 +1,249 @@
+"""Measured influence: what leaving a triple out changes, layer by layer, token by token."""
+
+import random
+import weakref
+from importlib import import_module
+
+import pytest
+import torch
+from conftest import TIM_COOK, tiny_config, tiny_tokenizer
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from slow_trees import random_scene
+from transformers import BertForSequenceClassification, ModernBertConfig, ModernBertModel
+
+from kbert_core import Ablation, Card, InjectionOptions, KnowledgeGraph, Pipeline, Triple
+from kbert_core.errors import OptionError
+from kbert_core.explain import Case, Piece, Target
+from kbert_core.explain.influence import ROUNDING, influence
+from kbert_core.explain.states import states_of
+from kbert_core.intervention import BRANCHES, PRESETS, TRUNK, Intervention
+
+TEXT = "患者有糖尿病史给予布洛芬口服好转"
+GRAPH = KnowledgeGraph(
+    [
+        Triple("糖尿病", "类别", "疾病"),
+        Triple("糖尿病", "症状", "多饮"),
+        Triple("布洛芬", "类别", "治疗"),
+    ]
+)
+LAYERS = 3
+
+
+@pytest.fixture(scope="module")
+def classifier():
+    torch.manual_seed(0)
+    model = BertForSequenceClassification(tiny_config(max_position_embeddings=256)).eval()
+    tokenizer = tiny_tokenizer()
+    tokenizer.model_max_length = 256
+    return Pipeline(model, tokenizer, Card("classify"))
+
+
+def case_of(pipeline, *texts, graph=GRAPH, **given):
+    given.setdefault("options", InjectionOptions(max_triples=4))
+    return Case.of(pipeline, *texts, graph=graph, **given)
+
+
+def indices(flat, test):
+    return [index for index, name in enumerate(flat.identities) if test(name)]
+
+
+def test_influence_arrives_at_the_mention_after_one_layer_and_at_cls_after_two(
+    classifier, figure_2
+):
+    case = case_of(classifier, TIM_COOK, graph=figure_2)
+    found = influence(case)
+    assert [str(piece.triple) for piece in found.pieces] == [
+        "(Tim Cook, CEO, Apple)",
+        "(Beijing, capital, China)",
+        "(Beijing, is_a, City)",
+    ]
+    assert [arrival.layer for arrival in found.arrivals()] == [2, 2, 2]
+    mention = case.mentions_of(found.pieces[2])[0]
+    tokens = found.flat.trunk_tokens[0]
+    at_beijing = indices(
+        found.flat,
+        lambda n: n[0] == "trunk" and mention.start <= tokens.starts[n[2]] < mention.end,
+    )
+    assert {int(found.first[2, i]) for i in at_beijing} == {1}
+    assert {int(found.first[0, i]) for i in at_beijing} == {2}  # of Tim Cook's, by the trunk
+    apple = indices(found.flat, lambda n: n[0] == "branch" and n[3].head == "Tim Cook")
+    assert {int(found.first[2, i]) for i in apple} == {3}
+    siblings = indices(found.flat, lambda n: n[0] == "branch" and n[3].tail == "China")
+    assert {int(found.first[2, i]) for i in siblings} == {2}
+
+
+def test_influence_equals_two_runs_compared_by_hand(classifier):
+    case = case_of(classifier, TEXT)
+    found = influence(case, pieces=[Piece(GRAPH.triples_of("布洛芬")[0])])
+    given = {"options": case.options, "hidden_states": True}
+    whole = classifier(TEXT, graph=GRAPH, **given)
+    less = classifier(TEXT, graph=GRAPH.switch_off(GRAPH.triples_of("布洛芬")[0]), **given)
+    places = {name: index for index, name in enumerate(less.rows[0].identities)}
+    for layer in range(LAYERS + 1):
+        for index, name in enumerate(whole.rows[0].identities):
+            if name not in places:
+                assert found.measured[0, layer, index].isnan()
+                continue
+            one = whole.hidden_states[layer][0, index]
+            other = less.hidden_states[layer][0, places[name]]
+            expected = float((one - other).norm() / one.norm())
+            assert float(found.measured[0, layer, index]) == pytest.approx(expected, abs=1e-5)
+
+
+def test_influence_of_many_triples_keeps_few_states_at_once(classifier, monkeypatch):
+    alive, most = weakref.WeakSet(), 0
+
+    def watched(*arguments):
+        nonlocal most
+        for states in states_of(*arguments):
+            own = states.clone()
+            alive.add(own)
+            del states
+            most = max(most, len(alive))
+            yield own
+            del own
+
+    monkeypatch.setattr(import_module("kbert_core.explain.influence"), "states_of", watched)
+    graph = KnowledgeGraph([Triple("糖尿病", "r", c) for c in "甲乙丙丁戊己庚辛"])
+    found = influence(case_of(classifier, TEXT, graph=graph, options=InjectionOptions(8)))
+    assert len(found.pieces) == 8
+    assert most <= 3  # the whole text's, one reading's, and the next one's
+
+
+def test_influence_is_none_where_reach_says_it_cant_be(classifier):
+    found = influence(case_of(classifier, TEXT))
+    assert found.largest_beyond_reach < ROUNDING
+    reached = found.reached & ~found.measured.isnan()
+    reached[:, 0] = False
+    assert found.measured[reached].min() > 100 * ROUNDING  # a random encoder: all of it matters
+
+
+@settings(max_examples=15)
+@given(st.integers(0, 10_000), st.sampled_from(["soft", "hard"]), st.sampled_from(["tree", "all"]))
+def test_influence_in_random_trees_is_none_where_reach_says_so(seed, positions, visible):
+    torch.manual_seed(0)
+    model = BertForSequenceClassification(tiny_config(max_position_embeddings=512)).eval()
+    tokenizer = tiny_tokenizer()
+    tokenizer.model_max_length = 512
+    pipeline = Pipeline(model, tokenizer, Card("classify"))
+    scene = random_scene(random.Random(seed), 1)
+    case = case_of(pipeline, *scene.texts, graph=scene.graph, ablation=Ablation(positions, visible))
+    found = influence(case)
+    assert found.largest_beyond_reach < ROUNDING
+    assert bool(found.moved.any()) <= (positions == "hard")
+    if found.pieces:
+        assert (found.first >= 0).all()  # three layers bring it everywhere
+        assert positions == "hard" or float(found.measured[:, 0].nan_to_num().max()) < ROUNDING
+
+
+def test_influence_with_hard_positions_comes_by_position_before_the_first_layer(classifier):
+    found = influence(case_of(classifier, TEXT, ablation=Ablation("hard", "tree")))
+    last = len(found.flat) - 1
+    assert bool(found.moved[0, last])
+    assert int(found.first[0, last]) == 0
+    assert float(found.measured[0, 0, last]) > ROUNDING
+    assert not bool(found.moved[0, 0])
+
+
+def test_influence_of_a_triple_said_twice_starts_at_both_mentions(classifier):
+    case = case_of(classifier, TEXT + TEXT)
+    everywhere = influence(case, pieces=[Piece(GRAPH.triples_of("布洛芬")[0])])
+    at_one = influence(case, pieces=[case.pieces_by_mention[-1]])
+    assert len(everywhere.own(0)) == 2 * len(at_one.own(0))
+    assert int((everywhere.first[0] == 1).sum()) == 2 * int((at_one.first[0] == 1).sum())
+
+
+def test_influence_of_a_window_follows_the_triples_that_hang_there(checkpoints):
+    reader = Pipeline.load(checkpoints["ner"], device="cpu")
+    case = Case.of(reader, TEXT * 6, graph=GRAPH, target=Target("疾病", 3, 6))
+    assert len(case.trace.rows) > 2
+    last = influence(case, window=len(case.trace.rows) - 1)
+    assert last.flat is case.trace.rows[-1]
+    assert last.largest_beyond_reach < ROUNDING
+    with pytest.raises(OptionError, match="there is none of number 99"):
+        influence(case, window=99)
+
+
+def test_influence_within_local_layers_stays_near():
+    torch.manual_seed(0)
+    config = ModernBertConfig(
+        vocab_size=len(tiny_tokenizer()),
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        max_position_embeddings=128,
+        local_attention=4,
+        global_attn_every_n_layers=2,
+        pad_token_id=0,
+        initializer_range=0.3,
+        layer_types=["sliding_attention", "sliding_attention"],
+        num_labels=2,
+    )
+    assert set(config.layer_types) == {"sliding_attention"}
+    from transformers import ModernBertForSequenceClassification
+
+    model = ModernBertForSequenceClassification(config).eval()
+    assert isinstance(model.model, ModernBertModel)
+    case = case_of(Pipeline(model, tiny_tokenizer(), Card("classify")), TEXT)
+    found = influence(case, pieces=[Piece(GRAPH.triples_of("布洛芬")[0])])
+    assert int(found.first[0, 0]) == -1  # [CLS] is farther than two windows
+    assert float(found.measured[0, :, 0].max()) < ROUNDING
+    assert int((found.first[0] >= 1).sum()) > 0
+    assert found.largest_beyond_reach < ROUNDING
+
+
+def test_influence_of_a_triple_that_hangs_nowhere_is_refused(classifier):
+    with pytest.raises(OptionError, match="hangs nowhere"):
+        influence(case_of(classifier, TEXT), pieces=[Piece(Triple("a", "b", "c"))])
+
+
+def test_influence_without_knowledge_is_empty(classifier):
+    found = influence(case_of(classifier, "好转"))
+    assert found.pieces == ()
+    assert found.arrivals() == ()
+    assert found.largest_beyond_reach == 0
+    assert found.to_frame().empty
+    assert found.as_dict()["triples"] == []
+
+
+def test_influence_as_a_table_has_a_row_for_every_triple_layer_and_token(classifier):
+    found = influence(case_of(classifier, TEXT))
+    frame = found.to_frame()
+    assert len(frame) == 3 * (LAYERS + 1) * len(found.flat)
+    cls = frame[(frame.token == 0) & (frame["tail"] == "疾病")]
+    assert cls.reached.tolist() == [False, False, True, True]
+    assert cls.influence.tolist() == pytest.approx(found.measured[0, :, 0].tolist())
+    data = found.as_dict()
+    assert data["triples"][0]["first_layer"][0] == 2
+    assert data["triples"][0]["influence"][0][found.own(0)[0]] is None
+
+
+def test_influence_needs_no_task_head(checkpoints):
+    encoder = Pipeline.load(checkpoints["encoder"], device="cpu")
+    found = influence(encoder, TEXT, graph=GRAPH)
+    assert len(found.pieces) == 3
+    assert found.largest_beyond_reach < ROUNDING
+
+
+def test_figure_of_influence_shows_every_layer_and_token(classifier):
+    found = influence(case_of(classifier, TEXT))
+    panel = found.figure(1).axes[0]
+    assert panel.images[0].get_array().shape == (LAYERS + 1, len(found.flat))
+    assert panel.images[0].get_array().mask[0].all()  # nothing is changed before the first layer
+    with pytest.raises(OptionError, match="no triple of number 7"):
+        found.figure(7)
+
+
+def test_influence_under_interventions_goes_where_they_let_it(classifier):
+    blocked = case_of(classifier, TEXT, interventions=PRESETS["no_link"])
+    found = influence(blocked)
+    trunk = [i for i, branch in enumerate(found.flat.branch_ids) if not branch]
+    assert (found.first[:, trunk] == -1).all()
+    assert float(found.measured[:, :, trunk].max()) < ROUNDING
+    late = Intervention("block", TRUNK, BRANCHES, layers=(1,))
+    found = influence(case_of(classifier, TEXT, interventions=[late]))
+    assert [arrival.layer for arrival in found.arrivals()] == [3, 3, 3]
+    assert found.largest_beyond_reach < ROUNDING
+    assert float(found.measured[:, 3, 0].min()) > ROUNDING

@@ -1,0 +1,206 @@
+"""Knowledge noise: a prediction as unrelated triples are added."""
+
+import json
+
+import pytest
+import torch
+from conftest import tiny_config, tiny_tokenizer
+from transformers import BertForSequenceClassification
+
+from kbert_core import Ablation, Card, InjectionOptions, KnowledgeGraph, Pipeline, Triple
+from kbert_core.errors import OptionError
+from kbert_core.explain import Case, Target, Variant
+from kbert_core.explain.noise import (
+    ABLATIONS,
+    divergence,
+    noise_curve,
+    noisy_tree,
+    stream_noise,
+    variation,
+)
+
+TEXT = "患者有糖尿病史给予布洛芬口服好转"
+GRAPH = KnowledgeGraph(
+    [
+        Triple("糖尿病", "类别", "疾病"),
+        Triple("糖尿病", "症状", "多饮"),
+        Triple("布洛芬", "类别", "治疗"),
+        *(Triple("心电图", "部位", part) for part in ("心", "口", "检查", "入院", "异常", "史")),
+    ]
+)
+OWN = {t for t in GRAPH if t.head != "心电图"}
+
+
+@pytest.fixture(scope="module")
+def classifier():
+    torch.manual_seed(0)
+    model = BertForSequenceClassification(
+        tiny_config(max_position_embeddings=512, num_labels=3)
+    ).eval()
+    tokenizer = tiny_tokenizer()
+    tokenizer.model_max_length = 512
+    return Pipeline(model, tokenizer, Card("classify"))
+
+
+@pytest.fixture(scope="module")
+def case(classifier):
+    return Case.of(classifier, TEXT, graph=GRAPH)
+
+
+def test_noise_stands_behind_a_mentions_own_triples_which_stay(case):
+    tree = noisy_tree(case, 3, seed=1, source=tuple(GRAPH))
+    for node, before in zip(tree.nodes, case.trace.tree.nodes, strict=True):
+        assert node.branches[: len(before.branches)] == before.branches
+        noise = [branch.triple for branch in node.branches[len(before.branches) :]]
+        assert len(noise) == len(set(noise)) == 3
+        assert not set(noise) & set(GRAPH)
+        said = {(t.relation, t.tail) for t in GRAPH}
+        assert all((t.relation, t.tail) in said for t in noise)
+    assert noisy_tree(case, 0, seed=1, source=tuple(GRAPH)) == case.trace.tree
+
+
+def test_noise_is_injected_whatever_the_limit_and_the_strategy(classifier):
+    for options in (
+        InjectionOptions(max_triples=1),
+        InjectionOptions(strategy="tail_in_text"),
+        InjectionOptions(relations=("类别",)),
+    ):
+        case = Case.of(classifier, TEXT, graph=GRAPH, options=options)
+        curve = noise_curve(case, counts=(0, 4), seeds=(1,), ablations={"K-BERT": Ablation()})
+        assert [point.injected for point in curve.points] == [0, 8]
+
+
+def test_first_point_is_the_reading_itself(case):
+    curve = noise_curve(case, counts=(0,))
+    assert [point.ablation for point in curve.points] == list(ABLATIONS)
+    first = curve.at("K-BERT", 0)[0]
+    assert first.outcome.score == pytest.approx(case.base.score, abs=1e-5)
+    assert first.from_plain == pytest.approx(case.base.score - case.plain.score, abs=1e-5)
+    assert first.moved == 0
+    assert first.probability == pytest.approx(
+        case.base.prediction.probabilities[case.target.label], abs=1e-5
+    )
+
+
+def test_a_larger_count_has_the_triples_of_a_smaller_one_and_a_seed_draws_the_same(case):
+    source = tuple(GRAPH)
+
+    def noise(count, seed):
+        tree = noisy_tree(case, count, seed=seed, source=source)
+        return [[b.triple for b in node.branches if b.triple not in GRAPH] for node in tree.nodes]
+
+    assert all(few == many[: len(few)] for few, many in zip(noise(2, 1), noise(4, 1), strict=True))
+    assert noise(3, 1) == noise(3, 1) != noise(3, 2)
+
+
+def test_every_ablation_reads_the_same_tree(case):
+    curve = noise_curve(case, counts=(0, 2), seeds=(1, 2))
+    assert len(curve.points) == curve.total == 3 * (1 + 2)
+    for seed in (1, 2):
+        at = [point for point in curve.points if (point.count, point.seed) == (2, seed)]
+        assert len({point.injected for point in at}) == 1
+        assert len({point.outcome.score for point in at}) == 3
+
+
+def test_noise_without_any_knowledge_leaves_plain_bert(classifier):
+    curve = noise_curve(classifier, "好转", graph=GRAPH, counts=(0, 4), seeds=(1,))
+    assert curve.mentions == 0
+    for point in curve.points:
+        assert point.injected == 0
+        assert point.from_plain == pytest.approx(0, abs=1e-5)
+        assert point.variation == pytest.approx(0, abs=1e-6)
+
+
+def test_noise_is_drawn_from_another_source_where_one_is_given(case):
+    other = (Triple("x", "好", "史"), Triple("y", "好", "转"))
+    tree = noisy_tree(case, 5, seed=1, source=other)
+    drawn = {
+        (b.triple.relation, b.triple.tail)
+        for node in tree.nodes
+        for b in node.branches
+        if b.triple not in GRAPH
+    }
+    assert drawn == {("好", "史"), ("好", "转")}
+    curve = noise_curve(case, counts=(5,), seeds=(1,), source=other)
+    assert {point.injected for point in curve.points} == {4}  # there are no more
+
+
+def test_distances_of_distributions_are_those_computed_by_hand():
+    plain = torch.tensor([[0.5, 0.5], [0.9, 0.1]]).log()
+    now = torch.tensor([[0.25, 0.75], [0.9, 0.1]]).log()
+    assert variation(plain, now) == pytest.approx((0.25 + 0) / 2)
+    by_hand = 0.5 * torch.tensor(0.5 / 0.25).log() + 0.5 * torch.tensor(0.5 / 0.75).log()
+    assert divergence(plain, now) == pytest.approx(float(by_hand) / 2)
+    assert variation(plain, plain) == divergence(plain, plain) == 0
+
+
+def test_points_stream_in_by_count(case):
+    steps = list(stream_noise(case, counts=(8, 0, 4), seeds=(1, 2, 3, 4, 5, 6)))
+    assert [point.count for point in steps[0].points] == [0] * 3
+    assert steps[0].counts == (0, 4, 8)
+    assert len(steps[-1].points) == steps[-1].total == 3 * 13
+    small = list(stream_noise(case, counts=(8, 0, 4), seeds=(1, 2, 3, 4, 5, 6), at_once=5))
+    assert len(small) > len(steps)
+    assert [point.outcome.score for point in small[-1].points] == pytest.approx(
+        [point.outcome.score for point in steps[-1].points], abs=1e-5
+    )
+    assert [point.count for point in steps[-1].points] == sorted(
+        point.count for point in steps[-1].points
+    )
+    assert steps[1].points == steps[-1].points[: len(steps[1].points)]
+    assert steps[0].spread("K-BERT", 8, "variation") is None
+
+
+def test_what_noise_moves_is_the_distance_from_the_same_reading_without_it(case):
+    curve = noise_curve(case, counts=(2,), seeds=(1,))
+    assert [point.count for point in curve.points] == [2] * 3
+    for name, way in ABLATIONS.items():
+        rows = tuple(case.pipeline.flatten(noisy_tree(case, 2, seed=1, source=tuple(GRAPH))))
+        quiet, noisy = case.run([Variant(case.trace.rows, way), Variant(rows, way)])
+        (point,) = curve.at(name, 2)
+        assert point.moved == pytest.approx(variation(quiet.likely, noisy.likely), abs=1e-6)
+        assert point.moved > 0
+
+
+def test_spread_is_over_the_seeds(case):
+    curve = noise_curve(case, counts=(0, 4), seeds=(1, 2, 3))
+    values = [point.from_plain for point in curve.at("hard positions", 4)]
+    spread = curve.spread("hard positions", 4, "from_plain")
+    assert (spread.low, spread.high) == (min(values), max(values))
+    assert spread.mean == pytest.approx(sum(values) / 3)
+    assert spread.low < spread.high
+
+
+@pytest.mark.parametrize(
+    ("task", "text", "target"),
+    [("ner", TEXT, Target("疾病", 3, 6)), ("mask", "患者有[MASK]尿病史", None)],
+)
+def test_noise_is_followed_in_spans_and_masks(checkpoints, task, text, target):
+    pipeline = Pipeline.load(checkpoints[task], device="cpu")
+    curve = noise_curve(pipeline, text, graph=GRAPH, target=target, counts=(0, 2), seeds=(1,))
+    for point in curve.points:
+        assert 0 <= point.probability <= 1
+        assert 0 <= point.variation <= 1
+        assert point.divergence >= 0
+
+
+def test_noise_becomes_a_table_json_and_a_picture(case):
+    curve = noise_curve(case, counts=(0, 2), seeds=(1, 2))
+    table = curve.to_frame()
+    assert list(table["count"]) == [0] * 3 + [2] * 6
+    assert set(table.ablation) == set(ABLATIONS)
+    data = json.loads(json.dumps(curve.as_dict()))
+    assert data["points"][0]["score"] == curve.points[0].outcome.score
+    score, distance = curve.figure().axes
+    assert len(score.lines) == 3 + 1  # and plain BERT's
+    assert len(distance.lines) == 3
+
+
+def test_a_negative_count_is_refused(case):
+    with pytest.raises(OptionError, match="A count is -1"):
+        noise_curve(case, counts=(0, -1))
+
+
+def test_no_seed_at_all_is_refused(case):
+    with pytest.raises(OptionError, match="No seed is given"):
+        noise_curve(case, seeds=())

@@ -1,0 +1,257 @@
+"""Cases and their variants: branches left out of a flat tree, and what is scored."""
+
+import dataclasses
+import math
+from functools import partial
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kbert_core import InjectionOptions, KnowledgeGraph, Pipeline, Triple, Words, flatten, grow_tree
+from kbert_core.errors import TextError
+from kbert_core.explain import (
+    Case,
+    Piece,
+    Target,
+    stream_counterfactuals,
+    stream_effects,
+    stream_interactions,
+    stream_noise,
+    stream_shapley,
+    target_of,
+    variants,
+)
+from kbert_core.explain.variants import with_only_branches, without_branches
+from kbert_core.intervention import PRESETS
+from kbert_core.tasks import ClassPrediction, NerPrediction, Span
+
+TEXT = "患者有糖尿病史给予布洛芬口服好转"
+GRAPH = KnowledgeGraph(
+    [
+        Triple("糖尿病", "类别", "疾病"),
+        Triple("糖尿病", "症状", "多饮"),
+        Triple("布洛芬", "类别", "治疗"),
+    ]
+)
+PIECES = tuple(map(Piece, GRAPH))
+NAMES = ["Tim Cook", "Beijing", "visiting", "now"]
+
+
+@pytest.fixture(scope="module")
+def reader(checkpoints):
+    return Pipeline.load(checkpoints["ner"], device="cpu")
+
+
+@pytest.fixture(scope="module")
+def classifier(checkpoints):
+    return Pipeline.load(checkpoints["classify"], device="cpu")
+
+
+def equal(one, other):
+    names = [f.name for f in dataclasses.fields(one) if f.name not in ("tree", "left_out")]
+    return all(getattr(one, name) == getattr(other, name) for name in names)
+
+
+def test_leaving_a_branch_out_of_figure_2_keeps_every_other_soft_position(tim_cook, figure_2):
+    less = without_branches(tim_cook, [Piece(Triple("Beijing", "is_a", "City"))])
+    assert less.tokens == (
+        "[CLS] Tim Cook CEO Apple is visiting Beijing capital China now [SEP]".split()
+    )
+    assert less.soft_positions == [0, 1, 2, 3, 4, 3, 4, 5, 6, 7, 6, 7]
+    assert less.branch_ids == [0, 0, 0, 1, 1, 0, 0, 0, 2, 2, 0, 0]
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from("abc"), st.sampled_from("xyz"))),
+    st.data(),
+)
+def test_leaving_branches_out_equals_flattening_without_them(rows, data):
+    triples = [Triple(*row) for row in dict.fromkeys(rows)]
+    text, options = "Tim Cook is visiting Beijing now", InjectionOptions(max_triples=9)
+    flat = flatten(grow_tree([text], KnowledgeGraph(triples), options), Words(special=True))
+    gone = data.draw(st.lists(st.sampled_from(triples), unique=True)) if triples else []
+    kept = [triple for triple in triples if triple not in gone]
+    names = KnowledgeGraph(triples)
+    for triple in gone:
+        names = names.switch_off(triple)
+    again = flatten(grow_tree([text], names, options), Words(special=True))
+    assert equal(without_branches(flat, list(map(Piece, gone))), again)
+    assert equal(with_only_branches(flat, list(map(Piece, kept))), again)
+
+
+def test_a_branch_left_out_of_windows_is_gone_from_all_of_them(reader):
+    text = TEXT * 6
+    case = Case.of(reader, text, graph=GRAPH, target=Target("疾病", 3, 6))
+    assert len(case.trace.rows) > 2
+    one = Piece(PIECES[0].triple, node=0)
+    less = case.without([one])
+    assert [len(row.hung) for row in less.rows] != [len(row.hung) for row in case.trace.rows]
+    assert all(not one.covers(h.node, h.branch.triple) for row in less.rows for h in row.hung)
+    assert sum(len(row) for row in case.trace.rows) - sum(map(len, less.rows)) == 2 * sum(
+        one.covers(h.node, h.branch.triple) for row in case.trace.rows for h in row.hung
+    )
+
+
+def test_a_case_without_branches_equals_the_run_without_a_graph(reader):
+    case = Case.of(reader, TEXT, graph=GRAPH, target=Target("疾病", 3, 6))
+    plain = reader(TEXT)
+    assert case.plain.prediction.spans == plain.prediction.spans
+    logits = [plain.logits[0]]
+    assert case.plain.score == pytest.approx(
+        case.target.score(plain.rows, logits, reader.labels), abs=1e-5
+    )
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        stream_effects,
+        stream_interactions,
+        partial(stream_shapley, exact=False, orders=4),
+        stream_counterfactuals,
+        stream_noise,
+    ],
+)
+def test_a_long_text_is_explained_in_short_steps(reader, monkeypatch, stream):
+    case = Case.of(reader, TEXT * 6, graph=GRAPH, target=Target("疾病", 3, 6))
+    assert len(case.trace.rows) > 2
+    tokens = sum(map(len, case.trace.rows))
+    monkeypatch.setattr(variants, "TOKENS_A_STEP", 2 * tokens)
+    assert case.at_once() == 2
+    run, logits = [0], Case._logits
+
+    def counted(self, some, at_once):
+        run[-1] += len(some)
+        return logits(self, some, at_once)
+
+    monkeypatch.setattr(Case, "_logits", counted)
+    for number, _ in enumerate(stream(case)):
+        assert run[-1] <= (5 if number == 0 else 2)  # what all are measured against comes first
+        run.append(0)
+        if number == 8:
+            break
+    assert len(run) > 3
+
+
+def test_variants_run_together_score_as_each_run_alone(reader):
+    case = Case.of(reader, TEXT, graph=GRAPH, target=Target("疾病", 3, 6))
+    variants = [case.as_it_is(), *(case.without([p]) for p in case.pieces)]
+    together = [s.score for s in case.run(variants, at_once=2)]
+    alone = [next(case.run([variant])).score for variant in variants]
+    assert together == pytest.approx(alone, abs=1e-5)
+    assert together[0] == pytest.approx(case.base.score, abs=1e-5)
+
+
+def test_variants_are_run_only_as_they_are_asked_for(reader):
+    case = Case.of(reader, TEXT, graph=GRAPH, target=Target("疾病", 3, 6))
+    made = []
+
+    def variants():
+        for piece in case.pieces:
+            made.append(piece)
+            yield case.without([piece])
+
+    next(case.run(variants(), at_once=1))
+    assert len(made) == 1
+
+
+def test_score_of_a_class_is_its_log_odds(classifier):
+    case = Case.of(classifier, TEXT, graph=GRAPH)
+    probability = case.base.prediction.probabilities[case.target.label]
+    assert case.base.score == pytest.approx(math.log(probability / (1 - probability)), abs=1e-4)
+
+
+def test_score_of_a_span_is_the_mean_log_probability_of_its_tags(reader):
+    case = Case.of(reader, TEXT, graph=GRAPH, target=Target("治疗", 9, 12))
+    tokens = case.base.prediction.tokens[9:12]
+    tags = ("B-治疗", "I-治疗", "I-治疗")
+    logs = [math.log(token.probabilities[tag]) for token, tag in zip(tokens, tags, strict=True)]
+    assert case.base.score == pytest.approx(sum(logs) / 3, abs=1e-4)
+
+
+def test_score_of_a_token_is_its_log_odds_at_the_mask(checkpoints):
+    reader = Pipeline.load(checkpoints["mask"], device="cpu")
+    case = Case.of(reader, "患者有[MASK]尿病史", graph=GRAPH)
+    token, probability = case.base.prediction.fillings[0].candidates[0]
+    assert case.target == Target(token, 3, 9)
+    assert case.base.score == pytest.approx(math.log(probability / (1 - probability)), abs=1e-4)
+
+
+def test_target_of_a_text_is_the_entity_with_knowledge_on_it(reader):
+    rows = reader(TEXT, graph=GRAPH).rows
+    outside, known = Span(0, 2, "疾病", "患者", 0.9), Span(8, 12, "治疗", "予布洛芬", 0.4)
+    assert target_of(NerPrediction((outside, known), ()), rows) == Target("治疗", 8, 12)
+    assert target_of(NerPrediction((outside, known), ())) == Target("疾病", 0, 2)
+    assert target_of(ClassPrediction("good", {"good": 1.0})) == Target("good")
+    with pytest.raises(TextError, match="No entity is predicted"):
+        target_of(NerPrediction((), ()), rows)
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        (Target("Q", 3, 6), "has no label 'B-Q'"),
+        (Target("疾病", 300, 303), r"No token of the text stands at \[300, 303\)"),
+    ],
+)
+def test_target_that_is_not_there_is_refused(reader, target, said):
+    case = Case.of(reader, TEXT, graph=GRAPH, target=target)
+    with pytest.raises(TextError, match=said):
+        _ = case.base
+
+
+def test_pieces_are_the_triples_that_hang_each_once(reader):
+    case = Case.of(reader, TEXT + TEXT, graph=GRAPH, target=Target("疾病", 3, 6))
+    assert case.pieces == PIECES
+    assert [(p.node, p.triple) for p in case.pieces_by_mention] == [
+        (n, piece.triple) for n, piece in zip((0, 0, 1, 2, 2, 3), PIECES * 2, strict=True)
+    ]
+    assert [m.start for m in case.mentions_of(PIECES[2])] == [9, 25]
+
+
+def test_log_odds_of_two_labels_is_the_difference_of_their_logits(tim_cook):
+    score = Target("b").score([tim_cook], [torch.tensor([1.0, 3.5])], {0: "a", 1: "b"})
+    assert score == pytest.approx(2.5)
+
+
+def test_interventions_of_a_reading_are_made_to_its_variants_too(reader):
+    interventions = PRESETS["no_link"]
+    case = Case.of(
+        reader, TEXT, graph=GRAPH, target=Target("疾病", 3, 6), interventions=interventions
+    )
+    without = next(case.run([case.without(case.pieces)]))
+    assert case.base.score == pytest.approx(without.score, abs=1e-5)  # no knowledge gets in
+    assert case.base.score == pytest.approx(case.plain.score, abs=1e-5)
+    open_again = Case.of(reader, TEXT, graph=GRAPH, target=Target("疾病", 3, 6))
+    both = [case.as_it_is(), open_again.as_it_is()]
+    assert both[0].key != both[1].key
+    together = [scored.score for scored in case.run(both)]
+    assert together == pytest.approx([case.base.score, open_again.base.score], abs=1e-5)
+
+
+def test_key_of_a_variant_tells_what_the_encoder_gets(reader):
+    case = Case.of(reader, TEXT, graph=GRAPH, target=Target("疾病", 3, 6))
+    assert case.as_it_is().key == case.without(()).key == case.read_with().key
+    assert case.without([PIECES[0]]).key == case.read_with(GRAPH.remove(PIECES[0].triple)).key
+    keys = {case.without([piece]).key for piece in PIECES}
+    assert len(keys | {case.without_knowledge().key, case.as_it_is().key}) == len(PIECES) + 2
+
+
+def test_what_is_likely_at_a_target_is_a_distribution(reader, classifier):
+    case = Case.of(reader, TEXT, graph=GRAPH, target=Target("疾病", 3, 6))
+    assert case.base.likely.shape == (3, 5)
+    assert case.base.likely.exp().sum(-1).tolist() == pytest.approx([1, 1, 1])
+    of_class = Case.of(classifier, TEXT, graph=GRAPH)
+    likely, labels = of_class.base.likely, classifier.labels
+    assert of_class.target.probability_in(likely, labels) == pytest.approx(
+        of_class.base.prediction.probabilities[of_class.target.label], abs=1e-5
+    )
+
+
+def test_target_of_another_task_is_refused(reader, classifier):
+    with pytest.raises(TextError, match="labels whole texts"):
+        _ = Case.of(classifier, TEXT, graph=GRAPH, target=Target("疾病", 3, 6)).base
+    with pytest.raises(TextError, match="labels tokens"):
+        _ = Case.of(reader, TEXT, graph=GRAPH, target=Target("疾病")).base

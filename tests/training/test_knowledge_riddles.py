@@ -1,0 +1,249 @@
+"""Riddles whose answer only a graph knows, and the small model that is trained on them."""
+
+import json
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+import torch
+
+from benchmarks import riddles as benchmark
+from kbert_core import NO_KNOWLEDGE, Ablation, InjectionOptions, KnowledgeGraph, Triple
+from kbert_core.errors import DataError, OptionError
+from kbert_core.knowledge.mentions import find_mentions
+from kbert_core.training.knowledge_riddles import (
+    ASKED,
+    OTHER,
+    TEMPLATES,
+    RiddleOptions,
+    kinds_of,
+    make_riddles,
+)
+from kbert_core.training.riddle_trial import (
+    KIND_ALONE,
+    TrialOptions,
+    accuracy,
+    batches,
+    loss_of,
+    new_pipeline,
+    read,
+    trial,
+)
+from kbert_core.training.vocabulary import word_tokenizer
+
+ROOT = Path(__file__).parents[2]
+SMALL = RiddleOptions(train=120, held_out=60)
+
+
+@pytest.fixture(scope="module")
+def graph():
+    names = ("general_en", "medical_en")
+    return KnowledgeGraph.from_files(*(ROOT / "demo_kgs" / f"{name}.spo" for name in names))
+
+
+@pytest.fixture(scope="module")
+def riddles(graph):
+    return make_riddles(graph, SMALL, seed=1)
+
+
+def asked_and_other(text):
+    """The two names of a sentence, by its template: a slow second way."""
+    for template in TEMPLATES:
+        start, rest = template.split("{", 1)
+        first, rest = rest.split("}", 1)
+        middle, rest = rest.split("{", 1)
+        end = rest.split("}", 1)[1]
+        if text.startswith(start) and middle in text[len(start) :] and text.endswith(end):
+            inner = text[len(start) : len(text) - len(end)]
+            one, other = inner.split(middle)
+            return (one, other) if first == "asked" else (other, one)
+    raise AssertionError(text)
+
+
+def test_every_template_asks_for_one_of_two_names():
+    assert all(template.count(ASKED) == template.count(OTHER) == 1 for template in TEMPLATES)
+
+
+def test_the_label_is_the_kind_of_the_name_that_is_asked_for(riddles):
+    for example in (*riddles.train, *riddles.seen, *riddles.unseen):
+        asked, other = asked_and_other(example.sentences[0])
+        kinds = [
+            [t.tail for t in riddles.graph.triples_of(name) if t.relation == "is_a"]
+            for name in (asked, other)
+        ]
+        assert kinds[0] == [example.label]
+        assert kinds[1] != kinds[0]
+
+
+def test_every_kind_is_asked_for_equally_often(riddles):
+    for some in (riddles.train, riddles.seen, riddles.unseen):
+        assert len(set(Counter(example.label for example in some).values())) == 1
+    assert riddles.chance == pytest.approx(1 / 6)
+
+
+def test_no_word_of_an_unseen_name_is_in_a_training_sentence(riddles):
+    shown = {word for example in riddles.train for word in example.sentences[0].lower().split()}
+    hidden = {
+        word
+        for names in riddles.unseen_names.values()
+        for name in names
+        for word in name.lower().replace("-", " ").split()
+    }
+    assert hidden and not shown & hidden
+
+
+def test_seen_sentences_have_names_of_training_alone_and_unseen_ones_the_others(riddles):
+    known = {name for names in riddles.names.values() for name in names}
+    unknown = {name for names in riddles.unseen_names.values() for name in names}
+    assert not known & unknown
+    for some, names in ((riddles.seen, known), (riddles.unseen, unknown)):
+        assert {n for e in some for n in asked_and_other(e.sentences[0])} <= names
+
+
+def test_about_half_of_the_names_of_training_are_invented_and_each_is_met_once(riddles, graph):
+    named = [name for e in riddles.train for name in asked_and_other(e.sentences[0])]
+    invented = [name for name in named if not graph.triples_of(name)]
+    assert 0.35 < len(invented) / len(named) < 0.65
+    assert len(set(invented)) == len(invented)
+    assert all(riddles.graph.triples_of(name) for name in invented)
+
+
+def test_the_graph_says_of_an_invented_name_what_it_says_of_a_real_one(riddles, graph):
+    said = {
+        tuple((t.relation, t.tail) for t in graph.triples_of(entity)) for entity in graph.entities()
+    }
+    without_aliases = {
+        tuple(pair for pair in one if pair[0] not in ("synonym", "synonym_of")) for one in said
+    }
+    new = [entity for entity in riddles.graph.entities() if not graph.triples_of(entity)]
+    assert new
+    for entity in new:
+        own = tuple((t.relation, t.tail) for t in riddles.graph.triples_of(entity))
+        assert own in said | without_aliases
+    assert list(graph) == [t for t in riddles.graph if graph.triples_of(t.head)]
+
+
+def test_both_names_of_every_sentence_are_found_as_mentions(riddles):
+    for example in (*riddles.train, *riddles.unseen):
+        text = example.sentences[0]
+        found = [text[m.start : m.end] for m in find_mentions(text, riddles.graph)]
+        assert sorted(found) == sorted(asked_and_other(text))
+
+
+def test_without_invented_names_the_graph_stays_as_it_was(graph):
+    made = make_riddles(graph, RiddleOptions(train=60, held_out=60, invented_share=0.0), seed=1)
+    assert list(made.graph) == list(graph)
+
+
+def test_riddles_depend_on_the_seed_alone(graph, riddles):
+    again = make_riddles(graph, SMALL, seed=1)
+    assert (again.train, again.unseen, again.names) == (
+        riddles.train,
+        riddles.unseen,
+        riddles.names,
+    )
+    assert again.graph.fingerprint == riddles.graph.fingerprint
+    assert make_riddles(graph, SMALL, seed=2).unseen_names != riddles.unseen_names
+
+
+def test_names_of_several_words_or_of_a_word_met_elsewhere_are_left_out():
+    pairs = [("chest pain", "symptom"), ("back pain", "symptom"), ("fever", "symptom")]
+    pairs += [("loss of sleep", "symptom"), ("tell", "symptom")]  # tell me about …
+    triples = [Triple(name, "is_a", kind) for name, kind in pairs]
+    triples += [Triple(f"name{n}", "is_a", "symptom") for n in range(12)]
+    triples += [Triple(f"town{n}", "is_a", "city") for n in range(12)]
+    found = kinds_of(KnowledgeGraph(triples), RiddleOptions(kinds=2))
+    assert list(found) == ["city", "symptom"]
+    assert "fever" in found["symptom"]
+    assert not {"chest pain", "back pain", "loss of sleep", "tell"} & set(found["symptom"])
+
+
+def test_a_name_whose_kind_would_not_be_injected_is_left_out():
+    triples = [Triple(f"name{n}", "is_a", ("city", "drug")[n % 2]) for n in range(40)]
+    hidden = [Triple("Rome", "capital", "Italy"), Triple("Rome", "is_a", "city")]
+    one = RiddleOptions(kinds=2, injection=InjectionOptions(max_triples=1))
+    assert "Rome" not in kinds_of(KnowledgeGraph([*triples, *hidden]), one)["city"]
+    assert "Rome" in kinds_of(KnowledgeGraph([*triples, *hidden]), RiddleOptions(kinds=2))["city"]
+
+
+def test_a_graph_with_too_few_names_is_refused(figure_2):
+    with pytest.raises(DataError, match=r"'figure 2' has 0 kinds .* 6 were asked for"):
+        make_riddles(figure_2)
+
+
+@pytest.mark.parametrize("wrong", [{"kinds": 1}, {"train": 0}, {"invented_share": 1.5}])
+def test_impossible_options_are_refused(wrong):
+    with pytest.raises(OptionError, match=next(iter(wrong))):
+        RiddleOptions(**wrong)
+
+
+# The small model
+
+
+def test_every_word_is_a_token_and_others_are_unknown():
+    tokenizer = word_tokenizer(["Tell me about X-ray , is_a"])
+    assert tokenizer.tokenize("tell ME about X-ray") == ["tell", "me", "about", "x", "-", "ray"]
+    assert tokenizer.tokenize("is_a") == ["is_a"]
+    assert tokenizer("about Paris")["input_ids"] == [
+        tokenizer.cls_token_id,
+        tokenizer.convert_tokens_to_ids("about"),
+        tokenizer.unk_token_id,
+        tokenizer.sep_token_id,
+    ]
+    with pytest.raises(DataError, match="no word"):
+        word_tokenizer(["", "  "])
+
+
+def test_batches_go_through_all_sentences_before_any_comes_again():
+    made = batches(10, TrialOptions(steps=5, batch=4), seed=0)
+    assert [len(batch) for batch in made] == [4] * 5
+    flat = [i for batch in made for i in batch]
+    assert sorted(flat[:10]) == sorted(flat[10:]) == list(range(10))
+    assert flat[:10] != flat[10:]
+
+
+def test_the_rate_rises_and_then_falls():
+    options = TrialOptions(steps=100)
+    rates = [options.rate(step) for step in range(100)]
+    assert rates.index(max(rates)) == 9
+    assert rates[0] == pytest.approx(0.1)
+    assert rates[99] == pytest.approx(0.02)
+
+
+def test_a_trial_learns_and_is_the_same_again(riddles):
+    options = TrialOptions(steps=12, batch=8, hidden_size=32, num_hidden_layers=1, every=5)
+    made = [trial(riddles, riddles.graph, seed=3, options=options) for _ in range(2)]
+    assert made[0].curve == made[1].curve
+    assert [point.step for point in made[0].curve] == [5, 10, 12]
+    states = [m.pipeline.encoder.model.state_dict() for m in made]
+    assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
+    before = new_pipeline(riddles, KIND_ALONE, Ablation(), options).encoder.model.state_dict()
+    assert any(not torch.equal(before[name], states[0][name]) for name in before)
+    assert not made[0].pipeline.encoder.model.training
+
+
+def test_the_loss_and_the_share_of_right_answers_are_what_they_say(riddles):
+    torch.manual_seed(0)
+    options = TrialOptions(hidden_size=32, num_hidden_layers=1)
+    pipeline = new_pipeline(riddles, KIND_ALONE, Ablation(), options)
+    some = riddles.seen[:7]
+    rows = read(pipeline, some, riddles.graph)
+    assert all(len(row.hung) == 2 for row in rows)  # each of two mentions with its kind
+    assert all(not row.hung for row in read(pipeline, some, NO_KNOWLEDGE))
+    labels = torch.tensor([riddles.kinds.index(e.label) for e in some])
+    logits = torch.stack([one[0] for one in pipeline.logits_of([[row] for row in rows])])
+    slow = -logits.log_softmax(-1)[range(7), labels].mean()
+    pipeline.encoder.model.eval()
+    assert loss_of(pipeline, rows, labels).item() == pytest.approx(slow.item(), abs=1e-5)
+    predictions = list(pipeline.predict([e.sentences for e in some], graph=riddles.graph))
+    right = [p.label == e.label for p, e in zip(predictions, some, strict=True)]
+    assert accuracy(pipeline, rows, some) == pytest.approx(sum(right) / 7)
+
+
+def test_the_committed_results_are_of_every_run_and_of_the_options_as_they_are():
+    found = json.loads(benchmark.RESULTS.read_text(encoding="utf-8"))
+    runs = [(one["row"], one["injection"], one["seed"]) for one in found["runs"]]
+    assert sorted(runs) == sorted(benchmark.planned())
+    assert found["training"] == asdict(TrialOptions())
+    assert all(one["curve"][-1]["step"] == TrialOptions().steps for one in found["runs"])
