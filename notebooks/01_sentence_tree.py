@@ -1,0 +1,271 @@
+# %% [markdown]
+# # 1 · The sentence tree
+#
+# **Question.** How does knowledge get into a sentence, and what is lost when the result is written in a line?
+#
+# **You need** to read Python. **You get** the first half of K-BERT's knowledge layer, built by hand on the
+# paper's own example: *K-Query* and *K-Inject*. About 20 minutes.
+#
+# K-BERT (Liu et al., *K-BERT: Enabling Language Representation with Knowledge Graph*, AAAI 2020,
+# [arXiv:1909.07606](https://arxiv.org/abs/1909.07606)) lets BERT read facts beside a sentence. BERT is a language
+# model: it takes a row of *tokens* (words, parts of words or characters) and gives a vector for each. Here nothing
+# is trained yet, and no model runs; we only prepare what it will read.
+
+# %%
+from _tools import ready
+
+ready("demo_kgs/figure2.spo", "demo_kgs/medical_zh.spo", models=False)
+
+# %% [markdown]
+# ## A fact is a triple
+#
+# A **triple** says one thing in three parts: *head*, *relation*, *tail*. The head is an **entity**, something with a
+# name. A **knowledge graph** is a set of triples; we call it $\mathcal{K}$, as the paper does. Figure 2 of the paper needs three:
+
+# %%
+K = [
+    ("Tim Cook", "CEO", "Apple"),
+    ("Beijing", "capital", "China"),
+    ("Beijing", "is_a", "City"),
+]
+sentence = "Tim Cook is visiting Beijing now"
+
+# %% [markdown]
+# ## K-Query: which entities does the sentence name?
+#
+# $$E = \text{K-Query}(s, \mathcal{K}) \qquad \text{(Eq. 1)}$$
+#
+# takes a sentence $s$ and looks up every entity that it names, with its triples. A place in the sentence that names an
+# entity is a **mention**. By hand: go from left to right; at each word, try the longest name first.
+
+# %%
+words = sentence.split()
+
+
+def k_query_by_hand(words, triples):
+    """Mentions as (first word, last word + 1, triples of that entity)."""
+    heads = {head for head, _, _ in triples}
+    found, start = [], 0
+    while start < len(words):
+        for end in range(len(words), start, -1):  # the longest name first
+            name = " ".join(words[start:end])
+            if name in heads:
+                found.append((start, end, [t for t in triples if t[0] == name]))
+                start = end
+                break
+        else:
+            start += 1  # no name begins here
+    return found
+
+
+E = k_query_by_hand(words, K)
+for start, end, triples in E:
+    print(f"words {start} to {end - 1}, {' '.join(words[start:end])!r}: {triples}")
+
+# %% [markdown]
+# ## K-Inject: hang the triples on their mentions
+#
+# $$t = \text{K-Inject}(s, E) \qquad \text{(Eq. 2)}$$
+#
+# makes a **sentence tree** $t$. The sentence is its **trunk**. Each triple becomes a **branch**: its relation and its
+# tail hang from the mention, which is the triple's head. A branch has no branches of its own (the tree has depth 1).
+# By hand a tree is a list: each word, or each mention with all its branches.
+
+
+# %%
+def k_inject_by_hand(words, found):
+    """A list of (trunk words, branches); a branch is a list of words."""
+    tree, at = [], 0
+    for start, end, triples in found:
+        tree += [([word], []) for word in words[at:start]]
+        branches = [f"{relation} {tail}".split() for _, relation, tail in triples]
+        tree.append((words[start:end], branches))
+        at = end
+    return tree + [([word], []) for word in words[at:]]
+
+
+tree = k_inject_by_hand(words, E)
+for trunk, branches in tree:
+    print(f"{' '.join(trunk):10}", "   ".join("└ " + " ".join(branch) for branch in branches))
+
+# %% [markdown]
+# ## Flattening: a tree in one line
+#
+# BERT reads a row of tokens, not a tree. So the tree is **flattened**: every branch is written right behind its mention.
+
+# %%
+line = []
+for trunk, branches in tree:
+    line += trunk
+    for branch in branches:
+        line += branch
+print(" ".join(line))
+assert line == "Tim Cook CEO Apple is visiting Beijing capital China is_a City now".split()
+
+# %% [markdown]
+# This is the row that Figure 2 of the paper shows. It contains everything, and it is no longer a sentence: *is*
+# used to follow *Cook*, now it follows *Apple*.
+#
+# ## The same with the library
+#
+# In `kbert_core` the two steps are `k_query` and `k_inject`, and the row is made by `flatten`. `Words` cuts a text at
+# white space; real models cut it into smaller pieces. `Words(special=True)` adds the **special tokens** that BERT reads
+# at both ends, `[CLS]` before a text and `[SEP]` behind it.
+
+# %%
+from kbert_core import KnowledgeGraph, Triple, Words, flatten, k_inject, k_query
+
+graph = KnowledgeGraph(Triple(*triple) for triple in K)
+queried = k_query([sentence], graph)  # a list, as a text may also be a pair of sentences
+sentence_tree = k_inject([sentence], queried)
+flat = flatten(sentence_tree, Words())
+assert flat.tokens == line  # by hand and by the library: the same
+print(len(queried), "mentions,", len(flat.hung), "branches,", len(flat), "tokens")
+
+# %% [markdown]
+# The picture is the one that the app of this project, the *K-BERT Lab*, draws, too. The numbers below the tokens are for
+# [the next notebook](02_soft_positions.ipynb).
+
+# %%
+from _tools import show, trace_of
+from app.view_models.tree import tree_view
+from app.view_models.tree_picture import tree_picture
+
+figure_2 = flatten(sentence_tree, Words(special=True))
+says = "Figure 2 as a tree: CEO Apple hangs from Tim Cook, capital China and is_a City from Beijing"
+show(tree_picture(tree_view(trace_of(figure_2)), "png"), says)
+
+# %% [markdown]
+# ## What is lost
+#
+# Nobody can tell from a row of tokens where the trunk ends and a branch begins. Here are two trees that say different
+# things. In the first, the graph knows that Tim Cook is the CEO of Apple. In the second, the *sentence* says so, and
+# the graph is empty.
+
+# %%
+ours = flatten(k_inject([sentence], k_query([sentence], graph)), Words())
+
+other_sentence = "Tim Cook CEO Apple is visiting Beijing capital China is_a City now"
+nothing = KnowledgeGraph()
+other = flatten(k_inject([other_sentence], k_query([other_sentence], nothing)), Words())
+
+print("the same tokens:  ", ours.tokens == other.tokens)
+print("the same branches:", len(ours.hung) == len(other.hung))
+assert ours.tokens == other.tokens and len(ours.hung) == 3 and len(other.hung) == 0
+
+# %% [markdown]
+# A model that is given this row alone would read knowledge as if it stood in the sentence. The paper calls the harm that
+# comes of it **knowledge noise**: too much knowledge changes what the sentence means. So K-BERT gives the model two more
+# things:
+#
+# - **soft positions**, so that *is* still follows *Cook* ([notebook 2](02_soft_positions.ipynb));
+# - a **visible matrix**, so that of the sentence only *Tim Cook* sees *Apple* ([notebook 3](03_visible_matrix.ipynb)).
+#
+# ## Which triples get in
+#
+# An entity may have hundreds of triples. K-BERT injects a few for each mention: by default the first two in the order of
+# the graph. The library says of every other one by which rule it was left out.
+
+# %%
+more = KnowledgeGraph.from_files("demo_kgs/general_en.spo")
+(asked,) = k_query(["We walked through Beijing"], more)
+for triple in asked.used:
+    print("injected:", triple)
+for item in asked.left_out:
+    print("left out:", item.triple, "—", item.rule)
+
+# %% [markdown]
+# ## In Chinese
+#
+# Chinese is written without spaces, so a name may begin at any character, and every character is a token. Nothing else
+# changes. (患者行胃镜检查未见异常: *the patient had a gastroscopy, nothing unusual was seen*. 胃镜 is a gastroscopy; of it the
+# graph says 类别 · 检查, *kind: examination*, and 部位 · 胃, *part of the body: stomach*.)
+
+# %%
+from kbert_core import Characters, grow_tree
+
+medical = KnowledgeGraph.from_files("demo_kgs/medical_zh.spo")
+both_steps = grow_tree(["患者行胃镜检查未见异常"], medical)  # K-Query, then K-Inject
+chinese = flatten(both_steps, Characters(special=True))
+says = "患者行胃镜检查未见异常 with the branches 类别 检查 and 部位 胃 below 胃镜"
+show(tree_picture(tree_view(trace_of(chinese)), "png"), says)
+
+# %% [markdown]
+# ## Exercises
+#
+# Put your answer in place of the `...` and run the cell. The check says what is wrong; try a wrong answer too.
+#
+# **1.** The graph has the entities *New*, *York* and *New York*. Which mentions does K-Query find in
+# "She left New York for York"?
+
+# %% tags=["exercise"]
+from checks.sentence_tree import check_longest
+
+mentions = ...  # a list of names, in the order of the text
+check_longest(mentions)
+
+# %% [markdown] tags=["solution"]
+# <details><summary>Solution</summary>
+#
+# ```python
+# mentions = ["New York", "York"]
+# check_longest(mentions)
+# ```
+#
+# At *New* both *New* and *New York* begin, and the longer is taken. Its *York* is then used up; the other one is free.
+# </details>
+
+# %% [markdown]
+# **2.** The graph says *London · located_on · Thames*, *Paris · capital · France* and *Paris · is_a · city*, in this
+# order. Write the tree of "London and Paris" in one line.
+
+# %% tags=["exercise"]
+from checks.sentence_tree import check_line
+
+tokens = ...  # a list, or one string with spaces
+check_line(tokens)
+
+# %% [markdown] tags=["solution"]
+# <details><summary>Solution</summary>
+#
+# ```python
+# tokens = "London located_on Thames and Paris capital France is_a city"
+# check_line(tokens)
+# ```
+# </details>
+
+# %% [markdown]
+# **3.** Find a *third* tree for Figure 2's line: another sentence, with a graph of your own, that flattens to
+# "Tim Cook CEO Apple is visiting Beijing capital China is_a City now". (There are many.)
+
+# %% tags=["exercise"]
+from checks.sentence_tree import check_twin
+
+my_sentence = ...
+my_triples = ...  # a list of (head, relation, tail)
+check_twin(my_sentence, my_triples)
+
+# %% [markdown] tags=["solution"]
+# <details><summary>Solution</summary>
+#
+# ```python
+# my_sentence = "Tim Cook CEO Apple is visiting Beijing now"
+# my_triples = [("Beijing", "capital", "China"), ("Beijing", "is_a", "City")]
+# check_twin(my_sentence, my_triples)
+# ```
+#
+# Any part of a branch may as well have stood in the sentence.
+# </details>
+
+# %% [markdown]
+# ## Go on
+#
+# Open the tree of this notebook in the app, switch a triple off and see the tree change:
+
+# %%
+from _tools import lab_link
+
+lab_link(sentence, graph=KnowledgeGraph.from_files("demo_kgs/figure2.spo"), model="words")
+
+# %% [markdown]
+# Next: [2 · Soft positions](02_soft_positions.ipynb).

@@ -1,0 +1,387 @@
+# %% [markdown]
+# # 10 · Your own graph
+#
+# **Question.** You have a file of triples. How does it become knowledge of a model, and how do you know that it helped?
+#
+# **You need** notebooks [1](01_sentence_tree.ipynb) and [6](06_fine_tuning.ipynb). **You get** the whole way with a
+# graph of your own: read it, check it, index it, audit it against data, choose triples, train, compare, open it in the
+# app. We walk it with a small graph of instruments, trees, birds and metals, then you put yours in its place. About 40
+# minutes.
+
+# %%
+from _tools import ready
+
+ready("demo_kgs/general_en.spo")
+
+# %% [markdown]
+# All files of this notebook go to a new folder, and nothing else is touched.
+
+# %% tags=["varies"]
+import os
+import shlex
+import tempfile
+from pathlib import Path
+
+from kbert_core.cli import main
+
+ROOT = Path.cwd()  # the repository
+FOLDER = Path(tempfile.mkdtemp(prefix="kbert-"))
+os.chdir(FOLDER)
+
+
+def kbert(line):
+    """Run a command as in a terminal; there it is `kbert …`."""
+    assert main(shlex.split(line)) == 0
+
+
+print("a new folder:", FOLDER.name)
+
+# %% [markdown]
+# ## A file of triples
+#
+# The simplest is `.tsv`: a line is head, relation and tail, with tabs between. (Also read: `.csv`, JSON Lines, and RDF,
+# the triples of the web, as `.nt` or Turtle, `.ttl`.) One line of ours is broken.
+
+# %%
+KINDS = {
+    "instrument": "violin cello flute oboe trumpet trombone harp guitar piano drum clarinet bassoon",
+    "tree": "oak birch maple willow pine spruce elm beech larch cedar poplar alder",
+    "bird": "robin sparrow eagle heron owl crow finch swallow stork falcon magpie crane",
+    "metal": "iron copper zinc nickel cobalt silver gold lead tin tungsten titanium aluminium",
+}
+FACTS = """violin\tplayed_in\torchestra
+violin\thas\tfour strings
+oak\tbears\tacorns
+robin\thas\tred breast
+heron\teats
+copper\tconducts\telectricity
+crane\tis_a\tmachine
+gold\tused_for\tjewellery"""
+
+lines = [f"{name}\tis_a\t{kind}" for kind, names in KINDS.items() for name in names.split()]
+
+
+def write_lines(file, lines):
+    Path(file).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+write_lines("mine.tsv", lines + FACTS.splitlines())
+
+# %%
+from kbert_core import KBertError, KnowledgeGraph, Triple
+
+try:
+    KnowledgeGraph.from_files("mine.tsv")
+except KBertError as error:
+    print(error)
+
+# %% [markdown]
+# An error names file and line, what was found and what to do; nothing is loaded by half. Mend it:
+
+# %%
+FACTS = FACTS.replace("heron\teats", "heron\teats\tfish")
+write_lines("mine.tsv", lines + FACTS.splitlines())
+mine = KnowledgeGraph.from_files("mine.tsv")
+print(len(mine), "triples, such as", *mine.triples_of("violin"))
+
+# %% [markdown]
+# Read it by hand, to see that there is no magic: the tails of one head, in the order of the file.
+
+# %%
+rows = [line.split("\t") for line in Path("mine.tsv").read_text(encoding="utf-8").splitlines()]
+by_hand = {}
+for head, relation, tail in rows:
+    by_hand.setdefault(head, []).append(Triple(head, relation, tail))
+assert all(tuple(triples) == mine.triples_of(head) for head, triples in by_hand.items())
+
+# %% [markdown]
+# ## Is it what you meant?
+#
+# `check` looks for what is probably not meant so. It changes nothing.
+
+# %%
+kbert("kg check mine.tsv")
+
+# %% [markdown]
+# *crane* is a bird and a machine. Both are true, of two things with one name; a text about birds would get the machine,
+# too. We keep the bird. (For names that must have several meanings there are strategies:
+# [selection](../docs/selection.md).)
+#
+# ## Index it, edit it
+#
+# A text file is for reading; a graph file, `.kg`, is for working on. It opens at once whatever its size, and remembers
+# every edit: who made it, and what was before.
+
+# %% tags=["varies"]
+kbert("kg import mine.tsv --output mine.kg --by me")
+
+# %% tags=["varies"]
+from kbert_core.knowledge.store.store import GraphStore
+
+kbert("kg remove mine.kg crane is_a machine --by me")
+with GraphStore("mine.kg") as store:
+    print([(entry.revision, entry.who) for entry in store.history()])
+graph = KnowledgeGraph.from_files("mine.kg")
+assert set(mine) - set(graph) == {Triple("crane", "is_a", "machine")}
+
+# %% [markdown]
+# As Turtle, for other programs, and back:
+
+# %%
+kbert("kg export mine.kg mine.ttl")
+turtle = KnowledgeGraph.from_files("mine.ttl")
+print(*Path("mine.ttl").read_text(encoding="utf-8").splitlines()[:5], sep="\n")
+assert set(turtle) == set(graph)
+
+# %% [markdown]
+# ## Does your data need it?
+#
+# A graph can only help with what your texts name and don't say. Data are tables: a header `text_a⇥label` and a line for
+# each text, in `train.tsv`, `dev.tsv` and `test.tsv`. Yours go here; we make some with `make_riddles` of notebook 6,
+# from our own graph. Names of the test set are in no training sentence; `riddles.tsv` says of what kind each name is,
+# the many invented ones included.
+
+# %%
+from kbert_core.training.knowledge_riddles import RiddleOptions, make_riddles
+
+options = RiddleOptions(kinds=4, train=1200, held_out=160)
+riddles = make_riddles(graph, options, seed=1)  # half of the names invented, as in notebook 6
+
+
+def write(folder, **parts):
+    """Write a data set."""
+    Path(folder).mkdir(exist_ok=True)
+    for name, examples in parts.items():
+        rows = [f"{example.sentences[0]}\t{example.label}" for example in examples]
+        write_lines(f"{folder}/{name}.tsv", ["text_a\tlabel", *rows])
+
+
+write_lines("riddles.tsv", [f"{t.head}\t{t.relation}\t{t.tail}" for t in riddles.graph])
+write("data", train=riddles.train, dev=riddles.seen, test=riddles.unseen)
+kbert("audit --data data --kg riddles.tsv --max-triples 1 --relations is_a")
+
+# %% [markdown]
+# An **audit** counts what a data set and a graph can show together. Read it before you train: how many texts name
+# something the graph knows (here all, which is rare), how much the trees lengthen the input, and whether a text of
+# training stands in dev or test, too. Here it warns of *leaks*. Drop those rows from training and look again (at the
+# verdict only):
+
+# %%
+from contextlib import redirect_stdout
+from dataclasses import replace
+from io import StringIO
+
+held_out = {example.sentences for example in (*riddles.seen, *riddles.unseen)}
+kept = [example for example in riddles.train if example.sentences not in held_out]
+print(len(riddles.train) - len(kept), "rows left out")
+riddles = replace(riddles, train=tuple(kept))
+write("data", train=riddles.train)
+
+said = StringIO()
+with redirect_stdout(said):
+    kbert("audit --data data --kg riddles.tsv --max-triples 1 --relations is_a")
+verdict = said.getvalue().split("\n\n")[1]
+print(verdict)
+assert "The splits share no text" in verdict
+
+# %% [markdown]
+# ## Choose triples
+#
+# How many triples a mention gets, and which, is a choice to be made by hand first. Move it:
+
+# %%
+from _tools import show, slider, trace_of
+from app.view_models.tree import tree_view
+from app.view_models.tree_picture import tree_picture
+from kbert_core import InjectionOptions, Words, flatten, grow_tree
+
+text = "tell me about violin and forget gold"
+
+
+def tree(max_triples, only_kinds=True):
+    """The tree of the text with so many triples."""
+    options = InjectionOptions(max_triples, relations=("is_a",) if only_kinds else None)
+    flat = flatten(grow_tree([text], graph, options), Words(special=True))
+    return show(tree_picture(tree_view(trace_of(flat)), "png"), f"{max_triples} triples a mention")
+
+
+slider(tree, max_triples=(0, 3), only_kinds=True)
+
+# %%
+tree(3, only_kinds=False)
+
+# %% [markdown]
+# ## Train, with a twin
+#
+# A gain is a difference, so train two: with the graph, and the same without. For your own data that is a command each
+# (and hours, or a graphics card):
+#
+# ```console
+# kbert train --task classify --data data --kg mine.kg --encoder ENCODER --relations is_a --max-triples 1 --output models/mine
+# kbert train --task classify --data data --encoder ENCODER --output models/mine-bert
+# ```
+#
+# Here the small loop of notebook 6 does it, in seconds.
+
+# %%
+from kbert_core import NO_KNOWLEDGE
+from kbert_core.training.riddle_trial import trial
+
+made = trial(riddles, riddles.graph, seed=1)
+twin = trial(riddles, NO_KNOWLEDGE, seed=1)
+
+# %% tags=["about"]
+for name, one in (("with the graph", made), ("its twin without", twin)):
+    print(f"{name:17} names of training {one.last.seen:.2f}, new names {one.last.unseen:.2f}")
+print(f"{'chance':17} {riddles.chance:.2f}")
+assert made.last.unseen > twin.last.unseen + 0.3
+
+# %% [markdown]
+# ## Compare, text by text
+#
+# (The twin is above chance, by one seed and with few unseen names, each of which it guesses as a whole: see notebook 6.
+# It can't know them.) Two shares hide where they come from. Count the texts that only one of the two gets right:
+
+# %% tags=["about"]
+from collections import Counter
+
+texts = [example.sentences for example in riddles.unseen]
+labels = [example.label for example in riddles.unseen]
+with_graph = [p.label for p in made.pipeline.predict(texts, graph=riddles.graph)]
+without = [p.label for p in twin.pipeline.predict(texts, graph=NO_KNOWLEDGE)]
+table = Counter((a == label, b == label) for a, b, label in zip(with_graph, without, labels))
+share = {pair: count / len(texts) for pair, count in table.items()}
+print(f"both right            {share.get((True, True), 0):.2f}")
+print(f"only with the graph   {share.get((True, False), 0):.2f}")
+print(f"only without it       {share.get((False, True), 0):.2f}")
+print(f"neither               {share.get((False, False), 0):.2f}")
+right = share.get((True, True), 0) + share.get((True, False), 0)
+assert abs(right - made.last.unseen) < 0.01  # as `trial` counted
+
+# %% [markdown]
+# One seed is an anecdote ([notebook 7](07_ablations.ipynb)); before you believe a gain, train three, and a shuffled
+# graph beside them: `kbert kg shuffle`, or a suite for `kbert experiment`.
+#
+# ## Teach it a new name
+#
+# The model has learnt to look up, so a triple is enough, without any training:
+
+# %% tags=["varies"]
+question = "forget iron , tell me about theremin"
+before = made.pipeline(question, graph=graph).prediction.label
+kbert("kg add mine.kg theremin is_a instrument --by me")
+graph = KnowledgeGraph.from_files("mine.kg")
+after = made.pipeline(question, graph=graph).prediction.label
+print(f"theremin, which it has never met: a guess, {before}; with your triple: {after}")
+assert after == "instrument"
+
+# %% [markdown]
+# ## Keep it, and open it in the app
+#
+# A model is a folder. The card (which triples, which positions) is in its `config.json`, so that it is read later as it
+# was trained.
+
+# %%
+from kbert_core import Pipeline
+
+made.pipeline.encoder.model.save_pretrained("my-model")
+made.pipeline.hugging_face_tokenizer.save_pretrained("my-model")
+again = Pipeline.load("my-model", device="cpu")
+assert again.card.options == made.pipeline.card.options
+assert again(question, graph=graph).prediction.label == after
+
+# %% [markdown]
+# Copy the folder into `models/` of the repository, and the app offers it. The graph can be opened on its page
+# *Knowledge*; or put text, graph and edits into a **session file**, which the app opens and
+# which you can send to others:
+
+# %%
+from app.scene import GraphRef, Scene
+from app.share import from_file, to_file
+from app.share_data import Shared
+
+scene = Scene((question,), "words", GraphRef(graph.fingerprint, "mine"), options=again.card.options)
+Path("mine.kbert.json").write_bytes(to_file(Shared(scene, "tree"), graph))
+shared, carried = from_file(Path("mine.kbert.json").read_bytes())
+print(Path("mine.kbert.json").stat().st_size // 1024, "KB, with", len(carried), "triples")
+assert set(carried) == set(graph) and shared.scene.sentences == (question,)
+
+# %% [markdown]
+# ## Now yours
+#
+# 1. Read it in place of `mine.tsv`: `mine = KnowledgeGraph.from_files("/whole/path/of/yours.ttl")`, and give the same
+#    path to `kg check` and `kg import`. (The whole path, as the notebook works in its new folder. Any of the formats
+#    named above will do.)
+# 2. Run the cells from `kg check` on, without the lines about *crane* (remove what `check` found in yours), and put
+#    names of yours into `text`.
+# 3. `make_riddles` wants four kinds (tails of `is_a`) with ten names of one word each. If yours has fewer, it says so:
+#    then write `train.tsv`, `dev.tsv` and `test.tsv` of your own into `data`, audit them, and train with the two
+#    commands above.
+#
+# ## Exercises
+#
+# **1.** Write a line for `mine.tsv` by which `violin` is made of `maple`.
+
+# %% tags=["exercise"]
+from checks.own_graph import check_line
+
+my_line = ...
+check_line(my_line)
+
+# %% [markdown] tags=["solution"]
+# <details><summary>Solution</summary>
+#
+# ```python
+# my_line = "violin\tmade_of\tmaple"
+# check_line(my_line)
+# ```
+# </details>
+
+# %% [markdown]
+# **2.** What an audit may find: which of these mean that this graph *can't* help with these data, or that a gain would
+# prove nothing?
+
+# %% tags=["exercise"]
+from checks.own_graph import check_audit
+
+no_use = {
+    "no text names a head of the graph": ...,
+    "half of the test texts stand in training, too": ...,
+    "the graph was made from the labels of the test set": ...,
+    "one text in five names a head of the graph": ...,
+    "trees are a third longer than the texts": ...,
+}
+check_audit(no_use)
+
+# %% [markdown] tags=["solution"]
+# <details><summary>Solution</summary>
+#
+# ```python
+# no_use = {
+#     "no text names a head of the graph": True,
+#     "half of the test texts stand in training, too": True,
+#     "the graph was made from the labels of the test set": True,
+#     "one text in five names a head of the graph": False,
+#     "trees are a third longer than the texts": False,
+# }
+# check_audit(no_use)
+# ```
+# </details>
+
+# %% [markdown]
+# ## Go on
+#
+# A link can carry a few edits to a graph that the app has. Here is one of its own graphs with two triples of yours:
+
+# %%
+from _tools import lab_link
+from kbert_core.knowledge.graph import Edit
+
+general = KnowledgeGraph.from_files(ROOT / "demo_kgs/general_en.spo")
+yours = [Triple("theremin", "is_a", "instrument"), Triple("theremin", "invented_in", "Russia")]
+edits = tuple(Edit("add", triple) for triple in yours)
+lab_link("tell me about theremin and forget Paris", graph=general, model="words", edits=edits)
+
+# %% [markdown]
+# This was the last notebook. Where to look next: [how triples are chosen](../docs/selection.md), [what the experiments
+# found](../docs/results.md), [graphs of any size](../docs/graphs.md).

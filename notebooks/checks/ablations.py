@@ -1,0 +1,62 @@
+"""Exercises of 07_ablations."""
+
+from collections.abc import Callable
+from statistics import mean, pstdev, stdev
+
+from _tools import NO_ANSWER, exercise
+
+CONTROLS = {
+    "does the graph help at all?": "no knowledge (BERT)",
+    "must the graph be true?": "shuffled graph",
+    "is it good that other words can't see a branch?": "everything visible",
+    "is it good that the sentence's words are counted as if there were no branch?": "hard positions",
+}
+
+
+@exercise("One difference, one question: that is what makes a comparison an answer.")
+def check_controls(answer: object) -> str | None:
+    """Which row answers which question."""
+    why = {
+        "no knowledge (BERT)": "without the graph nothing is left but the text.",
+        "shuffled graph": "it has all of the graph but that the tails belong to the names.",
+        "everything visible": "the matrix alone decides who sees a branch.",
+        "hard positions": "how words are counted is a matter of positions alone.",
+    }
+    if not isinstance(answer, dict):
+        return "give a dictionary: each question with the name of a row."
+    for question, row in CONTROLS.items():
+        given = answer.get(question)
+        if given is None:
+            return f"'{question}' has no answer yet."
+        if given not in why:
+            return f"'{given}' is no row. There are: {', '.join(why)}."
+        if given != row:
+            return f"'{question}' Not {given}. Which row differs in just this? Hint: {why[row]}"
+    return None
+
+
+@exercise("What is common to both rows of a seed, easy names or a lucky split, cancels out.")
+def check_paired(answer: object) -> str | None:
+    """A function: two rows → mean and standard deviation of the seeds' differences."""
+    if not isinstance(answer, Callable):
+        return "give a function: def paired(one, other): return ..."
+    one, other = [75.0, 77.5, 71.0], [70.0, 71.5, 64.0]
+    found = answer(list(one), list(other))
+    if found is ... or found is None:
+        return NO_ANSWER
+    if not isinstance(found, (tuple, list)) or len(found) != 2:
+        return "give two numbers: mean and standard deviation."
+    gaps = [a - b for a, b in zip(one, other, strict=True)]
+    if abs(found[0] + mean(gaps)) < 1e-6:
+        return "the sign is turned: first row minus second."
+    if abs(found[0] - mean(gaps)) > 1e-6:
+        return (
+            f"for {one} and {other} the mean is {found[0]:.2f}, and it should be {mean(gaps):.2f}."
+        )
+    if abs(found[1] - stdev(gaps)) < 1e-6:
+        return None
+    if abs(found[1] - pstdev(gaps)) < 1e-6:
+        return "nearly: three seeds are a sample, so divide by n − 1 (statistics.stdev)."
+    if abs(found[1] - abs(stdev(one) - stdev(other))) < 1e-6:
+        return "that is the difference of the spreads; take the spread of the differences."
+    return f"the standard deviation is {found[1]:.2f}, and of the differences {gaps} it is {stdev(gaps):.2f}."

@@ -1,0 +1,93 @@
+"""Exercises of 03_visible_matrix."""
+
+import random
+from collections.abc import Callable
+from itertools import pairwise
+
+from _tools import NO_ANSWER, exercise
+
+CELLS = {  # row, column → visible, why
+    ("Tim", "Apple"): (True, "Apple is on a branch of the mention that Tim belongs to"),
+    ("visiting", "China"): (False, "China is on a branch of Beijing, and visiting isn't Beijing"),
+    ("capital", "City"): (
+        False,
+        "they are on two branches; that both hang from Beijing is no link",
+    ),
+    ("China", "[CLS]"): (False, "from a branch only the branch itself and its mention are seen"),
+    ("now", "Tim"): (True, "both stand on the trunk"),
+    ("City", "Beijing"): (True, "a branch sees the mention it hangs from"),
+}
+
+
+@exercise("A branch is a private note to its mention: nobody else reads it.")
+def check_cells(answer: object) -> str | None:
+    """Which of six cells of Figure 2's matrix are visible."""
+    if not isinstance(answer, dict):
+        return "give a dictionary: each pair of tokens with True or False."
+    for pair, (visible, why) in CELLS.items():
+        if pair not in answer:
+            return f"the pair {pair} has no answer yet."
+        if bool(answer[pair]) is not visible:
+            said = "hidden from" if visible else "visible to"
+            return f"{pair[1]} isn't {said} {pair[0]}: {why}."
+    return None
+
+
+@exercise("Two integers a token are enough, so the matrix need not be stored.")
+def check_sees(answer: object) -> str | None:
+    """A function of four codes that says whether one token may look at another."""
+    from kbert_core import Seeing, seeing
+
+    if not isinstance(answer, Callable):
+        return "give a function: def sees(branch_a, anchor_a, branch_b, anchor_b): return ..."
+    dice = random.Random(0)
+    for _ in range(400):
+        codes = []
+        for _ in range(2):
+            branch = dice.randint(0, 3)
+            codes += [branch, dice.randint(1, 2) if branch else dice.randint(0, 2)]
+        if codes[0] == codes[2] > 0:  # one branch hangs from one mention
+            codes[3] = codes[1]
+        expected = seeing(*codes)
+        found = answer(*codes)
+        if found is ... or found is None:
+            return NO_ANSWER
+        if bool(found) is not expected.visible:
+            names = ("branch_a", "anchor_a", "branch_b", "anchor_b")
+            given = ", ".join(f"{name}={code}" for name, code in zip(names, codes, strict=True))
+            hint = ""
+            if expected is Seeing.SIBLINGS:
+                hint = " An equal anchor isn't enough: one of the two must be the mention itself."
+            if codes[1] == codes[3] == 0 and expected is Seeing.OFF_MENTION:
+                hint = " Anchor 0 means no mention; two tokens with 0 share none."
+            return (
+                f"for {given} it says {bool(found)}, and it should be {expected.visible}: "
+                f"{expected}.{hint}"
+            )
+    return None
+
+
+@exercise("From the branch to the mention, from the mention to the trunk: two steps.")
+def check_way(answer: object) -> str | None:
+    """A way from Apple to [CLS], each token visible to the next."""
+    from kbert_core import KnowledgeGraph, Words, flatten, grow_tree, visible_matrix
+
+    if not isinstance(answer, (list, tuple)) or not all(isinstance(a, str) for a in answer):
+        return 'give a list of tokens, such as ["Apple", ..., "[CLS]"].'
+    graph = KnowledgeGraph.from_files("demo_kgs/figure2.spo")
+    flat = flatten(grow_tree(["Tim Cook is visiting Beijing now"], graph), Words(special=True))
+    stray = next((token for token in answer if token not in flat.tokens), None)
+    if stray is not None:
+        return f"'{stray}' is no token of Figure 2."
+    if len(answer) < 2 or answer[0] != "Apple" or answer[-1] != "[CLS]":
+        return "begin at Apple and end at [CLS]."
+    from kbert_core import collate
+
+    batch = collate([flat])
+    visible = visible_matrix(batch.branch_ids, batch.anchor_ids)[0]
+    for source, goal in pairwise(answer):
+        if not visible[flat.tokens.index(goal), flat.tokens.index(source)]:
+            return f"{goal} may not look at {source}, so nothing gets from {source} to {goal} directly."
+    if len(answer) > 3:
+        return f"that is a way, in {len(answer) - 1} steps; there is one with fewer."
+    return None

@@ -1,0 +1,37 @@
+"""Lets a process reach nothing but its own machine: the notebooks are run so by run.py.
+
+Python imports a module of this name by itself where its folder is on the path.
+"""
+
+import socket
+
+_connect, _connect_ex = socket.socket.connect, socket.socket.connect_ex
+_look_up = socket.getaddrinfo
+HERE = {"localhost", "127.0.0.1", "::1", "", None}
+
+
+def _refuse(address: object) -> None:
+    if isinstance(address, tuple) and address[0] not in HERE:
+        raise OSError(f"The network is off in a test of the notebooks; {address[0]} was asked for.")
+
+
+def connect(self: socket.socket, address: object) -> None:
+    """Connect, if it is to this machine."""
+    _refuse(address)
+    _connect(self, address)
+
+
+def connect_ex(self: socket.socket, address: object) -> int:
+    """Connect, if it is to this machine."""
+    _refuse(address)
+    return _connect_ex(self, address)
+
+
+def look_up(host: object, *args: object, **kwargs: object) -> object:
+    """Look up a name of this machine."""
+    _refuse((host,))
+    return _look_up(host, *args, **kwargs)
+
+
+socket.socket.connect, socket.socket.connect_ex = connect, connect_ex
+socket.getaddrinfo = look_up

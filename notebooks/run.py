@@ -1,0 +1,316 @@
+"""Run the notebooks with the network off; compare with what is stored, or store anew.
+
+    python notebooks/run.py                 all of them, and compare
+    python notebooks/run.py 03 05 --write   two of them, and store their outputs
+
+The script (.py) is what is run; the notebook (.ipynb) keeps the same cells
+with their outputs. After the last cell the folded solutions are run too: each
+must be right by the check of its exercise.
+
+What a cell prints must agree with what is stored, numbers to a hundredth of
+their size. A cell tagged "varies" (times, versions) isn't compared; one tagged
+"about" may differ in numbers by a tenth (what is trained).
+"""
+
+import argparse
+import os
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import jupytext
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+from nbformat import NotebookNode
+from traitlets.config import Config
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+SECONDS = 600  # for one cell
+EXERCISE, SOLUTION, VARIES, ABOUT = "exercise", "solution", "varies", "about"
+UNANSWERED, RIGHT = "No answer yet", "Right."
+RELATIVE, ABSOLUTE = 0.01, 1e-5
+ABOUT_ABSOLUTE = 0.1
+NUMBER = re.compile(r"(?<![\w.])[-−+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
+CODE = re.compile(r"```python\n(.*?)```", re.DOTALL)
+WIDGET = "application/vnd.jupyter.widget-view+json"
+SLIDER = "<em>Here stands a control to move when the notebook is run; some of what it shows follows.</em>"
+METADATA = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+
+
+class Wrong(Exception):
+    """A notebook doesn't do what it says; the message says where."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One notebook, run.
+
+    Attributes:
+        notebook: with fresh outputs.
+        wall, cpu: seconds.
+    """
+
+    notebook: NotebookNode
+    wall: float
+    cpu: float
+
+
+def scripts(names: Sequence[str] = ()) -> list[Path]:
+    """The notebooks' scripts in reading order; those whose names begin as asked, if any."""
+    found = sorted(HERE.glob("[0-9][0-9]_*.py"))
+    if not names:
+        return found
+    chosen = [path for path in found if path.name.startswith(tuple(names))]
+    if not chosen:
+        raise Wrong(f"No notebook begins with {' or '.join(names)}. Give a number, such as 03.")
+    return chosen
+
+
+def read(script: Path) -> NotebookNode:
+    """Read a script as a notebook without outputs."""
+    notebook = jupytext.read(script)
+    for number, cell in enumerate(notebook.cells):
+        cell.metadata = nbformat.from_dict({"tags": tags(cell)} if tags(cell) else {})
+        cell.id = f"cell-{number:02d}"
+    notebook.metadata = nbformat.from_dict(METADATA)
+    return notebook
+
+
+def stored(script: Path) -> NotebookNode:
+    """Read the notebook beside a script.
+
+    Raises:
+        Wrong: there is none.
+    """
+    path = script.with_suffix(".ipynb")
+    if not path.is_file():
+        raise Wrong(
+            f"{path.name} is missing. Make it: python notebooks/run.py {path.name[:2]} --write"
+        )
+    return nbformat.read(path, as_version=4)
+
+
+def tags(cell: NotebookNode) -> list[str]:
+    """The tags of a cell."""
+    return list(cell.metadata.get("tags", []))
+
+
+# Running
+
+
+def run(script: Path) -> Ran:
+    """Run a notebook from its script, then its solutions.
+
+    Raises:
+        Wrong: a cell raises, prints a warning, or a solution isn't right.
+    """
+    notebook = read(script)
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        client = NotebookClient(
+            notebook,
+            timeout=SECONDS,
+            startup_timeout=SECONDS,
+            kernel_name="python3",
+            resources={"metadata": {"path": str(HERE)}},
+            config=Config({"KernelManager": {"transport": "ipc", "ip": f"{folder}/kernel"}}),
+        )
+        with client.setup_kernel(env=environment(folder)):
+            for number, cell in enumerate(notebook.cells):
+                _execute(client, cell, number, script.name)
+            wall = time.monotonic() - began
+            cpu = float(_said(client, "import time; print(time.process_time())", script.name))
+            _solve(client, notebook, script.name)
+    for number, cell in enumerate(c for c in notebook.cells if c.cell_type == "code"):
+        cell.execution_count = number + 1
+        cell.metadata.pop("execution", None)
+        cell.outputs = list(_cleaned(cell.outputs, number + 1))
+    notebook.metadata = nbformat.from_dict(METADATA)
+    _check_outputs(notebook, script.name)
+    return Ran(notebook, wall, cpu)
+
+
+def environment(folder: str) -> dict[str, str]:
+    """What a kernel may know: no network, no display, nothing of the user's own set-up."""
+    kept = {name: value for name, value in os.environ.items() if name != "DISPLAY"}
+    return {
+        **kept,
+        "PYTHONPATH": str(HERE / "offline"),
+        "IPYTHONDIR": folder,
+        "HF_HUB_OFFLINE": "1",
+        "OMP_NUM_THREADS": "1",
+        "KBERT_LANGUAGE": "en",
+    }
+
+
+def _execute(client: NotebookClient, cell: NotebookNode, number: int, name: str) -> None:
+    try:
+        client.execute_cell(cell, number)
+    except CellExecutionError as error:
+        raise Wrong(f"{name}, cell {number}:\n{cell.source}\n\n{error}") from error
+
+
+def _said(client: NotebookClient, code: str, name: str) -> str:
+    """Run code that is no cell of the notebook; return what it prints."""
+    cell = nbformat.v4.new_code_cell(code)
+    client.nb.cells.append(cell)
+    try:
+        _execute(client, cell, len(client.nb.cells) - 1, name)
+    finally:
+        client.nb.cells.pop()
+    return "".join(o.text for o in cell.outputs if o.output_type == "stream" and o.name == "stdout")
+
+
+def _solve(client: NotebookClient, notebook: NotebookNode, name: str) -> None:
+    for number, code in solutions(notebook):
+        said = _said(client, code, name)
+        if not said.startswith(RIGHT):
+            raise Wrong(f"{name}: the solution in cell {number} isn't right by its check:\n{said}")
+
+
+def solutions(notebook: NotebookNode) -> Iterator[tuple[int, str]]:
+    """The folded solutions, with the numbers of their cells."""
+    for number, cell in enumerate(notebook.cells):
+        if SOLUTION in tags(cell):
+            for code in CODE.findall(cell.source):
+                yield number, code
+
+
+def _cleaned(outputs: Sequence[NotebookNode], count: int) -> Iterator[NotebookNode]:
+    """Outputs as they are stored: whole streams, and no live controls."""
+    joined: list[NotebookNode] = []
+    for output in outputs:
+        same = joined and output.output_type == joined[-1].output_type == "stream"
+        if same and output.name == joined[-1].name:
+            joined[-1].text += output.text
+            continue
+        joined.append(output)
+    for output in joined:
+        if output.output_type == "execute_result":
+            output.execution_count = count
+        data = output.get("data", {})
+        if WIDGET in data:
+            data.clear()
+            data["text/html"] = SLIDER
+            data["text/plain"] = re.sub("<.*?>", "", SLIDER)
+        if "image/png" in data:  # a picture's text is its size in pixels
+            data.pop("text/plain", None)
+        yield output
+
+
+def _check_outputs(notebook: NotebookNode, name: str) -> None:
+    for number, cell in enumerate(notebook.cells):
+        if cell.cell_type != "code":
+            continue
+        for output in cell.outputs:
+            if output.output_type == "stream" and output.name == "stderr":
+                raise Wrong(f"{name}, cell {number} writes to stderr:\n{output.text}")
+        if EXERCISE in tags(cell) and UNANSWERED not in text_of(cell):
+            raise Wrong(f"{name}, cell {number}: the exercise is answered in the visible cell.")
+
+
+# Comparing
+
+
+def text_of(cell: NotebookNode) -> str:
+    """All that a code cell shows as text."""
+    parts = []
+    for output in cell.get("outputs", []):
+        if output.output_type == "stream":
+            parts.append(output.text)
+        elif "image/png" not in output.get("data", {}):
+            parts.append(output.get("data", {}).get("text/plain", ""))
+    return "\n".join(parts)
+
+
+def difference(before: str, now: str, *, absolute: float = ABSOLUTE) -> str | None:
+    """Say where two texts differ, numbers of about the same size apart.
+
+    Args:
+        before, now: what a cell showed.
+        absolute: what numbers may always differ by.
+    """
+    if NUMBER.sub("#", before).split() != NUMBER.sub("#", now).split():
+        return f"was\n{before}\nnow\n{now}"
+    for old, new in zip(NUMBER.findall(before), NUMBER.findall(now), strict=True):
+        a, b = (float(text.replace(",", "").replace("−", "-")) for text in (old, new))
+        if abs(a - b) > max(absolute, RELATIVE * abs(a)):
+            return f"was {old}, now {new}, in\n{now}"
+    return None
+
+
+def compare(script: Path, fresh: NotebookNode) -> None:
+    """Compare a notebook with what is stored.
+
+    Raises:
+        Wrong: its cells, or what they show, are others.
+    """
+    old = stored(script)
+    in_step(script, old)
+    for number, (was, now) in enumerate(zip(old.cells, fresh.cells, strict=True)):
+        if now.cell_type != "code" or VARIES in tags(now):
+            continue
+        absolute = ABOUT_ABSOLUTE if ABOUT in tags(now) else ABSOLUTE
+        found = difference(text_of(was), text_of(now), absolute=absolute)
+        if found:
+            raise Wrong(
+                f"{script.name}, cell {number} shows another thing than what is stored: {found}\n"
+                f"If that is right: python notebooks/run.py {script.name[:2]} --write"
+            )
+
+
+def in_step(script: Path, notebook: NotebookNode) -> None:
+    """Refuse a notebook whose cells aren't those of its script.
+
+    Raises:
+        Wrong: naming the first cell that differs.
+    """
+    ours = [(c.cell_type, c.source.strip(), tags(c)) for c in read(script).cells]
+    theirs = [(c.cell_type, c.source.strip(), tags(c)) for c in notebook.cells]
+    for number, (one, other) in enumerate(zip(ours, theirs, strict=False)):
+        if one != other:
+            raise Wrong(
+                f"{script.name} and its notebook differ in cell {number}:\n{one[1]}\n— and —\n"
+                f"{other[1]}\nStore it anew: python notebooks/run.py {script.name[:2]} --write"
+            )
+    if len(ours) != len(theirs):
+        raise Wrong(f"{script.name} has {len(ours)} cells and its notebook {len(theirs)}.")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what is asked for; return 0 if all is right."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("names", nargs="*", help="how they begin, such as 03; default: all")
+    parser.add_argument("--write", action="store_true", help="store the outputs")
+    options = parser.parse_args(arguments)
+    wrong = 0
+    print(f"{'notebook':28} {'seconds':>8} {'of CPU':>8}", flush=True)
+    total: list[tuple[float, float]] = []
+    for script in scripts(options.names):
+        try:
+            ran = run(script)
+            if options.write:
+                nbformat.write(ran.notebook, script.with_suffix(".ipynb"))
+            else:
+                compare(script, ran.notebook)
+            total.append((ran.wall, ran.cpu))
+            print(f"{script.stem:28} {ran.wall:8.1f} {ran.cpu:8.1f}", flush=True)
+        except Wrong as error:
+            wrong += 1
+            print(f"{script.stem:28} WRONG\n{error}\n", flush=True)
+    walls, cpus = (sum(column) for column in zip(*total, strict=True)) if total else (0.0, 0.0)
+    print(f"{'together':28} {walls:8.1f} {cpus:8.1f}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,369 @@
+"""The checks of the notebooks' exercises: a wrong answer is told what is wrong with it."""
+
+import sys
+from functools import cached_property
+from pathlib import Path
+from statistics import stdev
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from kbert_core import Ablation, InjectionOptions, KnowledgeGraph, Triple, grow_tree
+from kbert_core.training.knowledge_riddles import RiddleOptions, make_riddles
+from kbert_core.training.riddle_trial import KIND_ALONE, TrialOptions, new_pipeline
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "notebooks"))
+
+from _tools import NO_ANSWER, Check, exercise  # noqa: E402
+from checks import (  # noqa: E402
+    ablations,
+    bert_to_kbert,
+    explaining,
+    fine_tuning,
+    knowledge_noise,
+    own_graph,
+    self_attention,
+    sentence_tree,
+    soft_positions,
+    visible_matrix,
+)
+
+FIGURE_2 = "Tim Cook is visiting Beijing now"
+CELLS = {pair: visible for pair, (visible, _) in visible_matrix.CELLS.items()}
+MASKS = self_attention.MASKS
+LAYERS = {"镜": 1, "查": 2, "[CLS]": 2, "肺's branch": 3}
+SAME = {
+    "an empty graph": True,
+    "a graph that knows none of the names": True,
+    "a triple, read with hard positions": False,
+    "a triple whose branch the trunk may not see": True,
+    "a triple that says nothing new": False,
+}
+
+LEAKS = fine_tuning.LEAKS
+GRAPH = KnowledgeGraph.from_files(ROOT / "demo_kgs" / "general_en.spo")
+
+
+class Untrained:
+    """A small model of the riddles, made when it is first asked."""
+
+    @cached_property
+    def pipeline(self):
+        torch.manual_seed(0)
+        riddles = make_riddles(GRAPH, RiddleOptions(kinds=3, train=30, held_out=6))
+        options = TrialOptions(hidden_size=16, num_hidden_layers=1)
+        return new_pipeline(riddles, KIND_ALONE, Ablation(), options)
+
+    def __getattr__(self, name):
+        return getattr(self.pipeline, name)
+
+    def __call__(self, text, **how):
+        trace = self.pipeline(text, **how)
+        object.__setattr__(trace.prediction, "label", "company")
+        return trace
+
+
+MODEL = Untrained()
+
+
+class Injecting:
+    """Injects as a model does, and predicts nothing."""
+
+    def __call__(self, text, *, graph, options):
+        tree = grow_tree([text], graph, options)
+        return SimpleNamespace(used=tuple(b.triple for n in tree.nodes for b in n.branches))
+
+
+CLINICAL = Injecting()
+MEDICAL = KnowledgeGraph([Triple("胃镜", "类别", "检查")])
+POURED = KnowledgeGraph([Triple("胃镜", "义原", "山"), *MEDICAL])
+
+
+def doubled(p, q):
+    return sum(abs(a - b) for a, b in zip(p, q, strict=True))
+
+
+@pytest.fixture(autouse=True)
+def in_the_root(monkeypatch):
+    monkeypatch.chdir(ROOT)
+
+
+def unshifted(scores, visible):
+    power = np.where(visible, np.exp(scores), 0)
+    return power / power.sum()
+
+
+def unmasked(scores, visible):
+    return np.exp(scores) / np.exp(scores).sum()
+
+
+def masked_afterwards(scores, visible):
+    return np.where(visible, unmasked(scores, visible), 0)
+
+
+def only_the_anchor(a, b, c, d):
+    return a == c or (b == d > 0)
+
+
+def one_step(visible, layers):
+    return visible if layers else np.eye(len(visible), dtype=bool)
+
+
+WRONG = [
+    (sentence_tree.check_longest, (["York", "New York"],), "in the order of the text"),
+    (sentence_tree.check_longest, (["New", "York"],), "the longer name wins"),
+    (sentence_tree.check_longest, (["New York"],), "a second city"),
+    (sentence_tree.check_longest, (["New York", "York", "York"],), "already taken"),
+    (sentence_tree.check_longest, (["Boston"],), "'Boston' is no entity"),
+    (sentence_tree.check_longest, ("New York",), "give a list"),
+    (sentence_tree.check_longest, (["York"],), "two words may make one name"),
+    (sentence_tree.check_line, ("London and Paris",), "is missing"),
+    (
+        sentence_tree.check_line,
+        ("London and Paris located_on Thames capital France is_a city",),
+        "right behind its mention",
+    ),
+    (
+        sentence_tree.check_line,
+        ("London located_on Thames and Paris is_a city capital France",),
+        "order of the graph",
+    ),
+    (sentence_tree.check_line, (7,), "nine tokens"),
+    (
+        sentence_tree.check_line,
+        ("London Thames located_on and Paris capital France is_a city",),
+        "from left to right",
+    ),
+    (sentence_tree.check_twin, (FIGURE_2, []), "they part at token 3"),
+    (
+        sentence_tree.check_twin,
+        (
+            FIGURE_2,
+            [
+                ("Tim Cook", "CEO", "Apple"),
+                ("Beijing", "capital", "China"),
+                ("Beijing", "is_a", "City"),
+            ],
+        ),
+        "Figure 2 itself",
+    ),
+    (sentence_tree.check_twin, (FIGURE_2, "CEO"), "list of (head, relation, tail)"),
+    (sentence_tree.check_twin, (3, []), "as a string"),
+    (soft_positions.check_positions, ([1, 2, 3, 4, 5],), "these are the hard positions"),
+    (soft_positions.check_positions, ([0, 1, 2, 1, 2],), "[CLS] has position 0"),
+    (soft_positions.check_positions, ([1, 2, 3, 3, 4],), "second word of the sentence"),
+    (soft_positions.check_positions, ([1, 3, 4, 2, 3],), "goes on from its mention"),
+    (soft_positions.check_positions, ([1, 2, 3, 2, 5],), "'rainy' follows 'is'"),
+    (soft_positions.check_positions, ([2, 3, 4, 3, 4],), "first token after [CLS]"),
+    (soft_positions.check_positions, ([1],), "five numbers"),
+    (soft_positions.check_distance, (sum,), "are 1 apart, not 0"),
+    (soft_positions.check_distance, (lambda lengths: 1 + len(lengths),), "not one"),
+    (soft_positions.check_distance, (lambda lengths: 1,), "it should be"),
+    (soft_positions.check_distance, (lambda lengths: 1 / 0,), "raised ZeroDivisionError"),
+    (soft_positions.check_distance, (3,), "give a function"),
+    (soft_positions.check_third_branch, (13, 14), "hard positions"),
+    (soft_positions.check_third_branch, (9, 6), "hangs from Beijing too"),
+    (soft_positions.check_third_branch, (7, 8), "however many branches"),
+    (soft_positions.check_third_branch, (6, 6), "Asia is its second"),
+    (soft_positions.check_third_branch, ("7", "6"), "whole numbers"),
+    (visible_matrix.check_cells, ({**CELLS, ("capital", "City"): True},), "two branches"),
+    (visible_matrix.check_cells, ({**CELLS, ("now", "Tim"): False},), "both stand on the trunk"),
+    (visible_matrix.check_cells, ({("now", "Tim"): True},), "has no answer yet"),
+    (visible_matrix.check_cells, ([True],), "give a dictionary"),
+    (visible_matrix.check_sees, (only_the_anchor,), "must be the mention itself"),
+    (visible_matrix.check_sees, (lambda a, b, c, d: a == c or b == d,), "it should be False"),
+    (visible_matrix.check_sees, (lambda a, b, c, d: a == c,), "it should be True"),
+    (visible_matrix.check_sees, (True,), "give a function"),
+    (visible_matrix.check_way, (["Apple", "[CLS]"],), "[CLS] may not look at Apple"),
+    (visible_matrix.check_way, (["Apple", "CEO", "Tim", "[CLS]"],), "one with fewer"),
+    (visible_matrix.check_way, (["[CLS]", "Tim", "Apple"],), "begin at Apple"),
+    (visible_matrix.check_way, (["Apple", "Google", "[CLS]"],), "'Google' is no token"),
+    (visible_matrix.check_way, ("Apple",), "give a list"),
+    (self_attention.check_softmax, (unshifted,), "e^1000 is infinite"),
+    (self_attention.check_softmax, (unmasked,), "a hidden token gets a weight"),
+    (self_attention.check_softmax, (masked_afterwards,), "after normalising"),
+    (self_attention.check_softmax, (lambda s, v: s[:1],), "gives the shape"),
+    (self_attention.check_softmax, (lambda s, v: v / v.sum(),), "aren't e^score"),
+    (self_attention.check_softmax, (0.5,), "give a function"),
+    (self_attention.check_factor, (float(np.exp(-10)),), "as if the mask weren't scaled"),
+    (self_attention.check_factor, (float(np.exp(-10 / 64)),), "divides by its root"),
+    (self_attention.check_factor, (-1.25,), "stands in the exponent"),
+    (self_attention.check_factor, (0.5,), "softmax takes e^score"),
+    (self_attention.check_factor, ("0.3",), "give a number"),
+    (self_attention.check_masks, ({**MASKS, "True and False, added": True},), "True counts as 1"),
+    (
+        self_attention.check_masks,
+        ({**MASKS, "1 and 0, multiplied with the weights": True},),
+        "less than 1",
+    ),
+    (self_attention.check_masks, ({**MASKS, "0 and -10000, added": False},), "so it does hide"),
+    (self_attention.check_masks, ({},), "no answer yet"),
+    (self_attention.check_masks, ("all",), "give a dictionary"),
+    (bert_to_kbert.check_layers, ({**LAYERS, "镜": 2},), "very first layer"),
+    (bert_to_kbert.check_layers, ({**LAYERS, "[CLS]": 1},), "not its branch"),
+    (bert_to_kbert.check_layers, ({**LAYERS, "肺's branch": 2},), "Count the steps"),
+    (bert_to_kbert.check_layers, ({},), "no answer yet"),
+    (bert_to_kbert.check_layers, (2,), "give a dictionary"),
+    (bert_to_kbert.check_reach, (one_step,), "multiplied 2 times"),
+    (bert_to_kbert.check_reach, (lambda v, n: v,), "knows only of itself"),
+    (bert_to_kbert.check_reach, (lambda v, n: v[:1],), "gives the shape"),
+    (bert_to_kbert.check_reach, (None,), "give a function"),
+    (
+        bert_to_kbert.check_reach,
+        (lambda v, n: np.eye(len(v), dtype=bool) | (n > 0),),
+        "it says that token",
+    ),
+    (
+        bert_to_kbert.check_reach,
+        (lambda v, n: np.linalg.matrix_power(v.T.astype(int), n) > 0,),
+        "transposed",
+    ),
+    (
+        bert_to_kbert.check_same_as_bert,
+        ({**SAME, "an empty graph": False},),
+        "all of it is visible",
+    ),
+    (
+        bert_to_kbert.check_same_as_bert,
+        ({**SAME, "a triple that says nothing new": True},),
+        "are looked at",
+    ),
+    (bert_to_kbert.check_same_as_bert, ({},), "no answer yet"),
+    (bert_to_kbert.check_same_as_bert, (1,), "give a dictionary"),
+    (
+        fine_tuning.check_leaks,
+        ({**LEAKS, "the graph knows the names of the test set": True},),
+        "BERT has no graph",
+    ),
+    (fine_tuning.check_leaks, ({},), "no answer yet"),
+    (fine_tuning.check_leaks, (True,), "give a dictionary"),
+    (fine_tuning.check_all_drugs, (0,), "there this graph is right"),
+    (fine_tuning.check_all_drugs, (0.9,), "What will it say of London"),
+    (fine_tuning.check_all_drugs, (0.4,), "of the six kinds"),
+    (fine_tuning.check_all_drugs, ("all",), "give a number"),
+    (ablations.check_controls, ({},), "no answer yet"),
+    (ablations.check_controls, ("BERT",), "give a dictionary"),
+    (
+        ablations.check_controls,
+        ({**ablations.CONTROLS, "must the graph be true?": "hard positions"},),
+        "but that the tails belong",
+    ),
+    (
+        ablations.check_controls,
+        ({**ablations.CONTROLS, "must the graph be true?": "BERT"},),
+        "'BERT' is no row",
+    ),
+    (ablations.check_paired, (lambda a, b: (-6, 1),), "the sign is turned"),
+    (ablations.check_paired, (lambda a, b: (1, 1),), "it should be 6.00"),
+    (ablations.check_paired, (lambda a, b: (6, 0.816496580927726),), "divide by n − 1"),
+    (
+        ablations.check_paired,
+        (lambda a, b: (6, abs(stdev(a) - stdev(b))),),
+        "the spread of the differences",
+    ),
+    (ablations.check_paired, (lambda a, b: (6, 3),), "it is 1.00"),
+    (ablations.check_paired, (lambda a, b: 6,), "two numbers"),
+    (ablations.check_paired, (6,), "give a function"),
+    (knowledge_noise.check_variation, (lambda p, q: doubled(p, q),), "counts twice"),
+    (knowledge_noise.check_variation, (lambda p, q: sum(p) - sum(q),), "cancel out"),
+    (knowledge_noise.check_variation, (lambda p, q: doubled(p, q) / len(p),), "the mean"),
+    (knowledge_noise.check_variation, (lambda p, q: 0.5,), "it should be"),
+    (knowledge_noise.check_variation, (0.5,), "give a function"),
+    (knowledge_noise.check_reached, ({},), "no answer yet"),
+    (knowledge_noise.check_reached, (True,), "give a dictionary"),
+    (
+        knowledge_noise.check_reached,
+        ({**knowledge_noise.REACHED, "查, hard positions": False},),
+        "further away",
+    ),
+    (knowledge_noise.check_options, (None, None, None, "none"), "give InjectionOptions"),
+    (knowledge_noise.check_options, (CLINICAL, MEDICAL, POURED, InjectionOptions(0)), "nothing"),
+    (
+        knowledge_noise.check_options,
+        (CLINICAL, MEDICAL, POURED, InjectionOptions(2)),
+        "are poured ones",
+    ),
+    (explaining.check_effect, (lambda s, every, one: s(every - {one}) - s(every),), "turned"),
+    (explaining.check_effect, (lambda s, every, one: s({one}) - s(()),), "does alone"),
+    (explaining.check_effect, (lambda s, every, one: s(every - {one}),), "the score without it"),
+    (explaining.check_effect, (lambda s, every, one: 7.0,), "it should be"),
+    (explaining.check_effect, (7.0,), "give a function"),
+    (explaining.check_twins, (1, 0.5), "The other still says it"),
+    (explaining.check_twins, (0, 1), "Who comes second adds nothing"),
+    (explaining.check_twins, (0, 0), "there are two orders"),
+    (explaining.check_twins, ("0", "1"), "two numbers"),
+    (explaining.check_statements, ({},), "no answer yet"),
+    (explaining.check_statements, (False,), "give a dictionary"),
+    (
+        explaining.check_statements,
+        ({**explaining.ALWAYS, "the effects add up to what all triples do together": True},),
+        "two triples that say the same",
+    ),
+    (own_graph.check_line, (7,), "a line as a string"),
+    (own_graph.check_line, ("violin made_of maple",), "found 1 field"),
+    (own_graph.check_line, ("maple\tmade_of\tviolin",), "the head is 'maple'"),
+    (own_graph.check_line, ("violin\tmade_of\toak",), "the tail is 'oak'"),
+    (own_graph.check_line, ("violin\tis_a\tmaple",), "that a violin is a maple"),
+    (own_graph.check_line, ("violin\ta\tmaple\nviolin\tb\tmaple",), "one line, please"),
+    (own_graph.check_audit, ({},), "no answer yet"),
+    (own_graph.check_audit, (True,), "give a dictionary"),
+    (
+        own_graph.check_audit,
+        ({**own_graph.NO_USE, "one text in five names a head of the graph": True},),
+        "with that fifth",
+    ),
+    (fine_tuning.check_new_name, (MODEL, GRAPH, "city"), "give a triple"),
+    (fine_tuning.check_new_name, (MODEL, GRAPH, (1, 2, 3)), "are texts"),
+    (fine_tuning.check_new_name, (MODEL, GRAPH, ("Paris", "is_a", "city")), "it isn't found"),
+    (fine_tuning.check_new_name, (MODEL, GRAPH, ("Zanzibar", "kind", "city")), "'is_a' alone"),
+    (
+        fine_tuning.check_new_name,
+        (MODEL, GRAPH, ("Zanzibar", "is_a", "company")),
+        "now says company",
+    ),
+]
+
+
+@pytest.mark.parametrize(("check", "answer", "said"), WRONG)
+def test_a_wrong_answer_is_told_what_is_wrong(check, answer, said, capsys):
+    check(*answer)
+    printed = capsys.readouterr().out
+    assert printed.startswith("Not yet: ")
+    assert said in printed
+
+
+def every_check():
+    modules = [module for name, module in sys.modules.items() if name.startswith("checks.")]
+    return {c for module in modules for c in vars(module).values() if isinstance(c, Check)}
+
+
+def test_every_check_is_tried_with_wrong_answers():
+    assert every_check() == {check for check, _, _ in WRONG}
+
+
+@pytest.mark.parametrize("answer", [..., [1, ...], {"a": ...}])
+def test_dots_are_no_answer(answer, capsys):
+    soft_positions.check_positions(answer)
+    assert capsys.readouterr().out.startswith("No answer yet")
+
+
+def test_a_function_that_returns_dots_is_no_answer(capsys):
+    for check in (
+        soft_positions.check_distance,
+        visible_matrix.check_sees,
+        self_attention.check_softmax,
+        bert_to_kbert.check_reach,
+    ):
+        check(lambda *answers: ...)
+        assert capsys.readouterr().out.startswith("No answer yet")
+
+
+def test_a_right_answer_is_told_what_is_worth_knowing(capsys):
+    check = exercise("Well done.")(lambda answer: None if answer == 1 else "it is 1")
+    check(1)
+    check(2)
+    assert capsys.readouterr().out == "Right. Well done.\nNot yet: it is 1\n"
+    assert NO_ANSWER not in ("it is 1", None)

@@ -1,0 +1,273 @@
+"""The notebooks: in step with their scripts, unsolved, and the quick ones run with the network off.
+
+`make notebooks` runs all of them. The exercises' checks are in test_notebook_checks.py.
+"""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "notebooks"
+sys.path.insert(0, str(FOLDER))
+
+import run  # noqa: E402
+
+import _tools  # noqa: E402
+from kbert_core import KnowledgeGraph  # noqa: E402
+
+SCRIPTS = run.scripts()
+QUICK = ("02", "04", "05", "09")  # run here: the most of library and app in a minute
+NAMES = [script.stem for script in SCRIPTS]
+MOST_KILOBYTES = 900  # of a notebook with its pictures
+
+
+@pytest.fixture(params=SCRIPTS, ids=NAMES)
+def script(request):
+    return request.param
+
+
+def code_cells(notebook):
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def test_a_notebook_has_the_cells_of_its_script(script):
+    run.in_step(script, run.stored(script))
+
+
+def test_every_cell_of_a_stored_notebook_was_run_in_order_without_an_error(script):
+    cells = code_cells(run.stored(script))
+    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
+    kinds = {output.output_type for cell in cells for output in cell.outputs}
+    assert kinds <= {"stream", "display_data", "execute_result"}
+    assert not [o for cell in cells for o in cell.outputs if o.get("name") == "stderr"]
+
+
+def test_a_notebook_begins_by_looking_what_is_there(script):
+    first = code_cells(run.stored(script))[0]
+    assert "from _tools import ready" in first.source
+    assert run.text_of(first).startswith("Ready")
+
+
+def test_the_first_cell_names_every_model_and_result_that_a_notebook_reads(script):
+    cells = code_cells(run.read(script))
+    named = set(re.findall(r'"((?:models|results)/[^"]*)"', cells[0].source))
+    used = {
+        path
+        for cell in cells[1:]
+        for path in re.findall(r'"((?:models|results)/[\w./-]+)"', cell.source)
+    }
+    assert all(any(path.startswith(name) for name in named) for path in used), used - named
+
+
+def test_no_exercise_is_solved_in_a_visible_cell(script):
+    notebook = run.stored(script)
+    exercises = [cell for cell in notebook.cells if run.EXERCISE in run.tags(cell)]
+    assert 2 <= len(exercises) <= 4
+    for cell in exercises:
+        assert any(
+            isinstance(n, ast.Constant) and n.value is ... for n in ast.walk(ast.parse(cell.source))
+        )
+        assert run.text_of(cell).startswith(run.UNANSWERED)
+
+
+def test_every_exercise_has_one_folded_solution_with_its_check(script):
+    notebook = run.stored(script)
+    for number, cell in enumerate(notebook.cells):
+        if run.EXERCISE not in run.tags(cell):
+            continue
+        folded = notebook.cells[number + 1]
+        assert run.SOLUTION in run.tags(folded)
+        assert folded.source.startswith("<details><summary>Solution</summary>")
+        assert folded.source.endswith("</details>")
+        (code,) = run.CODE.findall(folded.source)
+        (check,) = set(re.findall(r"\bcheck_\w+", cell.source))
+        assert f"{check}(" in code
+
+
+def test_solutions_stand_nowhere_but_folded(script):
+    for cell in run.stored(script).cells:
+        if run.SOLUTION not in run.tags(cell):
+            assert "<details>" not in cell.source
+
+
+def test_pictures_say_what_they_show(script):
+    for cell in code_cells(run.stored(script)):
+        for output in cell.outputs:
+            if "image/png" in output.get("data", {}):
+                assert output.metadata["image/png"]["alt"]
+                assert output.metadata["image/png"]["width"] <= _tools.WIDTH
+
+
+def test_a_notebook_is_small_enough_for_a_repository(script):
+    assert script.with_suffix(".ipynb").stat().st_size < MOST_KILOBYTES * 1024
+
+
+def test_a_notebook_states_its_question_and_leads_to_the_next(script):
+    cells = run.stored(script).cells
+    assert "**Question.**" in cells[0].source
+    assert "**You need**" in cells[0].source
+    following = NAMES[NAMES.index(script.stem) + 1 :][:1]
+    for name in following:
+        assert f"({name}.ipynb)" in cells[-1].source
+
+
+def test_links_between_notebooks_lead_somewhere(script):
+    for cell in run.stored(script).cells:
+        if cell.cell_type == "markdown":
+            for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", cell.source):
+                assert (FOLDER / target).exists(), target
+
+
+def test_a_link_to_the_lab_opens_there(script):
+    from app.share import from_link
+
+    shown = [
+        output.data["text/html"]
+        for cell in code_cells(run.stored(script))
+        for output in cell.outputs
+        if "Open in the Lab" in output.get("data", {}).get("text/html", "")
+    ]
+    assert len(shown) == 1
+    (value,) = re.findall(r"\?scene=([\w%-]+)", shown[0])
+    shared = from_link(value.replace("%3D", "="))
+    assert shared.scene.sentences[0]
+    demos = {
+        KnowledgeGraph.from_files(path).fingerprint for path in (ROOT / "demo_kgs").glob("*.spo")
+    }
+    assert shared.scene.graph.fingerprint in demos
+    model = shared.scene.model
+    assert model in ("words", "characters") or (ROOT / "models" / model).is_dir()
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_a_quick_notebook_runs_offline_and_shows_what_is_stored(name):
+    done = subprocess.run(
+        [sys.executable, FOLDER / "run.py", name],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=900,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+# What they are run with
+
+
+def notebook_of(*sources):
+    cells = [nbformat.v4.new_code_cell(source) for source in sources]
+    return nbformat.v4.new_notebook(cells=cells)
+
+
+def written(folder, text):
+    path = folder / "99_made.py"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_cell_that_raises_is_named_with_its_source(tmp_path):
+    with pytest.raises(run.Wrong, match=r"99_made\.py, cell 1:\s+1 / 0"):
+        run.run(written(tmp_path, "# %%\nx = 1\n\n# %%\n1 / 0\n"))
+
+
+def test_a_process_of_a_notebook_reaches_no_other_machine():
+    code = "import socket; socket.create_connection(('192.0.2.1', 80), timeout=3)"
+    kernel = run.environment("/tmp")
+    done = subprocess.run([sys.executable, "-c", code], env=kernel, capture_output=True, text=True)
+    assert "The network is off" in done.stderr
+    code = "import socket; socket.getaddrinfo('example.org', 80)"
+    done = subprocess.run([sys.executable, "-c", code], env=kernel, capture_output=True, text=True)
+    assert "example.org was asked for" in done.stderr
+    assert "DISPLAY" not in kernel
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "same"),
+    [
+        ("F1 75.7", "F1 75.7", True),
+        ("F1 75.7", "F1 75.9", True),  # a hundredth
+        ("F1 75.7", "F1 77.7", False),
+        ("change 0.000001", "change 0.0000003", True),
+        ("1.1e-43", "9e-44", True),
+        ("the mention", "the branch", False),
+        ("[1, 2]", "[1, 2, 3]", False),
+        ("−0.25", "0.25", False),
+        ("16,384 cells", "16,384 cells", True),
+        ("BERT 3 layers", "BERT 4 layers", False),
+    ],
+)
+def test_outputs_are_compared_word_by_word_and_numbers_by_size(before, now, same):
+    assert (run.difference(before, now) is None) is same
+
+
+def test_outputs_that_may_differ_more_are_compared_more_loosely():
+    assert run.difference("0.93", "0.99") is not None
+    assert run.difference("0.93", "0.99", absolute=run.ABOUT_ABSOLUTE) is None
+    assert run.difference("0.93", "0.17", absolute=run.ABOUT_ABSOLUTE) is not None
+
+
+def test_a_notebook_out_of_step_with_its_script_is_refused(tmp_path):
+    path = written(tmp_path, "# %%\nx = 1\n\n# %%\ny = 2\n")
+    with pytest.raises(run.Wrong, match=r"differ in cell 1"):
+        run.in_step(path, notebook_of("x = 1", "y = 3"))
+    with pytest.raises(run.Wrong, match=r"has 2 cells and its notebook 1"):
+        run.in_step(path, notebook_of("x = 1"))
+
+
+def test_what_is_stored_and_what_is_shown_must_agree(tmp_path):
+    path = written(tmp_path, "# %%\nprint(1)\n")
+    old, new = run.read(path), run.read(path)
+    for notebook, text in ((old, "1\n"), (new, "2\n")):
+        notebook.cells[0].outputs = [nbformat.v4.new_output("stream", name="stdout", text=text)]
+    nbformat.write(old, path.with_suffix(".ipynb"))
+    run.compare(path, old)
+    with pytest.raises(run.Wrong, match="cell 0 shows another thing"):
+        run.compare(path, new)
+    varies = written(tmp_path, '# %% tags=["varies"]\nprint(1)\n')
+    old.cells[0].metadata = {"tags": ["varies"]}
+    nbformat.write(old, varies.with_suffix(".ipynb"))
+    new.cells[0].metadata = nbformat.from_dict({"tags": ["varies"]})
+    run.compare(varies, new)
+
+
+# The first cell
+
+
+def test_a_missing_folder_is_said_in_a_sentence(monkeypatch):
+    with pytest.raises(_tools.Stop, match=r"models/none: not in .*git checkout -- models/none"):
+        _tools.ready("models/none")
+
+
+def test_a_kernel_without_packages_is_told_what_to_do(monkeypatch):
+    monkeypatch.setattr(_tools, "PACKAGES", ("torch", "no_such_package"))
+    with pytest.raises(_tools.Stop, match=r"no no_such_package\. In a terminal.*make lab"):
+        _tools.ready()
+
+
+def test_an_old_python_is_told_what_to_do(monkeypatch):
+    monkeypatch.setattr(_tools, "OLDEST", (99, 0))
+    with pytest.raises(_tools.Stop, match=r"This kernel is Python 3\.\d+, and 3\.11 is needed"):
+        _tools.ready()
+
+
+def test_the_first_cell_stops_without_a_traceback(tmp_path):
+    source = "from IPython.core.interactiveshell import InteractiveShell\n"
+    source += f"import sys; sys.path.insert(0, {str(FOLDER)!r})\n"
+    source += (
+        "InteractiveShell.instance().run_cell('from _tools import ready; ready(\"no/where\")')"
+    )
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True)
+    assert "no/where: not in" in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_tools_can_be_imported_without_any_package():
+    code = f"import sys; sys.path.insert(0, {str(FOLDER)!r}); import _tools"
+    done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
