@@ -10,6 +10,7 @@ from pathlib import Path
 import streamlit as st
 
 from app import services
+from app.kept import Kept
 from app.texts import t
 from kbert_core import InjectionOptions, KnowledgeGraph
 from kbert_core.errors import DataError, KBertError
@@ -22,6 +23,7 @@ from kbert_core.training.verdict import Verdict, verdict_of
 
 EXAMPLE = services.ROOT / "demo_kgs" / "example_data" / "medical_ner"
 MOST_BYTES = 64 * 1024 * 1024  # of the files of a folder together
+MEMORY = 16  # bytes that a byte of a data file takes when it is read, about
 
 
 @dataclass(frozen=True)
@@ -55,13 +57,8 @@ def folder(path: str, task: str | None) -> Data:
         size, most = total >> 20, MOST_BYTES >> 20
         raise DataError(t("audit.too_big", path=place, size=size, most=most))
     stamp = "|".join(f"{file.name}:{s.st_mtime_ns}:{s.st_size}" for file, s in sizes.items())
-    return _folder(str(place), stamp, task)
-
-
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _folder(path: str, stamp: str, task: str | None) -> Data:
-    del stamp  # only for the cache's key
-    return read_data(path, task)
+    key = (str(place), stamp, task)
+    return _folders.get(key, lambda: (MEMORY * total, read_data(str(place), task)))[1]
 
 
 def uploaded(files: Mapping[str, bytes], name: str, task: str | None) -> Data:
@@ -119,3 +116,6 @@ def _audited(
         data=_data.name,
     )
     return Report(made, verdict_of(made))
+
+
+_folders: Kept[tuple[int, Data]] = Kept(512 << 20, lambda sized: sized[0])

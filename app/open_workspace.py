@@ -105,7 +105,13 @@ class OpenWorkspace:
         return self._done(entry, EditLog().append(*edits))
 
     def add(self, source: str, rows: list[Row]) -> Imported:
-        """Add triples of a file, as one entry; those that are there stay as they are."""
+        """Add triples of a file, as one entry; those that are there stay as they are.
+
+        Raises:
+            WorkspaceError: workspaces take all the room they may.
+            GraphFileError: the file can't be written.
+        """
+        workspaces.check_room()
         done = import_triples(self.store.path, [Source(source, rows)], who=self.who)
         self.own.add(done.revision)
         self._seen_after_own()

@@ -7,7 +7,7 @@ the model. Undo is an older scene, a comparison is two of them.
 import hashlib
 from dataclasses import dataclass, replace
 
-from kbert_core import Ablation, InjectionOptions, KnowledgeGraph
+from kbert_core import Ablation, InjectionOptions, Intervention, KnowledgeGraph
 from kbert_core.knowledge.graph import Edit
 
 WORDS = "words"
@@ -40,6 +40,7 @@ class Scene:
         options: how much knowledge a mention gets.
         ablation: soft or hard positions, tree or everything visible.
         device: where the model runs.
+        interventions: cells of the visible matrix blocked and opened, in order.
     """
 
     sentences: tuple[str, ...]
@@ -49,6 +50,7 @@ class Scene:
     options: InjectionOptions = InjectionOptions()
     ablation: Ablation = Ablation()
     device: str = "auto"
+    interventions: tuple[Intervention, ...] = ()
 
     @property
     def has_model(self) -> bool:
@@ -64,12 +66,16 @@ class Scene:
         return replace(self, edits=())
 
     def without_knowledge(self) -> "Scene":
-        """Return the scene that reads the same text without any graph."""
-        return replace(self, graph=NO_GRAPH, edits=())
+        """Return the scene of the same text without any graph, nothing blocked or opened."""
+        return replace(self, graph=NO_GRAPH, edits=(), interventions=())
+
+    def without_interventions(self) -> "Scene":
+        """Return the scene with the visible matrix as the tree gives it."""
+        return replace(self, interventions=())
 
     def read_by(self, model: str, options: InjectionOptions, ablation: Ablation) -> "Scene":
         """Return the scene with another model that reads as it was trained."""
-        return replace(self, model=model, options=options, ablation=ablation)
+        return replace(self, model=model, options=options, ablation=ablation, interventions=())
 
 
 NO_GRAPH = GraphRef("", "no knowledge")
@@ -92,5 +98,6 @@ def content_key(scene: Scene, graph: KnowledgeGraph, model_stamp: str) -> str:
         graph.fingerprint,
         scene.options,
         scene.ablation,
+        scene.interventions,
     )
     return hashlib.sha256(repr(content).encode()).hexdigest()

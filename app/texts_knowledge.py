@@ -482,30 +482,3 @@ CHINESE = {
     "open.empty": "或从空图谱开始",
     "open.empty_name": "新图谱",
 }
-
-CHINESE_ELSEWHERE = {  # texts of other pages that this one shows too
-    "lab.graph": "知识图谱",
-    "graph.option": "{name}，{count} 个三元组",
-    "graph.caption_cut": "前 {shown} 个，共 {total} 个三元组。",
-    "rule.OFF": "已停用",
-    "knowledge.head": "头实体",
-    "knowledge.relation": "关系",
-    "knowledge.tail": "尾实体",
-    "knowledge.undo": "撤销",
-    "knowledge.redo": "重做",
-    "knowledge.undo_help": "撤销：{what}",
-    "knowledge.redo_help": "重做：{what}",
-    "knowledge.nothing": "没有可撤销的修改。",
-    "edit.add": "添加 {triple}",
-    "edit.remove": "删除 {triple}",
-    "edit.replace": "将 {triple} 改为 {new}",
-    "edit.switch_off": "停用 {triple}",
-    "edit.switch_on": "启用 {triple}",
-    "open.graph": "打开知识图谱",
-    "open.format": "每行一个三元组：头实体、关系、尾实体，以制"
-    "表符分隔；或以逗号分隔的表格（.csv）、"
-    "JSON Lines(.jsonl)、RDF(.nt、.ttl);UTF-8 或 UTF-16。",
-    "open.upload": "上传不超过 {most} MB 的文件(.spo .tsv .txt .csv .jsonl .nt .ttl,"
-    "或压缩为 .xz .gz .bz2 .zst)",
-    "open.failed_title": "文件没有打开，什么都没有改变。",
-}

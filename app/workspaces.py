@@ -11,6 +11,7 @@ import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from platformdirs import user_data_dir
@@ -26,6 +27,8 @@ from kbert_core.knowledge.store.schema import ENDING
 from kbert_core.knowledge.store.store import GraphStore
 
 FOLDER = "KBERT_WORKSPACES"  # the environment's word for where they are kept
+MEGABYTES = "KBERT_WORKSPACES_MB"  # and for how much they may take there together
+DEFAULT_MEGABYTES = 4096
 MOST_TRIPLES = 1_000_000  # of a graph that is saved here; larger ones belong on the command line
 LONGEST_KEY = 200
 _OPEN = 64  # stores kept open
@@ -40,6 +43,26 @@ class WorkspaceError(KBertError):
 def folder() -> Path:
     """Where workspaces are kept: KBERT_WORKSPACES, else the user's data folder."""
     return Path(os.environ.get(FOLDER) or Path(user_data_dir("kbert-lab")) / "workspaces")
+
+
+def check_room() -> None:
+    """Refuse to write more where the folder is full.
+
+    Raises:
+        WorkspaceError: workspaces take as much as KBERT_WORKSPACES_MB says, else 4096 MB; or
+            it says no number.
+    """
+    said = os.environ.get(MEGABYTES, "").strip() or str(DEFAULT_MEGABYTES)
+    if not said.isascii() or not said.isdecimal():
+        raise WorkspaceError(t("workspace.number", value=said))
+    taken = 0
+    if folder().is_dir():
+        with os.scandir(folder()) as files:
+            for file in files:
+                with suppress(OSError):  # gone in the meantime
+                    taken += file.stat(follow_symlinks=False).st_size
+    if taken > int(said) << 20:
+        raise WorkspaceError(t("workspace.full", most=f"{int(said):,}"))
 
 
 def path_of(key: str) -> Path:
@@ -75,6 +98,7 @@ def create(
     Raises:
         WorkspaceError: the graph is too large, or there is no place for it.
     """
+    check_room()
     if len(base) > MOST_TRIPLES:
         raise WorkspaceError(
             t("workspace.too_large", count=f"{len(base):,}", most=f"{MOST_TRIPLES:,}")

@@ -8,7 +8,7 @@ import streamlit as st
 from app import services
 from app.app_pages.self_check import run_checks
 from app.models import ModelInfo
-from app.texts import t
+from app.texts import listed, t
 from app.view_models.html import markdown
 from app.view_models.styles import CSS
 from kbert_core import KBertError, adapters
@@ -64,10 +64,10 @@ def model(info: ModelInfo) -> None:
             st.error(markdown(info.problem))
             return
         config = services.config_of(info.path)
-        task = TASKS[info.card.task].title if info.card.task in TASKS else t("task.tree")
+        task = t(f"task.{info.card.task if info.card.task in TASKS else 'tree'}")
         facts = [
             (t("about.task"), task),
-            (t("about.knowledge"), ", ".join(info.card.knowledge) or t("about.none")),
+            (t("about.knowledge"), listed(info.card.knowledge) or t("about.none")),
             (t("about.size"), size_of(info)),
         ]
         if "num_hidden_layers" in config:
@@ -80,7 +80,8 @@ def model(info: ModelInfo) -> None:
             facts.append((t("about.shape"), shape))
         if info.card.max_length:
             facts.append((t("about.length"), t("about.length_value", n=info.card.max_length)))
-        st.caption(" · ".join(f"{markdown(name)}: {markdown(value)}" for name, value in facts))
+        named = [t("text.named", name=name, value=value) for name, value in facts]
+        st.caption(" · ".join(map(markdown, named)))
         readme = services.model_readme(info.path)
         with st.expander(t("about.card")):
             if readme:
@@ -118,10 +119,10 @@ def self_check() -> None:
     for result in results:
         icon = ":material/check_circle:" if result.passed else ":material/error:"
         said = t("about.passed" if result.passed else "about.failed")
-        text = f"{markdown(t('about.check_' + result.name))}: **{said}**"
+        text = t("text.named", name=markdown(t("about.check_" + result.name)), value=f"**{said}**")
         if result.value is not None:
             value = f"{result.value:.1e}" if result.value else "0"
-            text += f" ({markdown(t('about.check_value', value=value))})"
+            text += f" {markdown(t('about.check_value', value=value))}"
         (st.success if result.passed else st.error)(text, icon=icon)
 
 
@@ -129,7 +130,7 @@ def installation() -> None:
     """Device and versions."""
     st.subheader(t("about.here"), anchor=False)
     rows = [
-        f"- {t('about.device')}: {device_named('auto')}",
+        "- " + t("text.named", name=t("about.device"), value=device_named("auto")),
         f"- Python {platform.python_version()}",
     ]
     for name in SHOWN_VERSIONS:

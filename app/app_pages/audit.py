@@ -1,21 +1,21 @@
 """Audit: data and graphs in, a verdict with its numbers out; no model."""
 
-import json
 from typing import Any
 
 import streamlit as st
 
-from app import audits, services, state
+from app import audits, services, state, texts
+from app.app_pages.audit_verdict import verdict_panel
 from app.audits import Report
-from app.texts import t
+from app.session_graphs import graph_as_edited, graph_name
+from app.texts import listed, sentences, t
 from app.view_models import audit as view
-from app.view_models.html import escape, markdown
+from app.view_models.html import markdown
 from app.view_models.styles import CSS
+from app.work import alone
 from kbert_core import InjectionOptions, KBertError, KnowledgeGraph
-from kbert_core.knowledge.graph import Edit
 from kbert_core.training.audit import MAX_LENGTH
 from kbert_core.training.audit_data import Data
-from kbert_core.training.audit_values import as_plain
 from kbert_core.training.datasets import SPLITS
 from kbert_core.training.guess import TASKS
 
@@ -40,9 +40,9 @@ def page() -> None:
     pressed = st.button(
         t("audit.button"), key="audit.button", type="primary", icon=":material/fact_check:"
     )
-    if pressed or "audit.shown" not in ss:
+    if pressed or "audit.shown" not in ss or problem_in_another_language():
         count()
-    chosen, report, problem = ss["audit.shown"]
+    chosen, report, problem, _ = ss["audit.shown"]
     if chosen != choices():
         st.info(t("audit.stale" if report else "audit.ready"), icon=":material/update:")
     elif problem:
@@ -144,25 +144,6 @@ def choose_graphs() -> None:
             st.checkbox(t("options.tail_only"), key="audit.tail_only", **KEEP)
 
 
-def graph_name(fingerprint: str) -> str:
-    """What a graph is called in the chooser."""
-    if not edits_of(fingerprint):
-        return state.graph_label(fingerprint)
-    edited = graph_as_edited(fingerprint)
-    return t("audit.graph_edited", name=edited.name, count=f"{len(edited):,}")
-
-
-def edits_of(fingerprint: str) -> tuple[Edit, ...]:
-    """The edits that this visitor made to a graph."""
-    log = ss["lab.logs"].get(fingerprint)
-    return log.done if log else ()
-
-
-def graph_as_edited(fingerprint: str) -> KnowledgeGraph:
-    """A graph of this session with the edits made in the Lab."""
-    return state.edited(ss["lab.graphs"][fingerprint], edits_of(fingerprint))
-
-
 def open_graph() -> None:
     """Upload a graph, or name its path."""
     with st.popover("", icon=":material/folder_open:", help=t("open.graph"), key="audit.open"):
@@ -235,11 +216,17 @@ def count() -> None:
         problem = ("missing", t("audit.no_train"))
     else:
         try:
-            with st.spinner(t("audit.working")):
+            with st.spinner(t("audit.working")), alone():
                 report = made()
         except KBertError as error:
             problem = ("error", str(error))
-    ss["audit.shown"] = (choices(), report, problem)
+    ss["audit.shown"] = (choices(), report, problem, texts.language_of())
+
+
+def problem_in_another_language() -> bool:
+    """Whether the problem kept was worded for somebody who now reads another language."""
+    _, _, problem, language = ss["audit.shown"]
+    return problem is not None and language != texts.language_of()
 
 
 def made() -> Report:
@@ -267,7 +254,7 @@ def data() -> Data:
 
 def show(report: Report) -> None:
     """The verdict, then what led to it."""
-    verdict_panel(report)
+    verdict_panel(report, "audit")
     audit = report.audit
     left, right = st.columns([5, 6], gap="large")
     with left:
@@ -275,7 +262,7 @@ def show(report: Report) -> None:
         heading("splits")
         table(view.splits_table(audit))
         table(view.leaks_table(audit))
-        st.caption(markdown(t("audit.conflicts", share=audit.conflicts.texts)))
+        st.caption(markdown(t("audit.conflicts", share=view.share_text(audit.conflicts.texts))))
         mixed = view.mixed_texts(audit)
         if mixed:
             st.code("\n".join(mixed), language=None, wrap_lines=True)
@@ -286,46 +273,11 @@ def show(report: Report) -> None:
             heading("dictionary")
             table(dictionary)
             learnt = (f"{tail} → {label}" for tail, label in audit.tail_labels.items())
-            tails = ", ".join(learnt) or t("audit.dictionary_nothing")
+            tails = listed(learnt) or t("audit.dictionary_nothing")
             st.caption(markdown(t("audit.dictionary_note", tails=tails)))
         heading("lengths")
         table(view.lengths_table(audit))
         heads_panel(report)
-
-
-def verdict_panel(report: Report) -> None:
-    """What the counts mean, and the numbers that answer most."""
-    audit = report.audit
-    with st.container(border=True, key="audit_verdict"):
-        st.html(f'<div class="kb-headline">{escape(report.verdict.headline)}</div>')
-        for column, fact in zip(st.columns(len(view.facts(audit))), view.facts(audit), strict=True):
-            column.metric(fact.name, fact.value, help=fact.help)
-        with st.container(gap="xsmall"):
-            for reason in view.reasons(report.verdict):
-                level = f":{reason.colour}[{reason.icon} **{reason.level}**]"
-                st.markdown(f"{level}\u2002{markdown(reason.text)}")
-        said = t(
-            "audit.of",
-            data=audit.data,
-            task=t(f"audit.task.{audit.task}"),
-            graph=audit.graph,
-            triples=f"{audit.triples:,}",
-            heads=f"{audit.heads:,}",
-        )
-        st.caption(markdown(said))
-        st.download_button(
-            t("audit.download"),
-            lambda: json.dumps(
-                {"verdict": as_plain(report.verdict), **as_plain(audit)},
-                ensure_ascii=False,
-                indent=1,
-            ).encode(),
-            file_name=f"audit-{services.safe_name(audit.data)}.json",
-            mime="application/json",
-            key="audit.download",
-            icon=":material/download:",
-            on_click="ignore",
-        )
 
 
 def known_panel(report: Report) -> None:
@@ -366,10 +318,10 @@ def heads_panel(report: Report) -> None:
     if heads.relation is None:
         said = [t("audit.heads_none")]
     else:
-        said = [t("audit.heads", share=heads.several, relation=heads.relation)]
+        said = [t("audit.heads", share=view.share_text(heads.several), relation=heads.relation)]
     if heads.several_labels is not None:
-        said.append(t("audit.heads_labels", share=heads.several_labels))
-    st.caption(markdown(" ".join(said)))
+        said.append(t("audit.heads_labels", share=view.share_text(heads.several_labels)))
+    st.caption(markdown(sentences(said)))
     table(view.ambiguous_table(report.audit))
 
 

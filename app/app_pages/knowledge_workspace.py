@@ -1,10 +1,9 @@
 """Keeping a graph in a workspace, opening one by its key, and taking a graph away as a file."""
 
-from urllib.parse import urlsplit
-
 import streamlit as st
 
 from app import curating, exports, services, state
+from app.addresses import address
 from app.app_pages.knowledge_history import log_rows
 from app.texts import t
 from app.view_models import history
@@ -82,9 +81,7 @@ def saved_notice() -> None:
 
 def link(key: str) -> str:
     """The address that opens a workspace."""
-    here = urlsplit(st.context.url or "")
-    start = f"{here.scheme}://{here.netloc}/" if here.netloc else ""
-    return f"{start}?{state.KEY}={key}"
+    return address(**{state.KEY: key})
 
 
 def export_popover() -> None:

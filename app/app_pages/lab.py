@@ -1,26 +1,32 @@
 """The Lab: edit → tree → matrix → attention → prediction, on one screen."""
 
-import numpy as np
 import streamlit as st
 
-from app import services, state
+from app import selecting, services, state
+from app.app_pages.lab_interventions import refused_list
+from app.app_pages.lab_matrix import matrix_panel
 from app.app_pages.lab_open import choose_graph, open_graph_popover, open_model_popover, show_opened
 from app.app_pages.lab_prediction import prediction_panel
+from app.app_pages.lab_selection import follow_triple, selection_bar
+from app.app_pages.lab_share import share_and_keep, something_waits
 from app.app_pages.undo_buttons import redo_button, undo_button
 from app.app_pages.workspace_notices import workspace_notices
-from app.components.matrix import draw_matrix
+from app.components.tree import draw_tree
 from app.edit_log import EditLog
 from app.scene import Scene
-from app.state import AUTO, BERT, KEEP, NO_TASK, TWIN
-from app.texts import t
-from app.view_models import knowledge, matrix, model_facts, neighbourhood, tree
-from app.view_models.diff import same_text
+from app.selecting import linked
+from app.state import BERT, KEEP, NO_TASK, TWIN
+from app.texts import listed, sentences, t
+from app.view_models import knowledge, model_facts, neighbourhood, tree
+from app.view_models.diff import row_of
 from app.view_models.html import markdown
 from app.view_models.knowledge import HEAD, ON, RELATION, STATE, TAIL
 from app.view_models.names import name_lines
+from app.view_models.selected import marks_of
 from app.view_models.share_of_edits import shares
 from app.view_models.styles import CSS
-from kbert_core import FlatTree, KBertError, KnowledgeGraph, Trace
+from app.view_models.visible import visible_in
+from kbert_core import KBertError, KnowledgeGraph, Trace
 from kbert_core.knowledge.selection import SCORED, Strategy
 from kbert_core.knowledge.surface_forms import RULES
 from kbert_core.sentence_tree import passed_over
@@ -32,7 +38,10 @@ ss = st.session_state
 def page() -> None:
     """Input, work, view, top to bottom."""
     state.begin()
+    selecting.begin()
     st.html(CSS)
+    if something_waits():
+        return
     choosers()
     show_opened()
     workspace_notices()
@@ -46,12 +55,9 @@ def page() -> None:
         trace = services.trace(now, graph)
     except KBertError as error:
         st.error(markdown(error))
+        refused_list(now)
         return
-    compared, kind = state.baseline(now)
-    before = trace_before(compared)
-    if kind == AUTO and before is not None and before.tree == trace.tree:
-        compared, kind = now.without_knowledge(), BERT  # the last edit is about another text
-        before = trace_before(compared)
+    compared, kind, before = state.compared_with(now, trace)
     window = window_chooser(trace)
     twin = state.beside(now)
     with st.container(key="lab_panels"):
@@ -89,6 +95,7 @@ def choosers() -> None:
             st.selectbox(
                 t("lab.example"),
                 list(state.examples()),
+                format_func=state.example_title,
                 index=None,
                 key="lab.example",
                 placeholder=t("lab.example_none"),
@@ -126,7 +133,10 @@ def choosers() -> None:
             )
             open_graph_popover()
         about_model()
-    options()
+    with st.container(horizontal=True, vertical_alignment="top", gap="small", key="lab_options"):
+        options()
+        with st.container(width="content"):
+            share_and_keep()
     notes()
 
 
@@ -151,7 +161,7 @@ def about_model() -> None:
         return
     st.caption(markdown(model_facts.facts(info)))
     if not info.knows(" ".join(state.scene().sentences)):
-        said = t("facts.other_script", language=info.language)
+        said = t("facts.other_script", language=model_facts.language_name(info.language or ""))
         st.warning(markdown(said), icon=":material/translate:")
 
 
@@ -273,14 +283,6 @@ def text_problem(now: Scene) -> str | None:
     return None
 
 
-def trace_before(compared: Scene) -> Trace | None:
-    """Run the scene compared with; None where it can't be run."""
-    try:
-        return services.trace(compared, state.graph_of(compared))
-    except KBertError:
-        return None
-
-
 def window_chooser(trace: Trace) -> int:
     """Choose a window of a long text."""
     count = len(trace.rows)
@@ -296,14 +298,6 @@ def window_chooser(trace: Trace) -> int:
         )
         st.caption(t("tree.windows", count=count))
     return min(chosen or 0, count - 1)
-
-
-def row_of(trace: Trace | None, window: int, like: FlatTree) -> FlatTree | None:
-    """The row of another trace that can be laid over one, if there is one."""
-    if trace is None or window >= len(trace.rows):
-        return None
-    row = trace.rows[window]
-    return row if same_text(row, like) else None
 
 
 # Knowledge
@@ -332,17 +326,26 @@ def knowledge_panel(now: Scene, graph: KnowledgeGraph, trace: Trace, before: Tra
     if not trace.tree.nodes:
         nothing_found(now, graph)
     elif view == "graph":
-        dark = st.context.theme.type == "dark"
-        st.iframe(neighbourhood.neighbourhood_html(rows, dark=dark), height=390, alt=t("graph.alt"))
-        st.caption(neighbourhood.caption(rows))
+        graph_view(rows)
     else:
         triple_table(rows)
+    if rows:
+        follow_triple(rows)
     problem = ss.pop("lab.problem", None)
     if problem:
         st.error(markdown(problem))
     last_edit(log, rows, trace, before)
     add_form(trace)
     state_of_knowledge(now, graph, rows)
+
+
+@linked("lab.graph_view")
+def graph_view(rows: tuple[knowledge.TripleRow, ...]) -> None:
+    """The triples drawn as a graph, the chosen one set off."""
+    dark = st.context.theme.type == "dark"
+    drawn = neighbourhood.neighbourhood_html(rows, dark=dark, chosen=state.selection().triple)
+    st.iframe(drawn, height=390, alt=t("graph.alt"))
+    st.caption(neighbourhood.caption(rows))
 
 
 def edit_buttons(log: EditLog, graph: KnowledgeGraph) -> None:
@@ -374,7 +377,7 @@ def last_edit(
     said = [t("knowledge.last", what=knowledge.describe(log.done[-1]))]
     moved = knowledge.moved_up(rows)
     if moved:
-        said.append(t("knowledge.moved", triples=", ".join(map(str, moved))))
+        said.append(t("knowledge.moved", triples=listed(moved)))
     heads = {node.mention.entity for node in trace.tree.nodes}
     if before is not None:
         heads |= {node.mention.entity for node in before.tree.nodes}
@@ -382,7 +385,7 @@ def last_edit(
     touched = {edit.triple.head, edit.new.head if edit.new else edit.triple.head}
     if not heads & {knowledge.entity_of(head) for head in touched}:
         said.append(t("knowledge.elsewhere"))
-    st.caption(markdown(" ".join(said)))
+    st.caption(markdown(sentences(said)))
 
 
 def triple_table(rows: tuple[knowledge.TripleRow, ...]) -> None:
@@ -397,7 +400,7 @@ def triple_table(rows: tuple[knowledge.TripleRow, ...]) -> None:
         width="stretch",
         height="auto" if len(rows) <= 10 else 372,
         column_config={
-            ON: st.column_config.CheckboxColumn(t("knowledge.on"), width=44),
+            ON: st.column_config.CheckboxColumn(t("knowledge.on"), width=60),
             HEAD: st.column_config.TextColumn(t("knowledge.head"), required=True),
             RELATION: st.column_config.TextColumn(t("knowledge.relation"), required=True),
             TAIL: st.column_config.TextColumn(t("knowledge.tail"), required=True),
@@ -423,7 +426,7 @@ def add_form(trace: Trace) -> None:
     ):
         for name in (HEAD, RELATION, TAIL):
             st.text_input(
-                t("knowledge.add") + ": " + t("knowledge." + name)
+                t("knowledge.add_field", field=t("knowledge." + name))
                 if name == HEAD
                 else t("knowledge." + name),
                 key=f"lab.add_{name}",
@@ -458,25 +461,26 @@ def state_of_knowledge(
         left = knowledge.left_out(rows)
         parts = [t("knowledge.count", used=used, total=len(rows))]
         if left:
-            what = ", ".join(tree.left_out_lines(left.items()))
+            what = listed(tree.left_out_lines(left.items()))
             parts.append(t("knowledge.left", what=what))
         some = sum(1 for row in rows if 0 < row.used < row.mentions)
         if some:
             parts.append(t("knowledge.some", count=some))
         if now.options.strategy is Strategy.FIRST:
             parts.append(t("knowledge.added_first"))
-        st.caption(markdown(". ".join(part.rstrip(".") for part in parts) + "."))
+        st.caption(markdown(sentences(parts)))
     if rows and not used:
-        said = t("knowledge.all_off")
+        said = [t("knowledge.all_off")]
         if now.has_model:
             delta = services.difference_from_bert(now, graph)
-            said += " " + t("knowledge.all_off_delta", delta=f"{delta:g}")
-        st.info(said, icon=":material/equal:")
+            said.append(t("knowledge.all_off_delta", delta=f"{delta:g}"))
+        st.info(sentences(said), icon=":material/equal:")
 
 
 # Tree
 
 
+@linked("lab.tree_panel")
 def tree_panel(
     now: Scene, graph: KnowledgeGraph, trace: Trace, before: Trace | None, window: int
 ) -> None:
@@ -484,8 +488,12 @@ def tree_panel(
     flat = trace.rows[window]
     with st.container(horizontal=True, vertical_alignment="center", key="lab_head_tree"):
         st.subheader(t("tree.title"), anchor=False)
+        selection_bar(flat)
     earlier = row_of(before, window, flat)
-    st.html(tree.tree_html(tree.tree_view(trace, window, earlier)))
+    ss["lab.tree_names"] = flat.identities
+    marks = marks_of(flat.identities, state.selection(), visible_in(trace, window))
+    drawn = tree.tree_html(tree.tree_view(trace, window, earlier), marks)
+    draw_tree(drawn, key="lab.tree", on_token=selecting.click_tree)
     st.caption(markdown(tree.summary(flat, trace.ablation)))
     over = passed_over(trace.tree, graph, now.options.names)
     for line in name_lines(trace.tree, over):
@@ -493,139 +501,6 @@ def tree_panel(
     for cut in flat.trunk_cuts:
         said = t("tree.text_cut", sentence=cut.sentence + 1, kept=cut.kept, total=cut.total)
         st.warning(said, icon=":material/content_cut:")
-
-
-# Matrix
-
-
-@st.fragment
-def matrix_panel(now: Scene, compared: Scene, kind: str, window: int) -> None:
-    """Visible, attention, difference; choosing here re-runs this panel only."""
-    with st.container(
-        horizontal=True, vertical_alignment="center", gap="small", key="lab_head_matrix"
-    ):
-        st.subheader(t("matrix.title"), anchor=False, width="stretch")
-        view_name = st.segmented_control(
-            t("matrix.view"),
-            ["visible", "attention", "difference"],
-            key="lab.matrix_view",
-            default="visible",
-            required=True,
-            label_visibility="collapsed",
-            format_func=lambda name: t("matrix." + name),
-        )
-    try:
-        draw_panel(view_name or "visible", now, compared, kind, window)
-    except KBertError as error:
-        st.error(markdown(error))
-
-
-def draw_panel(view_name: str, now: Scene, compared: Scene, kind: str, window: int) -> None:
-    """Draw the chosen panel and what is said of the chosen cell."""
-    graph = state.graph_of(now)
-    trace = services.trace(now, graph)
-    after = trace.rows[window]
-    before, weights, old_weights = None, None, None
-    of = view_name
-    if view_name == "difference":
-        old_trace = services.trace(compared, state.graph_of(compared))
-        before = row_of(old_trace, window, after)
-        if before is None:
-            st.caption(t("matrix.no_pair"))
-            return
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        if view_name == "difference" and now.has_model and compared.has_model:
-            of = st.segmented_control(
-                t("matrix.of"),
-                ["visible", "attention"],
-                key="lab.difference_of",
-                default="visible",
-                required=True,
-                format_func=lambda name: t("matrix." + name),
-            )
-        elif view_name == "difference":
-            of = "visible"
-        if of == "attention":
-            if not now.has_model:
-                st.caption(t("matrix.no_model"))
-                return
-            maps = services.attention(now, graph, window)
-            old = None
-            if view_name == "difference":
-                old = services.attention(compared, state.graph_of(compared), window)
-                if old.shape[:2] != maps.shape[:2]:
-                    st.caption(t("matrix.no_same_size"))
-                    return
-            weights, old_weights = pick_head(maps, old)
-    ablations = (compared.ablation, now.ablation)
-    if before is None:
-        view = (
-            matrix.visible_view(after, now.ablation)
-            if weights is None
-            else matrix.attention_view(after, weights, now.ablation)
-        )
-    elif weights is None or old_weights is None:
-        view = matrix.visible_difference(before, after, ablations)
-    else:
-        view = matrix.attention_difference(before, after, (old_weights, weights), ablations)
-    if view_name == "difference":
-        st.caption(markdown(t("matrix.against", name=t("compare.name_" + kind))))
-        if matrix.largest_change(view) == 0:
-            st.caption(t("matrix.equal"))
-    if ss.get("lab.specials"):
-        view = matrix.without_specials(view)
-    ss["lab.matrix_names"] = view.identities
-    st.html(matrix.legend_html(view))
-    draw_matrix(view, ss.get("lab.cell"), key="lab.matrix", on_cell=state.choose_cell)
-    st.checkbox(t("matrix.specials"), key="lab.specials", **KEEP)
-    say_cell(view, before, after, now, weights)
-
-
-def pick_head(maps: np.ndarray, old: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
-    """Choose a layer and an attention head, or the mean."""
-    layers, heads = maps.shape[:2]
-    layer = st.selectbox(
-        t("matrix.layer"),
-        [*range(1, layers + 1), 0],
-        index=layers - 1,
-        key="lab.layer",
-        format_func=lambda i: str(i) if i else t("matrix.mean"),
-        width=92,
-    )
-    head = st.selectbox(
-        t("matrix.head"),
-        range(heads + 1),
-        key="lab.head",
-        format_func=lambda i: str(i) if i else t("matrix.mean"),
-        width=92,
-    )
-    return matrix.picked(maps, layer, head), (
-        matrix.picked(old, layer, head) if old is not None else None
-    )
-
-
-def say_cell(
-    view: matrix.MatrixView,
-    before: FlatTree | None,
-    after: FlatTree,
-    now: Scene,
-    weights: np.ndarray | None,
-) -> None:
-    """The chosen cell in words."""
-    chosen = ss.get("lab.cell")
-    said = None
-    if chosen:
-        said = matrix.cell_text(view, chosen, before, after, now.ablation, weights)
-    if chosen is None or said is None:
-        st.caption(t("matrix.click"))
-        return
-    with st.container(border=True, key="lab_cell"):
-        st.markdown(markdown(" ".join(part for part in (said.sentence, said.value) if part)))
-        if said.row:
-            what = ", ".join(f"“{name}” {share}".strip() for name, share in said.row)
-            key = "matrix.looks" if weights is not None else "matrix.sees_branches"
-            a = next(tok.text for tok in view.tokens if tok.identity == chosen[0])
-            st.caption(markdown(t(key, a=a, what=what)))
 
 
 page()

@@ -7,7 +7,7 @@ import streamlit as st
 
 from app import services, state
 from app.services import OpenedGraph
-from app.texts import t
+from app.texts import sentences, t
 from app.view_models import model_facts
 from app.view_models.html import markdown
 from kbert_core import KBertError, KnowledgeGraph
@@ -20,31 +20,48 @@ def open_graph_popover() -> None:
     """Upload, path or fetch."""
     with st.popover("", icon=":material/folder_open:", help=t("open.graph"), key="lab.open_graph"):
         st.markdown(f"**{t('open.graph')}**")
-        st.caption(t("open.format"))
-        st.checkbox(t("open.skip_bad"), key="lab.skip_bad")
-        st.file_uploader(
-            t("open.upload", most=st.get_option("server.maxUploadSize")),
-            type=services.GRAPH_ENDINGS,
-            key=f"lab.upload.{ss.get('lab.uploads', 0)}",
-            on_change=_take_upload,
+        open_graph_form()
+
+
+def open_graph_form(*, empty: bool = True) -> None:
+    """The fields of it; with ``empty`` also a graph without triples."""
+    st.caption(t("open.format"))
+    st.checkbox(t("open.skip_bad"), key="lab.skip_bad")
+    st.file_uploader(
+        t("open.upload", most=st.get_option("server.maxUploadSize")),
+        type=services.GRAPH_ENDINGS,
+        key=f"lab.upload.{ss.get('lab.uploads', 0)}",
+        on_change=_take_upload,
+    )
+    if services.may_open_paths():
+        st.text_input(
+            t("open.path"),
+            key="lab.path",
+            placeholder=t("open.path_placeholder"),
+            help=t("open.path_help", most=services.MOST_BYTES >> 20),
         )
-        if services.may_open_paths():
-            st.text_input(
-                t("open.path"),
-                key="lab.path",
-                placeholder=t("open.path_placeholder"),
-                help=t("open.path_help", most=services.MOST_BYTES >> 20),
-            )
-            st.button(t("open.path_button"), key="lab.open_path", on_click=_take_path)
+        st.button(t("open.path_button"), key="lab.open_path", on_click=_take_path)
+    if empty:
         st.button(t("open.empty"), key="lab.open_empty", on_click=_take_empty)
+    if state.public_graphs():
         st.markdown(t("open.fetch"))
-        for name in state.public_graphs():
-            st.button(
-                t("open.fetch_button", name=services.public_title(name)),
-                key=f"lab.fetch_{name}",
-                on_click=_fetch,
-                args=(name,),
-            )
+    for name in state.public_graphs():
+        st.button(
+            t("open.fetch_button", name=services.public_title(name)),
+            key=f"lab.fetch_{name}",
+            on_click=_fetch,
+            args=(name,),
+        )
+    chosen = ss["lab.graph"]
+    if empty and state.may_close(chosen):
+        st.button(
+            markdown(t("room.close", name=ss["lab.graphs"][chosen].name)),
+            key="lab.close_graph",
+            icon=":material/close:",
+            help=t("room.close_help"),
+            on_click=state.close_graph,
+            args=(chosen,),
+        )
 
 
 def open_model_popover() -> None:
@@ -86,13 +103,11 @@ def _take_upload() -> None:
         return
     ss["lab.uploads"] = ss.get("lab.uploads", 0) + 1
     try:
-        opened = services.read_upload(
-            file.getvalue(), file.name, skip_bad=ss.get("lab.skip_bad", False)
+        _taken(
+            services.read_upload(file.getvalue(), file.name, skip_bad=ss.get("lab.skip_bad", False))
         )
     except KBertError as error:
         ss["lab.opened"] = ("error", str(error), ())
-        return
-    _taken(opened)
 
 
 def _take_empty() -> None:
@@ -135,7 +150,7 @@ def _taken(opened: OpenedGraph) -> None:
     state.take_graph(opened)
     text = t("open.opened", name=graph.name, count=f"{len(graph):,}")
     if opened.repeated:
-        text += " " + t("open.repeated", count=opened.repeated)
+        text = sentences([text, t("open.repeated", count=opened.repeated)])
     ss["lab.opened"] = ("ok", text, opened.problems)
 
 

@@ -6,13 +6,15 @@ from typing import Any
 
 import streamlit as st
 
-from app import services, state
+from app import intervening, services, state
 from app.models import ModelInfo
 from app.scene import Scene
-from app.state import AUTO, BERT, KEEP, NO_TASK, ORIGINAL, PINNED
-from app.texts import t
+from app.selecting import linked
+from app.state import AUTO, BERT, KEEP, NO_TASK, ORIGINAL, PINNED, UNTOUCHED
+from app.texts import listed, t
 from app.view_models import model_facts, prediction, twins
 from app.view_models.html import markdown
+from app.view_models.selected import chosen_characters
 from app.view_models.twins import Side
 from kbert_core import KBertError, Trace
 from kbert_core.tasks import ClassPrediction, MaskPrediction, NerPrediction
@@ -43,7 +45,7 @@ def prediction_panel(now: Scene, trace: Trace, before: Trace | None, kind: str) 
             st.error(markdown(t("twin.broken", reason=error)))
     names = (t("compare.name_" + kind), name_now(now))
     if isinstance(trace.prediction, NerPrediction):
-        ner_panel(now, trace.prediction, was, names)
+        ner_panel(now, trace, was, names)
     elif isinstance(trace.prediction, ClassPrediction):
         class_panel(info, trace.prediction, was)
     elif isinstance(trace.prediction, MaskPrediction):
@@ -67,6 +69,8 @@ def comparable(trace: Trace, before: Trace | None) -> Any:
 def compare_chooser() -> None:
     """What to compare with, and the pin."""
     kinds = [AUTO, BERT, ORIGINAL, *([PINNED] if ss.get("lab.pinned") else [])]
+    if intervening.log().standing or ss.get("lab.compare") == UNTOUCHED:
+        kinds.append(UNTOUCHED)
     st.selectbox(
         t("compare.label"),
         kinds,
@@ -86,6 +90,8 @@ def compare_chooser() -> None:
 
 def name_now(now: Scene) -> str:
     """What the present scene is called beside the other."""
+    if now.interventions:
+        return t("compare.name_now_intervened")
     return t("compare.name_now" if now.edits else "compare.name_now_unedited")
 
 
@@ -110,20 +116,29 @@ def no_prediction(now: Scene) -> None:
 # One model, before and now
 
 
+@linked("lab.tags")
 def ner_panel(
     now: Scene,
-    after: NerPrediction,
+    trace: Trace,
     before: NerPrediction | None,
     names: tuple[str, str],
 ) -> None:
     """Tags under the characters, the entities as a table, the types of what changed."""
+    after: NerPrediction = trace.prediction
+    chosen = chosen_characters(trace.rows, state.selection())
     labels = list(after.tokens[0].probabilities) if after.tokens else []
     changes = prediction.span_changes(before.spans if before else (), after.spans)
     if before is not None:
         st.markdown(markdown(prediction.headline(changes)))
     st.html(
         prediction.ner_html(
-            now.sentences[0], after, names[1], before, names[0], prediction.tints(labels)
+            now.sentences[0],
+            after,
+            names[1],
+            before,
+            names[0],
+            prediction.tints(labels),
+            chosen,
         )
     )
     st.html(prediction.changes_html(changes, compared=before is not None))
@@ -191,7 +206,7 @@ def beside_twin(
     heads = [
         (t(graph), info.name, t("twin.by_graph")),
         (t("twin.off"), info.name, t("twin.by_off")),
-        (t("twin.twin"), f"{other.name}, {reads}", t("twin.by_twin")),
+        (t("twin.twin"), listed([other.name, reads]), t("twin.by_twin")),
     ]
     one = trace.prediction
 

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from app.texts import t
+from app.texts import listed, sentences, t
 from app.view_models.html import escape
 from app.view_models.styles import BRANCH, CHANGED, TRUNK
 from kbert_core.training.audit_values import Audit, Coverage, Share
 from kbert_core.training.verdict import Level, Verdict
+from kbert_core.training.verdict_texts import ENGLISH, Said, in_words
 
 BAR = 26  # pixels of a bar with its gap
 MOST_GROUPS = 12
@@ -94,10 +95,19 @@ def facts(audit: Audit) -> tuple[Fact, ...]:
     )
 
 
+def headline(verdict: Verdict) -> str:
+    """The verdict in one or two sentences; plain text."""
+    return _in_words(verdict.said)
+
+
+def _in_words(pieces: tuple[Said, ...]) -> str:
+    return in_words(pieces, {key: t(f"verdict.{key}") for key in ENGLISH}, split_name)
+
+
 def reasons(verdict: Verdict) -> tuple[Reason, ...]:
     """The verdict's findings, warnings first."""
     return tuple(
-        Reason(*ICONS[finding.level], t(f"audit.level.{finding.level}"), finding.text)
+        Reason(*ICONS[finding.level], t(f"audit.level.{finding.level}"), _in_words(finding.said))
         for finding in verdict.findings
     )
 
@@ -155,10 +165,18 @@ def names_table(audit: Audit) -> Table | None:
     if audit.answers is None:
         return None
     rows = [
-        (where, f"{share.total:,}", percent(share))
+        (_where(where), f"{share.total:,}", percent(share))
         for where, share in audit.answers.known_names.items()
     ]
     return _table("names", ("where", "names", "known"), rows)
+
+
+def _where(where: str) -> str:
+    """The splits that some names stand in, from "test only" or "train, dev and test"."""
+    *others, last = map(split_name, where.removesuffix(" only").replace(" and ", ", ").split(", "))
+    if not others:
+        return t("audit.where_one", split=last)
+    return t("audit.where_several", first=listed(others), last=last)
 
 
 def gold_heads(audit: Audit) -> str:
@@ -166,11 +184,12 @@ def gold_heads(audit: Audit) -> str:
     answers = audit.answers
     if answers is None:
         return ""
-    said = t("audit.gold_heads", share=answers.gold_heads)
+    said = [t("audit.gold_heads", share=share_text(answers.gold_heads))]
     if answers.test_only is not None and answers.test_only_of_gold is not None:
         of_gold = percent(answers.test_only_of_gold)
-        said += " " + t("audit.test_only", share=answers.test_only, of_gold=of_gold)
-    return said
+        share = share_text(answers.test_only)
+        said.append(t("audit.test_only", share=share, of_gold=of_gold))
+    return sentences(said)
 
 
 def dictionary_table(audit: Audit) -> Table | None:
@@ -209,7 +228,7 @@ def lengths_table(audit: Audit) -> Table:
 
 def ambiguous_table(audit: Audit) -> Table | None:
     """Some heads with several tails under the relation that says types."""
-    rows = [(head, ", ".join(tails)) for head, tails in audit.ambiguity.examples]
+    rows = [(head, listed(tails)) for head, tails in audit.ambiguity.examples]
     return _table("ambiguous", ("head", "tails"), rows) if rows else None
 
 
@@ -246,7 +265,7 @@ def coverage_chart(audit: Audit) -> go.Figure | None:
             marker_color=colours[name],
             orientation="h",
             hovertemplate="%{y}: %{customdata}<extra>%{fullData.name}</extra>",
-            customdata=[str(shares[label]) for label in shown],
+            customdata=[share_text(shares[label]) for label in shown],
             text=[percent(shares[label]) for label in shown],
         )
     return _laid_out(figure, BAR * len(labels) * len(series), legend=len(series) > 1)
@@ -264,7 +283,7 @@ def groups_chart(audit: Audit) -> go.Figure | None:
         marker_color=[CHANGED if group.from_gold else TRUNK for group in groups],
         orientation="h",
         hovertemplate="%{y}: %{customdata}<extra></extra>",
-        customdata=[str(group.gold) for group in groups],
+        customdata=[share_text(group.gold) for group in groups],
         text=[f"{percent(group.gold)} · {group.gold.total:,}" for group in groups],
     )
     return _laid_out(figure, BAR * len(groups))
@@ -289,6 +308,12 @@ def split_name(split: str) -> str:
 def percent(share: Share | None) -> str:
     """A share as it is shown; a dash where there is nothing to have a share of."""
     return f"{100 * share.share:.1f} %" if share is not None and share.total else "–"
+
+
+def share_text(share: Share) -> str:
+    """A share with what it is of."""
+    count, total = f"{share.count:,}", f"{share.total:,}"
+    return t("audit.share", percent=share.percent, count=count, total=total)
 
 
 def score(value: float) -> str:

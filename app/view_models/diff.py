@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from kbert_core import FlatTree
+from kbert_core import FlatTree, Trace
 
 Identity = tuple[object, ...]
 Status = Literal["same", "added", "removed"]
@@ -60,3 +60,11 @@ def same_text(before: FlatTree, after: FlatTree) -> bool:
     return before.tree.sentences == after.tree.sentences and [
         list(zip(t.starts, t.ends, strict=True)) for t in before.trunk_tokens
     ] == [list(zip(t.starts, t.ends, strict=True)) for t in after.trunk_tokens]
+
+
+def row_of(trace: Trace | None, window: int, like: FlatTree) -> FlatTree | None:
+    """The row of another trace that can be laid over one, if there is one."""
+    if trace is None or window >= len(trace.rows):
+        return None
+    row = trace.rows[window]
+    return row if same_text(row, like) else None

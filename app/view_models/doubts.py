@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from app.texts import t
+from app.texts import listed, t
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.knowledge.check import LONG_TAIL, TYPE_RELATIONS, check
 from kbert_core.knowledge.readers.rows import MAX_FIELD
@@ -65,7 +65,7 @@ def doubts(
             continue
         if kind in ("duplicate", "own_tail") and not complete:
             continue
-        said = t(f"doubt.{kind}", head=head, types=", ".join(types), most=LONG_TAIL)
+        said = t(f"doubt.{kind}", head=head, types=listed(types), most=LONG_TAIL)
         found.append(Doubt(kind, said))
     return tuple(found)
 

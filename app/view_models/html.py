@@ -26,6 +26,16 @@ def markdown(text: object) -> str:
     )
 
 
+def scrolling(table: str, more: str = "") -> str:
+    """Put a table where it scrolls when it is large; by the keyboard too.
+
+    Args:
+        table: HTML.
+        more: further classes.
+    """
+    return f'<div class="{f"kb-scroll {more}".strip()}" tabindex="0">{table}</div>'
+
+
 def _visible(character: str) -> str:
     if character == " ":
         return "␣"

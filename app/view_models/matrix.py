@@ -1,22 +1,30 @@
 """The matrix panel: visible, attention, difference; what its cells are."""
 
 import base64
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
-from app.texts import t
+from app.texts import sentences, t
 from app.view_models.diff import Aligned, Identity, align
 from app.view_models.html import escape, plain
+from app.view_models.selected import Marks
 from app.view_models.why import is_visible, why
 from kbert_core import Ablation, FlatTree
 
 Kind = Literal["visible", "attention", "difference"]
+Which = Literal["before", "after"]
 LEVELS = 250  # codes below are values; the others are kinds of cell
 ONLY_BEFORE, ONLY_AFTER, HIDDEN = 253, 254, 255
 TRUNK, BRANCH, LINK, ABLATED, SEEN, UNSEEN = range(6)  # codes of a visible matrix
 KEPT = 6
+BLOCKED, OPENED = 7, 8  # by interventions
+PART_BLOCKED, PART_OPENED = 9, 10  # in some layers only
+FINE = 65_000  # steps of a value that the front end gets
+CANVAS_TEXTS = ("zoom_in", "zoom_out", "fit", "mass", "mass_all", "mass_kept", "hint", "row_column")
+NOTHING = Marks()  # is chosen
 
 
 @dataclass(frozen=True)
@@ -32,6 +40,7 @@ class MatrixView:
         groups: N; equal for neighbours of one mention or one branch, 0 for
             any other token.
         low, high: what the codes 0 and LEVELS - 1 stand for.
+        values: (N, N) float32, what the cells hold; None where codes say it all.
     """
 
     kind: Kind
@@ -42,33 +51,46 @@ class MatrixView:
     groups: tuple[int, ...]
     low: float = 0.0
     high: float = 1.0
+    values: np.ndarray | None = None
 
     @property
     def identities(self) -> tuple[Identity, ...]:
         """What each row and column is."""
         return tuple(token.identity for token in self.tokens)
 
-    def data(self, selected: tuple[Identity, Identity] | None) -> dict[str, object]:
-        """What the front end needs, as JSON; texts are plain, not HTML."""
-        places = {name: i for i, name in enumerate(self.identities)}
-        cell = None
-        if selected and selected[0] in places and selected[1] in places:
-            cell = [places[selected[0]], places[selected[1]]]
+    def data(self, marks: Marks = NOTHING) -> dict[str, object]:
+        """What the front end needs, as JSON; texts are plain, not HTML.
+
+        Args:
+            marks: what is chosen, as places among ``tokens``.
+        """
         return {
             "n": len(self.tokens),
             "kind": self.kind,
             "categorical": self.categorical,
-            "codes": base64.b64encode(self.codes.tobytes()).decode(),
+            "cells": _packed(self._cells),
             "tokens": [plain(token.text) for token in self.tokens],
             "status": [token.status for token in self.tokens],
             "roles": list(self.roles),
             "groups": list(self.groups),
             "low": self.low,
             "high": self.high,
-            "cell": cell,
+            "token": marks.token,
+            "cell": list(marks.cell) if marks.cell else None,
+            "branch": list(marks.branch),
             "names": names_of(self.kind),
             "label": t("matrix.aria", kind=t("matrix." + self.kind), n=len(self.tokens)),
+            "texts": {name: t("canvas." + name) for name in CANVAS_TEXTS},
         }
+
+    @property
+    def _cells(self) -> np.ndarray:
+        """Codes, or values in 16 bit: fine enough to be read, and kinds of cell above them."""
+        if self.values is None:
+            return self.codes
+        scaled = np.round((self.values - self.low) / ((self.high - self.low) or 1.0) * FINE)
+        fine = np.clip(scaled, 0, FINE).astype("<u2")
+        return np.where(self.codes >= LEVELS, FINE + self.codes.astype("<u2"), fine)
 
 
 def names_of(kind: Kind) -> dict[str, str]:
@@ -81,14 +103,25 @@ def names_of(kind: Kind) -> dict[str, str]:
         str(SEEN): t("cell.seen"),
         str(UNSEEN): t("cell.unseen"),
         str(KEPT): t("cell.kept"),
+        str(BLOCKED): t("cell.blocked"),
+        str(OPENED): t("cell.opened"),
+        str(PART_BLOCKED): t("cell.part_blocked"),
+        str(PART_OPENED): t("cell.part_opened"),
         str(ONLY_BEFORE): t("cell.only_before"),
         str(ONLY_AFTER): t("cell.only_after"),
         str(HIDDEN): t("cell.hidden"),
     }
 
 
-def visible_view(flat: FlatTree, ablation: Ablation) -> MatrixView:
-    """The visible matrix, each visible cell by the clause of Eq. 3 that opens it."""
+def visible_view(flat: FlatTree, ablation: Ablation, share: np.ndarray | None = None) -> MatrixView:
+    """The visible matrix, each visible cell by the clause of Eq. 3 that opens it.
+
+    Args:
+        flat: N tokens.
+        ablation: how they are read.
+        share: (N, N), the share of layers in which row may attend to column:
+            cells that interventions changed are marked; None: none did.
+    """
     branch, anchor = np.array(flat.branch_ids), np.array(flat.anchor_ids)
     same = branch[:, None] == branch[None, :]
     mention = (branch == 0) & (anchor > 0)
@@ -99,35 +132,73 @@ def visible_view(flat: FlatTree, ablation: Ablation) -> MatrixView:
     codes[near & ~same] = LINK
     codes[same] = BRANCH
     codes[same & (branch[:, None] == 0)] = TRUNK
+    if share is not None:
+        was = codes != HIDDEN
+        some = (share > 0) & (share < 1)
+        codes[was & (share == 0)], codes[was & some] = BLOCKED, PART_BLOCKED
+        codes[~was & (share == 1)], codes[~was & some] = OPENED, PART_OPENED
     return MatrixView("visible", True, codes, _alone(flat), *_roles(flat))
 
 
-def attention_view(flat: FlatTree, weights: np.ndarray, ablation: Ablation) -> MatrixView:
+def visible_cells(flat: FlatTree, ablation: Ablation) -> np.ndarray:
+    """(N, N) bool, row may attend to column."""
+    return visible_view(flat, ablation).codes != HIDDEN
+
+
+def attention_view(
+    flat: FlatTree, weights: np.ndarray, visible: np.ndarray, *, high: float | None = None
+) -> MatrixView:
     """Attention weights of one head, or their mean; hidden cells apart.
 
     Args:
         flat: N tokens.
         weights: (N, N), row attends to column, rows sum to 1.
-        ablation: decides which cells are hidden.
+        visible: (N, N) bool, row may attend to column.
+        high: the scale's upper end, where several maps share one; None: the
+            largest weight.
     """
     weights = np.asarray(weights, dtype=np.float32)
-    high = float(max(weights.max(initial=0.0), 1e-6))
+    high = high or float(max(weights.max(initial=0.0), 1e-6))
     codes = np.clip(np.round(weights / high * (LEVELS - 1)), 0, LEVELS - 1).astype(np.uint8)
-    codes[~_visible(flat, ablation)] = HIDDEN
-    return MatrixView("attention", False, codes, _alone(flat), *_roles(flat), 0.0, high)
+    codes[~visible] = HIDDEN
+    return MatrixView("attention", False, codes, _alone(flat), *_roles(flat), 0.0, high, weights)
+
+
+def spread(view: MatrixView, before: FlatTree, after: FlatTree, which: Which) -> MatrixView:
+    """Lay one scene's matrix over the tokens of two, so that the two can be flipped through.
+
+    Args:
+        view: of ``before`` or of ``after``, as ``which`` says.
+        before, after: the two scenes' tokens.
+        which: whose matrix it is; cells of tokens that it lacks are marked.
+    """
+    tokens, *grids, _ = _joined(before, after)
+    grid = grids[which == "after"]
+    codes = view.codes[grid]
+    laid = _marked(codes, tokens, (before, after), categorical=view.categorical)
+    own = np.array([getattr(token, which) is not None for token in tokens])
+    kept = np.where(own[:, None] & own[None, :], codes, laid.codes)
+    values = view.values[grid] if view.values is not None else None
+    return replace(laid, kind=view.kind, codes=kept, low=view.low, high=view.high, values=values)
 
 
 def visible_difference(
-    before: FlatTree, after: FlatTree, ablations: tuple[Ablation, Ablation]
+    before: FlatTree, after: FlatTree, visible: tuple[np.ndarray, np.ndarray]
 ) -> MatrixView:
-    """Which cells became visible or hidden, token by token."""
+    """Which cells became visible or hidden, token by token; in some layers is enough.
+
+    Args:
+        before, after: the tokens of two scenes.
+        visible: (N, N), of each: in which share of the layers row may attend
+            to column, or bool.
+    """
     tokens, grid_before, grid_after, _ = _joined(before, after)
-    was = _visible(before, ablations[0])[grid_before]
-    now = _visible(after, ablations[1])[grid_after]
+    was = visible[0][grid_before]
+    now = visible[1][grid_after]
     codes = np.full(was.shape, HIDDEN, dtype=np.uint8)
-    codes[was & now] = KEPT
-    codes[now & ~was] = SEEN
-    codes[was & ~now] = UNSEEN
+    codes[(was == now) & (was > 0)] = KEPT
+    codes[now > was] = SEEN
+    codes[now < was] = UNSEEN
     return _marked(codes, tokens, (before, after), categorical=True)
 
 
@@ -135,9 +206,15 @@ def attention_difference(
     before: FlatTree,
     after: FlatTree,
     weights: tuple[np.ndarray, np.ndarray],
-    ablations: tuple[Ablation, Ablation],
+    visible: tuple[np.ndarray, np.ndarray],
 ) -> MatrixView:
-    """Attention after minus before, centred at zero; tokens joined by identity."""
+    """Attention after minus before, centred at zero; tokens joined by identity.
+
+    Args:
+        before, after: the tokens of two scenes.
+        weights: (N, N), of each.
+        visible: (N, N) bool, of each.
+    """
     tokens, grid_before, grid_after, both = _joined(before, after)
     change = np.asarray(weights[1], np.float32)[grid_after]
     change = change - np.asarray(weights[0], np.float32)[grid_before]
@@ -145,11 +222,9 @@ def attention_difference(
     scale = high or 1.0
     centre = (LEVELS - 1) / 2
     codes = np.clip(np.round(centre + change / scale * centre), 0, LEVELS - 1).astype(np.uint8)
-    hidden = (
-        ~_visible(before, ablations[0])[grid_before] & ~_visible(after, ablations[1])[grid_after]
-    )
-    codes[hidden] = HIDDEN
-    return _marked(codes, tokens, (before, after), categorical=False, low=-high, high=high)
+    codes[~(visible[0][grid_before] | visible[1][grid_after])] = HIDDEN
+    marked = _marked(codes, tokens, (before, after), categorical=False, low=-high, high=high)
+    return replace(marked, values=change)
 
 
 def largest_change(view: MatrixView) -> float:
@@ -163,6 +238,7 @@ def legend(view: MatrixView) -> tuple[int, ...]:
     """The categories that occur, in a fixed order."""
     found = set(np.unique(view.codes).tolist())
     order = [TRUNK, BRANCH, LINK, ABLATED, KEPT, SEEN, UNSEEN]
+    order += [BLOCKED, PART_BLOCKED, OPENED, PART_OPENED]
     if not view.categorical:
         order = []
     return tuple(c for c in [*order, ONLY_AFTER, ONLY_BEFORE, HIDDEN] if c in found)
@@ -174,7 +250,6 @@ class CellText:
 
     sentence: str
     value: str
-    row: tuple[tuple[str, str], ...]
 
 
 def cell_text(
@@ -184,36 +259,42 @@ def cell_text(
     after: FlatTree,
     ablation: Ablation,
     weights: np.ndarray | None,
+    old: np.ndarray | None = None,
+    visible: np.ndarray | None = None,
 ) -> CellText | None:
-    """Say why a cell is visible, what it holds, and where its row looks most."""
+    """Say why a cell is visible and what it holds.
+
+    Args:
+        view: what is drawn.
+        selected: the cell, who looks and at whom.
+        before, after: the tokens of the scenes; only one where none is compared.
+        ablation: of ``after``.
+        weights, old: (N, N) attention of ``after`` and ``before``, if shown.
+        visible: (N, N) bool, of ``after``, where interventions may have
+            changed it; None: as the ablation says.
+    """
     places = {token.identity: token for token in view.tokens}
     if selected[0] not in places or selected[1] not in places:
         return None
     row, column = places[selected[0]], places[selected[1]]
     if row.after is None or column.after is None:
         if before is None or row.before is None or column.before is None:
-            return CellText(t("cell.never", a=row.text, b=column.text), "", ())
+            return CellText(t("cell.never", a=row.text, b=column.text), "")
         said = why(before, row.before, column.before, ablation)
-        return CellText(t("cell.was", sentence=said), "", ())
+        return CellText(t("cell.was", sentence=said), "")
     sentence = why(after, row.after, column.after, ablation)
     if weights is None:
-        return CellText(sentence, "", _neighbours(after, row.after, ablation))
+        return CellText(sentence, "")
     value = float(weights[row.after, column.after])
-    said = t("cell.value", a=row.text, b=column.text, p=_share(value))
-    if not is_visible(after, row.after, column.after, ablation):
+    said = t("cell.value", a=row.text, b=column.text, p=share(value))
+    seen = is_visible(after, row.after, column.after, ablation)
+    if not (seen if visible is None else visible[row.after, column.after]):
         said = t("cell.zero")
-    order = np.argsort(-weights[row.after])[:6]
-    best = tuple((after.tokens[i], _share(float(weights[row.after, i]))) for i in order)
-    return CellText(sentence, said, best)
-
-
-def _neighbours(flat: FlatTree, row: int, ablation: Ablation) -> tuple[tuple[str, str], ...]:
-    """The branch tokens a row may attend to: what the trunk alone doesn't tell."""
-    return tuple(
-        (flat.tokens[j], "")
-        for j in range(len(flat))
-        if flat.branch_ids[j] > 0 and j != row and is_visible(flat, row, j, ablation)
-    )[:12]
+    if old is not None and row.before is not None and column.before is not None:
+        said = sentences(
+            [said, t("cell.value_before", p=share(float(old[row.before, column.before])))]
+        )
+    return CellText(sentence, said)
 
 
 def _joined(
@@ -256,10 +337,6 @@ def _marked(
     )
 
 
-def _visible(flat: FlatTree, ablation: Ablation) -> np.ndarray:
-    return visible_view(flat, ablation).codes != HIDDEN
-
-
 def _alone(flat: FlatTree) -> tuple[Aligned, ...]:
     return tuple(
         Aligned(name, text, i, i)
@@ -275,29 +352,40 @@ def _roles(flat: FlatTree) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return roles, tuple(most + b if b else a for b, a in codes)
 
 
-def _share(value: float) -> str:
+def share(value: float) -> str:
+    """A share of attention in per cent."""
     if value == 0:
         return "0"
     return f"{100 * value:.1f} %" if value >= 0.0005 else "< 0.1 %"
 
 
+def _packed(values: np.ndarray) -> str:
+    return base64.b64encode(values.tobytes()).decode()
+
+
+def places_drawn(names: Sequence[Identity], *, specials: bool) -> list[int]:
+    """Which tokens are drawn: all, or all but [CLS] and [SEP]; nothing is computed anew."""
+    return [i for i, name in enumerate(names) if specials or name[0] != "special"]
+
+
 def without_specials(view: MatrixView) -> MatrixView:
-    """Leave [CLS] and [SEP] out of what is drawn; nothing is computed anew."""
-    keep = [i for i, name in enumerate(view.identities) if name[0] != "special"]
+    """Leave [CLS] and [SEP] out of what is drawn."""
+    keep = places_drawn(view.identities, specials=False)
+    grid = np.ix_(keep, keep)
     return replace(
         view,
-        codes=np.ascontiguousarray(view.codes[np.ix_(keep, keep)]),
+        codes=view.codes[grid],
         tokens=tuple(view.tokens[i] for i in keep),
         roles=tuple(view.roles[i] for i in keep),
         groups=tuple(view.groups[i] for i in keep),
+        values=view.values[grid] if view.values is not None else None,
     )
 
 
 def picked(maps: np.ndarray, layer: int, head: int) -> np.ndarray:
     """One map of (L, A, N, N): layer and head from 1; 0 is the mean."""
-    chosen = maps.astype(np.float32)
-    chosen = chosen[layer - 1] if layer else chosen.mean(0)
-    return chosen[head - 1] if head else chosen.mean(0)
+    layers = maps[layer - 1 : layer] if layer else maps
+    return (layers[:, head - 1 : head] if head else layers).astype(np.float32).mean((0, 1))
 
 
 def legend_html(view: MatrixView) -> str:

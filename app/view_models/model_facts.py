@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.models import ModelInfo
-from app.texts import t
+from app.texts import ENGLISH, listed, t
 from kbert_core.tasks import TASKS
 
 SCORES = {  # of a task: (key in the scores, what it is called), the first leads
@@ -24,13 +24,24 @@ def option_name(info: ModelInfo) -> str:
     return t(key, name=info.name)
 
 
+def language_name(language: str) -> str:
+    """What a language is called; as the card says it where it isn't known here."""
+    key = f"language.{language}"
+    return t(key) if key in ENGLISH else language
+
+
+def split_name(split: str) -> str:
+    """What a split is called."""
+    return t(f"audit.split.{split}")
+
+
 def facts(info: ModelInfo) -> str:
     """Language, training data, knowledge, what it was taught to believe, and scores in a line."""
     parts = []
     if info.language:
-        parts.append(t("facts.language", language=info.language))
+        parts.append(t("facts.language", language=language_name(info.language)))
     data = info.note("data")
-    knowledge = ", ".join(info.card.knowledge)
+    knowledge = listed(info.card.knowledge)
     if data:
         how = t("facts.with", knowledge=knowledge) if knowledge else t("facts.without")
         parts.append(t("facts.trained", data=_short(data), how=how))
@@ -60,7 +71,7 @@ def scores(info: ModelInfo) -> str | None:
     unseen = values.get("unseen")
     if isinstance(unseen, Mapping) and _is_number(unseen.get("recall")) and unseen.get("gold"):
         said.append(t("scores.unseen", value=_percent(unseen["recall"])))
-    return t("scores.split", split=split, scores=", ".join(said)) if said else None
+    return t("scores.split", split=split_name(split), scores=listed(said)) if said else None
 
 
 def scores_of_twins(now: ModelInfo, twin: ModelInfo) -> str | None:
@@ -82,7 +93,7 @@ def scores_of_twins(now: ModelInfo, twin: ModelInfo) -> str | None:
                 texts = [_percent(value) for value in values]
                 return t(
                     "scores.twins",
-                    split=split,
+                    split=split_name(split),
                     data=_short(with_graph.note("data") or ""),
                     score=t(name, value="").strip(),
                     model=with_graph.name,

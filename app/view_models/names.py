@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from app.texts import t
+from app.texts import listed, t
 from kbert_core.knowledge.mentions import Mention, PassedOver
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.sentence_tree import Node, SentenceTree
@@ -27,10 +27,10 @@ def name_lines(tree: SentenceTree, over: Sequence[PassedOver]) -> tuple[str, ...
     for node in tree.nodes:
         mention = node.mention
         if mention.rules:
-            rules = ", ".join(t("name_rule." + rule.name) for rule in mention.rules)
+            rules = listed(t("name_rule." + rule.name) for rule in mention.rules)
             said.append(t("names.read", text=text(mention), entity=_as_in_graph(node), rules=rules))
         if mention.others:
-            entities = ", ".join(mention.entities)
+            entities = listed(mention.entities)
             said.append(t("names.several", text=text(mention), entities=entities))
     passed = [
         t(

@@ -50,7 +50,9 @@ class Drawn:
     state: str
 
 
-def neighbourhood_html(rows: Sequence[Line], *, dark: bool, height: int = 380) -> str:
+def neighbourhood_html(
+    rows: Sequence[Line], *, dark: bool, height: int = 380, chosen: Triple | None = None
+) -> str:
     """Draw entities and their triples as a self-contained page.
 
     A triple that is used is a full line, one left out a dashed one. Names reach
@@ -61,9 +63,10 @@ def neighbourhood_html(rows: Sequence[Line], *, dark: bool, height: int = 380) -
         rows: the triples; the first ``MOST`` are drawn.
         dark: which theme.
         height: in pixels.
+        chosen: a triple to set off.
     """
     text, faint, page = (
-        ("#E4E9ED", "#7C8A95", "#12171C") if dark else ("#1D252C", "#93A0AA", "#FFFFFF")
+        ("#E4E9ED", "#7C8A95", "#12171C") if dark else ("#0E161C", "#93A0AA", "#FFFFFF")
     )
     graph = nx.MultiDiGraph()
     for row in rows[:MOST]:
@@ -113,7 +116,8 @@ def neighbourhood_html(rows: Sequence[Line], *, dark: bool, height: int = 380) -
             title=_flat(f"{row.triple}: {row.state}"),
             color=BRANCH if row.used else faint,
             dashes=not row.used,
-            width=2.5 if row.used else 1,
+            width=6 if row.triple == chosen else 2.5 if row.used else 1,
+            shadow={"enabled": row.triple == chosen, "color": text, "size": 3, "x": 0, "y": 0},
             font={"color": text, "size": 13, "strokeWidth": 4, "strokeColor": page},
         )
     net.toggle_physics(False)

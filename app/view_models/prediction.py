@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from app.models import ModelInfo
-from app.texts import t
-from app.view_models.html import escape, shown
+from app.texts import clauses, t
+from app.view_models.html import escape, scrolling, shown
 from app.view_models.styles import ENTITY_TINTS
 from kbert_core.labels import RIGHT
 from kbert_core.tasks import ClassPrediction, MaskPrediction, NerPrediction, Span
+from kbert_core.tasks.ner import LabelledToken
 
 Change = Literal["same", "type", "new", "lost"]
 
@@ -76,6 +77,7 @@ def tints(labels: Sequence[str]) -> dict[str, str]:
     return {name: ENTITY_TINTS[i % len(ENTITY_TINTS)] for i, name in enumerate(types)}
 
 
+NOTHING: Mapping[int, str] = {}  # of the text is chosen
 Place = tuple[int, int]  # of a span: start and end in characters, end exclusive
 
 
@@ -101,8 +103,17 @@ def ner_html(
     before: NerPrediction | None,
     before_name: str,
     colours: Mapping[str, str],
+    chosen: Mapping[int, str] = NOTHING,
 ) -> str:
-    """Draw the tags under the characters, before above after; all escaped."""
+    """Draw the tags under the characters, before above after; all escaped.
+
+    Args:
+        text: what was read.
+        after, before: the predictions.
+        after_name, before_name: what they are called.
+        colours: of the entity types.
+        chosen: what is marked, see ``selected.chosen_characters``.
+    """
     lines = []
     marks_before: dict[Place, Mark] = {}
     marks_after: dict[Place, Mark] = {}
@@ -113,9 +124,9 @@ def ner_html(
             elif c.change != "same":
                 marks_after[c.start, c.end] = Mark(t("prediction." + c.change))
         side = t("prediction.before")
-        lines.append(line_html(text, before, side, before_name, colours, marks_before))
+        lines.append(line_html(text, before, side, before_name, colours, marks_before, chosen))
     side = t("prediction.after")
-    lines.append(line_html(text, after, side, after_name, colours, marks_after))
+    lines.append(line_html(text, after, side, after_name, colours, marks_after, chosen))
     return lines_html(lines)
 
 
@@ -131,6 +142,7 @@ def line_html(
     name: str,
     colours: Mapping[str, str],
     marks: Mapping[Place, Mark],
+    chosen: Mapping[int, str] = NOTHING,
 ) -> str:
     """Draw one prediction: the text, its tags, its spans; all escaped.
 
@@ -140,6 +152,7 @@ def line_html(
         side, name: what stands to the left, in bold and below it.
         colours: of the entity types.
         marks: of the spans to be set off.
+        chosen: "token" or "mention", by first character.
     """
     spans = {span.start: span for span in prediction.spans}
     parts = []
@@ -152,14 +165,14 @@ def line_html(
         parts.append(_gap(text[end : token.start]))
         end = token.end
         if span is None:
-            parts.append(_char(text[token.start : token.end], token.tag))
+            parts.append(_char(text, token, chosen))
             index += 1
             continue
         inside = []
         end = token.start
         while index < len(tokens) and tokens[index].start < span.end:
             inside.append(_gap(text[end : tokens[index].start]))
-            inside.append(_char(text[tokens[index].start : tokens[index].end], tokens[index].tag))
+            inside.append(_char(text, tokens[index], chosen))
             end = tokens[index].end
             index += 1
         mark = marks.get((span.start, span.end), Mark(ringed=False))
@@ -182,11 +195,13 @@ def _gap(between: str) -> str:
     return '<span class="kb-gap"></span>' if between else ""
 
 
-def _char(text: str, tag: str) -> str:
+def _char(whole: str, token: LabelledToken, chosen: Mapping[int, str]) -> str:
+    text, tag = whole[token.start : token.end], token.tag
     letter = "·" if tag == "O" else tag.split("-", 1)[0]
     narrow = " kb-latin" if text.isascii() else ""
+    mark = {"token": " kb-chosen", "mention": " kb-followed"}.get(chosen.get(token.start, ""), "")
     return (
-        f'<span class="kb-char{narrow}"><span class="kb-text">{shown(text)}</span>'
+        f'<span class="kb-char{narrow}{mark}"><span class="kb-text">{shown(text)}</span>'
         f'<span class="kb-bio">{escape(letter)}</span></span>'
     )
 
@@ -221,7 +236,7 @@ def changes_html(changes: Sequence[SpanChange], *, compared: bool) -> str:
         for h in heads
     )
     table = f'<table class="kb-table"><tr>{head}</tr>{"".join(rows)}</table>'
-    return f'<div class="kb-scroll">{table}</div>'
+    return scrolling(table)
 
 
 def bars_html(
@@ -305,7 +320,8 @@ def headline(changes: Sequence[SpanChange]) -> str:
     if not said:
         return t("headline.same")
     more = len(said) - 3
-    return "; ".join(said[:3]) + (t("headline.more", count=more) if more > 0 else "") + "."
+    rest = t("headline.more", count=more) if more > 0 else ""
+    return clauses(said[:3]) + rest + t("text.end")
 
 
 def percent(probability: float | None) -> str:

@@ -17,4 +17,4 @@ def shares(notes: Mapping[str, Any] | None) -> str | None:
         share = f"{100 * found['new']:.1f} %"
         key = "rests.part" if found.get("n") else "rests.part_no_n"
         parts.append(t(key, share=share, kind=t("rests." + kind), n=found.get("n")))
-    return " and ".join(parts) or None
+    return t("text.and").join(parts) or None

@@ -38,8 +38,10 @@ CSS = f"""
 .kb-m-2 {{ background: {LINK}; }} .kb-m-3 {{ background: #98A2AA; }}
 .kb-m-4 {{ background: #D55E00; }} .kb-m-5 {{ background: {TRUNK}; }}
 .kb-m-6 {{ background: color-mix(in srgb, currentColor 22%, transparent); }}
-.kb-m-253 {{ background: color-mix(in srgb, {CHANGED} 30%, transparent); }}
-.kb-m-254 {{ background: {CHANGED}; }}
+.kb-m-7, .kb-m-9 {{ background: light-dark(#FADECB, #4A2C1E); }}
+.kb-m-8, .kb-m-10 {{ background: light-dark(#F3E96B, #7A7318); }}
+.kb-m-253 {{ background: color-mix(in srgb, {CHANGED} 20%, transparent); }}
+.kb-m-254 {{ background: color-mix(in srgb, {CHANGED} 58%, transparent); }}
 .kb-m-255 {{ background: repeating-linear-gradient(135deg, transparent 0 3px,
   var(--rule) 3px 4px); border: 1px solid var(--rule); }}
 
@@ -64,12 +66,13 @@ CSS = f"""
 .kb-pos {{ display: inline-flex; gap: 3px; align-items: baseline; font-size: .72rem;
   font-variant-numeric: tabular-nums; }}
 .kb-legend .kb-pos {{ font-size: .8rem; }}
+.kb-legend .kb-pos b {{ color: inherit; }}
 .kb-pos s {{ width: 1px; height: .6rem; background: var(--rule); align-self: center; }}
 .kb-pos b {{ font-weight: 400; color: var(--faint); }}
 .kb-pos u {{ text-decoration: none; font-weight: 600; font-size: .66rem;
   border: 1px solid var(--rule); border-radius: 3px; padding: 0 2px; margin-left: 1px; }}
 .kb-soft-used b.kb-soft, .kb-hard-used b.kb-hard {{
-  font-weight: 700; color: color-mix(in srgb, #D55E00 88%, currentColor); }}
+  font-weight: 700; color: color-mix(in srgb, #D55E00 76%, light-dark(#000, #FFF)); }}
 .kb-seg1 u {{ background: color-mix(in srgb, {LINK} 30%, transparent); }}
 .kb-seg0 u {{ background: color-mix(in srgb, #56B4E9 30%, transparent); }}
 .kb-branches {{ display: flex; flex-direction: column; align-items: flex-start; gap: 5px;
@@ -89,6 +92,16 @@ CSS = f"""
 .kb-flag {{ color: var(--changed); font-weight: 700; padding: 0 2px 0 4px; }}
 .kb-note {{ font-size: .75rem; color: var(--faint); padding-left: 4px; }}
 
+.kb-tok[data-token] {{ cursor: pointer; }}
+.kb-tok[data-token]:hover {{ box-shadow: inset 0 0 0 1.5px var(--faint); }}
+.kb-tok:focus-visible {{ outline: 2px solid {TRUNK}; outline-offset: 1px; }}
+.kb-tree .kb-chosen {{ box-shadow: inset 0 0 0 2.5px currentColor; }}
+.kb-tree .kb-target {{ outline: 2.5px dashed currentColor; outline-offset: -2.5px; }}
+.kb-tree .kb-tok.kb-unseen, .kb-mention > .kb-toks > .kb-tok.kb-unseen {{ background: none; }}
+.kb-tree .kb-unseen .kb-text {{ color: var(--faint); font-weight: 400; }}
+.kb-picked {{ background: color-mix(in srgb, {BRANCH} 34%, transparent);
+  box-shadow: 0 0 0 2px var(--branch); }}
+
 .kb-ner {{ display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .6rem .9rem;
   align-items: start; padding: 3px 3px .3rem; }}
 .kb-side {{ font-size: .82rem; color: var(--faint); padding-top: .38rem; text-align: right;
@@ -96,11 +109,14 @@ CSS = f"""
 .kb-side b {{ display: block; color: inherit; font-weight: 600; font-size: .9rem; }}
 .kb-line {{ display: flex; flex-wrap: wrap; align-items: flex-start; row-gap: .55rem;
   max-height: 17rem; overflow-y: auto; padding: 4px; }}
-.kb-scroll {{ max-height: 26rem; overflow-y: auto; }}
+.kb-scroll {{ max-height: 26rem; overflow: auto; }}
+.kb-wide-table td {{ min-width: 3.4rem; }} .kb-wide-table td:first-child {{ min-width: 9rem; }}
 .kb-table td.kb-wide {{ width: 45%; }}
 .kb-char {{ display: inline-flex; flex-direction: column; align-items: center;
   min-width: 1.28rem; padding-top: 3px; }}
 .kb-char.kb-latin {{ min-width: 0; }}
+.kb-char.kb-followed > .kb-text {{ box-shadow: 0 3px 0 0 var(--branch); }}
+.kb-char.kb-chosen > .kb-text {{ box-shadow: 0 0 0 2px currentColor; border-radius: 2px; }}
 .kb-gap {{ width: .32rem; flex: none; }}
 .kb-char .kb-text {{ font-size: 1.05rem; line-height: 1.4rem; }}
 .kb-bio {{ font-size: .66rem; line-height: .9rem; color: var(--faint); }}
@@ -123,13 +139,33 @@ CSS = f"""
 .kb-table td.kb-num, .kb-table th.kb-num {{ text-align: right;
   font-variant-numeric: tabular-nums; white-space: nowrap; }}
 .kb-audit td.kb-under {{ padding-left: 1.1rem; color: var(--faint); }}
-.kb-audit th.kb-num {{ white-space: normal; }}
+.kb-audit th.kb-num, .kb-noise th.kb-num {{ white-space: normal; }}
 .kb-audit td {{ overflow-wrap: break-word; }}
+.kb-audit th, .kb-audit td:first-child {{ word-break: keep-all; }}
+@media (max-width: 600px) {{
+  .kb-table td:first-child {{ min-width: 4.9rem; }}
+  .kb-audit td:first-child {{ min-width: 0; }}
+  .kb-table.kb-narrow td, .kb-table.kb-narrow th {{ padding-right: .7rem; }}
+  .kb-table td.kb-wide {{ width: 25%; }}
+}}
 .kb-headline {{ font-size: 1.22rem; line-height: 1.5; font-weight: 600; }}
+.st-key-learn_page {{ max-width: 68rem; margin: 0 auto; }}
+.st-key-learn_lesson p {{ max-width: 56rem; }}
+.kb-tree + .kb-ner {{ margin-top: 1.1rem; }}
+.kb-no-positions .kb-pos {{ display: none; }}
+.kb-no-positions .kb-toks {{ min-height: 1.9rem; }}
+.kb-words {{ display: flex; flex-wrap: wrap; gap: .35rem; margin: .1rem 0 .7rem; }}
+.kb-word {{ background: color-mix(in srgb, {TRUNK} 12%, transparent); border-radius: 4px;
+  padding: .1rem .5rem; font-size: 1.02rem; }}
+.kb-word.kb-of-branch {{ background: color-mix(in srgb, {BRANCH} 26%, transparent); }}
+.kb-table.kb-narrow {{ width: auto; }}
+.kb-table.kb-narrow td, .kb-table.kb-narrow th {{ padding-right: 1.4rem; }}
+.kb-faint td {{ color: var(--faint); }}
 .kb-badge {{ display: inline-block; border: 2px solid var(--changed); border-radius: 999px;
   padding: 0 .5rem; font-size: .76rem; line-height: 1.15rem; white-space: nowrap; }}
 .kb-twins td, .kb-twins th {{ width: 27%; }}
-.kb-twins td:first-child, .kb-twins th:first-child {{ width: auto; }}
+.kb-twins.kb-four td, .kb-twins.kb-four th {{ width: 21%; min-width: 5.5rem; }}
+.kb-twins td:first-child, .kb-twins th:first-child {{ width: auto; min-width: 4rem; }}
 .kb-twins th {{ vertical-align: top; color: inherit; }}
 .kb-twins .kb-under {{ font-weight: 400; font-size: .74rem; color: var(--faint);
   overflow-wrap: anywhere; }}
@@ -139,6 +175,77 @@ CSS = f"""
   vertical-align: middle; min-width: 1px; }}
 .kb-bar.kb-was {{ background: color-mix(in srgb, currentColor 34%, transparent); height: .4rem; }}
 .kb-bars {{ display: flex; flex-direction: column; gap: 2px; min-width: 7rem; }}
+
+.kb-eff {{ display: grid; gap: .2rem 1.1rem; align-items: start; font-size: .92rem;
+  --faint: color-mix(in srgb, currentColor 62%, transparent);
+  --rule: color-mix(in srgb, currentColor 20%, transparent);
+  --changed: color-mix(in srgb, {CHANGED} 88%, currentColor); }}
+.kb-eff-2 {{ grid-template-columns: minmax(7rem, 5fr) minmax(9rem, 7fr); }}
+.kb-eff-3 {{ grid-template-columns: minmax(7rem, 4fr) minmax(9rem, 5fr) minmax(9rem, 5fr); }}
+.kb-eff-4 {{ grid-template-columns: minmax(7rem, 4fr) minmax(9rem, 5fr) minmax(9rem, 5fr)
+  minmax(4rem, 1fr); }}
+[class*="st-key-flips_row_"], .st-key-flips_effects_head {{ flex-wrap: nowrap; }}
+.kb-eff > div {{ min-width: 0; overflow-wrap: anywhere; }}
+.kb-eff b {{ font-weight: 600; }}
+.kb-eff-head {{ font-size: .8rem; color: var(--faint); border-bottom: 1px solid var(--rule);
+  padding-bottom: .15rem; }}
+.kb-eff-note {{ display: block; font-size: .78rem; color: var(--faint); }}
+.kb-eff-bar {{ position: relative; display: inline-block; width: 45%; min-width: 5rem;
+  height: .8rem; vertical-align: middle; margin-right: .5rem;
+  background: linear-gradient(to right, transparent calc(50% - .5px), var(--rule, #8886)
+  calc(50% - .5px), var(--rule, #8886) calc(50% + .5px), transparent calc(50% + .5px)); }}
+.kb-eff-bar i {{ position: absolute; top: 0; height: 100%; border-radius: 2px; min-width: 1px; }}
+.kb-eff-bar u {{ position: absolute; top: 50%; border-top: 2px solid currentColor; }}
+.kb-raises {{ background: {TRUNK}; }}
+.kb-lowers {{ background: {BRANCH}; }}
+.kb-eff-value {{ font-variant-numeric: tabular-nums; white-space: nowrap; }}
+.kb-eff-of {{ display: none; font-size: .78rem; color: var(--faint); }}
+.kb-scroll.kb-effs-scroll {{ max-height: none; }}
+.kb-effs .kb-eff-bar {{ width: 8rem; }}
+.kb-effs td:not(:first-child) {{ white-space: nowrap; }}
+@media (max-width: 700px) {{
+  .kb-eff {{ grid-template-columns: 1fr; }}
+  .kb-eff-head {{ display: none; }}
+  .kb-eff-of {{ display: inline-block; min-width: 4.2rem; }}
+  .kb-eff-bar {{ width: 5rem; }}
+  .kb-effs .kb-eff-bar {{ width: 4rem; min-width: 4rem; }}
+  .kb-table.kb-effs td, .kb-table.kb-effs th {{ padding-right: .5rem; }}
+}}
+
+.kb-paths {{ overflow: auto; max-height: 46rem; padding: 1px;
+  --rule: color-mix(in srgb, currentColor 20%, transparent);
+  --faint: color-mix(in srgb, currentColor 62%, transparent);
+  font-family: "Source Sans", "Noto Sans", "Noto Sans CJK SC", "PingFang SC",
+    "Microsoft YaHei", sans-serif; }}
+.kb-paths table {{ border-collapse: separate; border-spacing: 1px; table-layout: auto;
+  max-width: 100%; }}
+.kb-paths th {{ font-weight: 500; font-size: .8rem; color: var(--faint); text-align: center;
+  padding: 0 .2rem; }}
+.kb-paths thead th:first-child {{ text-align: left; }}
+.kb-paths tbody th {{ text-align: left; color: inherit; font-size: .95rem; line-height: 1.5rem;
+  padding: 0 .8rem 0 .5rem; white-space: nowrap; max-width: 12rem; overflow: hidden;
+  text-overflow: ellipsis; border-left: 4px solid transparent; position: sticky; left: 0;
+  background: var(--st-background-color, Canvas); }}
+.kb-paths .kb-p-trunk-name {{ border-left-color: color-mix(in srgb, {TRUNK} 45%, transparent); }}
+.kb-paths .kb-p-mention-name {{ border-left-color: {TRUNK}; font-weight: 650; }}
+.kb-paths .kb-p-branch-name {{ border-left: 4px solid {BRANCH}; padding-left: 1.4rem; }}
+.kb-paths td {{ width: 2.1rem; min-width: 1.55rem; height: 1.5rem; font-size: .72rem;
+  text-align: center; padding: 0; font-variant-numeric: tabular-nums; border-radius: 2px; }}
+.kb-paths tr[aria-current] {{ outline: 2px solid currentColor; outline-offset: -1px; }}
+.kb-p-out {{ background: repeating-linear-gradient(135deg, transparent 0 4px,
+  color-mix(in srgb, currentColor 16%, transparent) 4px 5px); }}
+.kb-p-own {{ background: color-mix(in srgb, {BRANCH} 32%, transparent); }}
+.kb-p-trunk {{ background: light-dark(#8DBCD8, #347096); }}
+.kb-p-branch {{ background: {BRANCH}; }}
+.kb-key > i.kb-p-scale {{ width: 7rem; }}
+.kb-paths + .kb-legend {{ margin-top: .7rem; }}
+
+.kb-flip {{ display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; align-items: center;
+  justify-content: space-between; font-size: .92rem; --changed: {CHANGED};
+  --faint: color-mix(in srgb, currentColor 62%, transparent); }}
+.kb-flip > div {{ overflow-wrap: anywhere; }}
+[class*="st-key-flips_line_"] {{ padding-bottom: .45rem;
+  border-bottom: 1px solid color-mix(in srgb, currentColor 12%, transparent); }}
 [class*="st-key-lab_head"] {{ min-height: 2.6rem; }}
 [class*="st-key-lab_head"] [data-testid="stHeading"] h3 {{ padding: .2rem 0; }}
 @media (max-width: 1050px) {{

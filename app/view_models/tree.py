@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from app.texts import t
 from app.view_models.diff import Status
 from app.view_models.html import escape, shown
+from app.view_models.selected import Marks
 from kbert_core import Ablation, FlatTree, Rule, Trace, Triple
 
 
@@ -126,8 +127,14 @@ def tree_view(
     )
 
 
-def tree_html(view: TreeView) -> str:
-    """Draw a tree; everything in it is escaped."""
+def tree_html(view: TreeView, marks: Marks | None = None) -> str:
+    """Draw a tree; everything in it is escaped.
+
+    Args:
+        view: what is drawn.
+        marks: what of it is chosen, by hard position, where tokens can be
+            chosen; None: it is a picture.
+    """
     legend = [
         ("kb-k-trunk", t("tree.trunk")),
         ("kb-k-mention", t("tree.mention")),
@@ -149,21 +156,23 @@ def tree_html(view: TreeView) -> str:
     segments = ""
     if view.segments > 1:
         segments = f'<span class="kb-key">{escape(t("tree.segments"))}</span>'
-    body = _trunks_html(view)
+    body = _trunks_html(view, marks)
+    is_a = f'role="img" aria-label="{escape(t("tree.title"))}"'
+    if marks is not None:
+        is_a = f'role="group" aria-label="{escape(t("tree.aria"))}"'
     return (
         f'<div class="kb-legend {used}">{keys}{numbers}{segments}</div>'
-        f'<div class="kb-tree {used}" role="img" aria-label="{escape(t("tree.title"))}">'
-        f"{body}</div>"
+        f'<div class="kb-tree {used}" {is_a}>{body}</div>'
     )
 
 
-def _trunks_html(view: TreeView) -> str:
+def _trunks_html(view: TreeView, marks: Marks | None) -> str:
     """One trunk, or the two of a pair below each other, each with its letter."""
     sentences = sorted({node.sentence for node in view.nodes})
     parts = []
     for sentence in sentences:
         nodes = [node for node in view.nodes if node.sentence == sentence]
-        drawn = "".join(_node_html(node, view.segments) for node in nodes)
+        drawn = "".join(_node_html(node, view.segments, marks) for node in nodes)
         if len(sentences) > 1:
             letter = f'<b class="kb-letter">{"AB"[min(sentence, 1)]}</b>'
             drawn = f'{letter}<div class="kb-one-trunk">{drawn}</div>'
@@ -230,23 +239,25 @@ def _token(flat: FlatTree, index: int, special: bool) -> TokenView:
     )
 
 
-def _node_html(node: NodeView, segments: int) -> str:
+def _node_html(node: NodeView, segments: int, marks: Marks | None) -> str:
     kind = "kb-node kb-mention" if node.mention else "kb-node"
     trunk = "".join(
-        _token_html(tok, "kb-special" if tok.special else "kb-trunk", segments)
+        _token_html(tok, "kb-special" if tok.special else "kb-trunk", segments, marks)
         for tok in node.tokens
     )
-    branches = "".join(_branch_html(branch, segments) for branch in node.branches)
+    branches = "".join(_branch_html(branch, segments, marks) for branch in node.branches)
     below = f'<div class="kb-branches">{branches}</div>' if branches else ""
     return f'<div class="{kind}"><div class="kb-toks">{trunk}</div>{below}</div>'
 
 
-def _branch_html(branch: BranchView, segments: int) -> str:
+def _branch_html(branch: BranchView, segments: int, marks: Marks | None) -> str:
     kind = {"same": "", "added": " kb-added", "removed": " kb-removed"}[branch.status]
     note = {"same": "", "added": t("tree.added"), "removed": t("tree.removed")}[branch.status]
     if branch.cut:
         kind, note = " kb-cut", t("rule." + branch.cut.name)
-    tokens = "".join(_token_html(tok, "kb-branch-tok", segments) for tok in branch.tokens)
+    if marks is not None and any(token.hard in marks.branch for token in branch.tokens):
+        kind += " kb-picked"
+    tokens = "".join(_token_html(tok, "kb-branch-tok", segments, marks) for tok in branch.tokens)
     mark = {"same": "", "added": "+", "removed": "−"}[branch.status]
     title = escape(str(branch.triple) + (f" · {note}" if note else ""))
     said = f'<span class="kb-note">{escape(note)}</span>' if branch.cut else ""
@@ -254,18 +265,28 @@ def _branch_html(branch: BranchView, segments: int) -> str:
     return f'<div class="kb-branch{kind}" title="{title}">{flag}{tokens}{said}</div>'
 
 
-def _token_html(token: TokenView, kind: str, segments: int) -> str:
-    positions = ""
+def _token_html(token: TokenView, kind: str, segments: int, marks: Marks | None) -> str:
+    positions = handle = ""
     if token.soft is not None:
         seg = f"<u>{'AB'[min(token.segment, 1)]}</u>" if segments > 1 else ""
         positions = (
             f'<span class="kb-pos"><b class="kb-soft">{token.soft}</b><s></s>'
             f'<b class="kb-hard">{token.hard}</b>{seg}</span>'
         )
+    if marks is not None and token.hard is not None:
+        chosen = token.hard == marks.token
+        pressed = "true" if chosen else "false"
+        handle = f' role="button" tabindex="-1" aria-pressed="{pressed}" data-token="{token.hard}"'
+        if chosen:
+            kind += " kb-chosen"
+        elif marks.seen is not None and token.hard not in marks.seen:
+            kind += " kb-unseen"
+        if token.hard == marks.target:
+            kind += " kb-target"
     segment = f"kb-seg{min(token.segment, 1)}"
     return (
-        f'<span class="kb-tok {kind} {segment}"><span class="kb-text">{shown(token.text)}</span>'
-        f"{positions}</span>"
+        f'<span class="kb-tok {kind} {segment}"{handle}>'
+        f'<span class="kb-text">{shown(token.text)}</span>{positions}</span>'
     )
 
 

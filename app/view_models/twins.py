@@ -1,11 +1,11 @@
 """Predictions side by side: with the graph, with it off, and by the model's twin."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from app.texts import t
-from app.view_models.html import escape, shown
+from app.texts import clauses, listed, sentences, t
+from app.view_models.html import escape, scrolling, shown
 from app.view_models.prediction import (
     Mark,
     Place,
@@ -65,12 +65,12 @@ def say_spans(text: str, sides: Sequence[Side[NerPrediction]]) -> str:
         for number in range(len(sides)):
             here = [(place, rows[place][number]) for place in group]
             named = [t("twin.span", text=text[p[0] : p[1]], label=f[0]) for p, f in here if f]
-            values.append(", ".join(named) or t("twin.no_entity"))
-        said.append(_grouped(values, sides) + ".")
+            values.append(listed(named) or t("twin.no_entity"))
+        said.append(_grouped(values, sides) + t("text.end"))
     more = len(differing) - MOST_SAID
     if more > 0:
         said.append(t("twin.more" if more > 1 else "twin.one_more", count=more))
-    return " ".join(said)
+    return sentences(said)
 
 
 def _overlapping(rows: Mapping[Place, object]) -> list[list[Place]]:
@@ -142,8 +142,7 @@ def say_labels(sides: Sequence[Side[Mapping[str, float]]]) -> str:
             f"{label} {percent(side.prediction[label])}"
             for label, side in zip(best, sides, strict=True)
         ]
-        parts = [f"{name} {side.by}" for name, side in zip(named, sides, strict=True)]
-        return t("twin.labels_differ", what="; ".join(parts))
+        return t("twin.labels_differ", what=clauses(_by_each(named, sides)))
     apart = _apart(sides)
     key = "twin.labels_equal" if apart < SMALL else "twin.labels_same"
     return t(key, n=_count(sides), label=best[0], points=f"{100 * apart:.1f}")
@@ -154,8 +153,7 @@ def say_score(sides: Sequence[Side[Mapping[str, float]]]) -> str:
     values = [next(iter(side.prediction.values())) for side in sides]
     if max(values) - min(values) < SMALL:
         return t("twin.score_equal", n=_count(sides), score=percent(values[0]))
-    parts = [f"{percent(p)} {side.by}" for p, side in zip(values, sides, strict=True)]
-    return t("twin.score", what=", ".join(parts))
+    return t("twin.score", what=listed(_by_each(map(percent, values), sides)))
 
 
 def bars_table(sides: Sequence[Side[Mapping[str, float]]], *, head: str, most: int = 8) -> str:
@@ -207,17 +205,23 @@ def _grouped(values: Sequence[str], sides: Sequence[Side]) -> str:
     groups: dict[str, list[str]] = {}
     for value, side in zip(values, sides, strict=True):
         groups.setdefault(value, []).append(side.by)
-    return "; ".join(f"{value} {t('twin.and').join(by)}" for value, by in groups.items())
+    together = t("text.and").join
+    return clauses(t("twin.by", value=v, who=together(by)) for v, by in groups.items())
+
+
+def _by_each(values: Iterable[str], sides: Sequence[Side]) -> list[str]:
+    """Say each value with the side that found it."""
+    return [t("twin.by", value=v, who=side.by) for v, side in zip(values, sides, strict=True)]
 
 
 def _table(head: str, sides: Sequence[Side], rows: Sequence[str], *, named: bool = False) -> str:
-    heads = ""
+    heads, four = "", " kb-four" if len(sides) > 3 else ""
     for side in sides:
         name = f'<div class="kb-under">{escape(side.name)}</div>' if named else ""
         heads += f"<th>{escape(side.title)}{name}</th>"
-    return (
-        '<div class="kb-scroll"><table class="kb-table kb-twins">'
-        f"<tr><th>{escape(head)}</th>{heads}</tr>{''.join(rows)}</table></div>"
+    return scrolling(
+        f'<table class="kb-table kb-twins{four}">'
+        f"<tr><th>{escape(head)}</th>{heads}</tr>{''.join(rows)}</table>"
     )
 
 
@@ -226,4 +230,5 @@ def _delta(change: float) -> str:
 
 
 def _count(sides: Sequence[Side]) -> str:
-    return t("twin.all_three") if len(sides) == 3 else t("twin.both")
+    keys = {2: "twin.both", 3: "twin.all_three", 4: "sides.all_four"}
+    return t(keys[len(sides)])

@@ -23,14 +23,14 @@ def why(flat: FlatTree, row: int, column: int, ablation: Ablation) -> str:
     """Say in one or two sentences why a cell is visible or hidden; plain text."""
     found = clause(flat, row, column)
     a, b = flat.tokens[row], flat.tokens[column]
-    names = {"a": a, "b": b, "of_a": _branch(flat, row), "of_b": _branch(flat, column)}
+    names = {"a": a, "b": b, "of_a": branch_of(flat, row), "of_b": branch_of(flat, column)}
     if row == column:
         reason = t("why.self", **names)
     elif found in (Seeing.MENTION_AND_BRANCH, Seeing.OFF_MENTION):
         on_branch = row if flat.branch_ids[row] else column
         reason = t(
             "why.mention" if found.visible else "why.off",
-            branch=_branch(flat, on_branch),
+            branch=branch_of(flat, on_branch),
             mention=mention_of(flat, on_branch),
             on_branch=flat.tokens[on_branch],
             on_trunk=flat.tokens[column if on_branch == row else row],
@@ -57,6 +57,7 @@ def mention_of(flat: FlatTree, index: int) -> str:
     return flat.tree.sentences[mention.sentence][mention.start : mention.end]
 
 
-def _branch(flat: FlatTree, index: int) -> str:
+def branch_of(flat: FlatTree, index: int) -> str:
+    """Return what the branch of a token reads; empty for one on the trunk."""
     number = flat.branch_ids[index]
     return " ".join(flat.hung[number - 1].branch.texts) if number > 0 else ""

@@ -1,10 +1,14 @@
 """Differences join on identity; cells say why they are visible."""
 
+import base64
+
 import numpy as np
 import pytest
 
+from app.selection import Selection
 from app.view_models import matrix
 from app.view_models.diff import align, same_text
+from app.view_models.selected import marks_of
 from app.view_models.why import is_visible, why
 from kbert_core import Ablation, Triple
 
@@ -16,13 +20,18 @@ def index(word):
     return TOKENS.index(word)
 
 
+def seen(*flats):
+    """Who sees whom by the tree, of each."""
+    return tuple(matrix.visible_cells(flat, FULL) for flat in flats)
+
+
 def test_a_scene_aligned_with_itself_has_no_difference(graph, run):
     row = run(graph).rows[0]
     assert all(token.status == "same" for token in align(row, row))
-    view = matrix.visible_difference(row, row, (FULL, FULL))
+    view = matrix.visible_difference(row, row, seen(row, row))
     assert matrix.largest_change(view) == 0
     weights = np.random.default_rng(0).random((len(row), len(row)))
-    view = matrix.attention_difference(row, row, (weights, weights), (FULL, FULL))
+    view = matrix.attention_difference(row, row, (weights, weights), seen(row, row))
     assert matrix.largest_change(view) == 0
 
 
@@ -50,7 +59,7 @@ def test_alignment_keeps_a_removed_branch_where_it_stood(graph, run):
 def test_difference_marks_one_sided_tokens_and_nothing_else(graph, run):
     before = run(graph.remove(Triple("Tim Cook", "CEO", "Apple"))).rows[0]
     after = run(graph).rows[0]
-    view = matrix.visible_difference(before, after, (FULL, FULL))
+    view = matrix.visible_difference(before, after, seen(before, after))
     added = [token.status == "added" for token in view.tokens]
     touched = np.logical_or.outer(added, added)
     assert (view.codes[touched] == matrix.ONLY_AFTER).all()
@@ -98,7 +107,7 @@ def test_why_names_the_ablation_where_only_it_opens_a_cell(graph, run):
 
 def test_attention_of_hidden_cells_is_drawn_apart_from_small_values(graph, run):
     flat = run(graph).rows[0]
-    view = matrix.attention_view(flat, np.zeros((len(flat),) * 2), FULL)
+    view = matrix.attention_view(flat, np.zeros((len(flat),) * 2), *seen(flat))
     assert view.codes[index("Apple"), index("China")] == matrix.HIDDEN
     assert view.codes[index("Apple"), index("CEO")] == 0
 
@@ -114,5 +123,73 @@ def test_leaving_specials_out_keeps_rows_and_columns_together(graph, run):
 def test_a_chosen_cell_is_found_again_after_an_insertion(graph, run):
     small = run(graph.remove(Triple("Tim Cook", "CEO", "Apple"))).rows[0]
     now = small.identities[small.tokens.index("now")]
-    data = matrix.visible_view(run(graph).rows[0], FULL).data((now, now))
+    row = run(graph).rows[0]
+    chosen = marks_of(row.identities, Selection().with_cell(now, now))
+    data = matrix.visible_view(row, FULL).data(chosen)
     assert data["cell"] == [index("now"), index("now")]
+
+
+def unpacked(view):
+    """What the canvas makes of the cells: codes, and values where there are any."""
+    raw = base64.b64decode(view.data()["cells"])
+    size = (len(view.tokens),) * 2
+    if view.categorical:
+        return np.frombuffer(raw, np.uint8).reshape(size), None
+    fine = np.frombuffer(raw, "<u2").reshape(size).astype(int)
+    values = view.low + fine / matrix.FINE * (view.high - view.low)
+    return np.where(fine > matrix.FINE, fine - matrix.FINE, 0), values
+
+
+def test_the_canvas_gets_values_to_a_thousandth_of_a_per_cent_and_what_is_hidden(graph, run):
+    flat = run(graph).rows[0]
+    weights = np.random.default_rng(0).random((len(flat),) * 2).astype(np.float32)
+    weights[~matrix.visible_cells(flat, FULL)] = 0
+    weights /= weights.sum(1, keepdims=True)
+    kinds, values = unpacked(matrix.attention_view(flat, weights, *seen(flat)))
+    (visible,) = seen(flat)
+    assert ((kinds == matrix.HIDDEN) == ~visible).all()
+    assert np.abs(values - weights)[visible].max() < 1e-5
+    kinds, values = unpacked(matrix.visible_view(flat, FULL))
+    assert values is None
+    assert (kinds == matrix.visible_view(flat, FULL).codes).all()
+
+
+def test_before_and_now_stand_over_the_same_tokens_under_one_scale(graph, run):
+    before = run(graph.remove(Triple("Tim Cook", "CEO", "Apple"))).rows[0]
+    after = run(graph).rows[0]
+    old = np.full((len(before),) * 2, 0.25, dtype=np.float32)
+    new = np.full((len(after),) * 2, 0.5, dtype=np.float32)
+    views = [
+        matrix.spread(matrix.attention_view(flat, one, *seen(flat), high=0.5), before, after, which)
+        for flat, one, which in ((before, old, "before"), (after, new, "after"))
+    ]
+    was, now = views
+    assert was.identities == now.identities == tuple(after.identities)
+    assert (was.low, was.high) == (now.low, now.high) == (0, 0.5)
+    kinds, values = unpacked(was)
+    assert kinds[index("Apple"), index("CEO")] == matrix.ONLY_AFTER  # it wasn't there
+    assert values[index("Cook"), index("now")] == pytest.approx(0.25, abs=1e-4)
+    kinds, values = unpacked(now)
+    assert kinds[index("Apple"), index("CEO")] == 0
+    assert values[index("Cook"), index("now")] == pytest.approx(0.5, abs=1e-4)
+    assert kinds[index("Apple"), index("China")] == matrix.HIDDEN
+
+
+def test_before_and_now_of_the_visible_matrix_keep_their_clauses(graph, run):
+    before = run(graph.remove(Triple("Tim Cook", "CEO", "Apple"))).rows[0]
+    after = run(graph).rows[0]
+    now = matrix.spread(matrix.visible_view(after, FULL), before, after, "after")
+    assert (now.codes == matrix.visible_view(after, FULL).codes).all()
+    was = matrix.spread(matrix.visible_view(before, FULL), before, after, "before")
+    both = [i for i, token in enumerate(was.tokens) if token.status == "same"]
+    assert (was.codes[np.ix_(both, both)] == matrix.visible_view(before, FULL).codes).all()
+    assert set(np.unique(was.codes[index("CEO")])) == {matrix.ONLY_AFTER}
+
+
+def test_a_map_or_a_mean_of_maps_is_picked():
+    maps = np.random.default_rng(0).random((2, 3, 5, 5)).astype(np.float16)
+    exact = maps.astype(np.float32)
+    assert np.allclose(matrix.picked(maps, 2, 3), exact[1, 2])
+    assert np.allclose(matrix.picked(maps, 2, 0), exact[1].mean(0), atol=1e-6)
+    assert np.allclose(matrix.picked(maps, 0, 3), exact[:, 2].mean(0), atol=1e-6)
+    assert np.allclose(matrix.picked(maps, 0, 0), exact.mean((0, 1)), atol=1e-6)

@@ -1,5 +1,6 @@
 """Every task and model in the Lab, run as Streamlit runs it, with tiny random checkpoints."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -55,7 +56,10 @@ def everything(at):
 
 
 def drawn(at):
-    return "\n".join(str(item.proto.body) for item in at.get("html"))
+    html = [str(item.proto.body) for item in at.get("html")]
+    components = [item.proto for item in at.get("bidi_component")]
+    trees = [json.loads(c.json)["html"] for c in components if c.component_name == "kbert_tree"]
+    return "\n".join([*html, *trees])
 
 
 def choose(at, key, value):

@@ -1,17 +1,11 @@
 """One server and one Chromium for all journeys."""
 
-import os
 import shutil
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
 from pathlib import Path
 
 import pytest
+from served import served
 
-ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 60_000  # ms; about ten times what a quiet machine needs
 ARGUMENTS = [
     "--no-sandbox",
@@ -42,36 +36,8 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(scope="session")
 def address(tmp_path_factory):
     """The app, on a free port of this machine."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", "app/main.py"]
-    command += ["--server.port", str(port), "--server.headless", "true"]
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
-    environment["KBERT_WORKSPACES"] = str(tmp_path_factory.mktemp("workspaces"))
-    with subprocess.Popen(
-        command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as server:
-        url = f"http://127.0.0.1:{port}"
-        try:
-            for _ in range(240):
-                try:
-                    with urllib.request.urlopen(f"{url}/_stcore/health", timeout=2) as answer:
-                        if answer.status == 200:
-                            break
-                except OSError:
-                    time.sleep(0.5)
-                if server.poll() is not None:
-                    pytest.fail(f"the app did not start: exit status {server.returncode}")
-            else:
-                pytest.fail("the app did not answer within two minutes")
-            yield url
-        finally:
-            server.terminate()
-            try:
-                server.wait(20)
-            except subprocess.TimeoutExpired:
-                server.kill()
+    with served(tmp_path_factory.mktemp("app")) as server:
+        yield server.url
 
 
 @pytest.fixture(scope="session")
@@ -94,18 +60,21 @@ def visit(browser, address):
     """Open the app as a new visitor; afterwards nothing may have gone wrong."""
     opened = []
 
-    def open_lab(width=1400, height=1100, scheme="light", path=""):
+    def open_lab(
+        width=1400, height=1100, scheme="light", path="", shows=".kb-tree", locale="en-US"
+    ):
         from .lab import Lab
 
         context = browser.new_context(
             viewport={"width": width, "height": height},
             color_scheme=scheme,
+            locale=locale,
             accept_downloads=True,
         )
         context.set_default_timeout(PATIENCE)
         lab = Lab(context.new_page(), address)
         opened.append((context, lab))
-        lab.open(path)
+        lab.open(path, shows)
         return lab
 
     yield open_lab

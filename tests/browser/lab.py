@@ -10,6 +10,12 @@ AT_REST = """() =>
     document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState === "notRunning"
     && !document.querySelector('[data-testid="stStatusWidget"], [data-stale="true"]')
 """
+FITS = """() => [document.scrollingElement, document.querySelector('[data-testid="stMain"]')]
+    .every(place => place.scrollWidth <= place.clientWidth + 1)"""
+LINKS = ", ".join(
+    f'[data-testid="{name}"]:not([inert] *)'  # inert: laid out to be measured only
+    for name in ("stTopNavLink", "stTopNavDropdownLink", "stSidebarNavLink")
+)
 
 
 class Lab:
@@ -32,16 +38,16 @@ class Lab:
 
     def _console(self, message) -> None:
         if message.type == "error":
-            self.errors.append(message.text)
+            self.errors.append(f"{message.text} {message.location.get('url', '')}".strip())
 
     def _request(self, request) -> None:
         local = (self.address, self.address.replace("http", "ws"), "data:", "blob:", "about:")
         if not request.url.startswith(local):
             self.outside.append(request.url)
 
-    def open(self, path: str = "") -> None:
+    def open(self, path: str = "", shows: str = ".kb-tree") -> None:
         self.page.goto(f"{self.address}/{path}")
-        self.page.wait_for_selector(".kb-tree", timeout=3 * PATIENCE)
+        self.page.wait_for_selector(shows, timeout=3 * PATIENCE)
         self.settle()
 
     def settle(self) -> None:
@@ -100,10 +106,30 @@ class Lab:
     def text(self) -> str:
         return self.page.locator('[data-testid="stMain"]').inner_text()
 
+    def fits(self) -> bool:
+        """Whether nothing has to be scrolled sideways, of the document and of the page in it."""
+        return self.page.evaluate(FITS)
+
     # What is done
 
     def example(self, name: str) -> None:
         self.choose("Examples", name)
+
+    def go(self, name: str) -> None:
+        """Go to a page by its name in the navigation, which may keep it in a section's list."""
+        page = self.page
+        narrow = page.get_by_test_id("stExpandSidebarButton")
+        if narrow.count() and narrow.first.is_visible():
+            narrow.first.click()
+            page.wait_for_timeout(600)  # it slides in
+        link = page.locator(LINKS).get_by_text(name, exact=True).first
+        for section in page.get_by_test_id("stTopNavSection").all():
+            if link.is_visible():
+                break
+            section.click()
+            page.wait_for_timeout(200)
+        link.click()
+        self.settle()
 
     def choose(self, label: str, option: str) -> None:
         page = self.page

@@ -16,7 +16,7 @@ def rows(numbers):
 
 @pytest.fixture
 def audit(lab):
-    lab.page.get_by_role("link", name="Audit").click()
+    lab.go("Audit")
     lab.page.wait_for_selector(".kb-headline")
     lab.settle()
     return lab
@@ -78,8 +78,7 @@ def test_a_bad_file_is_named_with_its_line(audit, tmp_path):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_narrow_window_scrolls_one_way_only(visit, scheme):
     lab = visit(width=800, height=1000, scheme=scheme)
-    lab.page.get_by_role("link", name="Audit").click()
+    lab.go("Audit")
     lab.page.wait_for_selector(".kb-headline")
     lab.settle()
-    inside = "document.querySelector('[data-testid=stMain]')"
-    assert lab.page.evaluate(f"{inside}.scrollWidth <= {inside}.clientWidth + 1")
+    assert lab.fits()

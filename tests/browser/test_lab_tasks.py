@@ -58,9 +58,9 @@ def test_from_the_twins_side_the_model_with_knowledge_stands_beside(lab):
     lab.switch("Beside its twin with knowledge")
     assert sides(lab) == SIDES
     assert ("胃镜", "Examine") in lab.prediction("Twin")
-    lab.page.get_by_role("link", name="About").click()
+    lab.go("About")
     lab.settle()
-    lab.page.get_by_role("link", name="Lab").click()
+    lab.go("Lab")
     lab.settle()
     assert sides(lab) == SIDES, "the switch is kept like the other choices"
 
@@ -69,8 +69,7 @@ def test_from_the_twins_side_the_model_with_knowledge_stands_beside(lab):
 def test_twins_fit_a_narrow_window(visit, scheme):
     lab = visit(width=800, height=1000, scheme=scheme)
     lab.switch("Beside its twin without knowledge")
-    inside = "document.querySelector('[data-testid=stMain]')"
-    assert lab.page.evaluate(f"{inside}.scrollWidth <= {inside}.clientWidth + 1")
+    assert lab.fits()
     table = lab.page.locator(".kb-twins")
     expect(table).to_be_visible()
     assert table.bounding_box()["width"] <= 800

@@ -1,0 +1,186 @@
+"""The Lab's interventions: block and open cells of the visible matrix, and see what it does."""
+
+from collections.abc import Callable
+from functools import cache, partial
+
+import streamlit as st
+
+from app import intervening, services, state
+from app.app_pages.lab_prediction import since
+from app.intervention_log import MOST, Standing, with_one_more
+from app.scene import Scene
+from app.texts import t
+from app.view_models import equal_runs, interventions
+from app.view_models.html import markdown
+from kbert_core import FlatTree, Intervention, Trace
+from kbert_core.intervention import PRESETS, Intervened
+
+After = Callable[[Standing], Intervened]  # what interventions make of the visible matrix
+
+ss = st.session_state
+
+
+def interventions_panel(now: Scene, window: int) -> None:
+    """What can be blocked and opened at the chosen cell, what is, and what that does."""
+    trace = services.trace(now, state.graph_of(now))
+    layers = services.layer_count(now) or len(trace.visible_layers or (trace.visible,))
+    after = cache(lambda them: interventions.of_trace(trace, them, layers))
+    with st.container(border=True, key="lab_interventions", gap="small"):
+        head()
+        cell_controls(trace, layers, window, after)
+        if now.interventions:
+            standing_list(trace.rows[window], after(now.interventions))
+            what_it_does(now, trace)
+
+
+def head() -> None:
+    """Title, presets, undo, redo, clear."""
+    log = intervening.log()
+    with st.container(
+        horizontal=True, vertical_alignment="center", gap="xsmall", key="lab_head_interventions"
+    ):
+        st.markdown(f"**{t('iv.title')}**", help=t("iv.help"), width="stretch")
+        st.menu_button(
+            t("iv.presets"),
+            list(PRESETS),
+            key="lab.iv_preset",
+            format_func=lambda name: t("iv.preset_" + name),
+            on_click=lambda: intervening.use_preset(ss["lab.iv_preset"]),
+            icon=":material/tune:",
+        )
+        for name, icon, do, ready in (
+            ("undo", ":material/undo:", intervening.undo, bool(log.earlier)),
+            ("redo", ":material/redo:", intervening.redo, bool(log.later)),
+            ("clear", ":material/clear_all:", intervening.clear, bool(log.standing)),
+        ):
+            st.button(
+                t("iv." + name), key=f"lab.iv_{name}", icon=icon, on_click=do, disabled=not ready
+            )
+
+
+def cell_controls(trace: Trace, layers: int, window: int, after: After) -> None:
+    """What the chosen cell is part of, and the buttons that block and open it."""
+    row = trace.rows[window]
+    cell = state.chosen_cell()
+    found = interventions.scopes(row, cell) if cell else ()
+    if cell is None or not found:
+        alone = cell is not None and cell[0] == cell[1] and cell[0] in row.identities
+        st.caption(t("iv.self" if alone else "iv.choose"))
+        return
+    kinds = {scope.kind: scope for scope in found}
+    chosen = st.selectbox(
+        t("iv.scope"),
+        list(kinds),
+        key="lab.iv_scope",
+        format_func=lambda kind: kinds[kind].name if kind in kinds else kind,
+    )
+    scope = kinds[chosen or found[0].kind]
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        layer = st.selectbox(
+            t("iv.layers"),
+            range(layers + 1),
+            key="lab.iv_layer",
+            format_func=lambda n: t("iv.layer", layer=n) if n else t("iv.all_layers"),
+            disabled=layers == 1,
+            width=110,
+        )
+        seer, seen = (interventions.tokens_name(x, row) for x in (scope.seer, scope.seen))
+        direction = st.segmented_control(
+            t("iv.direction"),
+            ["both", "one_way"],
+            key="lab.iv_direction",
+            default="both",
+            required=True,
+            format_func=lambda name: t("iv." + name),
+            help=markdown(t("iv.direction_help", seer=seer, seen=seen)),
+        )
+        for action in ("block", "open"):
+            new = scope.intervention(action, both=direction != "one_way", layer=layer or None)
+            do_button(new, trace.interventions, row, after)
+
+
+def do_button(new: Intervention, now: Standing, row: FlatTree, after: After) -> None:
+    """Block or open; grey where that changes nothing."""
+    action = new.action
+    then = with_one_more(now, new, lambda them: bool(after(tuple(them)).changed[-1]))
+    pairs = zip(after(then).layers, after(now).layers, strict=True)
+    idle = all(one.equal(other) for one, other in pairs)
+    full = len(then) > MOST
+    said = interventions.describe(new, row)
+    st.button(
+        t("iv." + action),
+        key=f"lab.iv_{action}",
+        icon=":material/block:" if action == "block" else ":material/visibility:",
+        on_click=partial(intervening.stand, then),
+        disabled=idle or full,
+        help=markdown(t("iv.most", most=MOST) if full else t("iv.already") if idle else said),
+    )
+
+
+def standing_list(row: FlatTree, made: Intervened) -> None:
+    """The interventions in words, each with what it changes and a button that removes it."""
+    for number, (one, cells) in enumerate(zip(made.interventions, made.changed, strict=True)):
+        count = t("iv.cells_one") if cells == 1 else t("iv.cells", count=cells)
+        said = interventions.describe(one, row)
+        removable(number, one, said, count if cells else t("iv.idle"), idle=not cells)
+
+
+def removable(
+    number: int, one: Intervention, said: str, note: str = "", *, idle: bool = False
+) -> None:
+    """One line of the list."""
+    with st.container(
+        horizontal=True,
+        wrap=False,
+        vertical_alignment="center",
+        gap="small",
+        key=f"lab_iv_line_{number}",
+    ):
+        text = f"{number + 1}\\. {markdown(said)}" + (f" · :gray[{markdown(note)}]" if note else "")
+        st.markdown(text, width="stretch", help=t("iv.idle_help") if idle else None)
+        st.button(
+            t("iv.remove"),
+            key=f"lab.iv_remove_{number}",
+            icon=":material/close:",
+            type="tertiary",
+            on_click=partial(intervening.remove, number, one),
+            help=markdown(t("iv.remove_what", what=said)),
+        )
+
+
+def what_it_does(now: Scene, trace: Trace) -> None:
+    """The prediction against the one without interventions; where it must be equal, why."""
+    if trace.prediction is None:
+        return
+    untouched = now.without_interventions()
+    was = services.trace(untouched, state.graph_of(untouched)).prediction
+    same = equal_runs.same(was, trace.prediction)
+    info = services.model_info(now.model)
+    what = t("iv.same_prediction") if same else since(info, was, trace.prediction)
+    st.markdown(markdown(t("iv.effect", what=what)))
+    equal = equal_runs.equal_to(trace)
+    if equal is None:
+        return
+    if equal == "no_knowledge":
+        plain = now.without_knowledge()
+        same = equal_runs.same(
+            services.trace(plain, state.graph_of(plain)).prediction, trace.prediction
+        )
+    if same:
+        st.info(t("iv.equal_" + equal), icon=":material/equal:")
+
+
+def refused_list(now: Scene) -> None:
+    """Where a scene can't be run: the interventions that it may be because of, to be removed."""
+    if not now.interventions:
+        return
+    with st.container(border=True, key="lab_interventions"):
+        st.markdown(t("iv.not_run"))
+        for number, one in enumerate(now.interventions):
+            removable(number, one, interventions.describe(one, None))
+        st.button(
+            t("iv.clear"),
+            key="lab.iv_clear",
+            icon=":material/clear_all:",
+            on_click=intervening.clear,
+        )

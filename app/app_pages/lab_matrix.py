@@ -1,0 +1,359 @@
+"""The Lab's matrix: visible, attention, difference; what a chosen cell and row are."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from app import selecting, services, state
+from app.app_pages.lab_interventions import interventions_panel
+from app.components.heads import draw_heads
+from app.components.matrix import draw_matrix
+from app.scene import Scene
+from app.selecting import linked
+from app.selection import MEAN
+from app.state import KEEP
+from app.texts import sentences, t
+from app.view_models import arithmetic, heads, mass, matrix, row
+from app.view_models.diff import Identity, row_of
+from app.view_models.html import markdown, plain
+from app.view_models.interventions import why_now
+from app.view_models.selected import marks_of
+from app.view_models.visible import share_of_layers, visible_in
+from kbert_core import FlatTree, KBertError, Trace
+
+ss = st.session_state
+
+
+@dataclass(frozen=True)
+class Side:
+    """One scene's part of the panel.
+
+    Attributes:
+        scene: what was run.
+        trace: what came of it.
+        window: the row shown.
+        maps: (L, A, N, N) attention; None: not shown.
+        chosen: the layer and head of them, from 1; 0 is the mean.
+    """
+
+    scene: Scene
+    trace: Trace
+    window: int
+    maps: np.ndarray | None = None
+    chosen: tuple[int, int] | None = None
+
+    @property
+    def flat(self) -> FlatTree:
+        """The N tokens."""
+        return self.trace.rows[self.window]
+
+    @property
+    def weights(self) -> np.ndarray | None:
+        """(N, N), the map chosen."""
+        if self.maps is None or self.chosen is None:
+            return None
+        return matrix.picked(self.maps, *self.chosen)
+
+    @property
+    def visible(self) -> np.ndarray:
+        """(N, N) bool, row may attend to column: in the layer chosen, or in any."""
+        return visible_in(self.trace, self.window, self.chosen[0] if self.chosen else MEAN)
+
+    @property
+    def share(self) -> np.ndarray:
+        """(N, N), in which share of the layers row may attend to column."""
+        return share_of_layers(self.trace, self.window)
+
+    def place(self, name: Identity | None) -> int | None:
+        """Where a token stands; None where it doesn't."""
+        return self.flat.identities.index(name) if name in self.flat.identities else None
+
+
+@linked("lab.matrix_panel")
+def matrix_panel(now: Scene, compared: Scene, kind: str, window: int) -> None:
+    """Visible, attention, difference; choosing here re-runs this panel only."""
+    ss.setdefault("lab.matrix_view", "visible")
+    with st.container(
+        horizontal=True, vertical_alignment="center", gap="small", key="lab_head_matrix"
+    ):
+        st.subheader(t("matrix.title"), anchor=False, width="stretch")
+        view_name = st.segmented_control(
+            t("matrix.view"),
+            ["visible", "attention", "difference"],
+            key="lab.matrix_view",
+            required=True,
+            label_visibility="collapsed",
+            format_func=lambda name: t("matrix." + name),
+        )
+    try:
+        if view_name == "difference":
+            difference_panel(now, compared, kind, window)
+        else:
+            one_panel(now, window, attention=view_name == "attention")
+        interventions_panel(now, window)
+    except KBertError as error:
+        st.error(markdown(error))
+
+
+def one_panel(now: Scene, window: int, *, attention: bool) -> None:
+    """One scene's visible matrix or attention."""
+    if attention and not now.has_model:
+        st.caption(t("matrix.no_model"))
+        return
+    side = side_of(now, window, attention=attention)
+    with controls():
+        token_chooser(side.flat)
+        (side,) = map_chooser(side)
+    if side.weights is None:
+        view = matrix.visible_view(side.flat, now.ablation, side.share)
+    else:
+        view = matrix.attention_view(side.flat, side.weights, side.visible)
+        if ss.get("lab.all_heads"):
+            keep = tuple(drawn(side.flat.identities))
+            small_maps(services.small_maps(now, state.graph_of(now), window, keep), side)
+    draw(view, side)
+
+
+def difference_panel(now: Scene, compared: Scene, kind: str, window: int) -> None:
+    """Two scenes: before, now, and what changed, over the same tokens."""
+    after = side_of(now, window)
+    old = services.trace(compared, state.graph_of(compared))
+    if row_of(old, window, after.flat) is None:
+        st.caption(t("matrix.no_pair"))
+        return
+    before = Side(compared, old, window)
+    with controls():
+        attention = now.has_model and compared.has_model and difference_of() == "attention"
+        shown = difference_shown()
+    with controls():
+        token_chooser(after.flat)
+        if attention:
+            before, after = (side_of(one, window, attention=True) for one in (compared, now))
+            assert before.maps is not None and after.maps is not None
+            if before.maps.shape[:2] != after.maps.shape[:2]:
+                st.caption(t("matrix.no_same_size"))
+                return
+            before, after = map_chooser(before, after)
+    view, change = compared_view(before, after, shown)
+    st.caption(markdown(t("matrix.against", name=t("compare.name_" + kind))))
+    if matrix.largest_change(change) == 0:
+        st.caption(t("matrix.equal"))
+    if before.maps is not None and after.maps is not None and ss.get("lab.all_heads"):
+        maps, seen = (before.maps, after.maps), (before.visible, after.visible)
+        tokens = [change.tokens[i] for i in drawn(change.identities)]
+        small_maps(heads.heads_difference(maps, seen, tokens), after)
+    draw(view, after, before)
+
+
+def compared_view(
+    before: Side, after: Side, shown: str
+) -> tuple[matrix.MatrixView, matrix.MatrixView]:
+    """What is drawn of two scenes, and the change between them."""
+    sides = (before, after)
+    flats = (before.flat, after.flat)
+    if before.weights is None or after.weights is None:
+        change = matrix.visible_difference(*flats, (before.share, after.share))
+        views = [matrix.visible_view(one.flat, one.scene.ablation, one.share) for one in sides]
+    else:
+        visible = (before.visible, after.visible)
+        weights = (before.weights, after.weights)
+        change = matrix.attention_difference(*flats, weights, visible)
+        high = float(max(one.max() for one in weights))  # one scale for both
+        views = [
+            matrix.attention_view(*one, high=high)
+            for one in zip(flats, weights, visible, strict=True)
+        ]
+    if shown == "before":
+        return matrix.spread(views[0], *flats, "before"), change
+    if shown == "after":
+        return matrix.spread(views[1], *flats, "after"), change
+    return change, change
+
+
+def side_of(scene: Scene, window: int, *, attention: bool = False) -> Side:
+    """Run a scene, or find it where it has run before."""
+    graph = state.graph_of(scene)
+    trace = services.trace(scene, graph)
+    return Side(
+        scene, trace, window, services.attention(scene, graph, window) if attention else None
+    )
+
+
+# What is chosen
+
+
+def controls() -> DeltaGenerator:
+    """A line of choosers."""
+    return st.container(horizontal=True, vertical_alignment="bottom", gap="small")
+
+
+def token_chooser(flat: FlatTree) -> None:
+    """Choose a token by name; what a click on its name in the matrix does too."""
+    names = flat.identities
+    places = {name: place for place, name in enumerate(names)}
+    chosen = state.selection().token
+    ss["lab.token"] = chosen if chosen in places else None
+    st.selectbox(
+        t("matrix.token"),
+        names,
+        key="lab.token",
+        format_func=lambda name: f"{plain(flat.tokens[places[name]])} ({places[name]})",
+        placeholder=t("matrix.token_none"),
+        on_change=selecting.choose_token,
+        width=170,
+    )
+
+
+def map_chooser(*sides: Side) -> tuple[Side, ...]:
+    """Choose a layer and an attention head, or the mean; return the sides with that map."""
+    maps = sides[0].maps
+    if maps is None:
+        return sides
+    layers, count = maps.shape[:2]
+    ss["lab.layer"], ss["lab.head"] = state.selection().map_of(layers, count)
+    for name, options in (("layer", [*range(1, layers + 1), MEAN]), ("head", range(count + 1))):
+        st.selectbox(
+            t("matrix." + name),
+            options,
+            key="lab." + name,
+            format_func=lambda i: str(i) if i else t("matrix.mean"),
+            on_change=selecting.choose_map,
+            width=92,
+        )
+    st.toggle(t("heads.all"), key="lab.all_heads", help=t("heads.help"), **KEEP)
+    return tuple(replace(side, chosen=(ss["lab.layer"], ss["lab.head"])) for side in sides)
+
+
+def difference_of() -> str | None:
+    """Of what the difference is."""
+    return st.segmented_control(
+        t("matrix.of"),
+        ["visible", "attention"],
+        key="lab.difference_of",
+        default="visible",
+        required=True,
+        format_func=lambda name: t("matrix." + name),
+    )
+
+
+def difference_shown() -> str:
+    """Which of the two is shown, or the change."""
+    chosen = st.segmented_control(
+        t("matrix.shown"),
+        ["before", "after", "change"],
+        key="lab.difference_shown",
+        default="change",
+        required=True,
+        format_func=lambda name: t("matrix.shown_" + name),
+    )
+    return chosen or "change"
+
+
+def drawn(names: Sequence[Identity]) -> list[int]:
+    """The tokens drawn: all, or all but [CLS] and [SEP]."""
+    return matrix.places_drawn(names, specials=not ss.get("lab.specials"))
+
+
+# The drawing
+
+
+def small_maps(view: heads.HeadsView, side: Side) -> None:
+    """All maps at once."""
+    assert side.chosen is not None
+    draw_heads(view, side.chosen, key="lab.heads", on_map=selecting.click_map)
+    st.caption(t("heads.merged", n=view.merged) if view.merged > 1 else t("heads.caption"))
+
+
+def draw(view: matrix.MatrixView, side: Side, before: Side | None = None) -> None:
+    """The matrix, and what is said of what is chosen in it."""
+    if ss.get("lab.specials"):
+        view = matrix.without_specials(view)
+    ss["lab.matrix_names"] = view.identities
+    st.html(matrix.legend_html(view))
+    draw_matrix(
+        view,
+        marks_of(view.identities, state.selection()),
+        key="lab.matrix",
+        on_cell=selecting.click_cell,
+        on_token=selecting.click_token,
+    )
+    st.checkbox(t("matrix.specials"), key="lab.specials", **KEEP)
+    say_cell(view, side, before)
+    say_triple(side)
+    say_row(side, before)
+    if state.selection().empty:
+        st.caption(t("matrix.click"))
+
+
+def say_cell(view: matrix.MatrixView, side: Side, before: Side | None) -> None:
+    """Why the chosen cell is visible or not, and where its value comes from."""
+    chosen = state.chosen_cell()
+    if chosen is None:
+        return
+    flats = (before.flat if before else None, side.flat)
+    weights = (side.weights, before.weights if before else None)
+    ablation = side.scene.ablation
+    said = matrix.cell_text(view, chosen, *flats, ablation, *weights, side.visible)
+    if said is None:
+        return
+    sentence = why_now(side.trace, side.window, chosen, said.sentence)
+    with st.container(border=True, key="lab_cell"):
+        st.markdown(markdown(sentences(part for part in (sentence, said.value) if part)))
+        query, key = (side.place(name) for name in chosen)
+        if query is not None and key is not None:
+            say_arithmetic(side, query, key)
+
+
+def say_arithmetic(side: Side, query: int, key: int) -> None:
+    """The calculation of one weight; of a mean, which heads it is made of."""
+    if side.maps is None or side.chosen is None:
+        return
+    layer, head = side.chosen
+    if not layer or not head:
+        st.caption(markdown(arithmetic.of_mean(side.maps, layer, head, query, key)))
+        return
+    graph = state.graph_of(side.scene)
+    try:
+        found = services.arithmetic(side.scene, graph, side.window, layer, head, query, key)
+    except KBertError as error:
+        st.caption(markdown(error))
+        return
+    said = t("sum.title", layer=layer, head=head, sum=arithmetic.line(found))
+    st.markdown(markdown(said))
+    st.html(arithmetic.table_html(found))
+
+
+def say_row(side: Side, before: Side | None) -> None:
+    """The chosen token's row in words and as a table."""
+    token = state.selection().token
+    place = side.place(token)
+    if place is None:
+        return
+    was, at = None, before.place(token) if before is not None else None
+    if before is not None and before.weights is not None and at is not None:
+        was = dict(zip(before.flat.identities, map(float, before.weights[at]), strict=True))
+    weights = side.weights
+    found = row.row_view(side.flat, place, side.scene.ablation, side.visible, weights, was)
+    st.markdown(markdown(sentences(found.said)))
+    with st.expander(t("row.table", a=markdown(plain(side.flat.tokens[place])))):
+        st.html(row.row_html(found))
+
+
+def say_triple(side: Side) -> None:
+    """How much attention the chosen triple's branch gets."""
+    triple = state.selection().triple
+    if triple is None or not side.scene.has_model:
+        return
+    if side.maps is None:
+        side = side_of(side.scene, side.window, attention=True)
+    assert side.maps is not None
+    layer, head = state.selection().map_of(*side.maps.shape[:2])
+    side = replace(side, chosen=(layer, head))
+    assert side.weights is not None
+    token = side.place(state.selection().token)
+    said = mass.say_mass(side.flat, triple, side.weights, side.visible, token)
+    where = heads.map_name(layer, head)
+    st.markdown(markdown(t("mass.of", triple=triple, map=where, said=said)))

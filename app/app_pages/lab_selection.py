@@ -1,0 +1,49 @@
+"""What is chosen in the Lab: said once, cleared, and a triple chosen by name."""
+
+import streamlit as st
+
+from app import selecting, state
+from app.selecting import linked
+from app.texts import t
+from app.view_models.html import markdown
+from app.view_models.knowledge import TripleRow
+from app.view_models.selected import say_selection
+from kbert_core import FlatTree
+
+ss = st.session_state
+
+
+@linked("lab.follow")
+def follow_triple(rows: tuple[TripleRow, ...]) -> None:
+    """Choose a triple: its branch, its rows and columns are then marked everywhere.
+
+    The editable table can't tell which of its rows is chosen.
+    """
+    used = {row.triple: row.used for row in rows}
+    chosen = state.selection().triple
+    ss["lab.triple"] = chosen if chosen in used else None
+    st.selectbox(
+        t("select.triple"),
+        list(used),
+        key="lab.triple",
+        format_func=lambda triple: (
+            str(triple) if used[triple] else t("select.not_in_tree", triple=triple)
+        ),
+        placeholder=t("select.triple_none"),
+        on_change=selecting.choose_triple,
+    )
+
+
+def selection_bar(flat: FlatTree) -> None:
+    """What is chosen, and the button that lets it go; of one height, so that nothing jumps."""
+    chosen = state.selection()
+    said = t("tree.click") if chosen.empty else say_selection(flat, chosen)
+    st.caption(markdown(said), width="stretch", text_alignment="right")
+    st.button(
+        t("select.clear"),
+        key="lab.clear_selection",
+        type="tertiary",
+        on_click=selecting.clear,
+        disabled=chosen.empty,
+        help=t("select.clear_help"),
+    )

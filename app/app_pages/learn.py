@@ -1,0 +1,176 @@
+"""Learn: seven short lessons, predict then reveal, each a scene of the Lab."""
+
+import streamlit as st
+
+from app import learning, services
+from app.components.matrix import draw_matrix
+from app.selection import Selection
+from app.state import KEEP
+from app.texts import t
+from app.view_models import lessons, matrix
+from app.view_models.html import markdown
+from app.view_models.lessons import LESSONS, Exercise
+from app.view_models.selected import marks_of
+from app.view_models.styles import CSS
+from kbert_core import KBertError
+from kbert_core.ablation import FULL
+
+ss = st.session_state
+
+
+def page() -> None:
+    """Where one is, the lesson, where one can go."""
+    learning.begin()
+    st.html(CSS)
+    with st.container(key="learn_page"):
+        st.header(t("learn.title"), anchor=False)
+        st.caption(t("learn.what"))
+        chooser()
+        lesson = ss["learn.lesson"]
+        with st.container(border=True, key="learn_lesson"):
+            show(lesson)
+        steps(lesson)
+
+
+def chooser() -> None:
+    """The lessons by number and name, those revealed marked; how far one has come."""
+    names = {lesson: name_of(lesson) for lesson in LESSONS}
+    st.pills(
+        t("learn.lesson"),
+        LESSONS,
+        key="learn.lesson",
+        format_func=lambda lesson: names[lesson],
+        required=True,
+        label_visibility="collapsed",
+        **KEEP,
+    )
+    done, right = learning.progress()
+    all_lessons = len(LESSONS)
+    st.progress(
+        done / all_lessons,
+        t("learn.progress", done=done, all=all_lessons, right=right),
+    )
+
+
+def name_of(lesson: str) -> str:
+    """What a lesson is called in the chooser."""
+    mark = " ✓" if learning.given(lesson) is not None else ""
+    return f"{lessons.place(lesson)} {t(f'learn.{lesson}.title')}{mark}"
+
+
+def show(lesson: str) -> None:
+    """Text, picture and question; then the answer."""
+    title = f"{lessons.place(lesson)} · {t(f'learn.{lesson}.title')}"
+    st.subheader(title, anchor=False)
+    if lessons.needs_model(lesson) and not (learning.model_path() / "config.json").is_file():
+        folder = services.models_folder()
+        st.info(markdown(t("learn.no_model", name=lessons.MODEL, folder=folder)))
+        st.code(t("model.missing_command"), language="bash")
+        return
+    try:
+        exercise = lessons.exercise(lesson, learning.read, services.demo_graph)
+    except KBertError as error:
+        st.error(markdown(error))
+        return
+    st.markdown(markdown(t(f"learn.{lesson}.text", **exercise.values)))
+    if not lessons.needs_model(lesson):
+        st.caption(t("learn.figure2"))
+    if learning.given(lesson) is None:
+        ask(lesson, exercise)
+    else:
+        answer(lesson, exercise)
+
+
+def ask(lesson: str, exercise: Exercise) -> None:
+    """The picture that doesn't tell it, the question, and the prediction."""
+    st.html(exercise.picture)
+    st.markdown(f"**{markdown(exercise.question)}**")
+    chosen = st.radio(
+        t("learn.predict"),
+        list(exercise.choices),
+        index=None,
+        key=f"learn.answer.{lesson}",
+        format_func=lambda name: markdown(exercise.choices[name]),
+        **KEEP,
+    )
+    st.button(
+        t("learn.reveal"),
+        key=f"learn.reveal.{lesson}",
+        type="primary",
+        icon=":material/visibility:",
+        disabled=chosen is None,
+        help=t("learn.choose_first") if chosen is None else None,
+        on_click=learning.reveal,
+        args=(lesson, exercise),
+    )
+
+
+def answer(lesson: str, exercise: Exercise) -> None:
+    """Whether the prediction was right, why, and the picture that tells it."""
+    st.markdown(f"**{markdown(exercise.question)}**")
+    given, right = learning.given(lesson), exercise.choices[exercise.right]
+    if given == exercise.right:
+        said = t("learn.as_predicted", answer=right)
+        st.success(markdown(said), icon=":material/check_circle:")
+    else:
+        predicted = exercise.choices.get(given or "", "")
+        said = t("learn.not_as_predicted", given=predicted, answer=right)
+        st.info(markdown(said), icon=":material/lightbulb:")
+    if exercise.revealed:
+        st.html(exercise.revealed)
+    if exercise.matrix is not None:
+        view = matrix.visible_view(exercise.matrix, FULL)
+        st.html(matrix.legend_html(view))
+        cell = exercise.setting.cell
+        chosen = Selection().with_cell(*cell) if cell else Selection()
+        marks = marks_of(view.identities, chosen)
+        draw_matrix(view, marks, key="learn.matrix", on_cell=lambda: None, on_token=lambda: None)
+    for paragraph in exercise.why:
+        st.markdown(markdown(paragraph))
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        if st.button(
+            t("learn.open"),
+            key=f"learn.open.{lesson}",
+            icon=":material/account_tree:",
+            help=t("learn.open_help"),
+        ):
+            learning.open_in_lab(exercise.setting)
+            st.switch_page("app_pages/lab.py")
+        st.button(
+            t("learn.again"),
+            key=f"learn.again.{lesson}",
+            icon=":material/restart_alt:",
+            on_click=learning.again,
+            args=(lesson,),
+        )
+        notebook = learning.notebook(lesson)
+        if notebook is not None:
+            st.caption(markdown(t("learn.notebook", name=notebook)))
+
+
+def steps(lesson: str) -> None:
+    """To the lesson before, and to the next."""
+    number = LESSONS.index(lesson)
+    with st.container(horizontal=True, horizontal_alignment="distribute"):
+        st.button(
+            t("learn.previous"),
+            key="learn.previous",
+            icon=":material/arrow_back:",
+            disabled=number == 0,
+            on_click=learning.go,
+            args=(LESSONS[max(number - 1, 0)],),
+        )
+        st.button(
+            t("learn.next"),
+            key="learn.next",
+            icon=":material/arrow_forward:",
+            icon_position="right",
+            disabled=number == len(LESSONS) - 1,
+            on_click=learning.go,
+            args=(LESSONS[min(number + 1, len(LESSONS) - 1)],),
+        )
+    if learning.progress()[0] == len(LESSONS):
+        st.success(t("learn.finished"), icon=":material/school:")
+
+
+page()

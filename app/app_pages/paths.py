@@ -1,0 +1,129 @@
+"""Paths of knowledge: where a triple can have come by which layer, and what it changed there."""
+
+from typing import Any
+
+import streamlit as st
+
+from app import explained, services, state
+from app.app_pages.scene_bar import readable, scene_bar
+from app.scene import Scene
+from app.texts import t
+from app.view_models import paths as view
+from app.view_models.html import markdown
+from app.view_models.styles import CSS
+from kbert_core import KBertError, KnowledgeGraph, Trace
+from kbert_core.explain import Influence, reach
+
+ss = st.session_state
+WITHOUT_MODEL = 4  # layers that are shown where no model says how many
+TRIPLE, TOKEN = "triple", "token"
+PLOTLY: dict[str, Any] = {"displayModeBar": False}
+
+
+def page() -> None:
+    """Input, work, view, top to bottom."""
+    state.begin()
+    st.html(CSS)
+    st.subheader(t("paths.page"), anchor=False)
+    st.caption(t("paths.what"))
+    now = state.scene()
+    if not readable(now, "paths"):
+        return
+    try:
+        graph = state.graph_of(now)
+        trace = services.trace(now, graph)
+        scene_bar(now, graph, "paths")
+        window = choose_window(trace)
+        found = explained.influence_of(now, graph, window) if now.has_model else None
+    except KBertError as error:
+        st.error(markdown(error))
+        return
+    panels(now, graph, trace, window, found)
+
+
+def choose_window(trace: Trace) -> int:
+    """Choose a window of a long text; the first with knowledge is the default."""
+    count = len(trace.rows)
+    if count == 1:
+        return 0
+    first = next((n for n, row in enumerate(trace.rows) if row.hung), 0)
+    chosen = st.selectbox(
+        t("tree.window"),
+        range(count),
+        index=first,
+        key=f"paths.window.{count}",
+        format_func=lambda i: t("tree.window_name", number=i + 1, count=count),
+        width=160,
+    )
+    return int(chosen or 0)
+
+
+@st.fragment
+def panels(
+    now: Scene, graph: KnowledgeGraph, trace: Trace, window: int, found: Influence | None
+) -> None:
+    """The choosers and what they choose; nothing here runs a model."""
+    flat = trace.rows[window]
+    views = [TRIPLE, TOKEN] if found is not None and found.pieces else [TOKEN]
+    names = view.token_names(flat)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="paths_top"):
+        shown = TOKEN
+        if len(views) > 1:
+            shown = st.segmented_control(
+                t("paths.view"),
+                views,
+                key="paths.view",
+                default=TRIPLE,
+                required=True,
+                format_func=lambda name: t("paths.view_" + name),
+            )
+        piece = 0
+        if shown == TRIPLE and found is not None:
+            piece = st.selectbox(
+                t("paths.triple"),
+                range(len(found.pieces)),
+                key=f"paths.triple.{len(found.pieces)}",
+                format_func=lambda n: str(found.pieces[n].triple),
+            )
+        token = st.selectbox(
+            t("paths.token"),
+            list(names),
+            key=f"paths.token.{len(flat)}",
+            format_func=lambda n: names.get(n, str(n)),
+            width=180,
+        )
+    left, right = st.columns([6, 5], gap="large")
+    if shown == TRIPLE and found is not None:
+        with left:
+            st.html(view.influence_html(found, piece, token))
+        with right:
+            st.markdown(markdown(view.say_arrival(found, piece, token)))
+            st.markdown(markdown(view.say_most(found, piece)))
+            title(t("paths.reach_table", token=names[token].split(": ", 1)[-1]))
+            st.html(view.arrivals_html(found, token))
+            title(t("paths.chart", token=flat.tokens[token]))
+            st.plotly_chart(view.chart(found, token), key="paths.chart", config=PLOTLY)
+            st.caption(markdown(view.say_agreement(found)))
+        return
+    if found is None:
+        ways = reach(
+            trace.ablation.visible_in(trace.batch)[window][: len(flat), : len(flat)], WITHOUT_MODEL
+        )
+    else:
+        ways = found.ways
+    with left:
+        st.html(view.known_html(flat, ways, token))
+    with right:
+        st.markdown(markdown(view.say_known(flat, ways, token)))
+        if not flat.hung:
+            st.info(markdown(t("scene.no_triple", graph=graph.name)), icon=":material/info:")
+        if found is None:
+            st.caption(t("paths.no_model", layers=WITHOUT_MODEL))
+
+
+def title(text: str) -> None:
+    """The title of a part."""
+    st.markdown(f"**{markdown(text)}**")
+
+
+page()

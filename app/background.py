@@ -1,0 +1,239 @@
+"""A long run in a thread of its own: results as they come, progress, stop, an error that is kept.
+
+How a page uses it. The page makes a generator that yields a result a step, and
+starts it where the visitor asks for it:
+
+    def found():                       # pure: no streamlit, no texts of the page
+        for done, triple in enumerate(triples, start=1):
+            yield effect_of(triple)
+            yield Progress(done, len(triples))      # optional
+
+    if st.button(...):
+        ss["flips.run"] = Run.start(found, visitor=state.visitor())
+
+    if run := ss.get("flips.run"):
+        follow(run, draw_results, key="flips")      # app/app_pages/long_run.py
+
+``follow`` looks at the run about once a second, in a fragment; ``draw_results``
+gets what :meth:`Run.look` returns. A run that nobody looks at for ``PATIENCE``
+seconds ends by itself: its visitor has closed the page or gone elsewhere in the
+app. One whose inputs have changed is stopped by the page: ``run.stop()``.
+
+Where each result says all that those before it said, as those of explanations do,
+start the run with ``growing=True``: then only the newest is kept, and memory doesn't
+grow with the square of their number.
+
+The generator is run step by step, each in a turn (``app.work``), so a step should
+take a tenth to half a second: that is as long as others wait, and as long as a stop
+takes. Whatever the generator needs from the session is handed to it before; the
+thread has no session, and no language of its visitor.
+"""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Generic, TypeVar
+
+from app.texts import t
+from app.work import GaveUp, Turns, turns
+from kbert_core import KBertError
+
+T = TypeVar("T")
+
+MOST_RESULTS = 20_000  # of a run; one that finds more ends there, and says so
+MOST_EACH = 2  # runs of one visitor; the oldest ends where a third begins
+MOST_RUNS = 64  # of all visitors
+PATIENCE = 180.0  # seconds without a look; a hidden tab may look only once a minute
+
+
+class _End:
+    pass
+
+
+_END = _End()
+
+
+class BusyError(KBertError):
+    """There are as many long runs as this machine takes."""
+
+
+class State(StrEnum):
+    """What a run is doing, or how it ended."""
+
+    GOING = "going"
+    DONE = "done"
+    STOPPED = "stopped"  # by the visitor or the page
+    LEFT = "left"  # nobody looked at it any more
+    FULL = "full"  # it has found as much as is kept
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Yielded by a generator beside its results.
+
+    Attributes:
+        done: steps, in whatever unit the generator counts.
+        total: of them, where it is known.
+    """
+
+    done: int
+    total: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Look(Generic[T]):
+    """A run as it is at one moment.
+
+    Attributes:
+        state: what it is doing, or how it ended.
+        results: all so far, in the order they came; of a growing run the
+            newest of each type.
+        progress: as last told; until then the number of results.
+        before: turns of others before its next step; 0 while it is running.
+        error: why it failed.
+    """
+
+    state: State
+    results: tuple[T, ...]
+    progress: Progress
+    before: int = 0
+    error: Exception | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will come."""
+        return self.state is not State.GOING
+
+
+class Run(Generic[T]):
+    """A generator of results that is run in the background; see the module's text."""
+
+    def __init__(
+        self,
+        make: Callable[[], Iterable[T | Progress]],
+        visitor: str,
+        queue: Turns,
+        growing: bool,
+    ) -> None:
+        """Prepare a run; use :meth:`start`."""
+        self.visitor = visitor
+        self._make = make
+        self._queue = queue
+        self._growing = growing
+        self._lock = threading.Lock()
+        self._results: list[T] = []
+        self._progress: Progress | None = None
+        self._state = State.GOING
+        self._error: Exception | None = None
+        self._looked = time.monotonic()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="long run", daemon=True)
+
+    @classmethod
+    def start(
+        cls,
+        make: Callable[[], Iterable[T | Progress]],
+        *,
+        visitor: str,
+        queue: Turns | None = None,
+        growing: bool = False,
+    ) -> "Run[T]":
+        """Run a generator in the background.
+
+        Args:
+            make: called in the thread; what it returns is read to its end, one item a turn.
+            visitor: whose run it is. Of one visitor's runs the oldest is stopped
+                where there would be more than ``MOST_EACH``.
+            queue: the turns it takes; without it those of this process.
+            growing: whether each result says all that those of its type before
+                it did, so that these are let go.
+
+        Raises:
+            BusyError: too many visitors have one.
+        """
+        run = cls(make, visitor, queue or turns(), growing)
+        with _all:
+            own = [other for other in _going if other.visitor == visitor]
+            for other in own[: len(own) + 1 - MOST_EACH]:
+                other.stop()
+                _going.remove(other)
+            if len(_going) >= MOST_RUNS:
+                raise BusyError(t("work.busy"))
+            _going.append(run)
+        run._thread.start()
+        return run
+
+    def look(self) -> Look[T]:
+        """See how it stands. A run that isn't looked at for long ends."""
+        self._looked = time.monotonic()
+        with self._lock:
+            results = tuple(self._results)
+            state, error = self._state, self._error
+            progress = self._progress or Progress(len(results))
+        before = self._queue.waiting(self.visitor) if state is State.GOING else 0
+        return Look(state, results, progress, before, error)
+
+    def stop(self) -> None:
+        """Have it end after the step it is in; what was found stays."""
+        self._stop.set()
+        with self._lock:
+            if self._state is State.GOING:
+                self._state = State.STOPPED
+
+    def join(self, seconds: float | None = None) -> None:
+        """Wait until its thread has ended."""
+        self._thread.join(seconds)
+
+    def _given_up(self) -> bool:
+        return self._stop.is_set() or time.monotonic() - self._looked > PATIENCE
+
+    def _work(self) -> None:
+        steps: Iterator[T | Progress] = iter(())
+        try:
+            steps = iter(self._make())
+            while self._state is State.GOING:
+                with self._queue.turn(self.visitor, give_up=self._given_up):
+                    item = next(steps, _END)
+                if isinstance(item, _End):
+                    self._end(State.DONE)
+                else:
+                    self._take(item)
+        except GaveUp:
+            self._end(State.LEFT)
+        except Exception as error:  # kept, and raised again by the page that looks
+            self._error = error
+            self._end(State.FAILED)
+        finally:
+            self._end(State.FAILED)  # what isn't an Exception ends it as well
+            with _all:
+                if self in _going:
+                    _going.remove(self)
+            close = getattr(steps, "close", None)
+            if close is not None:
+                close()
+            self._make = tuple  # let go of what the generator held
+
+    def _take(self, item: T | Progress) -> None:
+        with self._lock:
+            if isinstance(item, Progress):
+                self._progress = item
+                return
+            if self._growing:
+                self._results = [old for old in self._results if type(old) is not type(item)]
+            self._results.append(item)
+            full = len(self._results) >= MOST_RESULTS
+        if full:
+            self._end(State.FULL)
+
+    def _end(self, state: State) -> None:
+        with self._lock:
+            if self._state is State.GOING:
+                self._state = state
+
+
+_all = threading.Lock()
+_going: deque[Run] = deque()  # the oldest first

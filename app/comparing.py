@@ -1,0 +1,96 @@
+"""What is put side by side: two to four scenes, each with its name.
+
+Presets are made of the Lab's scene; free choice names model, graph and
+ablation of every panel.
+"""
+
+from dataclasses import dataclass, replace
+
+from app.scene import Scene
+from kbert_core import Ablation, InjectionOptions
+
+FEWEST, MOST = 2, 4
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One of the scenes side by side.
+
+    Attributes:
+        name: a key of the texts ``sides.name.…``, or empty: its number is its name.
+        scene: what is run.
+    """
+
+    name: str
+    scene: Scene
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The scenes there are besides the Lab's own.
+
+    Attributes:
+        twin: the model's twin reads the text; None: there is none.
+        loaded: the graph as it was loaded; None: it has not been edited.
+        pinned: what was pinned in the Lab; None: nothing.
+    """
+
+    twin: Scene | None = None
+    loaded: Scene | None = None
+    pinned: Scene | None = None
+
+
+def presets(now: Scene, known: Known) -> dict[str, tuple[Panel, ...]]:
+    """What can be compared without choosing anything, by the keys of ``sides.preset_…``."""
+    here = now.without_interventions()
+    found: dict[str, tuple[Panel, ...]] = {
+        "parts": (
+            Panel("bert", replace(now.without_knowledge(), ablation=Ablation())),
+            Panel("kbert", replace(here, ablation=Ablation())),
+            Panel("hard", replace(here, ablation=Ablation("hard", "tree"))),
+            Panel("all", replace(here, ablation=Ablation("soft", "all"))),
+        )
+    }
+    if now.interventions:
+        found["matrix"] = (Panel("untouched", here), Panel("intervened", now))
+    if known.twin is not None:
+        found["models"] = (
+            Panel("now", now),
+            Panel("off", now.without_knowledge()),
+            Panel("twin", known.twin),
+        )
+    if known.loaded is not None:
+        found["graphs"] = (
+            Panel("bert", now.without_knowledge()),
+            Panel("loaded", known.loaded),
+            Panel("edited", now),
+        )
+    if known.pinned is not None:
+        found["pinned"] = (Panel("pinned", known.pinned), Panel("now", now))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a free panel is made of.
+
+    Attributes:
+        model: a path or reader; empty: the Lab's.
+        options: what that model was trained with; None: the Lab's.
+        graph: "edited", "loaded" or "none".
+        ablation: how the tree is read.
+    """
+
+    model: str = ""
+    options: InjectionOptions | None = None
+    graph: str = "edited"
+    ablation: Ablation = Ablation()
+
+
+def chosen(now: Scene, choice: Choice, loaded: Scene | None) -> Panel:
+    """The panel of a free choice."""
+    graphs = {"edited": now, "loaded": loaded or now, "none": now.without_knowledge()}
+    scene = replace(graphs[choice.graph].without_interventions(), ablation=choice.ablation)
+    if choice.model and choice.model != now.model:
+        scene = scene.read_by(choice.model, choice.options or now.options, choice.ablation)
+    return Panel("", scene)

@@ -1,0 +1,73 @@
+// Colours that every canvas shares: Cividis for shares, blue-white-orange for differences.
+
+const LEVELS = 250, HIDDEN = 255;
+const CIVIDIS = ["#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678",
+  "#a59c74", "#c3b369", "#e1cc55", "#fee838"];
+
+// The theme's ink and page, as the component's root inherits them.
+function theme(root) {
+  const style = getComputedStyle(root);
+  const ink = style.getPropertyValue("--st-text-color").trim() || "#222222";
+  const page = style.getPropertyValue("--st-background-color").trim() || "#ffffff";
+  const accent = style.getPropertyValue("--st-primary-color").trim() || "#0072b2";
+  return { ink, page, accent, dark: luminance(page) < 0.4 };
+}
+
+// One colour a level, for attention or for its difference.
+function scaleColours(kind, dark) {
+  const middle = dark ? [42, 51, 59] : [250, 250, 250];
+  const stops = kind === "difference" ? [[0, 114, 178], middle, [213, 94, 0]] : CIVIDIS.map(rgb);
+  return Array.from({ length: LEVELS }, (_, i) => mix(stops, i / (LEVELS - 1)));
+}
+
+// The bar that says what the colours stand for.
+function drawScale(bar, data, colours) {
+  const stops = [];
+  for (let i = 0; i <= 10; i++) {
+    stops.push("rgb(" + colours[Math.round(i / 10 * (LEVELS - 1))].join(",") + ")");
+  }
+  bar.querySelector("i").style.background = `linear-gradient(to right, ${stops.join(",")})`;
+  const sign = data.kind === "difference" ? "+" : "";
+  bar.querySelector(".low").textContent =
+    (100 * data.low).toFixed(data.low ? 1 : 0).replace("-", "−") + " %";
+  bar.querySelector(".high").textContent = sign + (100 * data.high).toFixed(1) + " %";
+  const middle = bar.querySelector(".middle");  // where the scale isn't even
+  if (middle) middle.textContent = data.middle ? (100 * data.middle).toFixed(1) + " %" : "";
+}
+
+// A table of colours as whole pixels, for images written 32 bits at a time; 0 is clear.
+function pixels(table) {
+  const found = new Uint32Array(256);
+  const parts = new Uint8Array(found.buffer);
+  table.forEach((colour, code) => parts.set([...colour, 255], 4 * code));
+  return found;
+}
+
+function bytes(base64) {
+  return Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+}
+
+function rgb(hex) {
+  return [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
+}
+
+function mix(stops, x) {
+  const place = x * (stops.length - 1), i = Math.min(stops.length - 2, Math.floor(place));
+  return stops[i].map((v, k) => Math.round(v + (stops[i + 1][k] - v) * (place - i)));
+}
+
+// Any CSS colour as red, green, blue.
+function pixel(colour) {
+  const canvas = document.createElement("canvas");
+  canvas.width = canvas.height = 1;
+  const ctx = canvas.getContext("2d");
+  ctx.fillStyle = colour;
+  ctx.fillRect(0, 0, 1, 1);
+  return [...ctx.getImageData(0, 0, 1, 1).data.slice(0, 3)];
+}
+
+function luminance(colour) {
+  const [r, g, b] = pixel(colour);
+  return (0.3 * r + 0.59 * g + 0.11 * b) / 255;
+}
+

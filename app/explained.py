@@ -1,0 +1,135 @@
+"""Scenes as cases to be explained, and what explains them, cached as traces are."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import islice
+
+import streamlit as st
+
+from app import services
+from app.scene import Scene, content_key
+from app.work import turns
+from kbert_core import KnowledgeGraph, Triple
+from kbert_core.explain import (
+    Case,
+    Comparison,
+    Influence,
+    NoiseCurve,
+    Target,
+    compare,
+    influence,
+    noise_curve,
+)
+from kbert_core.explain.candidates import MOST_READ
+from kbert_core.explain.target import NOTHING
+
+
+def case_of(scene: Scene, graph: KnowledgeGraph, target: Target = NOTHING) -> Case:
+    """A scene as a case.
+
+    Args:
+        scene: one with a model.
+        graph: its graph with the edits made.
+        target: what of its prediction is explained.
+
+    Raises:
+        KBertError: a text, option or model that can't be used.
+    """
+    trace = services.trace(scene, graph)
+    reader = services.pipeline(scene.model, scene.device)
+    return Case(reader, graph, scene.options, trace, target)
+
+
+def key_of(scene: Scene, graph: KnowledgeGraph) -> str:
+    """All that an explanation of a scene depends on, but what is asked."""
+    return content_key(scene, graph, services.stamp(scene.model))
+
+
+def influence_of(scene: Scene, graph: KnowledgeGraph, window: int) -> Influence:
+    """What every triple of a window can change and does change.
+
+    Returns:
+        A shared value: not to be changed.
+    """
+    return _influence(key_of(scene, graph), window, scene, graph)
+
+
+@st.cache_resource(max_entries=24, show_spinner=False)
+def _influence(key: str, window: int, _scene: Scene, _graph: KnowledgeGraph) -> Influence:
+    del key
+    with turns().first():
+        return influence(case_of(_scene, _graph), window=window)
+
+
+def noise_at(
+    scene: Scene,
+    graph: KnowledgeGraph,
+    target: Target,
+    count: int,
+    seed: int,
+    source: KnowledgeGraph | None = None,
+) -> NoiseCurve:
+    """A prediction without noise and with so many unrelated triples a mention, drawn once.
+
+    Args:
+        source: whose triples are drawn; None: the scene's own graph's.
+    """
+    of = source.fingerprint if source is not None else ""
+    return _noise(key_of(scene, graph), target, count, seed, of, scene, graph, source)
+
+
+@st.cache_data(max_entries=128, show_spinner=False)
+def _noise(
+    key: str,
+    target: Target,
+    count: int,
+    seed: int,
+    of: str,
+    _scene: Scene,
+    _graph: KnowledgeGraph,
+    _source: KnowledgeGraph | None,
+) -> NoiseCurve:
+    del key, of
+    with turns().first():
+        made = case_of(_scene, _graph, target)
+        return noise_curve(made, counts=(0, count), seeds=(seed,), source=drawn_from(_source))
+
+
+def drawn_from(source: KnowledgeGraph | None) -> tuple[Triple, ...] | None:
+    """The triples of another graph that noise may be made of, of a large one the first."""
+    return None if source is None else tuple(islice(source, MOST_READ))
+
+
+def compared(
+    scenes: Sequence[Scene], graphs: Sequence[KnowledgeGraph], target: Target
+) -> Comparison:
+    """Scenes of one text side by side, named by their numbers from 0.
+
+    Args:
+        scenes: with models.
+        graphs: of each, with the edits made.
+        target: what of their predictions is followed; ``NOTHING`` for none.
+
+    Returns:
+        A shared value: not to be changed; its sides without their states,
+        which are large and have been compared.
+    """
+    keys = tuple(key_of(scene, graph) for scene, graph in zip(scenes, graphs, strict=True))
+    return _compared(keys, target, scenes, graphs)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _compared(
+    keys: tuple[str, ...],
+    target: Target,
+    _scenes: Sequence[Scene],
+    _graphs: Sequence[KnowledgeGraph],
+) -> Comparison:
+    del keys
+    cases = {
+        str(number): case_of(scene, graph, target)
+        for number, (scene, graph) in enumerate(zip(_scenes, _graphs, strict=True))
+    }
+    with turns().first():
+        made = compare(cases, target=target)
+    return replace(made, sides=tuple(replace(side, states=()) for side in made.sides))

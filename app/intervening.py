@@ -1,0 +1,90 @@
+"""The session's interventions, and what changes them.
+
+They belong to the text they were made for. Another text begins with those
+that name no place in a text, such as the presets; going back finds the old
+ones again.
+"""
+
+import streamlit as st
+
+from app.intervention_log import MOST, InterventionLog, Standing
+from kbert_core import Intervention
+from kbert_core.intervention import PRESETS
+
+KEPT_TEXTS = 16  # whose interventions are remembered
+LOGS, TEXT = "lab.intervention_logs", "lab.intervention_text"
+
+ss = st.session_state
+
+
+def standing(sentences: tuple[str, ...]) -> Standing:
+    """The interventions of a text, which becomes the one they are made for from now on."""
+    logs: dict[tuple[str, ...], InterventionLog] = ss.setdefault(LOGS, {})
+    if sentences not in logs:
+        logs[sentences] = log().for_another_text()
+        for old in list(logs)[:-KEPT_TEXTS]:
+            del logs[old]
+    ss[TEXT] = sentences
+    return logs[sentences].standing
+
+
+def put(sentences: tuple[str, ...], made: Standing) -> None:
+    """Let a text have the interventions that came with it, and nothing to undo."""
+    ss.setdefault(LOGS, {})[sentences], ss[TEXT] = InterventionLog(made), sentences
+    ss["lab.intervened_last"] = True
+
+
+def log() -> InterventionLog:
+    """The interventions of the present text, with what can be undone and redone."""
+    return ss.get(LOGS, {}).get(ss.get(TEXT), InterventionLog())
+
+
+def last_change() -> bool:
+    """Whether an intervention was the last thing changed, and not the graph."""
+    return bool(ss.get("lab.intervened_last", True)) and bool(log().standing)
+
+
+# Callbacks: they change the scene, so the whole page is run again
+
+
+def stand(new: Standing) -> None:
+    """Put other interventions in the place of those that stand."""
+    _keep(log().step(new[:MOST]))
+
+
+def remove(number: int, one: Intervention) -> None:
+    """Take one away, unless a quick second click came from before another went.
+
+    Args:
+        number: its place, from 0.
+        one: what stood there.
+    """
+    now = log().standing
+    if now[number : number + 1] == (one,):
+        stand((*now[:number], *now[number + 1 :]))
+
+
+def clear() -> None:
+    """Take all away."""
+    stand(())
+
+
+def use_preset(name: str) -> None:
+    """Put a preset in the place of those that stand."""
+    stand(tuple(PRESETS[name]))
+
+
+def undo() -> None:
+    """Take the last step back."""
+    _keep(log().undo())
+
+
+def redo() -> None:
+    """Make the step undone last again."""
+    _keep(log().redo())
+
+
+def _keep(new: InterventionLog) -> None:
+    ss.setdefault(LOGS, {})[ss.get(TEXT)] = new
+    ss["lab.intervened_last"] = True
+    st.rerun()  # from a fragment, too

@@ -1,0 +1,91 @@
+"""The language a visitor reads: chosen above the page, asked by the address, or the browser's."""
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from app import texts
+from app.components.document_language import mark_language
+from app.texts import LANGUAGES, t
+
+PARAMETER = "lang"  # of the address, so that a link keeps the language
+NAMES = {"zh": "中文", "en": "English"}  # each in itself
+CSS = """
+<style>
+div:has(> .st-key-app_language) { position: fixed; top: .78rem; right: 1rem; width: auto;
+  z-index: 999991; }
+[data-testid="stToolbar"] { padding-right: 9rem; }  /* the links end before the choice */
+.st-key-app_language button { min-height: 0; padding: .12rem .55rem; font-size: .82rem; }
+</style>
+"""
+
+ss = st.session_state
+
+
+def current() -> str:
+    """The language of the visitor whose page is being made."""
+    if get_script_run_ctx(suppress_warning=True) is None:
+        return texts.default_language()  # outside a page there is no visitor
+    return ss.get("app.language") or ss.get("app.browser_language") or _of_browser()
+
+
+def begin() -> None:
+    """Take the language that the address asks for, and ask the browser for its own."""
+    ss["app.browser_language"] = _of_browser()
+    asked = st.query_params.get(PARAMETER)
+    if asked in LANGUAGES and asked != ss.get("app.language"):
+        _keep_choices()
+        ss["app.language"] = asked
+
+
+def chooser(page: str) -> None:
+    """Draw the choice at the top right, and have the address keep what was chosen.
+
+    Args:
+        page: its place in the address. A link to another page comes without
+            the language. It is put back once a page and not on every run, or
+            nobody could ever go back in the browser's history.
+    """
+    if "app.language" in ss and page != ss.get("app.page"):
+        st.query_params[PARAMETER] = ss["app.language"]
+    ss["app.page"] = page
+    st.html(CSS)
+    ss["app.language_chooser"] = current()
+    with st.container(key="app_language"):
+        st.segmented_control(
+            t("app.language"),
+            LANGUAGES,
+            key="app.language_chooser",
+            format_func=lambda name: NAMES[name],
+            required=True,
+            label_visibility="collapsed",
+            on_change=_choose,
+        )
+        mark_language(current())
+
+
+def _choose() -> None:
+    _keep_choices()
+    ss["app.language"] = ss["app.language_chooser"]
+    st.query_params[PARAMETER] = ss["app.language"]
+
+
+def _keep_choices() -> None:
+    """Set every chooser again, as what it was.
+
+    What a chooser sends is the option's text. In another language that is no
+    option's any more, and would be taken for the value itself. What can't be
+    set is left alone: a button's bool, a table's dict, files.
+    """
+    for key, value in list(ss.items()):
+        several = isinstance(value, list) and value and all(isinstance(v, str) for v in value)
+        if several or (isinstance(value, str | int) and not isinstance(value, bool)):
+            ss[key] = value
+
+
+def _of_browser() -> str:
+    """Chinese for a browser that asks for it, else the default."""
+    locale = st.context.locale or ""
+    return "zh" if locale.lower().startswith("zh") else texts.default_language()
+
+
+texts.language_of = current

@@ -1,0 +1,117 @@
+"""What the Learn page runs and opens: lessons' settings as scenes, and a visitor's progress."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import streamlit as st
+
+from app import services, sharing, state
+from app.examples import MINILM
+from app.scene import WORDS, Scene
+from app.share_data import Shared
+from app.state import AUTO, NO_TASK
+from app.view_models.lessons import LESSONS, MODEL, Exercise, Setting, place
+from kbert_core import InjectionOptions, Trace
+
+ss = st.session_state
+NOTEBOOKS = services.ROOT / "notebooks"
+
+
+def model_path() -> Path:
+    """Where the model of the last lessons is looked for."""
+    return services.models_folder() / MODEL
+
+
+def scene_of(setting: Setting) -> Scene:
+    """A setting as a scene, its edits among it."""
+    model, options = WORDS, InjectionOptions()
+    if setting.model == MINILM:
+        model = services.english_encoder() or WORDS
+    elif setting.model != WORDS:
+        model = str(services.models_folder() / setting.model)
+        options = services.model_info(model).card.options
+    return Scene(
+        (setting.text,),
+        model,
+        services.ref_of(setting.graph),
+        setting.edits,
+        replace(options, max_triples=options.max_triples + setting.more_triples),
+        setting.ablation,
+    )
+
+
+def read(setting: Setting) -> Trace:
+    """Run a setting, or find it where it has run before.
+
+    Raises:
+        KBertError: it can't be run.
+    """
+    return services.trace(scene_of(setting), setting.edited)
+
+
+def open_in_lab(setting: Setting) -> None:
+    """Put a setting into the Lab; what the visitor edited in its graph can be redone there."""
+    scene = scene_of(setting)
+    name = scene.graph.fingerprint
+    edited = ss["lab.logs"].get(name)
+    task = NO_TASK
+    if scene.has_model:
+        task = services.model_info(scene.model).card.task or NO_TASK
+    named = replace(scene, model=sharing.name_of(scene.model))
+    sharing.take(Shared(named, task, (), AUTO, None, False, setting.cell), setting.graph)
+    if edited is not None and not setting.edits:
+        while edited.done:
+            edited = edited.undo()
+        ss["lab.logs"][name] = edited
+    ss["lab.matrix_view"] = setting.panel
+
+
+# Progress
+
+
+def begin() -> None:
+    """Fill a new session."""
+    state.begin()
+    if ss.get("learn.lesson") not in LESSONS:
+        ss["learn.lesson"] = LESSONS[0]
+    ss.setdefault("learn.given", {})
+
+
+def given(lesson: str) -> str | None:
+    """What this visitor predicted, once it is revealed."""
+    found: str | None = ss["learn.given"].get(lesson)
+    return found
+
+
+def reveal(lesson: str, exercise: Exercise) -> None:
+    """Callback: keep what was predicted, and whether it was right."""
+    answer = ss.get(f"learn.answer.{lesson}")
+    if answer is None:
+        return
+    ss["learn.given"] = {**ss["learn.given"], lesson: answer}
+    ss["learn.right"] = {*ss.get("learn.right", ()), lesson} - (
+        set() if answer == exercise.right else {lesson}
+    )
+
+
+def again(lesson: str) -> None:
+    """Callback: hide the answer, and ask once more."""
+    ss["learn.given"] = {name: a for name, a in ss["learn.given"].items() if name != lesson}
+    ss["learn.right"] = set(ss.get("learn.right", ())) - {lesson}
+    ss[f"learn.answer.{lesson}"] = None
+
+
+def go(lesson: str) -> None:
+    """Callback: another lesson."""
+    ss["learn.lesson"] = lesson
+
+
+def progress() -> tuple[int, int]:
+    """How many lessons are revealed, and how many were predicted rightly."""
+    return len(ss["learn.given"]), len(ss.get("learn.right", ()))
+
+
+def notebook(lesson: str) -> str | None:
+    """The notebook that goes further, if there is one."""
+    found = sorted(NOTEBOOKS.glob(f"{place(lesson):02}_*.ipynb"))
+    return found[0].name if found else None

@@ -1,0 +1,110 @@
+"""The session's selection, and what changes it: only what is linked is drawn anew."""
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import ParamSpec
+
+import streamlit as st
+
+from app import state
+from app.selection import Selection
+from app.view_models.diff import Identity
+
+P = ParamSpec("P")
+NONE = -1  # sent in the place of a token: choose nothing
+ss = st.session_state
+
+
+def linked(key: str) -> Callable[[Callable[P, None]], Callable[P, None]]:
+    """Make a function of a page a part that is drawn anew when the selection changes.
+
+    Args:
+        key: of the part, unique; begins with the page's name.
+    """
+
+    def of(draw: Callable[P, None]) -> Callable[P, None]:
+        part = st.fragment(draw, key=key)
+
+        @wraps(draw)
+        def drawn(*args: P.args, **kwargs: P.kwargs) -> None:
+            ss.setdefault("lab.linked", {})[key] = None
+            part(*args, **kwargs)
+
+        return drawn
+
+    return of
+
+
+def begin() -> None:
+    """Forget the parts of the last run; those of this one tell of themselves."""
+    ss["lab.linked"] = {}
+
+
+def select(new: Selection) -> None:
+    """Change the selection; in a callback only: draws the linked parts and nothing else."""
+    ss["lab.selection"] = new
+    st.rerun(list(ss["lab.linked"]))
+
+
+# Callbacks
+
+
+def clear() -> None:
+    """Choose nothing."""
+    select(state.selection().cleared())
+
+
+def choose_triple() -> None:
+    """Of the triple chooser."""
+    select(state.selection().with_triple(ss["lab.triple"]))
+
+
+def choose_token() -> None:
+    """Of the token chooser."""
+    select(state.selection().with_token(ss["lab.token"]))
+
+
+def click_tree() -> None:
+    """Of the tree: a token, or once more to let it go; Escape lets everything go."""
+    click_token_of("lab.tree", ss.get("lab.tree_names", ()))
+
+
+def click_token() -> None:
+    """Of the matrix: the name of a row or a column; as in the tree."""
+    click_token_of("lab.matrix", ss.get("lab.matrix_names", ()))
+
+
+def click_token_of(component: str, names: Sequence[Identity]) -> None:
+    """Of a component that draws tokens of these names: one of them, or once more to let it go."""
+    place = getattr(ss.get(component), "token", None)
+    now = state.selection()
+    if place == NONE:
+        select(now.cleared())
+    elif place is not None and 0 <= int(place) < len(names):
+        token = names[int(place)]
+        again = token == now.token and now.cell is None
+        select(now.with_token(None if again else token))
+
+
+def click_cell() -> None:
+    """Of the matrix: a cell."""
+    click_cell_of("lab.matrix", ss.get("lab.matrix_names", ()))
+
+
+def click_cell_of(component: str, names: Sequence[Identity]) -> None:
+    """Of a component that draws a matrix over tokens of these names: a cell."""
+    cell = getattr(ss.get(component), "cell", None)
+    if cell is not None and all(0 <= int(place) < len(names) for place in cell):
+        select(state.selection().with_cell(*(names[int(place)] for place in cell)))
+
+
+def choose_map() -> None:
+    """Of the layer and the head chooser."""
+    ss["lab.selection"] = state.selection().with_map(ss["lab.layer"], ss["lab.head"])
+
+
+def click_map() -> None:
+    """Of the thumbnails: a layer and an attention head."""
+    chosen = getattr(ss.get("lab.heads"), "map", None)
+    if chosen is not None:
+        ss["lab.selection"] = state.selection().with_map(int(chosen[0]), int(chosen[1]))

@@ -1,0 +1,306 @@
+"""What a visitor shares, and what a link or a session file puts on their page."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import streamlit as st
+
+from app import intervening, services, state
+from app.edit_log import EditLog, now_in_words
+from app.examples import MINILM
+from app.scene import CHARACTERS, WORDS, GraphRef, Scene
+from app.selection import Selection
+from app.services import OpenedGraph
+from app.share import PARAMETER, from_link
+from app.share_data import Shared, ShareError, folder_name
+from app.state import AUTO, NO_TASK, PINNED, WORKSPACE
+from app.texts import t
+from kbert_core import Ablation, InjectionOptions, KBertError, KnowledgeGraph
+from kbert_core.knowledge.selection import BY_MODEL, Strategy
+from kbert_core.tasks import TASKS
+
+ss = st.session_state
+Note = tuple[str, Mapping[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """What became of a link or a session file.
+
+    Attributes:
+        scene: that it put on the page.
+        notes: what of it could not be had here: keys of texts with their values.
+    """
+
+    scene: Scene
+    notes: tuple[Note, ...] = ()
+
+
+# Out
+
+
+def shared() -> Shared:
+    """What this visitor's page shows."""
+    steps: tuple[int, ...] = ()
+    if state.workspace() is None:
+        steps = tuple(len(step.edits) for step in state.log().standing)
+    compare = ss.get("lab.compare") or AUTO
+    pinned = ss.get("lab.pinned") if compare == PINNED else None
+    return Shared(
+        _named(state.scene()),
+        ss["lab.task"],
+        steps if any(count != 1 for count in steps) else (),
+        compare if compare != PINNED or pinned is not None else AUTO,
+        _named(pinned) if pinned is not None else None,
+        bool(ss.get("lab.twin")),
+        state.chosen_cell(),
+    )
+
+
+def graph_is_known(ref: GraphRef) -> bool:
+    """Whether every visitor has the graph of a scene."""
+    demos = (services.demo_graph(name) for name in services.DEMO_GRAPHS)
+    return ref.fingerprint in {_EMPTY, *(graph.fingerprint for graph in demos)}
+
+
+def _named(scene: Scene) -> Scene:
+    return replace(scene, model=name_of(scene.model))
+
+
+def name_of(model: str) -> str:
+    """What a model is called in a link: never where it lies."""
+    return MINILM if model == services.english_encoder() else folder_name(model)
+
+
+# Back
+
+
+def arrive() -> None:
+    """Take the scene that the address brings, once; forget the address when the page moves on.
+
+    Raises:
+        ShareError: it can't be opened, in one plain sentence.
+    """
+    value = st.query_params.get(PARAMETER)
+    if value is None:
+        return
+    if value != ss.get("lab.scene_taken"):
+        ss["lab.scene_taken"] = value
+        try:
+            take(from_link(value))
+        except ShareError:
+            del st.query_params[PARAMETER]
+            raise
+    elif waiting() is None and not as_arrived():
+        del st.query_params[PARAMETER]  # it tells another scene than the page shows
+
+
+def take(shared: Shared, graph: KnowledgeGraph | None = None) -> None:
+    """Put a scene on the page; where its graph isn't here, have it wait for that.
+
+    Args:
+        shared: what is to be restored.
+        graph: of the scene, where a session file carries it.
+
+    Raises:
+        ShareError: its edits don't fit its graph.
+        RoomError: this visit has no room for its graph.
+    """
+    if graph is not None:
+        state.take_graph(OpenedGraph(graph, source=graph.name, own=True), choose=False)
+    name = _graph_named(shared.scene)
+    if name is None or _needs_two_texts(shared):
+        ss["lab.waiting"] = shared
+        return
+    _put(shared, name)
+
+
+def waiting() -> Shared | None:
+    """What can't be shown in full yet; it is, as soon as what it needs is here.
+
+    Raises:
+        ShareError: its edits don't fit its graph.
+    """
+    shared: Shared | None = ss.get("lab.waiting")
+    if shared is None:
+        return None
+    name = _graph_named(shared.scene)
+    if name is None or _needs_two_texts(shared):
+        return shared
+    leave()
+    _put(shared, name)
+    return None
+
+
+def leave() -> None:
+    """Wait no longer: the page is as it was before."""
+    ss.pop("lab.waiting", None)
+
+
+def read_otherwise() -> None:
+    """Callback: read the text that waits with the graph that is chosen here, without edits."""
+    shared: Shared = ss["lab.waiting"]
+    leave()
+    name = ss["lab.graph"]
+    here = services.ref_of(ss["lab.graphs"][name])
+    scene = replace(shared.scene, graph=here, edits=state.scene().edits)
+    _put(replace(shared, scene=scene, steps=(), compare=AUTO, pinned=None, cell=None), name)
+
+
+def has_graph(ref: GraphRef) -> bool:
+    """Whether this session has the graph that a scene names."""
+    return any(graph.fingerprint == ref.fingerprint for graph in ss["lab.graphs"].values())
+
+
+def has_model(shared: Shared) -> bool:
+    """Whether a model of this name is here, for the same task."""
+    return _path_of(shared.scene.model, shared.task) is not None
+
+
+def as_arrived() -> bool:
+    """Whether the page still shows what the last link or file put there."""
+    arrived: Arrived | None = ss.get("lab.arrived")
+    return arrived is not None and arrived.scene == state.scene()
+
+
+def notes() -> tuple[str, ...]:
+    """What of the last link or file could not be had here, while the page shows it."""
+    return (
+        tuple(t(key, **values) for key, values in ss["lab.arrived"].notes) if as_arrived() else ()
+    )
+
+
+_EMPTY = KnowledgeGraph().fingerprint
+
+
+def _graph_named(scene: Scene) -> str | None:
+    """What the graph of a scene is called in this session; None where it isn't here.
+
+    A workspace takes no edits that aren't its own.
+    """
+    wanted = scene.graph.fingerprint
+    for name, graph in ss["lab.graphs"].items():
+        if graph.fingerprint == wanted and (name != WORKSPACE or not scene.edits):
+            return str(name)
+    if wanted == _EMPTY:
+        return state.take_graph(OpenedGraph(KnowledgeGraph(name=scene.graph.name)), choose=False)
+    return None
+
+
+def _needs_two_texts(shared: Shared) -> bool:
+    """Whether nothing here reads the pair of texts; a single one needs no model for its tree."""
+    return len(shared.scene.sentences) > 1 and not has_model(shared)
+
+
+def _path_of(model: str, task: str) -> str | None:
+    """The model of a name that is for a task."""
+    if task != NO_TASK and task not in state.choices().tasks:
+        return None
+    return next((path for path in state.models_for(task) if name_of(path) == model), None)
+
+
+def _put(shared: Shared, graph: str) -> None:
+    """Put a scene on the page; nothing is changed where its edits don't fit its graph."""
+    scene, base = shared.scene, ss["lab.graphs"][graph]
+    said: list[Note] = []
+    try:
+        state.edited(base, scene.edits)
+    except KBertError as error:
+        raise ShareError(t("share.misfit", graph=base.name, reason=error)) from error
+    task, path, options = shared.task, _path_of(scene.model, shared.task), scene.options
+    if path is None or _texts_of(task) != len(scene.sentences):
+        said.append(("share.no_model", {"model": scene.model}))
+        task, path = NO_TASK, _reader_of(scene.sentences[0])
+        if options.strategy in BY_MODEL:
+            options = _first(options)
+            said.append(("share.no_strategy", {}))
+    ss["lab.task"], ss["lab.model"], ss["lab.graph"] = task, path, graph
+    ss["lab.text"], ss["lab.text_b"] = (*scene.sentences, "")[:2]
+    intervening.put(scene.sentences, scene.interventions)
+    state.model_options()
+    said += _put_options(options, scene.ablation)
+    if graph != WORKSPACE:
+        ss["lab.logs"][graph] = _log_of(shared)
+    ss["lab.compare"] = shared.compare
+    if shared.pinned is not None and not _pin(shared.pinned, shared.task):
+        ss["lab.compare"] = AUTO
+        said.append(("share.no_pinned", {}))
+    ss["lab.twin"] = shared.twin
+    ss["lab.selection"] = Selection().with_cell(*shared.cell) if shared.cell else Selection()
+    ss["lab.example"] = ss["lab.shown_example"] = None
+    ss["lab.hint"] = False
+    ss["lab.version"] += 1
+    ss.pop("lab.problem", None)
+    ss["lab.arrived"] = Arrived(state.scene(), tuple(said))
+
+
+def _texts_of(task: str) -> int:
+    return 1 if task == NO_TASK else TASKS[task].sentences
+
+
+def _reader_of(text: str) -> str:
+    """Whether a text is read character by character or word by word without a model."""
+    chinese = sum(1 for c in text if "\u4e00" <= c <= "\u9fff")
+    return CHARACTERS if 2 * chinese > sum(1 for c in text if c.isalpha()) else WORDS
+
+
+def _first(options: InjectionOptions) -> InjectionOptions:
+    return replace(options, strategy=Strategy.FIRST, threshold=None, one_sense=False, scorer=None)
+
+
+def _put_options(options: InjectionOptions, ablation: Ablation) -> list[Note]:
+    """Choose options as they were; what the page doesn't ask for stands among the model's own."""
+    own: InjectionOptions = ss["lab.model_injection"]
+    said: list[Note] = []
+    scorer = options.scorer
+    if scorer is not None:
+        if own.scorer is not None and folder_name(own.scorer) == scorer:
+            scorer = own.scorer
+        else:
+            said.append(("share.no_scorer", {"scorer": scorer}))
+            options, scorer = _first(options), None
+    ss["lab.max_triples"], ss["lab.tail_only"] = options.max_triples, options.tail_only
+    ss["lab.relations"] = (
+        [] if options.relations == own.relations else list(options.relations or ())
+    )
+    ss["lab.strategy"], ss["lab.one_sense"] = options.strategy, options.one_sense
+    ss["lab.names"] = options.names.as_list()
+    ss["lab.positions"], ss["lab.visible"] = ablation.positions, ablation.visible
+    chosen = {"strategy": options.strategy, "threshold": options.threshold, "scorer": scorer}
+    kept = {name: getattr(own, name) for name in chosen}
+    as_given = options.strategy is own.strategy or options.threshold is not None or scorer
+    ss["lab.model_injection"] = replace(
+        own,
+        relations=own.relations if options.relations else options.relations,
+        not_relations=options.not_relations,
+        first_relations=options.first_relations,
+        one_sense=False,
+        **(chosen if as_given else kept),
+    )
+    return said
+
+
+def _log_of(shared: Shared) -> EditLog:
+    """The edits as steps, each of which can be undone."""
+    log, at, done = EditLog(), now_in_words(), 0
+    for count in shared.steps or (1,) * len(shared.scene.edits):
+        log = log.append(*shared.scene.edits[done : done + count], at=at)
+        done += count
+    return log
+
+
+def _pin(pinned: Scene, task: str) -> bool:
+    """Pin a scene, if its graph and its model are here."""
+    name = _graph_named(pinned)
+    path = _path_of(pinned.model, task) or _path_of(pinned.model, NO_TASK)
+    if name is None or name == WORKSPACE or path is None or pinned.options.scorer is not None:
+        return False
+    base = ss["lab.graphs"][name]
+    try:
+        state.edited(base, pinned.edits)
+    except KBertError:
+        return False
+    ss["lab.pinned"] = replace(
+        pinned, model=path, graph=services.ref_of(base), device=ss["lab.device"]
+    )
+    return True

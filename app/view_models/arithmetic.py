@@ -1,0 +1,67 @@
+"""The arithmetic of one attention weight, as a line and as a small table."""
+
+import numpy as np
+
+from app.texts import clauses, listed, sentences, t
+from app.view_models.heads import map_name
+from app.view_models.html import escape
+from app.view_models.matrix import share
+from kbert_core.arithmetic import CellArithmetic
+
+
+def line(cell: CellArithmetic) -> str:
+    """The whole calculation on one line; plain text."""
+    begin = f"q·k / √D = {number(cell.dot)} / √{cell.size} = {number(cell.scaled)}"
+    if not cell.visible:
+        return clauses([begin, t("sum.hidden")])
+    total = number(cell.log_sum_exp)
+    if cell.log_sum_exp < 0:
+        total = f"({total})"
+    end = f"e^({number(cell.score)} − {total}) = {share(cell.weight)}"
+    return clauses([begin, t("sum.visible"), end])
+
+
+def table_html(cell: CellArithmetic) -> str:
+    """The same, a step a line."""
+    steps = (
+        ("q · k", number(cell.dot), t("sum.dot", head=cell.head, size=cell.size)),
+        (f"× 1/√{cell.size}", number(cell.scaled), t("sum.scale")),
+        ("+ M", "0" if cell.visible else "−∞", t("sum.open" if cell.visible else "sum.closed")),
+        ("log Σ e^", number(cell.log_sum_exp), t("sum.row", n=cell.seen)),
+        ("softmax", share(cell.weight), t("sum.weight")),
+    )
+    body = "".join(
+        f'<tr><th scope="row">{escape(step)}</th><td class="kb-num">{escape(value)}</td>'
+        f"<td>{escape(what)}</td></tr>"
+        for step, value, what in steps
+    )
+    return f'<table class="kb-table kb-sum"><tbody>{body}</tbody></table>'
+
+
+def of_mean(maps: np.ndarray, layer: int, head: int, query: int, key: int) -> str:
+    """Say which single maps a mean's value comes from; plain text.
+
+    Args:
+        maps: (L, A, N, N) weights.
+        layer, head: shown, from 1; 0 is the mean of all, and at least one is.
+        query, key: the cell.
+    """
+    values = maps[:, :, query, key].astype(np.float32)
+    if layer:
+        values = values[layer - 1 : layer]
+    if head:
+        values = values[:, head - 1 : head]
+    if not values.any():
+        return t("sum.choose")
+    best = np.argsort(-values, axis=None, kind="stable")[:3]
+    found = [np.unravel_index(i, values.shape) for i in best]
+    named = [
+        t("sum.of", map=map_name(layer or i + 1, head or j + 1), share=share(float(values[i, j])))
+        for i, j in found
+    ]
+    return sentences([t("sum.mean", n=values.size, most=listed(named)), t("sum.choose")])
+
+
+def number(value: float) -> str:
+    """A number as the page writes it."""
+    return f"{value:.3f}".replace("-", "−")

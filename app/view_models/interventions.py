@@ -1,0 +1,188 @@
+"""Interventions in words, and what can be done about a chosen cell."""
+
+from dataclasses import dataclass, replace
+
+from app.texts import clauses, listed, t
+from app.view_models.diff import Identity
+from kbert_core import FlatTree, Intervention, Tokens, Trace
+from kbert_core.intervention import BRANCHES, TRUNK, Action, Intervened, intervene
+
+SHOWN_LAYERS = 4  # of an intervention in many, by number
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Something that can be blocked or opened about a chosen cell.
+
+    Attributes:
+        kind: "cell", "branch 1" and 2, "mention 1" and 2, or "link".
+        name: what it is called; plain text.
+        seer, seen: its tokens, so that the chosen cell is of these rows and columns.
+    """
+
+    kind: str
+    name: str
+    seer: Tokens
+    seen: Tokens
+
+    def intervention(self, action: Action, *, both: bool, layer: int | None) -> Intervention:
+        """Block or open it.
+
+        Args:
+            action: which.
+            both: in both directions, or in that of the cell.
+            layer: from 1; None: all.
+        """
+        return Intervention(action, self.seer, self.seen, both, (layer,) if layer else ())
+
+
+def scopes(row: FlatTree, cell: tuple[Identity, Identity]) -> tuple[Scope, ...]:
+    """Say what a cell is part of: itself, branches, a mention's link to them, the whole link.
+
+    Args:
+        row: the flat tree.
+        cell: who looks, at whom.
+
+    Returns:
+        From the smallest; empty where the tree lacks a token of the cell, or
+        where it is a token's with itself, which stays open.
+    """
+    if cell[0] not in row.identities or cell[1] not in row.identities or cell[0] == cell[1]:
+        return ()
+    places = [row.identities.index(name) for name in cell]
+    names = [f"“{token_name(row, place)}”" for place in places]
+    found = [
+        Scope(
+            "cell",
+            t("iv.scope_cell", a=names[0], b=names[1]),
+            Tokens("token", identity=cell[0]),
+            Tokens("token", identity=cell[1]),
+        )
+    ]
+    from_branch = row.branch_ids[places[0]] > 0  # the cell's row is a branch's
+    links = []
+    branches = dict.fromkeys(row.branch_ids[place] for place in places)
+    for n, number in enumerate((b for b in branches if b > 0), start=1):
+        hung = row.hung[number - 1]
+        mention = row.tree.nodes[hung.node].mention
+        branch = Tokens("branch", mention.sentence, mention.start, hung.branch.triple)
+        name = t("iv.scope_branch", branch=" ".join(hung.branch.texts))
+        links.append((f"branch {n}", name, TRUNK, branch))
+    with_branches = {hung.node + 1 for hung in row.hung}
+    anchors = dict.fromkeys(row.anchor_ids[place] for place in places)
+    for n, anchor in enumerate((a for a in anchors if a in with_branches), start=1):
+        mention = row.tree.nodes[anchor - 1].mention
+        own = Tokens("mention", mention.sentence, mention.start)
+        name = t("iv.scope_mention", mention=_text(row, mention.sentence, mention.start))
+        links.append((f"mention {n}", name, own, replace(own, kind="hung")))
+    if row.hung:
+        links.append(("link", t("iv.scope_link"), TRUNK, BRANCHES))
+    for kind, name, trunk, branch in links:
+        found.append(Scope(kind, name, *((branch, trunk) if from_branch else (trunk, branch))))
+    return tuple(found)
+
+
+def token_name(row: FlatTree, place: int) -> str:
+    """What a token reads, with its number where others read the same."""
+    text = row.tokens[place]
+    if row.tokens.count(text) == 1:
+        return text
+    return t("iv.one_of_several", text=text, number=1 + row.tokens[:place].count(text))
+
+
+def describe(one: Intervention, row: FlatTree | None) -> str:
+    """Say in a sentence what an intervention does; plain text.
+
+    Args:
+        one: the intervention.
+        row: where its tokens are looked up; None: there is no tree.
+    """
+    seer, seen = tokens_name(one.seer, row), tokens_name(one.seen, row)
+    key = f"iv.{one.action}_{'all' if one.seer == one.seen else 'both' if one.both else 'one'}"
+    said = t(key, seer=seer, seen=seen)
+    return f"{said[:1].upper()}{said[1:]}{layers_name(one)}"
+
+
+def layers_name(one: Intervention) -> str:
+    """In which layers; nothing where in all."""
+    if not one.layers:
+        return ""
+    if len(one.layers) == 1:
+        return t("iv.in_layer", layer=one.layers[0])
+    more = ["…"] if len(one.layers) > SHOWN_LAYERS else []
+    return t("iv.in_layers", layers=listed([*one.layers[:SHOWN_LAYERS], *more]))
+
+
+def tokens_name(tokens: Tokens, row: FlatTree | None) -> str:
+    """What tokens are called; plain text."""
+    if tokens.kind in ("all", "trunk", "branches", "specials"):
+        return t("iv.tokens_" + tokens.kind)
+    if tokens.kind == "branch":
+        return t("iv.tokens_branch", triple=tokens.triple)
+    if tokens.kind == "token":
+        names = row.identities if row else []
+        if row and tokens.identity in names:
+            return f"“{token_name(row, names.index(tokens.identity))}”"
+        return t("iv.tokens_token_gone", what=_gone(tokens.identity))
+    text = _text(row, tokens.sentence, tokens.start) if row else None
+    place = f"“{text}”" if text else t("iv.place", number=tokens.start + 1)
+    return t("iv.tokens_" + tokens.kind, mention=place)
+
+
+def _gone(identity: Identity) -> str:
+    """Name a token that isn't in the tree, as far as its identity says."""
+    if identity[0] == "branch" and len(identity) > 3:
+        return str(identity[3])
+    return t("iv.place_token", number=identity[-1])
+
+
+def _text(row: FlatTree, sentence: int, start: int) -> str:
+    """The text of the mention that begins somewhere; empty where none does."""
+    for node in row.tree.nodes:
+        if (node.mention.sentence, node.mention.start) == (sentence, start):
+            return row.tree.sentences[sentence][start : node.mention.end]
+    return ""
+
+
+def of_trace(trace: Trace, interventions: tuple[Intervention, ...], layer_count: int) -> Intervened:
+    """What some interventions would make of a trace's visible matrix.
+
+    Args:
+        trace: read with others or none.
+        interventions: in order.
+        layer_count: L.
+    """
+    return intervene(
+        trace.ablation.visible_in(trace.batch), trace.rows, interventions, max(layer_count, 1)
+    )
+
+
+def why_now(trace: Trace, window: int, cell: tuple[Identity, Identity], why: str) -> str:
+    """Say why a cell is as it is, where interventions have the last word; plain text.
+
+    Args:
+        trace: of the scene.
+        window: its row.
+        cell: who looks, at whom.
+        why: what is said of the cell without interventions.
+    """
+    row, layers = trace.rows[window], trace.visible_layers or ()
+    if not layers or cell[0] not in row.identities or cell[1] not in row.identities:
+        return why
+    i, j = (row.identities.index(name) for name in cell)
+    was = bool(trace.ablation.visible_in(trace.batch)[window, i, j])
+    changed = [n for n, one in enumerate(layers, start=1) if bool(one[window, i, j]) != was]
+    if not changed:
+        return why
+    by = dict.fromkeys(describe(one, row) for one in trace.interventions if _names(one, row, i, j))
+    key = "iv.cell_blocked" if was else "iv.cell_opened"
+    values = {"by": clauses(by), "why": why}
+    if len(changed) == len(layers):
+        return t(key, **values)
+    return t(key + "_in", layers=listed(changed), **values)
+
+
+def _names(one: Intervention, row: FlatTree, i: int, j: int) -> bool:
+    """Whether an intervention is about a cell."""
+    seers, seen = set(one.seer.among(row)), set(one.seen.among(row))
+    return (i in seers and j in seen) or (one.both and j in seers and i in seen)

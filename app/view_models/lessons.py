@@ -1,0 +1,474 @@
+"""Seven lessons: a text, a question to predict, and an answer computed at that moment. Pure."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from app.examples import MINILM
+from app.scene import WORDS
+from app.texts import listed, sentences, t
+from app.view_models.diff import Identity
+from app.view_models.html import escape, shown
+from app.view_models.prediction import Mark, Place, line_html, lines_html, ner_html, percent, tints
+from app.view_models.tree import tree_html, tree_view
+from app.view_models.why import why
+from kbert_core import Ablation, FlatTree, KnowledgeGraph, Trace, Triple
+from kbert_core.ablation import FULL
+from kbert_core.knowledge.graph import Edit
+from kbert_core.knowledge.noise import with_noise
+from kbert_core.seeing import additive_mask
+from kbert_core.tasks import NerPrediction
+
+LESSONS = ("tokens", "tree", "positions", "visible", "attention", "noise", "hurts")
+MODEL = "medical-ner-kbert"  # of the lessons that need one; shipped
+TIM_COOK = "Tim Cook is visiting Beijing now"
+HISTORY = "患者有高血压病史，予阿司匹林治疗"  # history of hypertension, given aspirin
+MENTION, TYPE, WRONG = "高血压", "类别", "检查"  # hypertension, type, examination
+NOISE, SEED = 5, 1  # unrelated triples at each mention, and of what is drawn
+NONE = "none"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A scene that a lesson shows and the Lab opens.
+
+    Attributes:
+        text: one sentence.
+        graph: before the edits.
+        model: a checkpoint's folder name, ``MINILM``, or ``WORDS``.
+        edits: made to the graph.
+        more_triples: of a mention, beyond what the model was trained with.
+        ablation: how the tree is read.
+        panel: of the Lab's matrix.
+        cell: chosen in it.
+    """
+
+    text: str
+    graph: KnowledgeGraph
+    model: str = WORDS
+    edits: tuple[Edit, ...] = ()
+    more_triples: int = 0
+    ablation: Ablation = FULL
+    panel: str = "visible"
+    cell: tuple[Identity, Identity] | None = None
+
+    @property
+    def edited(self) -> KnowledgeGraph:
+        """The graph with the edits made."""
+        graph = self.graph
+        for edit in self.edits:
+            graph = graph.apply(edit)
+        return graph
+
+
+Read = Callable[[Setting], Trace]
+Demo = Callable[[str], KnowledgeGraph]
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One lesson, worked out.
+
+    Attributes:
+        setting: what the Lab opens.
+        values: of its text.
+        picture: HTML, before the answer is revealed; it doesn't tell it.
+        question: plain text.
+        choices: key → plain text, in the order shown.
+        right: key of the right choice, as it came out.
+        why: plain text, told with the answer, a paragraph each.
+        revealed: HTML, drawn with the answer.
+        matrix: the tree whose visible matrix is drawn with the answer.
+    """
+
+    setting: Setting
+    picture: str
+    question: str
+    choices: dict[str, str]
+    right: str
+    why: tuple[str, ...]
+    revealed: str
+    values: dict[str, object] = field(default_factory=dict)
+    matrix: FlatTree | None = None
+
+    def __post_init__(self) -> None:
+        if self.right not in self.choices:
+            raise ValueError(f"'{self.right}' is none of {', '.join(self.choices)}.")
+
+
+def needs_model(lesson: str) -> bool:
+    """Whether a lesson can't be shown without ``MODEL``."""
+    return lesson in ("noise", "hurts")
+
+
+def exercise(lesson: str, read: Read, demo: Demo) -> Exercise:
+    """Work a lesson out.
+
+    Args:
+        lesson: one of ``LESSONS``.
+        read: runs a setting.
+        demo: a graph that comes with the project, by its name.
+
+    Raises:
+        KBertError: its scene can't be run.
+    """
+    return _MAKERS[lesson](read, demo)
+
+
+def place(lesson: str) -> int:
+    """The number of a lesson, from 1."""
+    return LESSONS.index(lesson) + 1
+
+
+# Figure 2
+
+
+def _tokens(read: Read, demo: Demo) -> Exercise:
+    setting = Setting(TIM_COOK, demo("figure2"))
+    trace = read(setting)
+    flat = trace.rows[0]
+    trunk = sum(1 for branch in flat.branch_ids if branch == 0)
+    words = trunk - len(flat.specials)
+    triples = len(trace.used)
+    guesses = sorted({words, trunk, trunk + triples, len(flat)})
+    why_it_is = t(
+        "learn.tokens.why",
+        all=len(flat),
+        trunk=trunk,
+        specials=listed(flat.tokens[i] for i, _ in flat.specials),
+        branch=len(flat) - trunk,
+        branches=triples,
+    )
+    return Exercise(
+        setting,
+        _words_and_triples(flat, trace.used),
+        t("learn.tokens.question", triples=triples),
+        {str(guess): str(guess) for guess in guesses},
+        str(len(flat)),
+        (why_it_is,),
+        _tree(trace, positions=False),
+    )
+
+
+def _tree_lesson(read: Read, demo: Demo) -> Exercise:
+    setting = Setting(TIM_COOK, demo("figure2"))
+    trace = read(setting)
+    flat = trace.rows[0]
+    last = flat.tokens.index("Cook")
+    asked = {name: name for name in ("is", "CEO", "visiting", "Beijing")}
+    return Exercise(
+        setting,
+        _tree(trace, positions=False),
+        t("learn.tree.question", token=flat.tokens[last]),
+        asked,
+        flat.tokens[last + 1],
+        (t("learn.tree.why", mention="Tim Cook"),),
+        _row(flat),
+    )
+
+
+def _positions(read: Read, demo: Demo) -> Exercise:
+    setting = Setting(TIM_COOK, demo("figure2"))
+    trace = read(setting)
+    flat = trace.rows[0]
+    hard = flat.tokens.index("is")
+    soft = flat.soft_positions
+    before = flat.tokens.index("Cook")
+    shared = next(i for i, p in enumerate(soft) if p == soft[hard] and flat.branch_ids[i] > 0)
+    why_it_is = t(
+        "learn.positions.why",
+        token=flat.tokens[hard],
+        before=flat.tokens[before],
+        before_soft=soft[before],
+        soft=soft[hard],
+        shared=flat.tokens[shared],
+    )
+    guesses = sorted({soft[hard] - 1, soft[hard], soft[hard] + 1, hard})
+    return Exercise(
+        setting,
+        _tree(trace, positions=False),
+        t("learn.positions.question", token=flat.tokens[hard]),
+        {str(guess): str(guess) for guess in guesses},
+        str(soft[hard]),
+        (why_it_is,),
+        _tree(trace),
+        {"token": flat.tokens[hard], "hard": hard},
+    )
+
+
+def _visible(read: Read, demo: Demo) -> Exercise:
+    setting = Setting(TIM_COOK, demo("figure2"))
+    trace = read(setting)
+    flat = trace.rows[0]
+    column = flat.tokens.index("Apple")
+    asked = [flat.tokens.index(name) for name in ("[CLS]", "Cook", "is", "China")]
+    seeing = [row for row in asked if bool(trace.visible[0, row, column])]
+    right = flat.tokens[seeing[0]] if len(seeing) == 1 else ""
+    cell = (flat.identities[seeing[0]], flat.identities[column]) if seeing else None
+    return Exercise(
+        Setting(TIM_COOK, setting.graph, cell=cell),
+        _tree(trace, positions=False),
+        t("learn.visible.question", token=flat.tokens[column]),
+        {flat.tokens[row]: flat.tokens[row] for row in asked},
+        right,
+        tuple(why(flat, row, column, trace.ablation) for row in asked),
+        "",
+        matrix=flat,
+    )
+
+
+SCORES = {"Tim": 1.0, "Cook": 2.0, "CEO": 1.0, "Apple": 0.0}  # made up; 1 for every other token
+
+
+def _attention(read: Read, demo: Demo) -> Exercise:
+    setting = Setting(TIM_COOK, demo("figure2"))
+    trace = read(setting)
+    flat = trace.rows[0]
+    row, column = flat.tokens.index("Apple"), flat.tokens.index("Cook")
+    scores = torch.tensor([SCORES.get(token, 1.0) for token in flat.tokens])
+    mask = additive_mask(trace.visible, torch.float32)[0, 0, row]
+    weights = (scores + mask).softmax(dim=0)
+    seen = [i for i in range(len(flat)) if bool(trace.visible[0, row, i])]
+    raised = [math.exp(float(score)) for score in scores]
+    by_hand = {
+        "masked": raised[column] / sum(raised[i] for i in seen),
+        "unmasked": raised[column] / sum(raised),
+        "equal": 1 / len(seen),
+        "nothing": 0.0,
+    }
+    right = min(by_hand, key=lambda name: abs(by_hand[name] - float(weights[column])))
+    why_it_is = t(
+        "learn.attention.why",
+        n=len(seen),
+        score=f"{float(scores[column]):g}",
+        raised=f"{raised[column]:.2f}",
+        total=f"{sum(raised[i] for i in seen):.2f}",
+        p=percent(float(weights[column])),
+        unmasked=percent(by_hand["unmasked"]),
+    )
+    order = sorted(by_hand, key=lambda name: by_hand[name])
+    return Exercise(
+        Setting(TIM_COOK, setting.graph, MINILM, panel="attention"),
+        _scores_table(flat, scores, mask, None),
+        t("learn.attention.question", row=flat.tokens[row], column=flat.tokens[column]),
+        {name: percent(by_hand[name]) for name in order},
+        right,
+        (why_it_is, t("learn.attention.then")),
+        _scores_table(flat, scores, mask, weights),
+        {"row": flat.tokens[row]},
+    )
+
+
+# A trained model
+
+
+def _noise(read: Read, demo: Demo) -> Exercise:
+    quiet = Setting(HISTORY, _about(HISTORY, demo("medical_zh"), "lesson-6", read), MODEL)
+    entities = [node.mention.entity for node in read(quiet).tree.nodes]
+    noisy_graph = with_noise(
+        quiet.graph, entities, NOISE, seed=SEED, source=list(demo("everyday_zh")), place="before"
+    )
+    noisy_graph.name = "lesson-6-noise"
+    noisy = Setting(HISTORY, noisy_graph, MODEL, more_triples=NOISE)
+    found: dict[str, tuple[NerPrediction, NerPrediction]] = {}
+    for name, ablation in (("tree", FULL), ("all", Ablation(visible="all"))):
+        pair = (quiet, noisy)
+        first, second = (read(_read_by(one, ablation)).prediction for one in pair)
+        found[name] = (first, second)
+    changed = {name: _changed(*pair) for name, pair in found.items()}
+    kinds = {
+        (False, False): "neither",
+        (False, True): "only_all",
+        (True, False): "only_tree",
+        (True, True): "both",
+    }
+    without_matrix = _changed(found["tree"][0], found["all"][0])
+    unfamiliar = []
+    if without_matrix:
+        tokens = len(found["all"][0].tokens)
+        unfamiliar = [t("learn.noise.unfamiliar", n=without_matrix, tokens=tokens)]
+    why_it_is = t(
+        "learn.noise.why",
+        tokens=len(found["tree"][0].tokens),
+        tree=changed["tree"],
+        all=changed["all"],
+    )
+    return Exercise(
+        noisy,
+        _tree(read(noisy)),
+        t("learn.noise.question"),
+        {kind: t(f"learn.noise.{kind}") for kind in kinds.values()},
+        kinds[bool(changed["tree"]), bool(changed["all"])],
+        (why_it_is, sentences([t("learn.noise.but"), *unfamiliar])),
+        _tree(read(noisy)) + _noise_lines(found),
+        {"count": NOISE, "seed": SEED},
+    )
+
+
+def _hurts(read: Read, demo: Demo) -> Exercise:
+    graph = _about(HISTORY, demo("medical_zh"), "lesson-7", read)
+    right = next(x for x in graph.triples_of(MENTION) if x.relation == TYPE)
+    wrong = Triple(right.head, TYPE, WRONG)
+    setting = Setting(HISTORY, graph, MODEL, (Edit("replace", right, wrong),))
+    before, after = Setting(HISTORY, graph, MODEL), read(setting)
+    plain = Setting(HISTORY, KnowledgeGraph(), MODEL)
+    told = read(before).prediction
+    labels = {
+        name: _label(prediction)
+        for name, prediction in (
+            ("right", told),
+            ("wrong", after.prediction),
+            ("plain", read(plain).prediction),
+        )
+    }
+    hurt = labels["plain"][0] == labels["right"][0] != labels["wrong"][0]
+    said = {name: _named(*found) for name, found in labels.items()}
+    outcome = t("learn.hurts.hurt" if hurt else "learn.hurts.no_harm", mention=MENTION)
+    kinds = sorted({tag.split("-", 1)[1] for tag in told.tokens[0].probabilities if "-" in tag})
+    return Exercise(
+        setting,
+        _tree(after),
+        t("learn.hurts.question", mention=MENTION),
+        {**{kind: kind for kind in kinds}, NONE: t("learn.hurts.none")},
+        labels["wrong"][0],
+        (sentences([t("learn.hurts.why", **said), outcome]), t("learn.hurts.then")),
+        _tree(after)
+        + ner_html(
+            HISTORY,
+            after.prediction,
+            t("learn.hurts.with_wrong"),
+            told,
+            t("learn.hurts.with_right"),
+            tints(list(told.tokens[0].probabilities)),
+        ),
+        {"mention": MENTION, "old": right, "new": wrong},
+    )
+
+
+_MAKERS: dict[str, Callable[[Read, Demo], Exercise]] = {
+    "tokens": _tokens,
+    "tree": _tree_lesson,
+    "positions": _positions,
+    "visible": _visible,
+    "attention": _attention,
+    "noise": _noise,
+    "hurts": _hurts,
+}
+
+
+def _about(text: str, graph: KnowledgeGraph, name: str, read: Read) -> KnowledgeGraph:
+    """What a graph says of the names in a text: small, and apart from the graph itself."""
+    tree = read(Setting(text, graph, MODEL)).tree
+    entities = dict.fromkeys(e for node in tree.nodes for e in node.mention.entities)
+    return KnowledgeGraph([x for e in entities for x in graph.triples_of(e)], name=name)
+
+
+def _read_by(setting: Setting, ablation: Ablation) -> Setting:
+    return Setting(
+        setting.text,
+        setting.graph,
+        setting.model,
+        more_triples=setting.more_triples,
+        ablation=ablation,
+    )
+
+
+def _changed(before: NerPrediction, after: NerPrediction) -> int:
+    """How many tokens have another tag."""
+    pairs = zip(before.tokens, after.tokens, strict=True)
+    return sum(one.tag != other.tag for one, other in pairs)
+
+
+def _label(prediction: NerPrediction) -> tuple[str, float]:
+    """The type of ``MENTION`` and its probability; ``NONE`` where it is found otherwise."""
+    start = HISTORY.index(MENTION)
+    for span in prediction.spans:
+        if (span.start, span.end) == (start, start + len(MENTION)):
+            return span.label, span.probability
+    return NONE, 0.0
+
+
+def _named(label: str, probability: float) -> str:
+    return t("learn.hurts.none") if label == NONE else f"{label} {percent(probability)}"
+
+
+# Pictures
+
+
+def _tree(trace: Trace, *, positions: bool = True) -> str:
+    drawn = tree_html(tree_view(trace))
+    return drawn if positions else f'<div class="kb-no-positions">{drawn}</div>'
+
+
+def _words_and_triples(flat: FlatTree, triples: Sequence[Triple]) -> str:
+    words = [flat.tokens[i] for i in _trunk_words(flat)]
+    chips = "".join(_chip(word) for word in words)
+    rows = "".join(
+        f"<tr><td>{escape(x.head)}</td><td>{escape(x.relation)}</td><td>{escape(x.tail)}</td></tr>"
+        for x in triples
+    )
+    names = ("head", "relation", "tail")
+    heads = "".join(f"<th>{escape(t('knowledge.' + name))}</th>" for name in names)
+    return (
+        f'<div class="kb-words">{chips}</div>'
+        f'<table class="kb-table kb-narrow"><tr>{heads}</tr>{rows}</table>'
+    )
+
+
+def _row(flat: FlatTree) -> str:
+    """The tree laid flat, as the model gets it."""
+    chips = "".join(_chip(flat.tokens[i], branch=flat.branch_ids[i] > 0) for i in range(len(flat)))
+    return f'<div class="kb-words">{chips}</div>'
+
+
+def _chip(token: str, *, branch: bool = False) -> str:
+    return f'<span class="kb-word{" kb-of-branch" if branch else ""}">{shown(token)}</span>'
+
+
+def _trunk_words(flat: FlatTree) -> Iterator[int]:
+    special = {index for index, _ in flat.specials}
+    return (i for i, b in enumerate(flat.branch_ids) if b == 0 and i not in special)
+
+
+def _scores_table(
+    flat: FlatTree, scores: torch.Tensor, mask: torch.Tensor, weights: torch.Tensor | None
+) -> str:
+    """One row of attention: score, mask, e to their sum, and its share; the last two if told."""
+    columns = ["token", "score", "mask", *(["raised", "weight"] if weights is not None else [])]
+    heads = "".join(
+        f'<th class="{"kb-num" if i else ""}">{escape(t("learn.attention." + name))}</th>'
+        for i, name in enumerate(columns)
+    )
+    rows = []
+    for i, token in enumerate(flat.tokens):
+        hidden = bool(mask[i] < 0)
+        cells = [f"{float(scores[i]):g}", "−∞" if hidden else "0"]
+        if weights is not None:
+            raised = 0.0 if hidden else math.exp(float(scores[i]))
+            weight = float(weights[i])
+            cells += [f"{raised:.2f}" if raised else "0", percent(weight) if weight else "0"]
+        faint = ' class="kb-faint"' if hidden else ""
+        rest = "".join(f'<td class="kb-num">{cell}</td>' for cell in cells)
+        rows.append(f"<tr{faint}><td>{shown(token)}</td>{rest}</tr>")
+    return f'<table class="kb-table kb-narrow"><tr>{heads}</tr>{"".join(rows)}</table>'
+
+
+def _noise_lines(found: dict[str, tuple[NerPrediction, NerPrediction]]) -> str:
+    """The tags of each reading without noise and with it; spans that changed are ringed."""
+    colours = tints(list(found["tree"][0].tokens[0].probabilities))
+    lines = []
+    for reading, pair in found.items():
+        old = {(s.start, s.end, s.label) for s in pair[0].spans}
+        for noise, prediction in zip(("without", "with"), pair, strict=True):
+            marks: dict[Place, Mark] = {}
+            if noise == "with":
+                marks = {
+                    (s.start, s.end): Mark()
+                    for s in prediction.spans
+                    if (s.start, s.end, s.label) not in old
+                }
+            side, name = t(f"learn.noise.reading_{reading}"), t(f"learn.noise.{noise}")
+            lines.append(line_html(HISTORY, prediction, side, name, colours, marks))
+    return lines_html(lines)

@@ -1,0 +1,139 @@
+"""One row of the matrix in words and as a table: who sees whom, and how much it looks there."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.texts import listed, t
+from app.view_models.diff import Identity
+from app.view_models.html import escape, scrolling, shown
+from app.view_models.matrix import HIDDEN, names_of, share, visible_view
+from app.view_models.why import branch_of
+from kbert_core import Ablation, FlatTree
+
+MOST_LINES = 200  # of the table
+MOST_NAMED = 6  # tokens or branches named in a sentence; the table has them all
+
+
+@dataclass(frozen=True, slots=True)
+class SeenToken:
+    """A token that the row sees.
+
+    Attributes:
+        text: what it reads.
+        place: its hard position.
+        branch: the branch it stands on; empty on the trunk.
+        why: the clause of Eq. 3 that opens the cell.
+        now, before: the row's attention to it, 0 to 1; None: not shown, or
+            not there.
+    """
+
+    text: str
+    place: int
+    branch: str
+    why: str
+    now: float | None = None
+    before: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RowView:
+    """A row in words and as a table.
+
+    Attributes:
+        said: sentences; plain text.
+        seen: where it looks most first, or in reading order.
+        compared: whether there is an earlier attention.
+    """
+
+    said: tuple[str, ...]
+    seen: tuple[SeenToken, ...]
+    compared: bool = False
+
+
+def row_view(
+    flat: FlatTree,
+    row: int,
+    ablation: Ablation,
+    visible: np.ndarray,
+    weights: np.ndarray | None = None,
+    before: Mapping[Identity, float] | None = None,
+) -> RowView:
+    """Describe a row.
+
+    Args:
+        flat: N tokens.
+        row: which.
+        ablation: tells why a cell is open.
+        visible: (N, N) bool, row may attend to column.
+        weights: (N, N) attention, if it is shown.
+        before: the row's attention in the scene compared with, by token.
+    """
+    codes = visible_view(flat, ablation).codes[row]
+    names = {**names_of("visible"), str(HIDDEN): t("row.opened")}
+    hidden = [j for j in range(len(flat)) if not visible[row, j]]
+    seen = [
+        SeenToken(
+            flat.tokens[j],
+            j,
+            branch_of(flat, j),
+            t("row.itself") if j == row else names[str(codes[j])],
+            float(weights[row, j]) if weights is not None else None,
+            before.get(flat.identities[j]) if before is not None else None,
+        )
+        for j in range(len(flat))
+        if visible[row, j]
+    ]
+    looks = {"a": flat.tokens[row], "seen": len(seen), "n": len(flat)}
+    said = [t("row.sees", **looks, what=_named(flat, [token.place for token in seen]))]
+    if hidden:
+        said.append(t("row.hidden", what=_named(flat, hidden)))
+    if weights is not None:
+        seen.sort(key=lambda token: -(token.now or 0.0))
+        most = [f"“{token.text}” {share(token.now or 0.0)}" for token in seen]
+        said.append(t("matrix.looks", a=flat.tokens[row], what=listed(most[:MOST_NAMED])))
+    return RowView(tuple(said), tuple(seen), before is not None)
+
+
+def row_html(view: RowView) -> str:
+    """The row as a table."""
+    heads = [t("row.token"), t("row.where"), t("row.why")]
+    with_weights = any(token.now is not None for token in view.seen)
+    numbers = [t("row.attention")] if with_weights else []
+    if with_weights and view.compared:
+        numbers = [t("row.before"), t("row.now"), t("row.change")]
+    head = "".join(f"<th>{escape(name)}</th>" for name in heads)
+    head += "".join(f'<th class="kb-num">{escape(name)}</th>' for name in numbers)
+    body = "".join(_line(token, len(numbers)) for token in view.seen[:MOST_LINES])
+    more = len(view.seen) - MOST_LINES
+    if more > 0:
+        body += f'<tr><td colspan="6">{escape(t("row.more", n=more))}</td></tr>'
+    return scrolling(
+        f'<table class="kb-table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    )
+
+
+def _line(token: SeenToken, numbers: int) -> str:
+    where = t("row.on_branch", branch=token.branch) if token.branch else t("row.on_trunk")
+    cells = [f"{shown(token.text)} <small>{token.place}</small>", escape(where), escape(token.why)]
+    line = "".join(f"<td>{cell}</td>" for cell in cells)
+    values: list[str] = []
+    if numbers == 1:
+        values = [share(token.now or 0.0)]
+    elif numbers:
+        now, old = token.now or 0.0, token.before
+        values = ["–" if old is None else share(old), share(now)]
+        values.append("+" if old is None else f"{100 * (now - old):+.1f}".replace("-", "−"))
+    line += "".join(f'<td class="kb-num">{escape(value)}</td>' for value in values)
+    return f"<tr>{line}</tr>"
+
+
+def _named(flat: FlatTree, places: list[int]) -> str:
+    """Name tokens: how many are of the trunk, and the branches, each once, in reading order."""
+    trunk = sum(1 for j in places if flat.branch_ids[j] == 0)
+    branches = dict.fromkeys(branch_of(flat, j) for j in places if flat.branch_ids[j] > 0)
+    parts = [t("row.trunk", n=trunk)] if trunk else []
+    parts += [t("row.branch", branch=branch) for branch in branches]
+    more = len(parts) - MOST_NAMED
+    return listed([*parts[:MOST_NAMED], *([t("row.more", n=more)] if more > 0 else [])])

@@ -1,0 +1,384 @@
+"""A labelled file with knowledge and without: sentences, tables, bars, CSV. Pure."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import plotly.graph_objects as go
+
+from app.exports import csv_of
+from app.models import ModelInfo
+from app.texts import listed, t
+from app.view_models.html import escape
+from app.view_models.styles import BRANCH, TRUNK
+from kbert_core.explain import (
+    AttentionEffect,
+    FileCorrelation,
+    FileRow,
+    FileScores,
+    Group,
+    OverFile,
+    Pruned,
+    Verdict,
+)
+from kbert_core.explain.figures import nats
+from kbert_core.explain.file_scores import Difference
+from kbert_core.explain.over_file import WITH, WITHOUT, By, row_dict, said_of
+from kbert_core.explain.prune import WAYS
+from kbert_core.explain.tables import name_of
+
+ALL = "all"
+WHICH = (ALL, *(str(verdict) for verdict in Verdict))
+BAR = 26  # pixels of a bar with its gap
+MOST_BARS = 24
+NAMED = 3  # groups that are named in a sentence
+LONGEST_NAME = 28  # characters beside a bar
+MOST_POINTS = 4000
+Columns = dict[str, list[Any]]
+
+
+# In a few sentences
+
+
+def going(rows: Sequence[FileRow]) -> str:
+    """What is known so far; plain text."""
+    verdicts = [row.verdict for row in rows]
+    return t(
+        "file.going",
+        done=f"{len(rows):,}",
+        changed=f"{sum(row.changed for row in rows):,}",
+        helped=f"{verdicts.count(Verdict.HELPED):,}",
+        hurt=f"{verdicts.count(Verdict.HURT):,}",
+    )
+
+
+def say_whole(found: OverFile) -> str:
+    """Whether the graph helps, and how sure that is; plain text."""
+    if not found.with_knowledge:
+        return t("file.none")
+    if not found.changed:
+        return t("file.same")
+    difference = found.scores.differences.get((WITH, WITHOUT))
+    if difference is None:
+        return ""
+    key = _key(difference, "file.better", "file.worse", "file.unclear")
+    values = _interval(difference, turned=key == "file.worse")
+    metric, count = metric_name(found.scores), f"{len(found.rows):,}"
+    if key == "file.unclear":
+        return t(key, metric=metric, count=count, **values)
+    return t(key, metric=metric, **values)
+
+
+def say_test(scores: FileScores) -> str:
+    """Whether the pruned graph does better than the full one; plain text."""
+    difference = scores.differences.get((WAYS[2], WAYS[1]))
+    if difference is None:
+        return ""
+    if difference.mean == difference.low == difference.high == 0:
+        return t("file.test_same")
+    key = _key(difference, "file.test_better", "file.test_worse", "file.test_unclear")
+    return t(key, **_interval(difference))
+
+
+def say_hurting(found: OverFile, by: By) -> str:
+    """Name the groups that hurt, or those that come nearest; plain text."""
+    groups = found.groups(by)
+    sure = [group for group in groups if group.verdict is Verdict.HURT]
+    if sure:
+        named = listed(map(_hurting, sure[:NAMED]))
+        return t("file.hurting", by=t(f"file.hurting.{by}"), names=named)
+    maybe = [group for group in groups if group.hurt > group.helped]
+    return t("file.hurting_maybe", names=listed(map(_hurting, maybe[:NAMED]))) if maybe else ""
+
+
+def say_pruned(pruned: Pruned, full: int) -> str:
+    """What was taken out; plain text.
+
+    Args:
+        full: how many triples the graph had.
+    """
+    if not pruned.removed:
+        return t("file.pruned_nothing")
+    return t(
+        f"file.pruned.{pruned.what}",
+        count=f"{len(pruned.removed):,}",
+        triples=f"{full - len(pruned.graph):,}",
+        total=f"{full:,}",
+        texts=f"{pruned.texts:,}",
+    )
+
+
+def say_attention(trunk: FileCorrelation, target: FileCorrelation) -> tuple[str, ...]:
+    """What attention has to do with the effects; plain text."""
+    counts = {"pieces": f"{trunk.pieces:,}", "texts": f"{trunk.texts:,}"}
+    if trunk.rho is None:
+        return (t("file.attention_few", **counts),)
+    said = [
+        t(
+            "file.attention_rho",
+            rho=correlation(trunk.rho),
+            low=correlation(trunk.low),
+            high=correlation(trunk.high),
+            rho_target=correlation(target.rho),
+            **counts,
+        )
+    ]
+    if trunk.within is not None:
+        count = f"{trunk.texts_within:,}"
+        said.append(t("file.attention_within", rho=correlation(trunk.within), count=count))
+    if trunk.disagreeing:
+        count = f"{trunk.disagreeing:,}"
+        said.append(t("file.attention_disagree", count=count, texts=f"{trunk.texts:,}"))
+    return tuple(said)
+
+
+def correlation(rho: float | None) -> str:
+    """A rank correlation as it is shown."""
+    return t("file.no_number") if rho is None else f"{rho:+.2f}".replace("-", "−")
+
+
+def metric_name(scores: FileScores) -> str:
+    """What the metric is called."""
+    return t(f"file.metric.{scores.metric}")
+
+
+def points(share: float) -> str:
+    """A score from 0 to 1, of 100."""
+    return f"{100 * share:.1f}".replace("-", "−")
+
+
+# The rows
+
+
+def shown(found: OverFile, which: str) -> tuple[FileRow, ...]:
+    """The texts whose prediction changed, all of them or by what knowledge did."""
+    return tuple(row for row in found.changed if which == ALL or str(row.verdict) == which)
+
+
+def rows_table(rows: Sequence[FileRow], info: ModelInfo) -> Columns:
+    """The rows as columns of a table; cells are plain text and numbers.
+
+    Args:
+        info: of the model, for the names of its labels.
+    """
+    return {
+        "verdict": [t(f"file.verdict.{row.verdict}") for row in rows],
+        "text": [" ‖ ".join(row.example.sentences) for row in rows],
+        "gold": [said(row, gold_of(row), info) for row in rows],
+        "known": [said(row, row.known.said, info) for row in rows],
+        "plain": [said(row, row.plain.said, info) for row in rows],
+        "gain": [round(row.gain, 4) for row in rows],
+        "triples": [listed(map(name_of, row.triples)) for row in rows],
+    }
+
+
+def gold_of(row: FileRow) -> Any:
+    """What is right: a label or spans."""
+    return row.example.spans if row.known.label is None else row.example.label
+
+
+def said(row: FileRow, value: Any, info: ModelInfo) -> str:
+    """An answer in a line; plain text."""
+    if isinstance(value, str):
+        return info.label(value)
+    return said_of(row, value) or t("file.nothing")
+
+
+def row_html(row: FileRow, info: ModelInfo) -> str:
+    """What is right and what was said of one text, entity by entity; all escaped."""
+    heads = [t("file.column.gold"), t("file.column.known"), t("file.column.plain")]
+    if row.known.label is not None:
+        cells = [said(row, value, info) for value in (gold_of(row), row.known.said, row.plain.said)]
+        return _html([t("file.label"), *heads], [["", *cells]])
+    text = row.example.sentences[0]
+    ways = [
+        {(start, end): label for start, end, label in spans}
+        for spans in (row.example.spans, row.known.spans, row.plain.spans)
+    ]
+    places = sorted({place for way in ways for place in way})
+    rows = [
+        [text[start:end], *(way.get((start, end), t("file.nothing")) for way in ways)]
+        for start, end in places
+    ]
+    return _html([t("file.entity"), *heads], rows)
+
+
+def rows_csv(rows: Iterable[FileRow]) -> bytes:
+    """Every text, its answers and its triples, in UTF-8 with a byte order mark."""
+    return csv_of(
+        [{**row_dict(row), "triples": "; ".join(map(name_of, row.triples))} for row in rows]
+    )
+
+
+# The groups
+
+
+def groups_table(groups: Sequence[Group]) -> Columns:
+    """The groups as columns of a table."""
+    return {
+        "name": [group.name for group in groups],
+        "count": [group.count for group in groups],
+        "helped": [group.helped for group in groups],
+        "hurt": [group.hurt for group in groups],
+        "helped_share": [_share(g.helped, g.count, g.helped_interval) for g in groups],
+        "hurt_share": [_share(g.hurt, g.count, g.hurt_interval) for g in groups],
+        "mean_gain": [None if g.mean_gain is None else round(g.mean_gain, 4) for g in groups],
+        "gain_interval": [_gains(group) for group in groups],
+        "said": [t(f"file.said.{group.verdict}") for group in groups],
+    }
+
+
+def groups_chart(groups: Sequence[Group]) -> go.Figure | None:
+    """Bars of helped to the right and of hurt to the left; None where nothing changed."""
+    changed = [group for group in groups if group.helped or group.hurt]
+    if not changed:
+        return None
+    half = MOST_BARS // 2
+    some = changed if len(changed) <= MOST_BARS else [*changed[:half], *changed[-half:]]
+    some = some[::-1]  # Plotly draws from below
+    names = [_clipped(group.name) for group in some]
+    figure = go.Figure()
+    for key, colour, sign in (("hurt", BRANCH, -1), ("helped", TRUNK, 1)):
+        counts = [getattr(group, key) for group in some]
+        figure.add_bar(
+            y=list(range(len(some))),
+            x=[sign * count for count in counts],
+            name=t(f"file.column.{key}"),
+            marker_color=colour,
+            orientation="h",
+            text=[f"{count:,}" if count else "" for count in counts],
+            customdata=[
+                [escape(g.name), f"{c:,}", f"{g.count:,}"]
+                for g, c in zip(some, counts, strict=True)
+            ],
+            hovertemplate="%{customdata[0]}: %{customdata[1]} / %{customdata[2]}"
+            "<extra>%{fullData.name}</extra>",
+        )
+    figure.update_traces(textposition="outside", cliponaxis=False)
+    most = max(max(group.helped, group.hurt) for group in some)
+    figure.update_layout(
+        barmode="relative",
+        bargap=0.3,
+        height=BAR * len(some) + 70,
+        margin={"l": 8, "r": 8, "t": 32, "b": 6},
+        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0},
+        xaxis={"range": [-1.2 * most - 0.5, 1.2 * most + 0.5], "showticklabels": False},
+        yaxis={
+            "automargin": True,
+            "tickvals": list(range(len(some))),
+            "ticktext": [escape(name) for name in names],
+        },
+    )
+    return figure
+
+
+def groups_csv(groups: Sequence[Group]) -> bytes:
+    """The groups with everything counted of them."""
+    rows = []
+    for group in groups:
+        row = group.as_dict()
+        row.pop("triple", None)
+        for name in ("helped_interval", "hurt_interval", "gain_interval"):
+            low, high = row.pop(name) or ("", "")
+            row |= {f"{name}_low": low, f"{name}_high": high}
+        rows.append(row)
+    return csv_of(rows)
+
+
+# Scores, and a pruned graph
+
+
+def scores_html(scores: FileScores) -> str:
+    """Every way of reading with its score and interval."""
+    heads = [t("file.way"), t("file.score", metric=metric_name(scores)), t("file.low_high")]
+    rows = [
+        [t(f"file.way.{way}"), points(score.mean), f"{points(score.low)} – {points(score.high)}"]
+        for way, score in scores.main.items()
+    ]
+    return _html(heads, rows)
+
+
+def removed_table(pruned: Pruned) -> Columns:
+    """What was taken out, as columns of a table."""
+    made: Columns = {
+        "removed": [one.name for one in pruned.removed],
+        "hurt": [one.hurt for one in pruned.removed],
+        "helped": [one.helped for one in pruned.removed],
+        "texts": [one.texts for one in pruned.removed],
+    }
+    if pruned.what == "relation":
+        made["triples"] = [one.triples for one in pruned.removed]
+    return made
+
+
+# Attention
+
+
+def attention_chart(measured: Sequence[AttentionEffect]) -> go.Figure:
+    """A point a triple of a text: attention across, size of the effect up."""
+    marks = [one for text in measured for one in text.each][:MOST_POINTS]
+    figure = go.Figure()
+    for key, colour, raises in (("raises", TRUNK, True), ("lowers", BRANCH, False)):
+        some = [one for one in marks if (one.effect.effect >= 0) is raises]
+        figure.add_scattergl(
+            x=[100 * one.mass() for one in some],
+            y=[abs(one.effect.effect) for one in some],
+            name=t(f"file.attention_{key}"),
+            mode="markers",
+            marker={"color": colour, "size": 8, "opacity": 0.7},
+            customdata=[
+                [escape(name_of(one.piece.triple)), nats(one.effect.effect)] for one in some
+            ],
+            hovertemplate="%{customdata[0]}<br>%{x:.2f} %, %{customdata[1]}<extra></extra>",
+        )
+    figure.update_layout(
+        height=380,
+        margin={"l": 8, "r": 8, "t": 32, "b": 6},
+        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0},
+        xaxis={"title": t("file.attention_x"), "rangemode": "tozero"},
+        yaxis={"title": t("file.attention_y"), "rangemode": "tozero"},
+    )
+    return figure
+
+
+def _key(difference: Difference, better: str, worse: str, unclear: str) -> str:
+    if difference.low > 0:
+        return better
+    return worse if difference.high < 0 else unclear
+
+
+def _interval(difference: Difference, *, turned: bool = False) -> dict[str, str]:
+    """A difference and its interval in points; turned round where it is said as a loss."""
+    mean, low, high = difference.mean, difference.low, difference.high
+    if turned:
+        mean, low, high = -mean, -high, -low
+    return {"difference": points(mean), "low": points(low), "high": points(high)}
+
+
+def _hurting(group: Group) -> str:
+    counts = {"hurt": f"{group.hurt:,}", "helped": f"{group.helped:,}"}
+    return t("file.hurting_one", name=group.name, **counts)
+
+
+def _share(count: int, total: int, interval: tuple[float, float]) -> str:
+    low, high = interval
+    share = 100 * count / total if total else 0
+    return f"{share:.0f} % ({100 * low:.0f} – {100 * high:.0f})"
+
+
+def _gains(group: Group) -> str:
+    if group.gain_interval is None:
+        return t("file.nothing")
+    low, high = group.gain_interval
+    return f"{nats(low)} – {nats(high)}"
+
+
+def _clipped(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+
+
+def _html(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    top = "".join(f"<th>{escape(head)}</th>" for head in heads)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+    )
+    return f'<table class="kb-table"><tr>{top}</tr>{body}</table>'

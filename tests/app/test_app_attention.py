@@ -1,0 +1,260 @@
+"""Attention looked at closely: all heads, a row, a triple's share, the arithmetic of a cell."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from app.view_models import arithmetic, heads, mass, matrix, row
+from app.view_models.diff import align
+from kbert_core import Ablation, KnowledgeGraph, Triple
+from kbert_core.arithmetic import CellArithmetic
+
+FULL = Ablation()
+TOKENS = "[CLS] Tim Cook CEO Apple is visiting Beijing capital China is_a City now [SEP]".split()
+APPLE = Triple("Tim Cook", "CEO", "Apple")
+
+
+def index(word):
+    return TOKENS.index(word)
+
+
+def seen(flat, ablation=FULL):
+    """Who sees whom by the tree."""
+    return matrix.visible_cells(flat, ablation)
+
+
+def weights_of(flat, seed=0, ablation=FULL, maps=()):
+    """Random attention that keeps to a visible matrix; rows sum to 1."""
+    made = np.random.default_rng(seed).random((*maps, len(flat), len(flat)))
+    made = np.where(seen(flat, ablation), made, 0)
+    return made / made.sum(-1, keepdims=True)
+
+
+# All heads
+
+
+@given(count=some.integers(1, 120), seed=some.integers(0, 5))
+def test_a_small_map_holds_the_largest_weight_of_each_square(count, seed):
+    random = np.random.default_rng(seed)
+    maps = random.random((2, 1, count, count)).astype(np.float16)
+    open_cells = random.random((count, count)) < 0.7
+    view = heads.heads_view(maps * open_cells, open_cells, range(count))
+    side = -(-count // heads.MOST)
+    size = -(-count // side)
+    assert view.merged == side
+    assert view.codes.shape == (2, 1, size, size)
+    exact = (maps * open_cells).astype(np.float32)
+    assert view.high == pytest.approx(float(exact.max()), abs=1e-6)
+    for layer in range(2):
+        for i in range(size):
+            for j in range(size):
+                square = np.s_[i * side : (i + 1) * side, j * side : (j + 1) * side]
+                code = view.codes[layer, 0, i, j]
+                assert (code == matrix.HIDDEN) == (not open_cells[square].any())
+                if code != matrix.HIDDEN:
+                    share = (code / (matrix.LEVELS - 1)) ** 2 * view.high
+                    assert share == pytest.approx(float(exact[layer, 0][square].max()), abs=0.01)
+
+
+def test_small_maps_leave_special_tokens_out_where_they_are_hidden(graph, run):
+    flat = run(graph).rows[0]
+    maps = weights_of(flat, maps=(3, 4))
+    keep = matrix.places_drawn(flat.identities, specials=False)
+    view = heads.heads_view(maps, seen(flat), keep)
+    assert view.codes.shape == (3, 4, 12, 12)
+    assert view.high == pytest.approx(maps[:, :, 1:-1, 1:-1].max())
+
+
+def test_small_maps_of_a_scene_against_itself_are_all_of_the_middle_colour(graph, run):
+    flat = run(graph).rows[0]
+    maps, both = weights_of(flat, maps=(2, 2)), (seen(flat), seen(flat))
+    view = heads.heads_difference((maps, maps), both, align(flat, flat))
+    middle = round((matrix.LEVELS - 1) / 2)
+    assert set(np.unique(view.codes)) == {middle, matrix.HIDDEN}
+    assert ((view.codes != matrix.HIDDEN) == seen(flat)).all()
+
+
+def test_small_maps_of_a_change_join_tokens_by_what_they_are(graph, run):
+    before, after = run(graph.remove(APPLE)).rows[0], run(graph).rows[0]
+    old, new = weights_of(before, 1, maps=(2, 3)), weights_of(after, 2, maps=(2, 3))
+    view = heads.heads_difference((old, new), (seen(before), seen(after)), align(before, after))
+    places = [after.identities.index(name) for name in before.identities]
+    change = new[:, :, places][:, :, :, places] - old
+    assert view.high == pytest.approx(np.abs(change).max(), rel=1e-4)
+    codes = np.round((change / view.high / 2 + 0.5) * (matrix.LEVELS - 1))
+    shown = view.codes != matrix.HIDDEN
+    assert np.abs(view.codes - codes)[shown].max() <= 1
+
+
+# A row
+
+
+def test_a_row_says_whom_it_sees_and_what_is_hidden(graph, run):
+    flat = run(graph).rows[0]
+    found = row.row_view(flat, index("Cook"), FULL, seen(flat))
+    assert found.said == (
+        "“Cook” sees 10 of 14 tokens: 8 of the trunk, the branch “CEO Apple”.",
+        "Hidden from it: the branch “capital China”, the branch “is_a City”.",
+    )
+    assert [token.text for token in found.seen] == [
+        word for word in TOKENS if word not in ("capital", "China", "is_a", "City")
+    ]
+    why = {token.text: token.why for token in found.seen}
+    assert why["Cook"] == "the token itself"
+    assert why["Apple"] == "a mention and its branch"
+    assert why["now"] == "both on the trunk"
+    assert found.seen[3].branch == "CEO Apple"
+
+
+def test_a_branchs_row_tells_how_much_of_the_trunk_is_hidden(graph, run):
+    flat = run(graph).rows[0]
+    found = row.row_view(flat, index("China"), FULL, seen(flat))
+    assert found.said[0].startswith("“China” sees 3 of 14 tokens: 1 of the trunk, the branch")
+    assert "Hidden from it: 7 of the trunk, the branch “CEO Apple”" in found.said[1]
+
+
+def test_nothing_is_said_to_be_hidden_where_everything_is_visible(graph, run):
+    flat, everything = run(graph).rows[0], Ablation(visible="all")
+    found = row.row_view(flat, index("China"), everything, seen(flat, everything))
+    assert len(found.said) == 1
+    assert len(found.seen) == 14
+
+
+def test_a_row_with_attention_begins_where_it_looks_most_and_sums_to_one(graph, run):
+    flat = run(graph).rows[0]
+    weights = weights_of(flat)
+    found = row.row_view(flat, index("Beijing"), FULL, seen(flat), weights)
+    shares = [token.now for token in found.seen]
+    assert shares == sorted(shares, reverse=True)
+    assert sum(shares) == pytest.approx(1)
+    assert found.seen[0].text in found.said[-1]
+    assert f"{100 * shares[0]:.1f} %" in found.said[-1]
+
+
+def test_a_rows_table_tells_before_now_and_change(graph, run):
+    flat = run(graph).rows[0]
+    weights = weights_of(flat)
+    before = {flat.identities[index("now")]: 0.5}
+    drawn = row.row_html(row.row_view(flat, index("Cook"), FULL, seen(flat), weights, before))
+    lines = dict(re.findall(r"<td>(\w+) <small>\d+</small></td>(.*?)</tr>", drawn))
+    now = weights[index("Cook"), index("now")]
+    assert "50.0 %</td>" in lines["now"]
+    assert f"{100 * now:.1f} %" in lines["now"]
+    assert f"−{100 * (0.5 - now):.1f}" in lines["now"]
+    assert "–" in lines["Apple"]  # it wasn't there
+
+
+def test_a_long_rows_table_ends_with_how_many_more_there_are(graph, run):
+    flat = run(graph, " ".join(["word"] * 500)).rows[0]
+    drawn = row.row_html(row.row_view(flat, 3, FULL, seen(flat)))
+    assert drawn.count("<tr>") == 1 + row.MOST_LINES + 1
+    assert f"and {502 - row.MOST_LINES} more" in drawn
+
+
+def test_a_rows_table_escapes_tokens_and_branches(run):
+    evil = "<script>"
+    flat = run(KnowledgeGraph([Triple("Beijing", evil, evil)]), f"Beijing {evil}").rows[0]
+    drawn = row.row_html(row.row_view(flat, 1, FULL, seen(flat), weights_of(flat)))
+    assert evil not in drawn
+    assert "&lt;script&gt;" in drawn
+
+
+# A triple
+
+
+def test_a_branch_gets_attention_from_its_mention_only(graph, run):
+    flat = run(graph).rows[0]
+    weights = weights_of(flat)
+    found = mass.branch_mass(flat, APPLE, weights, seen(flat))
+    assert [flat.tokens[one.place] for one in found] == ["Tim", "Cook"]
+    for one in found:
+        expected = sum(weights[one.place, index(word)] for word in ("CEO", "Apple"))
+        assert one.share == pytest.approx(expected)
+
+
+def test_everyone_gives_attention_where_everything_is_visible(graph, run):
+    flat = run(graph).rows[0]
+    everything = Ablation(visible="all")
+    weights = weights_of(flat, ablation=everything)
+    found = mass.branch_mass(flat, APPLE, weights, seen(flat, everything))
+    assert len(found) == 12
+    total = sum(one.share for one in found)
+    assert total == pytest.approx(
+        weights[:, [3, 4]].sum() - weights[3, [3, 4]].sum() - weights[4, [3, 4]].sum()
+    )
+
+
+def test_the_mass_names_the_chosen_token_first_and_says_who_cannot_see_the_branch(graph, run):
+    flat = run(graph).rows[0]
+    weights = np.zeros((14, 14))
+    weights[index("Tim"), index("CEO")] = 0.4
+    weights[index("Cook"), [index("CEO"), index("Apple")]] = 0.1
+    say = mass.say_mass
+    assert say(flat, APPLE, weights, seen(flat), index("Cook")) == (
+        "“Cook” 20.0 %, “Tim” 40.0 %. On average 30.0 % from the 2 tokens that see it."
+    )
+    assert say(flat, APPLE, weights, seen(flat), None).startswith("“Tim” 40.0 %, “Cook” 20.0 %.")
+    assert say(flat, APPLE, weights, seen(flat), index("now")).endswith("“now” can't see it: 0.")
+    assert "can't see it" not in say(flat, APPLE, weights, seen(flat), index("Apple"))
+    assert say(flat, Triple("a", "b", "c"), weights, seen(flat), None) == (
+        "its branch is not in this tree."
+    )
+
+
+# A cell
+
+
+def cell(**changes):
+    made = {"layer": 2, "head": 3, "query": 4, "key": 5, "size": 64, "dot": 8.0}
+    made |= {"visible": True, "log_sum_exp": 2.0, "seen": 9, **changes}
+    return CellArithmetic(**made)
+
+
+def test_the_line_leads_from_the_dot_product_to_the_weight():
+    assert arithmetic.line(cell()) == (
+        "q·k / √D = 8.000 / √64 = 1.000; visible, so M adds 0; e^(1.000 − 2.000) = 36.8 %"
+    )
+    assert arithmetic.line(cell(dot=-8.0, log_sum_exp=-0.5)).endswith(
+        "e^(−1.000 − (−0.500)) = 60.7 %"
+    )
+
+
+def test_the_line_of_a_hidden_cell_ends_with_nothing():
+    said = arithmetic.line(cell(visible=False))
+    assert said.startswith("q·k / √D = 8.000 / √64 = 1.000; hidden")
+    assert "exactly 0" in said
+
+
+def test_the_table_has_a_line_a_step():
+    drawn = arithmetic.table_html(cell())
+    values = re.findall(r'<td class="kb-num">([^<]*)</td>', drawn)
+    assert values == ["8.000", "1.000", "0", "2.000", "36.8 %"]
+    assert "−∞" in arithmetic.table_html(cell(visible=False))
+
+
+def test_a_mean_says_which_maps_it_comes_from():
+    maps = np.zeros((2, 3, 4, 4), dtype=np.float16)
+    maps[1, 2, 0, 1], maps[0, 0, 0, 1] = 0.9, 0.5
+    said = arithmetic.of_mean(maps, 0, 0, 0, 1)
+    assert said.startswith(
+        "A mean of 6 maps, the largest: layer 2, head 3 (90.0 %), layer 1, head 1 (50.0 %), "
+    )
+    assert "layer 1, head 1 (50.0 %)" in arithmetic.of_mean(maps, 1, 0, 0, 1)
+    assert "layer 2, head 3 (90.0 %)" in arithmetic.of_mean(maps, 0, 3, 0, 1)
+    assert arithmetic.of_mean(maps, 2, 0, 3, 3).startswith("Choose one layer")
+
+
+@pytest.mark.parametrize(
+    ("layer", "head", "name"),
+    [
+        (2, 3, "layer 2, head 3"),
+        (2, 0, "layer 2, mean of its heads"),
+        (0, 3, "head 3, mean over the layers"),
+        (0, 0, "mean of all layers and heads"),
+    ],
+)
+def test_a_map_and_every_mean_has_a_name(layer, head, name):
+    assert heads.map_name(layer, head) == name

@@ -1,0 +1,238 @@
+"""Runs in the background: results as they come, stop, errors, and an end for those left alone."""
+
+import gc
+import threading
+import time
+import weakref
+
+import pytest
+
+from app import background
+from app.background import BusyError, Progress, Run, State
+from app.work import Turns
+
+PATIENCE = 20
+
+
+@pytest.fixture
+def queue():
+    return Turns(1)
+
+
+@pytest.fixture(autouse=True)
+def all_ended():
+    """No test leaves a run behind."""
+    yield
+    for run in list(background._going):
+        run.stop()
+        run.join(PATIENCE)
+    assert not background._going
+
+
+def wait_until(true):
+    end = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < end, "it never came to pass"
+        time.sleep(0.002)
+
+
+class Gate:
+    """A generator of numbers that goes on when the test says so."""
+
+    def __init__(self):
+        self.steps = threading.Semaphore(0)
+        self.closed = threading.Event()
+
+    def __call__(self):
+        try:
+            for number in range(1_000_000):
+                self.steps.acquire(timeout=PATIENCE)
+                yield number
+        finally:
+            self.closed.set()
+
+    def let(self, count):
+        for _ in range(count):
+            self.steps.release()
+
+
+def test_results_are_seen_as_they_come(queue):
+    gate = Gate()
+    run = Run.start(gate, visitor="anna", queue=queue)
+    assert run.look().results == ()
+    gate.let(2)
+    wait_until(lambda: run.look().results == (0, 1))
+    assert run.look().state is State.GOING
+    assert run.look().progress == Progress(2)
+    run.stop()
+    gate.let(1)
+
+
+def test_a_run_that_comes_to_its_end_is_done(queue):
+    run = Run.start(lambda: "abc", visitor="anna", queue=queue)
+    run.join(PATIENCE)
+    look = run.look()
+    assert (look.state, look.results, look.ended, look.error) == (State.DONE, (*"abc",), True, None)
+
+
+def test_a_growing_run_keeps_the_newest_result_of_each_type(queue):
+    def steps():
+        yield from ("a", Progress(1, 3), "ab", 7, "abc")
+
+    run = Run.start(steps, visitor="anna", queue=queue, growing=True)
+    run.join(PATIENCE)
+    look = run.look()
+    assert look.results == (7, "abc")
+    assert (look.state, look.progress) == (State.DONE, Progress(1, 3))
+
+
+def test_progress_is_what_the_generator_says(queue):
+    def steps():
+        yield "a"
+        yield Progress(7, 9)
+
+    run = Run.start(steps, visitor="anna", queue=queue)
+    run.join(PATIENCE)
+    assert run.look().progress == Progress(7, 9)
+    assert run.look().results == ("a",)
+
+
+def test_stop_ends_a_run_after_its_step_and_keeps_what_was_found(queue):
+    gate = Gate()
+    run = Run.start(gate, visitor="anna", queue=queue)
+    gate.let(1)
+    wait_until(lambda: run.look().results == (0,))
+    run.stop()
+    assert run.look().state is State.STOPPED
+    gate.let(1)
+    run.join(PATIENCE)
+    assert gate.closed.is_set()
+    assert run.look().results[:1] == (0,)
+    assert run.look().state is State.STOPPED
+    assert queue.running() == 0
+
+
+def test_a_run_waiting_for_its_turn_says_so_and_can_be_stopped(queue):
+    with queue.turn("another"):
+        run = Run.start(lambda: "abc", visitor="anna", queue=queue)
+        wait_until(lambda: run.look().before == 1)
+        run.stop()
+        run.join(PATIENCE)
+    assert run.look().results == ()
+    assert run.look().before == 0
+
+
+def test_an_error_is_kept_and_gives_the_turn_back(queue):
+    def steps():
+        yield 1
+        raise ValueError("a bug")
+
+    run = Run.start(steps, visitor="anna", queue=queue)
+    run.join(PATIENCE)
+    look = run.look()
+    assert (look.state, look.results) == (State.FAILED, (1,))
+    assert isinstance(look.error, ValueError)
+    assert queue.running() == 0
+
+
+def test_an_error_before_the_first_step_is_kept_too(queue):
+    def make():
+        raise ValueError("a bug")
+
+    run = Run.start(make, visitor="anna", queue=queue)
+    run.join(PATIENCE)
+    assert run.look().state is State.FAILED
+
+
+def test_a_run_that_nobody_looks_at_ends(queue, monkeypatch):
+    monkeypatch.setattr(background, "PATIENCE", 0.3)
+
+    def steps():
+        while True:
+            time.sleep(0.005)
+            yield 1
+
+    run = Run.start(steps, visitor="anna", queue=queue)
+    end = time.monotonic() + 0.9
+    while time.monotonic() < end:
+        assert run.look().state is State.GOING
+        time.sleep(0.02)
+    run.join(PATIENCE)
+    assert run.look().state is State.LEFT
+    assert run.look().results
+
+
+def test_a_run_keeps_no_more_than_so_many_results(queue, monkeypatch):
+    monkeypatch.setattr(background, "MOST_RESULTS", 10)
+    run = Run.start(lambda: range(50), visitor="anna", queue=queue)
+    run.join(PATIENCE)
+    assert run.look().state is State.FULL
+    assert run.look().results == tuple(range(10))
+
+
+def test_the_oldest_run_of_a_visitor_ends_where_there_are_too_many(queue):
+    gates = [Gate() for _ in range(3)]
+    one, two, other = (
+        Run.start(gates[i], visitor=v, queue=queue) for i, v in enumerate(("anna", "anna", "bert"))
+    )
+    three = Run.start(Gate(), visitor="anna", queue=queue)
+    assert one.look().state is State.STOPPED
+    assert all(run.look().state is State.GOING for run in (two, three, other))
+    for gate in gates:
+        gate.let(1)
+    three._make().close()
+    three.stop()
+
+
+def test_too_many_runs_are_refused_in_words(queue, monkeypatch):
+    monkeypatch.setattr(background, "MOST_RUNS", 3)
+    gates = [Gate() for _ in range(3)]
+    for number, gate in enumerate(gates):
+        Run.start(gate, visitor=f"visitor {number}", queue=queue)
+    with pytest.raises(BusyError, match="Try again in a minute"):
+        Run.start(lambda: "abc", visitor="one more", queue=queue)
+    for gate in gates:
+        gate.let(5)
+    background._going[0].stop()
+    wait_until(lambda: len(background._going) < 3)
+    Run.start(lambda: "abc", visitor="one more", queue=queue).join(PATIENCE)
+    for run in list(background._going):
+        run.stop()
+    for gate in gates:
+        gate.let(100)
+
+
+def test_what_the_generator_held_is_let_go_of_at_the_end(queue):
+    class Model:
+        pass
+
+    model = Model()
+    held = weakref.ref(model)
+
+    def steps(model=model):
+        yield id(model)
+
+    run = Run.start(steps, visitor="anna", queue=queue)
+    run.join(PATIENCE)
+    del model, steps
+    gc.collect()
+    assert run.look().state is State.DONE
+    assert held() is None
+
+
+def test_two_visitors_get_results_side_by_side(queue):
+    order = []
+
+    def steps(name):
+        for _ in range(30):
+            order.append(name)
+            time.sleep(0.001)
+            yield name
+
+    with queue.turn("the test"):
+        runs = [Run.start(lambda n=n: steps(n), visitor=n, queue=queue) for n in ("anna", "bert")]
+        wait_until(lambda: all(run.look().before for run in runs))
+    for run in runs:
+        run.join(PATIENCE)
+    assert all(run.look().results == (run.visitor,) * 30 for run in runs)
+    assert {"anna", "bert"} == set(order[:2]) == set(order[20:22]) == set(order[40:42])

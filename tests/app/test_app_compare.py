@@ -1,0 +1,279 @@
+"""Compare: what stands side by side, on one scale, and why two panels are equal."""
+
+import re
+
+import numpy as np
+import pytest
+from conftest import BIO, save_checkpoint
+from explaining_pages import FIGURE_2, choose, drawn, models_in, opened, said, write
+from transformers import AutoModelForTokenClassification
+
+from app import comparing, explained
+from app.comparing import Choice, Known, Panel
+from app.edit_log import EditLog
+from app.models import read_model
+from app.scene import NO_GRAPH, GraphRef, Scene
+from app.selection import Selection
+from app.view_models import sides
+from app.view_models.matrix import ABLATED, HIDDEN, visible_view
+from kbert_core import Ablation, Card, InjectionOptions, KnowledgeGraph, Pipeline, Triple
+from kbert_core.explain import Case, Target, ablations_of, compare
+from kbert_core.intervention import PRESETS
+from kbert_core.knowledge.graph import Edit
+
+TEXT = "患者有糖尿病史给予布洛芬口服好转"
+GRAPH = KnowledgeGraph([Triple("糖尿病", "类别", "疾病"), Triple("布洛芬", "类别", "治疗")])
+SPAN = Target("疾病", 3, 6)
+NOW = Scene((TEXT,), "models/one", GraphRef("f", "kg"), ablation=Ablation("hard", "all"))
+NAMES = {"BERT": "BERT", "K-BERT": "K-BERT", "hard positions": "H", "everything visible": "A"}
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    root = models_in(tmp_path_factory.mktemp("models"))
+    labels = {"id2label": dict(enumerate(BIO)), "label2id": {b: i for i, b in enumerate(BIO)}}
+    card = Card("ner", notes={"data": "d", "encoder": "tiny"})
+    small = {"num_hidden_layers": 2, "num_attention_heads": 2}
+    save_checkpoint(root / "tags-zh-bert", AutoModelForTokenClassification, card, **labels, **small)
+    return root
+
+
+@pytest.fixture(scope="module")
+def info(models):
+    return read_model(str(models / "tags-zh-kbert"))
+
+
+@pytest.fixture(scope="module")
+def case(models):
+    reader = Pipeline.load(models / "tags-zh-kbert", device="cpu")
+    return Case.of(reader, TEXT, graph=GRAPH, target=SPAN)
+
+
+# What stands side by side
+
+
+def test_parts_are_the_papers_whatever_the_scenes_own_ablation_is():
+    bert, kbert, hard, everything = comparing.presets(NOW, Known())["parts"]
+    assert bert.scene.graph == NO_GRAPH
+    assert [panel.scene.ablation for panel in (bert, kbert, hard, everything)] == [
+        Ablation(),
+        Ablation(),
+        Ablation("hard", "tree"),
+        Ablation("soft", "all"),
+    ]
+    assert {panel.scene.model for panel in (bert, kbert, hard, everything)} == {"models/one"}
+
+
+def test_presets_are_those_there_is_something_for():
+    assert list(comparing.presets(NOW, Known())) == ["parts"]
+    known = Known(twin=NOW.without_knowledge(), loaded=NOW.original(), pinned=NOW)
+    assert list(comparing.presets(NOW, known)) == ["parts", "models", "graphs", "pinned"]
+    edited = Scene((TEXT,), "m", GraphRef("f", "kg"), interventions=PRESETS["no_link"])
+    found = comparing.presets(edited, Known())
+    assert [panel.scene.interventions for panel in found["matrix"]] == [(), PRESETS["no_link"]]
+    assert all(not panel.scene.interventions for panel in found["parts"])
+
+
+def test_a_free_panel_has_the_model_graph_and_ablation_chosen():
+    loaded = Scene((TEXT,), "models/one", GraphRef("g", "loaded"))
+    other = InjectionOptions(7)
+    panel = comparing.chosen(
+        NOW, Choice("models/two", other, "loaded", Ablation("hard", "tree")), loaded
+    )
+    assert (panel.scene.model, panel.scene.options) == ("models/two", other)
+    assert panel.scene.graph.name == "loaded"
+    assert panel.scene.ablation == Ablation("hard", "tree")
+    assert comparing.chosen(NOW, Choice(graph="none"), None).scene.graph == NO_GRAPH
+    assert comparing.chosen(NOW, Choice(graph="loaded"), None).scene.graph == NOW.graph
+
+
+def test_panels_are_named_and_what_is_unusual_is_said():
+    panels = [Panel("bert", NOW), Panel("", NOW)]
+    assert sides.names_of(panels) == ["BERT", "Panel 2"]
+    assert sides.by_of(panels) == ["by BERT", "in panel 2"]
+    assert sides.about(NOW, "", 3) == "3 triples, hard positions, everything visible"
+    assert sides.about(NOW.without_knowledge(), "one", 0) == "one, no graph"
+
+
+# Why two are equal
+
+
+def test_equal_panels_are_named_together_with_the_reason_and_what_was_measured(case):
+    bare = Case.of(case.pipeline, "好转", graph=GRAPH, target=Target("疾病", 0, 2))
+    words = sides.say_equal(compare(ablations_of(bare), of=bare), NAMES)
+    assert words.startswith("BERT, K-BERT, H, A are equal: no triple of the graph stands in this")
+    assert words.count("are equal") == 1
+    assert words.endswith("the largest difference of any number in the last layer is 0.")
+    assert sides.say_equal(compare(ablations_of(case), of=case), NAMES) == (
+        "No two of them are equal."
+    )
+
+
+def test_panels_equal_for_different_reasons_are_told_apart(case):
+    made = compare({"1": case, "2": case.as_it_is(), "3": case.without_knowledge()}, of=case)
+    words = sides.say_equal(made, {"1": "one", "2": "two", "3": "three"})
+    assert words.startswith("one, two are equal: the same triples hang at the same mentions")
+    assert "three" not in words
+
+
+def test_states_are_compared_and_not_kept(case, monkeypatch):
+    monkeypatch.setattr(explained, "case_of", lambda scene, graph, target: scene)
+    monkeypatch.setattr(explained, "key_of", lambda scene, graph: f"states of {id(scene)}")
+    other = Case.of(case.pipeline, TEXT, graph=KnowledgeGraph(), target=SPAN)
+    made = explained.compared([case, other], [GRAPH, KnowledgeGraph()], SPAN)
+    whole = compare({"0": case, "1": other}, target=SPAN)
+    assert made.pairs == whole.pairs
+    assert made.pairs[0].largest > 0
+    assert [side.states for side in made.sides] == [(), ()]
+    assert all(side.states for side in whole.sides)
+
+
+def test_table_of_differences_has_a_row_for_every_two(case, info):
+    made = compare(ablations_of(case), of=case)
+    html = sides.differences_html(made, {**NAMES, "BERT": "<BERT>"}, info)
+    assert html.count("<tr>") == 1 + 6
+    assert "&lt;BERT&gt; → K-BERT" in html
+    pair = made.pair("K-BERT", "everything visible")
+    assert f'<td class="kb-num">{pair.cells:,}</td>' in html
+    flips = sum(bool(one.flips) for one in made.pairs)
+    assert html.count("kb-badge") == flips
+
+
+def test_table_without_predictions_has_their_columns_left_out(models, info, checkpoints):
+    encoder = Pipeline.load(checkpoints["encoder"], device="cpu")
+    bare = Case.of(encoder, TEXT, graph=GRAPH, target=Target(""))
+    html = sides.differences_html(compare(ablations_of(bare), of=bare), NAMES, info)
+    assert "Score" not in html and "Cells" in html
+
+
+# Matrices
+
+
+def test_attention_of_all_panels_is_on_one_scale(case):
+    flats = [case.trace.rows[0], case.without_knowledge().rows[0]]
+    dice = np.random.default_rng(0)
+    maps = [scale * dice.random((3, 2, len(f), len(f))) for scale, f in enumerate(flats, start=1)]
+    seen = [np.ones((len(flat), len(flat)), dtype=bool) for flat in flats]
+    views = sides.attention_panels(flats, maps, seen, 2, 1)
+    assert {view.high for view in views} == {float(np.float32(maps[1][1, 0].max()))}
+    assert views[1].codes.max() > views[0].codes.max()
+
+
+def test_a_model_with_fewer_layers_shows_its_last():
+    maps = np.arange(2 * 2 * 1 * 1, dtype=np.float32).reshape(2, 2, 1, 1)
+    assert sides.chosen_map(maps, 5, 2)[0, 0] == 3
+    assert sides.chosen_map(maps, 1, 7)[0, 0] == 1
+    assert sides.chosen_map(maps, 0, 0)[0, 0] == 1.5
+
+
+def test_visible_panel_shows_what_interventions_opened_and_blocked(case):
+    flat = case.trace.rows[0]
+    by_tree = visible_view(flat, Ablation())
+    seen = by_tree.codes != HIDDEN
+    seen[0, :], seen[:, 0] = True, False
+    seen[0, 0] = True
+    codes = sides.visible_panel(flat, NOW.without_interventions(), seen).codes
+    assert ((codes != HIDDEN) == seen).all()
+    scene = Scene((TEXT,), "m", GraphRef("f", "kg"))
+    codes = sides.visible_panel(flat, scene, seen).codes
+    assert set(codes[0][by_tree.codes[0] == HIDDEN]) == {ABLATED}
+    assert (codes[1:, 0] == HIDDEN).all()
+
+
+# The page
+
+
+@pytest.fixture
+def page(models, monkeypatch):
+    monkeypatch.setenv("KBERT_MODELS", str(models))
+    at = opened("compare.py")
+    at.session_state["lab.task"] = "ner"
+    at.session_state["lab.model"] = str(models / "tags-zh-kbert")
+    return write(at, "患者行胃镜检查未见异常")
+
+
+def preset(at, name):
+    at.session_state["compare.preset"] = name
+    at.run()
+    assert not at.exception, at.exception
+    return at
+
+
+def titles(at):
+    """The panels' names, above their matrices."""
+    found = [re.fullmatch(r"\*\*(.*)\*\*", item.value.replace("\\", "")) for item in at.markdown]
+    return [match[1] for match in found if match]
+
+
+def test_page_puts_the_parts_of_k_bert_side_by_side(page):
+    assert titles(page) == ["BERT", "K-BERT", "Hard positions", "Everything visible"]
+    assert "No two of them are equal." in said(page)
+    assert drawn(page).count("→ ") >= 6
+
+
+def test_page_says_why_panels_are_equal(page):
+    write(page, "好转")
+    assert "BERT, K-BERT, Hard positions, Everything visible are equal" in said(page)
+    assert "the largest difference of any number in the last layer is 0" in said(page)
+
+
+def test_page_compares_with_the_twin_of_another_size(page):
+    preset(page, "models")
+    assert titles(page) == ["Now", "Graph off", "Twin"]
+    page.session_state["compare.view"] = "attention"
+    page.run()
+    assert not page.exception
+    assert "layer and head are taken as far as each has them" in said(page)
+
+
+def test_page_compares_the_graph_as_loaded_and_as_edited(page):
+    graph = page.session_state["lab.graph"]
+    triple = Triple("胃镜", "类别", "检查")
+    page.session_state["lab.logs"] = {graph: EditLog().append(Edit("remove", triple))}
+    page.run()
+    preset(page, "graphs")
+    assert titles(page) == ["BERT", "Graph as loaded", "Graph as edited"]
+
+
+def test_page_compares_what_was_pinned_even_of_another_text(page, models):
+    pinned = Scene(("好转",), str(models / "tags-zh-kbert"), NO_GRAPH)
+    page.session_state["lab.pinned"] = pinned
+    page.run()
+    preset(page, "pinned")
+    assert titles(page) == ["Pinned", "Now"]
+    assert "The scenes read different texts" in said(page)
+
+
+def test_page_lets_panels_be_chosen_freely(page, models):
+    preset(page, "free")
+    assert titles(page).count("Panel 1") == 2  # above its choosers, and above its matrix
+    page.session_state["compare.count"] = 4
+    page.run()
+    assert not page.exception
+    assert "Panel 4" in titles(page)
+    choose(page, "compare.panel.1.model", str(models / "tags-zh-bert"))
+    assert "tags-zh-bert" in said(page)
+    choose(page, "compare.panel.1.graph", "none")
+    page.session_state["compare.panel.1.positions"] = "hard"
+    page.run()
+    assert not page.exception
+
+
+def test_a_token_chosen_in_one_panel_is_chosen_in_all(page):
+    page.session_state["lab.selection"] = Selection().with_cell(("trunk", 0, 3), ("trunk", 0, 4))
+    page.run()
+    assert not page.exception
+    assert said(page).count("“胃” may attend to “镜”") == 4
+    branch = ("branch", 0, 3, Triple("胃镜", "类别", "检查"), 0)
+    page.session_state["lab.selection"] = Selection().with_token(branch)
+    page.run()
+    assert said(page).count("not in this panel") == 1  # BERT has no branch
+    page.button(key="compare.clear").click().run()
+    assert not page.exception
+
+
+def test_page_without_a_model_compares_trees_and_matrices(monkeypatch, tmp_path):
+    monkeypatch.setenv("KBERT_MODELS", str(tmp_path))
+    at = opened("compare.py", **{"lab.example": FIGURE_2})
+    assert titles(at)[0] == "BERT"
+    assert "Differences are measured where two panels have a model." in said(at)

@@ -1,0 +1,580 @@
+"""Interventions in the app: undone and redone, in words, and where they leave all as it was."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from app import texts_interventions
+from app.intervention_log import MOST, InterventionLog, with_one_more
+from app.scene import GraphRef, Scene, content_key
+from app.selection import Selection
+from app.share import from_file, from_link, to_file, to_link
+from app.share_data import Shared, ShareError, data_of, shared_of
+from app.view_models import equal_runs, interventions, matrix
+from app.view_models.equal_runs import equal_to, reached
+from app.view_models.figures import matrix_picture
+from app.view_models.visible import share_of_layers
+from kbert_core import (
+    Ablation,
+    InjectionOptions,
+    Intervention,
+    KnowledgeGraph,
+    Pipeline,
+    Tokens,
+    Triple,
+)
+from kbert_core.intervention import BRANCHES, CLS, PRESETS, TRUNK, intervene
+from kbert_core.tasks import ClassPrediction
+
+LAB = Path(__file__).resolve().parents[2] / "app" / "app_pages" / "lab.py"
+PATIENCE = 120
+SENTENCE = "Tim Cook is visiting Beijing now"
+BEIJING = SENTENCE.index("Beijing")
+CEO, CAPITAL = Triple("Tim Cook", "CEO", "Apple"), Triple("Beijing", "capital", "China")
+BLOCK = Intervention("block", TRUNK, BRANCHES)
+OPEN = Intervention("open", TRUNK, BRANCHES)
+HUNG = Intervention("block", Tokens("mention", 0, 0), Tokens("hung", 0, 0))
+
+
+def identity(row, text):
+    return row.identities[row.tokens.index(text)]
+
+
+# The log
+
+
+def test_undo_and_redo_lead_through_the_steps():
+    log = InterventionLog().step((BLOCK,)).step((BLOCK, HUNG)).step(())
+    assert log.undo().standing == (BLOCK, HUNG)
+    assert log.undo().undo().undo().standing == ()
+    assert log.undo().undo().undo().undo() == log.undo().undo().undo()
+    assert log.undo().undo().redo().redo() == log
+    assert log.redo() == log
+    assert log.undo().step((HUNG,)).later == ()
+    assert log.step(()) == log
+
+
+def test_another_text_keeps_what_names_no_place_in_a_text():
+    log = InterventionLog().step((BLOCK, HUNG))
+    assert log.for_another_text() == InterventionLog((BLOCK,))
+
+
+def test_what_an_intervention_takes_back_goes_instead_of_standing_beside_it(graph, run):
+    trace = run(graph)
+
+    def works(some):
+        return bool(interventions.of_trace(trace, tuple(some), 2).changed[-1])
+
+    assert with_one_more((), BLOCK, works) == (BLOCK,)
+    assert with_one_more((HUNG, BLOCK), OPEN, works) == (HUNG, OPEN)
+    assert with_one_more((OPEN,), BLOCK, works) == (
+        BLOCK,
+    )  # the mention's own link was open before
+    cell = [Intervention(action, CLS, BRANCHES) for action in ("open", "block")]
+    assert with_one_more((HUNG, cell[0]), cell[1], works) == (HUNG,)
+    layer = replace(cell[1], layers=(2,))
+    assert with_one_more((cell[0],), layer, works) == (cell[0], layer)
+
+
+# Scenes
+
+
+def test_a_scene_with_interventions_is_another_scene(graph):
+    scene = Scene((SENTENCE,), "words", GraphRef("f", "g"))
+    other = replace(scene, interventions=(BLOCK,))
+    assert hash(other) == hash(replace(other))
+    assert content_key(other, graph, "") != content_key(scene, graph, "")
+    assert other.without_interventions() == scene
+    assert other.without_knowledge().interventions == ()
+    assert other.original().interventions == other.before_last_edit().interventions == (BLOCK,)
+    assert other.read_by("m", InjectionOptions(), Ablation()).interventions == ()
+
+
+EVERY_KIND = (
+    *PRESETS["everything"],
+    *PRESETS["cls_blind"],
+    replace(HUNG, layers=(2, 5)),
+    Intervention("open", Tokens("branch", 0, BEIJING, CAPITAL), Tokens("specials"), both=False),
+    Intervention("block", TRUNK, Tokens("token", identity=("branch", 0, 0, CEO, 1))),
+)
+
+
+def test_interventions_go_along_in_links_and_session_files(graph):
+    scene = Scene(
+        (SENTENCE,), "m", GraphRef(graph.fingerprint, graph.name), interventions=EVERY_KIND
+    )
+    shared = Shared(scene, "ner", compare="untouched")
+    assert from_link(to_link(shared)) == shared
+    assert from_file(to_file(shared, graph))[0].scene.interventions == EVERY_KIND
+    assert "interventions" not in data_of(replace(shared, scene=scene.without_interventions()))
+
+
+GOOD = EVERY_KIND[-1].as_dict()
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "block",
+        {},
+        {**GOOD, "more": 1},
+        {**GOOD, "layers": [0]},
+        {**GOOD, "layers": [2, 1]},
+        {**GOOD, "layers": [10**9]},
+        {**GOOD, "seen": {"kind": "token", "identity": ["trunk", 0]}},
+        {**GOOD, "seen": {"kind": "token", "identity": ["leaf", 0, 1]}},
+        {**GOOD, "seen": {"kind": "token", "identity": ["trunk", 0, -1]}},
+        {**GOOD, "seen": {"kind": "branch", "sentence": 0, "start": 0, "triple": ["a", "", "c"]}},
+        {**GOOD, "seen": {"kind": "mention", "sentence": 0, "start": 10**9}},
+    ],
+)
+def test_interventions_of_a_link_are_checked(broken):
+    data = data_of(Shared(Scene((SENTENCE,), "m", GraphRef("f", "g")), "ner"))
+    assert shared_of({**data, "interventions": [GOOD]}, most_edits=9).scene.interventions
+    for wrong in ([broken], [GOOD] * (MOST + 1), GOOD):
+        with pytest.raises(ShareError, match="interventions"):
+            shared_of({**data, "interventions": wrong}, most_edits=9)
+
+
+# In words
+
+
+def test_scopes_of_a_cell_go_from_it_to_the_whole_link(graph, run):
+    row = run(graph).rows[0]
+    found = interventions.scopes(row, (identity(row, "Cook"), identity(row, "Apple")))
+    assert [scope.name for scope in found] == [
+        "this cell: “Cook” sees “Apple”",
+        "the branch “CEO Apple” and the trunk",
+        "“Tim Cook” and its branches",
+        "the whole link between trunk and branches",
+    ]
+    assert [scope.seer.kind for scope in found] == ["token", "trunk", "mention", "trunk"]
+    back = interventions.scopes(row, (identity(row, "Apple"), identity(row, "Cook")))
+    assert [scope.seer.kind for scope in back] == ["token", "branch", "hung", "branches"]
+    for scopes, (i, j) in ((found, (2, 4)), (back, (4, 2))):
+        for scope in scopes:
+            assert i in scope.seer.among(row)
+            assert j in scope.seen.among(row)
+
+
+def test_scopes_of_two_branches_name_both_and_of_the_diagonal_none(graph, run):
+    row = run(graph).rows[0]
+    apple, china, now = (identity(row, text) for text in ("Apple", "China", "now"))
+    names = [scope.name for scope in interventions.scopes(row, (apple, china))]
+    assert names[1:5] == [
+        "the branch “CEO Apple” and the trunk",
+        "the branch “capital China” and the trunk",
+        "“Tim Cook” and its branches",
+        "“Beijing” and its branches",
+    ]
+    assert len(interventions.scopes(row, (now, now))) == 0
+    assert interventions.scopes(row, (now, ("trunk", 0, 99))) == ()
+    bare = run(KnowledgeGraph()).rows[0]
+    assert len(interventions.scopes(bare, (now, identity(bare, "Tim")))) == 1  # no branch at all
+
+
+CALLED = {
+    "The trunk and the branches may not see each other": BLOCK,
+    "The trunk may not see the branches, in layer 2 only": replace(BLOCK, both=False, layers=(2,)),
+    "“Tim Cook” and the branches of “Tim Cook” may not see each other, in layers 1, 3 only": (
+        replace(HUNG, layers=(1, 3))
+    ),
+    "All tokens may see each other": PRESETS["everything"][0],
+    "“[CLS]” and the branch (Tim Cook, CEO, Apple) may see each other": Intervention(
+        "open", CLS, Tokens("branch", 0, 0, CEO)
+    ),
+    "The special tokens and a token that isn't here (number 77) may not see each other": (
+        Intervention("block", Tokens("specials"), Tokens("token", identity=("trunk", 0, 77)))
+    ),
+    "What is named at character 5 and the trunk may not see each other": (
+        Intervention("block", Tokens("mention", 0, 4), TRUNK)
+    ),
+}
+
+
+@pytest.mark.parametrize("said", CALLED)
+def test_interventions_are_said_in_words(graph, run, said):
+    assert interventions.describe(CALLED[said], run(graph).rows[0]) == said
+
+
+def test_a_token_among_several_that_read_the_same_is_numbered(graph, run):
+    row = run(graph, "now Beijing now").rows[0]
+    assert interventions.token_name(row, row.tokens.index("now")) == "now (1)"
+    assert interventions.token_name(row, len(row) - 2) == "now (2)"
+    assert interventions.token_name(row, 2) == "Beijing"
+
+
+def intervened(trace, made, layers=2):
+    changed = intervene(trace.visible, trace.rows, made, layers)
+    return replace(
+        trace,
+        visible=changed.layers[-1],
+        visible_layers=changed.layers,
+        interventions=tuple(made),
+        idle_interventions=changed.idle,
+    )
+
+
+def test_share_of_layers_counts_those_in_which_a_cell_is_open(graph, run):
+    trace = run(graph)
+    assert (share_of_layers(trace, 0) == trace.visible[0].numpy()).all()
+    made = intervened(trace, [replace(HUNG, layers=(2,)), OPEN, replace(HUNG, layers=(2,))])
+    share = share_of_layers(made, 0)
+    assert share.shape == (14, 14)
+    assert share[2, 4] == 0.5  # Cook, Apple
+    assert share[0, 4] == 1  # [CLS], Apple
+    assert share[4, 9] == 0  # Apple, China
+    layers = [layer[0].numpy() for layer in made.visible_layers]
+    assert (share == np.mean(layers, axis=0)).all()
+
+
+def test_cells_that_interventions_changed_are_marked(graph, run):
+    trace = run(graph)
+    row = trace.rows[0]
+    plain = matrix.visible_view(row, trace.ablation)
+    same = matrix.visible_view(row, trace.ablation, share_of_layers(trace, 0))
+    assert (same.codes == plain.codes).all()
+    made = intervened(
+        trace,
+        [
+            Intervention("block", Tokens("mention", 0, 0), Tokens("hung", 0, 0), both=False),
+            Intervention("open", CLS, BRANCHES, layers=(1,)),
+            Intervention("open", Tokens("specials"), Tokens("branch", 0, BEIJING, CAPITAL)),
+            Intervention("block", Tokens("mention", 0, BEIJING), BRANCHES, layers=(2,)),
+        ],
+    )
+    codes = matrix.visible_view(row, made.ablation, share_of_layers(made, 0)).codes
+    word = row.tokens.index
+    assert codes[word("Cook"), word("Apple")] == matrix.BLOCKED
+    assert codes[word("Apple"), word("Cook")] == matrix.LINK
+    assert codes[0, word("Apple")] == matrix.PART_OPENED
+    assert codes[0, word("China")] == matrix.OPENED
+    assert codes[word("City"), word("Beijing")] == matrix.PART_BLOCKED
+    untouched = share_of_layers(made, 0) == share_of_layers(trace, 0)
+    assert (codes[untouched] == plain.codes[untouched]).all()
+    assert set(np.unique(codes[~untouched])) <= {7, 8, 9, 10}
+
+
+def test_legend_and_drawing_name_what_interventions_did(graph, run):
+    trace = run(graph)
+    row, made = trace.rows[0], intervened(trace, [BLOCK])
+    view = matrix.visible_view(row, made.ablation, share_of_layers(made, 0))
+    assert "× blocked" in matrix.legend_html(view)
+    assert "opened" not in matrix.legend_html(view)
+    assert view.data()["names"][str(matrix.BLOCKED)] == "× blocked"
+    drawn = matrix_picture(view, "svg", title="made")
+    whole = matrix_picture(matrix.visible_view(row, made.ablation), "svg", title="made")
+    assert drawn != whole
+
+
+def test_a_difference_shows_what_is_blocked_in_one_layer_only(graph, run):
+    trace = run(graph)
+    row, made = trace.rows[0], intervened(trace, [replace(BLOCK, layers=(2,))])
+    shares = (share_of_layers(trace, 0), share_of_layers(made, 0))
+    view = matrix.visible_difference(row, row, shares)
+    cook, apple = row.tokens.index("Cook"), row.tokens.index("Apple")
+    assert view.codes[cook, apple] == view.codes[apple, cook] == matrix.UNSEEN
+    assert matrix.largest_change(view) == 1
+    assert matrix.largest_change(matrix.visible_difference(row, row, shares[:1] * 2)) == 0
+    back = matrix.visible_difference(row, row, shares[::-1])
+    assert back.codes[cook, apple] == matrix.SEEN
+
+
+def test_a_cell_says_which_intervention_decides_it(graph, run):
+    row = run(graph).rows[0]
+    cook, apple, cls = (identity(row, text) for text in ("Cook", "Apple", "[CLS]"))
+    some = intervened(run(graph), [replace(HUNG, layers=(2,)), Intervention("open", CLS, BRANCHES)])
+    said = interventions.why_now(some, 0, (cook, apple), "It was.")
+    assert said == (
+        "Blocked in layer 2 by an intervention: “Tim Cook” and the branches of “Tim Cook” may not "
+        "see each other, in layer 2 only. Elsewhere: It was."
+    )
+    opened = interventions.why_now(some, 0, (cls, apple), "It was.")
+    assert opened.startswith("Opened by an intervention: “[CLS]” and the branches may see")
+    assert interventions.why_now(some, 0, (cook, cls), "It was.") == "It was."
+    assert interventions.why_now(run(graph), 0, (cook, apple), "It was.") == "It was."
+
+
+# Where two runs are equal
+
+
+def reached_slowly(start, layers):
+    """Follow every path of sight, token by token."""
+    found = set(np.flatnonzero(start).tolist())
+    for visible in layers:
+        found |= {i for i in range(len(start)) for j in found if visible[i, j]}
+    return found
+
+
+def test_reached_agrees_with_following_every_path():
+    random = np.random.default_rng(0)
+    for _ in range(50):
+        layers = [random.random((9, 9)) < 0.15 for _ in range(3)]
+        start = random.random(9) < 0.3
+        for layer in layers:
+            np.fill_diagonal(layer, True)
+        assert set(np.flatnonzero(reached(start, layers)).tolist()) == reached_slowly(start, layers)
+
+
+@pytest.fixture(scope="module")
+def readers(checkpoints):
+    return {
+        task: Pipeline.load(checkpoints[task], device="cpu") for task in ("ner", "classify", "mask")
+    }
+
+
+FIGURE = KnowledgeGraph([CEO, CAPITAL])
+CELL = Tokens("token", identity=("trunk", 0, 2))
+
+
+def deaf(seer, seen, *layers):
+    return Intervention("block", seer, seen, both=False, layers=layers)
+
+
+# what is made, and what must be equal where one other token is read, and where every word is
+CASES = {
+    "no link": (PRESETS["no_link"], "no_knowledge", "no_knowledge"),
+    "no link, one way": ([deaf(TRUNK, BRANCHES)], "no_knowledge", "no_knowledge"),
+    "no link in the last layer": ([deaf(TRUNK, BRANCHES, 3)], "not_read", None),
+    "no link in the first layer": ([deaf(TRUNK, BRANCHES, 1)], None, None),
+    "a branch that hangs elsewhere": (
+        [deaf(TRUNK, Tokens("branch", 0, 3, CEO))],
+        "no_change",
+        "no_change",
+    ),
+    "there and back": (
+        [deaf(CLS, CELL), Intervention("open", CLS, CELL, both=False)],
+        "no_change",
+        "no_change",
+    ),
+    "branches alone in the last layer": ([deaf(BRANCHES, TRUNK, 3)], "not_read", "not_read"),
+    "branches alone before": ([deaf(BRANCHES, TRUNK, 2)], "not_read", None),
+    "branches alone first": ([deaf(BRANCHES, TRUNK, 1)], None, None),
+    "a word is deaf in the last layer": ([deaf(CELL, TRUNK, 3)], "not_read", None),
+    "no link, and a deaf word": ([BLOCK, deaf(CELL, TRUNK)], None, None),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("task", ["ner", "classify", "mask"])
+def test_what_is_said_to_be_equal_is_and_what_is_not_is_not(readers, task, case):
+    made, *expected = CASES[case]
+    text = SENTENCE + (" [MASK]" if task == "mask" else "")
+    reader = readers[task]
+    given = {"graph": FIGURE, "options": InjectionOptions()}
+    trace = reader(text, **given, interventions=made)
+    found = equal_to(trace)
+    assert found == expected[task == "ner"]
+    without, plain = reader(text, **given), reader(text)
+    assert equal_runs.same(trace.prediction, without.prediction) == (
+        found in ("no_change", "not_read")
+    )
+    if found == "no_knowledge":
+        assert equal_runs.same(trace.prediction, plain.prediction)
+
+
+def test_hard_positions_let_branches_be_felt_where_nothing_of_them_is_seen(readers):
+    hard = Ablation(positions="hard")
+    trace = readers["ner"](
+        SENTENCE, graph=FIGURE, options=InjectionOptions(), ablation=hard, interventions=[BLOCK]
+    )
+    assert equal_to(trace) is None
+    plain = readers["ner"](SENTENCE, ablation=hard)
+    assert not equal_runs.same(trace.prediction, plain.prediction)
+
+
+def test_predictions_that_differ_in_label_or_probability_are_not_the_same():
+    one = ClassPrediction("a", {"a": 0.6, "b": 0.4})
+    assert equal_runs.same(one, ClassPrediction("a", {"a": 0.60005, "b": 0.39995}))
+    assert not equal_runs.same(one, ClassPrediction("a", {"a": 0.61, "b": 0.39}))
+    assert not equal_runs.same(one, ClassPrediction("b", {"a": 0.6, "b": 0.4}))
+    assert not equal_runs.same(one, None)
+
+
+# On the page
+
+
+@pytest.fixture
+def lab(monkeypatch, checkpoints, tmp_path):
+    """The Lab with one tiny model for named entities."""
+    (tmp_path / "tiny").symlink_to(checkpoints["ner"])
+    monkeypatch.setenv("KBERT_MODELS", str(tmp_path))
+    at = AppTest.from_file(LAB, default_timeout=PATIENCE).run()
+    assert not at.exception
+    return at
+
+
+def choose_cell(at, row, column):
+    """What a click on the matrix does."""
+    at.session_state["lab.selection"] = Selection().with_cell(row, column)
+    return at.run()
+
+
+def everything(at):
+    parts = (at.caption, at.info, at.error, at.warning, at.markdown)
+    return "\n".join(str(item.value) for part in parts for item in part).replace("\\", "")
+
+
+def standing(at):
+    logs = at.session_state["lab.intervention_logs"]
+    return logs[at.session_state["lab.intervention_text"]].standing
+
+
+def click(at, key):
+    at.button(key=key).click().run()
+    assert not at.exception
+    return at
+
+
+@pytest.fixture
+def on_link(lab):
+    """With a cell chosen between a mention and its branch; returns the Lab."""
+    lab.session_state["lab.text"] = "患者有糖尿病史"
+    lab.run()
+    names = lab.session_state["lab.matrix_names"]
+    branch = next(name for name in names if name[0] == "branch")
+    return choose_cell(lab, ("trunk", 0, 3), branch)
+
+
+def test_a_branch_is_blocked_undone_redone_and_removed(on_link):
+    before = everything(on_link)
+    assert on_link.button(key="lab.iv_open").disabled  # it is open
+    on_link.selectbox(key="lab.iv_scope").select_index(1).run()
+    click(on_link, "lab.iv_block")
+    (one,) = standing(on_link)
+    assert (one.action, one.seer, one.seen.kind, one.layers) == ("block", TRUNK, "branch", ())
+    assert "1. The trunk and the branch" in everything(on_link)
+    assert "Against the same scene without interventions" in everything(on_link)
+    assert on_link.button(key="lab.iv_block").disabled
+    click(on_link, "lab.iv_undo")
+    assert standing(on_link) == ()
+    assert everything(on_link) == before
+    click(on_link, "lab.iv_redo")
+    assert standing(on_link) == (one,)
+    click(on_link, "lab.iv_remove_0")
+    assert standing(on_link) == ()
+
+
+def test_layer_and_direction_are_as_chosen(on_link):
+    on_link.selectbox(key="lab.iv_layer").set_value(2).run()
+    on_link.segmented_control(key="lab.iv_direction").set_value("one_way").run()
+    click(on_link, "lab.iv_block")
+    (one,) = standing(on_link)
+    assert (one.both, one.layers) == (False, (2,))
+    assert one.seer.identity == ("trunk", 0, 3)
+    assert "in layer 2 only" in everything(on_link)
+    click(on_link, "lab.iv_open")  # takes it back, and nothing more is needed
+    assert standing(on_link) == ()
+
+
+def compared_with(at):
+    at.session_state["lab.matrix_view"] = "difference"
+    return next(c.value for c in at.run().caption if "now −" in c.value).replace("\\", "")
+
+
+def test_what_was_changed_last_is_what_is_compared(on_link):
+    assert compared_with(on_link) == "Difference: now − no knowledge."
+    click(on_link, "lab.iv_block")
+    assert compared_with(on_link) == "Difference: now − without interventions."
+    on_link.text_input(key="lab.add_head").set_value("糖尿病")
+    on_link.text_input(key="lab.add_relation").set_value("症状")
+    on_link.text_input(key="lab.add_tail").set_value("头痛")
+    on_link.button[[b.label for b in on_link.button].index("Add")].click().run()
+    assert compared_with(on_link) == "Difference: now − before the last edit."
+    assert len(standing(on_link)) == 1
+    on_link.selectbox(key="lab.compare").set_value("untouched").run()
+    assert compared_with(on_link) == "Difference: now − without interventions."
+    click(on_link, "lab.iv_clear")
+    assert on_link.selectbox(key="lab.compare").value == "auto"
+    assert compared_with(on_link) == "Difference: now − before the last edit."
+
+
+def test_interventions_belong_to_their_text_but_for_those_that_name_no_place(on_link):
+    click(on_link, "lab.iv_block")
+    (cell,) = standing(on_link)
+    on_link.session_state["lab.text"] = "糖尿病病史"
+    on_link.run()
+    assert standing(on_link) == ()
+    preset(on_link, "no_link")
+    on_link.session_state["lab.text"] = "心电图检查"
+    on_link.run()
+    assert standing(on_link) == PRESETS["no_link"]
+    on_link.session_state["lab.text"] = "患者有糖尿病史"
+    on_link.run()
+    assert standing(on_link) == (cell,)
+
+
+def preset(at, name):
+    """What the menu of presets does."""
+    at.session_state["lab.intervention_logs"] = {
+        **at.session_state["lab.intervention_logs"],
+        at.session_state["lab.intervention_text"]: InterventionLog(PRESETS[name], ((),)),
+    }
+    return at.run()
+
+
+def test_a_cut_link_is_said_to_equal_no_graph_and_everything_open_the_ablation(on_link):
+    preset(on_link, "no_link")
+    assert "Equal to the model without any graph" in everything(on_link)
+    preset(on_link, "cls_blind")
+    assert "Equal to the scene without interventions: no cell is other" in everything(on_link)
+    assert "changes nothing here" in everything(on_link)
+    preset(on_link, "everything")
+    assert "Equal to" not in everything(on_link)
+
+
+def test_a_layer_the_model_lacks_is_refused_and_can_be_removed(on_link):
+    deep = Intervention("block", TRUNK, BRANCHES, layers=(9,))
+    logs = {on_link.session_state["lab.intervention_text"]: InterventionLog((BLOCK, deep), ((),))}
+    on_link.session_state["lab.intervention_logs"] = logs
+    on_link.run()
+    assert "for layer 9, and the encoder has 3" in everything(on_link)
+    assert "2. The trunk and the branches may not see each other, in layer 9" in everything(on_link)
+    click(on_link, "lab.iv_remove_1")
+    assert standing(on_link) == (BLOCK,)
+    assert not on_link.error
+
+
+def test_without_a_model_the_matrix_is_changed_all_the_same(lab):
+    lab.selectbox(key="lab.task").set_value("tree").run()
+    lab.session_state["lab.text"] = "患者有糖尿病史"
+    lab.selectbox(key="lab.model").set_value("characters").run()
+    assert not lab.exception
+    before = everything(lab)
+    preset(lab, "everything")
+    assert not lab.exception
+    assert "1. All tokens may see each other" in everything(lab)
+    assert everything(lab) != before
+
+
+def test_a_marked_up_token_stays_text(lab):
+    lab.session_state["lab.text"] = "**bold** <b> 糖尿病 $x$ [CLS]"
+    lab.run()
+    names = lab.session_state["lab.matrix_names"]
+    branch = next(name for name in names if name[0] == "branch")
+    choose_cell(lab, ("trunk", 0, 0), branch)
+    click(lab, "lab.iv_open")
+    lines = [item.value for item in lab.markdown if item.value.startswith("1\\.")]
+    assert len(lines) == 1
+    assert "“\\*” " in lines[0] or "“\\* \\(1\\)” " in lines[0]
+
+
+def test_the_number_of_interventions_is_bounded(on_link):
+    text = on_link.session_state["lab.intervention_text"]
+    many = tuple(
+        Intervention("open", Tokens("token", identity=("trunk", 0, i)), BRANCHES)
+        for i in range(100, 100 + MOST)
+    )
+    on_link.session_state["lab.intervention_logs"] = {text: InterventionLog(many, ((),))}
+    on_link.run()
+    assert on_link.button(key="lab.iv_block").disabled
+    assert f"{MOST} interventions are the most" in on_link.button(key="lab.iv_block").help
+
+
+def test_texts_of_interventions_are_in_both_languages():
+    assert texts_interventions.ENGLISH.keys() == texts_interventions.CHINESE.keys()
+    for name in PRESETS:
+        assert f"iv.preset_{name}" in texts_interventions.ENGLISH

@@ -1,0 +1,83 @@
+"""Results kept by content, up to a number of bytes."""
+
+import threading
+
+import pytest
+
+from app.kept import Kept
+
+PATIENCE = 20
+
+
+@pytest.fixture
+def kept():
+    return Kept(10, len)
+
+
+def test_a_result_is_made_once(kept):
+    made = []
+    for _ in range(3):
+        assert kept.get("key", lambda: made.append(1) or "four") == "four"
+    assert made == [1]
+
+
+def test_what_was_used_longest_ago_goes_first(kept):
+    for key in "abc":
+        kept.get(key, lambda key=key: key * 3)
+    kept.get("a", lambda: pytest.fail("it was kept"))
+    kept.get("d", lambda: "ddd")
+    assert kept.bytes() == 9
+    kept.get("a", lambda: pytest.fail("it was kept"))
+    assert kept.get("b", lambda: "new") == "new"
+
+
+def test_never_more_bytes_than_allowed_whatever_their_sizes(kept):
+    for size in (1, 9, 3, 10, 2, 8, 11, 5):
+        assert len(kept.get(size, lambda size=size: "x" * size)) == size
+        assert kept.bytes() <= 10
+
+
+def test_a_result_too_large_is_given_but_not_kept_and_pushes_nothing_out(kept):
+    kept.get("small", lambda: "xx")
+    assert len(kept.get("large", lambda: "x" * 11)) == 11
+    assert kept.bytes() == 2
+    assert kept.get("large", lambda: "made again") == "made again"
+
+
+def test_an_error_is_not_kept(kept):
+    with pytest.raises(ZeroDivisionError):
+        kept.get("key", lambda: 1 / 0)
+    assert kept.get("key", lambda: "fine") == "fine"
+    assert not kept._making
+
+
+def test_who_asks_while_it_is_made_waits_and_others_do_not(kept):
+    begun, go, made = threading.Event(), threading.Event(), []
+
+    def slow():
+        begun.set()
+        assert go.wait(PATIENCE)
+        made.append(1)
+        return "slow"
+
+    found = []
+    threads = [
+        threading.Thread(target=lambda: found.append(kept.get("key", slow)), daemon=True)
+        for _ in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    assert begun.wait(PATIENCE)
+    assert kept.get("other", lambda: "quick") == "quick"
+    go.set()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert found == ["slow"] * 3
+    assert made == [1]
+
+
+def test_clear_lets_go_of_everything(kept):
+    kept.get("key", lambda: "xxx")
+    kept.clear()
+    assert (len(kept), kept.bytes()) == (0, 0)
+    assert kept.get("key", lambda: "new") == "new"

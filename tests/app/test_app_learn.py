@@ -1,0 +1,171 @@
+"""The Learn page: predict, reveal, go on, and open the scene in the Lab."""
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from app import learning, texts
+from app.view_models.lessons import LESSONS
+
+LEARN = Path(__file__).resolve().parents[2] / "app" / "app_pages" / "learn.py"
+PATIENCE = 180
+
+
+def visit():
+    at = AppTest.from_file(LEARN, default_timeout=PATIENCE).run()
+    assert not at.exception
+    return at
+
+
+def said(at):
+    parts = (at.caption, at.info, at.success, at.warning, at.error, at.markdown, at.code)
+    return "\n".join(str(item.value) for part in parts for item in part).replace("\\", "")
+
+
+def predict(at, lesson, answer):
+    at.radio(key=f"learn.answer.{lesson}").set_value(answer).run()
+    at.button(key=f"learn.reveal.{lesson}").click().run()
+    assert not at.exception
+    return at
+
+
+def go_to(at, lesson):
+    at.pills(key="learn.lesson").set_value(lesson).run()
+    assert not at.exception
+    return at
+
+
+def progress(at):
+    return at.main.get("progress")[0].proto.text
+
+
+def test_nothing_is_told_before_a_prediction_is_made():
+    at = visit()
+    assert at.radio(key="learn.answer.tokens").value is None
+    assert at.button(key="learn.reveal.tokens").disabled
+    assert "How many tokens" in said(at)
+    assert "14" not in said(at)
+    assert progress(at) == "0 of 7 revealed, 0 as predicted"
+
+
+def test_a_right_prediction_is_told_so_and_counts():
+    at = predict(visit(), "tokens", "14")
+    assert "As predicted: 14" in said(at)
+    assert "the trunk has 8, with [CLS], [SEP], and the 3 branches have 6" in said(at)
+    assert progress(at) == "1 of 7 revealed, 1 as predicted"
+
+
+def test_a_wrong_prediction_is_told_with_what_is_right():
+    at = predict(visit(), "tokens", "8")
+    assert "You predicted 8. It is 14" in said(at)
+    assert progress(at) == "1 of 7 revealed, 0 as predicted"
+    at.button(key="learn.again.tokens").click().run()
+    assert at.radio(key="learn.answer.tokens").value is None
+    assert "14" not in said(at)
+    assert progress(at) == "0 of 7 revealed, 0 as predicted"
+    predict(at, "tokens", "14")
+    assert progress(at) == "1 of 7 revealed, 1 as predicted"
+
+
+def test_one_goes_from_lesson_to_lesson_and_finds_what_was_revealed():
+    at = visit()
+    assert at.button(key="learn.previous").disabled
+    predict(at, "tokens", "14")
+    at.button(key="learn.next").click().run()
+    assert at.session_state["learn.lesson"] == "tree"
+    assert "Which token stands right behind “Cook”" in said(at)
+    at.button(key="learn.previous").click().run()
+    assert "As predicted: 14" in said(at)
+    assert go_to(at, "hurts").button(key="learn.next").disabled
+
+
+def test_all_seven_can_be_worked_through():
+    at = visit()
+    right = ["14", "CEO", "3", "Cook", "masked", "only_all", "Examine"]
+    for lesson, answer in zip(LESSONS, right, strict=True):
+        predict(go_to(at, lesson), lesson, answer)
+    assert progress(at) == "7 of 7 revealed, 7 as predicted"
+    assert "All seven are revealed" in said(at)
+
+
+def test_without_the_model_two_lessons_name_the_remedy_and_five_work(monkeypatch, tmp_path):
+    monkeypatch.setenv("KBERT_MODELS", str(tmp_path))
+    at = visit()
+    for lesson in LESSONS[:5]:
+        assert go_to(at, lesson).radio(key=f"learn.answer.{lesson}").options
+    for lesson in LESSONS[5:]:
+        go_to(at, lesson)
+        assert "This lesson runs the model medical-ner-kbert" in said(at)
+        assert "git checkout -- models" in said(at)
+        assert not at.radio
+
+
+def test_a_notebook_is_named_once_it_is_there(monkeypatch, tmp_path):
+    monkeypatch.setattr(learning, "NOTEBOOKS", tmp_path)
+    at = predict(visit(), "tokens", "14")
+    assert "Notebook" not in said(at)
+    (tmp_path / "01_sentence_tree.ipynb").write_text("{}")
+    assert "Notebook: 01_sentence_tree.ipynb" in said(at.run())
+
+
+def test_the_page_speaks_chinese(monkeypatch):
+    monkeypatch.setattr(texts, "language_of", lambda: "zh")
+    at = predict(visit(), "tokens", "8")
+    assert "您预测的是 8，实际是 14" in said(at)
+    assert "主干 8 个" in said(at)
+    predict(go_to(at, "hurts"), "hurts", "Disease")
+    assert "用错误的三元组：Examine" in said(at)
+    assert "图谱把对的变成了错的" in said(at)
+
+
+# Into the Lab
+
+
+def opened(lesson, before=""):
+    """What the Lab's state is once a lesson is opened in it."""
+
+    def script(lesson, before):
+        import streamlit as st
+
+        from app import learning, services, state
+        from app.view_models.lessons import exercise
+        from kbert_core import Triple
+        from kbert_core.knowledge.graph import Edit
+
+        learning.begin()
+        if before:
+            st.session_state["lab.graph"] = services.demo_graph("figure2").fingerprint
+            state.commit(Edit("add", Triple("Beijing", "hosts", before)))
+        found = exercise(lesson, learning.read, services.demo_graph)
+        learning.open_in_lab(found.setting)
+        st.session_state["scene"] = state.scene()
+        st.session_state["wanted"] = learning.scene_of(found.setting)
+        st.session_state["redo"] = [str(edit) for edit in state.log().undone]
+
+    at = AppTest.from_function(
+        script, default_timeout=PATIENCE, kwargs={"lesson": lesson, "before": before}
+    ).run()
+    assert not at.exception
+    return at.session_state
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_the_lab_opens_just_the_scene_of_the_lesson(lesson):
+    state = opened(lesson)
+    assert state["scene"] == state["wanted"]
+    assert state["lab.matrix_view"] == ("attention" if lesson == "attention" else "visible")
+
+
+def test_a_wrong_triple_is_the_last_edit_in_the_lab():
+    state = opened("hurts")
+    (edit,) = state["scene"].edits
+    assert str(edit.triple) == "(高血压, 类别, 疾病)"
+    assert str(edit.new) == "(高血压, 类别, 检查)"
+    assert state["lab.compare"] == "auto"  # with the graph before that edit
+
+
+def test_opening_a_lesson_loses_no_edit_of_the_same_graph():
+    state = opened("tokens", before="games")
+    assert state["scene"].edits == ()
+    assert state["redo"] == ["add (Beijing, hosts, games)"]

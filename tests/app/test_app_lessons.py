@@ -1,0 +1,133 @@
+"""The seven lessons: what they claim is what comes out."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from app import services, texts
+from app.learning import read
+from app.view_models import lessons
+from app.view_models.lessons import LESSONS, MODEL, Exercise, Setting, exercise
+from kbert_core import KnowledgeGraph, Triple
+
+FIGURE_2 = [
+    Triple("Tim Cook", "CEO", "Apple"),
+    Triple("Beijing", "capital", "China"),
+    Triple("Beijing", "is_a", "City"),
+]
+
+
+def made(lesson):
+    return exercise(lesson, read, services.demo_graph)
+
+
+@pytest.mark.parametrize(
+    ("lesson", "right"),
+    [
+        ("tokens", "14"),  # 6 words, 2 special tokens, 3 branches of relation and tail
+        ("tree", "CEO"),
+        ("positions", "3"),  # [CLS] 0, Tim 1, Cook 2, is 3
+        ("visible", "Cook"),
+        ("attention", "masked"),
+    ],
+)
+def test_figure_2_has_the_answers_worked_out_by_hand(lesson, right):
+    found = made(lesson)
+    assert found.right == right
+    assert len(found.choices) == 4
+    assert len(set(found.choices.values())) == 4
+
+
+def test_masked_attention_is_the_softmax_over_what_is_visible():
+    found = made("attention")
+    visible = {"Tim": 1, "Cook": 2, "CEO": 1, "Apple": 0}  # all that “Apple” sees in Figure 2
+    weight = math.exp(2) / sum(math.exp(score) for score in visible.values())
+    assert found.choices["masked"] == f"{100 * weight:.1f} %" == "53.4 %"
+    assert found.choices["masked"] in found.why[0]
+    everywhere = sum(math.exp(score) for score in visible.values()) + 10 * math.exp(1)
+    assert found.choices["unmasked"] == f"{100 * math.exp(2) / everywhere:.1f} %"
+    hidden = [row for row in found.revealed.split("<tr") if "kb-faint" in row]
+    assert len(hidden) == 10
+    assert all(row.endswith(">0</td></tr>") or ">0</td></tr></table>" in row for row in hidden)
+
+
+def test_answers_come_from_the_graph_and_are_not_written_down():
+    fewer = {"figure2": KnowledgeGraph(FIGURE_2[1:])}
+    assert exercise("tokens", read, fewer.get).right == "12"
+    assert exercise("tree", read, fewer.get).right == "is"
+    twice = {"figure2": KnowledgeGraph([*FIGURE_2, Triple("Cook", "is_a", "Person")])}
+    assert exercise("visible", read, twice.get).right == "Cook"  # “Tim Cook” is the longer match
+
+
+def test_no_lesson_tells_its_answer_before_it_is_revealed():
+    for lesson in ("tokens", "tree", "positions", "visible", "attention"):
+        found = made(lesson)
+        pictured = found.picture
+        assert "kb-pos" not in pictured or pictured.startswith('<div class="kb-no-positions">')
+        assert found.choices.get("masked", "nowhere") not in pictured
+
+
+def test_a_right_answer_that_is_no_choice_is_refused():
+    setting = Setting("a", KnowledgeGraph())
+    with pytest.raises(ValueError, match="'3' is none of 1, 2"):
+        Exercise(setting, "", "", {"1": "1", "2": "2"}, "3", (), "")
+
+
+def test_every_lesson_has_its_texts_in_both_languages(monkeypatch):
+    for language in ("en", "zh"):
+        monkeypatch.setattr(texts, "language_of", lambda: language)  # noqa: B023
+        for lesson in LESSONS:
+            found = made(lesson)
+            assert texts.t(f"learn.{lesson}.title")
+            assert "{" not in texts.t(f"learn.{lesson}.text", **found.values)
+            assert found.question
+            assert found.why
+
+
+# With the shipped model
+
+
+def test_noise_changes_tags_only_where_everything_is_visible():
+    found = made("noise")
+    assert found.right == "only_all"
+    assert "noise changes 0 with the visible matrix and" in found.why[0]
+    read_tree = read(found.setting)
+    assert [len(node.branches) for node in read_tree.tree.nodes] == [7, 7]  # 5 of them noise
+    relations = {branch.triple.relation for n in read_tree.tree.nodes for branch in n.branches[:5]}
+    own = set(services.demo_graph("medical_zh").relations())
+    assert relations.isdisjoint(own)
+
+
+def test_a_wrong_triple_hurts_what_the_model_knew_without_it():
+    found = made("hurts")
+    assert found.right == "Examine"
+    assert "Without any knowledge: Disease" in found.why[0]
+    assert "made a right answer wrong" in found.why[0]
+    right, wrong = found.values["old"], found.values["new"]
+    assert right in found.setting.graph and wrong not in found.setting.graph
+    assert wrong in found.setting.edited and right not in found.setting.edited
+
+
+def test_a_wrong_triple_that_does_no_harm_is_not_said_to_hurt():
+    def deaf(setting):
+        return read(replace(setting, graph=KnowledgeGraph(), edits=()))
+
+    def medical(name):
+        return services.demo_graph(name)
+
+    found = lessons._hurts(lambda s: read(s) if not s.edits else deaf(s), medical)
+    assert found.right == "Disease"
+    assert "did no harm" in found.why[0]
+
+
+def test_lessons_say_which_of_them_need_the_model():
+    for lesson in LESSONS:
+        models = set()
+
+        def noted(setting, models=models):
+            models.add(setting.model)
+            return read(setting)
+
+        exercise(lesson, noted, services.demo_graph)
+        assert (MODEL in models) == lessons.needs_model(lesson)

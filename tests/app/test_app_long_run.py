@@ -1,0 +1,108 @@
+"""How a page shows a long run."""
+
+import threading
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from app import background
+from app.background import Run
+from app.work import Turns
+from kbert_core import KBertError
+
+PATIENCE = 20
+
+
+def page():
+    import streamlit as st
+
+    from app.app_pages.long_run import follow
+
+    follow(st.session_state["run"], lambda now: st.write(*now.results), key="test")
+
+
+@pytest.fixture
+def show():
+    """Show a run on a page of its own."""
+    started = []
+
+    def shown(make, queue=None):
+        run = Run.start(make, visitor="anna", queue=queue or Turns(1))
+        started.append(run)
+        at = AppTest.from_function(page, default_timeout=120)
+        at.session_state["run"] = run
+        return at, run
+
+    yield shown
+    for run in started:
+        run.stop()
+        run.join(PATIENCE)
+
+
+def test_a_run_that_is_done_shows_its_results_and_nothing_else(show):
+    at, run = show(lambda: ["one", "two"])
+    run.join(PATIENCE)
+    at.run()
+    assert [item.value for item in at.markdown] == ["one two"]
+    assert not at.button
+    assert not at.caption
+
+
+def test_a_run_that_goes_on_can_be_stopped_on_the_page(show):
+    go = threading.Semaphore(0)
+
+    def steps():
+        while True:
+            go.acquire(timeout=PATIENCE)
+            yield "found"
+
+    at, run = show(steps)
+    at.run()
+    assert at.button[0].label == "Stop"
+    at.button[0].click().run()
+    go.release()
+    run.join(PATIENCE)
+    at.run()
+    assert not at.button
+    assert at.caption[0].value == "Stopped; what was found by then is shown."
+
+
+def test_a_run_that_waits_says_how_many_are_before_it(show):
+    queue = Turns(1)
+    with queue.turn("another"):
+        at, run = show(lambda: "abc", queue)
+        while not run.look().before:
+            pass
+        at.run()
+        bar = at.get("progress")[0].proto.text
+        assert bar.replace("\\", "") == "Starting … · 1 step of another visitor is before yours."
+
+
+def test_an_error_of_the_data_is_said_and_a_bug_surfaces(show):
+    def refused():
+        raise KBertError("a <b>word</b> that can't be read")
+        yield
+
+    at, run = show(refused)
+    run.join(PATIENCE)
+    at.run()
+    assert "can't be read" in at.error[0].value
+    assert "<b>" not in at.error[0].value
+
+    def bug():
+        raise ZeroDivisionError("a bug")
+        yield
+
+    at, run = show(bug)
+    run.join(PATIENCE)
+    at.run()
+    assert at.exception
+
+
+def test_a_run_with_too_many_results_says_that_there_were_more(show, monkeypatch):
+    monkeypatch.setattr(background, "MOST_RESULTS", 2)
+    at, run = show(lambda: "abc")
+    run.join(PATIENCE)
+    at.run()
+    assert [item.value for item in at.markdown] == ["a b"]
+    assert at.warning

@@ -1,0 +1,193 @@
+"""What is kept in memory is bounded: by bytes for all visitors, by room for each."""
+
+import gc
+import tracemalloc
+import weakref
+
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from app import room as rooms
+from app import services, state
+from app.kept import Kept
+from app.room import Room, RoomError
+from app.scene import CHARACTERS, GraphRef, Scene
+from kbert_core import KnowledgeGraph, Triple
+from kbert_core.knowledge.graph import Edit
+
+TEN = "".join(f"head {i}\tis\ttail {i}\n" for i in range(10)).encode()
+
+
+def scene(text):
+    return Scene((text,), CHARACTERS, GraphRef("", ""))
+
+
+@pytest.fixture
+def small_room(monkeypatch):
+    """Room for 40 triples, 10 a visit."""
+    small = Room(40 * services.TRIPLE_BYTES + 3)
+    monkeypatch.setattr(services, "room", lambda: small)
+    monkeypatch.setattr(state, "room", lambda: small)
+    return small
+
+
+def test_traces_are_kept_up_to_so_many_bytes(monkeypatch):
+    graph = KnowledgeGraph()
+    one = services.size_of_trace(services.trace(scene("x" * 100), graph))
+    monkeypatch.setattr(services, "_traces", Kept(5 * one, services.size_of_trace))
+    for number in range(20):
+        services.trace(scene(f"{number:02d}{'x' * 98}"), graph)
+    assert len(services._traces) == 5
+    services.trace(scene("x" * 1000), graph)
+    assert services._traces.bytes() <= 5 * one
+
+
+def test_the_size_of_a_trace_is_about_what_it_takes():
+    graph = KnowledgeGraph([Triple(f"名{i}", "类别", f"东西{i}") for i in range(10)])
+    text = "名1和名2与名3。" * 60
+    services._run(scene(text), graph)
+    tracemalloc.start()
+    try:
+        made = [services._run(scene(f"{i}{text}"), graph) for i in range(3)]
+        python, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    tensors = sum(
+        x.numel() * x.element_size()
+        for trace in made
+        for x in (*vars(trace.batch).values(), trace.visible)
+        if isinstance(x, torch.Tensor)
+    )
+    said = sum(map(services.size_of_trace, made))
+    assert tensors < said
+    assert (python + tensors) / 2 < said < (python + tensors) * 3
+
+
+def test_an_upload_is_in_no_cache_that_others_share():
+    opened = services.read_upload(TEN, "ten.spo")
+    assert opened.own
+    graph = weakref.ref(opened.graph)
+    services.relations(opened.graph.fingerprint, opened.graph)
+    services.names_near(("head 3",), opened.graph)
+    services.trace(scene("head 3 is here"), opened.graph)
+    del opened
+    gc.collect()
+    assert graph() is None
+
+
+def test_an_upload_larger_than_a_visit_may_hold_is_refused_while_it_is_read(small_room):
+    assert len(services.read_upload(TEN, "ten.spo").graph) == 10
+    more = TEN + b"one\tmore\ttriple\n"
+    with pytest.raises(RoomError, match=r"eleven\.spo has more than 10 triples"):
+        services.read_upload(more, "eleven.spo")
+
+
+def test_the_same_triples_twice_count_once(small_room):
+    assert len(services.read_upload(TEN + TEN, "twice.spo").graph) == 10
+
+
+def test_a_graph_file_takes_no_room(tmp_path, small_room):
+    from kbert_core.knowledge.store.importing import Source, import_triples
+
+    path = tmp_path / "many.kg"
+    rows = [(i, f"head {i}", "is", "tail") for i in range(100)]
+    import_triples(path, [Source("many", rows)])
+    opened = services.open_graph(str(path))
+    assert (len(opened.graph), opened.size) == (100, 0)
+
+
+def visit():
+    """A page on which uploads are opened: each press of a button another."""
+    import streamlit as st
+
+    from app import services, state
+    from kbert_core import KBertError
+
+    state.begin()
+
+    def take(number):
+        data = "".join(f"{number} {i}\tis\ttail\n" for i in range(6)).encode()
+        try:
+            state.take_graph(services.read_upload(data, f"upload {number}.spo"))
+        except KBertError as error:
+            st.session_state["said"] = str(error)
+
+    for number in range(3):
+        st.button(f"take {number}", key=f"take{number}", on_click=take, args=(number,))
+    chosen = st.session_state["lab.graph"]
+    if state.may_close(chosen):
+        st.button("close", key="close", on_click=state.close_graph, args=(chosen,))
+
+
+def new_visit():
+    at = AppTest.from_function(visit, default_timeout=120).run()
+    assert not at.exception
+    return at
+
+
+def chosen(at):
+    return at.session_state["lab.graphs"][at.session_state["lab.graph"]].name
+
+
+def test_a_visit_closes_a_graph_to_open_another(small_room):
+    at = new_visit()
+    assert not [b for b in at.button if b.key == "close"]
+    at.button(key="take0").click().run()
+    assert chosen(at) == "upload 0"
+    at.button(key="take1").click().run()
+    assert "upload 1.spo takes about" in at.session_state["said"]
+    assert chosen(at) == "upload 0"
+    graph = weakref.ref(at.session_state["lab.graphs"][at.session_state["lab.graph"]])
+    at.button(key="close").click().run()
+    gc.collect()
+    assert graph() is None
+    assert small_room.taken() == 0
+    at.button(key="take1").click().run()
+    assert chosen(at) == "upload 1"
+
+
+def test_room_is_shared_between_visits_and_free_when_they_end(small_room):
+    visits = [new_visit() for _ in range(7)]
+    for at in visits[:6]:
+        at.button(key="take0").click().run()
+        assert chosen(at) == "upload 0"
+    visits[6].button(key="take0").click().run()
+    assert "leave no room" in visits[6].session_state["said"]
+    while visits[:6]:
+        del visits[0]
+    del at
+    gc.collect()
+    assert small_room.taken() == 0
+
+
+def test_a_pinned_scene_is_let_go_of_with_its_graph():
+    at = new_visit()
+    at.button(key="take0").click().run()
+    at.session_state["lab.pinned"] = Scene(
+        ("x",), CHARACTERS, GraphRef(at.session_state["lab.graph"], "x")
+    )
+    at.button(key="close").click().run()
+    assert at.session_state["lab.pinned"] is None
+    assert not at.exception
+
+
+def test_the_edits_of_a_visit_are_counted(monkeypatch):
+    graph = KnowledgeGraph()
+    ss = {"lab.logs": {}, "lab.graph": "own", "lab.graphs": {"own": graph}, "lab.version": 0}
+    monkeypatch.setattr(state, "ss", ss)
+    monkeypatch.setattr(state, "MOST_EDITS", 3)
+    done = [state.commit(Edit("add", Triple(f"new {i}", "is", "x"))) for i in range(5)]
+    assert done == [True, True, True, False, False]
+    assert "A visit keeps at most 3 edits" in ss["lab.problem"]
+    assert len(state.graph()) == 3
+    assert state.undo()
+    assert len(state.graph()) == 2
+
+
+def test_the_rooms_number_is_named_in_the_environment(monkeypatch):
+    rooms.room.cache_clear()
+    monkeypatch.setenv("KBERT_VISITORS_MB", "much")
+    with pytest.raises(RoomError):
+        services.read_upload(TEN, "ten.spo")
+    rooms.room.cache_clear()

@@ -1,0 +1,202 @@
+"""The search for what flips a prediction: how it is asked for, what it says, what it applies."""
+
+import time
+from contextlib import suppress
+from dataclasses import replace
+
+import pytest
+from explaining_pages import choose, drawn, models_in, opened, said, write
+from undecided import undecided
+
+from app import services
+from app.models import read_model
+from app.view_models import flips_search as view
+from app.view_models import targets as targets_view
+from kbert_core import KnowledgeGraph, Pipeline, Triple
+from kbert_core.explain import Case, Search, Target, counterfactuals
+from kbert_core.knowledge.graph import Edit
+
+TEXT = "患者有糖尿病史给予布洛芬口服好转"
+GASTROSCOPY = "患者行胃镜检查未见异常"
+GRAPH = KnowledgeGraph(
+    [
+        Triple("糖尿病", "类别", "疾病"),
+        Triple("布洛芬", "类别", "治疗"),
+        Triple("心电图", "类别", "<b>检查"),
+        Triple("心电图", "部位", "心"),
+    ]
+)
+SPAN = Target("疾病", 3, 6)
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """Tiny models that are hardly decided on the page's first text."""
+    root = models_in(tmp_path_factory.mktemp("models"))
+    graph = services.demo_graph("medical_zh")
+    for name in ("tags-zh-kbert", "moods-zh-kbert"):
+        pipeline = undecided(root / name, GASTROSCOPY, graph=graph, tokens=slice(4, 6))
+        pipeline.encoder.model.save_pretrained(root / name)
+    return root
+
+
+@pytest.fixture(scope="module")
+def info(models):
+    return read_model(str(models / "tags-zh-kbert"))
+
+
+@pytest.fixture(scope="module")
+def found(models):
+    reader = undecided(models / "tags-zh-kbert", TEXT, graph=GRAPH)
+    case = Case.of(reader, TEXT, graph=GRAPH, target=SPAN)
+    return counterfactuals(case, search=Search(larger_too=True, most_found=40))
+
+
+def test_lines_say_what_is_edited_and_what_it_becomes(found, info):
+    lines = view.lines(found, info)
+    assert len(lines) == len(found.found) > 0
+    assert len({line.key for line in lines}) == len(lines)
+    for line, one in zip(lines, found.found, strict=True):
+        assert line.edits == one.edits
+        assert line.html.count("<div>") >= len(one.edits)
+        assert "kb-badge" in line.html
+        assert "<b>检查" not in line.html
+
+
+@pytest.mark.parametrize(
+    ("edit", "words"),
+    [
+        (Edit("remove", Triple("a", "r", "b")), "delete (a, r, b)"),
+        (
+            Edit("replace", Triple("a", "r", "b"), Triple("a", "r", "c")),
+            "replace (a, r, b) by (a, r, c)",
+        ),
+        (Edit("add", Triple("a", "r", "c"), index=0), "add (a, r, c)"),
+    ],
+)
+def test_edits_are_proposed_in_words(edit, words):
+    assert view._do(edit) == words
+
+
+def test_words_count_what_was_found_and_say_why_it_ended(found, info):
+    assert f"{len(found.found)} sets of changes flip it" in view.say_now(found, info)
+    assert f"{found.runs} runs" in view.say_end(found)
+
+
+def test_words_of_a_search_without_result_show_what_came_nearest(models, found, info):
+    reader = Pipeline.load(models / "tags-zh-kbert", device="cpu")
+    case = Case.of(reader, TEXT, graph=GRAPH, target=SPAN)
+    none = replace(counterfactuals(case, search=Search(budget=2)), found=(), nearest=found.nearest)
+    assert "Nearest come" in view.say_now(none, info)
+    assert "stays" in view.lines(none, info)[0].html
+    near = none.nearest[0]
+    other = replace(near, after=replace(near.after, answer="检查"))
+    wished = replace(none, search=Search(to="治疗"), nearest=(other,))
+    assert "becomes 检查" in view.lines(wished, info)[0].html
+    assert "kb-badge" not in view.lines(wished, info)[0].html
+    nothing = counterfactuals(Case.of(reader, "好转", graph=GRAPH, target=Target("疾病", 0, 2)))
+    assert "no triple of the graph stands in this text" in view.say_now(nothing, info)
+
+
+def test_targets_are_the_spans_predicted_then_mentions_without_one(models):
+    reader = Pipeline.load(models / "tags-zh-kbert", device="cpu")
+    trace = reader(TEXT, graph=GRAPH)
+    offered = targets_view.targets(trace)
+    spans = [Target(s.label, s.start, s.end) for s in trace.prediction.spans]
+    assert set(spans) <= set(offered)
+    for target in set(offered) - set(spans):
+        assert target.label == "O"
+        assert not any(s.start < target.end and target.start < s.end for s in spans)
+    names = [
+        targets_view.name_of(t, trace, read_model(str(models / "tags-zh-kbert"))) for t in offered
+    ]
+    assert all("“" in name for name in names)
+
+
+# The page
+
+
+@pytest.fixture
+def page(models, monkeypatch):
+    monkeypatch.setenv("KBERT_MODELS", str(models))
+    at = opened("flips.py")
+    at.session_state["lab.task"] = "classify"
+    write(at, GASTROSCOPY)
+    return at
+
+
+def until(at, ready, seconds=90):
+    end = time.monotonic() + seconds
+    while not ready():
+        assert time.monotonic() < end, said(at)
+        time.sleep(0.3)
+        at.run()
+        assert not at.exception, at.exception
+
+
+def searched(at):
+    at.button(key="flips.start").click().run()
+    assert not at.exception, at.exception
+    until(at, lambda: " runs" in said(at) and not has_stop(at))
+    return at
+
+
+def has_stop(at):
+    return any(button.key == "flips.stop_run" for button in at.button)
+
+
+def applying(at):
+    return [button for button in at.button if (button.key or "").startswith("flips.apply")]
+
+
+def test_search_finds_changes_each_with_a_button_that_applies_it(page):
+    searched(page)
+    assert applying(page)
+    assert "flip" in said(page)
+    assert 'class="kb-flip"' in drawn(page)
+
+
+def test_applying_makes_the_edits_together_in_the_lab(page):
+    searched(page)
+    before = page.session_state["lab.logs"]
+    assert before.get(page.session_state["lab.graph"]) is None
+    with suppress(Exception):  # the test runs one page alone: there is no Lab to go to
+        applying(page)[0].click().run()
+    log = page.session_state["lab.logs"][page.session_state["lab.graph"]]
+    assert len(log.steps) == 1
+    edits = log.done
+    base = page.session_state["lab.graphs"][page.session_state["lab.graph"]]
+    reader = services.pipeline(page.session_state["lab.model"], "auto")
+    labels = [
+        reader(GASTROSCOPY, graph=graph).prediction.label for graph in (base, base.apply(*edits))
+    ]
+    assert labels[0] != labels[1]
+
+
+def test_what_is_looked_for_can_be_changed_and_makes_results_stale(page):
+    searched(page)
+    page.session_state["flips.kinds"] = ["remove"]
+    page.run()
+    assert "search again" in said(page)
+    assert not applying(page)
+    page.session_state["flips.kinds"] = []
+    page.run()
+    assert "Choose at least one kind" in said(page)
+    assert page.button(key="flips.start").disabled
+
+
+def test_another_span_can_be_chosen_to_flip(models, monkeypatch):
+    monkeypatch.setenv("KBERT_MODELS", str(models))
+    at = opened("flips.py")
+    at.session_state["lab.task"] = "ner"
+    write(at, "患者行胃镜检查未见异常，行心电图检查")
+    chooser = [box for box in at.selectbox if box.key.startswith("flips.target")]
+    if chooser:
+        choose(at, chooser[0].key, chooser[0].value)
+    assert at.button(key="flips.start")
+
+
+def test_page_without_a_prediction_says_what_to_do(monkeypatch, tmp_path):
+    monkeypatch.setenv("KBERT_MODELS", str(tmp_path))
+    at = opened("flips.py")
+    assert "Choose a task and a model in the Lab" in said(at)

@@ -1,0 +1,417 @@
+"""Links and session files: what goes in comes out, and nothing else gets in."""
+
+import base64
+import json
+import time
+import tracemalloc
+import zlib
+from contextlib import suppress
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app import share
+from app.scene import GraphRef, Scene
+from app.share import (
+    MOST_BYTES,
+    MOST_CHARACTERS,
+    MOST_EDITS,
+    MOST_EDITS_IN_FILE,
+    MOST_UNPACKED,
+    TooLong,
+    from_file,
+    from_link,
+    to_file,
+    to_link,
+)
+from app.share_data import COMPARISONS, Shared, ShareError, data_of
+from kbert_core import Ablation, InjectionOptions, Intervention, KBertError, KnowledgeGraph, Triple
+from kbert_core.intervention import Tokens
+from kbert_core.knowledge.aliases import AliasRelations
+from kbert_core.knowledge.graph import Edit
+from kbert_core.knowledge.selection import BY_MODEL, SCORED, Strategy
+from kbert_core.knowledge.surface_forms import RULES, NameRules
+
+SCENE = Scene(
+    ("患者行胃镜检查未见异常",),
+    "medical-ner-kbert",
+    GraphRef("f" * 64, "medical_zh"),
+    (Edit("switch_off", Triple("胃镜", "类别", "检查")),),
+)
+SHARED = Shared(SCENE, "ner")
+ALL = {"kind": "all"}
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+words = st.text(st.characters(exclude_categories=["C", "Zl", "Zp"]), min_size=1, max_size=20)
+triples = st.builds(Triple, words, words, words)
+folders = st.from_regex(r"[A-Za-z0-9_\u4e00-\u9fff-]{1,20}", fullmatch=True)
+edits = st.one_of(
+    st.builds(Edit, st.sampled_from(["remove", "switch_off", "switch_on"]), triples),
+    st.builds(Edit, st.just("replace"), triples, triples),
+    st.builds(Edit, st.just("add"), triples, index=st.none() | st.integers(0, 99)),
+)
+identities = st.one_of(
+    st.tuples(st.just("special"), st.integers(0, 9)),
+    st.tuples(st.just("trunk"), st.integers(0, 1), st.integers(0, 500)),
+    st.tuples(st.just("branch"), st.integers(0, 1), st.integers(0, 99), triples, st.integers(0, 9)),
+)
+
+
+@st.composite
+def injection(draw):
+    strategy = draw(st.sampled_from(Strategy))
+    scored = strategy in SCORED
+    scorers = folders if strategy is Strategy.LEARNED else st.none() | folders
+    return InjectionOptions(
+        draw(st.integers(0, 20)),
+        draw(st.booleans()),
+        draw(st.none() | st.lists(texts, max_size=3).map(tuple)),
+        not_relations=draw(st.lists(texts, max_size=2).map(tuple)),
+        first_relations=draw(st.lists(texts, max_size=2).map(tuple)),
+        strategy=strategy,
+        threshold=draw(st.none() | st.floats(-5, 5)) if scored else None,
+        one_sense=draw(st.booleans()) if scored else False,
+        scorer=draw(scorers) if strategy in BY_MODEL else None,
+        names=NameRules.of(draw(st.lists(st.sampled_from(RULES), unique=True))),
+    )
+
+
+tokens = st.one_of(
+    st.builds(Tokens, st.sampled_from(["all", "trunk", "branches", "specials"])),
+    st.builds(Tokens, st.sampled_from(["mention", "hung"]), st.integers(0, 1), st.integers(0, 99)),
+    st.builds(Tokens, st.just("branch"), st.integers(0, 1), st.integers(0, 99), triples),
+    st.builds(Tokens, st.just("token"), identity=identities),
+)
+interventions = st.builds(
+    Intervention,
+    st.sampled_from(["block", "open"]),
+    *(tokens, tokens, st.booleans()),
+    st.lists(st.integers(1, 12), max_size=3).map(tuple),
+)
+scenes = st.builds(
+    Scene,
+    st.lists(texts, min_size=1, max_size=2).map(tuple),
+    folders,
+    st.builds(GraphRef, folders, texts),
+    st.lists(edits, max_size=5).map(tuple),
+    injection(),
+    st.builds(Ablation, st.sampled_from(["soft", "hard"]), st.sampled_from(["tree", "all"])),
+    interventions=st.lists(interventions, max_size=3).map(tuple),
+)
+
+
+@st.composite
+def shares(draw):
+    scene = draw(scenes)
+    pinned = draw(st.none() | scenes)
+    compare = draw(st.sampled_from([c for c in COMPARISONS if pinned or c != "pinned"]))
+    steps = ()
+    if len(scene.edits) > 1 and draw(st.booleans()):
+        steps = (1, len(scene.edits) - 1)
+    cell = draw(st.none() | st.tuples(identities, identities))
+    return Shared(scene, draw(folders), steps, compare, pinned, draw(st.booleans()), cell)
+
+
+@given(shares())
+def test_share_of_a_link_is_what_was_put_into_it(shared):
+    try:
+        link = to_link(shared)
+    except TooLong:
+        return
+    assert from_link(link) == shared
+    assert link.isascii() and not {*link} & {*"+/=&?#% "}
+
+
+@given(shares())
+def test_share_of_a_session_file_is_what_was_put_into_it(shared):
+    assert from_file(to_file(shared, KnowledgeGraph())) == (shared, None)
+    graph = KnowledgeGraph([Triple("a", "b", "c")], name="mine")
+    shared = replace(shared, scene=about(graph, shared.scene))
+    found, carried = from_file(to_file(shared, graph))
+    assert found == shared
+    assert list(carried) == list(graph) and carried.fingerprint == graph.fingerprint
+
+
+def about(graph, scene=SCENE):
+    return replace(scene, graph=GraphRef(graph.fingerprint, graph.name))
+
+
+def packed(data):
+    plain = data if isinstance(data, bytes) else json.dumps(data).encode()
+    return base64.urlsafe_b64encode(zlib.compress(plain, 9)).rstrip(b"=").decode()
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner),
+    max_leaves=12,
+)
+
+
+def is_refused(read, given):
+    """Whether it is refused in a sentence that can be shown; else it gave something to restore."""
+    try:
+        read(given)
+    except KBertError as error:
+        assert isinstance(error, ShareError)
+        assert str(error).encode() and str(error)[0].isupper() and str(error).endswith(".")
+        return True
+    return False
+
+
+@given(st.text(max_size=300) | st.text("abcXYZ019-_=", max_size=300))
+def test_share_refuses_any_other_text_in_a_sentence(value):
+    assert is_refused(from_link, value)
+
+
+@given(st.binary(max_size=300))
+def test_share_refuses_any_other_bytes_in_a_sentence(data):
+    assert is_refused(from_file, data)
+    assert is_refused(from_link, packed(data))
+
+
+@given(json_values)
+def test_share_refuses_any_other_json_in_a_sentence(value):
+    assert is_refused(from_link, packed(value))
+    assert is_refused(from_file, json.dumps(value).encode())
+
+
+@given(shares(), st.data())
+def test_share_refuses_or_reads_a_scene_with_one_part_changed(shared, data):
+    """Whatever is put in one place: something to restore, or a sentence; never anything else."""
+    changed = data_of(shared)
+    place, key = changed, data.draw(st.sampled_from(sorted(changed)))
+    while isinstance(place[key], dict | list) and place[key] and data.draw(st.booleans()):
+        place = place[key]
+        keys = sorted(place) if isinstance(place, dict) else range(len(place))
+        key = data.draw(st.sampled_from(keys))
+    if isinstance(place, dict) and data.draw(st.booleans()):
+        del place[key]
+    else:
+        place[key] = data.draw(json_values)
+    is_refused(from_link, packed(changed))
+    is_refused(from_file, json.dumps(changed).encode())
+
+
+@given(st.integers(0, 400), st.integers(0, 255))
+def test_share_notices_a_link_that_was_changed_on_its_way(place, value):
+    link = to_link(SHARED)
+    plain = bytearray(base64.urlsafe_b64decode(link + "=" * (-len(link) % 4)))
+    place %= len(plain)
+    if plain[place] == value:
+        return
+    plain[place] = value
+    changed = base64.urlsafe_b64encode(bytes(plain)).decode()
+    with suppress(ShareError):
+        assert from_link(changed) == SHARED  # a bit of the packing that says nothing
+
+
+@pytest.mark.parametrize("cut", [1, 5, 50])
+def test_share_notices_a_link_that_was_cut_short(cut):
+    with pytest.raises(ShareError, match="cut short"):
+        from_link(to_link(SHARED)[:-cut])
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        zlib.compress(b"[" * 20_000_000, 9),
+        zlib.compress(zlib.compress(b" " * 20_000_000, 9), 9),
+        zlib.compress(b"[" * (MOST_UNPACKED - 1), 9),
+        zlib.compress(b"[" + b"[]," * (MOST_UNPACKED // 3 - 2) + b"1]", 9),
+        zlib.compress(b'{"kbert": 1' + b"0" * (MOST_UNPACKED - 100) + b"}", 9),
+    ],
+    ids=["zeros", "twice", "deep", "wide", "number"],
+)
+def test_share_unpacks_no_bomb(bomb):
+    value = base64.urlsafe_b64encode(bomb).decode()
+    if len(value) > MOST_CHARACTERS:  # the first blocks of it do as well
+        value = base64.urlsafe_b64encode(bomb[: MOST_CHARACTERS * 3 // 4]).decode()
+    start = time.process_time()  # others may be busy
+    assert is_refused(from_link, value)
+    assert time.process_time() - start < 2
+    tracemalloc.start()
+    assert is_refused(from_link, value)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 40 * MOST_UNPACKED
+
+
+def test_share_reads_no_file_of_any_size(monkeypatch):
+    assert is_refused(from_file, b"[" * (MOST_BYTES + 1))
+    monkeypatch.setattr(share, "MOST_BYTES", 1 << 19)  # the same for less of everyone's time
+    wide = b'{"kbert":1,"triples":[' + b"[]," * ((1 << 19) // 3 - 20) + b"[]]}"
+    assert len(wide) < 1 << 19
+    tracemalloc.start()
+    assert is_refused(from_file, wide)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 40 * (1 << 19)
+
+
+def many(count):
+    made = [Edit("add", Triple(f"头{i}", f"关系{i % 7}", f"尾{i}")) for i in range(count)]
+    return replace(SHARED, scene=replace(SCENE, edits=tuple(made)))
+
+
+def test_share_of_sixty_edits_fits_a_link_and_more_need_a_file():
+    assert len(to_link(many(MOST_EDITS))) < MOST_CHARACTERS
+    with pytest.raises(TooLong, match="session file"):
+        to_link(many(MOST_EDITS + 1))
+    found, _ = from_file(to_file(many(MOST_EDITS + 1), KnowledgeGraph()))
+    assert len(found.scene.edits) == MOST_EDITS + 1
+
+
+def test_share_of_a_long_text_needs_a_file():
+    text = "".join(chr(0x4E00 + i * 7919 % 20_000) for i in range(5000))
+    long = replace(SHARED, scene=replace(SCENE, sentences=(text, text[::-1])))
+    with pytest.raises(TooLong, match="8,000 characters"):
+        to_link(long)
+    assert from_file(to_file(long, KnowledgeGraph()))[0].scene.sentences == (text, text[::-1])
+
+
+def test_share_of_too_many_edits_says_what_to_do_instead():
+    with pytest.raises(ShareError, match="Download the edited graph"):
+        to_file(many(MOST_EDITS_IN_FILE + 1), KnowledgeGraph())
+
+
+def test_share_carries_names_of_folders_and_never_where_they_lie():
+    learned = InjectionOptions(strategy="learned", scorer="/home/her/secret/scorer")
+    scene = replace(SCENE, model="/home/her/models/mine", options=learned, device="cuda:3")
+    link = to_link(Shared(scene, "ner", pinned=replace(scene, model=r"C:\Users\her\mine")))
+    plain = zlib.decompress(base64.urlsafe_b64decode(link + "=="))
+    assert b"her" not in plain and b"secret" not in plain
+    found = from_link(link)
+    assert (found.scene.model, found.scene.options.scorer, found.scene.device) == (
+        *("mine", "scorer"),
+        "auto",
+    )
+    assert found.pinned.model == "mine"
+
+
+@pytest.mark.parametrize("field", ["model", "scorer"])
+@pytest.mark.parametrize("path", ["/etc", "../up", "..", "a/b", r"a\b", "", " "])
+def test_share_takes_no_path_from_a_link(field, path):
+    scene = replace(SCENE, options=InjectionOptions(strategy="learned", scorer="mine"))
+    data = data_of(replace(SHARED, scene=scene))
+    (data if field == "model" else data["options"])[field] = path
+    with pytest.raises(ShareError, match=field):
+        from_link(packed(data))
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        *[("kbert", v) for v in (0, "1", 1.0, True, None)],
+        *[("sentences", v) for v in ([], ["a", "b", "c"], "a", [1], ["\ud800"])],
+        *[("edits", v) for v in ([["add"]], [["eat", ["a", "b", "c"]]], [["remove", ["a", "b"]]])],
+        *[("edits", [["remove", ["a", "b", v]]]) for v in ("", "a\nb", 3)],
+        *[("edits", [["replace", ["a", "b", "c"]]]), ("edits", [["add", ["a", "b", "c"], -1]])],
+        *[("edits", [["remove", ["a", "b", "c"], 0]]), ("steps", [2]), ("steps", [0, 1])],
+        *[("compare", v) for v in ("other", None)],
+        *[
+            ("cell", v)
+            for v in ([], [["trunk", 0, 1]], [["x", 1], ["x", 1]], [["special", True]] * 2)
+        ],
+        *[("unheard-of", 1), ("twin", 1), ("pinned", 3)],
+        *[("graph", v) for v in (None, "medical_zh", [])],
+    ],
+)
+def test_share_names_the_part_that_is_not_as_it_should_be(part, value):
+    wrong = {**data_of(SHARED), part: value}
+    with pytest.raises(ShareError, match=f"“{part}”"):
+        from_link(packed(wrong))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "part"),
+    [
+        ({"compare": "pinned"}, "pinned"),
+        ({"graph": {"name": "x"}}, "fingerprint"),
+        ({"graph": {"name": "x", "fingerprint": "f", "path": "/etc"}}, "path"),
+        ({"options": {"max_triples": 2, "tail_only": False, "relations": None}}, "names"),
+    ],
+)
+def test_share_names_the_part_within_a_part(wrong, part):
+    with pytest.raises(ShareError, match=f"“{part}”"):
+        from_link(packed({**data_of(SHARED), **wrong}))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *(None, 3, {}, [], {"action": "block"}, {"action": "eat", "seer": ALL, "seen": ALL}),
+        *({"layers": [0]}, {"layers": [1001]}, {"layers": ["1"]}, {"both": 1}, {"more": 1}),
+        *({"seer": {"kind": "token", "identity": ["x", 1]}}, {"seer": {"kind": "branch"}}),
+    ],
+)
+def test_share_checks_every_intervention(wrong):
+    right = {"action": "block", "seer": ALL, "seen": ALL, "both": True, "layers": [1]}
+    assert from_link(packed({**data_of(SHARED), "interventions": [right]}))
+    given = {**right, **wrong} if isinstance(wrong, dict) and "action" not in wrong else wrong
+    given = {} if wrong == {} else given
+    with pytest.raises(ShareError, match=r"interventions|cell"):
+        from_link(packed({**data_of(SHARED), "interventions": [given]}))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *[("max_triples", v) for v in (-1, 21, 2.0, True, None)],
+        *[("tail_only", 1), ("relations", "ab"), ("relations", [1]), ("names", ["all"])],
+        *[("strategy", "best"), ("threshold", 0.5), ("threshold", "0.5"), ("one_sense", True)],
+        *[("threshold", v) for v in (10**400, -(10**400))],
+        *[("scorer", "mine"), ("strategy", "learned"), ("not_relations", None)],
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_share_checks_every_option(name, value):
+    data = data_of(SHARED)
+    data["options"][name] = value
+    with pytest.raises(ShareError):
+        from_link(packed(data))
+
+
+def test_share_of_a_newer_version_says_so():
+    with pytest.raises(ShareError, match="newer version"):
+        from_link(packed({**data_of(SHARED), "kbert": 2, "soul": []}))
+
+
+def test_share_of_half_a_character_is_refused_and_not_mended_in_silence():
+    with pytest.raises(ShareError, match="half a character"):
+        to_link(replace(SHARED, scene=replace(SCENE, sentences=("a\ud800",))))
+
+
+def test_session_file_carries_a_small_graph_with_what_is_off():
+    triples = [Triple("a", "is", "b"), Triple("c", "is", "d"), Triple("a", "has", "e")]
+    graph = KnowledgeGraph(triples, name="mine").switch_off(triples[1])
+    found, carried = from_file(to_file(Shared(about(graph), "ner"), graph))
+    assert [carried.triples_of(x) for x in "ac"] == [graph.triples_of(x) for x in "ac"]
+    assert carried.off == {triples[1]} and carried.name == "mine" and not carried.history
+    assert found.scene.graph == GraphRef(carried.fingerprint, "mine")
+
+
+def test_session_file_leaves_out_a_graph_it_cannot_tell():
+    special = KnowledgeGraph([Triple("a", "b", "c")], aliases=AliasRelations(frozenset({"b"})))
+    large = KnowledgeGraph(Triple(f"h{i}", "is", "t") for i in range(20_001))
+    for graph in (special, large):
+        shared = replace(SHARED, scene=about(graph))
+        assert from_file(to_file(shared, graph)) == (shared, None)
+
+
+def test_session_file_with_other_triples_than_it_says_is_refused():
+    graph = KnowledgeGraph([Triple("a", "b", "c")])
+    data = json.loads(to_file(Shared(about(graph), "ner"), graph))
+    data["triples"] = [["a", "b", "d"]]
+    with pytest.raises(ShareError, match="triples"):
+        from_file(json.dumps(data).encode())
+    data["triples"], data["off"] = [["a", "b", "c"]], [["x", "y", "z"]]
+    with pytest.raises(ShareError, match="off"):
+        from_file(json.dumps(data).encode())
+
+
+def test_session_file_is_told_from_another_json_file():
+    with pytest.raises(ShareError, match="no session file"):
+        from_file(b'{"name": "something else"}')

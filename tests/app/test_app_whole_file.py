@@ -1,0 +1,452 @@
+"""The page A whole file: what it says, its tables and files, and the page as Streamlit runs it."""
+
+import csv
+import html
+import io
+import re
+from pathlib import Path
+
+import pytest
+from explain.labelled import classed, entities, triple
+from streamlit.testing.v1 import AppTest
+from tagged_texts import row as line_of
+from tagged_texts import tagged
+
+from app import background, file_runs
+from app.background import Progress
+from app.edit_log import EditLog
+from app.file_runs import FileSetup, HowToPrune
+from app.models import ModelInfo
+from app.texts import ENGLISH
+from app.view_models import whole_file as view
+from app.view_models.styles import BRANCH, TRUNK
+from kbert_core import Card, KnowledgeGraph, Pipeline, Triple
+from kbert_core.explain import FileCorrelation, OverFile, Pruned, Verdict, prune
+from kbert_core.explain.attention_effect import AttentionEffect
+from kbert_core.knowledge.graph import Edit
+from kbert_core.training.audit_data import Data
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "app" / "app_pages" / "whole_file.py"
+PATIENCE = 180
+A, B, C = triple("cat eats fish"), triple("cat is animal"), triple("dog is animal")
+ODD = Triple("=cmd()", "<b>", "@x")
+INFO = ModelInfo("m", "m", Card("classify", notes={"label_names": {"good": "4 or 5 stars"}}))
+
+
+def file_of(*rows, task="classify"):
+    labels = ("bad", "good") if task == "classify" else ("O", "B-D", "I-D")
+    return OverFile(task, labels, "animals", rows, len(rows))
+
+
+MIXED = file_of(
+    classed(0, "good", "good", "bad", [A, B], gain=2.0),
+    classed(1, "good", "bad", "good", [C], gain=-1.0),
+    classed(2, "bad", "good", "bad", [C, ODD], gain=-3.0),
+    classed(3, "bad", "bad", "bad"),
+)
+
+
+def many(helped, hurt, same=0):
+    """So many texts with the triple A that were helped, hurt, and read the same."""
+    ways = [("good", "bad", 1.0)] * helped + [("bad", "good", -1.0)] * hurt
+    ways += [("good", "good", 0.0)] * same
+    rows = [classed(n, "good", *said, [A], gain) for n, (*said, gain) in enumerate(ways)]
+    return file_of(*rows)
+
+
+# In a few sentences
+
+
+def test_the_whole_is_said_with_its_interval():
+    assert re.fullmatch(
+        r"The graph helps here: accuracy is 75\.0 points higher with it than without "
+        r"\(\d+\.\d to 100\.0\)\.",
+        view.say_whole(many(9, 0, 3)),
+    )
+    assert view.say_whole(many(0, 9, 3)).startswith("The graph hurts here: accuracy is 75.0 points")
+    assert "can't be told from 4 texts: accuracy differs by −25.0" in view.say_whole(MIXED)
+    assert view.say_whole(many(0, 0, 3)) == ENGLISH["file.same"]
+    assert view.say_whole(file_of(classed(0, "bad", "bad", "bad"))) == ENGLISH["file.none"]
+
+
+def test_a_loss_is_said_without_a_minus():
+    said = view.say_whole(many(0, 9, 3))
+    low, high = (float(x) for x in re.search(r"\((.*) to (.*)\)", said).groups())
+    assert 0 < low < 75 < high
+
+
+def test_what_hurts_is_named_only_where_it_can_be_told():
+    assert view.say_hurting(many(0, 8), "triple") == (
+        "These triples hurt: cat · eats · fish (8 hurt, 0 helped)."
+    )
+    said = view.say_hurting(MIXED, "entity")
+    assert said.startswith("Of none can it be told that it hurts")
+    assert "dog (2 hurt, 0 helped)" in said
+    assert view.say_hurting(many(3, 0), "entity") == ""
+
+
+def test_progress_counts_what_is_known():
+    assert view.going(MIXED.rows) == ("4 texts so far, knowledge changes 3: 1 helped, 2 hurt.")
+
+
+# Tables, bars, files
+
+
+def test_rows_are_those_that_changed_by_what_knowledge_did():
+    assert [row.number for row in view.shown(MIXED, view.ALL)] == [0, 1, 2]
+    assert [row.number for row in view.shown(MIXED, "hurt")] == [1, 2]
+    assert view.shown(MIXED, "neutral") == ()
+
+
+def test_cells_are_plain_text_and_numbers_that_sort():
+    columns = view.rows_table(view.shown(MIXED, view.ALL), INFO)
+    assert columns["gain"] == [2.0, -1.0, -3.0]
+    assert columns["verdict"] == ["helped", "hurt", "hurt"]
+    assert columns["gold"][0] == "good · 4 or 5 stars"
+    assert columns["triples"][2] == "dog · is · animal, =cmd() · <b> · @x"
+
+
+def test_a_text_is_shown_entity_by_entity_and_escaped():
+    row = entities(0, [(0, 2, "D"), (4, 6, "E")], [(0, 2, "D")], [(0, 2, "<E>"), (7, 9, "D")])
+    cells = re.findall(r"<td>(.*?)</td>", view.row_html(row, INFO))
+    assert cells == [
+        *("ab", "D", "D", "&lt;E&gt;"),
+        *("ef", "E", "–", "–"),
+        *("hi", "–", "–", "D"),
+    ]
+    assert "good · 4 or 5 stars" in view.row_html(MIXED.rows[0], INFO)
+
+
+def test_csv_holds_every_text_and_guards_formulas():
+    rows = list(csv.DictReader(io.StringIO(view.rows_csv(MIXED.rows).decode("utf-8-sig"))))
+    assert [row["number"] for row in rows] == ["0", "1", "2", "3"]
+    assert rows[1]["gain"] == "-1.0"  # a number is a number
+    hostile = file_of(classed(0, "=good", "=good", "bad", [ODD]))
+    guarded = list(csv.DictReader(io.StringIO(view.rows_csv(hostile.rows).decode("utf-8-sig"))))
+    assert guarded[0]["gold"] == "'=good"
+    assert guarded[0]["triples"].startswith("'=cmd()")
+    groups = view.groups_csv(hostile.groups("entity")).decode("utf-8-sig")
+    assert "'=cmd()" in groups
+    assert view.rows_csv([]).decode("utf-8-sig") == ""
+
+
+def test_groups_say_shares_intervals_and_what_can_be_told():
+    columns = view.groups_table(many(1, 9).groups("triple"))
+    assert columns["hurt_share"] == ["90 % (60 – 98)"]
+    assert columns["said"] == ["hurts"]
+    assert columns["gain_interval"][0].count("–") == 1
+    assert view.groups_table(MIXED.groups("entity"))["gain_interval"] == ["–"] * 3
+
+
+def test_bars_go_to_both_sides_and_only_changed_groups_have_one():
+    chart = view.groups_chart(MIXED.groups("triple"))
+    hurt, helped = chart.data
+    assert (hurt.marker.color, helped.marker.color) == (BRANCH, TRUNK)
+    assert max(hurt.x) == 0 and min(hurt.x) == -2 and max(helped.x) == 1
+    assert not any("<b>" in name for name in chart.layout.yaxis.ticktext)
+    assert view.groups_chart(many(0, 0, 3).groups("triple")) is None
+    crowd = [classed(n, "good", "good", "bad", [Triple(f"h{n}", "r", "t")]) for n in range(60)]
+    assert len(view.groups_chart(file_of(*crowd).groups("triple")).data[0].y) == view.MOST_BARS
+
+
+def test_what_was_pruned_is_said():
+    graph = KnowledgeGraph([A, B, C, ODD], name="animals")
+    pruned = prune(graph, MIXED)
+    assert view.say_pruned(pruned, 4) == (
+        "Triples taken out: 2 of the graph's 4; chosen on 4 texts."
+    )
+    assert view.removed_table(pruned)["removed"] == ["dog · is · animal", "=cmd() · <b> · @x"]
+    assert "triples" not in view.removed_table(pruned)
+    relations = prune(graph, MIXED, what="relation")
+    columns = view.removed_table(relations)
+    assert dict(zip(columns["removed"], columns["triples"], strict=True)) == {"is": 2, "<b>": 1}
+    assert "Relations taken out: 2, with 3 of the graph's 4 triples" in view.say_pruned(
+        relations, 4
+    )
+    assert view.say_pruned(prune(graph, MIXED, least=5), 4) == ENGLISH["file.pruned_nothing"]
+
+
+def test_the_test_set_says_whether_pruning_helped():
+    from kbert_core.explain import score_ways
+    from kbert_core.explain.prune import WAYS
+
+    examples = [row.example for row in many(9, 0, 3).rows]
+    right = [row.known for row in many(9, 0, 3).rows]
+    wrong = [row.plain for row in many(9, 0, 3).rows]
+
+    def said(*ways):
+        by_way = dict(zip(WAYS, ways, strict=True))
+        return view.say_test(score_ways("classify", ("bad", "good"), examples, by_way))
+
+    assert "does better than the full one" in said(wrong, wrong, right)
+    assert "does worse than the full one" in said(wrong, right, wrong)
+    assert said(wrong, right, right) == ENGLISH["file.test_same"]
+    nearly = [*right[:-1], wrong[0]]
+    assert "can't be told from the test set: −8.3 points" in said(wrong, right, nearly)
+
+
+def test_attention_is_said_with_its_counts():
+    trunk = FileCorrelation("trunk", 0.3166, 0.1, 0.5, 48, 17, None, 0, 3)
+    target = FileCorrelation("target", None, None, None, 48, 17, None, 0, 0)
+    first, disagree = view.say_attention(trunk, target)
+    assert "over 48 triples in 17 texts: +0.32 (+0.10 to +0.50)" in first
+    assert "none for that of the tokens explained" in first
+    assert disagree == "Attention is not explanation: in 3 of 17 texts the two disagree."
+    few = FileCorrelation("trunk", None, None, None, 2, 1, None, 0, 0)
+    assert "too few, or too equal" in view.say_attention(few, target)[0]
+
+
+# What runs in the background
+
+IS_DISEASE, IS_CURE = Triple("糖尿病", "类别", "疾病"), Triple("布洛芬", "类别", "治疗")
+GRAPH = KnowledgeGraph([IS_DISEASE, IS_CURE], name="two")
+TEXTS = [
+    tagged("患者有糖尿病", ("糖尿病", "疾病")),
+    tagged("患者好转"),
+    tagged("给予布洛芬", ("布洛芬", "治疗")),
+]
+
+
+@pytest.fixture(scope="module")
+def reader(checkpoints):
+    return Pipeline.load(checkpoints["ner"], device="cpu")
+
+
+@pytest.fixture
+def setup(reader):
+    data = Data("made", "ner", {"train": TEXTS, "test": TEXTS[:2]})
+    options, ablation = reader.card.options, reader.card.ablation
+    return FileSetup(data, "train", "m", "g", GRAPH, options, ablation, ())
+
+
+def test_reading_tells_how_far_it_is_after_every_text(reader, setup):
+    items = list(file_runs.rows(reader, setup))
+    assert [item for item in items if isinstance(item, Progress)] == [
+        Progress(n, 3) for n in (1, 2, 3)
+    ]
+    assert [row.number for row in items[::2]] == [0, 1, 2]
+
+
+def test_too_many_texts_are_cut_and_a_test_set_read_is_none_to_prune_on(setup, monkeypatch):
+    monkeypatch.setattr(file_runs, "MOST_TEXTS", 2)
+    assert len(setup.examples) == 2
+    assert len(setup.test) == 2
+    test = FileSetup(setup.data, "test", "m", "g", GRAPH, setup.options, setup.ablation, ())
+    assert test.test == ()
+
+
+@pytest.mark.parametrize("rule", ["counts", "leave one out"])
+def test_pruning_yields_the_graph_then_the_test_set(reader, setup, rule):
+    rows = [item for item in file_runs.rows(reader, setup) if not isinstance(item, Progress)]
+    found = OverFile("ner", tuple(reader.labels.values()), "two", tuple(rows), 3)
+    items = list(file_runs.pruning(reader, setup, found, HowToPrune(rule, "triple", 1)))
+    results = [item for item in items if not isinstance(item, Progress)]
+    assert isinstance(results[0], Pruned)
+    assert len(results) == 1 + 2
+    last = next(item for item in reversed(items) if isinstance(item, Progress))
+    assert last == Progress(last.total, 2 if rule == "counts" else 4)
+
+
+def test_attention_is_measured_in_texts_with_knowledge(reader, setup):
+    rows = [item for item in file_runs.rows(reader, setup) if not isinstance(item, Progress)]
+    found = OverFile("ner", tuple(reader.labels.values()), "two", tuple(rows), 3)
+    items = list(file_runs.attentions(reader, setup, found))
+    measured = [item for item in items if isinstance(item, AttentionEffect)]
+    assert len(measured) == sum(bool(row.hung and row.known.spans) for row in rows)
+
+
+# The page
+
+
+@pytest.fixture(autouse=True)
+def all_ended():
+    """No test leaves a run behind."""
+    yield
+    for run in list(background._going):
+        run.stop()
+        run.join(PATIENCE)
+
+
+def rest(at):
+    """Wait for what runs in the background, then look again."""
+    for name in ("run", "prune_run", "attention_run"):
+        if f"whole_file.{name}" in at.session_state:
+            at.session_state[f"whole_file.{name}"][1].join(PATIENCE)
+    at.run()
+    assert not at.exception
+    return at
+
+
+@pytest.fixture
+def page(monkeypatch):
+    monkeypatch.setenv("KBERT_OPEN_PATHS", "1")
+    at = AppTest.from_file(PAGE, default_timeout=PATIENCE).run()
+    assert not at.exception
+    return rest(at)
+
+
+def everything(at):
+    parts = (at.caption, at.info, at.error, at.warning, at.markdown, at.subheader)
+    return "\n".join(str(item.value) for part in parts for item in part).replace("\\", "")
+
+
+def headlines(at):
+    bodies = [html.unescape(item.proto.body) for item in at.get("html")]
+    return [body for body in bodies if body.startswith('<div class="kb-headline"')]
+
+
+def numbers(at):
+    return [metric.value for metric in at.metric][-5:]
+
+
+def test_the_first_visit_has_read_the_example(page):
+    assert numbers(page) == ["6", "6", "2", "2", "0"]
+    assert "dev: 6 texts read by medical-ner-kbert with medical_zh" in everything(page)
+    assert "can't be told from 6 texts" in headlines(page)[-1]
+    assert "Scores on this split are too good" in page.expander[-1].label
+    frame = page.dataframe[0].value
+    assert list(frame["verdict"]) == ["helped", "helped"]
+
+
+def test_another_split_is_read_when_asked_for(page):
+    page.session_state["whole_file.split"] = "train"
+    page.run()
+    assert "Below is what was found for what was chosen before" in everything(page)
+    assert numbers(page)[0] == "6"
+    page.button(key="whole_file.button").click().run()
+    rest(page)
+    assert numbers(page)[0] == "18"
+    assert "chosen before" not in everything(page)
+
+
+def test_a_chosen_text_opens_in_the_lab_as_it_was_read(page):
+    number = page.session_state["whole_file.run"][1].look().results[0].number
+    page.session_state["whole_file.row"] = next(
+        row.number for row in page.session_state["whole_file.found"].changed
+    )
+    page.run()
+    assert not page.exception
+    text = page.session_state["whole_file.found"].changed[0].example.sentences[0]
+    assert text in everything(page)
+    assert "Triples in it:" in everything(page)
+    page.number_input(key="whole_file.max_triples").set_value(1).run()
+    page.button(key="whole_file.open").click().run()
+    assert page.session_state["lab.text"] == text
+    assert page.session_state["lab.task"] == "ner"
+    assert page.session_state["lab.max_triples"] == 2  # as it was read, not as it is chosen now
+    assert number == 0
+
+
+@pytest.mark.parametrize("by", ["label", "entity", "relation", "triple"])
+def test_groups_are_shown_by_everything(page, by):
+    page.session_state["whole_file.view"] = "groups"
+    page.session_state["whole_file.by"] = by
+    page.run()
+    assert not page.exception
+    groups = page.session_state["whole_file.found"].groups(by)
+    frame = page.dataframe[0].value
+    assert list(frame["name"]) == [group.name for group in groups]
+    assert list(frame["hurt"]) == [group.hurt for group in groups]
+
+
+def test_a_graph_is_pruned_read_on_test_and_used_in_this_session(page):
+    page.session_state["whole_file.view"] = "prune"
+    page.run()
+    page.button(key="whole_file.prune").click().run()
+    rest(page)
+    said = everything(page)
+    assert "Triples taken out: 1 of the graph's 1,737; chosen on 6 texts." in said
+    assert "On 7 texts of the test set, which had no part in the choice" in said
+    assert "may not help on others" in said
+    before = len(page.session_state["lab.graphs"])
+    page.button(key="whole_file.use_pruned").click().run()
+    assert not page.exception
+    assert len(page.session_state["lab.graphs"]) == before + 1
+    assert "The graph “medical_zh pruned” can be chosen" in everything(page)
+    assert any("medical_zh pruned" in x for x in page.selectbox(key="whole_file.graph").options)
+
+
+def test_without_a_test_set_nothing_is_promised(page):
+    page.session_state["whole_file.split"] = "test"
+    page.run()
+    page.button(key="whole_file.button").click().run()
+    rest(page)
+    page.session_state["whole_file.view"] = "prune"
+    page.run()
+    page.selectbox(key="whole_file.rule").set_value("counts").run()
+    page.button(key="whole_file.prune").click().run()
+    rest(page)
+    assert "There is no test set beside these texts" in everything(page)
+
+
+def test_attention_is_measured_when_asked_for(page):
+    page.session_state["whole_file.view"] = "attention"
+    page.run()
+    page.button(key="whole_file.attention").click().run()
+    rest(page)
+    assert re.search(r"over \d+ triples in \d+ texts: [+−]0\.\d\d", everything(page))
+
+
+def test_the_graph_as_edited_in_the_lab_is_read(page):
+    graph = page.session_state["whole_file.graph"]
+    gone = [Edit("remove", t) for t in page.session_state["lab.graphs"][graph]][:1]
+    page.session_state["lab.logs"] = {graph: EditLog().append(*gone)}
+    page.run()
+    assert "chosen before" in everything(page)
+    page.button(key="whole_file.button").click().run()
+    rest(page)
+    assert len(page.session_state["whole_file.setup"].graph) == 1736
+
+
+def test_a_folder_is_read_and_a_bad_one_says_why(page, tmp_path):
+    page.session_state["whole_file.data"] = "folder"
+    page.run()
+    assert "Write the folder of the data set" in everything(page)
+    assert page.button(key="whole_file.button").disabled
+    page.text_input(key="whole_file.folder").set_value(str(tmp_path / "none")).run()
+    assert "no such folder" in everything(page)
+    lines = "".join(line_of(tagged("患者有糖尿病", ("糖尿病", "Disease"))) + "\n" for _ in range(3))
+    (tmp_path / "train.tsv").write_text("text_a\tlabel\n" + lines, encoding="utf-8")
+    page.text_input(key="whole_file.folder").set_value(str(tmp_path)).run()
+    page.button(key="whole_file.button").click().run()
+    rest(page)
+    assert numbers(page)[0] == "3"
+
+
+def test_labels_that_the_model_does_not_know_are_said(page, tmp_path):
+    line = line_of(tagged("患者有糖尿病", ("糖尿病", "Quark")))
+    (tmp_path / "train.tsv").write_text(f"text_a\tlabel\n{line}\n", encoding="utf-8")
+    page.session_state["whole_file.data"] = "folder"
+    page.session_state["whole_file.folder"] = str(tmp_path)
+    page.run()
+    page.button(key="whole_file.button").click().run()
+    page.session_state["whole_file.run"][1].join(PATIENCE)
+    page.run()
+    assert "the label 'B-Quark' is not among those of the model" in everything(page)
+
+
+def test_a_task_without_a_model_says_so(page, tmp_path):
+    (tmp_path / "train.tsv").write_text("label\ttext_a\ttext_b\n1\ta\tb\n", encoding="utf-8")
+    page.session_state["whole_file.data"] = "folder"
+    page.session_state["whole_file.folder"] = str(tmp_path)
+    page.run()
+    assert "There is no model here for this task (Sentence pairs)" in everything(page)
+
+
+def test_a_stopped_reading_says_how_far_it_came(page):
+    _, run = page.session_state["whole_file.run"]
+    found = page.session_state["whole_file.found"]
+    page.session_state["whole_file.found"] = OverFile(
+        found.task, found.labels, found.graph, found.rows, 9
+    )
+    page.run()
+    assert "The reading was stopped: 6 of 9 texts." in everything(page)
+    assert run.look().ended
+
+
+def test_every_text_the_page_asks_for_is_there():
+    for verdict in Verdict:
+        assert ENGLISH[f"file.verdict.{verdict}"] and ENGLISH[f"file.said.{verdict}"]
+    for which in view.WHICH:
+        assert ENGLISH[f"file.which_{which}"]

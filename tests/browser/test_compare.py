@@ -1,0 +1,68 @@
+"""What a visitor of the Compare page does, in headless Chromium."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+PANELS = ["BERT", "K-BERT", "Hard positions", "Everything visible"]
+
+
+def matrices(lab, count=4):
+    roots = lab.page.locator(".root[data-sum]")
+    expect(roots).to_have_count(count)
+    return roots
+
+
+def click_cell(lab, panel, row, column):
+    root = matrices(lab).nth(panel)
+    cell, left, top = (float(root.get_attribute(f"data-{k}")) for k in ("cell", "left", "top"))
+    canvas = root.locator("canvas.over")
+    canvas.scroll_into_view_if_needed()
+    canvas.click(position={"x": left + (column + 0.5) * cell, "y": top + (row + 0.5) * cell})
+    lab.settle()
+
+
+def test_a_visitor_puts_k_berts_parts_side_by_side_and_follows_a_token(lab):
+    lab.go("Compare")
+    text = lab.text()
+    assert all(name in text for name in PANELS)
+    sums = [root.get_attribute("data-sum") for root in matrices(lab).all()]
+    assert len(set(sums)) == 3  # BERT's, the tree's twice, and everything visible
+    assert sums[1] == sums[2]
+    assert "No two of them are equal." in text
+    click_cell(lab, 1, 4, 5)
+    said = lab.page.get_by_text(re.compile("“胃” may attend to “镜”"))
+    expect(said).to_have_count(4)
+
+    lab.page.get_by_role("radio", name="Attention").click()
+    lab.settle()
+    scales = lab.page.locator(".root .scale .high")
+    expect(scales).to_have_count(4)
+    assert len(set(scales.all_inner_texts())) == 1
+    assert len({root.get_attribute("data-sum") for root in matrices(lab).all()}) == 4
+
+
+def test_a_visitor_reads_why_panels_are_equal_and_compares_the_twin(lab):
+    box = lab.page.get_by_role("textbox", name="Sentence", exact=True)
+    box.fill("好转")
+    box.press("Control+Enter")
+    lab.settle()
+    lab.go("Compare")
+    expect(lab.page.get_by_text("are equal: no triple of the graph stands")).to_be_visible()
+    lab.page.get_by_role("radio", name="Model and twin").click()
+    lab.settle()
+    matrices(lab, 3)
+    assert "Twin" in lab.text()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_panels_stack_on_a_narrow_window(visit, scheme):
+    lab = visit(width=390, height=900, scheme=scheme)
+    lab.go("Compare")
+    boxes = [root.bounding_box() for root in matrices(lab).all()]
+    assert len({round(box["x"]) for box in boxes}) == 1
+    tops = [box["y"] for box in boxes]
+    assert tops == sorted(tops) and len(set(tops)) == 4
+    assert lab.fits()

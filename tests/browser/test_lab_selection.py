@@ -1,0 +1,211 @@
+"""What is chosen in one panel of the Lab is marked in the others, in headless Chromium."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+
+FIGURE_2 = "[CLS] Tim Cook CEO Apple is visiting Beijing capital China is_a City now [SEP]".split()
+ENCODER = "Figure 2 read by an English encoder"
+
+
+@pytest.fixture
+def figure_2(lab):
+    lab.example("Figure 2 of the paper")
+    return lab
+
+
+@pytest.fixture
+def encoder(lab):
+    lab.example(ENCODER)
+    return lab
+
+
+def token(lab, number):
+    return lab.page.locator(f'.kb-tok[data-token="{number}"]')
+
+
+def marked(lab, kind):
+    """The tokens of the tree with a mark."""
+    return lab.page.locator(f".kb-tree .{kind} .kb-text")
+
+
+def chosen(lab):
+    return lab.page.locator(".st-key-lab_head_tree")
+
+
+def canvas(lab):
+    return lab.page.locator("canvas.over")
+
+
+def caption(lab):
+    return lab.page.locator(".root[data-sum] .said")
+
+
+def small_map(lab, layer, head):
+    """Click one of the small maps."""
+    root = lab.page.locator(".root[data-layers]")
+    expect(root).to_have_attribute("data-ready", "1")
+    size, left, top, gap = (
+        float(root.get_attribute(f"data-{name}")) for name in ("size", "left", "top", "gap")
+    )
+    x = left + (head - 1) * (size + gap) + size / 2
+    y = top + (layer - 1) * (size + gap) + size / 2
+    root.locator("canvas").click(position={"x": x, "y": y})
+    lab.settle()
+
+
+def test_a_token_of_the_tree_shows_whom_it_sees_and_lets_go_again(figure_2):
+    lab = figure_2
+    token(lab, FIGURE_2.index("Cook")).click()
+    expect(marked(lab, "kb-chosen")).to_have_text(["Cook"])
+    expect(marked(lab, "kb-unseen")).to_have_text(["capital", "China", "is_a", "City"])
+    expect(lab.page.get_by_text("“Cook” sees 10 of 14 tokens")).to_be_visible()
+    expect(lab.page.get_by_role("combobox", name="Token")).to_have_value("Cook (2)")
+    token(lab, FIGURE_2.index("Cook")).click()
+    expect(marked(lab, "kb-chosen")).to_have_count(0)
+    expect(chosen(lab)).to_contain_text("Click a token")
+
+
+def test_a_triple_is_marked_in_every_panel(encoder):
+    lab = encoder
+    lab.choose("Follow a triple", "(Tim Cook, CEO, Apple)")
+    expect(lab.page.locator(".kb-picked")).to_have_count(1)
+    expect(lab.page.locator(".kb-picked .kb-text")).to_have_text(["CEO", "Apple"])
+    expect(chosen(lab)).to_contain_text("(Tim Cook, CEO, Apple)")
+    expect(lab.page.get_by_text("Attention on (Tim Cook, CEO, Apple), layer 6")).to_be_visible()
+    lab.show("Graph")
+    frame = lab.page.frame_locator("iframe").first
+    expect(frame.locator("canvas").first).to_be_visible()
+    assert lab.page.locator("iframe").first.get_attribute("srcdoc").count('"width": 6') == 1
+    lab.page.get_by_role("button", name="Clear", exact=True).click()
+    expect(lab.page.locator(".kb-picked")).to_have_count(0)
+
+
+def test_a_cell_opens_its_arithmetic_and_the_weight_is_the_maps(encoder):
+    lab = encoder
+    lab.show("Attention")
+    lab.switch("All heads")
+    small_map(lab, 2, 4)
+    expect(lab.page.get_by_role("combobox", name="Layer")).to_have_value("2")
+    expect(lab.page.get_by_role("combobox", name="Head")).to_have_value("4")
+    lab.click_matrix(2, 4)  # Cook and Apple
+    box = lab.page.locator(".st-key-lab_cell")
+    expect(box).to_contain_text("“Cook” may attend to “Apple”")
+    expect(box).to_contain_text("Layer 2, head 4: q·k / √D = ")
+    expect(marked(lab, "kb-chosen")).to_have_text(["Cook"])
+    expect(marked(lab, "kb-target")).to_have_text(["Apple"])
+    line = re.search(r"Layer 2, head 4: .*e\^\((\S+) − (\S+)\) = ([\d.]+) %", box.inner_text())
+    weight = re.search(r"gives “Apple” ([\d.]+) % of its attention", box.inner_text())[1]
+    assert line[3] == weight
+    expect(caption(lab)).to_contain_text(f"Cook → Apple · {weight} %")  # what the canvas drew
+    lab.click_matrix(0, 4)
+    expect(box).to_contain_text("hidden, so M adds −∞ and softmax gives exactly 0")
+
+
+def test_arrow_keys_move_the_cell_and_enter_opens_it(figure_2):
+    lab = figure_2
+    lab.click_matrix(FIGURE_2.index("Cook"), FIGURE_2.index("CEO"))
+    expect(lab.page.locator(".st-key-lab_cell")).to_contain_text("“Cook” may attend to “CEO”")
+    canvas(lab).focus()
+    lab.page.keyboard.press("ArrowRight")
+    expect(caption(lab)).to_have_text("Cook → Apple · a mention and its branch · Enter opens it")
+    lab.page.keyboard.press("ArrowDown")
+    lab.page.keyboard.press("Enter")
+    expect(lab.page.locator(".st-key-lab_cell")).to_contain_text("“CEO” may attend to “Apple”")
+    lab.settle()
+    canvas(lab).focus()
+    lab.page.keyboard.press("Escape")
+    expect(lab.page.locator(".st-key-lab_cell")).to_have_count(0)
+
+
+def test_the_trees_tokens_are_reached_by_keys(figure_2):
+    lab = figure_2
+    lab.page.locator('.kb-tok[tabindex="0"]').focus()
+    for _ in range(3):
+        lab.page.keyboard.press("ArrowRight")
+    lab.page.keyboard.press("Enter")
+    expect(marked(lab, "kb-chosen")).to_have_text(["CEO"])
+    expect(lab.page.locator(".kb-picked")).to_have_count(1)  # its triple
+    lab.settle()
+    assert lab.page.evaluate("document.activeElement.dataset.token") == "3"
+
+
+def test_a_name_beside_the_matrix_chooses_its_token(figure_2):
+    lab = figure_2
+    root = lab.page.locator(".root[data-sum]")
+    cell, left, top = (float(root.get_attribute(f"data-{k}")) for k in ("cell", "left", "top"))
+    canvas(lab).click(position={"x": left / 2, "y": top + 7.5 * cell})
+    expect(marked(lab, "kb-chosen")).to_have_text(["Beijing"])
+
+
+def test_the_threshold_keeps_the_fewest_cells_of_each_row(encoder):
+    lab = encoder
+    lab.show("Attention")
+    root = lab.page.locator(".root[data-sum]")
+    slider = root.get_by_role("slider")
+    expect(root.locator("output")).to_have_text("everything")
+    every = int(root.get_attribute("data-kept"))
+    kept = []
+    for share in (95, 80, 50):
+        slider.fill(str(share))
+        expect(root.locator("output")).to_contain_text(f"{share} % of its mass")
+        kept.append(int(root.get_attribute("data-kept")))
+    assert every > kept[0] > kept[1] > kept[2] >= int(root.get_attribute("data-n"))
+    lab.choose("Head", "1")
+    expect(root.locator("output")).to_contain_text("50 % of its mass")  # it stays
+
+
+def test_before_now_and_change_are_flipped_through_over_the_same_tokens(encoder):
+    lab = encoder
+    lab.show("Difference")
+    lab.page.get_by_role("radiogroup", name="Difference of").get_by_text("Attention").click()
+    lab.settle()
+    change = lab.matrix()
+    seen = {change["sum"]}
+    for name in ("before", "now"):
+        lab.show(name)
+        shown = lab.matrix()
+        assert shown["tokens"] == change["tokens"]
+        assert shown["kind"] == "attention"
+        seen.add(shown["sum"])
+    assert len(seen) == 3
+
+
+def test_a_long_text_scrolls_under_its_names_and_zooms(encoder):
+    lab = encoder
+    lab.write("Tim Cook is visiting Beijing now and then. " * 12)
+    root = lab.page.locator(".root[data-sum]")
+    assert int(lab.matrix()["n"]) > 200
+    before = float(root.get_attribute("data-cell"))
+    lab.page.get_by_role("button", name="Zoom in").click()
+    assert float(root.get_attribute("data-cell")) > before
+    lab.page.get_by_role("button", name="Whole matrix").click()
+    whole = "e => [e.scrollWidth - e.clientWidth, e.scrollHeight - e.clientHeight]"
+    assert max(lab.page.locator(".scroll").evaluate(whole)) <= 1
+    lab.page.get_by_role("combobox", name="Token").fill("then (21)")
+    lab.page.keyboard.press("Enter")
+    expect(marked(lab, "kb-chosen")).to_have_text(["then"])
+
+
+@pytest.mark.parametrize("width", [390, 1400])
+def test_what_is_chosen_widens_no_page(visit, width):
+    lab = visit(width=width)
+    lab.show("Attention")
+    lab.switch("All heads")
+    token(lab, 4).click()
+    expect(marked(lab, "kb-chosen")).to_have_count(1)
+    lab.settle()
+    assert lab.fits()
+    expect(lab.page.locator(".kb-char.kb-chosen")).not_to_have_count(0)  # in the prediction
+
+
+def test_choosing_draws_only_what_is_linked(encoder):
+    """The table of triples isn't drawn anew: what is half typed there stays."""
+    lab = encoder
+    lab.page.get_by_role("textbox", name="relation", exact=True).fill("half typed")
+    token(lab, 2).click()
+    expect(marked(lab, "kb-chosen")).to_have_text(["Cook"])
+    expect(lab.page.get_by_role("textbox", name="relation", exact=True)).to_have_value("half typed")

@@ -1,0 +1,249 @@
+"""What is sent by link or file, and what is kept, in headless Chromium."""
+
+import csv
+import io
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+
+WAITS = ".st-key-lab_share_graph"  # what asks for a graph
+OPEN = '[data-testid="stPopoverBody"]'
+HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(1)> =1+1'
+
+
+def open_popover(lab, name):
+    lab.page.get_by_role("button", name=name, exact=True).first.click()
+    expect(lab.page.locator(OPEN)).to_be_visible()
+    lab.settle()
+    return lab.page.locator(OPEN)
+
+
+def link(lab):
+    """Copy the link with its button, as a person does; return what follows the address."""
+    lab.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    opened = open_popover(lab, "Share")
+    code = opened.locator('[data-testid="stCode"]').first
+    expect(code).to_contain_text("?scene=")
+    code.hover()
+    code.get_by_role("button").first.click()
+    copied = lab.page.evaluate("navigator.clipboard.readText()")
+    assert copied == code.locator("code").text_content()
+    expect(opened).to_contain_text("Whoever gets the link can read the text")
+    lab.page.keyboard.press("Escape")
+    lab.settle()
+    assert copied.startswith(lab.address)
+    return copied.removeprefix(f"{lab.address}/")
+
+
+def download(lab, name):
+    with lab.page.expect_download() as started:
+        lab.page.get_by_role("button", name=name, exact=True).click()
+    return Path(started.value.path()).read_bytes()
+
+
+def table(lab, rows):
+    return [[lab.cell(column, row) for column in range(1, 5)] for row in range(rows)]
+
+
+def seen(lab, rows=4):
+    """What a page shows of its scene, of its triples the first few."""
+    return {
+        "text": lab.page.get_by_role("textbox", name="Sentence", exact=True).input_value(),
+        "triples": table(lab, rows),
+        "branches": lab.branches(),
+        "tokens": lab.tokens(),
+        "matrix": lab.matrix(),
+        "before": lab.prediction("Before"),
+        "now": lab.prediction("Now"),
+        "probabilities": lab.probabilities(),
+    }
+
+
+def test_a_link_shows_the_same_prediction_and_edits_in_a_fresh_browser(lab, visit):
+    lab.rewrite(3, 0, "疾病")
+    lab.toggle(1)
+    before = seen(lab)
+    assert ("胃镜", "Disease") in [(text[:2], label) for text, label in before["now"]]
+    other = visit(path=link(lab))
+    assert seen(other) == before
+    assert "Last edit: switched off" in other.text()
+    other.press("Undo")
+    assert other.cell(4, 1) == "injected"
+    assert "scene=" not in other.page.url, "the address tells no other scene than the page shows"
+
+
+def test_a_link_with_options_and_an_ablation_is_read_the_same_way(lab, visit):
+    lab.example("Figure 2 of the paper")
+    lab.page.get_by_text("Injection, ablations, device").first.click()
+    lab.page.get_by_role("spinbutton", name="Triples per mention").fill("1")
+    lab.page.keyboard.press("Enter")
+    lab.settle()
+    lab.show("everything")
+    shown = (lab.tokens(), lab.matrix(), lab.branches())
+    assert lab.branches() == ["CEOApple", "capitalChina"]
+    other = visit(path=link(lab))
+    assert (other.tokens(), other.matrix(), other.branches()) == shown
+    assert "everything visible" in other.text()
+
+
+def test_a_link_without_its_graph_is_read_only_until_the_graph_is_there(lab, visit, tmp_path):
+    graph = tmp_path / "hers.spo"
+    graph.write_text(
+        "胃镜\t类别\t疾病\n胃镜\t部位\t胃\n胃镜\t用途\t诊断\n胃\t类别\t部位\n", encoding="utf-8"
+    )
+    lab.open_graph_path(graph)
+    lab.toggle(0)
+    before = seen(lab, rows=3)
+    path = link(lab)
+
+    other = visit(path=path, shows=WAITS)
+    expect(other.page.locator('[data-testid="stCode"]')).to_contain_text("患者行胃镜检查未见异常")
+    said = other.text()
+    assert "switched off (胃镜, 类别, 疾病)" in said
+    assert "made with the graph “hers”, which isn't here" in said
+    assert not other.page.locator(".kb-ner").count(), "no prediction"
+    wrong = tmp_path / "wrong" / "hers.spo"
+    wrong.parent.mkdir()
+    wrong.write_text("胃镜\t类别\t检查\n", encoding="utf-8")
+    upload = other.page.locator('input[type="file"]').first
+    upload.set_input_files(wrong)
+    other.settle()
+    assert "other triples than the graph “hers”" in other.text()
+    other.page.locator('input[type="file"]').first.set_input_files(graph)
+    other.page.wait_for_selector(".kb-tree")
+    other.settle()
+    assert seen(other, rows=3) == before
+
+
+def test_a_session_file_brings_its_graph_along(lab, visit, tmp_path):
+    graph = tmp_path / "hers.spo"
+    graph.write_text(
+        "胃镜\t类别\t疾病\n胃镜\t部位\t胃\n胃镜\t用途\t诊断\n胃镜\t见\t钡餐\n", encoding="utf-8"
+    )
+    lab.open_graph_path(graph)
+    lab.toggle(1)
+    before = seen(lab)
+    open_popover(lab, "Share")
+    file = tmp_path / "x.kbert.json"
+    file.write_bytes(download(lab, "Save the session"))
+    assert json.loads(file.read_text(encoding="utf-8"))["triples"][0] == ["胃镜", "类别", "疾病"]
+
+    other = visit()
+    opened = open_popover(other, "Share")
+    opened.locator('input[type="file"]').set_input_files(file)
+    expect(other.page.get_by_role("combobox", name="Knowledge graph")).to_have_value(
+        "hers, 4 triples"
+    )
+    other.settle()
+    assert seen(other) == before
+    bad = tmp_path / "bad.kbert.json"
+    bad.write_text('{"kbert": 1, "sentences": []}')
+    if not other.page.locator(OPEN).is_visible():
+        open_popover(other, "Share")
+    other.page.locator(f'{OPEN} input[type="file"]').set_input_files(bad)
+    expect(other.page.get_by_text("can't be opened").first).to_be_visible()
+    other.settle()
+    assert seen(other) == before
+
+
+@pytest.mark.parametrize("scene", ["nonsense", "%3Cscript%3Ealert(1)%3C%2Fscript%3E", "A" * 9000])
+def test_a_bad_link_says_so_and_shows_the_example(visit, scene):
+    lab = visit(path=f"?scene={scene}")
+    said = lab.page.locator('[data-testid="stAlert"]').first.inner_text()
+    assert "can't be opened" in said or "longer than the 8,000 characters" in said
+    assert lab.prediction("Now")
+    assert "scene=" not in lab.page.url
+
+
+def test_everything_kept_is_made_when_it_is_asked_for(lab):
+    lab.toggle(0)
+    tokens = [text for text, _, _ in lab.tokens()]
+    open_popover(lab, "Keep")
+    for name in ("Sentence tree", "Visible matrix", "Attention", "Prediction"):
+        assert ElementTree.fromstring(download(lab, name)).tag.endswith("svg")
+    lab.page.get_by_role("radio", name="PNG").click()
+    lab.settle()
+    assert download(lab, "Prediction").startswith(b"\x89PNG")
+    for name in ("Visible matrix, CSV", "Attention, CSV"):
+        rows = list(csv.reader(io.StringIO(download(lab, name).decode("utf-8-sig"))))
+        assert rows[0][3:] == tokens and [row[1] for row in rows[2:]] == tokens
+    arrays = np.load(io.BytesIO(download(lab, "All as arrays, NPZ")), allow_pickle=False)
+    assert arrays["attention"].shape[-2:] == (len(tokens), len(tokens))
+    assert "胃镜\t类别\t检查" not in download(lab, "As edited, .spo").decode()
+    assert "switch_off" in download(lab, "Python script").decode()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_kept_page_opens_with_the_network_off_and_asks_for_nothing(
+    lab, browser, tmp_path, scheme
+):
+    lab.rewrite(3, 0, "疾病")
+    open_popover(lab, "Keep")
+    file = tmp_path / "page.html"
+    file.write_bytes(download(lab, "HTML, all in one file"))
+    context = browser.new_context(offline=True, color_scheme=scheme)
+    asked, errors = [], []
+    context.on("request", lambda request: asked.append(request.url))
+    page = context.new_page()
+    page.on("console", lambda message: errors.append(message.text))
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(file.as_uri())
+    said = page.locator("body").inner_text()
+    pictures = page.locator("img.kb-picture")
+    assert pictures.count() == 2
+    widths = [picture.evaluate("i => i.naturalWidth") for picture in pictures.all()]
+    context.close()
+    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
+    assert errors == [] and min(widths) > 100
+    for wanted in (
+        "患者行胃镜检查未见异常",
+        "Disease",
+        "changed (胃镜, 类别, 检查)",
+        "KnowledgeGraph",
+    ):
+        assert wanted in said
+
+
+def test_hostile_texts_and_triples_stay_text_wherever_they_go(lab, visit, browser, tmp_path):
+    lab.page.on("dialog", lambda dialog: pytest.fail("a script ran"))
+    lab.example("Figure 2 of the paper")
+    lab.write(f"Tim Cook {HOSTILE} Beijing")
+    lab.add("Tim Cook", "<img src=x onerror=alert(1)>", HOSTILE)
+    assert "<script>" in lab.page.locator(".kb-tree").inner_text().replace("\n", "")
+    path = link(lab)
+    open_popover(lab, "Keep")
+    pages = {name: download(lab, name) for name in ("HTML, all in one file", "Sentence tree")}
+    cells = download(lab, "Visible matrix, CSV").decode("utf-8-sig")
+    assert not [c for row in csv.reader(io.StringIO(cells)) for c in row if c[:1] in tuple("=+-@")]
+
+    other = visit(path=path)
+    other.page.on("dialog", lambda dialog: pytest.fail("a script ran"))
+    assert HOSTILE in other.page.get_by_role("textbox", name="Sentence").first.input_value()
+    assert other.tokens() == lab.tokens()
+    context = browser.new_context(offline=True)
+    for name, data in pages.items():
+        file = tmp_path / ("page.html" if name.startswith("HTML") else "tree.svg")
+        file.write_bytes(data)
+        page = context.new_page()
+        page.on("dialog", lambda dialog: pytest.fail("a script ran"))
+        page.goto(file.as_uri())
+        assert page.locator("script").count() == 0
+        assert page.locator('img[src="x"]').count() == 0
+    context.close()
+
+
+def test_sharing_fits_a_narrow_screen_in_chinese(visit):
+    lab = visit(390, 844, "dark", path="?lang=zh")
+    for name in ("分享", "导出"):
+        opened = open_popover(lab, name)
+        box = opened.bounding_box()
+        assert box and box["x"] >= 0 and box["x"] + box["width"] <= 390
+        lab.page.keyboard.press("Escape")
+        lab.settle()
+    assert lab.fits()

@@ -1,0 +1,59 @@
+"""What the tests of the explaining pages share: a tiny model, a sentence, what a page shows."""
+
+from pathlib import Path
+
+from conftest import BIO, save_checkpoint
+from streamlit.testing.v1 import AppTest
+from transformers import AutoModelForSequenceClassification, AutoModelForTokenClassification
+
+from kbert_core import Card
+
+PAGES = Path(__file__).resolve().parents[1] / "app" / "app_pages"
+PATIENCE = 240
+FIGURE_2 = "Figure 2 of the paper, words as tokens"
+
+
+def models_in(root):
+    """A models folder with a tiny tagger and a tiny classifier, both with knowledge."""
+    labels = {"id2label": dict(enumerate(BIO)), "label2id": {b: i for i, b in enumerate(BIO)}}
+    card = Card("ner", knowledge=("kg",), notes={"data": "d", "encoder": "tiny"})
+    save_checkpoint(root / "tags-zh-kbert", AutoModelForTokenClassification, card, **labels)
+    two = {"id2label": {0: "0", 1: "1"}, "label2id": {"0": 0, "1": 1}}
+    card = Card("classify", knowledge=("kg",), notes={"data": "shopping"})
+    save_checkpoint(root / "moods-zh-kbert", AutoModelForSequenceClassification, card, **two)
+    return root
+
+
+def opened(page, **state):
+    """A page as a new visitor sees it, with some of their state set before."""
+    at = AppTest.from_file(PAGES / page, default_timeout=PATIENCE)
+    for key, value in state.items():
+        at.session_state[key] = value
+    at.run()
+    assert not at.exception, at.exception
+    return at
+
+
+def said(at):
+    """Every text of a page that is no HTML."""
+    parts = (at.caption, at.info, at.error, at.warning, at.markdown)
+    return "\n".join(str(item.value) for part in parts for item in part).replace("\\", "")
+
+
+def drawn(at):
+    """Every piece of HTML on a page."""
+    return "\n".join(str(item.proto.body) for item in at.get("html"))
+
+
+def write(at, text):
+    """Put another text into the Lab's scene, as a visitor did there."""
+    at.session_state["lab.text"] = text
+    at.run()
+    assert not at.exception, at.exception
+    return at
+
+
+def choose(at, key, value):
+    at.selectbox(key=key).set_value(value).run()
+    assert not at.exception
+    return at

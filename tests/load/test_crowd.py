@@ -1,0 +1,63 @@
+"""Twenty visitors for half a minute: no error, nobody sees another's, memory stays in bounds."""
+
+import random
+
+import pytest
+from served import served
+
+from .crowd import Crowd, One, crowd
+
+MEGABYTES = 1500  # of the process, with a model and twenty sessions
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("crowd")
+    with served(folder, OMP_NUM_THREADS="1", KBERT_LANGUAGE="en") as running:
+        yield running
+
+
+def test_twenty_visitors_at_once_see_only_what_is_theirs(server):
+    found = crowd(server, visitors=20, seconds=30)
+    assert found.problems == []
+    assert found.visits >= 20
+    assert len(found.waits) >= 40
+    assert max(size for _, size in found.megabytes) < MEGABYTES
+    assert "Traceback" not in server.written()
+    assert "not logged" not in server.written()
+
+
+class Page:
+    """What a visitor's page might show."""
+
+    def __init__(self, received=b"", text="", tree=(), problems=()):
+        self.received, self.problems = [received], list(problems)
+        self._text, self._tree = text, list(tree)
+
+    def text(self):
+        return self._text
+
+    def tree(self):
+        return self._tree
+
+
+@pytest.mark.parametrize(
+    ("shown", "noticed"),
+    [
+        ({"received": b"\x12\x00visitor01x\x00"}, False),
+        ({"received": b"\x12\x00visitor07x\x00"}, True),
+        ({"text": "v i s i t o r 0 7 x"}, True),
+        ({"problems": ["Something went wrong"]}, True),
+    ],
+)
+def test_a_page_that_shows_what_is_anothers_is_noticed(shown, noticed):
+    seen = Crowd()
+    One(Page(**shown), "visitor01x", random.Random(1), seen).do(lambda: None)
+    assert bool(seen.problems) == noticed
+
+
+def test_a_tree_of_another_sentence_is_noticed():
+    seen = Crowd()
+    one = One(Page(tree=["visitor02x", "第", "1"]), "visitor01x", random.Random(1), seen)
+    one.expect_tree("visitor01x第1")
+    assert seen.problems

@@ -1,0 +1,103 @@
+"""The app as a real server on a free port of this machine, for tests that visit it."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running app.
+
+    Attributes:
+        url: where it answers, with its base path, without a slash at its end.
+        process: to be asked how much memory it takes.
+        log: the file that has all it wrote.
+    """
+
+    url: str
+    process: psutil.Process
+    log: Path
+
+    @property
+    def stream(self) -> str:
+        """Where its pages connect to."""
+        return self.url.replace("http", "ws", 1) + "/_stcore/stream"
+
+    def written(self) -> str:
+        return self.log.read_text(encoding="utf-8", errors="replace")
+
+    def megabytes(self) -> float:
+        """Memory that is this process's own or shared, as the system counts it."""
+        return self.process.memory_info().rss / 2**20
+
+
+@contextmanager
+def served(
+    folder: Path, *options: str, script: str = "app/main.py", **environment: str
+) -> Iterator[Server]:
+    """Start the app, wait until it answers, and end it afterwards.
+
+    Args:
+        folder: for its workspaces and its log.
+        options: of `streamlit run`.
+        script: another one than the app's.
+        environment: further variables.
+    """
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "streamlit", "run", script]
+    command += ["--server.port", str(port), "--server.headless", "true", *options]
+    variables = {
+        **os.environ,
+        "HF_HUB_OFFLINE": "1",
+        "TRANSFORMERS_OFFLINE": "1",
+        "KBERT_WORKSPACES": str(folder / "workspaces"),
+        **environment,
+    }
+    base = next((o.split("=", 1)[1] for o in options if o.startswith("--server.baseUrlPath=")), "")
+    url = f"http://127.0.0.1:{port}/{base}".rstrip("/")
+    log = folder / "server.log"
+    with (
+        log.open("wb") as written,
+        subprocess.Popen(
+            command, cwd=ROOT, env=variables, stdout=written, stderr=subprocess.STDOUT
+        ) as running,
+    ):
+        server = Server(url, psutil.Process(running.pid), log)
+        try:
+            _wait_for(server, running)
+            yield server
+        finally:
+            running.terminate()
+            try:
+                running.wait(20)
+            except subprocess.TimeoutExpired:
+                running.kill()
+
+
+def _wait_for(server: Server, running: subprocess.Popen) -> None:
+    for _ in range(240):
+        try:
+            with urllib.request.urlopen(f"{server.url}/_stcore/health", timeout=2) as answer:
+                if answer.status == 200:
+                    return
+        except OSError:
+            time.sleep(0.5)
+        if running.poll() is not None:
+            raise AssertionError(
+                f"the app did not start: exit status {running.returncode}\n{server.written()}"
+            )
+    raise AssertionError("the app did not answer within two minutes")
