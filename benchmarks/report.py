@@ -8,6 +8,7 @@ from typing import Any
 from benchmarks.common import RESULTS
 
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
+LATENCY = "latency.json"
 GRAPHS = ("graph_store.json", "graph_store_zh_domain_words.json")
 ROWS = (  # what is measured, in words; its aim; what stands beside it
     ("import_triples_per_second", "import, triples a second", "≥ 100,000", None),
@@ -62,7 +63,29 @@ def page() -> str:
         "from.\n",
     ]
     parts += [_graph(json.loads((RESULTS / name).read_text("utf-8"))) for name in GRAPHS]
+    parts.append(_latency(json.loads((RESULTS / LATENCY).read_text("utf-8"))))
     return "\n".join(parts)
+
+
+def _latency(result: Mapping[str, Any]) -> str:
+    machine, besides = result["machine"], result["other visitors"]
+    lines = [
+        "## What a person waits for\n",
+        f"The app with its default model ({result['model']}) in headless Chromium, from a key, a "
+        "click or a movement to the first frame that shows what came of it; milliseconds. Of the "
+        "time for an edit, 150 ms are what the table waits before it tells of a change. "
+        f"{machine['cpu']}, {machine['cores']} cores, which the browser shares, with a load of "
+        f"{result['load before, 1 minute']:.1f} from other work before it began; {besides} other "
+        "visitors.\n",
+        "| | median | 95 % | aim | aim, 95 % |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    lines += [
+        f"| {row['action']} | {row['median_ms']:,.0f} | {row['p95_ms']:,.0f} | "
+        f"{row['aim_median_ms']:,} | {row['aim_p95_ms']:,} |"
+        for row in result["rows"]
+    ]
+    return "\n".join([*lines, ""])
 
 
 def _graph(result: Mapping[str, Any]) -> str:

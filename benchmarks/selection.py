@@ -26,12 +26,13 @@ from kbert_core.knowledge.mentions import Mention, find_mentions
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.noise import with_noise
 from kbert_core.knowledge.selection import Asked, Selection, TripleScorer, select_all
+from kbert_core.pictures import drawing, tidy
 from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
 from kbert_core.scoring.opening import similarity_under
 from kbert_core.scoring.similarity import Similarity
 from kbert_core.training.datasets import read_examples
 from kbert_core.training.evaluate import scores_of
-from kbert_core.training.experiment.pictures import LINES, MARKERS, _pyplot, _save, _tidy
+from kbert_core.training.experiment.pictures import LINES, MARKERS, _save
 from kbert_core.training.experiment.report import table
 from kbert_core.training.experiment.suite import slug
 
@@ -351,10 +352,8 @@ def draw(found: Results) -> None:
     kinds = [kind for kind in KINDS if any(key[0] == kind for key in found)]
     if not kinds:
         return
-    with _pyplot() as plt:
-        figure, panels = plt.subplots(
-            1, len(kinds), sharey=True, squeeze=False, figsize=(1.5 + 4 * len(kinds), 4.2)
-        )
+    with drawing(1.5 + 4 * len(kinds), 4.2) as figure:
+        panels = figure.subplots(1, len(kinds), sharey=True, squeeze=False)
         for panel, kind in zip(panels[0], kinds, strict=True):
             base = 100 * found["none", NO_GRAPH, 0][0]["f1"]
             panel.axhline(base, color=LINES[0], linestyle="--", label=NO_GRAPH)
@@ -379,7 +378,7 @@ def draw(found: Results) -> None:
             panel.set_xticks(range(len(COUNTS)), [str(k) for k in COUNTS])
             panel.set_xlabel("irrelevant triples a mention")
             panel.set_title(KINDS[kind].replace(", ", ",\n"), fontsize=9)
-            _tidy(panel, "y")
+            tidy(panel, "y")
         panels[0][0].set_ylabel("F1 on dev, %")
         handles, labels = panels[0][0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=7, frameon=False)
