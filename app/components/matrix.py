@@ -18,7 +18,7 @@ _HTML = """
     <div class="scale"><span class="low"></span><i></i><span class="high"></span></div>
     <div class="zoom"><button class="out">−</button><button class="in">+</button
       ><button class="fit">⤢</button></div>
-    <label class="mass"><span></span><input type="range" min="50" max="100" step="1">
+    <label class="mass" hidden><span></span><input type="range" min="50" max="100" step="1">
       <output></output></label>
   </div>
   <div class="tip" hidden><b></b><span></span></div>

@@ -78,11 +78,23 @@ def test_a_visitor_searches_what_flips_it_and_applies_the_first_in_the_lab(lab):
     assert lab.prediction() == before
 
 
+LONG = (
+    "患者行胃镜检查未见异常，有糖尿病史，入院后行心电图检查，给予布洛芬口服后好转，行胸部CT，"
+    "诊断为肺炎，给予头孢治疗，有头痛、发热、咳嗽，给予阿司匹林，诊断为高血压、糖尿病"
+)
+
+
 def test_a_visitor_stops_a_search_and_keeps_what_was_found(lab):
+    lab.write(LONG)  # with all that follows, a search that isn't over before it is stopped
     lab.go("What flips it?")
     measured(lab)
+    lab.choose("It shall become", "Disease")
     lab.page.get_by_text("Larger sets too, once smaller ones are found").click()
     lab.settle()
+    lab.show("3")
+    lab.page.get_by_role("slider").press("End")
+    lab.settle()
+    assert lab.page.get_by_role("slider").get_attribute("aria-valuetext") == "1000"
     lab.page.get_by_role("button", name="Search", exact=True).click()
     lab.page.locator(".kb-flip").first.wait_for(timeout=PATIENCE)
     lab.page.get_by_role("button", name="Stop").click(timeout=PATIENCE)
