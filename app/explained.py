@@ -13,14 +13,13 @@ from kbert_core import KnowledgeGraph, Triple
 from kbert_core.explain import (
     Case,
     Comparison,
-    Influence,
     NoiseCurve,
     Target,
     compare,
-    influence,
     noise_curve,
 )
 from kbert_core.explain.candidates import MOST_READ
+from kbert_core.explain.noise import noisy_tree
 from kbert_core.explain.target import NOTHING
 
 
@@ -43,22 +42,6 @@ def case_of(scene: Scene, graph: KnowledgeGraph, target: Target = NOTHING) -> Ca
 def key_of(scene: Scene, graph: KnowledgeGraph) -> str:
     """All that an explanation of a scene depends on, but what is asked."""
     return content_key(scene, graph, services.stamp(scene.model))
-
-
-def influence_of(scene: Scene, graph: KnowledgeGraph, window: int) -> Influence:
-    """What every triple of a window can change and does change.
-
-    Returns:
-        A shared value: not to be changed.
-    """
-    return _influence(key_of(scene, graph), window, scene, graph)
-
-
-@st.cache_resource(max_entries=24, show_spinner=False)
-def _influence(key: str, window: int, _scene: Scene, _graph: KnowledgeGraph) -> Influence:
-    del key
-    with turns().first():
-        return influence(case_of(_scene, _graph), window=window)
 
 
 def noise_at(
@@ -93,6 +76,40 @@ def _noise(
     with turns().first():
         made = case_of(_scene, _graph, target)
         return noise_curve(made, counts=(0, count), seeds=(seed,), source=drawn_from(_source))
+
+
+def noise_drawn(
+    scene: Scene,
+    graph: KnowledgeGraph,
+    count: int,
+    seed: int,
+    source: KnowledgeGraph | None = None,
+) -> list[tuple[str, tuple[Triple, ...]]]:
+    """Every mention of a scene, in its own words, with the unrelated triples drawn for it."""
+    of = source.fingerprint if source is not None else ""
+    return _drawn(key_of(scene, graph), count, seed, of, scene, graph, source)
+
+
+@st.cache_data(max_entries=128, show_spinner=False)
+def _drawn(
+    key: str,
+    count: int,
+    seed: int,
+    of: str,
+    _scene: Scene,
+    _graph: KnowledgeGraph,
+    _source: KnowledgeGraph | None,
+) -> list[tuple[str, tuple[Triple, ...]]]:
+    del key, of
+    made = case_of(_scene, _graph)
+    said = drawn_from(_source if _source is not None else _graph) or ()
+    noisy = noisy_tree(made, count, seed=seed, source=said)
+    found = []
+    for before, node in zip(made.trace.tree.nodes, noisy.nodes, strict=True):
+        mention = node.mention
+        text = _scene.sentences[mention.sentence][mention.start : mention.end]
+        found.append((text, tuple(b.triple for b in node.branches[len(before.branches) :])))
+    return found
 
 
 def drawn_from(source: KnowledgeGraph | None) -> tuple[Triple, ...] | None:

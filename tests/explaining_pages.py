@@ -1,5 +1,6 @@
 """What the tests of the explaining pages share: a tiny model, a sentence, what a page shows."""
 
+import time
 from pathlib import Path
 
 from conftest import BIO, save_checkpoint
@@ -57,3 +58,13 @@ def choose(at, key, value):
     at.selectbox(key=key).set_value(value).run()
     assert not at.exception
     return at
+
+
+def until(at, ready, seconds=60):
+    """Look at the page again until something is so."""
+    end = time.monotonic() + seconds
+    while not ready():
+        assert time.monotonic() < end
+        time.sleep(0.3)
+        at.run()
+        assert not at.exception, at.exception

@@ -19,7 +19,7 @@ from app.view_models.styles import CSS
 from app.view_models.targets import answer_name
 from kbert_core import KBertError, KnowledgeGraph, Trace
 from kbert_core.explain import NoiseCurve, Target, stream_noise
-from kbert_core.explain.noise import COUNTS, SEEDS, noisy_tree
+from kbert_core.explain.noise import COUNTS, SEEDS
 
 ss = st.session_state
 MOST = 16  # unrelated triples a mention, at the dial
@@ -97,34 +97,16 @@ def dial(
     info: ModelInfo,
 ) -> None:
     """The prediction with so many unrelated triples, read in three ways."""
-    found = explained.noise_at(now, graph, target, count, seed, source)
     st.markdown(f"**{t('noise.dial')}**")
+    with st.spinner(t("noise.reading")):
+        found = explained.noise_at(now, graph, target, count, seed, source)
     st.html(view.dial_html(found, count, seed, info, answer_name(target.label, info, "")))
     st.caption(markdown(view.say_injected(found, count)))
     if not count:
         return
+    drawn = explained.noise_drawn(now, graph, count, seed, source)
     with st.expander(t("noise.drawn")):
-        st.html(view.drawn_html(drawn(now, graph, target, count, seed, source)))
-
-
-def drawn(
-    now: Scene,
-    graph: KnowledgeGraph,
-    target: Target,
-    count: int,
-    seed: int,
-    source: KnowledgeGraph | None,
-) -> list[tuple[str, list[Any]]]:
-    """Every mention with the triples drawn for it."""
-    case = explained.case_of(now, graph, target)
-    said = explained.drawn_from(source if source is not None else graph) or ()
-    noisy = noisy_tree(case, count, seed=seed, source=said)
-    found = []
-    for before, node in zip(case.trace.tree.nodes, noisy.nodes, strict=True):
-        mention = node.mention
-        text = now.sentences[mention.sentence][mention.start : mention.end]
-        found.append((text, [b.triple for b in node.branches[len(before.branches) :]]))
-    return found
+        st.html(view.drawn_html(drawn))
 
 
 # The curve

@@ -1,22 +1,27 @@
 """Paths of knowledge: where a triple can have come by which layer, and what it changed there."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import streamlit as st
 
 from app import explained, services, state
+from app.app_pages.kept_runs import begin, kept, offer_again
+from app.app_pages.long_run import follow
 from app.app_pages.scene_bar import readable, scene_bar
+from app.background import Look, Progress, Run
 from app.scene import Scene
 from app.texts import t
 from app.view_models import paths as view
 from app.view_models.html import markdown
 from app.view_models.styles import CSS
 from kbert_core import KBertError, KnowledgeGraph, Trace
-from kbert_core.explain import Influence, reach
+from kbert_core.explain import Case, Influence, reach, stream_influence
 
 ss = st.session_state
 WITHOUT_MODEL = 4  # layers that are shown where no model says how many
 TRIPLE, TOKEN = "triple", "token"
+AT_LEAST = 0.8  # seconds before progress is shown
 PLOTLY: dict[str, Any] = {"displayModeBar": False}
 
 
@@ -34,11 +39,41 @@ def page() -> None:
         trace = services.trace(now, graph)
         scene_bar(now, graph, "paths")
         window = choose_window(trace)
-        found = explained.influence_of(now, graph, window) if now.has_model else None
+        if not now.has_model:
+            panels(now, graph, trace, window, None)
+            return
+        run = followed(now, graph, window)
     except KBertError as error:
         st.error(markdown(error))
         return
-    panels(now, graph, trace, window, found)
+    if run is None:
+        return
+
+    def draw(look: Look[Influence]) -> None:
+        if look.ended and look.results:
+            panels(now, graph, trace, window, look.results[-1])
+
+    follow(run, draw, key="paths")
+    offer_again("paths.run", run)
+
+
+def followed(now: Scene, graph: KnowledgeGraph, window: int) -> Run[Influence] | None:
+    """The run that follows every triple of a window; most have ended before they are shown."""
+    key = (explained.key_of(now, graph), window)
+    run = kept("paths.run", key)
+    if run is None:
+        case = explained.case_of(now, graph)
+        run = begin("paths.run", key, lambda: steps(case, window), growing=True)
+        if run is not None:
+            run.join(AT_LEAST)
+    return run
+
+
+def steps(case: Case, window: int) -> Iterator[Influence | Progress]:
+    """What is known of more and more triples."""
+    for found in stream_influence(case, window=window):
+        yield Progress(len(found.pieces), found.total)
+        yield found
 
 
 def choose_window(trace: Trace) -> int:

@@ -25,7 +25,7 @@ from kbert_core.explain.counterfactuals import (
 from kbert_core.explain.effects import Effect, Effects, effects, stream_effects
 from kbert_core.explain.file_rows import Answer, FileRow, Verdict, each_row
 from kbert_core.explain.file_scores import FileScores, score_ways
-from kbert_core.explain.influence import Arrival, Influence, influence
+from kbert_core.explain.influence import Arrival, Influence, influence, stream_influence
 from kbert_core.explain.interactions import (
     Interaction,
     Interactions,
@@ -103,6 +103,7 @@ __all__ = [
     "shapley",
     "stream_counterfactuals",
     "stream_effects",
+    "stream_influence",
     "stream_interactions",
     "stream_noise",
     "stream_shapley",

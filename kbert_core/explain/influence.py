@@ -21,7 +21,7 @@ from kbert_core.explain.reach import NEVER, Reach, first_layer, reach
 from kbert_core.explain.states import states_of
 from kbert_core.explain.tables import frame, name_of, triple_dict
 from kbert_core.explain.target import NOTHING
-from kbert_core.explain.variants import Case, Piece, case_of
+from kbert_core.explain.variants import AT_ONCE, Case, Piece, case_of
 from kbert_core.flatten import FlatTree, collate
 from kbert_core.intervention import visible_by_layer
 from kbert_core.knowledge.graph import KnowledgeGraph
@@ -66,6 +66,7 @@ class Influence:
             are gone without it.
         moved: (P, N) bool: tokens that hard positions put elsewhere without
             the triple; with soft positions none.
+        total: how many triples are to be followed.
     """
 
     flat: FlatTree
@@ -75,6 +76,7 @@ class Influence:
     reached: Tensor
     measured: Tensor
     moved: Tensor
+    total: int
 
     @property
     def layers(self) -> int:
@@ -218,7 +220,24 @@ def influence(
     """
     if isinstance(case, Pipeline):
         reading.setdefault("target", NOTHING)
-    case = case_of(case, sentences, graph=graph, **reading)
+    made = case_of(case, sentences, graph=graph, **reading)
+    *_, last = stream_influence(made, pieces, window)
+    return last
+
+
+def stream_influence(
+    case: Case,
+    pieces: Sequence[Piece] | None = None,
+    window: int | None = None,
+    *,
+    at_once: int = AT_ONCE,
+) -> Iterator[Influence]:
+    """The same, batch by batch: every result follows more triples than the one before.
+
+    Args:
+        at_once: readings a batch; fewer of a long text.
+        other arguments: as for :func:`influence`.
+    """
     rows = case.trace.rows
     if window is None:
         window = next((n for n, row in enumerate(rows) if row.hung), 0)
@@ -229,33 +248,40 @@ def influence(
     for piece in chosen:
         if not _own(flat, piece):
             raise OptionError(f"The triple {piece.triple} hangs nowhere in this part of the text.")
-    less = [case.without([piece]).rows[window] for piece in chosen]
     whole = _layers_of(case, flat)
     ways = reach(whole)
     trace = case.trace
-    found = states_of(case.pipeline, [flat, *less], trace.ablation, trace.interventions)
-    base = next(found)  # the others come and go: together they may be larger than memory
-    reached, measured, moved = [], [], []
-    for piece, row, states in zip(chosen, less, found, strict=True):
-        kept = _places(row, flat)
-        shifted = _shifted(case.trace.ablation, flat, row, kept)
-        changed = torch.full((ways.layers + 1, len(flat)), float("nan"))
-        apart = (base[:, kept] - states).norm(dim=-1)
-        changed[:, kept] = apart / base[:, kept].norm(dim=-1).clamp(min=1e-12)
-        sources = [*_own(flat, piece), *shifted.nonzero()[:, 0].tolist()]
-        reached.append(reach(_either(whole, _layers_of(case, row), kept)).out_of(sources))
-        measured.append(changed)
-        moved.append(shifted)
+    (base,) = states_of(case.pipeline, [flat], trace.ablation, trace.interventions)
     shape = (0, ways.layers + 1, len(flat))
-    return Influence(
-        flat,
-        window,
-        chosen,
-        ways,
-        torch.stack(reached) if reached else torch.zeros(shape, dtype=torch.bool),
-        torch.stack(measured) if measured else torch.zeros(shape),
-        torch.stack(moved) if moved else torch.zeros(0, len(flat), dtype=torch.bool),
-    )
+    reached = [torch.zeros(shape, dtype=torch.bool)]
+    measured = [torch.zeros(shape)]
+    moved = [torch.zeros(0, len(flat), dtype=torch.bool)]
+    at_once = case.at_once(at_once)
+    for start in range(0, max(1, len(chosen)), at_once):
+        some = chosen[start : start + at_once]
+        less = [case.without([piece]).rows[window] for piece in some]
+        found = states_of(case.pipeline, less, trace.ablation, trace.interventions)
+        for piece, row, states in zip(some, less, found, strict=True):
+            kept = _places(row, flat)
+            shifted = _shifted(trace.ablation, flat, row, kept)
+            changed = torch.full((ways.layers + 1, len(flat)), float("nan"))
+            apart = (base[:, kept] - states).norm(dim=-1)
+            changed[:, kept] = apart / base[:, kept].norm(dim=-1).clamp(min=1e-12)
+            sources = [*_own(flat, piece), *shifted.nonzero()[:, 0].tolist()]
+            out = reach(_either(whole, _layers_of(case, row), kept)).out_of(sources)
+            reached.append(out[None])
+            measured.append(changed[None])
+            moved.append(shifted[None])
+        yield Influence(
+            flat,
+            window,
+            chosen[: start + len(some)],
+            ways,
+            torch.cat(reached),
+            torch.cat(measured),
+            torch.cat(moved),
+            len(chosen),
+        )
 
 
 def _own(flat: FlatTree, piece: Piece) -> list[int]:

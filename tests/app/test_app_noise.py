@@ -1,11 +1,9 @@
 """Knowledge noise: the dial, the curve, and the sentence that says what they show."""
 
-import time
-
 import pytest
 import torch
 from conftest import tiny_config, tiny_tokenizer
-from explaining_pages import choose, drawn, models_in, opened, said, write
+from explaining_pages import choose, drawn, models_in, opened, said, until, write
 from transformers import BertForSequenceClassification
 
 from app.models import read_model
@@ -133,16 +131,6 @@ def choose_task(at, task, text):
     at.run()
     assert not at.exception, at.exception
     return at
-
-
-def until(at, ready, seconds=60):
-    """Look at the page again until something is so."""
-    end = time.monotonic() + seconds
-    while not ready():
-        assert time.monotonic() < end
-        time.sleep(0.3)
-        at.run()
-        assert not at.exception, at.exception
 
 
 def test_dial_draws_more_noise_and_other_noise(page):

@@ -2,11 +2,12 @@
 
 import math
 import re
+import threading
 
 import pytest
 import torch
 from conftest import tiny_config, tiny_tokenizer
-from explaining_pages import FIGURE_2, choose, drawn, models_in, opened, said, write
+from explaining_pages import FIGURE_2, choose, drawn, models_in, opened, said, until, write
 from transformers import BertForSequenceClassification
 
 from app.view_models import paths as view
@@ -20,7 +21,7 @@ from kbert_core import (
     collate,
     visible_matrix,
 )
-from kbert_core.explain import influence, reach
+from kbert_core.explain import influence, reach, stream_influence
 
 TEXT = "患者有糖尿病史给予布洛芬口服好转"
 DISEASE = Triple("糖尿病", "类别", "疾病")
@@ -162,7 +163,7 @@ def test_page_follows_a_triple_to_cls_and_to_another_token(models, monkeypatch):
     monkeypatch.setenv("KBERT_MODELS", str(models))
     at = opened("paths.py")
     write(at, "患者行胃镜检查未见异常")
-    assert "can differ from layer 2 on" in said(at)
+    until(at, lambda: "can differ from layer 2 on" in said(at))
     assert "which is rounding" in said(at)
     assert '<div class="kb-paths">' in drawn(at)
     tokens = next(box for box in at.selectbox if box.key.startswith("paths.token"))
@@ -170,10 +171,38 @@ def test_page_follows_a_triple_to_cls_and_to_another_token(models, monkeypatch):
     assert "can differ from layer 1 on" in said(at)
 
 
+def test_page_shows_how_far_it_is_and_what_was_found_when_stopped(models, monkeypatch):
+    monkeypatch.setenv("KBERT_MODELS", str(models))
+    go_on = threading.Event()
+    go_on.set()
+
+    def slowly(case, window):
+        for found in stream_influence(case, window=window, at_once=1):
+            yield found
+            go_on.wait(60)
+
+    monkeypatch.setattr("kbert_core.explain.stream_influence", slowly)
+    at = opened("paths.py")
+    go_on.clear()
+    write(at, "患者行胃镜检查未见异常。")
+    until(at, lambda: "1 of 2 done" in str([item.proto.text for item in at.get("progress")]))
+    assert '<div class="kb-paths">' not in drawn(at)
+    at.button(key="paths.stop_run").click().run()
+    go_on.set()
+    until(at, lambda: '<div class="kb-paths">' in drawn(at))
+    assert "Stopped; what was found by then is shown." in said(at)
+    triples = next(box for box in at.selectbox if box.key.startswith("paths.triple"))
+    assert len(triples.options) == 1
+    at.button(key="paths.run.again").click().run()
+    until(at, lambda: '<div class="kb-paths">' in drawn(at))
+    triples = next(box for box in at.selectbox if box.key.startswith("paths.triple"))
+    assert len(triples.options) == 2
+
+
 def test_page_without_a_triple_shows_what_a_token_can_know(models, monkeypatch):
     monkeypatch.setenv("KBERT_MODELS", str(models))
     at = write(opened("paths.py"), "好转")
-    assert "No triple of medical_zh stands in this text" in said(at)
+    until(at, lambda: "No triple of medical_zh stands in this text" in said(at))
     assert "From layer 1 on, “[CLS]” can know all" in said(at)
 
 

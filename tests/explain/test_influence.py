@@ -15,7 +15,7 @@ from transformers import BertForSequenceClassification, ModernBertConfig, Modern
 from kbert_core import Ablation, Card, InjectionOptions, KnowledgeGraph, Pipeline, Triple
 from kbert_core.errors import OptionError
 from kbert_core.explain import Case, Piece, Target
-from kbert_core.explain.influence import ROUNDING, influence
+from kbert_core.explain.influence import ROUNDING, influence, stream_influence
 from kbert_core.explain.states import states_of
 from kbert_core.intervention import BRANCHES, PRESETS, TRUNK, Intervention
 
@@ -109,6 +109,18 @@ def test_influence_of_many_triples_keeps_few_states_at_once(classifier, monkeypa
     found = influence(case_of(classifier, TEXT, graph=graph, options=InjectionOptions(8)))
     assert len(found.pieces) == 8
     assert most <= 3  # the whole text's, one reading's, and the next one's
+
+
+def test_influence_comes_batch_by_batch_and_ends_with_the_whole(classifier):
+    graph = KnowledgeGraph([Triple("糖尿病", "r", c) for c in "甲乙丙丁戊"])
+    case = case_of(classifier, TEXT, graph=graph, options=InjectionOptions(5))
+    parts = list(stream_influence(case, at_once=2))
+    assert [(len(part.pieces), part.total) for part in parts] == [(2, 5), (4, 5), (5, 5)]
+    whole = influence(case)
+    assert parts[-1].pieces == whole.pieces
+    torch.testing.assert_close(parts[-1].measured, whole.measured, equal_nan=True)
+    torch.testing.assert_close(parts[0].measured, whole.measured[:2], equal_nan=True)
+    assert torch.equal(parts[-1].reached, whole.reached)
 
 
 def test_influence_is_none_where_reach_says_it_cant_be(classifier):
