@@ -98,7 +98,7 @@ def dial(
 ) -> None:
     """The prediction with so many unrelated triples, read in three ways."""
     st.markdown(f"**{t('noise.dial')}**")
-    with st.spinner(t("noise.reading")):
+    with st.spinner(t("noise.busy")):
         found = explained.noise_at(now, graph, target, count, seed, source)
     st.html(view.dial_html(found, count, seed, info, answer_name(target.label, info, "")))
     st.caption(markdown(view.say_injected(found, count)))

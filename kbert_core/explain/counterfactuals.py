@@ -10,6 +10,7 @@ edits do when they are made.
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations, islice
+from math import comb
 from typing import TYPE_CHECKING, Any, Literal
 
 from kbert_core.errors import GraphEditError, OptionError
@@ -32,6 +33,7 @@ PER_PLACE = 12  # changes of one kind for one triple or mention
 AT_ONCE = 16  # readings a batch: a result, or a stop, is never farther off
 NEAREST = 5  # single changes that are told where they don't flip it
 COMBINED = 24  # the single changes that came nearest are combined
+MOST_SETS = 20_000  # of one size; of large sets fewer single changes are combined
 FOR_SINGLES = 2 / 3  # of the budget, where larger sets are wanted too
 
 Ended = Literal["", "all", "budget", "enough"]
@@ -316,7 +318,8 @@ class _Searcher:
 
     def _combined(self, size: int) -> Iterator[tuple[Edit, ...]]:
         """Sets of the single changes that came nearest, the largest sum of gains first."""
-        best = sorted(self.singles, key=self._gain, reverse=True)[:COMBINED]
+        most = next(n for n in range(COMBINED, -1, -1) if comb(n, size) <= MOST_SETS)
+        best = sorted(self.singles, key=self._gain, reverse=True)[:most]
         sets = combinations(best, size)
         for some in sorted(sets, key=lambda some: -sum(map(self._gain, some))):
             yield tuple(one.edits[0] for one in some)

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from itertools import combinations, pairwise
+from math import comb
 
 import pytest
 from undecided import undecided
@@ -12,10 +13,13 @@ from kbert_core.errors import OptionError, TextError
 from kbert_core.explain import Case, Target
 from kbert_core.explain.candidates import Candidates, Said, chosen, in_turn
 from kbert_core.explain.counterfactuals import (
+    Counterfactual,
     Search,
+    _Searcher,
     counterfactuals,
     stream_counterfactuals,
 )
+from kbert_core.explain.variants import Outcome
 from kbert_core.knowledge.graph import Edit
 
 TEXT = "患者有糖尿病史给予布洛芬口服好转"
@@ -312,3 +316,17 @@ def test_counterfactuals_become_a_table_json_and_a_picture(reader):
     assert data["found"][0]["edits"][0]["action"] == made.found[0].edits[0].action
     assert data["runs"] == made.runs
     assert len(made.figure().axes[0].patches) == len(made.found)
+
+
+@pytest.mark.parametrize(("size", "of"), [(2, 24), (3, 24), (6, 19), (12, 18), (24, 24)])
+def test_sets_of_one_size_are_bounded_however_large_they_are(reader, size, of):
+    searcher = _Searcher(case_of(reader, target=SPAN), Search(most_edits=size), 1)
+    base = searcher.state.base
+    for number in range(40):
+        edit = Edit("remove", Triple("糖尿病", "类别", str(number)))
+        after = Outcome(base.score + searcher.sign * number, base.answer)
+        searcher.singles.append(Counterfactual((edit,), base, after, None, 1))
+    sets = list(searcher._combined(size))
+    assert len(sets) == comb(of, size) <= 20_000
+    best = {str(number) for number in range(40 - size, 40)}
+    assert {edit.triple.tail for edit in sets[0]} == best
