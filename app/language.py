@@ -4,7 +4,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from app import texts
-from app.components.document_language import mark_language
+from app.components.document import mark_document
 from app.texts import LANGUAGES, t
 
 PARAMETER = "lang"  # of the address, so that a link keeps the language
@@ -60,7 +60,7 @@ def chooser(page: str) -> None:
             label_visibility="collapsed",
             on_change=_choose,
         )
-        mark_language(current())
+        mark_document(current())
 
 
 def _choose() -> None:
