@@ -4,7 +4,7 @@ Colours are Okabe and Ito's, told apart by the colour-blind too. Figures are
 made without pyplot, so that nothing is kept and no window opens.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from kbert_core.errors import MissingPackageError
 
 if TYPE_CHECKING:  # optional, and slow to start
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 GREY, BLUE, ORANGE, GREEN, PURPLE = "#777777", "#0072B2", "#E69F00", "#009E73", "#CC79A7"
@@ -70,4 +71,40 @@ def legend_below(figure: "Figure", colours: Mapping[str, str]) -> None:
     handles = [Patch(color=colour) for colour in colours.values()]
     figure.legend(
         handles, list(colours), loc="outside lower center", ncols=len(colours), frameon=False
+    )
+
+
+def names_beside(
+    panel: "Axes", places: Sequence[tuple[float, float]], names: Sequence[str]
+) -> None:
+    """Write names beside points so that none covers another.
+
+    Args:
+        panel: with all else drawn and its limits as they shall be.
+        places: of the points, in the panel's units.
+        names: of each.
+
+    Raises:
+        MissingPackageError: adjustText isn't installed.
+    """
+    try:
+        from adjustText import adjust_text
+    except ImportError as error:
+        raise MissingPackageError(
+            "Names in pictures need adjustText, which isn't installed. `pip install adjustText`."
+        ) from error
+    figure = panel.figure
+    figure.draw_without_rendering()  # where all is, once laid out
+    texts = [
+        panel.text(x, y, name, fontsize=8, color=INK)
+        for (x, y), name in zip(places, names, strict=True)
+    ]
+    across, up = zip(*places, strict=True)
+    adjust_text(
+        texts,
+        x=across,
+        y=up,
+        ax=panel,
+        expand=(1.15, 1.6),
+        arrowprops={"arrowstyle": "-", "color": GREY, "lw": 0.7},
     )

@@ -52,14 +52,17 @@ def _legend(page: Sheet, view: TreeView) -> float:
 
 
 def _lines(page: Sheet, view: TreeView, nodes: Sequence[NodeView]) -> Iterator[list[NodeView]]:
-    """Break a trunk into lines that fit the sheet."""
+    """Break a trunk into lines that fit the sheet, none of them [SEP] alone."""
     line: list[NodeView] = []
     used = 0.0
     for node in nodes:
         width = _node_width(page, view, node)
         if line and used + width > page.width:
+            alone = all(token.special for token in node.tokens) and len(line) > 1
+            taken = [line.pop()] if alone else []
             yield line
-            line, used = [], 0.0
+            line = taken
+            used = sum(_node_width(page, view, one) for one in taken)
         line.append(node)
         used += width
     if line:

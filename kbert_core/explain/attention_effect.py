@@ -26,7 +26,7 @@ from kbert_core.explain.target import NothingPredicted, Target
 from kbert_core.explain.variants import Case, Piece, case_of
 from kbert_core.flatten import FlatTree, Hung
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.pictures import BLUE, ORANGE, drawing, tidy
+from kbert_core.pictures import BLUE, ORANGE, drawing, names_beside, tidy
 from kbert_core.pipeline import Pipeline
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ Looker = Literal["target", "trunk"]  # whose attention
 HARDLY = 0.1  # of the largest effect: less is hardly any
 FEWEST = 3  # pieces for a rank correlation
 RESAMPLES = 1000
+MOST_NAMED = 12  # triples in a picture that are named there
 LEVEL = 0.95
 
 Floats = NDArray[np.float64]
@@ -208,7 +209,7 @@ class AttentionEffect:
     def figure(self) -> "Figure":
         """A point a piece: attention mass across, size of the effect up."""
         rho = self.rank_correlation()
-        said = "" if rho is None else f", rank correlation {rho:+.2f}"
+        said = "" if rho is None else f", rank correlation {rho:+.2f}".replace("-", "−")
         return scatter(self.each, title=f"{len(self.each)} triples{said}", named=True)
 
 
@@ -281,23 +282,19 @@ def scatter(points: Sequence[Attended], *, title: str, named: bool = False) -> "
     """Draw attention mass against size of effect, a point a piece."""
     with drawing(6.4, 4.6) as figure:
         panel = figure.subplots()
-        for one in points:
-            mass, size = one.mass(), abs(one.effect.effect)
+        places = [(100 * one.mass(), abs(one.effect.effect)) for one in points]
+        for one, place in zip(points, places, strict=True):
             colour = BLUE if one.effect.effect >= 0 else ORANGE
-            panel.plot(100 * mass, size, "o", color=colour, alpha=0.8, markersize=6)
-            if named and len(points) <= 12:
-                panel.annotate(
-                    one.piece.triple.tail[:16],
-                    (100 * mass, size),
-                    xytext=(6, 4),
-                    textcoords="offset points",
-                    fontsize=8,
-                )
+            panel.plot(*place, "o", color=colour, alpha=0.8, markersize=6)
         panel.margins(0.12)
         panel.set_xlabel("attention of the trunk on the branch, mean of layers and heads, %")
         panel.set_ylabel("size of the effect, nats")
         figure.suptitle(title, fontsize=10)
         tidy(panel, "both")
+        if named and 0 < len(points) <= MOST_NAMED:
+            triples = [one.piece.triple for one in points]
+            names = [f"{triple.head[:12]} · {triple.tail[:12]}" for triple in triples]
+            names_beside(panel, places, names)
     return figure
 
 

@@ -27,7 +27,9 @@ from app.view_models.matrix import (
     visible_difference,
     visible_view,
 )
+from app.view_models.sheet import sheet
 from app.view_models.tags_picture import pieces
+from app.view_models.tree_picture import _lines
 from kbert_core import Ablation, Card, InjectionOptions, KnowledgeGraph, Pipeline, Triple
 from kbert_core.ablation import FULL
 from kbert_core.intervention import Intervention, Tokens, visible_by_layer
@@ -136,6 +138,16 @@ def test_tree_picture_shows_what_was_added_and_what_went(plain, run, graph):
     drawn = export.tree_as(gone, "svg")
     assert drawn != export.tree_as(replace(gone, before=None), "svg")
     assert drawn != export.tree_as(replace(gone, hung=False), "svg")
+
+
+@pytest.mark.parametrize("width", range(120, 700, 20))
+def test_no_line_of_a_tree_picture_is_sep_alone(plain, width):
+    nodes = plain.tree.nodes
+    with sheet(width) as page:
+        lines = list(_lines(page, plain.tree, nodes))
+    assert [node for line in lines for node in line] == list(nodes)
+    texts = [[token.text for node in line for token in node.tokens] for line in lines]
+    assert ["[SEP]"] not in texts
 
 
 def test_matrix_picture_colours_every_cell_and_leaves_hidden_ones_open(plain):

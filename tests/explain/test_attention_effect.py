@@ -1,6 +1,7 @@
 """Attention mass on triples, against slow loops; where it and the effect part."""
 
 import json
+from itertools import combinations
 
 import pytest
 from explain.conftest import DISEASE, GRAPH, HAS_SYMPTOM, IS_CURE, IS_DISEASE, TEXT
@@ -218,6 +219,16 @@ def test_attention_is_rows_plain_data_and_a_figure(case):
     assert len(data["pieces"][0]["by_trunk"]) == 3
     (panel,) = found.figure().axes
     assert len(panel.lines) == 3
+
+
+def test_names_in_the_figure_cover_neither_each_other_nor_the_edge():
+    close = made(*((0.02 + n / 2000, 0.01 * (n % 3)) for n in range(8)), (0.08, 2.0))
+    (panel,) = close.figure().axes
+    boxes = [text.get_window_extent() for text in panel.texts if text.get_text()]
+    assert len(boxes) == 9
+    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
+    (left, bottom), (right, top) = panel.bbox.get_points()
+    assert all(left <= b.x0 and b.x1 <= right and bottom <= b.y0 and b.y1 <= top for b in boxes)
 
 
 def test_a_text_without_knowledge_has_no_attention(ner):
