@@ -75,11 +75,12 @@ def legend_below(figure: "Figure", colours: Mapping[str, str]) -> None:
 
 
 def names_beside(
-    panel: "Axes", places: Sequence[tuple[float, float]], names: Sequence[str]
+    figure: "Figure", panel: "Axes", places: Sequence[tuple[float, float]], names: Sequence[str]
 ) -> None:
     """Write names beside points so that none covers another.
 
     Args:
+        figure: the panel's.
         panel: with all else drawn and its limits as they shall be.
         places: of the points, in the panel's units.
         names: of each.
@@ -93,7 +94,6 @@ def names_beside(
         raise MissingPackageError(
             "Names in pictures need adjustText, which isn't installed. `pip install adjustText`."
         ) from error
-    figure = panel.figure
     figure.draw_without_rendering()  # where all is, once laid out
     texts = [
         panel.text(x, y, name, fontsize=8, color=INK)

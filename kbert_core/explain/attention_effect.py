@@ -294,7 +294,7 @@ def scatter(points: Sequence[Attended], *, title: str, named: bool = False) -> "
         if named and 0 < len(points) <= MOST_NAMED:
             triples = [one.piece.triple for one in points]
             names = [f"{triple.head[:12]} · {triple.tail[:12]}" for triple in triples]
-            names_beside(panel, places, names)
+            names_beside(figure, panel, places, names)
     return figure
 
 
