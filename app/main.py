@@ -1,5 +1,6 @@
 """The app's entry: `streamlit run app/main.py` from the repository root."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -9,8 +10,12 @@ ROOT = Path(__file__).resolve().parents[1]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
+# Threads of a model that wait for work would take the processor from the page, and from the
+# browser where both are on one machine; read once, when torch is imported.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 from app import language, logs, look  # noqa: E402
-from app.texts import t  # noqa: E402
+from app.texts import speaking, t  # noqa: E402
 
 logs.begin()
 language.begin()
@@ -48,4 +53,5 @@ page = st.navigation(
     position="top",
 )
 language.chooser(page.url_path)
-page.run()
+with speaking(language.current()):  # looked up once, not for every text
+    page.run()

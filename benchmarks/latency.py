@@ -43,11 +43,13 @@ SIGNS = {  # what is looked at on the page, by name
     "effects": "deep('.st-key-flips-more')?.innerText",  # below them, once all are measured
 }
 ARM = """([event, signs]) => {
+    const known = {};  // looking through all shadow roots in every frame would slow what is timed
     const deep = (selector) => {
+        if (known[selector]?.isConnected) return known[selector];
         const roots = [document];
         for (const root of roots) {
             const found = root.querySelector(selector);
-            if (found) return found;
+            if (found) return known[selector] = found;
             for (const element of root.querySelectorAll('*')) {
                 if (element.shadowRoot) roots.push(element.shadowRoot);
             }

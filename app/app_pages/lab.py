@@ -79,15 +79,17 @@ def choosers() -> None:
         left, right = st.columns([5, 6], gap="large")
     with left:
         names = sentence_names()
+        # Its value is said twice: a page that is run twice at once may lose the first.
         st.text_area(
             names[0],
+            ss["lab.text"],
             key="lab.text",
             height=68 if len(names) > 1 else 164,
             help=t("lab.sentence_help", most=services.LONGEST_TEXT),
             **KEEP,
         )
         if len(names) > 1:
-            st.text_area(names[1], key="lab.text_b", height=68, **KEEP)
+            st.text_area(names[1], ss["lab.text_b"], key="lab.text_b", height=68, **KEEP)
     offered, graphs = state.choices(), graph_names()
     with right:
         first, second = st.columns(2)
