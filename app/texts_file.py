@@ -135,6 +135,8 @@ ENGLISH = {
     "file.hurting.triple": "triples",
     "file.hurting_one": "{name} ({hurt} hurt, {helped} helped)",
     "file.hurting_maybe": "Of none can it be told that it hurts; the most are hurt with {names}.",
+    "file.chance": "{marked} of the {count} groups with a change are said to help or to hurt. "
+    "About {expected} would be by chance, if every change fell either way as a coin does.",
     "file.groups_csv": "As CSV",
     # pruning
     "file.prune_what": "Takes out of the graph what hurt more texts than it helped, by this file, "
@@ -323,6 +325,8 @@ CHINESE = {
     "file.hurting.triple": "三元组",
     "file.hurting_one": "{name}（有害 {hurt}，有帮助 {helped}）",
     "file.hurting_maybe": "看不出哪一个一定有害；受害最多的是 {names}。",
+    "file.chance": "在有变化的 {count} 组中，{marked} 组被判为有帮助或有害。"
+    "若每次变化如同抛硬币，约有 {expected} 组会纯属偶然地被这样判定。",
     "file.groups_csv": "导出 CSV",
     # pruning
     "file.prune_what": "按这个文件，把有害文本数多于有帮助文本数的内容从图谱中去掉，"

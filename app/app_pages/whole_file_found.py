@@ -241,6 +241,9 @@ def groups_view(found: OverFile) -> None:
     said = view.say_hurting(found, by or "relation")
     if said:
         st.markdown(markdown(said))
+    chance = view.say_chance(found, by or "relation")
+    if chance:
+        st.caption(markdown(chance))
     chart = view.groups_chart(groups)
     left, right = st.columns([4, 7], gap="large")
     with left:

@@ -22,7 +22,7 @@ from kbert_core.explain import (
 )
 from kbert_core.explain.figures import nats
 from kbert_core.explain.file_scores import Difference
-from kbert_core.explain.over_file import WITH, WITHOUT, By, row_dict, said_of
+from kbert_core.explain.over_file import WITH, WITHOUT, By, by_chance, row_dict, said_of
 from kbert_core.explain.prune import WAYS
 from kbert_core.explain.tables import name_of
 
@@ -88,6 +88,21 @@ def say_hurting(found: OverFile, by: By) -> str:
         return t("file.hurting", by=t(f"file.hurting.{by}"), names=named)
     maybe = [group for group in groups if group.hurt > group.helped]
     return t("file.hurting_maybe", names=listed(map(_hurting, maybe[:NAMED]))) if maybe else ""
+
+
+def say_chance(found: OverFile, by: By) -> str:
+    """Say how many groups are marked, and how many would be by chance; plain text."""
+    groups = [group for group in found.groups(by) if group.helped or group.hurt]
+    marked = sum(group.verdict is not Verdict.NEUTRAL for group in groups)
+    if not marked or len(groups) == 1:
+        return ""
+    expected = sum(by_chance(group.helped + group.hurt) for group in groups)
+    return t(
+        "file.chance",
+        marked=f"{marked:,}",
+        count=f"{len(groups):,}",
+        expected=f"{expected:.1f}",
+    )
 
 
 def say_pruned(pruned: Pruned, full: int) -> str:

@@ -10,7 +10,7 @@ triples out one by one (:mod:`kbert_core.explain.prune`) says which it was.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from kbert_core.ablation import Ablation
@@ -310,6 +310,22 @@ def wilson(count: int, total: int) -> Interval:
 
     found = binomtest(count, total).proportion_ci(LEVEL, method="wilson")
     return float(found.low), float(found.high)
+
+
+@lru_cache(4096)
+def by_chance(changed: int) -> float:
+    """Return how likely a group has a verdict other than neutral though knowledge did nothing.
+
+    The probability that Wilson's interval of the share of hurt leaves out a
+    half, where each of the changed fell to helped or hurt as a coin does.
+    """
+    from scipy.stats import binom  # slow to start
+
+    low, high = -1, changed // 2  # the largest count whose interval lies below a half
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if wilson(middle, changed)[1] < 0.5 else (low, middle - 1)
+    return 2 * float(binom.cdf(low, changed, 0.5)) if low >= 0 else 0.0
 
 
 def row_dict(row: FileRow) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from app.view_models.styles import BRANCH, TRUNK
 from kbert_core import Card, KnowledgeGraph, Pipeline, Triple
 from kbert_core.explain import FileCorrelation, OverFile, Pruned, Verdict, prune
 from kbert_core.explain.attention_effect import AttentionEffect
+from kbert_core.explain.over_file import by_chance
 from kbert_core.knowledge.graph import Edit
 from kbert_core.training.audit_data import Data
 
@@ -84,6 +85,22 @@ def test_what_hurts_is_named_only_where_it_can_be_told():
     assert said.startswith("Of none can it be told that it hurts")
     assert "dog (2 hurt, 0 helped)" in said
     assert view.say_hurting(many(3, 0), "entity") == ""
+
+
+def test_marked_groups_are_told_beside_those_that_chance_would_mark():
+    ways = [("bad", "good", -1.0)] * 8
+    rows = [classed(n, "good", *said, [A], gain) for n, (*said, gain) in enumerate(ways)]
+    rows += [
+        classed(8, "good", "good", "bad", [C], 1.0),
+        classed(9, "good", "bad", "good", [C], -1.0),
+    ]
+    expected = by_chance(8) + by_chance(2)
+    assert view.say_chance(file_of(*rows), "triple") == (
+        "1 of the 2 groups with a change are said to help or to hurt. About "
+        f"{expected:.1f} would be by chance, if every change fell either way as a coin does."
+    )
+    assert view.say_chance(many(0, 8), "triple") == ""  # a single one was not picked out of many
+    assert view.say_chance(many(1, 1), "triple") == ""
 
 
 def test_progress_counts_what_is_known():

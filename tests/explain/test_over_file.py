@@ -2,6 +2,7 @@
 
 import json
 import math
+from itertools import product
 
 import pytest
 from explain.conftest import GRAPH, TEXT
@@ -9,7 +10,7 @@ from explain.labelled import classed, entities, triple
 from tagged_texts import tagged
 
 from kbert_core.explain import OverFile, Verdict, over_file
-from kbert_core.explain.over_file import KINDS, wilson
+from kbert_core.explain.over_file import KINDS, by_chance, wilson
 from kbert_core.training.scores import class_scores, span_scores
 
 A, B, C = triple("cat eats fish"), triple("cat is animal"), triple("dog is animal")
@@ -85,6 +86,21 @@ def test_mean_gain_is_of_the_score_of_what_is_right():
         "classify", ("a", "b"), "g", tuple(classed(n, "a", "a", "a", [A], 1.5) for n in range(9)), 9
     )
     assert same.groups("triple")[0].gain_interval == (1.5, 1.5)
+
+
+@pytest.mark.parametrize("changed", [1, 2, 3, 4, 5, 6, 9, 12])
+def test_chance_of_a_verdict_is_that_of_all_ways_coins_can_fall(changed):
+    def marked(ways):
+        low, high = wilson(sum(ways), changed)
+        return low > 0.5 or high < 0.5
+
+    ways = list(product((0, 1), repeat=changed))
+    assert by_chance(changed) == pytest.approx(sum(map(marked, ways)) / len(ways))
+
+
+def test_chance_of_a_verdict_stays_about_one_in_twenty():
+    assert by_chance(0) == by_chance(1) == 0
+    assert all(0.03 < by_chance(changed) < 0.07 for changed in (100, 1000, 100_000))
 
 
 def test_wilson_is_wilsons():
