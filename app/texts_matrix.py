@@ -17,8 +17,8 @@ ENGLISH = {
     "matrix.no_model": "Attention needs a model.",
     "matrix.no_pair": "The two scenes read different texts or tokens, so their matrices can't be "
     "laid over each other.",
-    "matrix.no_same_size": "The two scenes' models differ in layers or heads; only the visible "
-    "matrices are compared.",
+    "matrix.means": "The two models differ in layers or heads, so the means of all of them are "
+    "compared.",
     "matrix.equal": "No difference: the two matrices are equal.",
     "matrix.against": "Difference: now − {name}.",
     "matrix.looks": "“{a}” looks most at: {what}.",
@@ -69,7 +69,7 @@ CHINESE = {
     "matrix.click": "每一行看各列。点击一格，看它为何可见；点击词元的名字，跟踪其行列。",
     "matrix.no_model": "看注意力需要模型。",
     "matrix.no_pair": "两个场景的文本或词元不同，矩阵不能叠在一起比较。",
-    "matrix.no_same_size": "两个场景的模型层数或注意力头数不同，只比较可见矩阵。",
+    "matrix.means": "两个模型的层数或注意力头数不同，因此比较的是全部层和头的平均值。",
     "matrix.equal": "没有差异：两个矩阵相同。",
     "matrix.against": "差异：现在 − {name}。",
     "matrix.looks": "“{a}”最关注：{what}。",

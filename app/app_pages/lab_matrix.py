@@ -128,20 +128,23 @@ def difference_panel(now: Scene, compared: Scene, kind: str, window: int) -> Non
     with controls():
         attention = now.has_model and compared.has_model and difference_of() == "attention"
         shown = difference_shown()
+    alike = True
     with controls():
         token_chooser(after.flat)
         if attention:
             before, after = (side_of(one, window, attention=True) for one in (compared, now))
             assert before.maps is not None and after.maps is not None
-            if before.maps.shape[:2] != after.maps.shape[:2]:
-                st.caption(t("matrix.no_same_size"))
-                return
-            before, after = map_chooser(before, after)
+            if alike := before.maps.shape[:2] == after.maps.shape[:2]:
+                before, after = map_chooser(before, after)
+            else:
+                before, after = (replace(one, chosen=(MEAN, MEAN)) for one in (before, after))
     view, change = compared_view(before, after, shown)
     st.caption(markdown(t("matrix.against", name=t("compare.name_" + kind))))
+    if not alike:
+        st.caption(t("matrix.means"))
     if matrix.largest_change(change) == 0:
         st.caption(t("matrix.equal"))
-    if before.maps is not None and after.maps is not None and ss.get("lab.all_heads"):
+    if before.maps is not None and after.maps is not None and alike and ss.get("lab.all_heads"):
         maps, seen = (before.maps, after.maps), (before.visible, after.visible)
         tokens = [change.tokens[i] for i in drawn(change.identities)]
         small_maps(heads.heads_difference(maps, seen, tokens), after)

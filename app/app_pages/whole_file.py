@@ -9,7 +9,7 @@ from app.app_pages.long_run import follow
 from app.app_pages.whole_file_choose import choose
 from app.app_pages.whole_file_found import show_found
 from app.audits import Report
-from app.background import Look, Run
+from app.background import Look, Run, State
 from app.file_runs import FileSetup
 from app.texts import t
 from app.view_models import audit as audit_view
@@ -49,8 +49,10 @@ def page() -> None:
     run: Run[FileRow] | None = kept("whole_file.run", ())
     if run is None:
         return
-    follow(run, say_progress, key="whole_file")
     look = run.look()
+    if look.state is not State.STOPPED or not look.results:  # which is said with what was found
+        follow(run, say_progress, key="whole_file")
+        look = run.look()
     if look.ended and look.results:
         show_found(read, look.results)
 

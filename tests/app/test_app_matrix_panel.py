@@ -1,14 +1,17 @@
 """The matrix panel and the linked selection, run as Streamlit runs the page."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from conftest import BIO, save_checkpoint
 from streamlit.testing.v1 import AppTest
+from transformers import AutoModelForTokenClassification
 
 from app import services
 from app.selection import Selection
-from kbert_core import Triple
+from kbert_core import Card, InjectionOptions, Triple
 
 LAB = Path(__file__).resolve().parents[2] / "app" / "app_pages" / "lab.py"
 PATIENCE = 120
@@ -198,3 +201,19 @@ def test_hiding_special_tokens_hides_them_in_the_drawing_only(read):
     assert not read.exception
     assert all(name[0] != "special" for name in read.session_state["lab.matrix_names"])
     assert re.search("“tim” looks most.*", everything(read))[0] in before
+
+
+def test_attention_of_models_of_other_sizes_is_compared_by_its_means(read, tmp_path):
+    labels = {"id2label": dict(enumerate(BIO)), "label2id": {b: i for i, b in enumerate(BIO)}}
+    card = Card("ner", InjectionOptions(max_triples=3, tail_only=True), 48)
+    deep = save_checkpoint(
+        tmp_path / "deep", AutoModelForTokenClassification, card, num_hidden_layers=5, **labels
+    )
+    read.button(key="lab.pin").click().run()
+    read.session_state["lab.pinned"] = replace(read.session_state["lab.pinned"], model=str(deep))
+    read.segmented_control(key="lab.matrix_view").set_value("difference").run()
+    read.segmented_control(key="lab.difference_of").set_value("attention").run()
+    assert not read.exception
+    assert "the means of all of them are compared" in everything(read)
+    assert not [box for box in read.selectbox if box.key in ("lab.layer", "lab.head")]
+    assert read.session_state["lab.matrix_names"]
