@@ -123,6 +123,11 @@ def curve(
     """The curve, drawn in the background when it is asked for."""
     key = (explained.key_of(now, graph), target, source.fingerprint if source else "")
     drawn_for, run = ss.get("noise.run", (None, None))
+    draw_help = t(
+        "noise.draw_help",
+        count=3 * (1 + (len(COUNTS) - 1) * len(SEEDS)),
+        seeds=len(SEEDS),
+    )
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(f"**{t('noise.curve')}**", width="stretch")
         st.button(
@@ -130,11 +135,7 @@ def curve(
             key="noise.draw",
             icon=":material/show_chart:",
             type="primary" if run is None or drawn_for != key else "secondary",
-            help=t(
-                "noise.draw_help",
-                count=3 * (1 + (len(COUNTS) - 1) * len(SEEDS)),
-                seeds=len(SEEDS),
-            ),
+            help=draw_help,
             on_click=start,
             args=(key, now, graph, target, source),
         )
@@ -142,6 +143,7 @@ def curve(
     if problem:
         st.error(markdown(problem))
     if run is None:
+        st.caption(draw_help)
         return
     if drawn_for != key:
         run.stop()

@@ -1,6 +1,7 @@
 """What reading a whole file has shown: in numbers, text by text, by group; and what follows."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import streamlit as st
 
@@ -253,6 +254,7 @@ def groups_view(found: OverFile) -> None:
             st.caption(t("file.no_rows"))
     with right:
         columns = view.groups_table(groups)
+        number = partial(st.column_config.NumberColumn, format="%+.3f")
         helps = {
             "helped_share": t("file.wilson_help"),
             "hurt_share": t("file.wilson_help"),
@@ -267,7 +269,7 @@ def groups_view(found: OverFile) -> None:
             width="stretch",
             height=min(560, 38 + 35 * max(1, len(groups))),
             column_config={
-                name: st.column_config.Column(
+                name: (number if name == "mean_gain" else st.column_config.Column)(
                     t(f"file.column.{name}"),
                     help=helps.get(name),
                     width="medium" if name == "gain_interval" else None,

@@ -61,9 +61,9 @@ def test_the_language_can_be_chosen_on_a_phone(visit):
 def test_the_menu_of_a_phone_closes_behind_its_links(visit):
     lab = visit(width=390, height=844)
     lab.go("Learn")
-    expect(lab.page.get_by_test_id("stSidebar")).to_have_attribute("aria-expanded", "false")
+    expect(lab.page.get_by_test_id("stSidebar")).to_have_attribute("data-collapsed", "true")
     lab.go("About")  # opened again, and closed again
-    expect(lab.page.get_by_test_id("stSidebar")).to_have_attribute("aria-expanded", "false")
+    expect(lab.page.get_by_test_id("stSidebar")).to_have_attribute("data-collapsed", "true")
 
 
 def test_choices_stay_what_they_are_in_another_language(lab):
