@@ -12,7 +12,7 @@ from .pages import PAGES, pages_of
 
 pytestmark = pytest.mark.browser
 
-WIDTHS = (1400, 390)
+WIDE, NARROW, HEIGHT = 1400, 390, 1000
 LANGUAGES = ("en", "zh")
 SIDEBAR = '[data-testid="stSidebarNavItems"]'
 KNOWN: dict[tuple[str, str], str] = {
@@ -21,6 +21,8 @@ KNOWN: dict[tuple[str, str], str] = {
     ("listitem", SIDEBAR): "the same",
 }
 ASKS = "/_stcore/"  # below a page's own address: Streamlit's page tries whether the app is there
+DARK = """() => getComputedStyle(document.querySelector('[data-testid="stApp"]'))
+    .backgroundColor === 'rgb(18, 23, 28)'"""
 OVERFLOW = """() => [document.scrollingElement, document.querySelector('[data-testid="stMain"]')]
     .map(place => place.scrollWidth - place.clientWidth)"""
 WIDER = """() => {
@@ -36,18 +38,15 @@ WIDER = """() => {
 
 @pytest.fixture(scope="module")
 def visitors(browser, address):
-    """A visitor for each language, width and scheme, who stays for all pages."""
-    opened: dict[tuple, Lab] = {}
+    """A visitor for each language, who stays for all pages."""
+    opened: dict[str, Lab] = {}
 
-    def visitor(language, width, scheme="light"):
-        key = (language, width, scheme)
-        if key not in opened:
-            context = browser.new_context(
-                viewport={"width": width, "height": 1000}, color_scheme=scheme
-            )
+    def visitor(language):
+        if language not in opened:
+            context = browser.new_context(viewport={"width": WIDE, "height": HEIGHT})
             context.set_default_timeout(PATIENCE)
-            opened[key] = Lab(context.new_page(), address)
-        return opened[key]
+            opened[language] = Lab(context.new_page(), address)
+        return opened[language]
 
     yield visitor
     for lab in opened.values():
@@ -96,28 +95,38 @@ def known(lab: Lab, rule: str, target: list) -> bool:
     )
 
 
+def fits(lab: Lab) -> None:
+    assert lab.page.evaluate(OVERFLOW) == [0, 0], lab.page.evaluate(WIDER)
+
+
 @pytest.mark.parametrize("page", PAGES)
-@pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_a_page_is_calm_and_can_be_read_by_everyone(visitors, language, width, page):
-    lab = visitors(language, width)
+def test_a_page_is_calm_and_can_be_read_by_everyone(visitors, language, page):
+    """Opened wide and light; then dark, and as narrow as a phone."""
+    lab = visitors(language)
+    lab.page.set_viewport_size({"width": WIDE, "height": HEIGHT})
+    lab.page.emulate_media(color_scheme="light")
     go(lab, page, language)
     assert lab.page.locator('[data-testid="stException"]').count() == 0
+    fits(lab)
+    assert findings(lab) == []
+    lab.page.emulate_media(color_scheme="dark")
+    lab.page.wait_for_function(DARK)
+    lab.page.wait_for_timeout(500)  # colours fade
+    lab.settle()
+    assert findings(lab) == []
+    lab.page.emulate_media(color_scheme="light")
+    lab.page.set_viewport_size({"width": NARROW, "height": HEIGHT})
+    lab.page.wait_for_timeout(500)
+    lab.settle()
+    fits(lab)
+    assert findings(lab) == []
     assert errors(lab, page) == []
     assert lab.outside == []
-    assert lab.page.evaluate(OVERFLOW) == [0, 0], lab.page.evaluate(WIDER)
-    assert findings(lab) == []
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_a_dark_page_can_be_read_by_everyone(visitors, page):
-    lab = visitors("en", 1400, "dark")
-    go(lab, page, "en")
-    assert findings(lab) == []
 
 
 def test_the_scan_finds_what_is_wrong(visitors):
-    lab = visitors("en", 1400)
+    lab = visitors("en")
     lab.page.goto("about:blank")
     lab.page.set_content(
         '<html lang="en"><title>Bad</title><main><h1>Bad</h1><button></button>'
