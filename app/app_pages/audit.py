@@ -6,6 +6,7 @@ import streamlit as st
 
 from app import audits, services, state, texts
 from app.app_pages.audit_verdict import verdict_panel
+from app.app_pages.data_source import EXAMPLE, FOLDER, UPLOAD, choose_data_source, data_kinds
 from app.audits import Report
 from app.session_graphs import graph_as_edited, graph_name
 from app.texts import listed, sentences, t
@@ -21,7 +22,6 @@ from kbert_core.training.guess import TASKS
 
 ss = st.session_state
 KEEP: dict[str, Any] = {"persist_state": "session"}
-EXAMPLE, FOLDER, UPLOAD = "example", "folder", "upload"
 AUTO = "auto"
 PLOTLY: dict[str, Any] = {"displayModeBar": False}
 
@@ -74,33 +74,14 @@ def begin() -> None:
 # What is audited
 
 
-def data_kinds() -> list[str]:
-    """Where data can come from here."""
-    return [EXAMPLE, *([FOLDER] if services.may_open_paths() else []), UPLOAD]
-
-
 def choose_data() -> None:
     """The example, a folder, or files."""
-    st.segmented_control(
-        t("audit.data"),
-        data_kinds(),
-        key="audit.data",
-        format_func=lambda kind: t(f"audit.data_{kind}"),
-        required=True,
-        **KEEP,
-    )
-    if ss["audit.data"] == FOLDER:
-        st.text_input(
-            t("audit.folder"),
-            key="audit.folder",
-            placeholder=t("audit.folder_placeholder"),
-            **KEEP,
-        )
-    elif ss["audit.data"] == UPLOAD:
+    chosen = choose_data_source("audit", t("audit.data"))
+    if chosen == UPLOAD:
         st.caption(t("audit.upload_help", most=st.get_option("server.maxUploadSize")))
         for split in SPLITS:
             st.file_uploader(t(f"audit.upload_{split}"), type=["tsv"], key=f"audit.upload_{split}")
-    else:
+    elif chosen == EXAMPLE:
         st.caption(t("audit.example_note"))
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import streamlit as st
 
 from app import audits, services, state
+from app.app_pages.data_source import EXAMPLE, UPLOAD, choose_data_source, data_kinds
 from app.file_runs import MOST_TEXTS, FileSetup
 from app.session_graphs import graph_as_edited, graph_name
 from app.state import KEEP
@@ -15,7 +16,6 @@ from kbert_core.training.audit_data import Data
 from kbert_core.training.guess import TASKS
 
 ss = st.session_state
-EXAMPLE, FOLDER, UPLOAD = "example", "folder", "upload"
 AUTO = "auto"
 FIRST = ("dev", "test", "train")  # the split that is read unless told otherwise
 FILES = ("train", "test")  # what uploaded files stand for
@@ -52,33 +52,14 @@ def begin() -> None:
 # Texts
 
 
-def data_kinds() -> list[str]:
-    """Where data can come from here."""
-    return [EXAMPLE, *([FOLDER] if services.may_open_paths() else []), UPLOAD]
-
-
 def choose_data() -> None:
     """The example, a folder, or a file."""
-    st.segmented_control(
-        t("file.data"),
-        data_kinds(),
-        key="whole_file.data",
-        format_func=lambda kind: t(f"audit.data_{kind}"),
-        required=True,
-        **KEEP,
-    )
-    if ss["whole_file.data"] == FOLDER:
-        st.text_input(
-            t("audit.folder"),
-            key="whole_file.folder",
-            placeholder=t("audit.folder_placeholder"),
-            **KEEP,
-        )
-    elif ss["whole_file.data"] == UPLOAD:
+    chosen = choose_data_source("whole_file", t("file.data"))
+    if chosen == UPLOAD:
         st.caption(t("audit.upload_help", most=st.get_option("server.maxUploadSize")))
         for name, key in zip(FILES, ("file", "test"), strict=True):
             st.file_uploader(t(f"file.upload_{key}"), type=["tsv"], key=f"whole_file.{name}")
-    else:
+    elif chosen == EXAMPLE:
         st.caption(t("file.example_note"))
 
 

@@ -443,6 +443,15 @@ def test_labels_that_the_model_does_not_know_are_said(page, tmp_path):
     assert "the label 'B-Quark' is not among those of the model" in everything(page)
 
 
+def test_only_the_example_is_called_one(page, tmp_path):
+    assert ENGLISH["file.example_note"] in everything(page)
+    for kind in ("folder", "upload"):
+        page.session_state["whole_file.data"] = kind
+        page.session_state["whole_file.folder"] = str(tmp_path)
+        page.run()
+        assert ENGLISH["file.example_note"] not in everything(page)
+
+
 def test_a_task_without_a_model_says_so(page, tmp_path):
     (tmp_path / "train.tsv").write_text("label\ttext_a\ttext_b\n1\ta\tb\n", encoding="utf-8")
     page.session_state["whole_file.data"] = "folder"
