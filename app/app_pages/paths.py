@@ -134,7 +134,7 @@ def panels(
         with right:
             st.markdown(markdown(view.say_arrival(found, piece, token)))
             st.markdown(markdown(view.say_most(found, piece)))
-            title(t("paths.reach_table", token=names[token].split(": ", 1)[-1]))
+            title(t("paths.reach_table", token=flat.tokens[token]))
             st.html(view.arrivals_html(found, token))
             title(t("paths.chart", token=flat.tokens[token]))
             st.plotly_chart(view.chart(found, token), key="paths.chart", config=PLOTLY)

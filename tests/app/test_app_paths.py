@@ -10,6 +10,7 @@ from conftest import tiny_config, tiny_tokenizer
 from explaining_pages import FIGURE_2, choose, drawn, models_in, opened, said, until, write
 from transformers import BertForSequenceClassification
 
+from app.texts import default_language
 from app.view_models import paths as view
 from kbert_core import (
     Ablation,
@@ -169,6 +170,17 @@ def test_page_follows_a_triple_to_cls_and_to_another_token(models, monkeypatch):
     tokens = next(box for box in at.selectbox if box.key.startswith("paths.token"))
     choose(at, tokens.key, 5)
     assert "can differ from layer 1 on" in said(at)
+
+
+@pytest.mark.parametrize(
+    ("language", "title"), [("en", "Every triple, and “[CLS]”"), ("zh", "各三元组与“[CLS]”")]
+)
+def test_page_names_a_token_without_its_number(models, monkeypatch, language, title):
+    monkeypatch.setenv("KBERT_MODELS", str(models))
+    monkeypatch.setenv("KBERT_LANGUAGE", language)
+    monkeypatch.setattr("app.texts.language_of", default_language)
+    at = write(opened("paths.py"), "患者行胃镜检查未见异常")
+    until(at, lambda: title in said(at))
 
 
 def test_page_shows_how_far_it_is_and_what_was_found_when_stopped(models, monkeypatch):
