@@ -7,6 +7,7 @@ import streamlit as st
 from app import audits, services, state, texts
 from app.app_pages.audit_verdict import verdict_panel
 from app.app_pages.data_source import EXAMPLE, FOLDER, UPLOAD, choose_data_source, data_kinds
+from app.app_pages.lab_open import graph_fields
 from app.audits import Report
 from app.session_graphs import graph_as_edited, graph_name
 from app.texts import listed, sentences, t
@@ -130,20 +131,8 @@ def open_graph() -> None:
     with st.popover("", icon=":material/folder_open:", help=t("open.graph"), key="audit.open"):
         st.markdown(f"**{t('open.graph')}**")
         st.caption(t("open.format"))
-        st.file_uploader(
-            t("open.upload", most=st.get_option("server.maxUploadSize")),
-            type=services.GRAPH_ENDINGS,
-            key=f"audit.graph_upload.{ss.get('audit.uploads', 0)}",
-            on_change=take_upload,
-        )
-        if services.may_open_paths():
-            st.text_input(
-                t("open.path"),
-                key="audit.path",
-                placeholder=t("open.path_placeholder"),
-                help=t("open.path_help", most=services.MOST_BYTES >> 20),
-            )
-            st.button(t("open.path_button"), key="audit.open_path", on_click=take_path)
+        upload = f"audit.graph_upload.{ss.get('audit.uploads', 0)}"
+        graph_fields("audit", upload, take_upload, take_path)
 
 
 def take_upload() -> None:

@@ -1,6 +1,7 @@
 """Opening graphs and models: by upload, by path, from their public home."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import streamlit as st
@@ -23,24 +24,37 @@ def open_graph_popover() -> None:
         open_graph_form()
 
 
-def open_graph_form(*, empty: bool = True) -> None:
-    """The fields of it; with ``empty`` also a graph without triples."""
-    st.caption(t("open.format"))
-    st.checkbox(t("open.skip_bad"), key="lab.skip_bad")
+def graph_fields(
+    page: str, upload: str, take_upload: Callable[[], None], take_path: Callable[[], None]
+) -> None:
+    """An upload, and a path where this machine is the visitor's own.
+
+    Args:
+        page: with which the keys of the path and its button begin.
+        upload: key of the upload.
+        take_upload, take_path: callbacks.
+    """
     st.file_uploader(
         t("open.upload", most=st.get_option("server.maxUploadSize")),
         type=services.GRAPH_ENDINGS,
-        key=f"lab.upload.{ss.get('lab.uploads', 0)}",
-        on_change=_take_upload,
+        key=upload,
+        on_change=take_upload,
     )
     if services.may_open_paths():
         st.text_input(
             t("open.path"),
-            key="lab.path",
+            key=f"{page}.path",
             placeholder=t("open.path_placeholder"),
             help=t("open.path_help", most=services.MOST_BYTES >> 20),
         )
-        st.button(t("open.path_button"), key="lab.open_path", on_click=_take_path)
+        st.button(t("open.path_button"), key=f"{page}.open_path", on_click=take_path)
+
+
+def open_graph_form(*, empty: bool = True) -> None:
+    """The fields of it; with ``empty`` also a graph without triples."""
+    st.caption(t("open.format"))
+    st.checkbox(t("open.skip_bad"), key="lab.skip_bad")
+    graph_fields("lab", f"lab.upload.{ss.get('lab.uploads', 0)}", _take_upload, _take_path)
     if empty:
         st.button(t("open.empty"), key="lab.open_empty", on_click=_take_empty)
     if state.public_graphs():

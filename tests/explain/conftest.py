@@ -2,7 +2,7 @@
 
 import pytest
 
-from kbert_core import KnowledgeGraph, Pipeline, Triple
+from kbert_core import KnowledgeGraph, Pipeline, Triple, cli, write_triples
 from kbert_core.explain import Case, Target
 
 TEXT = "患者有糖尿病史给予布洛芬口服好转"
@@ -41,3 +41,17 @@ def score(ner):
         return target.score(trace.rows, logits, ner.labels)
 
     return of
+
+
+@pytest.fixture
+def explain(capsys, checkpoints, tmp_path):
+    """Run `kbert explain …` with a tiny model and three triples; returns what it printed."""
+    write_triples(GRAPH, tmp_path / "three.spo")
+
+    def run(*arguments, code=0, model="ner"):
+        command = ["explain", *map(str, arguments), "--model", str(checkpoints[model])]
+        command += ["--kg", str(tmp_path / "three.spo"), "--device", "cpu"]
+        assert cli.main(command) == code
+        return capsys.readouterr()
+
+    return run

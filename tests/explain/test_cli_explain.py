@@ -7,23 +7,9 @@ import pytest
 from explain.conftest import GRAPH, TEXT
 from tagged_texts import row, tagged
 
-from kbert_core import cli, read_triples, write_triples
+from kbert_core import read_triples
 
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture
-def explain(capsys, checkpoints, tmp_path):
-    """Run `kbert explain …` with a tiny model and three triples; returns what it printed."""
-    write_triples(GRAPH, tmp_path / "three.spo")
-
-    def run(*arguments, code=0, model="ner"):
-        command = ["explain", *map(str, arguments), "--model", str(checkpoints[model])]
-        command += ["--kg", str(tmp_path / "three.spo"), "--device", "cpu"]
-        assert cli.main(command) == code
-        return capsys.readouterr()
-
-    return run
 
 
 def test_effects_are_printed_the_largest_first(explain):

@@ -3,27 +3,12 @@
 import json
 
 import pytest
-from explain.conftest import GRAPH, TEXT
+from explain.conftest import TEXT
 
-from kbert_core import cli, write_triples
 from kbert_core.cli_explain import KINDS
 from kbert_core.explain import candidates
 
 SPAN = ("--target", "疾病", "--span", "3:6")
-
-
-@pytest.fixture
-def explain(capsys, checkpoints, tmp_path):
-    """Run `kbert explain …` with a tiny model and three triples; returns what it printed."""
-    write_triples(GRAPH, tmp_path / "three.spo")
-
-    def run(*arguments, code=0, model="ner"):
-        command = ["explain", *map(str, arguments), "--model", str(checkpoints[model])]
-        command += ["--kg", str(tmp_path / "three.spo"), "--device", "cpu"]
-        assert cli.main(command) == code
-        return capsys.readouterr()
-
-    return run
 
 
 def test_kinds_of_changes_are_those_of_the_search():
