@@ -229,7 +229,6 @@ def _put(shared: Shared, graph: str) -> None:
     ss["lab.selection"] = Selection().with_cell(*shared.cell) if shared.cell else Selection()
     ss["lab.example"] = ss["lab.shown_example"] = None
     ss["lab.hint"] = False
-    ss["lab.version"] += 1
     ss.pop("lab.problem", None)
     ss["lab.arrived"] = Arrived(state.scene(), tuple(said))
 

@@ -18,13 +18,7 @@ from app.selection import Selection
 from app.services import OpenedGraph
 from app.texts import clauses, t
 from app.view_models.diff import Identity
-from app.view_models.knowledge import (
-    changes_beyond,
-    copy_of,
-    describe,
-    read_changes,
-    rows_after,
-)
+from app.view_models.knowledge import describe
 from app.view_models.model_facts import option_name
 from kbert_core import Ablation, InjectionOptions, KBertError, KnowledgeGraph, Trace, Triple
 from kbert_core.errors import GraphConflict, GraphFileError
@@ -142,7 +136,6 @@ def begin() -> None:
         ss["lab.graphs"] = {demo.graph.fingerprint: demo.graph for demo in demos}
         ss["lab.opened_as"] = {demo.graph.fingerprint: demo for demo in demos}
         ss["lab.logs"] = {}
-        ss["lab.version"] = 0
         ss["lab.compare"] = AUTO
         ss["lab.hint"] = True
         use_example(next(iter(examples().values())))
@@ -487,7 +480,6 @@ def graph() -> KnowledgeGraph:
 
 
 def _edited() -> None:
-    ss["lab.version"] += 1
     ss["lab.hint"] = False
     ss["lab.intervened_last"] = False
     ss.pop("lab.problem", None)
@@ -549,7 +541,6 @@ def attempt(do: Callable[[], object], refused: str = "") -> bool:
         if refused and isinstance(error, GraphConflict):
             said = f"{said} {refused}"
         ss["lab.problem"] = said
-        ss["lab.version"] += 1
         return False
     if shared is not None:
         ss["lab.graphs"][WORKSPACE] = shared.graph
@@ -641,7 +632,6 @@ def open_workspace(key: str) -> bool:
     ss["lab.workspace"] = shared
     ss["lab.graphs"][WORKSPACE] = shared.graph
     ss["lab.graph"] = WORKSPACE
-    ss["lab.version"] += 1
     return True
 
 
@@ -653,7 +643,6 @@ def close_workspace() -> None:
         ss["lab.graph"] = next(iter(ss["lab.graphs"]))
     if KEY in st.query_params:
         del st.query_params[KEY]
-    ss["lab.version"] += 1
 
 
 def graph_label(name: str) -> str:
@@ -673,38 +662,6 @@ def relations() -> tuple[str, ...]:
     if opened is not None and opened.stored is not None:
         return tuple(services.facets_of(opened.stored).relations)
     return services.relations(base().fingerprint, base())
-
-
-def read_table(key: str, graph: str, rows: tuple[Triple, ...]) -> None:
-    """Callback of the table: turn its changes into edits, and give it a new key.
-
-    A quick second change comes from the table as it was before the first, and
-    its state then tells of both.
-
-    Args:
-        key: of the table that was changed.
-        graph: fingerprint of the graph it showed.
-        rows: the triples it showed.
-    """
-    changed = ss.get(key)
-    if changed is None or graph != ss["lab.graph"]:
-        return
-    taken = ss.get("lab.taken")
-    changes = dict(changed)
-    if taken and taken[0] == key:
-        changes, rows = changes_beyond(changed, taken[1]), taken[2]
-    read = read_changes(changes, rows, graph_of(scene()))
-    ss["lab.taken"] = (key, copy_of(changed), rows_after(rows, read.edits))
-    if read.edits:
-        commit(*read.edits)
-    else:
-        ss["lab.problem"] = read.problem
-        ss["lab.version"] += 1
-
-
-def table_key() -> str:
-    """The table's key: another after every edit, so that it starts afresh."""
-    return f"lab.table.{ss['lab.version']}"
 
 
 def suggest_head(head: str) -> None:

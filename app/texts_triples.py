@@ -12,7 +12,7 @@ ENGLISH = {
     "knowledge.tail": "tail",
     "knowledge.state": "in the tree?",
     "knowledge.help": "Tick or untick to switch a triple on or off; double-click a field to change "
-    "it; select rows at the left edge and press Delete to delete them.",
+    "it; press the bin at a row's end to delete it.",
     "knowledge.undo": "Undo",
     "knowledge.redo": "Redo",
     "knowledge.undo_help": "Take back: {what}",
@@ -79,8 +79,7 @@ CHINESE = {
     "knowledge.relation": "关系",
     "knowledge.tail": "尾实体",
     "knowledge.state": "在句子树里吗？",
-    "knowledge.help": "勾选或取消可启用或停用三元组；双击一格可修改；在左边缘选中行后按 Delete "
-    "删除。",
+    "knowledge.help": "勾选或取消可启用或停用三元组；双击一格可修改；按行末的垃圾桶可删除。",
     "knowledge.undo": "撤销",
     "knowledge.redo": "重做",
     "knowledge.undo_help": "撤销：{what}",

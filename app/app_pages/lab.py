@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app import selecting, services, state
+from app import editing, selecting, services, state
 from app.app_pages.lab_interventions import refused_list
 from app.app_pages.lab_matrix import matrix_panel
 from app.app_pages.lab_open import choose_graph, open_graph_popover, open_model_popover, show_opened
@@ -20,7 +20,7 @@ from app.texts import listed, sentences, t
 from app.view_models import knowledge, model_facts, neighbourhood, tree
 from app.view_models.diff import row_of
 from app.view_models.html import markdown
-from app.view_models.knowledge import HEAD, ON, RELATION, STATE, TAIL
+from app.view_models.knowledge import DELETE, HEAD, ON, RELATION, STATE, TAIL
 from app.view_models.names import name_lines
 from app.view_models.selected import marks_of
 from app.view_models.share_of_edits import shares
@@ -391,13 +391,15 @@ def last_edit(
 
 
 def triple_table(rows: tuple[knowledge.TripleRow, ...]) -> None:
-    """The editable table; its changes are read in the callback."""
+    """The editable table; its changes are read in the callbacks."""
+    shown = knowledge.shown_rows(rows)
+    key = editing.table_key(shown)
+    told = (key, ss["lab.graph"], shown)
     st.data_editor(
         knowledge.table(rows),
-        key=state.table_key(),
-        on_change=state.read_table,
-        args=(state.table_key(), ss["lab.graph"], tuple(row.triple for row in rows)),
-        num_rows="delete",
+        key=key,
+        on_change=editing.read_table,
+        args=told,
         hide_index=True,
         width="stretch",
         height="auto" if len(rows) <= 10 else 372,
@@ -408,6 +410,14 @@ def triple_table(rows: tuple[knowledge.TripleRow, ...]) -> None:
             TAIL: st.column_config.TextColumn(t("knowledge.tail"), required=True),
             STATE: st.column_config.TextColumn(
                 t("knowledge.state"), disabled=True, help=t("knowledge.help")
+            ),
+            DELETE: st.column_config.ButtonColumn(
+                "",
+                width=44,
+                type="tertiary",
+                key=editing.DELETE_KEY,
+                on_click=editing.delete_row,
+                args=told,
             ),
         },
     )

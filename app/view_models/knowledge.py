@@ -11,6 +11,7 @@ from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.selection import Reason, Strategy
 
 ON, HEAD, RELATION, TAIL, STATE = "on", "head", "relation", "tail", "state"
+DELETE = "delete"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,12 @@ def table(rows: Sequence[TripleRow]) -> dict[str, list[Any]]:
         RELATION: [row.triple.relation for row in rows],
         TAIL: [row.triple.tail for row in rows],
         STATE: [row.state for row in rows],
+        DELETE: [":material/delete:"] * len(rows),
     }
+
+
+Row = tuple[Triple, bool]  # and whether it is on
+EditedRows = dict[int, dict[str, Any]]  # the new values by row and column
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,82 +142,63 @@ class Read:
     Attributes:
         edits: to append to the log, in order.
         problem: why one of them can't be made; then there are no edits.
-        unfinished: rows begun and not yet complete.
     """
 
     edits: tuple[Edit, ...] = ()
     problem: str | None = None
-    unfinished: bool = False
 
 
-def read_changes(state: Mapping[str, Any], rows: Sequence[Triple], graph: KnowledgeGraph) -> Read:
-    """Turn a table editor's state into edits.
+def read_changes(edited: EditedRows, rows: Sequence[Row], graph: KnowledgeGraph) -> Read:
+    """Turn what was changed in the table into edits.
 
     Args:
-        state: ``edited_rows`` {row: {column: value}}, ``added_rows``
-            [{column: value}], ``deleted_rows`` [row].
-        rows: the triples as the table showed them.
+        edited: the fields changed, by row and column.
+        rows: what the table showed.
         graph: what the edits will be made to; they are tried on it.
     """
     edits: list[Edit] = []
-    unfinished = False
     trial = graph
     try:
-        deleted = {int(row) for row in state.get("deleted_rows", ())}
-        for row, changed in state.get("edited_rows", {}).items():
-            if int(row) in deleted:
-                continue
-            for edit in _edits_of(rows[int(row)], changed):
+        for row, changed in edited.items():
+            for edit in _edits_of(*rows[row], changed):
                 trial = trial.apply(edit)
                 edits.append(edit)
-        for row in sorted(deleted):
-            edit = Edit("remove", rows[row])
-            trial = trial.apply(edit)
-            edits.append(edit)
-        for added in state.get("added_rows", ()):
-            fields = [str(added.get(name) or "").strip() for name in (HEAD, RELATION, TAIL)]
-            if not all(fields):
-                unfinished = unfinished or any(fields)
-                continue
-            edit = Edit("add", Triple.checked(*fields), index=0)
-            trial = trial.apply(edit)
-            edits.append(edit)
-            if added.get(ON) is False:
-                off = Edit("switch_off", edit.triple)
-                trial = trial.apply(off)
-                edits.append(off)
     except KBertError as error:
-        return Read((), str(error), unfinished)
-    return Read(tuple(edits), None, unfinished)
+        return Read(problem=str(error))
+    return Read(tuple(edits))
 
 
-def copy_of(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Copy a table editor's state, which the editor goes on changing."""
-    return {
-        "edited_rows": {int(k): dict(v) for k, v in state.get("edited_rows", {}).items()},
-        "added_rows": [dict(row) for row in state.get("added_rows", ())],
-        "deleted_rows": list(state.get("deleted_rows", ())),
-    }
+def edited_rows(state: Mapping[str, Any]) -> EditedRows:
+    """Copy the fields changed from a table editor's state, which the editor goes on changing."""
+    return {int(row): dict(changed) for row, changed in state.get("edited_rows", {}).items()}
 
 
-def changes_beyond(state: Mapping[str, Any], taken: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a table editor's state tells beyond what was read of it before."""
-    now = copy_of(state)
-    edited = {}
-    for row, changed in now["edited_rows"].items():
-        old = taken["edited_rows"].get(row, {})
+def changes_beyond(edited: EditedRows, taken: EditedRows) -> EditedRows:
+    """Return what a table editor tells beyond what was read of it before."""
+    beyond = {}
+    for row, changed in edited.items():
+        old = taken.get(row, {})
         new = {k: v for k, v in changed.items() if k not in old or old[k] != v}
         if new:
-            edited[row] = new
-    deleted = [row for row in now["deleted_rows"] if row not in taken["deleted_rows"]]
-    added = now["added_rows"][len(taken["added_rows"]) :]
-    return {"edited_rows": edited, "added_rows": added, "deleted_rows": deleted}
+            beyond[row] = new
+    return beyond
 
 
-def rows_after(rows: Sequence[Triple], edits: Iterable[Edit]) -> tuple[Triple, ...]:
-    """Return what stands in each row of a table once the edits are made."""
-    changed = {edit.triple: edit.new for edit in edits if edit.new is not None}
-    return tuple(changed.get(triple, triple) for triple in rows)
+def shown_rows(rows: Iterable[TripleRow]) -> tuple[Row, ...]:
+    """What the table shows of each row that can be changed in it."""
+    return tuple((row.triple, row.on) for row in rows)
+
+
+def rows_after(rows: Sequence[Row], edits: Iterable[Edit]) -> tuple[Row, ...]:
+    """Return what stands in each row of a table once its own changes are made."""
+    now = list(rows)
+    for edit in edits:
+        at = [triple for triple, _ in now].index(edit.triple)
+        if edit.new is not None:
+            now[at] = (edit.new, now[at][1])
+        else:
+            now[at] = (edit.triple, edit.action == "switch_on")
+    return tuple(now)
 
 
 def left_out(rows: Iterable[TripleRow]) -> dict[Rule, int]:
@@ -229,13 +216,13 @@ def describe(edit: Edit) -> str:
     return t("edit." + edit.action, triple=edit.triple, new=new)
 
 
-def _edits_of(triple: Triple, changed: Mapping[str, Any]) -> Iterable[Edit]:
+def _edits_of(triple: Triple, on: bool, changed: Mapping[str, Any]) -> Iterable[Edit]:
     fields = {name: getattr(triple, name) for name in (HEAD, RELATION, TAIL)}
     fields |= {name: str(changed[name] or "") for name in fields if name in changed}
     new = Triple.checked(**fields)
     if new != triple:
         yield Edit("replace", triple, new)
-    if ON in changed:
+    if changed.get(ON, on) != on:
         yield Edit("switch_on" if changed[ON] else "switch_off", new)
 
 

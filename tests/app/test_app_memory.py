@@ -174,7 +174,7 @@ def test_a_pinned_scene_is_let_go_of_with_its_graph():
 
 def test_the_edits_of_a_visit_are_counted(monkeypatch):
     graph = KnowledgeGraph()
-    ss = {"lab.logs": {}, "lab.graph": "own", "lab.graphs": {"own": graph}, "lab.version": 0}
+    ss = {"lab.logs": {}, "lab.graph": "own", "lab.graphs": {"own": graph}}
     monkeypatch.setattr(state, "ss", ss)
     monkeypatch.setattr(state, "MOST_EDITS", 3)
     done = [state.commit(Edit("add", Triple(f"new {i}", "is", "x"))) for i in range(5)]

@@ -97,10 +97,7 @@ class Lab:
 
     def cell(self, column: int, row: int) -> str:
         """A field of the table of triples; row from 0."""
-        marker = 1  # the column of row markers stands before the first
-        where = self.page.locator(
-            f'[data-testid="stDataFrame"] td#glide-cell-{column + marker}-{row}'
-        )
+        where = self.page.locator(f'[data-testid="stDataFrame"] td#glide-cell-{column}-{row}')
         return where.first.text_content() or ""
 
     def text(self) -> str:
@@ -188,16 +185,16 @@ class Lab:
     def _go_to(self, column: int, row: int) -> None:
         """Put the grid's cursor on a field.
 
-        The grid is a canvas: only its last column's place is known from
+        The grid is a canvas: only its last columns' places are known from
         outside, whatever the widths; from there the arrow keys lead on.
         """
         grid = self.page.locator('[data-testid="stDataFrame"]').first
-        wanted = f"glide-cell-{column + 1}-{row}"
+        wanted = f"glide-cell-{column}-{row}"
         for _ in range(TRIES):  # the first click after one elsewhere may only focus the grid
             grid.scroll_into_view_if_needed()
             self.page.wait_for_timeout(300)
             frame, height = self._frame()
-            x, y = frame["x"] + frame["width"] - 30, frame["y"] + height * (row + 1.5)
+            x, y = frame["x"] + frame["width"] - BIN - 30, frame["y"] + height * (row + 1.5)
             self.page.mouse.click(x, y)
             self.page.wait_for_timeout(150)
             if self.page.locator(".gdg-input").count():
@@ -206,7 +203,7 @@ class Lab:
                 self.page.mouse.click(2, y)
                 self.page.mouse.click(x - 230, y)
                 continue
-            for _ in range(LAST_COLUMN - column):
+            for _ in range(STATE_COLUMN - column):
                 self.page.keyboard.press("ArrowLeft")
                 self.page.wait_for_timeout(120)
             if self.page.evaluate("document.activeElement.id") == wanted:
@@ -216,12 +213,12 @@ class Lab:
 
     def toggle(self, row: int) -> None:
         """Switch a triple of the table on or off."""
-        state = self.cell(LAST_COLUMN, row)
+        state = self.cell(STATE_COLUMN, row)
         for _ in range(TRIES):
             self._go_to(0, row)
             self.page.keyboard.press("Enter")
             self.settle()
-            if self.cell(LAST_COLUMN, row) != state:
+            if self.cell(STATE_COLUMN, row) != state:
                 return
 
     def rewrite(self, column: int, row: int, value: str) -> None:
@@ -248,25 +245,24 @@ class Lab:
 
     def ticks(self) -> list[tuple[float, float]]:
         """Where the ticks are: tried by switching the first triple off, and undone."""
-        for x in range(47, 95, 8):
+        for x in range(12, 60, 8):
             frame, height = self._frame()
             rows = round(frame["height"] / height) - 1
             places = [(frame["x"] + x, frame["y"] + height * (i + 1.5)) for i in range(rows)]
             self.page.mouse.click(*places[0])
             self.settle()
-            if self.cell(LAST_COLUMN, 0) == "switched off":
+            if self.cell(STATE_COLUMN, 0) == "switched off":
                 self.press("Undo")
                 return places
         raise AssertionError("no tick found")
 
     def delete(self, row: int) -> None:
-        """Select a row at its left edge and delete it."""
+        """Press the bin at a row's end."""
         rows = self._rows()
         for _ in range(TRIES):
             frame, height = self._frame()
-            self.page.mouse.click(frame["x"] + 15, frame["y"] + height * (row + 1.5))
-            self.page.wait_for_timeout(300)
-            self.page.keyboard.press("Delete")
+            x = frame["x"] + frame["width"] - BIN / 2
+            self.page.mouse.click(x, frame["y"] + height * (row + 1.5))
             self.settle()
             if self._rows() != rows:
                 return
@@ -294,4 +290,5 @@ class Lab:
 
 
 TRIES = 5  # on a busy machine the canvas may take the keys before it is ready
-LAST_COLUMN = 4  # on, head, relation, tail, state
+STATE_COLUMN = 4  # on, head, relation, tail, state, and the bin
+BIN = 44  # pixels
