@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import islice
 
 import streamlit as st
 
@@ -21,6 +20,7 @@ from kbert_core.explain import (
 from kbert_core.explain.candidates import MOST_READ
 from kbert_core.explain.noise import noisy_tree
 from kbert_core.explain.target import NOTHING
+from kbert_core.knowledge.noise import said_by
 
 
 def case_of(scene: Scene, graph: KnowledgeGraph, target: Target = NOTHING) -> Case:
@@ -113,8 +113,8 @@ def _drawn(
 
 
 def drawn_from(source: KnowledgeGraph | None) -> tuple[Triple, ...] | None:
-    """The triples of another graph that noise may be made of, of a large one the first."""
-    return None if source is None else tuple(islice(source, MOST_READ))
+    """The triples of another graph that are on, for noise; of a large one the first."""
+    return None if source is None else said_by(source, MOST_READ)
 
 
 def compared(

@@ -9,7 +9,6 @@ with everything visible.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +22,7 @@ from kbert_core.explain.target import Target
 from kbert_core.explain.variants import AT_ONCE, Case, Outcome, Scored, Variant, case_of
 from kbert_core.flatten import FlatTree
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.noise import with_noise
+from kbert_core.knowledge.noise import said_by, with_noise
 from kbert_core.knowledge.triples import Triple
 from kbert_core.pictures import BLUE, GREEN, GREY, ORANGE, PURPLE, drawing, tidy
 from kbert_core.pipeline import Pipeline
@@ -255,7 +254,7 @@ def stream_noise(
     if not seeds:
         raise OptionError("No seed is given, so nothing can be drawn. Give one or more.")
     if source is None:
-        source = tuple(islice(case.graph, MOST_READ))
+        source = said_by(case.graph, MOST_READ)
     counts = tuple(sorted(set(counts)))
     ways = {
         name: Variant(case.trace.rows, way, case.trace.interventions)

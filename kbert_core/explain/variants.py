@@ -15,7 +15,7 @@ from torch import Tensor
 
 from kbert_core.ablation import Ablation
 from kbert_core.errors import OptionError
-from kbert_core.explain.target import Target, target_of
+from kbert_core.explain.target import NOTHING, Target, target_of
 from kbert_core.flatten import FlatTree
 from kbert_core.intervention import Intervention
 from kbert_core.knowledge.graph import KnowledgeGraph
@@ -134,7 +134,8 @@ class Case:
         """Read a text, and choose what to explain.
 
         Args:
-            target: None: what is predicted, see :func:`target_of`.
+            target: None: what is predicted, see :func:`target_of`; NOTHING: no
+                prediction is made, so a text without [MASK] will do.
             other arguments: as for a call of the pipeline.
 
         Raises:
@@ -148,6 +149,7 @@ class Case:
             ablation=ablation,
             max_length=max_length,
             interventions=interventions,
+            decode=target != NOTHING,
         )
         target = target or target_of(trace.prediction, trace.rows)
         return cls(pipeline, graph, options, trace, target, max_length)

@@ -1,6 +1,7 @@
 """A graph with irrelevant triples among the right ones: the control for choosing triples."""
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Literal
 
 import numpy as np
@@ -11,6 +12,16 @@ from kbert_core.knowledge.triples import Triple
 
 Place = Literal["before", "among"]
 TRIES = 50  # triples drawn for one that the entity doesn't have
+
+
+def said_by(graph: KnowledgeGraph, most: int | None = None) -> tuple[Triple, ...]:
+    """The triples that noise may be made of: those that are on.
+
+    Args:
+        most: of a large graph only so many, the first; None: all.
+    """
+    on = graph if graph.all_on else (triple for triple in graph if graph.is_on(triple))
+    return tuple(islice(on, most))
 
 
 def with_noise(
@@ -31,10 +42,10 @@ def with_noise(
         entities: that get it, as names are compared.
         count: triples for each.
         seed: of what is drawn, and of the places.
-        source: whose relations and tails are drawn; None: the graph's own.
+        source: whose relations and tails are drawn; None: the graph's own that are on.
         place: before the entity's triples, or at random places among them.
     """
-    said = list(graph) if source is None else source
+    said = said_by(graph) if source is None else source
     if not count or not said:
         return graph
     changed: dict[str, tuple[Triple, ...]] = {}

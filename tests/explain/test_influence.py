@@ -13,7 +13,7 @@ from slow_trees import random_scene
 from transformers import BertForSequenceClassification, ModernBertConfig, ModernBertModel
 
 from kbert_core import Ablation, Card, InjectionOptions, KnowledgeGraph, Pipeline, Triple
-from kbert_core.errors import OptionError
+from kbert_core.errors import OptionError, TextError
 from kbert_core.explain import Case, Piece, Target
 from kbert_core.explain.influence import ROUNDING, influence, stream_influence
 from kbert_core.explain.states import states_of
@@ -237,6 +237,13 @@ def test_influence_needs_no_task_head(checkpoints):
     found = influence(encoder, TEXT, graph=GRAPH)
     assert len(found.pieces) == 3
     assert found.largest_beyond_reach < ROUNDING
+
+
+def test_influence_in_a_model_that_fills_masks_needs_no_mask(checkpoints):
+    reader = Pipeline.load(checkpoints["mask"], device="cpu")
+    assert len(influence(reader, TEXT, graph=GRAPH).pieces) == 3
+    with pytest.raises(TextError, match=r"\[MASK\]"):
+        Case.of(reader, TEXT, graph=GRAPH)
 
 
 def test_figure_of_influence_shows_every_layer_and_token(classifier):

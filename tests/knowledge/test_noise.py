@@ -3,7 +3,8 @@
 import pytest
 
 from kbert_core import KnowledgeGraph, Triple
-from kbert_core.knowledge.noise import with_noise
+from kbert_core.knowledge.graph import Edit
+from kbert_core.knowledge.noise import said_by, with_noise
 
 GRAPH = KnowledgeGraph([Triple(head, "is", f"t{head}{i}") for head in "abcdef" for i in range(3)])
 
@@ -38,3 +39,11 @@ def test_no_noise_is_the_graph_itself_and_unknown_names_get_none():
 def test_noise_can_be_of_another_graph():
     source = [Triple("x", "likes", "y")]
     assert Triple("a", "likes", "y") in with_noise(GRAPH, ["a"], 1, seed=1, source=source)
+
+
+def test_what_is_switched_off_is_not_drawn():
+    off = [triple for triple in GRAPH if triple.head != "b"]
+    quiet = GRAPH.apply(*(Edit("switch_off", triple) for triple in off))
+    drawn = [t for t in with_noise(quiet, ["a"], 3, seed=1) if t.head == "a" and t not in GRAPH]
+    assert sorted(triple.tail for triple in drawn) == ["tb0", "tb1", "tb2"]
+    assert said_by(quiet, 2) == GRAPH.triples_of("b")[:2]
