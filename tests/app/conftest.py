@@ -30,6 +30,14 @@ FIGURE_2 = (
 SENTENCE = "Tim Cook is visiting Beijing now"
 
 
+@pytest.fixture(autouse=True)
+def main_module():
+    """AppTest leaves a page as ``__main__``, which a process started later would run first."""
+    before = sys.modules["__main__"]
+    yield
+    sys.modules["__main__"] = before
+
+
 @pytest.fixture
 def graph() -> KnowledgeGraph:
     return KnowledgeGraph(FIGURE_2, name="figure 2, and one more")

@@ -37,7 +37,7 @@ def test_a_visitor_looks_into_a_row_and_opens_it_in_the_lab(file):
     assert numbers(file) == ["6", "6", "2", "2", "0"]
     assert "Data and graph, before any model: Scores on this split are too good" in file.text()
     frame = page.get_by_test_id("stDataFrame").first
-    text = file.cell(1, 0)
+    text = file.cell(2, 0)  # after the box that chooses the row, and what became of it
     frame.scroll_into_view_if_needed()
     place = frame.bounding_box()
     page.mouse.click(place["x"] + 17, place["y"] + 52)
