@@ -1,7 +1,7 @@
 """The triples of one sentence as rows of a table, and what a table edit means."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from app.texts import t
@@ -12,6 +12,7 @@ from kbert_core.knowledge.selection import Reason, Strategy
 
 ON, HEAD, RELATION, TAIL, STATE = "on", "head", "relation", "tail", "state"
 DELETE = "delete"
+FIELDS = (HEAD, RELATION, TAIL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +133,6 @@ def table(rows: Sequence[TripleRow]) -> dict[str, list[Any]]:
 
 
 Row = tuple[Triple, bool]  # and whether it is on
-EditedRows = dict[int, dict[str, Any]]  # the new values by row and column
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,19 +148,19 @@ class Read:
     problem: str | None = None
 
 
-def read_changes(edited: EditedRows, rows: Sequence[Row], graph: KnowledgeGraph) -> Read:
+def read_changes(now: Sequence[Row], wanted: Sequence[Row], graph: KnowledgeGraph) -> Read:
     """Turn what was changed in the table into edits.
 
     Args:
-        edited: the fields changed, by row and column.
-        rows: what the table showed.
+        now: what stands in its rows.
+        wanted: what the table shows instead.
         graph: what the edits will be made to; they are tried on it.
     """
     edits: list[Edit] = []
     trial = graph
     try:
-        for row, changed in edited.items():
-            for edit in _edits_of(*rows[row], changed):
+        for before, after in zip(now, wanted, strict=True):
+            for edit in _edits_between(before, after):
                 trial = trial.apply(edit)
                 edits.append(edit)
     except KBertError as error:
@@ -168,37 +168,24 @@ def read_changes(edited: EditedRows, rows: Sequence[Row], graph: KnowledgeGraph)
     return Read(tuple(edits))
 
 
-def edited_rows(state: Mapping[str, Any]) -> EditedRows:
-    """Copy the fields changed from a table editor's state, which the editor goes on changing."""
-    return {int(row): dict(changed) for row, changed in state.get("edited_rows", {}).items()}
-
-
-def changes_beyond(edited: EditedRows, taken: EditedRows) -> EditedRows:
-    """Return what a table editor tells beyond what was read of it before."""
-    beyond = {}
-    for row, changed in edited.items():
-        old = taken.get(row, {})
-        new = {k: v for k, v in changed.items() if k not in old or old[k] != v}
-        if new:
-            beyond[row] = new
-    return beyond
-
-
 def shown_rows(rows: Iterable[TripleRow]) -> tuple[Row, ...]:
-    """What the table shows of each row that can be changed in it."""
+    """What the table is given of each row that can be changed in it."""
     return tuple((row.triple, row.on) for row in rows)
 
 
-def rows_after(rows: Sequence[Row], edits: Iterable[Edit]) -> tuple[Row, ...]:
-    """Return what stands in each row of a table once its own changes are made."""
-    now = list(rows)
-    for edit in edits:
-        at = [triple for triple, _ in now].index(edit.triple)
-        if edit.new is not None:
-            now[at] = (edit.new, now[at][1])
-        else:
-            now[at] = (edit.triple, edit.action == "switch_on")
-    return tuple(now)
+def rows_changed(rows: Sequence[Row], state: Mapping[str, Any]) -> tuple[Row, ...]:
+    """Return what a table editor shows: the rows it was given, and over them its own changes.
+
+    Args:
+        rows: as given.
+        state: the editor's; of ``edited_rows`` {row: {column: value}}.
+    """
+    shown = list(rows)
+    for row, changed in state.get("edited_rows", {}).items():
+        triple, on = shown[int(row)]
+        fields = {name: (text or "").strip() for name, text in changed.items() if name in FIELDS}
+        shown[int(row)] = (replace(triple, **fields), changed.get(ON, on))
+    return tuple(shown)
 
 
 def left_out(rows: Iterable[TripleRow]) -> dict[Rule, int]:
@@ -216,14 +203,12 @@ def describe(edit: Edit) -> str:
     return t("edit." + edit.action, triple=edit.triple, new=new)
 
 
-def _edits_of(triple: Triple, on: bool, changed: Mapping[str, Any]) -> Iterable[Edit]:
-    fields = {name: getattr(triple, name) for name in (HEAD, RELATION, TAIL)}
-    fields |= {name: str(changed[name] or "") for name in fields if name in changed}
-    new = Triple.checked(**fields)
+def _edits_between(before: Row, after: Row) -> Iterable[Edit]:
+    (triple, on), (new, new_on) = before, after
     if new != triple:
-        yield Edit("replace", triple, new)
-    if changed.get(ON, on) != on:
-        yield Edit("switch_on" if changed[ON] else "switch_off", new)
+        yield Edit("replace", triple, Triple.checked(new.head, new.relation, new.tail))
+    if new_on != on:
+        yield Edit("switch_on" if new_on else "switch_off", new)
 
 
 def _used(trace: Trace) -> dict[Triple, int]:

@@ -33,7 +33,8 @@ def tell_of_matches(
     rows = sum(
         bool(grow_tree(example.sentences, graph, options, scorer=scorer).used) for example in some
     )
-    share = f"{rows:,} of {len(some):,} rows of {what} ({rows / len(some):.1%})"
+    seen = f"{len(some):,} rows" if len(some) == len(examples) else f"{len(some):,} rows looked at"
+    share = f"{rows:,} of {seen} of {what} ({rows / len(some):.1%})"
     if rows < HARDLY * len(some):
         log.warning(
             "the graph injects something into %s, so knowledge can change hardly anything. See "

@@ -121,13 +121,18 @@ def test_an_entity_named_twice_has_its_triples_listed_once(graph, run):
 ROWS = tuple((triple, True) for triple in (APPLE, CHINA, CITY, ASIA))
 
 
+def changed(graph, edited, rows=ROWS):
+    wanted = knowledge.rows_changed(rows, {"edited_rows": edited})
+    return knowledge.read_changes(rows, wanted, graph)
+
+
 def test_unticking_a_row_switches_its_triple_off(graph):
-    read = knowledge.read_changes({0: {"on": False}, 1: {"on": True}}, ROWS, graph)
+    read = changed(graph, {0: {"on": False}, 1: {"on": True}})
     assert read.edits == (Edit("switch_off", APPLE),)
 
 
 def test_a_changed_field_replaces_the_triple(graph):
-    read = knowledge.read_changes({1: {"tail": " Hebei "}}, ROWS, graph)
+    read = changed(graph, {"1": {"tail": " Hebei "}})
     assert read.edits == (Edit("replace", CHINA, Triple("Beijing", "capital", "Hebei")),)
 
 
@@ -141,7 +146,7 @@ def test_a_changed_field_replaces_the_triple(graph):
     ],
 )
 def test_a_change_that_cannot_be_made_makes_no_edit_and_says_why(graph, edited, problem):
-    read = knowledge.read_changes({0: {"on": False}, **edited}, ROWS, graph)
+    read = changed(graph, {0: {"on": False}, **edited})
     assert read.edits == () and problem in read.problem
 
 
@@ -176,17 +181,29 @@ def test_shares_are_read_from_a_card_and_may_be_absent():
 
 
 def test_a_later_state_of_a_table_is_read_beyond_what_was_taken(graph):
-    state = {"edited_rows": {"0": {"tail": "Pear"}}}
-    taken = knowledge.edited_rows(state)
-    first = knowledge.read_changes(taken, ROWS, graph)
-    rows, graph = knowledge.rows_after(ROWS, first.edits), graph.apply(*first.edits)
     pear = Triple("Tim Cook", "CEO", "Pear")
-    assert rows == ((pear, True), *ROWS[1:])
+    state = {"edited_rows": {"0": {"tail": "Pear"}}}
+    now = knowledge.rows_changed(ROWS, state)
+    assert now == ((pear, True), *ROWS[1:])
+    graph = graph.apply(*knowledge.read_changes(ROWS, now, graph).edits)
     state["edited_rows"] |= {"0": {"tail": "Pear", "on": False}, "1": {"on": False}}
-    beyond = knowledge.changes_beyond(knowledge.edited_rows(state), taken)
-    later = knowledge.read_changes(beyond, rows, graph)
+    wanted = knowledge.rows_changed(ROWS, state)
+    assert wanted == ((pear, False), (CHINA, False), *ROWS[2:])
+    later = knowledge.read_changes(now, wanted, graph)
     assert later.edits == (Edit("switch_off", pear), Edit("switch_off", CHINA))
-    assert knowledge.rows_after(rows, later.edits) == ((pear, False), (CHINA, False), *ROWS[2:])
+
+
+def test_a_table_that_was_given_its_own_changes_tells_of_nothing_new(graph):
+    now = knowledge.rows_changed(ROWS, {"edited_rows": {0: {"on": False}}})
+    graph = graph.switch_off(APPLE)
+    assert knowledge.read_changes(now, knowledge.rows_changed(now, {}), graph).edits == ()
+
+
+def test_a_tick_set_again_before_the_answer_came_is_switched_on_again(graph):
+    now = knowledge.rows_changed(ROWS, {"edited_rows": {0: {"on": False}}})
+    graph = graph.switch_off(APPLE)
+    again = knowledge.rows_changed(ROWS, {"edited_rows": {}})  # what it was given stands again
+    assert knowledge.read_changes(now, again, graph).edits == (Edit("switch_on", APPLE),)
 
 
 def test_left_out_counts_every_triple_once_however_often_it_is_named(graph, run):

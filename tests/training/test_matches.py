@@ -21,7 +21,12 @@ OTHER, SICK = Example(("今天天气很好",)), Example(("有糖尿病史",))
         ([OTHER] * 199 + [SICK], InjectionOptions(), "WARNING", "1 of 200 rows of train (0.5%)"),
         ([OTHER] * 3 + [SICK], InjectionOptions(), "INFO", "1 of 4 rows of train (25.0%)"),
         ([SICK], InjectionOptions(relations=("治疗",)), "WARNING", "--relations names some it has"),
-        ([SICK] * 3 * LOOKED_AT, InjectionOptions(), "INFO", "2,000 of 2,000 rows"),
+        (
+            [SICK] * 3 * LOOKED_AT,
+            InjectionOptions(),
+            "INFO",
+            "2,000 of 2,000 rows looked at",
+        ),
     ],
 )
 def test_the_share_of_rows_is_told_and_hardly_any_is_a_warning(caplog, rows, options, level, text):
