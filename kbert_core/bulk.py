@@ -126,7 +126,7 @@ def _used(
     options: InjectionOptions,
     scorer: TripleScorer | None,
 ) -> list[tuple[Triple, ...]]:
-    """Choose the triples of every mention: once an entity, or once a mention where texts count."""
+    """Choose the triples of every mention: once a name, or once a mention where texts count."""
     offsets = found.offsets[found.rows]
     places = zip(
         found.rows.tolist(),
@@ -141,11 +141,15 @@ def _used(
             for row, start, end, entities in places
         ]
         return [made.used for made in select_all(asked, graph, options, scorer)]
-    of_entities: dict[tuple[str, ...], tuple[Triple, ...]] = {}
-    for entities in found.entities:
-        if entities not in of_entities:
-            of_entities[entities] = select(entities[0], graph, options, others=entities[1:])[0]
-    return [of_entities[entities] for entities in found.entities]
+    chosen: dict[tuple[str, tuple[str, ...]], tuple[Triple, ...]] = {}
+    used = []
+    for row, start, end, entities in places:
+        name = texts[row][start:end]
+        if (name, entities) not in chosen:
+            made, _ = select(entities[0], graph, options, others=entities[1:], name=name)
+            chosen[name, entities] = made
+        used.append(chosen[name, entities])
+    return used
 
 
 def _check(texts: Sequence[str]) -> None:

@@ -55,6 +55,12 @@ def test_codes_are_those_of_flatten(seed, tokenizer, max_length, max_triples, ta
     assert_same(scene.texts, scene.graph, tokenizer, options, max_length)
 
 
+def test_an_entity_under_two_names_has_the_triples_of_each_name():
+    graph = KnowledgeGraph([Triple("心肌梗死", "别名", "心梗"), Triple("心肌梗死", "症状", "胸痛")])
+    codes, _ = assert_same(["心梗", "心肌梗死，心梗"], graph, Characters())
+    assert codes.lengths.tolist() == [2 + 4, 7 + 4 + 4 + 4]
+
+
 def test_codes_are_those_of_flatten_with_word_pieces(tokenizer):
     graph = KnowledgeGraph(
         [

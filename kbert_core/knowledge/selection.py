@@ -1,8 +1,9 @@
 """Which triples of a mention are injected, and why the others are not.
 
-In order: what is switched off and what the relations rule out is left out;
-a strategy keeps or ranks the rest; relations that come first come first; and
-the first ``max_triples`` of what then stands is used.
+In order: what is switched off, what the relations rule out and what only says
+the mention's own name is left out; a strategy keeps or ranks the rest;
+relations that come first come first; and the first ``max_triples`` of what
+then stands is used.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,6 +26,7 @@ class Rule(StrEnum):
 
     OFF = "switched off"
     RELATION = "its relation is not among those used"
+    OWN_NAME = "it only says the name that stands in the text"
     TAIL = "its tail does not occur in the text"
     SENSE = "another sense of the name fits better"
     SCORE = "its score is below the threshold"
@@ -286,19 +288,25 @@ class Selection:
 
 
 def select(
-    entity: str, graph: KnowledgeGraph, options: InjectionOptions, *, others: Sequence[str] = ()
+    entity: str,
+    graph: KnowledgeGraph,
+    options: InjectionOptions,
+    *,
+    others: Sequence[str] = (),
+    name: str = "",
 ) -> tuple[tuple[Triple, ...], tuple[LeftOut, ...]]:
     """Choose an entity's triples by a strategy that needs no text.
 
     Args:
         entity: as names are compared.
         others: other entities that the same name may mean.
+        name: as it stands in a text; "" for none.
 
     Returns:
         The triples to inject, and those left out.
     """
-    mention = Mention(0, 0, entity, others=tuple(others))
-    (made,) = select_all([Asked(("",), mention)], graph, options)
+    mention = Mention(0, len(name), entity, others=tuple(others))
+    (made,) = select_all([Asked((name,), mention)], graph, options)
     return made.used, made.left_out
 
 
@@ -330,6 +338,7 @@ def _first(asked: Asked, graph: KnowledgeGraph, options: InjectionOptions) -> Se
     """Take the first in graph order: as the rest of this module does it, in one quick pass."""
     mention, most, all_on = asked.mention, options.max_triples, graph.all_on
     any_relation = options.relations is None and not options.not_relations
+    name = _name(asked, options)
     used: list[Triple] = []
     left_out: list[LeftOut] = []
     for triple in _triples(mention, graph):
@@ -337,6 +346,8 @@ def _first(asked: Asked, graph: KnowledgeGraph, options: InjectionOptions) -> Se
             left_out.append(LeftOut(triple, Rule.OFF))
         elif not (any_relation or options.allows(triple.relation)):
             left_out.append(LeftOut(triple, Rule.RELATION))
+        elif name and _says_name(triple, name, graph):
+            left_out.append(LeftOut(triple, Rule.OWN_NAME))
         elif len(used) >= most:
             left_out.append(LeftOut(triple, Rule.LIMIT))
         else:
@@ -357,12 +368,15 @@ def _parted(
     """
     usable: list[Triple] = []
     ruled_out: list[tuple[int, LeftOut]] = []
+    name = _name(asked, options)
     for place, triple in enumerate(_triples(asked.mention, graph)):
         rule = None
         if not graph.is_on(triple):
             rule = Rule.OFF
         elif not options.allows(triple.relation):
             rule = Rule.RELATION
+        elif name and _says_name(triple, name, graph):
+            rule = Rule.OWN_NAME
         elif options.strategy is Strategy.TAIL_IN_TEXT and not tail_in_text(triple, asked):
             rule = Rule.TAIL
         if rule is None:
@@ -377,6 +391,20 @@ def _triples(mention: Mention, graph: KnowledgeGraph) -> Iterable[Triple]:
     if not mention.others:
         return graph.triples_of(mention.entity)
     return dict.fromkeys(t for entity in mention.entities for t in graph.triples_of(entity))
+
+
+def _name(asked: Asked, options: InjectionOptions) -> str:
+    """The mention as names are compared; "" where other names don't find it."""
+    mention = asked.mention
+    if not options.names.alias:
+        return ""
+    return normalise_name(asked.sentences[mention.sentence][mention.start : mention.end])
+
+
+def _says_name(triple: Triple, name: str, graph: KnowledgeGraph) -> bool:
+    """Whether a triple's branch only says another name that is the mention itself."""
+    said = graph.aliases.aliases_in(triple)
+    return said is not None and normalise_name(triple.tail) == name
 
 
 def _scores(

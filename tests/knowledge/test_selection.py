@@ -3,9 +3,10 @@
 import pytest
 from conftest import FIGURE_2
 
-from kbert_core import InjectionOptions, KnowledgeGraph, LeftOut, Rule, Triple
+from kbert_core import InjectionOptions, KnowledgeGraph, LeftOut, Rule, Triple, grow_tree
 from kbert_core.errors import OptionError
-from kbert_core.knowledge.selection import count_by_rule, select
+from kbert_core.knowledge.selection import Strategy, count_by_rule, select
+from kbert_core.knowledge.surface_forms import NameRules
 
 A, B, C, D = (Triple("x", r, t) for r, t in (("r", "a"), ("s", "b"), ("r", "c"), ("s", "d")))
 
@@ -46,6 +47,35 @@ def test_entity_without_triples_has_none(graph):
 def test_left_out_triples_are_counted_by_rule(graph):
     _, left_out = select("x", graph.switch_off(B), InjectionOptions(max_triples=1))
     assert count_by_rule(left_out) == {Rule.OFF: 1, Rule.LIMIT: 2}
+
+
+SHORT = Triple("Myocardial infarction", "synonym", "Heart attack")
+LETTERS = Triple("Myocardial infarction", "synonym", "MI")
+CHEST = Triple("Myocardial infarction", "symptom", "chest pain")
+
+
+@pytest.mark.parametrize("strategy", [Strategy.FIRST, Strategy.RARE])
+def test_triple_that_only_says_the_name_in_the_text_takes_no_place(strategy):
+    graph = KnowledgeGraph([SHORT, LETTERS, CHEST])
+    options = InjectionOptions(strategy=strategy)
+    texts = ("a heart  attack", "had MI", "myocardial infarction")
+    by_name, by_letters, by_head = (grow_tree([text], graph, options).nodes[0] for text in texts)
+    assert {branch.triple for branch in by_name.branches} == {LETTERS, CHEST}
+    assert by_name.left_out == (LeftOut(SHORT, Rule.OWN_NAME),)
+    assert {branch.triple for branch in by_letters.branches} == {SHORT, CHEST}
+    assert by_letters.left_out == (LeftOut(LETTERS, Rule.OWN_NAME),)
+    assert SHORT in [branch.triple for branch in by_head.branches]
+
+
+def test_triple_whose_head_is_the_other_name_says_which_entity_it_is():
+    triple = Triple("MI", "synonym_of", "Myocardial infarction")
+    assert grow_tree(["had MI"], KnowledgeGraph([triple, CHEST])).used == (triple, CHEST)
+
+
+def test_name_in_the_text_may_be_said_where_other_names_are_not_looked_for():
+    graph = KnowledgeGraph([Triple("MI", "synonym", "mi")])
+    options = InjectionOptions(names=NameRules(alias=False))
+    assert grow_tree(["had MI"], graph, options).used == tuple(graph)
 
 
 @pytest.mark.parametrize("count", [-1, 1001])
