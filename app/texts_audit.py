@@ -94,6 +94,8 @@ ENGLISH = {
     "audit.heads": "{share} of the heads have several tails under “{relation}”.",
     "audit.heads_none": "No relation of this graph looks like a type.",
     "audit.heads_labels": "{share} have tails that stand for several labels.",
+    "audit.homonyms": "{share} of the matches in {split} have a name that may mean several heads, "
+    "in {rows} of the texts with a match.",
     "audit.conflicts": "Labelled in more than one way: {share} of the texts.",
     "audit.table.mentions": "Gold mentions",
     "audit.table.splits": "Splits",
@@ -102,6 +104,7 @@ ENGLISH = {
     "audit.table.dictionary": "Dictionary tagger",
     "audit.table.lengths": "Lengths",
     "audit.table.ambiguous": "Heads with several tails",
+    "audit.table.homonyms": "Names with several heads",
     "audit.leak": "of {of} in {into}",
     "audit.where_one": "{split} only",
     "audit.where_several": "{first} and {last}",
@@ -134,6 +137,8 @@ ENGLISH = {
     "audit.column.no_room": "branch tokens without room",
     "audit.column.head": "head",
     "audit.column.tails": "tails",
+    "audit.column.name": "name",
+    "audit.column.may_mean": "may mean",
 }
 
 CHINESE = {
@@ -223,6 +228,7 @@ CHINESE = {
     "audit.heads": "{share} 的头实体在“{relation}”下有多个尾实体。",
     "audit.heads_none": "此图谱中没有看起来像类别的关系。",
     "audit.heads_labels": "{share} 的头实体的尾实体代表多个标签。",
+    "audit.homonyms": "{split}的匹配中，{share} 的名称可指多个头实体，涉及有匹配的文本的 {rows}。",
     "audit.conflicts": "标注不一致的文本：{share}。",
     "audit.table.mentions": "标注提及",
     "audit.table.splits": "数据划分",
@@ -231,6 +237,7 @@ CHINESE = {
     "audit.table.dictionary": "词典标注器",
     "audit.table.lengths": "长度",
     "audit.table.ambiguous": "有多个尾实体的头实体",
+    "audit.table.homonyms": "可指多个头实体的名称",
     "audit.leak": "{of}出现在{into}",
     "audit.where_one": "仅{split}",
     "audit.where_several": "{first}和{last}",
@@ -263,4 +270,6 @@ CHINESE = {
     "audit.column.no_room": "放不下",
     "audit.column.head": "头实体",
     "audit.column.tails": "尾实体",
+    "audit.column.name": "名称",
+    "audit.column.may_mean": "可指",
 }

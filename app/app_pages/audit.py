@@ -293,6 +293,10 @@ def heads_panel(report: Report) -> None:
         said.append(t("audit.heads_labels", share=view.share_text(heads.several_labels)))
     st.caption(markdown(sentences(said)))
     table(view.ambiguous_table(report.audit))
+    homonyms = view.homonyms_table(report.audit)
+    if homonyms is not None:
+        st.caption(markdown(view.homonyms(report.audit)))
+        table(homonyms)
 
 
 def heading(name: str) -> None:

@@ -232,6 +232,20 @@ def ambiguous_table(audit: Audit) -> Table | None:
     return _table("ambiguous", ("head", "tails"), rows) if rows else None
 
 
+def homonyms_table(audit: Audit) -> Table | None:
+    """Some names of the held-out set that may mean several heads."""
+    found = audit.splits[audit.held_out].homonyms.examples
+    rows = [(name, listed(heads)) for name, heads in found]
+    return _table("homonyms", ("name", "may_mean"), rows) if rows else None
+
+
+def homonyms(audit: Audit) -> str:
+    """How many matches of the held-out set have such a name."""
+    found = audit.splits[audit.held_out].homonyms
+    where, rows = split_name(audit.held_out), percent(found.rows)
+    return t("audit.homonyms", share=share_text(found.matches), split=where, rows=rows)
+
+
 def mixed_texts(audit: Audit) -> tuple[str, ...]:
     """The beginnings of some texts that are labelled in more than one way."""
     return tuple(

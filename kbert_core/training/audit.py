@@ -28,6 +28,7 @@ from kbert_core.training.audit_values import (
     GoldMentions,
     Group,
     Heads,
+    Homonyms,
     Injection,
     Leak,
     Share,
@@ -286,6 +287,7 @@ def _split(
         matches=len(entities),
         gold_matches=None,
         ambiguous_matches=_share(used.is_ambiguous(entity) for entity in entities),
+        homonyms=_homonyms(examples, found),
         mentions=None,
         injection=reader.injection(examples, used.graph),
     )
@@ -308,6 +310,20 @@ def _split(
         ),
         mentions=_gold_mentions(examples, found, used, train_names if name != "train" else None),
         dictionary=dictionary,
+    )
+
+
+def _homonyms(examples: Sequence[Example], found: Sequence[Sequence[Mention]]) -> Homonyms:
+    several = [[mention for mention in mentions if mention.others] for mentions in found]
+    names = Counter(
+        (example.sentences[mention.sentence][mention.start : mention.end], mention.entities)
+        for example, mentions in zip(examples, several, strict=True)
+        for mention in mentions
+    )
+    return Homonyms(
+        Share(names.total(), sum(map(len, found))),
+        Share(sum(map(bool, several)), sum(map(bool, found))),
+        tuple(name for name, _ in names.most_common(SHOWN_EXAMPLES)),
     )
 
 

@@ -155,6 +155,13 @@ def _heads(made: Audit) -> list[str]:
         lines += [f"    {head}: {', '.join(tails)}" for head, tails in heads.examples[:SHOWN]]
     if heads.several_labels is not None:
         lines.append(f"heads whose tails stand for several labels: {heads.several_labels}")
+    homonyms = made.splits[made.held_out].homonyms
+    if homonyms.matches.count:
+        lines.append(
+            f"matches in {made.held_out} whose name may mean several heads: {homonyms.matches}, "
+            f"in {_percent(homonyms.rows)} of the rows with a head"
+        )
+        lines += [f"    {name}: {', '.join(may)}" for name, may in homonyms.examples[:SHOWN]]
     return lines
 
 

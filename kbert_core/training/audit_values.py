@@ -94,6 +94,22 @@ class Injection:
     added_over: Share
 
 
+@dataclass(frozen=True, slots=True)
+class Homonyms:
+    """Names in one split that may mean several heads.
+
+    Attributes:
+        matches: those with such a name.
+        rows: of the rows that name a head those with such a match.
+        examples: some of the names as they stand in the texts, the most
+            frequent first, with the heads.
+    """
+
+    matches: Share
+    rows: Share
+    examples: tuple[tuple[str, tuple[str, ...]], ...]
+
+
 @dataclass(frozen=True)
 class SplitAudit:
     """One split.
@@ -109,6 +125,7 @@ class SplitAudit:
         ambiguous_matches: matches whose head has several tails under the
             relation that looks like a type; without one, tails that stand for
             several labels.
+        homonyms: matches whose name may mean several heads.
         mentions: gold mentions; None for other tasks.
         injection: tokens.
         majority: share of the training set's most frequent label; None for
@@ -124,6 +141,7 @@ class SplitAudit:
     matches: int
     gold_matches: Share | None
     ambiguous_matches: Share
+    homonyms: Homonyms
     mentions: GoldMentions | None
     injection: Injection
     majority: Share | None = None

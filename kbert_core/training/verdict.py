@@ -17,7 +17,8 @@ LEAK = 0.01  # of the rows: with more that stand in another split, the score is 
 BAD_LEAK = 0.05
 MADE_FROM_DATA = 0.25  # of the known mentions: more of them of types that are nearly all gold
 NOISE = 0.5  # of the matches: with fewer that are mentions, most branches hang beside them
-AMBIGUOUS = 0.1  # of the matches: more with heads whose tails disagree
+AMBIGUOUS = 0.1  # of the matches: more with heads whose tails disagree, or with several heads
+SHOWN_NAMES = 3  # of those with several heads, and heads of each
 CONFLICTS = 0.01  # of the rows: more with a text that is labelled in several ways
 LONG = 0.01  # of the inputs: more over the length limit with their branches
 COSTLY = 0.5  # tokens that the branches add: more, and training takes notably longer
@@ -91,6 +92,7 @@ def verdict_of(audit: Audit) -> Verdict:
         _majority(audit, split),
         _noise(audit, split),
         _ambiguity(audit, split),
+        _homonyms(audit, split),
         _conflicts(audit),
         _length(audit, split),
     ]
@@ -266,6 +268,28 @@ def _ambiguity(audit: Audit, split: SplitAudit) -> Finding | None:
         pieces.append(said("ambiguity.relation", several=several, relation=relation))
     level = Level.NOTE if matched.share >= AMBIGUOUS else Level.GOOD
     return Finding("ambiguity", level, (*pieces, END))
+
+
+def _homonyms(audit: Audit, split: SplitAudit) -> Finding | None:
+    homonyms = split.homonyms
+    if not homonyms.matches.count:
+        return None
+    names = tuple(
+        said("homonyms.name", name=name, heads=_some_heads(heads))
+        for name, heads in homonyms.examples[:SHOWN_NAMES]
+    )
+    values = {"matched": homonyms.matches, "rows": homonyms.rows, "names": names}
+    pieces: tuple[Said, ...] = (said("homonyms", held_out=audit.held_out, **values), END)
+    if homonyms.matches.share < AMBIGUOUS:
+        return Finding("homonyms", Level.GOOD, pieces)
+    if not audit.options.one_sense:
+        pieces = (*pieces, GAP, said("homonyms.all"))
+    return Finding("homonyms", Level.NOTE, pieces)
+
+
+def _some_heads(heads: tuple[str, ...]) -> tuple[Said, ...]:
+    some = tuple(said("homonyms.head", head=head) for head in heads[:SHOWN_NAMES])
+    return (*some, said("homonyms.more")) if len(heads) > SHOWN_NAMES else some
 
 
 def _conflicts(audit: Audit) -> Finding | None:

@@ -96,6 +96,16 @@ def test_heads_of_the_test_set_only_are_given_as_a_share_of_all_heads_and_of_tho
     assert "test set" not in view.gold_heads(made(without_test))
 
 
+def test_names_with_several_heads_are_listed_where_there_are_any():
+    graph = KnowledgeGraph(Triple(head, "类别", "某类") for head in ("病1号（旧）", "病1号（新）"))
+    table = view.homonyms_table(made(graph=graph))
+    assert (table.columns, table.rows) == (
+        ("name", "may mean"),
+        (("病1号", "病1号(旧), 病1号(新)"),),
+    )
+    assert view.homonyms_table(made()) is None
+
+
 def test_a_leak_of_nothing_has_no_share_of_labels():
     splits = {**SPLITS, "test": [tagged("无")]}
     assert view.leaks_table(made(splits)).rows == (("of test in train", "0", "0.0 %", "–"),)
@@ -290,6 +300,19 @@ def test_several_graphs_count_as_one_and_the_labs_edits_count(page):
     press(page)
     assert "medical_zh + figure2: 1,741 triples" in everything(page)
     assert page.metric[0].value == "88.9 %"  # 脊柱 is known now
+
+
+def test_names_with_several_heads_are_shown(page, tmp_path):
+    for split in ("train", "test"):
+        rows = "text_a\tlabel\n苹果卖得好\t1\n小米粥\t0\n没有\t0\n"
+        (tmp_path / f"{split}.tsv").write_text(rows, encoding="utf-8")
+    page.session_state["audit.data"] = "folder"
+    page.session_state["audit.folder"] = str(tmp_path)
+    page.multiselect(key="audit.graphs").set_value([graph_named(page, "homonyms_zh")]).run()
+    press(page)
+    said = "100.0 % (2 of 2) of the matches in test have a name that may mean several heads"
+    assert said in everything(page)
+    assert any("苹果(水果), 苹果(公司)" in table.value for table in page.get("html"))
 
 
 def test_a_task_that_does_not_fit_is_said(page):

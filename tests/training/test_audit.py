@@ -14,6 +14,7 @@ from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.triples import Triple
 from kbert_core.tokens import Characters, Words
 from kbert_core.training.audit import audit
+from kbert_core.training.audit_command import audit_text
 from kbert_core.training.audit_data import plain_tokenizer, read_data
 from kbert_core.training.audit_values import Group, Share, as_plain
 from kbert_core.training.datasets import Example
@@ -101,6 +102,51 @@ def test_the_type_relation_its_groups_and_ambiguous_heads_are_found(made):
         Group("症状", Share(2, 3)),
         Group("检查", Share(1, 2)),
     )
+
+
+SENSES = KnowledgeGraph(
+    Triple(head, "类别", "某类") for head in ("苹果（水果）", "苹果（公司）", "小米", "手机")
+)
+FRUIT = [
+    Example(("苹果和小米", "苹果"), "1"),
+    Example(("小米", "手机"), "0"),
+    Example(("无", "无"), "0"),
+]
+
+
+def test_names_that_may_mean_several_heads_are_counted_and_named():
+    made = audited({"train": FRUIT, "test": FRUIT}, SENSES, "pair")
+    homonyms = made.splits["test"].homonyms
+    assert (homonyms.matches, homonyms.rows) == (Share(2, 5), Share(1, 2))
+    assert homonyms.examples == (("苹果", ("苹果(水果)", "苹果(公司)")),)
+    (finding,) = (f for f in verdict_of(made).findings if f.kind == "homonyms")
+    assert finding.level is Level.NOTE
+    assert finding.text == (
+        "40.0 % of the 5 matches in test have a name that may mean several heads, in 50.0 % of the "
+        "texts with a match: “苹果” (苹果(水果), 苹果(公司)). What is said of all of them is "
+        "injected; `--one-sense` keeps to the one that fits best."
+    )
+    assert "    苹果: 苹果(水果), 苹果(公司)" in audit_text((made, verdict_of(made))).splitlines()
+
+
+def test_the_verdict_names_a_few_heads_of_a_name():
+    heads = [f"苹果（{n}）" for n in range(4)]
+    graph = KnowledgeGraph(Triple(head, "类别", "某类") for head in heads)
+    verdict = verdict_of(audited({"train": FRUIT}, graph, "pair"))
+    (finding,) = (f for f in verdict.findings if f.kind == "homonyms")
+    assert "“苹果” (苹果(0), 苹果(1), 苹果(2), …)." in finding.text
+
+
+def test_names_of_one_head_each_are_not_spoken_of(made):
+    assert made.splits["test"].homonyms.matches == Share(0, 3)
+    assert "homonyms" not in {finding.kind for finding in verdict_of(made).findings}
+
+
+def test_one_sense_is_not_advised_where_it_is_chosen():
+    options = InjectionOptions(strategy="rare", one_sense=True)
+    made = audited({"train": FRUIT}, SENSES, "pair", options=options)
+    (finding,) = (f for f in verdict_of(made).findings if f.kind == "homonyms")
+    assert "--one-sense" not in finding.text
 
 
 def test_without_a_relation_of_types_heads_are_grouped_by_relation():
