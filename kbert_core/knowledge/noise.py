@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from kbert_core.knowledge.aliases import AliasRelations
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.triples import Triple
@@ -35,8 +36,9 @@ def with_noise(
 ) -> KnowledgeGraph:
     """Give entities what is said of others.
 
-    The same seed draws the same triples: of two counts the larger has those
-    of the smaller and more.
+    Triples that say another name are not drawn: they would say nothing of
+    the entity, and change which names are found. The same seed draws the same
+    triples: of two counts the larger has those of the smaller and more.
 
     Args:
         entities: that get it, as names are compared.
@@ -54,7 +56,7 @@ def with_noise(
         if not own:
             continue
         random = np.random.default_rng([seed, *entity.encode()])
-        noise = _drawn(own, said, count, random)
+        noise = _drawn(own, said, graph.aliases, count, random)
         if place == "before":
             changed[entity] = (*noise, *own)
             continue
@@ -66,7 +68,11 @@ def with_noise(
 
 
 def _drawn(
-    own: Sequence[Triple], said: Sequence[Triple], count: int, random: np.random.Generator
+    own: Sequence[Triple],
+    said: Sequence[Triple],
+    aliases: AliasRelations,
+    count: int,
+    random: np.random.Generator,
 ) -> list[Triple]:
     head, there = own[0].head, set(own)
     noise: list[Triple] = []
@@ -76,7 +82,7 @@ def _drawn(
         other = said[int(random.integers(len(said)))]
         triple = Triple(head, other.relation, other.tail)
         of_itself = normalise_name(other.tail) == normalise_name(head)
-        if triple not in there and not of_itself:
+        if triple not in there and not of_itself and aliases.aliases_in(triple) is None:
             there.add(triple)
             noise.append(triple)
     return noise

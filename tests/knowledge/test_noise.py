@@ -3,6 +3,7 @@
 import pytest
 
 from kbert_core import KnowledgeGraph, Triple
+from kbert_core.knowledge.aliases import AliasRelations
 from kbert_core.knowledge.graph import Edit
 from kbert_core.knowledge.noise import said_by, with_noise
 
@@ -39,6 +40,17 @@ def test_no_noise_is_the_graph_itself_and_unknown_names_get_none():
 def test_noise_can_be_of_another_graph():
     source = [Triple("x", "likes", "y")]
     assert Triple("a", "likes", "y") in with_noise(GRAPH, ["a"], 1, seed=1, source=source)
+
+
+def test_another_name_is_not_drawn_from_the_graph_or_another():
+    names = [Triple("b", "synonym", f"name{i}") for i in range(20)]
+    graph = KnowledgeGraph([*names, Triple("b", "is", "tb"), Triple("a", "is", "ta")])
+    for source in (None, (*names, Triple("b", "is", "tb"))):
+        noisy = with_noise(graph, ["a"], 3, seed=1, source=source, place="before")
+        assert noisy.triples_of("a") == (Triple("a", "is", "tb"), Triple("a", "is", "ta"))
+    own = KnowledgeGraph(graph, aliases=AliasRelations(frozenset({"is"})))
+    drawn = with_noise(own, ["a"], 3, seed=1).triples_of("a")
+    assert {triple.relation for triple in drawn if triple not in own} == {"synonym"}
 
 
 def test_what_is_switched_off_is_not_drawn():
