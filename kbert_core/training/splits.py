@@ -140,12 +140,24 @@ def write_split(folder: str | Path, splits: Mapping[str, Sequence[Example]]) -> 
     folder = Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for split, examples in splits.items():
-            rows = _rows(examples, str(folder / f"{split}.tsv"))
-            text = "".join("\t".join(row) + "\n" for row in rows)
-            (folder / f"{split}.tsv").write_text(text, encoding="utf-8", newline="\n")
     except OSError as error:
         raise DataError(f"{folder}: can't be written ({error}). Name another folder.") from error
+    for split, examples in splits.items():
+        write_rows(folder / f"{split}.tsv", examples)
+
+
+def write_rows(path: str | Path, examples: Sequence[Example]) -> None:
+    """Write one file in the release's format, as :func:`write_split` does.
+
+    Raises:
+        DataError: it can't be written.
+    """
+    rows = _rows(examples, str(path))
+    text = "".join("\t".join(row) + "\n" for row in rows)
+    try:
+        Path(path).write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise DataError(f"{path}: can't be written ({error}). Name another place.") from error
 
 
 def _rows(examples: Sequence[Example], where: str) -> list[list[str]]:

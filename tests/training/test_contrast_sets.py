@@ -1,0 +1,135 @@
+"""More pairs of the texts of a small set: what is said of them, and what they never are."""
+
+import json
+from collections import Counter
+
+import pytest
+
+from kbert_core import cli
+from kbert_core.errors import DataError
+from kbert_core.training.contrast_sets import PIECE, contrast_pairs, texts_of, write_contrast_set
+from kbert_core.training.datasets import Example, read_examples
+
+SETS = {
+    "zh": [
+        Example(("怎么学好英语口语", "英语口语怎么学好"), "1"),
+        Example(("怎么学好数学", "数学怎么才能考高分"), "0"),
+        Example(("北京有什么好玩的地方", "上海有什么好吃的东西"), "0"),
+        Example(("红烧肉怎么做才好吃", "怎么做红烧肉"), "1"),
+    ],
+    "en": [
+        Example(("how do I learn to cook", "what is the way to learn cooking"), "1"),
+        Example(("how do I learn to swim", "where do I learn to swim fast"), "0"),
+        Example(("where is the nearest station", "is there a station near here"), "1"),
+    ],
+}
+each_language = pytest.mark.parametrize("labelled", SETS.values(), ids=SETS)
+
+
+def made(labelled, seeds=range(40), **how):
+    return [pair for seed in seeds for pair in contrast_pairs(labelled, seed=seed, **how)]
+
+
+def pieces(text):
+    return Counter(piece.strip() for piece in PIECE.findall(text))
+
+
+def origins(side, texts):
+    """The texts that a side may be a changed copy of: at most two pieces are lost, none is new."""
+    its = pieces(side)
+    return {t for t in texts if not its - pieces(t) and (pieces(t) - its).total() <= 2}
+
+
+@each_language
+def test_every_text_stands_once_under_each_label(labelled):
+    texts = texts_of(labelled)
+    found = list(contrast_pairs(labelled, seed=1))
+    assert [pair.label for pair in found] == ["1", "0"] * len(texts)
+    for text, right, wrong in zip(texts, found[::2], found[1::2], strict=True):
+        assert text in right.sentences and text in wrong.sentences
+
+
+@each_language
+def test_a_copy_keeps_its_pieces_save_two_at_most_and_no_mate_is_called_another(labelled):
+    texts = texts_of(labelled)
+    mates = {frozenset(pair.sentences) for pair in labelled}
+    for pair in made(labelled):
+        text = next(t for t in texts if t in pair.sentences)
+        from_both = [origins(side, texts) for side in pair.sentences]
+        if pair.label == "1":
+            assert text in from_both[0] & from_both[1]
+        else:
+            whole = [t for t in pair.sentences if t in texts]
+            assert any(
+                frozenset((t, of)) not in mates and of != t
+                for t in whole
+                for origin in from_both
+                for of in origin
+            )
+
+
+@each_language
+def test_sides_are_drawn_and_copies_vary(labelled):
+    texts, found = texts_of(labelled), made(labelled)
+    copies = [pair for pair in found if pair.label == "1"]
+    same = sum(a == b for a, b in (pair.sentences for pair in copies)) / len(copies)
+    assert 0.2 < same < 0.6  # a quarter as they are, and some that lost nothing
+    first = sum(a in texts and b not in texts for a, b in (pair.sentences for pair in found))
+    second = sum(b in texts and a not in texts for a, b in (pair.sentences for pair in found))
+    assert 0.7 < first / second < 1.4
+
+
+def test_a_text_that_looks_alike_is_drawn_more_often_than_by_chance():
+    labelled = SETS["zh"]
+    near = "怎么学好数学"
+    drawn = [
+        p
+        for p in made(labelled, range(200))
+        if p.label == "0" and "怎么学好英语口语" in p.sentences
+    ]
+    share = sum(
+        near in origins(s, [near]) or near in p.sentences for p in drawn for s in p.sentences
+    )
+    assert share / len(drawn) > 2 / 7  # of seven others
+
+
+@each_language
+def test_held_out_texts_are_in_none_and_the_seed_decides(labelled):
+    held = {labelled[0].sentences[1]}
+    found = list(contrast_pairs(labelled, held, seed=3))
+    assert len(found) == 2 * (len(texts_of(labelled)) - 1)
+    assert not any(held & set(pair.sentences) for pair in found)
+    assert found == list(contrast_pairs(labelled, held, seed=3))
+    assert found != list(contrast_pairs(labelled, held, seed=4))
+
+
+def test_the_command_writes_pairs_to_train_on(tmp_path, capsys):
+    rows = [(pair.label, *pair.sentences) for pair in SETS["zh"]]
+    lines = ["label\ttext_a\ttext_b", *("\t".join(row) for row in rows), "0\t短\t怎么学好数学"]
+    (tmp_path / "train.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (tmp_path / "test.tsv").write_text("\n".join(lines[:2]) + "\n", encoding="utf-8")
+    out = tmp_path / "more.tsv"
+    given = ["data", "contrast", "--input", str(tmp_path / "train.tsv"), "--output", str(out)]
+    given += ["--leave-out", str(tmp_path / "test.tsv")]
+    assert cli.main([*given, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["texts"], said["left_out"], said["pairs"]) == (9, 3, 12)
+    found = read_examples(out, "pair")
+    assert len(found) == 12
+    assert {label: n for label, n in Counter(e.label for e in found).items()} == {"0": 6, "1": 6}
+    assert cli.main(given) == 0
+    assert "pairs: 12" in capsys.readouterr().out
+
+
+def test_too_few_texts_and_a_bad_target_are_told(tmp_path):
+    path = tmp_path / "few.tsv"
+    path.write_text("label\ttext_a\ttext_b\n1\t怎么学好英语\t英语怎么学好\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"few\.tsv: too few texts .* Give a larger file"):
+        write_contrast_set(path, tmp_path / "more.tsv")
+    assert not (tmp_path / "more.tsv").exists()
+    path.write_text(
+        "label\ttext_a\ttext_b\n1\t怎么学好英语\t英语怎么学好\n0\t红烧肉怎么做\t北京在哪里\n",
+        encoding="utf-8",
+    )
+    with pytest.raises(DataError, match=r"nowhere.*can't be written"):
+        write_contrast_set(path, tmp_path / "nowhere" / "more.tsv")
