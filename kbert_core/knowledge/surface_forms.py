@@ -195,9 +195,11 @@ def _with_number(span: str, name: str, rules: NameRules) -> tuple[NameRule, ...]
     taken = _folded(span, name, rules)
     if taken is None and rules.plural and span[-1:].isalpha() and span[-1:].isascii():
         pairs = [(singular, name) for singular in _singulars(span)]
-        pairs += [(span, singular) for singular in _singulars(name)]
-        for one, other in pairs:
-            taken = _folded(one, other, rules)
+        pairs += [(singular, span) for singular in _singulars(name)]
+        for singular, written in pairs:
+            if _is_acronym(written) and not singular.isupper():
+                continue  # the plural of CAT is CATs: cats are something else
+            taken = _folded(singular, written, rules)
             if taken is not None:
                 return (*taken, NameRule.PLURAL)
     return taken
@@ -255,9 +257,13 @@ def _parts_words(before: str, after: str) -> bool:
     return before.isdigit() == after.isdigit()
 
 
+def _is_acronym(name: str) -> bool:
+    return len(name) <= _LONGEST_ACRONYM and name.isupper()
+
+
 def _singulars(name: str) -> tuple[str, ...]:
     """The singulars that a name's last word may be the regular plural of."""
-    if not name.endswith("s"):
+    if not name.endswith("s") or re.split("[^A-Za-z]", name)[-1].lower() in NO_PLURALS:
         return ()
     found = []
     if name.endswith("ies"):
@@ -267,6 +273,24 @@ def _singulars(name: str) -> tuple[str, ...]:
     if not name.endswith(("ss", "us", "is")):
         found.append(name[:-1])
     return tuple(one for one in found if re.search(r"[A-Za-z]{3}$", one))
+
+
+_LONGEST_ACRONYM = 5  # characters
+NO_PLURALS = frozenset(  # without their s they would be other words, or none
+    (
+        *("caries", "diabetes", "herpes", "hives", "measles", "mumps", "rabies", "rickets"),
+        *("scabies", "shingles", "biceps", "forceps", "pancreas", "triceps"),
+        *("acoustics", "aesthetics", "athletics", "biomechanics", "dynamics", "economics"),
+        *("electronics", "ethics", "genetics", "genomics", "geriatrics", "gymnastics"),
+        *("kinetics", "linguistics", "logistics", "mathematics", "obstetrics", "optics"),
+        *("orthopaedics", "orthopedics", "paediatrics", "pediatrics", "pharmacodynamics"),
+        *("pharmacokinetics", "phonetics", "physics", "politics", "proteomics", "robotics"),
+        *("semantics", "thermodynamics"),
+        *("alias", "atlas", "bias", "canvas", "chaos", "clothes", "corps", "cosmos", "does"),
+        *("goods", "headquarters", "jeans", "lens", "means", "news", "pants", "series"),
+        *("species", "thanks", "whereas"),
+    )
+)
 
 
 def _plurals_in_ies(name: str) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbert_core import Edit, KnowledgeGraph, Triple, find_mentions
+from kbert_core.knowledge import surface_forms
 from kbert_core.knowledge.aliases import AliasRelations
 from kbert_core.knowledge.mentions import find_all_names
 from kbert_core.knowledge.names import loose_key, loosen, simplified
@@ -94,6 +95,52 @@ def test_rules_are_named_together_where_it_takes_several():
 )
 def test_what_only_looks_alike_is_another_name(text, head):
     assert find_mentions(text, graph_of(head)) == ()
+
+
+@pytest.mark.parametrize(
+    ("plural", "singular"),
+    [
+        *[("diseases", "disease"), ("classes", "class"), ("gases", "gas"), ("lenses", "lens")],
+        *[("biases", "bias"), ("branches", "branch"), ("rashes", "rash"), ("boxes", "box")],
+        *[("allergies", "allergy"), ("calories", "calorie"), ("areas", "area"), ("arms", "arm")],
+        *[("antibiotics", "antibiotic"), ("food additives", "food additive"), ("ECGs", "ECG")],
+    ],
+)
+def test_a_regular_plural_and_its_singular_are_one_name(plural, singular):
+    for text, head in ((plural, singular), (singular, plural)):
+        assert only(f"the {text} of it", graph_of(head)) == (text, {NameRule.PLURAL})
+    assert only(f"the {plural} of it", graph_of(singular.lower()))[0] == plural
+
+
+@pytest.mark.parametrize(
+    ("word", "other"),
+    [
+        *[("news", "new"), ("News", "new"), ("means", "mean"), ("lens", "len"), ("bias", "bia")],
+        *[("series", "serie"), ("species", "specie"), ("corps", "corp"), ("canvas", "canva")],
+        *[("diabetes", "diabete"), ("caries", "cary"), ("rabies", "raby"), ("mumps", "mump")],
+        *[("hives", "hive"), ("herpes zoster and shingles", "herpes zoster and shingle")],
+        *[("genetics", "genetic"), ("medical physics", "medical physic"), ("optics", "optic")],
+        *[("gas", "ga"), ("its", "it"), ("bus", "bu"), ("virus", "viru"), ("class", "clas")],
+        *[("sepsis", "sepsi"), ("AIDS", "AID"), ("AIDS", "aid"), ("aids", "AID"), ("cats", "CAT")],
+    ],
+)
+def test_a_word_that_only_ends_in_s_is_no_plural(word, other):
+    for text, head in ((word, other), (other, word)):
+        assert find_mentions(f"the {text} there", graph_of(head)) == ()
+
+
+def test_a_graph_file_made_when_a_word_still_counted_as_a_plural_reads_it_no_longer(
+    tmp_path, monkeypatch
+):
+    path = tmp_path / "g.kg"
+    with monkeypatch.context() as then:
+        then.setattr(surface_forms, "NO_PLURALS", frozenset())
+        import_triples(path, [Source("told", [(1, "shingles", "is_a", "disease")])])
+    with GraphStore(path) as store:
+        graph = store.graph()
+        assert graph.meant_by("shingle") == ("shingles",)  # the file still says so
+        assert find_mentions("a shingle", graph) == ()
+        assert only("had shingles", graph) == ("shingles", set())
 
 
 def test_the_name_spelt_as_in_the_text_wins():
