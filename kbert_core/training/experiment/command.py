@@ -37,6 +37,7 @@ def run_experiment(args: argparse.Namespace) -> dict[str, Any]:
     if args.jobs < 1:
         raise OptionError(f"--jobs is {args.jobs}, expected at least 1.")
     places = Places(Path(args.results), Path(args.work))
+    args.suite = [*dict.fromkeys(args.suite)]
     experiments = [Experiment(read_suite(path), places) for path in args.suite]
     names = [experiment.suite.name for experiment in experiments]
     twice = next((name for name in names if names.count(name) > 1), None)

@@ -6,7 +6,7 @@ import argparse
 def add_experiment_options(parser: argparse.ArgumentParser) -> None:
     """Options of `kbert experiment`."""
     add = parser.add_argument
-    add("suite", nargs="+", metavar="SUITE", help="suite files (.yaml)")
+    add("suite", nargs="+", metavar="SUITE", help="suite files (.yaml), each taken once")
     add("--list", action="store_true", help="show what is done, stale, failed and left, and stop")
     add("--only", action="append", default=[], metavar="RUN", help="this run; repeatable")
     add("--seeds", type=int, nargs="+", default=[], metavar="N", help="only these seeds")

@@ -331,10 +331,13 @@ def test_report_only_runs_nothing_and_gives_the_figures_as_json(done, folder, ca
     assert made["suites"]["tiny"]["scores"]["BERT"]["F1"]["mean"] == pytest.approx(0.5)
     assert not (folder / "results/tiny/everything-visible-seed1.json").exists()
     assert cli.main(["experiment", "tiny.yaml", "--report-only", "--report", "r.pdf"]) == 2
-    assert cli.main(["experiment", "tiny.yaml", "tiny.yaml", "--list"]) == 2
+    assert cli.main(["experiment", "tiny.yaml", "./tiny.yaml", "--list"]) == 2
     err = capsys.readouterr().err
     assert "--report is r.pdf, expected the name of a .md file" in err
     assert "Two suites have the name 'tiny'" in err
+    arguments = ["tiny.yaml", "tiny.yaml", "--report-only", "--report", "twice.md"]
+    assert cli.main(["experiment", *arguments]) == 0  # as where a pattern finds a file again
+    assert (folder / "twice.md").read_text(encoding="utf-8").count("\n## ") == 1
 
 
 def test_a_name_in_any_script_can_be_drawn(written, suite_data, folder):
