@@ -343,7 +343,8 @@ def parser() -> argparse.ArgumentParser:
         makers,
         "contrast",
         run_data_contrast,
-        "make more pairs of a small set's texts: with a changed copy (1), with another text (0)",
+        "make more pairs of a small set's texts: with a changed copy (1), with another text (0), "
+        "with a copy with a part of the other (0)",
     )
     contrast.add_argument("--input", required=True, metavar="FILE", help="labelled pairs")
     contrast.add_argument(

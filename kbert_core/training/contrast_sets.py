@@ -1,8 +1,9 @@
 """A small set of pairs → more pairs of its texts, so that they must be compared.
 
 In a small set most texts stand in pairs of one label only, and a model learns
-which texts these are. Here every text stands in two further pairs: with itself,
-changed a little (label 1), and with another that looks like it (label 0).
+which texts these are. Here every text stands in three further pairs: with itself, changed
+a little (label 1), with another that looks like it (0), and with itself, a part
+of it exchanged for one of that other (0).
 """
 
 import random
@@ -18,9 +19,11 @@ from kbert_core.training.datasets import Example, read_examples
 from kbert_core.training.splits import write_rows
 
 PIECE = re.compile(r"[0-9A-Za-z\u00c0-\u024f]+\s*|\S\s*")  # a character, or a word that spaces part
+OF_EACH = 3  # pairs
 SHORTEST = 4  # pieces; of less nothing can be left out
 AS_IT_IS, TURNED = 0.25, 0.35  # shares of the copies
 LOST = (0, 1, 1, 2)  # pieces left out of the others, drawn
+PART = (1, 2)  # pieces exchanged for others, drawn
 FAR = 0.3  # share of the other texts drawn among all
 LOOKED_AT = 4  # texts, of which the most alike is taken
 
@@ -51,18 +54,19 @@ def write_contrast_set(
         )
     write_rows(target, pairs)
     texts = len(texts_of(labelled))
-    return {"texts": texts, "left_out": texts - len(pairs) // 2, "pairs": len(pairs)}
+    return {"texts": texts, "left_out": texts - len(pairs) // OF_EACH, "pairs": len(pairs)}
 
 
 def contrast_pairs(
     labelled: Sequence[Example], held: Collection[str] = (), *, seed: int
 ) -> Iterator[Example]:
-    """Pair each text with a changed copy of itself (1), and with another, changed alike (0).
+    """Pair each text with itself (1), with another (0), and with itself with a part of that (0).
 
-    Some copies are as they were, some have their halves turned round, and most
-    lack a character or two. The other text is for the greater part one that
-    shares two characters (or words) in a row with it, and never one that it is
-    paired with already: it may well mean the same.
+    The second is changed: some have their halves turned round, and most lack a
+    character or two. The other text is for the greater part one that shares two
+    characters (or words) in a row with it, and never one that it is paired with
+    already: it may well mean the same. The part is one or two characters (or
+    words) in a row, and begins with one that isn't in the text.
 
     Args:
         labelled: pairs.
@@ -87,14 +91,26 @@ def contrast_pairs(
         near.sort(key=lambda other: len({*words[other]} & {*its}), reverse=True)
         far = [dice.choice(texts) for _ in range(LOOKED_AT)]
         drawn = [*far, *near] if dice.random() < FAR else [*near, *far]
-        return next((other for other in drawn if other not in paired[text]), None)
+        found = next((other for other in drawn if other not in paired[text]), None)
+        return found or next((other for other in texts if other not in paired[text]), None)
 
     for text in texts:
         drawn = another(text)
-        for of, label in ((text, RIGHT), (drawn, WRONG)) if drawn is not None else ():
-            sides = [text, _changed(_pieces(of), dice)]
+        if drawn is None:
+            continue
+        its, others = _pieces(text), _pieces(drawn)
+        exchanged = _exchanged(its, others, dice)
+        for pieces, label in ((its, RIGHT), (others, WRONG), (exchanged, WRONG)):
+            sides = [text, _changed(pieces, dice)]
             dice.shuffle(sides)
             yield Example((sides[0], sides[1]), label)
+
+
+def _exchanged(pieces: Sequence[str], others: Sequence[str], dice: random.Random) -> list[str]:
+    known = {piece.strip() for piece in pieces}
+    new = [at for at, piece in enumerate(others) if piece.strip() not in known] or [0]
+    length, at, start = dice.choice(PART), dice.randrange(len(pieces)), dice.choice(new)
+    return [*pieces[:at], *others[start : start + length], *pieces[at + length :]]
 
 
 def _changed(pieces: Sequence[str], dice: random.Random) -> str:

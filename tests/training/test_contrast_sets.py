@@ -40,32 +40,45 @@ def origins(side, texts):
     return {t for t in texts if not its - pieces(t) and (pieces(t) - its).total() <= 2}
 
 
-@each_language
-def test_every_text_stands_once_under_each_label(labelled):
+def second(pair, text):
+    """The side that isn't the text; the text, where both are."""
+    return next((side for side in pair.sentences if side != text), text)
+
+
+def of_texts(labelled, seeds=range(40)):
+    """(text, its copy, another, its copy with a part of another), over and over."""
     texts = texts_of(labelled)
+    for seed in seeds:
+        found = list(contrast_pairs(labelled, seed=seed))
+        for text, *three in zip(texts, found[::3], found[1::3], found[2::3], strict=True):
+            assert all(text in pair.sentences for pair in three)
+            yield text, *(second(pair, text) for pair in three)
+
+
+@each_language
+def test_every_text_stands_in_three_pairs_of_which_one_says_the_same(labelled):
     found = list(contrast_pairs(labelled, seed=1))
-    assert [pair.label for pair in found] == ["1", "0"] * len(texts)
-    for text, right, wrong in zip(texts, found[::2], found[1::2], strict=True):
-        assert text in right.sentences and text in wrong.sentences
+    assert [pair.label for pair in found] == ["1", "0", "0"] * len(texts_of(labelled))
 
 
 @each_language
 def test_a_copy_keeps_its_pieces_save_two_at_most_and_no_mate_is_called_another(labelled):
     texts = texts_of(labelled)
     mates = {frozenset(pair.sentences) for pair in labelled}
-    for pair in made(labelled):
-        text = next(t for t in texts if t in pair.sentences)
-        from_both = [origins(side, texts) for side in pair.sentences]
-        if pair.label == "1":
-            assert text in from_both[0] & from_both[1]
-        else:
-            whole = [t for t in pair.sentences if t in texts]
-            assert any(
-                frozenset((t, of)) not in mates and of != t
-                for t in whole
-                for origin in from_both
-                for of in origin
-            )
+    for text, copy, other, _ in of_texts(labelled):
+        assert text in origins(copy, texts)
+        assert any(frozenset((text, of)) not in mates for of in origins(other, texts))
+
+
+@each_language
+def test_an_exchanged_part_brings_something_new_and_leaves_most(labelled):
+    words = {piece for text in texts_of(labelled) for piece in pieces(text)}
+    for text, _, _, exchanged in of_texts(labelled):
+        new, lost = pieces(exchanged) - pieces(text), pieces(text) - pieces(exchanged)
+        assert new.total() <= 2 and lost.total() <= 4  # two exchanged, two left out
+        assert set(new) <= words
+    brought = [bool(pieces(e) - pieces(t)) for t, _, _, e in of_texts(labelled)]
+    assert sum(brought) / len(brought) > 0.8  # some lose the new piece again
 
 
 @each_language
@@ -80,24 +93,16 @@ def test_sides_are_drawn_and_copies_vary(labelled):
 
 
 def test_a_text_that_looks_alike_is_drawn_more_often_than_by_chance():
-    labelled = SETS["zh"]
-    near = "怎么学好数学"
-    drawn = [
-        p
-        for p in made(labelled, range(200))
-        if p.label == "0" and "怎么学好英语口语" in p.sentences
-    ]
-    share = sum(
-        near in origins(s, [near]) or near in p.sentences for p in drawn for s in p.sentences
-    )
-    assert share / len(drawn) > 2 / 7  # of seven others
+    near, text = "怎么学好数学", "怎么学好英语口语"
+    drawn = [other for of, _, other, _ in of_texts(SETS["zh"], range(200)) if of == text]
+    assert sum(bool(origins(other, [near])) for other in drawn) / len(drawn) > 2 / 6  # of six
 
 
 @each_language
 def test_held_out_texts_are_in_none_and_the_seed_decides(labelled):
     held = {labelled[0].sentences[1]}
     found = list(contrast_pairs(labelled, held, seed=3))
-    assert len(found) == 2 * (len(texts_of(labelled)) - 1)
+    assert len(found) == 3 * (len(texts_of(labelled)) - 1)
     assert not any(held & set(pair.sentences) for pair in found)
     assert found == list(contrast_pairs(labelled, held, seed=3))
     assert found != list(contrast_pairs(labelled, held, seed=4))
@@ -113,12 +118,12 @@ def test_the_command_writes_pairs_to_train_on(tmp_path, capsys):
     given += ["--leave-out", str(tmp_path / "test.tsv")]
     assert cli.main([*given, "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
-    assert (said["texts"], said["left_out"], said["pairs"]) == (9, 3, 12)
+    assert (said["texts"], said["left_out"], said["pairs"]) == (9, 3, 18)
     found = read_examples(out, "pair")
-    assert len(found) == 12
-    assert {label: n for label, n in Counter(e.label for e in found).items()} == {"0": 6, "1": 6}
+    assert len(found) == 18
+    assert Counter(example.label for example in found) == {"0": 12, "1": 6}
     assert cli.main(given) == 0
-    assert "pairs: 12" in capsys.readouterr().out
+    assert "pairs: 18" in capsys.readouterr().out
 
 
 def test_too_few_texts_and_a_bad_target_are_told(tmp_path):
