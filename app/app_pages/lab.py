@@ -36,21 +36,15 @@ ss = st.session_state
 
 
 def page() -> None:
-    """Input, work, view, top to bottom.
-
-    Each panel stands in a container of its own: a part that is drawn alone is known by its place,
-    which must not depend on what another panel has to say.
-    """
+    """Input, work, view, top to bottom."""
     state.begin()
     selecting.begin()
     st.html(CSS)
     if something_waits():
         return
-    top = st.container()
-    with top:
-        choosers()
-        show_opened()
-        workspace_notices()
+    choosers()
+    show_opened()
+    workspace_notices()
     now = state.scene()
     problem = text_problem(now)
     if problem:
@@ -64,18 +58,15 @@ def page() -> None:
         refused_list(now)
         return
     compared, kind, before = state.compared_with(now, trace)
-    with top:
-        window = window_chooser(trace)
+    window = window_chooser(trace)
     twin = state.beside(now)
     with st.container(key="lab_panels"):
         left, right = st.columns([5, 6], gap="large")
-        with left.container():
+        with left:
             knowledge_panel(now, graph, trace, before)
-        with left.container():
             prediction_panel(now, trace, before, kind)
-        with right.container():
+        with right:
             tree_panel(now, graph, trace, before if kind != BERT else None, window)
-        with right.container():
             matrix_panel(now, twin or compared, TWIN if twin else kind, window)
 
 
@@ -339,7 +330,6 @@ def knowledge_panel(now: Scene, graph: KnowledgeGraph, trace: Trace, before: Tra
     elif view == "graph":
         graph_view(rows)
     else:
-        editing.drawn_whole()
         triple_table(rows)
     if rows:
         follow_triple(rows)
@@ -400,22 +390,14 @@ def last_edit(
     st.caption(markdown(sentences(said)))
 
 
-@st.fragment
 def triple_table(rows: tuple[knowledge.TripleRow, ...]) -> None:
-    """The editable table; its changes are read in the callbacks.
-
-    A part of its own, as it sends word, too, once it shows what was changed in it.
-    """
-    if editing.something_changed():
-        st.rerun()
-    shown = knowledge.shown_rows(rows)
-    key = editing.table_key(shown)
-    told = (key, ss["lab.graph"], shown)
+    """The editable table; its changes are read in the callbacks."""
+    key, given = editing.begun(knowledge.shown_rows(rows))
     st.data_editor(
-        knowledge.table(rows),
+        knowledge.table(rows, given),
         key=key,
         on_change=editing.read_table,
-        args=told,
+        args=(key,),
         hide_index=True,
         width="stretch",
         height="auto" if len(rows) <= 10 else 372,
@@ -431,9 +413,9 @@ def triple_table(rows: tuple[knowledge.TripleRow, ...]) -> None:
                 "",
                 width=44,
                 type="tertiary",
-                key=editing.DELETE_KEY,
+                key=editing.delete_key(key),
                 on_click=editing.delete_row,
-                args=told,
+                args=(key,),
             ),
         },
     )

@@ -120,13 +120,18 @@ def moved_up(rows: Iterable[TripleRow]) -> tuple[Triple, ...]:
     return tuple(row.triple for row in rows if row.moved_up)
 
 
-def table(rows: Sequence[TripleRow]) -> dict[str, list[Any]]:
-    """Columns of the editable table."""
+def table(rows: Sequence[TripleRow], given: Sequence["Row"]) -> dict[str, list[Any]]:
+    """Columns of the editable table.
+
+    Args:
+        given: what its columns that can be changed began with; the editor shows
+            its changes over that.
+    """
     return {
-        ON: [row.on for row in rows],
-        HEAD: [row.triple.head for row in rows],
-        RELATION: [row.triple.relation for row in rows],
-        TAIL: [row.triple.tail for row in rows],
+        ON: [on for _, on in given],
+        HEAD: [triple.head for triple, _ in given],
+        RELATION: [triple.relation for triple, _ in given],
+        TAIL: [triple.tail for triple, _ in given],
         STATE: [row.state for row in rows],
         DELETE: [":material/delete:"] * len(rows),
     }
@@ -169,7 +174,7 @@ def read_changes(now: Sequence[Row], wanted: Sequence[Row], graph: KnowledgeGrap
 
 
 def shown_rows(rows: Iterable[TripleRow]) -> tuple[Row, ...]:
-    """What the table is given of each row that can be changed in it."""
+    """What the table shows of each row that can be changed in it."""
     return tuple((row.triple, row.on) for row in rows)
 
 

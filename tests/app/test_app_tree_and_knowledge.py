@@ -193,19 +193,6 @@ def test_a_later_state_of_a_table_is_read_beyond_what_was_taken(graph):
     assert later.edits == (Edit("switch_off", pear), Edit("switch_off", CHINA))
 
 
-def test_a_table_that_was_given_its_own_changes_tells_of_nothing_new(graph):
-    now = knowledge.rows_changed(ROWS, {"edited_rows": {0: {"on": False}}})
-    graph = graph.switch_off(APPLE)
-    assert knowledge.read_changes(now, knowledge.rows_changed(now, {}), graph).edits == ()
-
-
-def test_a_tick_set_again_before_the_answer_came_is_switched_on_again(graph):
-    now = knowledge.rows_changed(ROWS, {"edited_rows": {0: {"on": False}}})
-    graph = graph.switch_off(APPLE)
-    again = knowledge.rows_changed(ROWS, {"edited_rows": {}})  # what it was given stands again
-    assert knowledge.read_changes(now, again, graph).edits == (Edit("switch_on", APPLE),)
-
-
 def test_left_out_counts_every_triple_once_however_often_it_is_named(graph, run):
     trace = run(graph, "Beijing, Beijing and Beijing", max_triples=1)
     rows = knowledge.triple_rows(trace, graph)

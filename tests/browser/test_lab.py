@@ -135,6 +135,18 @@ def test_a_second_click_is_not_lost_whenever_it_comes(lab):
     assert lost == []
 
 
+def test_a_tick_cleared_and_set_again_is_set_whenever_the_second_click_comes(lab):
+    lab.example("Figure 2 of the paper")
+    (tick, *_) = lab.ticks()
+    for pause in range(0, 800, 100):
+        lab.page.mouse.click(*tick)
+        lab.page.wait_for_timeout(pause)
+        lab.page.mouse.click(*tick)
+        lab.settle()
+        assert (pause, lab.cell(0, 0)) == (pause, "true")
+        assert lab.branches() == ["CEOApple", "capitalChina", "is_aCity"]
+
+
 def test_a_tick_set_and_cleared_again_and_undone_shows_what_is(lab):
     lab.example("Figure 2 of the paper")
     (tick, *_) = lab.ticks()
