@@ -4,6 +4,7 @@ import gc
 import threading
 import time
 import weakref
+from typing import ClassVar
 
 import pytest
 
@@ -20,11 +21,16 @@ def queue():
 
 
 @pytest.fixture(autouse=True)
-def all_ended():
+def all_ended(monkeypatch):
     """No test leaves a run behind."""
+    monkeypatch.setattr(Gate, "made", [])
     yield
-    for run in list(background._going):
+    left = list(background._going)
+    for run in left:
         run.stop()
+    for gate in Gate.made:
+        gate.let(1)
+    for run in left:
         run.join(PATIENCE)
     assert not background._going
 
@@ -39,7 +45,10 @@ def wait_until(true):
 class Gate:
     """A generator of numbers that goes on when the test says so."""
 
+    made: ClassVar[list["Gate"]] = []
+
     def __init__(self):
+        self.made.append(self)
         self.steps = threading.Semaphore(0)
         self.closed = threading.Event()
 
@@ -195,9 +204,7 @@ def test_too_many_runs_are_refused_in_words(queue, monkeypatch):
         gate.let(5)
     background._going[0].stop()
     wait_until(lambda: len(background._going) < 3)
-    Run.start(lambda: "abc", visitor="one more", queue=queue).join(PATIENCE)
-    for run in list(background._going):
-        run.stop()
+    Run.start(lambda: "abc", visitor="one more", queue=queue)
     for gate in gates:
         gate.let(100)
 

@@ -53,8 +53,10 @@ def table(lab, rows):
 
 def seen(lab, rows=4):
     """What a page shows of its scene, of its triples the first few."""
+    sentence = lab.page.get_by_role("textbox", name="Sentence", exact=True)
+    expect(sentence).not_to_have_value("")  # drawn for the first time, it is empty for a moment
     return {
-        "text": lab.page.get_by_role("textbox", name="Sentence", exact=True).input_value(),
+        "text": sentence.input_value(),
         "triples": table(lab, rows),
         "branches": lab.branches(),
         "tokens": lab.tokens(),

@@ -44,7 +44,7 @@ def test_a_visitor_looks_into_a_row_and_opens_it_in_the_lab(file):
     page.get_by_role("button", name="Open in the Lab").click()
     page.wait_for_selector(".kb-tree", timeout=3 * PATIENCE)
     file.settle()
-    assert page.get_by_role("textbox", name="Sentence", exact=True).input_value() == text
+    expect(page.get_by_role("textbox", name="Sentence", exact=True)).to_have_value(text)
     assert file.prediction() != []
 
 
