@@ -346,7 +346,12 @@ def parser() -> argparse.ArgumentParser:
         "make more pairs of a small set's texts: with a changed copy (1), with another text (0), "
         "with a copy with a part of the other (0)",
     )
-    contrast.add_argument("--input", required=True, metavar="FILE", help="labelled pairs")
+    contrast.add_argument(
+        "--input",
+        required=True,
+        metavar="FILE",
+        help="pairs with label 1 (they mean the same) or 0",
+    )
     contrast.add_argument(
         "--leave-out", nargs="+", default=[], metavar="FILE", help="pairs whose texts to leave out"
     )

@@ -13,6 +13,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
+import networkx as nx
+
 from kbert_core.errors import DataError
 from kbert_core.labels import RIGHT, WRONG
 from kbert_core.training.datasets import Example, read_examples
@@ -40,10 +42,16 @@ def write_contrast_set(
         Counts: texts in the source, those left out, pairs written.
 
     Raises:
-        DataError: a file isn't one of pairs, fewer than two texts are left, or
-            the target can't be written.
+        DataError: a file isn't one of pairs, it has other labels than 1 (they mean the same)
+            and 0, fewer than two texts are left, or the target can't be written.
     """
     labelled = read_examples(source, "pair")
+    other = sorted({example.label for example in labelled} - {RIGHT, WRONG})
+    if other:
+        raise DataError(
+            f"{source}: has the label '{other[0]}'. Pairs can be made of a set whose labels are "
+            f"{RIGHT} (the two mean the same) and {WRONG}. Write these in its place."
+        )
     held = {text for file in leave_out for text in texts_of(read_examples(file, "pair"))}
     pairs = list(contrast_pairs(labelled, held, seed=seed))
     if not pairs:
@@ -64,12 +72,13 @@ def contrast_pairs(
 
     The second is changed: some have their halves turned round, and most lack a
     character or two. The other text is for the greater part one that shares two
-    characters (or words) in a row with it, and never one that it is paired with
-    already: it may well mean the same. The part is one or two characters (or
-    words) in a row, and begins with one that isn't in the text.
+    characters (or words) in a row with it. It has a character (or word) that
+    the text hasn't, and is none that may well mean the same: none that it is
+    paired with, and none that a chain of pairs with label 1 leads to. The part
+    is one or two characters (or words) in a row, and brings a new one.
 
     Args:
-        labelled: pairs.
+        labelled: pairs; label 1: the two mean the same.
         held: texts that are to be in none.
         seed: of every draw.
     """
@@ -77,13 +86,19 @@ def contrast_pairs(
     texts = [t for t in texts_of(labelled) if t not in held and len(_pieces(t)) >= SHORTEST]
     paired: defaultdict[str, set[str]] = defaultdict(set)
     for one, other in (example.sentences for example in labelled):
-        paired[one] |= {one, other}
-        paired[other] |= {one, other}
+        paired[one].add(other)
+        paired[other].add(one)
+    same = nx.Graph(example.sentences for example in labelled if example.label == RIGHT)
+    group = {text: its for its in nx.connected_components(same) for text in its}
     words = {text: [piece.strip() for piece in _pieces(text)] for text in texts}
     having: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for text, its in words.items():
         for two in dict.fromkeys(pairwise(its)):
             having[two].append(text)
+
+    def differs(text: str, other: str) -> bool:
+        related = other in paired[text] or other in group.get(text, ())
+        return not related and bool(_new(words[other], words[text]))
 
     def another(text: str) -> str | None:
         its = words[text]
@@ -91,29 +106,42 @@ def contrast_pairs(
         near.sort(key=lambda other: len({*words[other]} & {*its}), reverse=True)
         far = [dice.choice(texts) for _ in range(LOOKED_AT)]
         drawn = [*far, *near] if dice.random() < FAR else [*near, *far]
-        found = next((other for other in drawn if other not in paired[text]), None)
-        return found or next((other for other in texts if other not in paired[text]), None)
+        return next((other for other in (*drawn, *texts) if differs(text, other)), None)
 
     for text in texts:
         drawn = another(text)
         if drawn is None:
             continue
         its, others = _pieces(text), _pieces(drawn)
-        exchanged = _exchanged(its, others, dice)
-        for pieces, label in ((its, RIGHT), (others, WRONG), (exchanged, WRONG)):
-            sides = [text, _changed(pieces, dice)]
+        copies = [
+            (_changed(its, dice), RIGHT),
+            (_changed(others, dice), WRONG),
+            (_exchanged(its, others, dice), WRONG),
+        ]
+        for pieces, label in copies:
+            sides = [text, "".join(pieces).strip()]
             dice.shuffle(sides)
             yield Example((sides[0], sides[1]), label)
 
 
+def _new(pieces: Iterable[str], known: Iterable[str]) -> set[str]:
+    """The words and characters that aren't known; punctuation isn't counted."""
+    return {piece for piece in pieces if piece.isalnum()} - {*known}
+
+
 def _exchanged(pieces: Sequence[str], others: Sequence[str], dice: random.Random) -> list[str]:
-    known = {piece.strip() for piece in pieces}
-    new = [at for at, piece in enumerate(others) if piece.strip() not in known] or [0]
-    length, at, start = dice.choice(PART), dice.randrange(len(pieces)), dice.choice(new)
-    return [*pieces[:at], *others[start : start + length], *pieces[at + length :]]
+    """Draw until something new is left in it."""
+    new = _new((piece.strip() for piece in others), (piece.strip() for piece in pieces))
+    while True:
+        length, at = dice.choice(PART), dice.randrange(len(pieces))
+        start = dice.choice([at for at, piece in enumerate(others) if piece.strip() in new])
+        exchanged = [*pieces[:at], *others[start : start + length], *pieces[at + length :]]
+        changed = _changed(exchanged, dice)
+        if new.intersection(piece.strip() for piece in changed):
+            return changed
 
 
-def _changed(pieces: Sequence[str], dice: random.Random) -> str:
+def _changed(pieces: Sequence[str], dice: random.Random) -> list[str]:
     changed, kind = list(pieces), dice.random()
     if AS_IT_IS <= kind < AS_IT_IS + TURNED:
         at = dice.randrange(1, len(changed))
@@ -121,7 +149,7 @@ def _changed(pieces: Sequence[str], dice: random.Random) -> str:
     if kind >= AS_IT_IS:
         for _ in range(dice.choice(LOST)):
             del changed[dice.randrange(len(changed))]
-    return "".join(changed).strip()
+    return changed
 
 
 def _pieces(text: str) -> list[str]:

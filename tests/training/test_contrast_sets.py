@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 
@@ -70,6 +71,16 @@ def test_a_copy_keeps_its_pieces_save_two_at_most_and_no_mate_is_called_another(
         assert any(frozenset((text, of)) not in mates for of in origins(other, texts))
 
 
+def test_no_text_is_called_another_that_may_mean_the_same():
+    chain = ["怎么学好英语口语", "英语口语如何提高", "提高英语口语的方法", "口语提高有什么办法"]
+    labelled = [Example(pair, "1") for pair in pairwise(chain)]
+    for text, _, other, _ in of_texts([*labelled, Example(("红烧肉怎么做", "北京在哪里"), "0")]):
+        assert text not in chain or not origins(other, chain)
+    assert not made(labelled)
+    alike = ["怎么学好英语口语", "英语口语怎么学好?"]  # their order and punctuation differ
+    assert not made([Example((one, "红烧肉怎么做"), "0") for one in alike])
+
+
 @each_language
 def test_an_exchanged_part_brings_something_new_and_leaves_most(labelled):
     words = {piece for text in texts_of(labelled) for piece in pieces(text)}
@@ -77,8 +88,7 @@ def test_an_exchanged_part_brings_something_new_and_leaves_most(labelled):
         new, lost = pieces(exchanged) - pieces(text), pieces(text) - pieces(exchanged)
         assert new.total() <= 2 and lost.total() <= 4  # two exchanged, two left out
         assert set(new) <= words
-    brought = [bool(pieces(e) - pieces(t)) for t, _, _, e in of_texts(labelled)]
-    assert sum(brought) / len(brought) > 0.8  # some lose the new piece again
+        assert any(piece.isalnum() for piece in new), "nothing says that it means something else"
 
 
 @each_language
@@ -124,6 +134,13 @@ def test_the_command_writes_pairs_to_train_on(tmp_path, capsys):
     assert Counter(example.label for example in found) == {"0": 12, "1": 6}
     assert cli.main(given) == 0
     assert "pairs: 18" in capsys.readouterr().out
+
+
+def test_other_labels_are_told_by_name(tmp_path):
+    path = tmp_path / "nli.tsv"
+    path.write_text("label\ttext_a\ttext_b\n2\t怎么学好英语\t英语怎么学好\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"nli\.tsv: has the label '2'.* Write these"):
+        write_contrast_set(path, tmp_path / "more.tsv")
 
 
 def test_too_few_texts_and_a_bad_target_are_told(tmp_path):
