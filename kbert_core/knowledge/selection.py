@@ -17,7 +17,7 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.names import NormalisedText, is_word_character, normalise, normalise_name
 from kbert_core.knowledge.rarity import rarity
-from kbert_core.knowledge.surface_forms import ALL_RULES, AS_WRITTEN, NameRules
+from kbert_core.knowledge.surface_forms import ALL_RULES, AS_WRITTEN, NameRules, agreement
 from kbert_core.knowledge.triples import Triple
 
 
@@ -338,7 +338,6 @@ def _first(asked: Asked, graph: KnowledgeGraph, options: InjectionOptions) -> Se
     """Take the first in graph order: as the rest of this module does it, in one quick pass."""
     mention, most, all_on = asked.mention, options.max_triples, graph.all_on
     any_relation = options.relations is None and not options.not_relations
-    name = _name(asked, options)
     used: list[Triple] = []
     left_out: list[LeftOut] = []
     for triple in _triples(mention, graph):
@@ -346,7 +345,7 @@ def _first(asked: Asked, graph: KnowledgeGraph, options: InjectionOptions) -> Se
             left_out.append(LeftOut(triple, Rule.OFF))
         elif not (any_relation or options.allows(triple.relation)):
             left_out.append(LeftOut(triple, Rule.RELATION))
-        elif name and _says_name(triple, name, graph):
+        elif _says_name(triple, asked, graph, options.names):
             left_out.append(LeftOut(triple, Rule.OWN_NAME))
         elif len(used) >= most:
             left_out.append(LeftOut(triple, Rule.LIMIT))
@@ -368,14 +367,13 @@ def _parted(
     """
     usable: list[Triple] = []
     ruled_out: list[tuple[int, LeftOut]] = []
-    name = _name(asked, options)
     for place, triple in enumerate(_triples(asked.mention, graph)):
         rule = None
         if not graph.is_on(triple):
             rule = Rule.OFF
         elif not options.allows(triple.relation):
             rule = Rule.RELATION
-        elif name and _says_name(triple, name, graph):
+        elif _says_name(triple, asked, graph, options.names):
             rule = Rule.OWN_NAME
         elif options.strategy is Strategy.TAIL_IN_TEXT and not tail_in_text(triple, asked):
             rule = Rule.TAIL
@@ -393,18 +391,13 @@ def _triples(mention: Mention, graph: KnowledgeGraph) -> Iterable[Triple]:
     return dict.fromkeys(t for entity in mention.entities for t in graph.triples_of(entity))
 
 
-def _name(asked: Asked, options: InjectionOptions) -> str:
-    """The mention as names are compared; "" where other names don't find it."""
+def _says_name(triple: Triple, asked: Asked, graph: KnowledgeGraph, rules: NameRules) -> bool:
+    """Whether a triple's branch only says another name, the one by which its mention was found."""
+    if not rules.alias or graph.aliases.aliases_in(triple) is None:
+        return False
     mention = asked.mention
-    if not options.names.alias:
-        return ""
-    return normalise_name(asked.sentences[mention.sentence][mention.start : mention.end])
-
-
-def _says_name(triple: Triple, name: str, graph: KnowledgeGraph) -> bool:
-    """Whether a triple's branch only says another name that is the mention itself."""
-    said = graph.aliases.aliases_in(triple)
-    return said is not None and normalise_name(triple.tail) == name
+    name = asked.sentences[mention.sentence][mention.start : mention.end]
+    return agreement(name, [triple.tail], rules) is not None
 
 
 def _scores(

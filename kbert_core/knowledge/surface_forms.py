@@ -275,7 +275,7 @@ def _singulars(name: str) -> tuple[str, ...]:
     return tuple(one for one in found if re.search(r"[A-Za-z]{3}$", one))
 
 
-_LONGEST_ACRONYM = 5  # characters
+_LONGEST_ACRONYM = 4  # characters
 NO_PLURALS = frozenset(  # without their s they would be other words, or none
     (
         *("caries", "diabetes", "herpes", "hives", "measles", "mumps", "rabies", "rickets"),

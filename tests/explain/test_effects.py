@@ -51,7 +51,7 @@ def test_deleting_a_triple_lets_the_next_one_move_up(ner, score):
 
 def test_deleting_another_name_takes_its_mention_away(ner):
     graph = KnowledgeGraph([IS_DISEASE, ALIAS])
-    found = effects(ner, "患者有多饮", graph=graph, target=Target("疾病", 3, 5))
+    found = effects(ner, "糖尿病患者有多饮", graph=graph, target=Target("疾病", 6, 8))
     assert of(found, ALIAS).moved_out == (IS_DISEASE,)
     assert of(found, ALIAS).moved_up == ()
     assert of(found, IS_DISEASE).moved_out == ()

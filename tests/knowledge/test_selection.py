@@ -6,7 +6,7 @@ from conftest import FIGURE_2
 from kbert_core import InjectionOptions, KnowledgeGraph, LeftOut, Rule, Triple, grow_tree
 from kbert_core.errors import OptionError
 from kbert_core.knowledge.selection import Strategy, count_by_rule, select
-from kbert_core.knowledge.surface_forms import NameRules
+from kbert_core.knowledge.surface_forms import ALL_RULES, NameRules
 
 A, B, C, D = (Triple("x", r, t) for r, t in (("r", "a"), ("s", "b"), ("r", "c"), ("s", "d")))
 
@@ -65,6 +65,26 @@ def test_triple_that_only_says_the_name_in_the_text_takes_no_place(strategy):
     assert {branch.triple for branch in by_letters.branches} == {SHORT, CHEST}
     assert by_letters.left_out == (LeftOut(LETTERS, Rule.OWN_NAME),)
     assert SHORT in [branch.triple for branch in by_head.branches]
+
+
+@pytest.mark.parametrize(
+    ("tail", "text", "rules", "says"),
+    [
+        ("高血压", "有高血壓史", ALL_RULES, True),
+        ("heart attack", "two heart-attacks", ALL_RULES, True),
+        ("Heart attack (disease)", "a heart attack", ALL_RULES, True),
+        ("heart attack", "a heart attack", NameRules.of(["alias"]), True),
+        ("heart attack", "many heart attacks", NameRules.of(["alias", "plural"]), True),
+        ("angina", "a heart attack", ALL_RULES, False),
+    ],
+)
+def test_the_name_in_the_text_is_known_however_it_is_written(tail, text, rules, says):
+    """By the rules by which it was found."""
+    name = Triple("Myocardial infarction", "synonym", tail)
+    found = Triple("Myocardial infarction", "synonym", "heart attack")
+    graph = KnowledgeGraph([name, found, CHEST])
+    (node,) = grow_tree([text], graph, InjectionOptions(names=rules)).nodes
+    assert (LeftOut(name, Rule.OWN_NAME) in node.left_out) is says
 
 
 def test_triple_whose_head_is_the_other_name_says_which_entity_it_is():

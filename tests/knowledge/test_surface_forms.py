@@ -112,6 +112,11 @@ def test_a_regular_plural_and_its_singular_are_one_name(plural, singular):
     assert only(f"the {plural} of it", graph_of(singular.lower()))[0] == plural
 
 
+def test_a_graph_in_capitals_has_plurals_but_for_its_shortest_names():
+    assert only("the tumors", graph_of("TUMOR")) == ("tumors", {NameRule.PLURAL, NameRule.CASE})
+    assert find_mentions("the aids", graph_of("AID")) == ()
+
+
 @pytest.mark.parametrize(
     ("word", "other"),
     [
