@@ -95,7 +95,7 @@ ENGLISH = {
     "audit.heads_none": "No relation of this graph looks like a type.",
     "audit.heads_labels": "{share} have tails that stand for several labels.",
     "audit.homonyms": "{share} of the matches in {split} have a name that may mean several heads, "
-    "in {rows} of the texts with a match.",
+    "in {rows} of the rows with a match.",
     "audit.conflicts": "Labelled in more than one way: {share} of the texts.",
     "audit.table.mentions": "Gold mentions",
     "audit.table.splits": "Splits",
@@ -228,7 +228,7 @@ CHINESE = {
     "audit.heads": "{share} 的头实体在“{relation}”下有多个尾实体。",
     "audit.heads_none": "此图谱中没有看起来像类别的关系。",
     "audit.heads_labels": "{share} 的头实体的尾实体代表多个标签。",
-    "audit.homonyms": "{split}的匹配中，{share} 的名称可指多个头实体，涉及有匹配的文本的 {rows}。",
+    "audit.homonyms": "{split}的匹配中，{share} 的名称可指多个头实体，涉及有匹配的行的 {rows}。",
     "audit.conflicts": "标注不一致的文本：{share}。",
     "audit.table.mentions": "标注提及",
     "audit.table.splits": "数据划分",

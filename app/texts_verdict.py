@@ -64,11 +64,12 @@ CHINESE = {
     "verdict.ambiguity.relation": "；{several.total:,} 个头实体中，{several.percent} "
     "在“{relation}”下有多个尾实体",
     "verdict.homonyms": "{held_out}的 {matched.total:,} 处匹配中，{matched.percent} "
-    "的名称可指多个头实体，涉及有匹配的文本的 {rows.percent}：{names}",
+    "的名称可指多个头实体，涉及有匹配的行的 {rows.percent}：{names}",
     "verdict.homonyms.name": "“{name}”（{heads}）",
     "verdict.homonyms.head": "{head}",
     "verdict.homonyms.more": "…",
-    "verdict.homonyms.all": "对它们所说的都会注入；`--one-sense` 只留最合适的那一个。",
+    "verdict.homonyms.all": "它们的三元组按图谱顺序共用一处提及的名额；"
+    "`--strategy context --one-sense` 只留最合适的那一个。",
     "verdict.conflicts.one": "有一段文本的标注不一致，涉及 {rows.total:,} 行中的 {rows.percent}："
     "没有模型能全部答对。",
     "verdict.conflicts": "有 {count:,} 段文本的标注不一致，涉及 {rows.total:,} 行中的 "

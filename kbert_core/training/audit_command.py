@@ -159,7 +159,7 @@ def _heads(made: Audit) -> list[str]:
     if homonyms.matches.count:
         lines.append(
             f"matches in {made.held_out} whose name may mean several heads: {homonyms.matches}, "
-            f"in {_percent(homonyms.rows)} of the rows with a head"
+            f"in {_percent(homonyms.rows)} of the rows with a match"
         )
         lines += [f"    {name}: {', '.join(may)}" for name, may in homonyms.examples[:SHOWN]]
     return lines

@@ -67,12 +67,12 @@ ENGLISH = {
     "ambiguity.relation": "; {several.percent} of the {several.total:,} heads have several tails "
     "under “{relation}”",
     "homonyms": "{matched.percent} of the {matched.total:,} matches in {held_out} have a name that "
-    "may mean several heads, in {rows.percent} of the texts with a match: {names}",
+    "may mean several heads, in {rows.percent} of the rows with a match: {names}",
     "homonyms.name": "“{name}” ({heads})",
     "homonyms.head": "{head}",
     "homonyms.more": "…",
-    "homonyms.all": "What is said of all of them is injected; `--one-sense` keeps to the one that "
-    "fits best.",
+    "homonyms.all": "Their triples share the places of one mention, in graph order; `--strategy "
+    "context --one-sense` keeps to the head that fits best.",
     "conflicts.one": "One text is labelled in more than one way, in {rows.percent} of the "
     "{rows.total:,} rows: no model can be right on all of them.",
     "conflicts": "{count:,} texts are labelled in more than one way, in {rows.percent} of the "
