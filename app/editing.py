@@ -1,8 +1,9 @@
 """The Lab's table of triples: what is changed in it becomes edits, and no click is lost.
 
-A table with another key starts afresh in the browser, without a change that it was still to tell
-of (it waits for 150 ms), and one that is given what was changed in it forgets the change. So it
-keeps its key, and is given what it began with, for as long as its changes over that are what stands.
+A table with another key starts afresh in the browser, without a change that it was still to
+tell of (it waits for 150 ms), and one that is given what was changed in it forgets the change. So
+it keeps its key, and is given what it began with, for as long as its changes over that are what
+stands.
 """
 
 import streamlit as st

@@ -55,6 +55,16 @@ class Adapter:
     model_class: str
     labels: dict[str, Any]
 
+    @property
+    def rank(self) -> int:
+        """Of the low-rank products."""
+        return int(self.settings.get("r", 0))
+
+    @property
+    def alpha(self) -> float:
+        """They are scaled by alpha / rank."""
+        return float(self.settings.get("lora_alpha", 0))
+
 
 # Where encoders are
 
@@ -179,10 +189,14 @@ def check_options(
             "Name one with --encoder, or leave --adapter out."
         )
     if is_adapter(encoder):
-        raise OptionError(
-            f"{encoder} is an adapter itself. Give its encoder, {encoder_of(encoder)}, or train "
-            "the whole merged model without --adapter."
-        )
+        first = read_adapter(encoder)
+        if (rank, alpha or first.alpha) != (first.rank, first.alpha):
+            raise OptionError(
+                f"{encoder} is an adapter of rank {first.rank} and alpha {first.alpha:g}, and "
+                f"keeps both when it is trained further. Give --adapter {first.rank}; or leave "
+                "--adapter out, to train the whole merged model."
+            )
+        encoder = str(first.encoder)
     if Path(encoder).is_dir() and Path(encoder).resolve() == Path(output).resolve():
         raise OptionError(
             f"{output} is the encoder's own folder, which the adapter needs. Name another --output."
@@ -260,6 +274,44 @@ def attach(
     adapted = PeftModel(model, config)
     trained = sum(p.numel() for p in adapted.parameters() if p.requires_grad)
     return Attached(adapted, encoder_hash, rank, alpha, trained, total)
+
+
+def attach_again(
+    model: PreTrainedModel, path: str | Path, *, missing: Iterable[str] = ()
+) -> Attached:
+    """Put an adapter on its encoder, in place, with its task head, to train it further.
+
+    Args:
+        model: its encoder, with the same task head.
+        path: the adapter's folder.
+        missing: as in :func:`attach`.
+
+    Returns:
+        As :func:`attach`.
+
+    Raises:
+        CheckpointError: it is broken, or was trained on another encoder.
+        OptionError: it is for another task or other labels.
+    """
+    from peft import get_peft_model_state_dict, set_peft_model_state_dict
+
+    adapter = read_adapter(path)
+    attached = attach(model, rank=adapter.rank, alpha=adapter.alpha, missing=missing)
+    _check_encoder(adapter, attached.encoder_hash)
+    now, before = type(model).__name__, adapter.labels.get("id2label")
+    if now != adapter.model_class or (before and before != model.config.id2label):
+        raise OptionError(
+            f"{path} is an adapter with another head ({_head(adapter.model_class, before)}) than "
+            f"is asked for ({_head(now, model.config.id2label)}). Give its encoder, "
+            f"{adapter.encoder}, or leave --adapter out, to train the whole merged model."
+        )
+    expected = get_peft_model_state_dict(attached.peft, save_embedding_layers=False)
+    set_peft_model_state_dict(attached.peft, _weights(adapter, expected))
+    return attached
+
+
+def _head(model_class: str, labels: dict[int, str] | None) -> str:
+    return f"{model_class}: {', '.join((labels or {}).values())}"
 
 
 def head_modules(model: PreTrainedModel) -> list[str]:
@@ -441,12 +493,7 @@ def _merged(model: PreTrainedModel, adapter: Adapter) -> PreTrainedModel:
     from peft import LoraConfig, PeftModel, get_peft_model_state_dict, set_peft_model_state_dict
 
     head = adapter.settings.get("modules_to_save") or []
-    if weights_hash(model, head) != adapter.encoder_hash:
-        raise CheckpointError(
-            f"{adapter.folder}: was trained on other weights than {adapter.encoder} has now, and "
-            "fits no others. Bring the encoder's old weights back, or train the adapter again: "
-            "its card has the command."
-        )
+    _check_encoder(adapter, weights_hash(model, head))
     try:
         adapted = PeftModel(model, LoraConfig.from_pretrained(str(adapter.folder)))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -456,6 +503,15 @@ def _merged(model: PreTrainedModel, adapter: Adapter) -> PreTrainedModel:
     expected = get_peft_model_state_dict(adapted, save_embedding_layers=False)
     set_peft_model_state_dict(adapted, _weights(adapter, expected))
     return cast(PreTrainedModel, adapted.merge_and_unload())
+
+
+def _check_encoder(adapter: Adapter, encoder_hash: str) -> None:
+    if encoder_hash != adapter.encoder_hash:
+        raise CheckpointError(
+            f"{adapter.folder}: was trained on other weights than {adapter.encoder} has now, and "
+            "fits no others. Bring the encoder's old weights back, or train the adapter again: "
+            "its card has the command."
+        )
 
 
 def _weights(adapter: Adapter, expected: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -291,8 +291,6 @@ def test_an_adapter_on_an_adapter_is_refused(root):
     change(root / "second" / "adapter_config.json", base_model_name_or_path="../adapter")
     with pytest.raises(CheckpointError, match="is an adapter itself"):
         Pipeline.load(root / "second", device="cpu")
-    with pytest.raises(OptionError, match=r"is an adapter itself\. Give its encoder"):
-        adapters.check_options(8, None, encoder=str(root / "adapter"), output=root / "new")
 
 
 @pytest.mark.parametrize(

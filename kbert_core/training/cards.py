@@ -144,11 +144,14 @@ def _about_adapter(notes: Mapping[str, Any]) -> list[str]:
         return []
     adapter, total = notes["adapter"], notes["parameters"]
     share = 100 * adapter["trained"] / total
-    return [
+    lines = [
         f"- Adapter: rank {adapter['rank']}, alpha {adapter['alpha']:g}; {adapter['trained']:,} "
         f"parameters trained, {share:.1f} % of the model's, the task head among them. The encoder "
         "isn't in this folder; loading merges the two."
     ]
+    if "trained_further" in notes:
+        lines.append(f"- The adapter {notes['trained_further']}, trained further")
+    return lines
 
 
 def _scores(card: Card, notes: Mapping[str, Any]) -> list[str]:

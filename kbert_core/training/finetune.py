@@ -102,7 +102,8 @@ class TrainOptions:
         hiding_kg: files of triples for a twin without ``kg``: what the recipe
             would hide of a text read with them is hidden, and nothing injected.
         adapter: rank of a low-rank adapter on the encoder, which is itself
-            left as it is; None: the whole encoder is trained.
+            left as it is; None: the whole encoder is trained. Where the encoder
+            is an adapter of this rank, that one is trained further.
         adapter_alpha: the adapter's weight is alpha / rank; None: twice the
             rank.
         epochs: times through the training set.
@@ -189,6 +190,12 @@ class TrainOptions:
             self.adapter, self.adapter_alpha, encoder=self.encoder, output=self.output
         )
 
+    @property
+    def body(self) -> str:
+        """The encoder under an adapter that is to be trained further; else as it is given."""
+        further = self.adapter and adapters.is_adapter(self.encoder)
+        return str(adapters.encoder_of(self.encoder)) if further else self.encoder
+
 
 @dataclass(frozen=True)
 class Fitted:
@@ -260,9 +267,12 @@ def fit(options: TrainOptions) -> Fitted:
     scorer = scorer_of(injection, device=options.device)
     if together.main:
         tell_of_matches(splits["train"], graph, injection, "train", scorer=scorer)
-    tokenizer, model, missing = _start(options, splits["train"], graph, labels)
+    start = replace(options, encoder=options.body)
+    tokenizer, model, missing = _start(start, splits["train"], graph, labels)
     attached = None
-    if options.adapter:
+    if options.adapter and options.body != options.encoder:
+        attached = adapters.attach_again(model, options.encoder, missing=missing)
+    elif options.adapter:
         attached = adapters.attach(
             model, rank=options.adapter, alpha=options.adapter_alpha, missing=missing
         )
@@ -706,7 +716,9 @@ def _report(options: TrainOptions, fitted: Fitted) -> dict[str, Any]:
     if options.hiding_kg:
         report["hiding_knowledge"] = list(_names(options.hiding_kg))
     if fitted.attached:
-        report.update(adapters.described(fitted.attached, options.encoder, options.output))
+        report.update(adapters.described(fitted.attached, options.body, options.output))
+        if options.body != options.encoder:
+            report["trained_further"] = Path(options.encoder).name
     return report
 
 
@@ -726,7 +738,7 @@ def save(options: TrainOptions, fitted: Fitted, *, notes: Mapping[str, Any]) -> 
     with saving(output):
         with replacing(output, checkpoints_of(options)) as new:
             if fitted.attached:
-                name = adapters.encoder_name(options.encoder, output)
+                name = adapters.encoder_name(options.body, output)
                 adapters.save(fitted.attached, new, encoder=name)
             else:
                 model.save_pretrained(new)

@@ -1,4 +1,4 @@
-"""The Lab's table and its callbacks, with an editor that does as the browser's: whatever the order."""
+"""The Lab's table and its callbacks, with an editor that does as the browser's."""
 
 import pytest
 

@@ -114,6 +114,42 @@ def test_training_on_an_adapters_folder_begins_with_the_merged_model(data, encod
     assert report["scores"]["dev"]["f1"] == 1.0  # a rate that changes nothing: as it was
 
 
+def test_an_adapter_is_trained_further_on_its_own_encoder(data, encoder):
+    train(options(data, adapter_alpha=4.0))
+    more = {"encoder": str(data / "adapter"), "epochs": 1}
+    report = train(options(data, "same", **more, learning_rate=1e-9))
+    assert report["scores"]["dev"]["f1"] == 1.0  # a rate that changes nothing: as it was
+    first = load_file(data / "adapter" / "adapter_model.safetensors")
+    same = load_file(data / "same" / "adapter_model.safetensors")
+    assert first.keys() == same.keys()
+    assert all(torch.allclose(same[name], tensor, atol=1e-3) for name, tensor in first.items())
+    assert report["encoder"] == "encoder" and report["adapter"]["alpha"] == 4.0
+    assert "- The adapter adapter, trained further\n" in (data / "same" / "README.md").read_text()
+    train(options(data, "further", **more))
+    further = load_file(data / "further" / "adapter_model.safetensors")
+    assert not all(
+        torch.allclose(further[name], tensor, atol=1e-3) for name, tensor in first.items()
+    )
+    shutil.rmtree(data / "adapter")
+    assert Pipeline.load(data / "further", device="cpu").task.name == "ner"
+
+
+def test_an_adapter_is_trained_further_with_its_rank_and_labels_only(data, encoder):
+    train(options(data, epochs=1))
+    more = {"encoder": str(data / "adapter"), "output": "further"}
+    with pytest.raises(OptionError, match=r"rank 8 and alpha 16.* Give --adapter 8; or leave"):
+        options(data, adapter=4, **more)
+    with pytest.raises(OptionError, match=r"rank 8 and alpha 16"):
+        options(data, adapter_alpha=8.0, **more)
+    with pytest.raises(OptionError, match="the encoder's own folder"):
+        options(data, **{**more, "output": "encoder"})
+    for split in ("train", "dev", "test"):
+        file = data / f"{split}.tsv"
+        file.write_text(file.read_text().replace("-E", "-D"))
+    with pytest.raises(OptionError, match=r"another head .*, B-E, I-E\).*O, B-D, I-D\).* leave"):
+        train(options(data, **more))
+
+
 def test_an_adapter_takes_a_model_with_a_head_for_other_labels_as_its_encoder(data, encoder):
     train(options(data, "whole", adapter=None, epochs=1))
     for split in ("train", "dev", "test"):

@@ -123,8 +123,9 @@ def test_names_that_may_mean_several_heads_are_counted_and_named():
     assert finding.level is Level.NOTE
     assert finding.text == (
         "40.0 % of the 5 matches in test have a name that may mean several heads, in 50.0 % of the "
-        "rows with a match: “苹果” (苹果(水果), 苹果(公司)). Their triples share the places of one "
-        "mention, in graph order; `--strategy context --one-sense` keeps to the head that fits best."
+        "rows with a match: “苹果” (苹果(水果), 苹果(公司)). Their triples share the places of "
+        "one mention, in graph order; `--strategy context --one-sense` keeps to the head that "
+        "fits best."
     )
     assert "    苹果: 苹果(水果), 苹果(公司)" in audit_text((made, verdict_of(made))).splitlines()
 
