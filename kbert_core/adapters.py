@@ -9,7 +9,7 @@ any other and costs no more.
 
 import json
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.util import find_spec
@@ -310,7 +310,7 @@ def attach_again(
     return attached
 
 
-def _head(model_class: str, labels: dict[int, str] | None) -> str:
+def _head(model_class: str, labels: Mapping[Any, str] | None) -> str:
     return f"{model_class}: {', '.join((labels or {}).values())}"
 
 

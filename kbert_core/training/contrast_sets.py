@@ -46,7 +46,7 @@ def write_contrast_set(
             and 0, fewer than two texts are left, or the target can't be written.
     """
     labelled = read_examples(source, "pair")
-    other = sorted({example.label for example in labelled} - {RIGHT, WRONG})
+    other = sorted({str(example.label) for example in labelled} - {RIGHT, WRONG})
     if other:
         raise DataError(
             f"{source}: has the label '{other[0]}'. Pairs can be made of a set whose labels are "
