@@ -1,6 +1,7 @@
 """Escaping: every text that people or files give goes through here."""
 
 import html
+import re
 import unicodedata
 
 
@@ -20,10 +21,20 @@ def plain(text: str) -> str:
 
 
 def markdown(text: object) -> str:
-    """Make a text safe inside Streamlit's Markdown, links and colours included."""
-    return "".join(f"\\{c}" if c in "\\`*_{}[]()<>#+-.!|$:~^=&" else c for c in str(text)).replace(
-        "\n", " "
-    )
+    """Make a text safe inside Streamlit's Markdown, links and colours included.
+
+    A command or an option that is named in it, as in `kbert audit`, stays code.
+    """
+    plain, said = _COMMAND.split(str(text)), _COMMAND.findall(str(text))
+    return "".join(_marked(part) + code for part, code in zip(plain, [*said, ""], strict=True))
+
+
+def _marked(text: str) -> str:
+    marked = (f"\\{c}" if c in "\\`*_{}[]()<>#+-.!|$:~^=&" else c for c in text)
+    return "".join(marked).replace("\n", " ")
+
+
+_COMMAND = re.compile("`(?:kbert |--)[A-Za-z0-9 ._-]*[A-Za-z0-9]`")
 
 
 def scrolling(table: str, more: str = "") -> str:

@@ -89,6 +89,24 @@ def test_shown_leaves_no_markup_and_nothing_invisible(text):
     assert "\u202e" not in drawn and "\n" not in drawn
 
 
+@pytest.mark.parametrize(
+    ("text", "marked"),
+    [
+        ("Use `kbert audit`.", "Use `kbert audit`\\."),
+        ("`--strategy context --one-sense` keeps", "`--strategy context --one-sense` keeps"),
+        (
+            "用 `kbert kg import FILE --output GRAPH.kg` 制成",
+            "用 `kbert kg import FILE --output GRAPH.kg` 制成",
+        ),
+        ("`rm -r` and `x`", "\\`rm \\-r\\` and \\`x\\`"),
+        ("`kbert <b>`", "\\`kbert \\<b\\>\\`"),
+        ("``kbert a``b`", "\\``kbert a`\\`b\\`"),
+    ],
+)
+def test_a_command_in_a_text_stays_code_and_nothing_else_does(text, marked):
+    assert markdown(text) == marked
+
+
 def test_escape_and_markdown_take_the_meaning_out_of_markup():
     assert escape(EVIL).count("<") == 0
     assert "\\<script\\>" in markdown(EVIL) and "\\:red\\[x\\]" in markdown(EVIL)
