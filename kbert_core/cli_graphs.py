@@ -3,6 +3,7 @@
 import argparse
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import islice
@@ -16,7 +17,9 @@ from kbert_core.knowledge.check import EXAMPLES, check
 from kbert_core.knowledge.graph import Action, Edit, KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.opening import open_graphs
+from kbert_core.knowledge.packed import plain_ending
 from kbert_core.knowledge.readers import ReadOptions, Row, open_rows
+from kbert_core.knowledge.readers.opening import ENDINGS, unit_of
 from kbert_core.knowledge.store.importing import Source, import_triples
 from kbert_core.knowledge.store.log import Entry
 from kbert_core.knowledge.store.schema import ENDING
@@ -66,6 +69,7 @@ def add_graph_commands(add: Add) -> dict[str, Callable[[argparse.Namespace], dic
     show = add("show", "the triples of an entity, where they come from and who edited them")
     show.add_argument("graph", metavar="GRAPH")
     show.add_argument("entity")
+    _reading(show)
 
     for action, text in (
         ("add", "add a triple to a graph file"),
@@ -103,6 +107,7 @@ def add_graph_commands(add: Add) -> dict[str, Callable[[argparse.Namespace], dic
     diff = add("diff", "what one graph has and another has not")
     diff.add_argument("before", metavar="A[@N]", help="a graph, or as it was at entry N of its log")
     diff.add_argument("after", metavar="B[@N]")
+    _reading(diff)
 
     looked = add("check", "list what is probably not meant so; changes nothing")
     looked.add_argument("graph", metavar="GRAPH[@N]")
@@ -112,7 +117,7 @@ def add_graph_commands(add: Add) -> dict[str, Callable[[argparse.Namespace], dic
     add_alias_options(looked)
     _reading(looked)
 
-    merge = add("merge", "make one graph file of several graphs")
+    merge = add("merge", "make one graph file of several graphs, without their logs")
     merge.add_argument(
         "graphs",
         nargs="+",
@@ -154,11 +159,15 @@ def run_import(args: argparse.Namespace) -> dict[str, Any]:
     problems = [problem for reading in readings for problem in reading.problems]
     for problem in problems[:SHOWN]:
         print(f"left out: {problem}", file=sys.stderr)
+    passed = sum((reading.passed for reading in readings), Counter[str]())
+    for what, count in passed.items():
+        print(f"passed over: {count:,} with {what}", file=sys.stderr)
     return {
         "graph": str(args.output),
         "triples": done.triples,
         "repeated": done.repeated,
         "left_out": sum(reading.bad for reading in readings),
+        "passed_over": passed.total(),
         "entry": done.revision,
         "seconds": round(time.perf_counter() - begun, 1),
     }
@@ -177,7 +186,21 @@ def run_merge(args: argparse.Namespace) -> dict[str, Any]:
     with _Told("triples") as told:
         aliases = KnowledgeGraph.combined(graphs).aliases
         done = import_triples(args.output, sources, who=args.by, aliases=aliases, progress=told)
-    return {"graph": str(args.output), "triples": done.triples, "repeated": done.repeated}
+    off = [t for i, graph in enumerate(graphs) for t in graph.off if _first(graphs, t) == i]
+    if off:
+        with GraphStore(args.output, write=True) as store:
+            store.apply(*(Edit("switch_off", triple) for triple in sorted(off)), who=args.by)
+    return {
+        "graph": str(args.output),
+        "triples": done.triples,
+        "repeated": done.repeated,
+        "switched_off": len(off),
+    }
+
+
+def _first(graphs: Sequence[KnowledgeGraph], triple: Triple) -> int:
+    """Which of several graphs is the first that has a triple."""
+    return next(i for i, graph in enumerate(graphs) if triple in graph)
 
 
 def run_export(args: argparse.Namespace) -> dict[str, Any]:
@@ -186,6 +209,11 @@ def run_export(args: argparse.Namespace) -> dict[str, Any]:
         raise OptionError(
             f"{args.output}: a graph file isn't exported to but made. Use `kbert kg merge "
             f"{args.graph} --output {args.output}`."
+        )
+    if args.output.suffix and plain_ending(args.output) not in ENDINGS:
+        raise OptionError(
+            f"{args.output}: no format of that ending can be written. Name it with one of "
+            f"{' '.join(ENDINGS)}, and .xz .gz .bz2 or .zst after it where it is to be packed."
         )
     graph = opened(args.graph, args)
     with _Told("triples") as told:
@@ -197,7 +225,7 @@ def run_export(args: argparse.Namespace) -> dict[str, Any]:
 
 def run_show(args: argparse.Namespace) -> dict[str, Any]:
     """`kbert kg show`."""
-    graph = opened(args.graph)
+    graph = opened(args.graph, args)
     triples = graph.triples_of(args.entity)
     if not triples:
         near = [e for e in islice(graph.entities(), 200_000) if normalise_name(args.entity) in e]
@@ -210,8 +238,9 @@ def run_show(args: argparse.Namespace) -> dict[str, Any]:
     data: dict[str, Any] = {"entity": normalise_name(args.entity), "triples": rows}
     if Path(args.graph).suffix == ENDING:
         with GraphStore(args.graph) as store:
+            origins = store.origins(args.entity)
             for row, triple in zip(rows, triples, strict=True):
-                row.update(asdict(store.origin(triple)))
+                row.update(asdict(origins[triple]) if triple in origins else {})
             history = store.history(entity=args.entity, most=SHOWN)
             data["history"] = [_entry(store, entry, args.entity) for entry in history]
     return data
@@ -230,8 +259,22 @@ def run_edit(args: argparse.Namespace) -> dict[str, Any]:
     else:
         edit = Edit(_ACTIONS[action], triple)
     with _to_edit(args.graph, make=action == "add") as store:
+        nothing = _changes_nothing(edit, store.graph())
+        if nothing:
+            raise GraphEditError(f"{args.graph}: {triple} {nothing}; nothing was changed.")
         entry = store.apply(edit, who=args.by)
         return _entry(store, entry)
+
+
+def _changes_nothing(edit: Edit, graph: KnowledgeGraph) -> str:
+    """Why an edit of a triple that is there would change nothing; "": it does."""
+    if edit.triple not in graph:
+        return ""
+    if edit.action == "replace" and edit.triple == edit.new:
+        return "is as you would have it already"
+    if edit.action == "switch_off" and not graph.is_on(edit.triple):
+        return "is switched off already"
+    return "is on already" if edit.action == "switch_on" and graph.is_on(edit.triple) else ""
 
 
 def run_undo(args: argparse.Namespace) -> dict[str, Any]:
@@ -250,7 +293,11 @@ def run_history(args: argparse.Namespace) -> dict[str, Any]:
     """`kbert kg history`."""
     _must_be_graph(args.graph)
     with GraphStore(args.graph) as store:
+        if args.most < 0:
+            raise OptionError(f"--most is {args.most}. Give a number of entries, or 0 for all.")
         entries = store.history(entity=args.entity, most=args.most or None)
+        if not entries:
+            raise OptionError(f"{args.graph}: no entry of its log edits '{args.entity}'.")
         return {
             "graph": str(args.graph),
             "entries": [_entry(store, entry, args.entity) for entry in entries],
@@ -260,7 +307,7 @@ def run_history(args: argparse.Namespace) -> dict[str, Any]:
 
 def run_diff(args: argparse.Namespace) -> dict[str, Any]:
     """`kbert kg diff`."""
-    before, after = opened(args.before), opened(args.after)
+    before, after = opened(args.before, args), opened(args.after, args)
     return {
         "removed": [_fields(t) for t in before if t not in after],
         "added": [_fields(t) for t in after if t not in before],
@@ -340,7 +387,8 @@ def _plain(fields: Mapping[str, str]) -> str:
 def _triple_line(row: Mapping[str, Any]) -> str:
     notes = [] if row["on"] else ["switched off"]
     if row.get("file"):
-        notes.append(f"{row['file']}, line {row['line']}" if row["line"] else row["file"])
+        place = f"{row['file']}, {unit_of(row['file'])} {row['line']}"
+        notes.append(place if row["line"] else row["file"])
     elif "revision" in row:
         notes.append(f"entry {row['revision']} of the log")
     return _plain(row) + (f"   ({'; '.join(notes)})" if notes else "")
@@ -427,8 +475,8 @@ def _to_edit(path: Path, *, make: bool = False) -> GraphStore:
 
 
 def _rows(graph: KnowledgeGraph) -> Iterator[Row]:
-    """The triples of a graph that are on, for an import; their lines are not known."""
-    return ((0, t.head, t.relation, t.tail) for t in graph if graph.is_on(t))
+    """The triples of a graph, for an import; their lines are not known."""
+    return ((0, t.head, t.relation, t.tail) for t in graph)
 
 
 def _fields(triple: Triple) -> dict[str, str]:

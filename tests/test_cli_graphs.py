@@ -1,6 +1,8 @@
 """`kbert kg` on graph files, from import to undo."""
 
 import json
+import os
+import threading
 
 import pytest
 
@@ -110,8 +112,68 @@ def test_graphs_are_merged_into_a_new_file(here, capsys):
     kg(capsys, "import", "kg.spo", "--output", "g.kg")
     kg(capsys, "off", "g.kg", "糖尿病", "症状", "多饮")
     done = kg(capsys, "merge", "g.kg", "more.csv", "--output", "both.kg")
-    assert (done["triples"], done["repeated"]) == (3, 1)  # what is off stays behind
+    assert (done["triples"], done["repeated"], done["switched_off"]) == (4, 1, 1)
+    diff = kg(capsys, "diff", "g.kg", "both.kg")
+    assert [t["tail"] for t in diff["added"]] == ["检查"]
+    assert not diff["removed"] and not diff["switched_off"] and not diff["switched_on"]
+    done = kg(capsys, "merge", "kg.spo", "g.kg", "--output", "on.kg")
+    assert done["switched_off"] == 0, "the first graph has it on"
     assert "is there already" in refused(capsys, "merge", "g.kg", "--output", "both.kg")
+
+
+def test_an_edit_that_changes_nothing_makes_no_entry(here, capsys):
+    kg(capsys, "import", "kg.spo", "--output", "g.kg")
+    sugar = ("糖尿病", "症状", "多饮")
+    assert "is on already" in refused(capsys, "on", "g.kg", *sugar)
+    kg(capsys, "off", "g.kg", *sugar)
+    assert "is switched off already" in refused(capsys, "off", "g.kg", *sugar)
+    assert "as you would have it" in refused(capsys, "replace", "g.kg", *sugar, *sugar)
+    assert "no such triple" in refused(capsys, "off", "g.kg", "a", "b", "c")
+    assert "can't be undone" in refused(capsys, "undo", "g.kg", "0")
+    assert kg(capsys, "history", "g.kg")["of"] == 3  # made, imported, switched off
+    assert "no entry of its log edits 'nobody'" in refused(
+        capsys, "history", "g.kg", "--entity", "nobody"
+    )
+    assert "--most is -3" in refused(capsys, "history", "g.kg", "--most", "-3")
+
+
+def test_places_and_formats_that_there_are_not_are_told(here, capsys):
+    kg(capsys, "import", "kg.spo", "--output", "g.kg")
+    assert "no folder nope" in refused(capsys, "add", "nope/n.kg", "a", "b", "c")
+    (here / "folder.kg").mkdir()
+    assert "is a folder" in refused(capsys, "history", "folder.kg")
+    for name in ("out.json", "out.docx", "out.xz"):
+        assert "no format of that ending" in refused(capsys, "export", "g.kg", name)
+        assert not (here / name).exists()
+
+
+def test_a_link_or_a_device_is_written_to_and_not_replaced(here, capsys):
+    kg(capsys, "import", "kg.spo", "--output", "g.kg")
+    (here / "real.spo").write_text("before\n", encoding="utf-8")
+    (here / "link.spo").symlink_to(here / "real.spo")
+    kg(capsys, "export", "g.kg", "link.spo")
+    assert (here / "link.spo").is_symlink()
+    assert set((here / "real.spo").read_text(encoding="utf-8").splitlines()) == {
+        *LINES.splitlines()
+    }
+    os.mkfifo(here / "pipe")
+    read = []
+    reader = threading.Thread(target=lambda: read.append((here / "pipe").read_bytes()))
+    reader.start()
+    kg(capsys, "export", "g.kg", "pipe")
+    reader.join()
+    assert read[0].decode().count("\n") == 3 and (here / "pipe").is_fifo()
+
+
+def test_rdf_is_numbered_by_statements_and_what_it_passed_over_is_told(here, capsys):
+    (here / "r.ttl").write_text(
+        '@prefix x: <http://x.org/> .\nx:a x:b [ x:c "d" ] .\nx:e\n  x:f x:g .\n', encoding="utf-8"
+    )
+    assert cli.main(["kg", "import", "r.ttl", "--output", "r.kg"]) == 0
+    said_of = capsys.readouterr()
+    assert "passed over: 2 with nodes without an address" in said_of.err
+    assert "passed over: 2" in said_of.out
+    assert "(r.ttl, statement 3)" in said(capsys, "show", "r.kg", "e")
 
 
 def test_foreign_files_are_imported_as_the_options_say(here, capsys):

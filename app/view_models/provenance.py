@@ -6,6 +6,7 @@ from app.catalogue import Catalogue
 from app.texts import t
 from app.view_models.history import ago
 from kbert_core import KBertError, Triple
+from kbert_core.knowledge.readers.opening import unit_of
 from kbert_core.knowledge.store.store import GraphStore
 
 
@@ -21,7 +22,7 @@ def of_visit(catalogue: Catalogue, triple: Triple, now: datetime) -> str:
                 return t(
                     "origin.imported",
                     file=step.source,
-                    line=line,
+                    place=_place(step.source, line),
                     when=when,
                     number=step.number,
                 )
@@ -34,7 +35,7 @@ def of_visit(catalogue: Catalogue, triple: Triple, now: datetime) -> str:
             return t("origin.unknown", file=catalogue.source)
     line = catalogue.lines.get(triple, 0)
     if line:
-        return t("origin.file", file=catalogue.source, line=line)
+        return t("origin.file", file=catalogue.source, place=_place(catalogue.source, line))
     return t("origin.unknown", file=catalogue.source or catalogue.base.name)
 
 
@@ -53,4 +54,8 @@ def of_store(store: GraphStore, triple: Triple, now: datetime) -> str:
         return t("origin.edited", who=who, when=when, number=origin.revision)
     if not origin.line:
         return t("origin.unknown", file=origin.file)
-    return t("origin.file", file=origin.file, line=origin.line)
+    return t("origin.file", file=origin.file, place=_place(origin.file, origin.line))
+
+
+def _place(file: str, number: int) -> str:
+    return t(f"origin.{unit_of(file)}", number=number)

@@ -63,6 +63,12 @@ def packing(file: IO[bytes], name: str) -> Iterator[IO[bytes]]:
             yield stream
 
 
+def plain_ending(path: str | Path) -> str:
+    """The end of a file's name that tells its format: ".csv" of "a.2024.CSV.gz"."""
+    name = Path(path)
+    return (Path(name.stem) if name.suffix in ENDINGS else name).suffix.lower()
+
+
 def plain_stem(path: str | Path) -> str:
     """A file's name without its endings: "words" of "kg/words.spo.xz"."""
     name = Path(path)

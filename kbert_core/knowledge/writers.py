@@ -6,7 +6,8 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import IO, cast
 from urllib.parse import quote
@@ -14,10 +15,9 @@ from urllib.parse import quote
 import pyoxigraph as ox
 
 from kbert_core.errors import GraphFileError
-from kbert_core.knowledge.packed import ENDINGS as PACKED
-from kbert_core.knowledge.packed import packing
+from kbert_core.knowledge.packed import packing, plain_ending
 from kbert_core.knowledge.readers.rdf import FORMATS as RDF
-from kbert_core.knowledge.readers.tables import guarded
+from kbert_core.knowledge.readers.tables import guarded, headings_of
 from kbert_core.knowledge.triples import Triple
 
 LABEL = ox.NamedNode("http://www.w3.org/2000/01/rdf-schema#label")
@@ -40,20 +40,35 @@ def write_triples(triples: Iterable[Triple], path: str | Path) -> int:
             written to; what was there before stays.
     """
     path = Path(path)
-    plain = Path(path.stem) if path.suffix in PACKED else path
-    write = _FORMATS.get(plain.suffix.lower(), _write_tabs)
+    write = _FORMATS.get(plain_ending(path), _write_tabs)
     counted = _Counted(triples, path)
-    temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
     try:
-        with temporary.open("wb") as file, packing(file, path.name) as stream:
+        with _replacing(path) as file, packing(file, path.name) as stream:
             write(counted, stream)
-        os.replace(temporary, path)
     except OSError as error:
         raise GraphFileError(f"{path}: can't be written ({error.strerror}).") from error
+    return counted.count
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write that takes a place when all went well; a device or a pipe is written to."""
+    if (path.exists() and not path.is_file()) or path.parent in _STREAMS:
+        with path.open("wb") as file:
+            yield file
+        return
+    path = path.resolve()  # of a link, what it leads to
+    temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+    try:
+        with temporary.open("wb") as file:
+            yield file
+        os.replace(temporary, path)
     finally:
         with suppress(OSError):
             temporary.unlink()
-    return counted.count
+
+
+_STREAMS = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
 
 
 class _Counted:
@@ -77,6 +92,15 @@ class _Counted:
 def _write_tabs(triples: Iterable[Triple], stream: IO[bytes]) -> None:
     for triple in triples:
         stream.write(f"{triple.head}\t{triple.relation}\t{triple.tail}\n".encode())
+
+
+def _write_table(triples: Iterable[Triple], stream: IO[bytes]) -> None:
+    """With tabs, and with headings where the first triple would be taken for them."""
+    triples = iter(triples)
+    first = next(triples, None)
+    if first is not None and headings_of((first.head, first.relation, first.tail)):
+        stream.write(b"head\trelation\ttail\n")
+    _write_tabs(() if first is None else chain([first], triples), stream)
 
 
 def _write_csv(triples: Iterable[Triple], stream: IO[bytes]) -> None:
@@ -133,6 +157,8 @@ def _statements(triples: Iterable[Triple]) -> Iterator[ox.Triple]:
 
 _FORMATS: dict[str, Callable[[Iterable[Triple], IO[bytes]], None]] = {
     ".csv": _write_csv,
+    ".tsv": _write_table,
+    ".txt": _write_table,
     ".jsonl": _write_json_lines,
     ".ndjson": _write_json_lines,
     ".nt": _write_rdf(".nt"),

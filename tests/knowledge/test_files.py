@@ -99,8 +99,8 @@ def test_file_that_is_not_utf_8_says_where():
     message = error_of(b"a\tb\tc\n" + "糖尿病\t类别\t疾病\n".encode("gb18030"))
     assert message.startswith("a.spo, line 2: byte 0x")
     assert message.endswith(
-        "is not UTF-8. The line can be read as GB18030: if that is what it is, say --encoding "
-        "gb18030, or save the file as UTF-8."
+        "is not UTF-8. It may be GB18030 or BIG5: if so, save the file as UTF-8, or make a graph "
+        "file of it, kbert kg import FILE --encoding gb18030 --output GRAPH.kg."
     )
     message = error_of(b"a\tb\tc\n\xff\xff\xff\tb\tc\n")
     assert message == (

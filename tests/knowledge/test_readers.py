@@ -60,9 +60,18 @@ def test_quotes_in_csv_hold_commas_and_quotes():
 
 
 def test_a_quote_that_isnt_closed_is_told_and_doesnt_swallow_the_file():
-    message = error_of('a,r,t\n"b,r,t\n' + "c,r,t\n" * 20_000)
-    assert "a.csv, line " in message
-    assert "A quote before it may not be closed" in message
+    text = 'a,r,t\n"b,r,t\n' + "c,r,t\n" * 50_000
+    assert error_of(text).startswith("a.csv, line 2: ")
+    assert "A quote may not be closed" in error_of(text)
+    found = triples(text, skip_bad=True)
+    assert (len(found), found[0], found[-1]) == (50_001, ("a", "r", "t"), ("c", "r", "t"))
+    assert triples('a,r,t\nb,"r,t\nc,"x" y,t\nd,"r\n,e', skip_bad=True) == [("a", "r", "t")]
+
+
+def test_a_cell_that_is_too_long_is_one_bad_line():
+    text = f"a,b,{'x' * 50_001}\nx,y,z\n"
+    assert triples(text, skip_bad=True) == [("x", "y", "z")]
+    assert "a field of 50001 characters" in error_of(text)
 
 
 def test_a_message_about_a_table_of_tabs_can_be_shown():
@@ -70,7 +79,7 @@ def test_a_message_about_a_table_of_tabs_can_be_shown():
 
 
 def test_a_name_over_two_lines_is_refused_with_its_line():
-    assert error_of('a,r,t\n"b\nb",r,t\n').startswith("a.csv, line 3: 'b<U+000A>b")
+    assert error_of('a,r,t\n"b\nb",r,t\n').startswith("a.csv, line 2: 'b<U+000A>b")
 
 
 def test_tabs_are_read_with_headings_but_never_in_spo():
@@ -78,6 +87,13 @@ def test_tabs_are_read_with_headings_but_never_in_spo():
     assert triples(text, "a.tsv") == [SUGAR]
     assert triples(text, "b/a.spo") == [("head", "relation", "tail"), SUGAR]
     assert triples('"a"\tr\tt\n', "a.tsv") == [('"a"', "r", "t")]  # quotes mean nothing there
+
+
+def test_the_last_ending_tells_whether_there_may_be_headings():
+    for name in ("x.2024.spo", "x.2024.SPO.gz"):
+        data = b"entity\ttype\tobject\na\tb\tc\n"
+        data = gzip.compress(data) if name.endswith("gz") else data
+        assert triples(data, name) == [("entity", "type", "object"), ("a", "b", "c")]
 
 
 def test_columns_are_chosen_by_number_and_by_name():
@@ -158,6 +174,32 @@ def test_rdf_goes_by_labels_in_the_language_asked_for():
     assert ("糖尿病", "note", "sweet") in triples(TURTLE, "a.ttl")
 
 
+RDF = """
+@prefix ex: <http://x.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+ex:island rdfs:label "Java"@en, "爪哇"@zh ; ex:is_a ex:place .
+ex:language rdfs:label "Java"@en ; ex:is_a ex:code .
+ex:place rdfs:label "Java"@en .
+ex:a ex:b [ ex:c "blank" ] ; ex:d "" ; ex:e "deutsch"@de, "line\\nbreak" .
+"""
+
+
+def test_heads_with_one_label_are_kept_apart_by_their_addresses():
+    found = triples(RDF, "r.ttl", language="en", skip_bad=True)
+    assert found == [("Java (island)", "is a", "Java"), ("Java (language)", "is a", "code")]
+    assert triples(RDF, "r.ttl", language="zh", skip_bad=True)[0] == ("爪哇", "is a", "place")
+
+
+def test_what_rdf_has_besides_triples_of_names_is_counted_and_its_statements_numbered():
+    reading = rows_of(RDF.encode(), "r.ttl", ReadOptions(language="en"), skip_bad=True)
+    assert len(list(reading)) == 2
+    assert reading.passed == {
+        "nodes without an address": 2,
+        "empty texts": 1,
+        "texts in other languages": 1,
+    }
+    assert reading.problems[0].startswith("r.ttl, statement 11: 'a<TAB>e<TAB>line<U+000A>break'")
+
+
 def test_n_triples_are_read():
     text = '<http://x.org/Tim_Cook> <http://x.org/v#CEO> "Apple" .\n'
     assert triples(text, "a.nt") == [APPLE]
@@ -206,15 +248,26 @@ def test_an_encoding_can_be_given(encoding):
 
 
 def test_an_encoding_that_doesnt_fit_is_told():
-    assert "say --encoding gb18030" in error_of(BOTH.encode("gb18030"), "a.spo")
+    assert "--encoding gb18030" in error_of(BOTH.encode("gb18030"), "a.spo")
+    assert "may be GB18030 or BIG5" in error_of("頭痛\t類別\t症狀\n".encode("big5"), "a.spo")
+    assert "may be UTF-16-LE" in error_of("头痛\t类别\t症状\n".encode("utf-16-le"), "a.spo")
     assert "is not GB18030" in error_of(b"a\tb\t\xff\n", "a.spo", encoding="gb18030")
     broken = BOTH.encode("utf-16") + b"\x00\xd8\x00"
     assert "not UTF-16-LE throughout" in error_of(broken, "a.spo")
     for encoding in ("utf-16", "utf-32"):
         said = f"Say --encoding {encoding}-le or {encoding}-be"
         assert said in error_of(BOTH.encode(f"{encoding}-le"), "a.spo", encoding=encoding)
-    with pytest.raises(OptionError, match="'klingon' is unknown"):
-        ReadOptions(encoding="klingon")
+    for unknown in ("klingon", "undefined", "rot13"):
+        with pytest.raises(OptionError, match=f"'{unknown}' is unknown"):
+            ReadOptions(encoding=unknown)
+
+
+def test_the_mark_of_utf_8_belongs_to_no_name():
+    for encoding in (None, "utf-8", "UTF8"):
+        assert triples(b"\xef\xbb\xbf" + BOTH.encode(), "a.spo", encoding=encoding) == [
+            SUGAR,
+            APPLE,
+        ]
 
 
 def test_wide_text_without_a_mark_is_refused_not_misread():
@@ -257,6 +310,14 @@ def test_a_bomb_is_refused_before_it_fills_memory(ending, monkeypatch):
 
 
 # Traps: small files that would fill the memory, or run
+
+
+def test_a_bomb_of_empty_or_of_bad_lines_is_refused():
+    for line, said in ((b"\n", "over 1,000,000 empty lines"), (b"\r\n", "empty lines")):
+        assert said in error_of(gzip.compress(line * 1_100_000), "a.spo.gz", skip_bad=True)
+    message = error_of(gzip.compress(b"a\n" * 200_000), "a.spo.gz", skip_bad=True)
+    assert "a.spo.gz, line 1: found 1 field" in message
+    assert "and only 0 triples. Is it another kind of file?" in message
 
 
 @pytest.mark.parametrize("deep", ["(" * 100_000, "[ <x:p> " * 100_000, "<< " * 100_000])

@@ -58,6 +58,15 @@ def test_no_cell_of_a_csv_file_is_a_formula(tmp_path):
     assert "'＝1,'＋a,'＠b\n" in text  # East Asian spreadsheets run these too
 
 
+def test_a_first_triple_like_headings_is_read_again(tmp_path):
+    first = [Triple("entity", "type", "object"), Triple("a", "b", "c")]
+    for ending in ("spo", "tsv", "txt", "csv"):
+        write_triples(first, tmp_path / f"x.2024.{ending}")
+        assert read_triples(tmp_path / f"x.2024.{ending}").triples == tuple(first)
+    write_triples(first[1:], tmp_path / "plain.tsv")
+    assert (tmp_path / "plain.tsv").read_text() == "a\tb\tc\n"
+
+
 def test_what_fits_no_line_is_refused_and_the_file_before_it_stays(tmp_path):
     path = tmp_path / "a.spo"
     write_triples(NASTY[:1], path)

@@ -10,6 +10,7 @@ from kbert_core.knowledge.packed import PROBLEMS, packing_error
 from kbert_core.knowledge.readers.rows import MAX_FIELD, Bad
 
 MAX_LINE = 4 * (3 * MAX_FIELD + 100)  # bytes
+MAX_EMPTY = 1_000_000  # empty lines of a file whose size is bounded: more, and it is a trap
 _MARKS = (  # longer ones first: UTF-16's mark begins UTF-32's
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -45,13 +46,15 @@ def lines(
         )
     marked = next((known for mark, known in _MARKS if start.startswith(mark)), None)
     encoding = encoded = codecs.lookup(encoding or marked or "utf-8").name
+    if encoding == "utf-8" == (marked or "").removesuffix("-sig"):
+        encoding = "utf-8-sig"
     if encoding.startswith(
         ("utf-16", "utf-32")
     ):  # a byte of a character may look like a line's end
         wide = io.TextIOWrapper(buffered, encoding, newline="\n")
         buffered = io.BufferedReader(cast(io.RawIOBase, _Encoded(wide)), 1 << 16)
         encoding = "utf-8"
-    number, read = 0, 0
+    number, read, empty = 0, 0, 0
     while True:
         number += 1
         try:
@@ -74,6 +77,12 @@ def lines(
         except PROBLEMS as error:
             raise packing_error(name, error) from error
         read += size
+        empty += size <= 2 and not raw.strip()
+        if most is not None and empty > MAX_EMPTY:
+            raise GraphFileError(
+                f"{name}: has over {MAX_EMPTY:,} empty lines, as no file of triples has. Take "
+                "them out, or take another file."
+            )
         if most is not None and read > most:
             raise GraphFileError(
                 f"{name}: over {most >> 20} MB when unpacked, more than is opened here. Take a "
@@ -112,20 +121,27 @@ def _encoding_error(name: str, number: int, error: UnicodeDecodeError) -> GraphF
     """Say where a file is not in its encoding, and in which it may be."""
     asked = error.encoding.upper()
     remedy = "Save the file as UTF-8 and open it again"
-    for other in ("gb18030", "big5"):
-        try:
-            error.object.decode(other)
-        except UnicodeDecodeError:
-            continue
-        if other.upper() != asked:
-            remedy = (
-                f"The line can be read as {other.upper()}: if that is what it is, say "
-                f"--encoding {other}, or save the file as UTF-8"
-            )
-            break
+    others = [other for other in ("gb18030", "big5") if _decodes(error.object, other)]
+    if b"\0" in error.object:
+        others = ["utf-16-le", "utf-16-be"]
+    others = [other for other in others if other.upper() != asked]
+    if others:
+        remedy = (
+            f"It may be {' or '.join(other.upper() for other in others)}: if so, save the file as "
+            "UTF-8, or make a graph file of it, kbert kg import FILE --encoding "
+            f"{others[0]} --output GRAPH.kg"
+        )
     return GraphFileError(
         f"{name}, line {number}: byte 0x{error.object[error.start]:02X} is not {asked}. {remedy}."
     )
+
+
+def _decodes(line: bytes, encoding: str) -> bool:
+    try:
+        line.decode(encoding)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _wide_error(name: str, number: int, error: UnicodeDecodeError) -> GraphFileError:

@@ -1,6 +1,7 @@
 """Which reader reads a file, and what it had to leave out."""
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from io import BytesIO
@@ -9,7 +10,7 @@ from typing import IO
 
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.packed import ENDINGS as PACKED
-from kbert_core.knowledge.packed import unpacking
+from kbert_core.knowledge.packed import plain_ending, unpacking
 from kbert_core.knowledge.readers.json_lines import read_json_lines
 from kbert_core.knowledge.readers.lines import lines
 from kbert_core.knowledge.readers.rdf import FORMATS as RDF
@@ -29,6 +30,7 @@ _BY_LINES = {
 ENDINGS = (*_BY_LINES, *RDF)  # of files of triples; each may be packed
 RATIO = 2000  # a packed file of more bytes than so many times its own is taken for a bomb
 FREE = 1 << 30  # bytes that any packed file may have
+MOST_BAD = 100_000  # bad lines: with more, and fewer good ones, it is no file of triples
 
 
 @dataclass
@@ -40,6 +42,9 @@ class Reading:
         skip_bad: leave bad lines out; else the end of the rows raises.
         problems: a message for each bad line, the first ones.
         bad: how many there were.
+        passed: what is no triple of a graph and isn't bad either, and how often: RDF's
+            nodes without an address, empty texts, texts in other languages.
+        unit: what is numbered: a "line", or a "statement".
     """
 
     name: str
@@ -47,6 +52,8 @@ class Reading:
     skip_bad: bool = False
     problems: list[str] = field(default_factory=list)
     bad: int = 0
+    passed: Counter[str] = field(default_factory=Counter)
+    unit: str = "line"
 
     def __iter__(self) -> Iterator[Row]:
         """Yield the good rows.
@@ -62,13 +69,22 @@ class Reading:
                 continue
             self.bad += 1
             if len(self.problems) < SHOWN_PROBLEMS or self.skip_bad:
-                self.problems.append(f"{self.name}, line {row.line}: {row.problem}")
+                self.problems.append(f"{self.name}, {self.unit} {row.line}: {row.problem}")
+            if self.bad > MOST_BAD + good:
+                raise GraphFileError(
+                    f"{self.problems[0]}\n… and {self.bad - 1:,} more up to {self.unit} "
+                    f"{row.line:,}, and only {good:,} triples. Is it another kind of file? Its "
+                    "name's ending must tell which."
+                )
         if self.bad and not self.skip_bad:
             rest = self.bad - SHOWN_PROBLEMS
-            more = [f"… and {rest} more bad lines."] if rest > 0 else []
+            more = [f"… and {rest} more bad {self.unit}s."] if rest > 0 else []
             raise GraphFileError("\n".join([*self.problems, *more]))
         if not good:
-            why = f"none of its {self.bad} lines is a triple" if self.bad else "the file is empty"
+            why = "the file is empty"
+            if self.bad or self.passed:
+                count = self.bad + self.passed.total()
+                why = f"none of its {count} {self.unit}s is a triple of names"
             raise GraphFileError(
                 f"{self.name}: no triples, {why}. Expected one triple a line: head, relation, "
                 "tail, separated by tabs."
@@ -109,12 +125,15 @@ def rows_of(
     return _reading(lambda: BytesIO(data), name, len(data), options, skip_bad=skip_bad)
 
 
+def unit_of(name: str) -> str:
+    """What is numbered in a file of that name: "line", or "statement" where lines mean nothing."""
+    return "statement" if plain_ending(name) in RDF else "line"
+
+
 def _reading(
     opened: Callable[[], IO[bytes]], name: str, size: int, options: ReadOptions, *, skip_bad: bool
 ) -> Reading:
-    plain = Path(name)
-    packed = plain.suffix in PACKED
-    ending = (Path(plain.stem) if packed else plain).suffix.lower()
+    packed, ending = Path(name).suffix in PACKED, plain_ending(name)
     most = options.most
     if packed and most is None:
         most = max(FREE, RATIO * size)
@@ -123,8 +142,9 @@ def _reading(
         return unpacking(opened(), name)
 
     if ending in RDF:
-        rdf = read_rdf(unpacked, name, ending, replace(options, most=most))
-        return Reading(name, rdf, skip_bad)
+        passed: Counter[str] = Counter()
+        rdf = read_rdf(unpacked, name, ending, replace(options, most=most), passed)
+        return Reading(name, rdf, skip_bad, passed=passed, unit=unit_of(name))
     read = _BY_LINES.get(ending, read_tabs)
 
     def rows() -> Iterator[Row | Bad]:

@@ -3,10 +3,12 @@
 The file is read twice: for labels, and for triples. A label is an
 ``rdfs:label`` or ``skos:prefLabel``; where a language is asked for, texts in
 others are left out. A triple of labels is none of the graph's; nodes without
-an address (blank nodes) are left out.
+an address (blank nodes) are left out. Where several heads have one label, each
+is told from the others by the end of its address: "Java (island)".
 """
 
 import codecs
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import IO, cast
 from urllib.parse import unquote
@@ -27,7 +29,11 @@ _LABELS = {
 
 
 def read_rdf(
-    opened: Callable[[], IO[bytes]], name: str, ending: str, options: ReadOptions
+    opened: Callable[[], IO[bytes]],
+    name: str,
+    ending: str,
+    options: ReadOptions,
+    passed: Counter[str],
 ) -> Iterator[Row | Bad]:
     """Read RDF; the number of a row counts statements, as lines mean nothing in Turtle.
 
@@ -36,6 +42,7 @@ def read_rdf(
         name: for messages.
         ending: ".nt" or ".ttl".
         options: its ``language`` is of labels and texts.
+        passed: counts what is left out, by what it is.
 
     Raises:
         GraphFileError: the syntax is wrong, with the place; or a few long
@@ -47,19 +54,31 @@ def read_rdf(
             "file as UTF-8, or leave the option out."
         )
     labels: dict[str, str] = {}
+    heads: set[str] = set()
     for _, statement in _statements(opened, name, ending, options.most):
         if statement.predicate.value in _LABELS:
             label = _text(statement.object, options.language)
             if label is not None:
                 labels.setdefault(_key(statement.subject), label)
+        else:
+            heads.add(_key(statement.subject))
+    heads.discard("")
+    several = Counter(label for iri, label in labels.items() if iri in heads)
+    told = {
+        iri: f"{labels[iri]} ({shortened(iri)})"
+        for iri in heads
+        if several[labels.get(iri, "")] > 1 and shortened(iri) != labels[iri]
+    }
     for number, statement in _statements(opened, name, ending, options.most):
         if statement.predicate.value in _LABELS:
             continue
-        head = _called(statement.subject, labels)
+        head = told.get(_key(statement.subject)) or _called(statement.subject, labels)
         relation = _called(statement.predicate, labels)
         tail = _text(statement.object, options.language) or _called(statement.object, labels)
         if head is not None and relation is not None and tail is not None:
             yield checked(number, head, relation, tail)
+        else:
+            passed[_what(statement)] += 1
 
 
 def _statements(
@@ -121,6 +140,13 @@ def _text(term: object, language: str | None) -> str | None:
         return None
     own = (term.language or "").split("-")[0]
     return term.value if not language or not own or own == language else None
+
+
+def _what(statement: ox.Triple) -> str:
+    """What a statement has that a triple of names can't hold."""
+    if not isinstance(statement.object, ox.Literal) or not _key(statement.subject):
+        return "nodes without an address"
+    return "texts in other languages" if statement.object.value else "empty texts"
 
 
 def _key(term: object) -> str:

@@ -45,7 +45,7 @@ class ReadOptions:
         if self.encoding is not None:
             try:
                 "".encode(self.encoding)
-            except LookupError:
+            except (LookupError, UnicodeError):  # the latter of one that is for nothing
                 raise OptionError(
                     f"The encoding '{self.encoding}' is unknown. Give one such as utf-8, gb18030, "
                     "big5 or utf-16."

@@ -2,9 +2,11 @@
 
 import csv
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 
 from kbert_core.errors import GraphFileError
+from kbert_core.knowledge.packed import plain_ending
 from kbert_core.knowledge.readers.rows import (
     MAX_FIELD,
     Bad,
@@ -34,6 +36,7 @@ HEADERS = {  # what a first line may call its columns
     "tail": {"tail", "object", "target", "value", "o", "t", "尾实体", "值", "宾语", ":end_id"},
 }
 _DELIMITERS = ",;\t|"
+MAX_ROW = 4 * MAX_FIELD  # characters of a cell; more is no longer read for the end of a quote
 # What a spreadsheet would run, in full width too, and what we have guarded.
 FORMULA = re.compile(r"'*[=+\-@\uff1d\uff0b\uff0d\uff20]")
 
@@ -43,13 +46,13 @@ def read_tabs(lines: Lines, name: str, options: ReadOptions) -> Iterator[Row | B
 
     A ``.spo`` file has no line of headings, whatever its first line says.
     """
-    header = not name.lower().split("/")[-1].partition(".")[2].startswith("spo")
+    header = plain_ending(name) != ".spo"
     return _rows(_split(lines), name, options, header=header, what="tabs")
 
 
 def read_csv(lines: Lines, name: str, options: ReadOptions) -> Iterator[Row | Bad]:
     """Read comma-separated values; semicolons, tabs and bars are known by the first line."""
-    return _rows(_quoted(lines, name), name, options, header=True, what="commas")
+    return _rows(_quoted(lines), name, options, header=True, what="commas")
 
 
 def _split(lines: Lines) -> Cells:
@@ -60,38 +63,74 @@ def _split(lines: Lines) -> Cells:
             yield number, line.split("\t")
 
 
-def _quoted(lines: Lines, name: str) -> Cells:
-    """Cells of each row; one may go over several lines and is numbered by the last."""
-    number = 0
-    bad: list[Bad] = []
+def _quoted(lines: Lines) -> Cells:
+    """Cells of each row; one may go over several lines and is numbered by the first.
 
-    def texts() -> Iterator[str]:
-        nonlocal number
-        for number, line in lines:  # noqa: B007
-            if isinstance(line, Bad):
-                bad.append(line)
-            else:
-                yield line + "\n"
-
-    source = texts()
+    Of a row that can't be read the first line is bad, and reading goes on with the next.
+    """
+    source = _Again(lines)
     first = next(source, "")
+    source.back(0)
     delimiter = max(_DELIMITERS, key=first.count)
-    limit = csv.field_size_limit(MAX_FIELD)
+    limit = csv.field_size_limit(MAX_ROW)
     try:
-        reader = csv.reader(_chained(first, source), delimiter=delimiter, strict=True)
-        for cells in reader:
-            yield from ((problem.line, problem) for problem in bad)
-            bad.clear()
+        while True:
+            source.taken.clear()
+            try:
+                cells = next(csv.reader(source, delimiter=delimiter, strict=True), None)
+            except csv.Error as error:
+                number, _ = source.taken[0]
+                yield number, Bad(number, _QUOTES.format(problem=printable(str(error))))
+                source.back(1)
+                continue
+            yield from ((problem.line, problem) for problem in source.bad)
+            source.bad.clear()
+            if cells is None:
+                return
             if any(cell.strip() for cell in cells) or len(cells) > 2:
-                yield number, [unguarded(cell.removesuffix("\n")) for cell in cells]
-    except csv.Error as error:
-        raise GraphFileError(
-            f"{name}, line {number}: {printable(str(error))}. A quote before it may not be closed; "
-            "close it, or double the quotes that belong to a name."
-        ) from error
+                yield source.taken[0][0], [unguarded(cell.removesuffix("\n")) for cell in cells]
     finally:
         csv.field_size_limit(limit)
-    yield from ((problem.line, problem) for problem in bad)
+
+
+class _Again:
+    """Lines for a reader of rows, which may be given back.
+
+    Attributes:
+        taken: lines of the present row, with their numbers.
+        bad: lines that were none.
+    """
+
+    def __init__(self, lines: Lines) -> None:
+        self._lines = iter(lines)
+        self._back: deque[tuple[int, str]] = deque()
+        self.taken: list[tuple[int, str]] = []
+        self.bad: list[Bad] = []
+
+    def __iter__(self) -> "_Again":
+        return self
+
+    def __next__(self) -> str:
+        if not self._back:
+            for number, line in self._lines:
+                if not isinstance(line, Bad):
+                    self._back.append((number, line + "\n"))
+                    break
+                self.bad.append(line)
+        if not self._back:
+            raise StopIteration
+        self.taken.append(self._back.popleft())
+        return self.taken[-1][1]
+
+    def back(self, start: int) -> None:
+        """Give the lines of the present row back, from its start-th on."""
+        self._back.extendleft(reversed(self.taken[start:]))
+
+
+_QUOTES = (
+    "{problem}. A quote may not be closed: close it, double the quotes that belong to a name, or "
+    "delete the line."
+)
 
 
 def guarded(field: str) -> str:
@@ -102,12 +141,6 @@ def guarded(field: str) -> str:
 def unguarded(field: str) -> str:
     """Take it away again."""
     return field[1:] if field.startswith("'") and FORMULA.match(field) else field
-
-
-def _chained(first: str, rest: Iterator[str]) -> Iterator[str]:
-    if first:
-        yield first
-    yield from rest
 
 
 def _rows(
@@ -137,15 +170,8 @@ def _chosen(
     """Which cells to take, and whether the first line is one of headings."""
     headings = [cell.strip().casefold() for cell in first]
     if options.columns is None:
-        if header:
-            places = [
-                next((i for i, h in enumerate(headings) if h in HEADERS[field]), None)
-                for field in HEADERS
-            ]
-            known = [place for place in places if place is not None]
-            if len(set(known)) == 3:
-                return known, True
-        return (0, 1, 2), False
+        known = headings_of(first) if header else None
+        return (known, True) if known else ((0, 1, 2), False)
     if all(column.isdecimal() for column in options.columns):
         wanted = [int(column) - 1 for column in options.columns]
         if not all(0 <= place < len(first) for place in wanted):
@@ -162,6 +188,16 @@ def _chosen(
             f"{', '.join(shown(cell) for cell in first)}. Give three of these, or numbers from 1."
         )
     return [headings.index(c.strip().casefold()) for c in options.columns], True
+
+
+def headings_of(cells: Sequence[str]) -> Sequence[int] | None:
+    """Which cells call themselves head, relation and tail; None: it is no line of headings."""
+    headings = [cell.strip().casefold() for cell in cells]
+    places = [
+        next((i for i, h in enumerate(headings) if h in names), None) for names in HEADERS.values()
+    ]
+    known = [place for place in places if place is not None]
+    return known if len(set(known)) == 3 else None
 
 
 def _wrong_number(cells: list[str], width: int, what: str) -> str:

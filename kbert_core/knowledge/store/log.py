@@ -141,6 +141,16 @@ def origin(database: sqlite3.Connection, triple: Triple) -> Origin | None:
     return Origin(*found) if found else None
 
 
+def origins(database: sqlite3.Connection, entity: str) -> dict[Triple, Origin]:
+    """Say where every triple of an entity comes from."""
+    found = database.execute(
+        "SELECT head, relation, tail, source.name, line, added FROM triple LEFT JOIN source "
+        "ON source.id = source WHERE entity = ? AND removed IS NULL",
+        (normalise_name(entity),),
+    )
+    return {Triple(*row[:3]): Origin(*row[3:]) for row in found}
+
+
 def undone(database: sqlite3.Connection) -> set[int]:
     """Every revision that an entry took back which is not taken back itself."""
     taken_back: set[int] = set()

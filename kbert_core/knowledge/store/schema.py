@@ -80,6 +80,8 @@ def connect(path: Path, *, write: bool = False) -> sqlite3.Connection:
     Raises:
         GraphFileError: it is missing, no graph, from a newer version, or damaged.
     """
+    if path.is_dir():
+        raise GraphFileError(f"{path}: is a folder. Give the graph file in it.")
     if not path.is_file():
         raise GraphFileError(f"{path}: no such graph. Check the name, or make it with `kg import`.")
     how = "rw" if write else "ro"

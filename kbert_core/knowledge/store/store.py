@@ -63,6 +63,8 @@ class GraphStore:
         path = Path(path)
         if path.exists():
             raise GraphFileError(f"{path}: is there already. Give another name, or open that one.")
+        if not path.parent.is_dir():
+            raise GraphFileError(f"{path}: there is no folder {path.parent}. Make it first.")
         part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
         with making(part, path, name=name or path.stem) as database:
             create_indexes(database)
@@ -158,6 +160,8 @@ class GraphStore:
             ).fetchone()
             if found is None:
                 raise GraphEditError(f"{self.path}: its log has no entry {revision}.")
+            if revision == 0:
+                raise GraphEditError(f"{self.path}: entry 0 made the graph, and can't be undone.")
             if revision in log.undone(self._database):
                 raise GraphEditError(f"{self.path}: entry {revision} is undone already.")
             bulk = log.is_bulk(self._database, revision)
@@ -219,6 +223,11 @@ class GraphStore:
         if found is None:
             raise GraphEditError(f"{self.path}: has no triple {triple}.")
         return found
+
+    def origins(self, entity: str) -> dict[Triple, Origin]:
+        """Say where every triple of an entity comes from."""
+        with self._using():
+            return log.origins(self._database, entity)
 
     def at(self, revision: int) -> KnowledgeGraph:
         """Return the graph as it was at an earlier revision; to compare, not to match fast.
