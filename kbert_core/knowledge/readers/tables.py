@@ -72,12 +72,13 @@ def _quoted(lines: Lines) -> Cells:
     first = next(source, "")
     source.back(0)
     delimiter = max(_DELIMITERS, key=first.count)
+    reader = csv.reader(source, delimiter=delimiter, strict=True)
     limit = csv.field_size_limit(MAX_ROW)
     try:
         while True:
             source.taken.clear()
             try:
-                cells = next(csv.reader(source, delimiter=delimiter, strict=True), None)
+                cells = next(reader, None)
             except csv.Error as error:
                 number, _ = source.taken[0]
                 yield number, Bad(number, _QUOTES.format(problem=printable(str(error))))
