@@ -87,9 +87,9 @@ EXAMPLES = (
         "sentiment-zh",
     ),
     Example(
-        "减肥, 瘦下来: the same question?",
-        "slim",
-        ("怎样才能瘦下来", "如何快速减肥"),
+        "汽车, 轿车: the same question?",
+        "car",
+        ("汽车怎么保养", "轿车怎么保养"),
         "everyday_zh",
         "pair",
         "matching-zh",
