@@ -87,9 +87,9 @@ EXAMPLES = (
         "sentiment-zh",
     ),
     Example(
-        "汽车, 轿车: the same question?",
-        "car",
-        ("汽车怎么保养", "轿车怎么保养"),
+        "上海, 北京: the same question?",
+        "city",
+        ("上海好不好", "北京好不好"),
         "everyday_zh",
         "pair",
         "matching-zh",

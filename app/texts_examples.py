@@ -10,7 +10,7 @@ CHINESE = {
     "example.clinical": "患者……：较长的临床句子",
     "example.aspirin": "阿司匹林与糖尿病（英文）：化学物质与疾病",
     "example.hotel": "爱理不理：一条酒店评论",
-    "example.car": "汽车、轿车：是同一个问题吗？",
+    "example.city": "上海、北京：是同一个问题吗？",
     "example.answer": "糖尿病：这句话是答案吗？",
     "example.mask": "高血压……[MASK]：填一个字",
     "example.figure2": "论文图 2，以词为词元",

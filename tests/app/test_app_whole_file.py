@@ -453,11 +453,12 @@ def test_only_the_example_is_called_one(page, tmp_path):
 
 
 def test_a_task_without_a_model_says_so(page, tmp_path):
-    (tmp_path / "train.tsv").write_text("label\ttext_a\ttext_b\n1\ta\tb\n", encoding="utf-8")
+    rows = "qid\tlabel\ttext_a\ttext_b\n1\t1\ta\tb\n1\t0\ta\tc\n"
+    (tmp_path / "train.tsv").write_text(rows, encoding="utf-8")
     page.session_state["whole_file.data"] = "folder"
     page.session_state["whole_file.folder"] = str(tmp_path)
     page.run()
-    assert "There is no model here for this task (Sentence pairs)" in everything(page)
+    assert "There is no model here for this task (Answer selection)" in everything(page)
 
 
 def test_a_stopped_reading_says_how_far_it_came(page):
