@@ -68,6 +68,13 @@ def test_a_quote_that_isnt_closed_is_told_and_doesnt_swallow_the_file():
     assert triples('a,r,t\nb,"r,t\nc,"x" y,t\nd,"r\n,e', skip_bad=True) == [("a", "r", "t")]
 
 
+def test_quotes_that_open_on_every_line_dont_make_reading_endless():
+    """Each line closes the quote of the one before and opens its own."""
+    lines_of_it = 'a",",b\n' * 300_000
+    assert "too many quotes" in error_of(lines_of_it, skip_bad=True)
+    assert triples('a",",b\n' * 200 + "a,r,t\n", skip_bad=True)[-1] == ("a", "r", "t")
+
+
 def test_a_cell_that_is_too_long_is_one_bad_line():
     text = f"a,b,{'x' * 50_001}\nx,y,z\n"
     assert triples(text, skip_bad=True) == [("x", "y", "z")]

@@ -36,7 +36,9 @@ HEADERS = {  # what a first line may call its columns
     "tail": {"tail", "object", "target", "value", "o", "t", "尾实体", "值", "宾语", ":end_id"},
 }
 _DELIMITERS = ",;\t|"
-MAX_ROW = 4 * MAX_FIELD  # characters of a cell; more is no longer read for the end of a quote
+MAX_CELL = 4 * MAX_FIELD  # characters; more is no longer read for the end of a quote
+MAX_ROW = 10_000  # lines, the same
+MAX_AGAIN = 1_000_000  # lines of a file that are read again after a quote that isn't closed
 # What a spreadsheet would run, in full width too, and what we have guarded.
 FORMULA = re.compile(r"'*[=+\-@\uff1d\uff0b\uff0d\uff20]")
 
@@ -52,7 +54,7 @@ def read_tabs(lines: Lines, name: str, options: ReadOptions) -> Iterator[Row | B
 
 def read_csv(lines: Lines, name: str, options: ReadOptions) -> Iterator[Row | Bad]:
     """Read comma-separated values; semicolons, tabs and bars are known by the first line."""
-    return _rows(_quoted(lines), name, options, header=True, what="commas")
+    return _rows(_quoted(lines, name), name, options, header=True, what="commas")
 
 
 def _split(lines: Lines) -> Cells:
@@ -63,17 +65,17 @@ def _split(lines: Lines) -> Cells:
             yield number, line.split("\t")
 
 
-def _quoted(lines: Lines) -> Cells:
+def _quoted(lines: Lines, name: str) -> Cells:
     """Cells of each row; one may go over several lines and is numbered by the first.
 
     Of a row that can't be read the first line is bad, and reading goes on with the next.
     """
-    source = _Again(lines)
+    source = _Again(lines, name)
     first = next(source, "")
     source.back(0)
     delimiter = max(_DELIMITERS, key=first.count)
     reader = csv.reader(source, delimiter=delimiter, strict=True)
-    limit = csv.field_size_limit(MAX_ROW)
+    limit = csv.field_size_limit(MAX_CELL)
     try:
         while True:
             source.taken.clear()
@@ -102,8 +104,8 @@ class _Again:
         bad: lines that were none.
     """
 
-    def __init__(self, lines: Lines) -> None:
-        self._lines = iter(lines)
+    def __init__(self, lines: Lines, name: str) -> None:
+        self._lines, self._name, self._again = iter(lines), name, 0
         self._back: deque[tuple[int, str]] = deque()
         self.taken: list[tuple[int, str]] = []
         self.bad: list[Bad] = []
@@ -112,6 +114,8 @@ class _Again:
         return self
 
     def __next__(self) -> str:
+        if len(self.taken) > MAX_ROW:
+            raise csv.Error(f"a row of over {MAX_ROW:,} lines")
         if not self._back:
             for number, line in self._lines:
                 if not isinstance(line, Bad):
@@ -124,8 +128,18 @@ class _Again:
         return self.taken[-1][1]
 
     def back(self, start: int) -> None:
-        """Give the lines of the present row back, from its start-th on."""
+        """Give the lines of the present row back, from its start-th on.
+
+        Raises:
+            GraphFileError: so many were, that reading would have no end.
+        """
         self._back.extendleft(reversed(self.taken[start:]))
+        self._again += len(self.taken)
+        if self._again > MAX_AGAIN:
+            raise GraphFileError(
+                f"{self._name}, line {self.taken[0][0]}: too many quotes before and after it are "
+                "not closed. Close them, or double the quotes that belong to a name."
+            )
 
 
 _QUOTES = (
