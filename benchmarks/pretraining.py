@@ -1,11 +1,11 @@
 """Ways to pretrain, compared by held-out loss after an equal time.
 
 Each trial begins from nothing, with the same size, text and seed, and differs
-from the first in one thing. Its speed is measured over a few steps, and it
-then gets as many steps as fit into the time: seconds of one CPU thread, so
-that other work on the machine weighs on all alike, or on CUDA seconds on the
-clock. Held-out text and masks are the same for all. One seed, so a difference
-of a few hundredths says nothing.
+from the first in one thing. It gets as many steps as take the time that the
+first needs for --steps. How long its steps take is measured beside the
+first's, by turns, as a machine's speed varies in the course of a day: seconds
+of one CPU thread, or on CUDA seconds on the clock. Held-out text and masks are
+the same for all. One seed, so a difference of a few hundredths says nothing.
 
 Trials that are in the file already are skipped, and one that was cut off goes
 on: its checkpoints are in --work.
@@ -17,18 +17,23 @@ import logging
 import tempfile
 import time
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import torch
 
 from benchmarks.common import RESULTS, data_folder, machine, print_table, write
 from kbert_core import KBertError
+from kbert_core.training.packing import read_passages
 from kbert_core.training.pretrain import PretrainOptions, pretrain
 
 NAME = "pretraining.json"
 FIRST = "masked LM, 2,048 tokens a step, rate 1e-3"
-PROBE = 30  # steps from which a trial's speed is measured
+PROBE = 40  # steps from which a trial's speed is measured
+TURNS = 3  # times that they are measured
+SAMPLE = 20_000  # passages that they read
 log = logging.getLogger(__name__)
 
 
@@ -48,7 +53,7 @@ def trials(data: Path) -> dict[str, dict[str, Any]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--minutes", type=float, default=30, help="a trial; default: 30")
+    parser.add_argument("--steps", type=int, default=2400, help="of the first; default: 2400")
     parser.add_argument("--only", metavar="TEXT", help="trials whose name holds this")
     parser.add_argument("--work", default="runs/pretraining", help="default: runs/pretraining")
     parser.add_argument("--device", default="cpu")
@@ -61,66 +66,86 @@ def main() -> None:
         done = json.loads(written.read_text("utf-8")) if written.is_file() else {"trials": {}}
         if name in done["trials"] or (args.only and args.only not in name):
             continue
-        done |= {
-            "what": "held-out loss (nats a masked token) after an equal time, one seed",
-            "minutes": args.minutes,
-            "machine": {**machine("torch", "transformers"), "device": args.device},
-        }
         options = PretrainOptions(
             text=(str(data / "text" / "zh_modern_mix.txt.xz"),),
             output=str(Path(args.work) / name),
             seed=1,
             save_every=250,
             device=args.device,
-            **changes,
         )
         log.info("%s", name)
         try:
-            done["trials"][name] = trial(options, args.minutes * 60)
+            found = trial(options, changes, args.steps)
         except KBertError as error:
             raise SystemExit(str(error)) from error
-        write(NAME, done)
-    report(json.loads(written.read_text("utf-8"))["trials"])
+        keep(name, found, args)
+    if written.is_file():
+        report(json.loads(written.read_text("utf-8"))["trials"])
 
 
-def trial(options: PretrainOptions, seconds: float) -> dict[str, float]:
-    """Pretrain for a time.
+def trial(options: PretrainOptions, changes: dict[str, Any], first: int) -> dict[str, float]:
+    """Pretrain for as long as the first trial's steps take.
 
     Returns:
-        Steps, tokens seen, the held-out scores, and seconds where it wasn't
-        cut off.
+        Steps, what a step takes beside one of the first trial, tokens seen,
+        the held-out scores, and seconds where it wasn't cut off.
     """
-    noted = Path(options.output) / "steps.json"
+    changed = replace(options, **changes)
+    noted = Path(options.output) / "cost.json"
     if not noted.is_file():
-        steps = max(2 * PROBE, round(seconds / seconds_a_step(options)))
+        alike = not changes.keys() - {"learning_rate"}
+        cost = 1.0 if alike else cost_of_a_step(options, changed)
         noted.parent.mkdir(parents=True, exist_ok=True)
-        noted.write_text(json.dumps(steps))
-    steps = json.loads(noted.read_text())
+        noted.write_text(json.dumps(cost))
+    cost = json.loads(noted.read_text())
     cut_off = (noted.parent / "checkpoints").is_dir()
     begun = clock(options.device)
-    found = pretrain(replace(options, steps=steps))
+    found = pretrain(replace(changed, steps=round(first / cost)))
     return {
-        "steps": steps,
+        "steps": round(first / cost),
+        "cost_of_a_step": round(cost, 3),
         "tokens": found["tokens_seen"],
         **({} if cut_off else {"seconds": round(clock(options.device) - begun)}),
         **{name: round(found[name], 4) for name in ("loss", "perplexity", "accuracy")},
     }
 
 
-def seconds_a_step(options: PretrainOptions) -> float:
-    """How long a step takes: the difference of a short and a shorter run."""
-    taken = []
-    for steps in (2, 2 + PROBE):
-        with tempfile.TemporaryDirectory() as folder:
-            begun = clock(options.device)
-            pretrain(replace(options, output=folder, steps=steps, save_every=10_000))
-            taken.append(clock(options.device) - begun)
-    return (taken[1] - taken[0]) / PROBE
+def cost_of_a_step(options: PretrainOptions, changed: PretrainOptions) -> float:
+    """The time that a step takes as changed, in steps as they were: median of a few turns."""
+    with tempfile.TemporaryDirectory() as folder:
+        text = Path(folder) / "text.txt"
+        passages = islice(read_passages(options.text, []), SAMPLE)
+        text.write_text("\n".join(passages), encoding="utf-8")
+
+        def seconds(of: PretrainOptions, steps: int) -> float:
+            with tempfile.TemporaryDirectory(dir=folder) as output:
+                begun = clock(of.device)
+                pretrain(
+                    replace(of, text=(str(text),), output=output, steps=steps, save_every=10_000)
+                )
+                return clock(of.device) - begun
+
+        def of_the_steps(of: PretrainOptions) -> float:
+            return seconds(of, 2 + PROBE) - seconds(of, 2)
+
+        return median(of_the_steps(changed) / of_the_steps(options) for _ in range(TURNS))
 
 
 def clock(device: str) -> float:
     """Seconds, see above."""
     return time.process_time() if device == "cpu" else time.perf_counter()
+
+
+def keep(name: str, found: dict[str, float], args: argparse.Namespace) -> None:
+    """Write a trial beside those that others have written by now."""
+    written = RESULTS / NAME
+    done = json.loads(written.read_text("utf-8")) if written.is_file() else {"trials": {}}
+    done |= {
+        "what": "held-out loss (nats a masked token) after an equal time, one seed",
+        "steps_of_the_first": args.steps,
+        "machine": {**machine("torch", "transformers"), "device": args.device},
+    }
+    write(NAME, {**done, "trials": {**done["trials"], name: found}})
 
 
 def report(found: dict[str, dict[str, float]]) -> None:

@@ -75,10 +75,17 @@ def _about_model(card: Card, notes: Mapping[str, Any]) -> list[str]:
         f"- Encoder: {notes.get('encoder', '')}, {notes.get('parameters', 0):,} parameters",
         *_about_adapter(notes),
         f"- Seed: {notes.get('seed')}, epochs: {notes.get('epochs')}, one run, no spread",
+        *_about_negatives(notes),
         *_about_recipe(card, notes),
         *([f"- {TRUSTS}"] if follows_graph(notes) else []),
         *(["- Not for medical decisions."] if _is_medical(card, notes) else []),
     ]
+
+
+def _about_negatives(notes: Mapping[str, Any]) -> list[str]:
+    count = notes.get("negatives")
+    said = f"- Wrong answers of a question read in an epoch, drawn anew: {count}"
+    return [said] if count is not None else []
 
 
 def _about_knowledge(card: Card) -> str:

@@ -56,6 +56,7 @@ def run_train(args: argparse.Namespace) -> dict[str, Any]:
             adapter=args.adapter,
             adapter_alpha=args.adapter_alpha,
             epochs=args.epochs,
+            negatives=args.negatives,
             batch_tokens=args.batch_tokens,
             accumulate=args.accumulate,
             learning_rate=args.learning_rate,

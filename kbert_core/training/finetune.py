@@ -30,6 +30,7 @@ from kbert_core.flatten import Batch
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.packed import plain_stem
 from kbert_core.knowledge.selection import InjectionOptions, Strategy
+from kbert_core.labels import WRONG
 from kbert_core.mask_transformer import (
     MaskTransformer,
     device_named,
@@ -107,6 +108,8 @@ class TrainOptions:
         adapter_alpha: the adapter's weight is alpha / rank; None: twice the
             rank.
         epochs: times through the training set.
+        negatives: for answer selection: each epoch reads so many of a
+            question's wrong answers, drawn anew; None: all.
         batch_tokens: tokens read at once by each process, padding included.
         accumulate: how often, before an optimiser step is made of them; the
             same as so many times ``batch_tokens``, in less memory.
@@ -135,6 +138,7 @@ class TrainOptions:
     adapter: int | None = None
     adapter_alpha: float | None = None
     epochs: int = 4
+    negatives: int | None = None
     batch_tokens: int = 1024
     accumulate: int = 1
     learning_rate: float | None = None
@@ -170,6 +174,13 @@ class TrainOptions:
         for name in ("epochs", "accumulate", "num_hidden_layers", "hidden_size", "log_every"):
             at_least(1, name, getattr(self, name))
         at_least(16, "batch_tokens", self.batch_tokens)
+        if self.negatives is not None:
+            at_least(1, "negatives", self.negatives)
+            if self.task != "rank":
+                raise OptionError(
+                    f"negatives is {self.negatives}, and is for answer selection (task rank) "
+                    f"alone; the task is '{self.task}'. Leave it out."
+                )
         for name in ("patience", "weight_decay"):
             at_least(0, name, getattr(self, name))
         if self.learning_rate is not None:
@@ -396,7 +407,10 @@ class Batches(Dataset[dict[str, Tensor]]):
         self.tokens = [0]
         for epoch in range(options.epochs):
             random = np.random.default_rng((options.seed, epoch))
-            for numbers in bucketed(lengths, parts * options.batch_tokens, random):
+            read = None
+            if options.negatives is not None:
+                read = with_negatives(examples, options.negatives, random)
+            for numbers in bucketed(lengths, parts * options.batch_tokens, random, among=read):
                 self.steps.append((epoch, numbers))
                 self.tokens.append(self.tokens[-1] + sum(lengths[n] for n in numbers))
             self.epoch_ends.append(len(self.steps))
@@ -432,8 +446,35 @@ class Batches(Dataset[dict[str, Tensor]]):
         return f"{'; '.join(shown)}{f'; and {rest} more' if rest > 0 else ''}"
 
 
+def with_negatives(
+    examples: Sequence[Example], negatives: int, random: np.random.Generator
+) -> list[int]:
+    """Draw what an epoch reads of candidate answers: all right ones, and some wrong ones.
+
+    Args:
+        negatives: wrong answers of each question; all, where there are fewer.
+
+    Returns:
+        Numbers of examples, rising.
+    """
+    wrong: dict[str, list[int]] = {}
+    for number, example in enumerate(examples):
+        if example.label == WRONG:
+            wrong.setdefault(example.group, []).append(number)
+    left_out = {
+        number
+        for all_of_it in wrong.values()
+        for number in random.permutation(all_of_it)[negatives:]
+    }
+    return [number for number in range(len(examples)) if number not in left_out]
+
+
 def bucketed(
-    lengths: Sequence[int], batch_tokens: int, random: np.random.Generator
+    lengths: Sequence[int],
+    batch_tokens: int,
+    random: np.random.Generator,
+    *,
+    among: Sequence[int] | None = None,
 ) -> list[list[int]]:
     """Group numbers of similar length, each group within a budget of tokens.
 
@@ -441,14 +482,16 @@ def bucketed(
         lengths: of every example, in tokens.
         batch_tokens: the longest of a group times its size stays within it,
             unless one example alone is over it.
+        among: the numbers to group; None: all.
 
     Returns:
         Groups in random order; every number in exactly one.
     """
-    noisy = np.array(lengths) * random.uniform(0.9, 1.1, len(lengths))
+    numbers = np.arange(len(lengths)) if among is None else np.array(among)
+    noisy = np.array(lengths)[numbers] * random.uniform(0.9, 1.1, len(numbers))
     groups: list[list[int]] = [[]]
     longest = 0
-    for number in np.argsort(noisy, kind="stable"):
+    for number in numbers[np.argsort(noisy, kind="stable")]:
         longest = max(longest, lengths[number])
         if groups[-1] and longest * (len(groups[-1]) + 1) > batch_tokens:
             groups.append([])
@@ -713,6 +756,8 @@ def _report(options: TrainOptions, fitted: Fitted) -> dict[str, Any]:
         parameters=sum(p.numel() for p in pipeline.encoder.model.parameters()),
         processes=fitted.together.count,
     )
+    if options.negatives is not None:
+        report["negatives"] = options.negatives
     if options.hiding_kg:
         report["hiding_knowledge"] = list(_names(options.hiding_kg))
     if fitted.attached:

@@ -54,6 +54,13 @@ def add_train_options(parser: argparse.ArgumentParser) -> None:
     add("--adapter-alpha", type=float, metavar="A", help="its scale is A / RANK; default: 2 RANK")
     add("--device", default="auto", help="auto, cpu or cuda")
     add("--epochs", type=int, default=4, help="times through the training set; default: 4")
+    add(
+        "--negatives",
+        type=int,
+        metavar="N",
+        help="for answer selection: each epoch reads so many of a question's wrong answers, drawn "
+        "anew; default: all",
+    )
     add("--seed", type=int, default=0, help="of everything random; default: 0")
     add("--batch-tokens", type=int, default=1024, help="tokens read at once; default: 1024")
     add("--patience", type=int, default=0, help="stop after so many epochs without a better dev")
