@@ -5,7 +5,8 @@ from the first in one thing. It gets as many steps as take the time that the
 first needs for --steps. How long its steps take is measured beside the
 first's, by turns, as a machine's speed varies in the course of a day: seconds
 of one CPU thread, or on CUDA seconds on the clock. Held-out text and masks are
-the same for all. One seed, so a difference of a few hundredths says nothing.
+the same for all but the one with another seed, which tells how much a
+difference of two trials has to be to say anything.
 
 Trials that are in the file already are skipped, and one that was cut off goes
 on: its checkpoints are in --work.
@@ -42,6 +43,7 @@ def trials(data: Path) -> dict[str, dict[str, Any]]:
     words = (str(data / "kbert" / "HowNet.spo"), str(data / "kbert" / "Medical.spo"))
     return {
         FIRST: {},
+        "the same with seed 2": {"seed": 2},
         "rate 5e-4": {"learning_rate": 5e-4},
         "rate 2e-3": {"learning_rate": 2e-3},
         "1,024 tokens a step, rate 7e-4": {"batch_tokens": 1024, "learning_rate": 7e-4},
@@ -83,17 +85,17 @@ def main() -> None:
         report(json.loads(written.read_text("utf-8"))["trials"])
 
 
-def trial(options: PretrainOptions, changes: dict[str, Any], first: int) -> dict[str, float]:
+def trial(options: PretrainOptions, changes: dict[str, Any], first: int) -> dict[str, Any]:
     """Pretrain for as long as the first trial's steps take.
 
     Returns:
         Steps, what a step takes beside one of the first trial, tokens seen,
-        the held-out scores, and seconds where it wasn't cut off.
+        the held-out scores and their curve, and seconds where it wasn't cut off.
     """
     changed = replace(options, **changes)
     noted = Path(options.output) / "cost.json"
     if not noted.is_file():
-        alike = not changes.keys() - {"learning_rate"}
+        alike = not changes.keys() - {"learning_rate", "seed"}
         cost = 1.0 if alike else cost_of_a_step(options, changed)
         noted.parent.mkdir(parents=True, exist_ok=True)
         noted.write_text(json.dumps(cost))
@@ -107,7 +109,14 @@ def trial(options: PretrainOptions, changes: dict[str, Any], first: int) -> dict
         "tokens": found["tokens_seen"],
         **({} if cut_off else {"seconds": round(clock(options.device) - begun)}),
         **{name: round(found[name], 4) for name in ("loss", "perplexity", "accuracy")},
+        "curve": curve_of(options.output),
     }
+
+
+def curve_of(output: str) -> list[list[float]]:
+    """Held-out losses while it was trained: [step, nats] each."""
+    kept = json.loads((Path(output) / "pretraining.json").read_text("utf-8"))
+    return [[point["step"], round(point["loss"], 4)] for point in kept["history"]]
 
 
 def cost_of_a_step(options: PretrainOptions, changed: PretrainOptions) -> float:
@@ -136,19 +145,19 @@ def clock(device: str) -> float:
     return time.process_time() if device == "cpu" else time.perf_counter()
 
 
-def keep(name: str, found: dict[str, float], args: argparse.Namespace) -> None:
+def keep(name: str, found: dict[str, Any], args: argparse.Namespace) -> None:
     """Write a trial beside those that others have written by now."""
     written = RESULTS / NAME
     done = json.loads(written.read_text("utf-8")) if written.is_file() else {"trials": {}}
     done |= {
-        "what": "held-out loss (nats a masked token) after an equal time, one seed",
+        "what": "held-out loss (nats a masked token) after an equal time",
         "steps_of_the_first": args.steps,
         "machine": {**machine("torch", "transformers"), "device": args.device},
     }
     write(NAME, {**done, "trials": {**done["trials"], name: found}})
 
 
-def report(found: dict[str, dict[str, float]]) -> None:
+def report(found: dict[str, dict[str, Any]]) -> None:
     """Print the trials as a table."""
     rows = [["", "steps", "tokens", "held-out loss", "right"]]
     for name, of in found.items():
