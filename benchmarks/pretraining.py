@@ -15,8 +15,8 @@ on: its checkpoints are in --work.
 import argparse
 import json
 import logging
-import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -27,13 +27,19 @@ import torch
 
 from benchmarks.common import RESULTS, data_folder, machine, print_table, write
 from kbert_core import KBertError
-from kbert_core.training.packing import read_passages
-from kbert_core.training.pretrain import PretrainOptions, pretrain
+from kbert_core.training.packing import (
+    MaskedRows,
+    encode_passages,
+    pack,
+    read_passages,
+    stack,
+)
+from kbert_core.training.pretrain import PretrainOptions, new_model, pretrain, total_loss
+from kbert_core.training.vocabulary import character_tokenizer, read_words
 
 NAME = "pretraining.json"
 FIRST = "masked LM, 2,048 tokens a step, rate 1e-3"
-PROBE = 40  # steps from which a trial's speed is measured
-TURNS = 3  # times that they are measured
+WARM, TURNS = 3, 20  # steps before, and from which, a trial's speed is measured
 SAMPLE = 20_000  # passages that they read
 log = logging.getLogger(__name__)
 
@@ -120,24 +126,54 @@ def curve_of(output: str) -> list[list[float]]:
 
 
 def cost_of_a_step(options: PretrainOptions, changed: PretrainOptions) -> float:
-    """The time that a step takes as changed, in steps as they were: median of a few turns."""
-    with tempfile.TemporaryDirectory() as folder:
-        text = Path(folder) / "text.txt"
-        passages = islice(read_passages(options.text, []), SAMPLE)
-        text.write_text("\n".join(passages), encoding="utf-8")
+    """The time that a step takes as changed, in steps as they were.
 
-        def seconds(of: PretrainOptions, steps: int) -> float:
-            with tempfile.TemporaryDirectory(dir=folder) as output:
-                begun = clock(of.device)
-                pretrain(
-                    replace(of, text=(str(text),), output=output, steps=steps, save_every=10_000)
-                )
-                return clock(of.device) - begun
+    A step of each by turns, on a part of the text; the median of their ratios.
+    """
+    first, other = step_of(options), step_of(changed)
+    ratios = []
+    for turn in range(WARM + TURNS):
+        taken = []
+        for step in (first, other):
+            begun = clock(options.device)
+            step(turn)
+            taken.append(clock(options.device) - begun)
+        ratios.append(taken[1] / taken[0])
+    return median(ratios[WARM:])
 
-        def of_the_steps(of: PretrainOptions) -> float:
-            return seconds(of, 2 + PROBE) - seconds(of, 2)
 
-        return median(of_the_steps(changed) / of_the_steps(options) for _ in range(TURNS))
+def step_of(options: PretrainOptions) -> Callable[[int], None]:
+    """One optimiser step of a new model as a function of its number."""
+    passages = list(islice(read_passages(options.text), SAMPLE))
+    tokenizer = character_tokenizer(
+        passages, size=options.vocabulary_size, min_count=options.min_count
+    )
+    words = read_words(options.words) if options.words else None
+    corpus = encode_passages(passages, tokenizer, max_length=options.row_length, words=words)
+    rows = MaskedRows(
+        corpus,
+        pack(corpus, max_length=options.row_length, seed=options.seed),
+        tokenizer,
+        count=(WARM + TURNS) * options.rows,
+        max_length=options.row_length,
+        positions=options.max_positions,
+        seed=options.seed,
+        replaced=options.replaced,
+    )
+    model = new_model(options, tokenizer).to(options.device).train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=options.learning_rate)
+
+    def step(number: int) -> None:
+        first = number * options.rows
+        made = stack([rows[item] for item in range(first, first + options.rows)])
+        loss = total_loss(model, {name: t.to(options.device) for name, t in made.items()})
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+        loss.item()  # waits for the device
+
+    return step
 
 
 def clock(device: str) -> float:

@@ -12,13 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from kbert_core.cli_options import ablation_of, graph_of, injection_of
-from kbert_core.errors import CheckpointError, OptionError
+from kbert_core.errors import CheckpointError, DataError, OptionError
 from kbert_core.pipeline import NO_KNOWLEDGE, Card, Pipeline, card_of
 from kbert_core.training import processes
 from kbert_core.training.columns import parse_columns
+from kbert_core.training.datasets import check_labels
 from kbert_core.training.edits import edit_response
 from kbert_core.training.evaluate import evaluate, surface_forms
 from kbert_core.training.finetune import SCRATCH, TrainOptions, train
+from kbert_core.training.guess import other_task
 from kbert_core.training.items import Recipe
 from kbert_core.training.matches import tell_of_matches
 from kbert_core.training.pretrain import PretrainOptions, pretrain
@@ -35,43 +37,46 @@ def run_train(args: argparse.Namespace) -> dict[str, Any]:
             "from its card. Put them into a graph file with `kbert kg import`, and train with that."
         )
     base = Card() if args.encoder == SCRATCH else card_of(args.encoder)
-    return train(
-        TrainOptions(
-            task=args.task,
-            data=args.data,
-            train=args.train,
-            dev=args.dev,
-            test=args.test,
-            dev_share=args.dev_share,
-            columns=parse_columns(args.columns),
-            also_train=tuple(args.also_train),
-            output=args.output,
-            encoder=args.encoder,
-            kg=tuple(args.kg or ()),
-            skip_bad=args.skip_bad,
-            injection=injection_of(args, base.options),
-            max_length=args.max_length,
-            ablation=ablation_of(args, base),
-            recipe=Recipe(**{f.name: getattr(args, f.name) for f in fields(Recipe)}),
-            adapter=args.adapter,
-            adapter_alpha=args.adapter_alpha,
-            epochs=args.epochs,
-            negatives=args.negatives,
-            batch_tokens=args.batch_tokens,
-            accumulate=args.accumulate,
-            learning_rate=args.learning_rate,
-            dropout=args.dropout,
-            hidden_size=args.hidden_size,
-            num_hidden_layers=args.layers,
-            patience=args.patience,
-            seed=args.seed,
-            device=args.device,
-            bf16=args.bf16,
-            log_every=args.log_every,
-            half=not args.float32,
-            command=command_line(),
-        )
+    options = TrainOptions(
+        task=args.task,
+        data=args.data,
+        train=args.train,
+        dev=args.dev,
+        test=args.test,
+        dev_share=args.dev_share,
+        columns=parse_columns(args.columns),
+        also_train=tuple(args.also_train),
+        output=args.output,
+        encoder=args.encoder,
+        kg=tuple(args.kg or ()),
+        skip_bad=args.skip_bad,
+        injection=injection_of(args, base.options),
+        max_length=args.max_length,
+        ablation=ablation_of(args, base),
+        recipe=Recipe(**{f.name: getattr(args, f.name) for f in fields(Recipe)}),
+        adapter=args.adapter,
+        adapter_alpha=args.adapter_alpha,
+        epochs=args.epochs,
+        negatives=args.negatives,
+        batch_tokens=args.batch_tokens,
+        accumulate=args.accumulate,
+        learning_rate=args.learning_rate,
+        dropout=args.dropout,
+        hidden_size=args.hidden_size,
+        num_hidden_layers=args.layers,
+        patience=args.patience,
+        seed=args.seed,
+        device=args.device,
+        bf16=args.bf16,
+        log_every=args.log_every,
+        half=not args.float32,
+        command=command_line(),
     )
+    try:
+        return train(options)
+    except DataError as error:
+        hint = other_task(options.files.named("train"), options.task, options.columns)
+        raise DataError(f"{error}{hint}") from error
 
 
 def run_pretrain(args: argparse.Namespace) -> dict[str, Any]:
@@ -119,7 +124,12 @@ def run_evaluate(args: argparse.Namespace) -> dict[str, Any]:
             f"{args.model} has no task head, so nothing to score. Train one with `kbert train`."
         )
     task, columns = pipeline.task.name, parse_columns(args.columns)
-    examples = read_split(args.data, args.split, task, columns)
+    try:
+        examples = read_split(args.data, args.split, task, columns)
+        if task != "mask":
+            check_labels(examples, list(pipeline.labels.values()), "the model")
+    except DataError as error:
+        raise DataError(f"{error}{other_task(args.data, task, columns)}") from error
     graph = graph_of(args)
     options = injection_of(args, pipeline.card.options)
     ablation = ablation_of(args, pipeline.card)

@@ -52,6 +52,17 @@ def guess_task(name: str | Path, columns: Mapping[str, str] | None = None) -> st
     )
 
 
+def other_task(name: str | Path, task: str, columns: Mapping[str, str] | None = None) -> str:
+    """Say that data look like another task's, for the end of an error; else nothing."""
+    try:
+        looks = guess_task(name, columns)
+    except DataError:
+        return ""
+    if looks == task or task not in TASKS:
+        return ""
+    return f" The data look like {TASKS[looks]}, and the task is {TASKS[task]}."
+
+
 def _look(name: str, columns: Mapping[str, str] | None) -> Look:
     path = labelled_file(name, "train")
     if path is None:

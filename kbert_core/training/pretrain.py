@@ -32,6 +32,7 @@ from kbert_core.training.checkpoints import (
     last_whole,
     noted,
     prepared,
+    replacing,
     saving,
     step_of,
 )
@@ -49,7 +50,7 @@ from kbert_core.training.packing import (
     stack,
 )
 from kbert_core.training.ranking_sets import comprehension_texts
-from kbert_core.training.vocabulary import character_tokenizer, read_words
+from kbert_core.training.vocabulary import SPECIALS, character_tokenizer, read_words
 
 HELD_OUT_ROWS = 256
 NOT_ON_THE_CARD = ("text", "exclude", "output", "command", "seed", "words", "device")
@@ -152,6 +153,12 @@ class PretrainOptions:
                 f"hidden_size is {self.hidden_size}, which {self.num_attention_heads} attention "
                 "heads don't divide. Give a multiple of their number."
             )
+        if not self.vocabulary and self.word_pieces > self.vocabulary_size - len(SPECIALS):
+            raise OptionError(
+                f"word_pieces is {self.word_pieces}, more than a vocabulary_size of "
+                f"{self.vocabulary_size} has room for beside {len(SPECIALS)} special tokens. Give "
+                "fewer pieces or a larger vocabulary."
+            )
         if self.vocabulary and self.word_pieces:
             raise OptionError("Both vocabulary and word_pieces are given. Give one of them.")
 
@@ -225,22 +232,31 @@ class MaskedLanguageTrainer(OrderedTrainer):
         return_outputs: bool = False,
         num_items_in_batch: Any = None,
     ) -> Any:
-        """Cross entropy over the masked tokens of a step, in nats.
-
-        Where tokens were replaced, finding each of them out counts as much
-        as predicting a masked one.
-        """
-        labels, replaced = inputs["labels"], inputs.get("replaced")
-        logits, found = model(**{name: value for name, value in inputs.items() if name != BATCH})
-        chosen = labels[labels != NOT_MASKED]
-        total = nn.functional.cross_entropy(logits, chosen, reduction="sum")
-        if found is not None and replaced is not None:
-            truth = replaced[replaced != NOT_MASKED].float()
-            total = total + nn.functional.binary_cross_entropy_with_logits(
-                found, truth, reduction="sum"
-            )
+        """Cross entropy over the masked tokens of a step, in nats; see :func:`total_loss`."""
+        total = total_loss(model, inputs)
         loss = self.mean_loss(total, num_items_in_batch, inputs)
         return (loss, {"loss": loss.detach()}) if return_outputs else loss
+
+
+def total_loss(model: nn.Module, inputs: Mapping[str, Tensor]) -> Tensor:
+    """Sum of the cross entropy of the masked tokens, in nats.
+
+    Where tokens were replaced, finding each of them out counts as much as
+    predicting a masked one.
+
+    Args:
+        inputs: (B, N) tensors, see ``MaskedRows`` and ``stack``.
+    """
+    labels, replaced = inputs["labels"], inputs.get("replaced")
+    logits, found = model(**{name: value for name, value in inputs.items() if name != BATCH})
+    chosen = labels[labels != NOT_MASKED]
+    total = nn.functional.cross_entropy(logits, chosen, reduction="sum")
+    if found is not None and replaced is not None:
+        truth = replaced[replaced != NOT_MASKED].float()
+        total = total + nn.functional.binary_cross_entropy_with_logits(
+            found, truth, reduction="sum"
+        )
+    return total
 
 
 def pretrain(options: PretrainOptions) -> dict[str, Any]:
@@ -300,7 +316,7 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
             (slice(held_out), held_out, False, 0.0),  # so that held-out losses can be compared
         )
     )
-    model = _model(options, tokenizer)
+    model = new_model(options, tokenizer)
     filled = len(corpus.ids) / len(rows)  # tokens of a row that aren't padding
     trainer = MaskedLanguageTrainer(
         model=model,
@@ -466,7 +482,8 @@ def _tokenizer(
     return together.shared(made)
 
 
-def _model(options: PretrainOptions, tokenizer: PreTrainedTokenizerBase) -> PackedMaskedLM:
+def new_model(options: PretrainOptions, tokenizer: PreTrainedTokenizerBase) -> PackedMaskedLM:
+    """A BERT from nothing, as large as the options say."""
     return PackedMaskedLM(
         BertConfig(
             vocab_size=len(tokenizer),
@@ -490,18 +507,22 @@ def _save(
     report: Mapping[str, Any],
     curve: Sequence[Mapping[str, float]],
 ) -> None:
-    """Write the model as a plain BERT in half precision, its tokenizer, card and curve."""
+    """Write the model as a plain BERT in half precision, its tokenizer, card and curve.
+
+    A model that was there before is kept until all of this is written.
+    """
     plain = BertForMaskedLM(model.config)
     weights = model.state_dict()
     plain.load_state_dict({name: weights[name] for name in plain.state_dict()})
     card = Card(task="mask", notes=report)
     card.write_to(plain.config)
-    plain.half().save_pretrained(options.output)
-    tokenizer.save_pretrained(options.output)
-    write_card(options.output, card)
-    (Path(options.output) / "pretraining.json").write_text(
-        json.dumps({**report, "history": list(curve)}, indent=1), encoding="utf-8"
-    )
+    with replacing(options.output, Path(options.output) / "checkpoints") as new:
+        plain.half().save_pretrained(new)
+        tokenizer.save_pretrained(new)
+        write_card(new, card)
+        (new / "pretraining.json").write_text(
+            json.dumps({**report, "history": list(curve)}, indent=1), encoding="utf-8"
+        )
 
 
 def sentences_of(paths: Sequence[str]) -> list[str]:

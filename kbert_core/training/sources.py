@@ -1,6 +1,7 @@
 """Where train, dev and test come from: a folder, files by name, or the hub."""
 
 import logging
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +27,7 @@ class DataFiles:
 
     Attributes:
         data: a folder of train, dev and test, or "hf:NAME"; may be empty
-            where ``train`` names a file.
+            where ``train`` names a file. A single file is train alone.
         train, dev, test: files that stand in for those of ``data``.
         dev_share: this share of train becomes dev; for data without any.
         columns: our column names → the data's, where they can't be guessed.
@@ -57,7 +58,9 @@ class DataFiles:
 
     def named(self, split: str) -> str:
         """What was given for a split: its own file, else the data set, else nothing."""
-        return {"train": self.train, "dev": self.dev, "test": self.test}[split] or self.data
+        own = {"train": self.train, "dev": self.dev, "test": self.test}[split]
+        alone = split != "train" and Path(self.data).is_file()
+        return own or ("" if alone else self.data)
 
 
 def read_split(
@@ -180,7 +183,8 @@ def hold_out(
 ) -> tuple[list[Example], list[Example]]:
     """Part a share of examples at random from the rest, each part in its old order.
 
-    Rows of one question, and rows of the same text, stay together.
+    Rows of one question, and rows of the same text, stay together, and of every
+    label a text stays behind.
 
     Args:
         share: of all rows; at least one text goes to each side.
@@ -189,7 +193,8 @@ def hold_out(
         The rest, and the share.
 
     Raises:
-        SplitError: all rows are of one text or question.
+        SplitError: all rows are of one text or question, or each has a label
+            that no other has.
     """
     keys = [(e.group,) if e.group else e.sentences for e in examples]
     unique = list(dict.fromkeys(keys))
@@ -198,16 +203,27 @@ def hold_out(
             f"All {len(examples)} training rows are of one text or question, so none can be held "
             "out. Name a dev file with --dev FILE."
         )
-    counts = {key: 0 for key in unique}
-    for key in keys:
-        counts[key] += 1
+    counts = Counter(keys)
+    labels = {key: set[str]() for key in unique}
+    for key, example in zip(keys, examples, strict=True):
+        labels[key].update(example.labels)
+    left = Counter(label for those in labels.values() for label in those)
     held: set[tuple[str, ...]] = set()
     rows = 0
     for number in np.random.default_rng(seed).permutation(len(unique))[:-1]:
         if held and rows >= share * len(examples):
             break
-        held.add(unique[number])
-        rows += counts[unique[number]]
+        key = unique[number]
+        if any(left[label] == 1 for label in labels[key]):
+            continue
+        left.subtract(labels[key])
+        held.add(key)
+        rows += counts[key]
+    if not held:
+        raise SplitError(
+            "Every training row has a label that no other text has, so none can be held out. Name "
+            "a dev file with --dev FILE, or give more rows of each label."
+        )
     sides: tuple[list[Example], list[Example]] = [], []
     for key, example in zip(keys, examples, strict=True):
         sides[key in held].append(example)

@@ -53,6 +53,32 @@ def test_evaluate_refuses_labels_the_model_does_not_know(trained, capsys):
     assert "other.tsv, line 2: the label 'B-X' is not among those of the model (O, B-D, I-D" in said
 
 
+def test_data_of_another_task_are_told_from_wrong_labels(trained, tmp_path, capsys):
+    data, _ = trained
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("text_a\ttext_b\tlabel\n甲\t乙\t0\n丙\t丁\t1\n", encoding="utf-8")
+    assert cli.main(["evaluate", "--model", str(data / "model"), "--data", str(pairs)]) == 2
+    said = "The data look like sentence pairs, and the task is named entities."
+    assert said in capsys.readouterr().err
+    train = ["train", "--task", "ner", "--train", str(pairs), "--dev", str(pairs)]
+    assert cli.main([*train, "--output", str(tmp_path / "m"), "--device", "cpu"]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_graph_that_matches_nothing_is_told_with_the_share(trained, tmp_path, caplog):
+    data, _ = trained
+    other = tmp_path / "other.spo"
+    other.write_text("月亮\t类别\t天体\n", encoding="utf-8")
+    arguments = ["evaluate", "--model", str(data / "model"), "--data", str(data / "dev.tsv")]
+    assert cli.main([*arguments, "--kg", str(other)]) == 0
+    assert "the graph injects something into 0 of" in caplog.text
+    caplog.clear()
+    train = ["train", "--task", "ner", "--data", str(data), "--kg", str(other), "--epochs", "1"]
+    small = ["--hidden-size", "64", "--layers", "1", "--device", "cpu"]
+    assert cli.main([*train, *small, "--output", str(tmp_path / "m")]) == 0
+    assert "the graph injects something into 0 of" in caplog.text
+
+
 def test_evaluate_leaves_bad_graph_lines_out_where_asked_to(trained, capsys):
     data, _ = trained
     with (data / "kg.spo").open("a", encoding="utf-8") as file:

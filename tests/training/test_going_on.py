@@ -292,6 +292,37 @@ def test_no_room_for_the_model_itself_keeps_the_checkpoints(options, monkeypatch
     assert pretrain(options)["loss"] > 0
 
 
+@pytest.mark.parametrize(
+    "where",
+    [
+        "transformers.PreTrainedModel.save_pretrained",
+        "transformers.PreTrainedTokenizerBase.save_pretrained",
+        "kbert_core.training.pretrain.write_card",
+    ],
+)
+def test_a_full_disk_leaves_the_model_as_it_was_when_a_run_is_given_more_steps(
+    options, monkeypatch, where
+):
+    pretrain(options)
+
+    def files():
+        found = Path(options.output).iterdir()
+        return {path.name: path.read_bytes() for path in found if path.is_file()}
+
+    before = files()
+    longer = replace(options, steps=options.steps + 4)
+    with monkeypatch.context() as patch:
+        full = OSError(errno.ENOSPC, "No space left on device")
+        patch.setattr(where, lambda *a, **k: (_ for _ in ()).throw(full))
+        with pytest.raises(CheckpointError, match="no space left on the disk"):
+            pretrain(longer)
+    assert files() == before
+    pretrain(longer)
+    after = files()
+    assert after.keys() == before.keys()
+    assert after["model.safetensors"] != before["model.safetensors"]
+
+
 def test_other_errors_while_saving_are_not_taken_for_a_full_disk(options, monkeypatch):
     broken = RuntimeError("a bug")
     monkeypatch.setattr("torch.save", lambda *a, **k: (_ for _ in ()).throw(broken))

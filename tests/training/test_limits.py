@@ -28,6 +28,10 @@ from kbert_core.training.pretrain import PretrainOptions
         ({"max_positions": 64}, "max_positions is 64, less than a row"),
         ({"attention_heads": 3}, "which 3 attention heads don't divide"),
         ({"word_pieces": 10, "vocabulary": "x"}, "Both vocabulary and word_pieces"),
+        (
+            {"word_pieces": 500, "vocabulary_size": 20},
+            "word_pieces is 500, more than a voc.* of 20",
+        ),
         ({"row_length": 2}, "row_length is 2"),
         ({"vocabulary_size": 0}, "vocabulary_size is 0"),
     ],

@@ -79,6 +79,27 @@ def test_rows_of_one_text_and_of_one_question_stay_together():
         hold_out(answers[:5], 0.5, seed=0)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_the_last_text_of_a_label_is_never_held_out(seed):
+    examples = [Example((str(n),), label) for n, label in enumerate("0" * 6 + "11" + "2")]
+    rest, held = hold_out(examples, 0.5, seed=seed)
+    assert {e.label for e in rest} == {"0", "1", "2"}
+    assert len(held) == 5
+    with pytest.raises(SplitError, match="Every training row has a label that no other text has"):
+        hold_out(examples[5::2], 0.5, seed=seed)
+
+
+def test_a_single_file_is_train_alone(tmp_path):
+    file = texts(tmp_path, "one", *"abcdefgh") / "one.tsv"
+    with pytest.raises(SplitError, match="No dev set. Name a file with --dev FILE, or take a part"):
+        read_splits(DataFiles(str(file)), "classify")
+    found = read_splits(DataFiles(str(file), dev_share=0.25), "classify")
+    assert {split: len(rows) for split, rows in found.items()} == {"train": 6, "dev": 2}
+    dev = texts(tmp_path, "dev", "x") / "dev.tsv"
+    found = read_splits(DataFiles(str(file), dev=str(dev)), "classify")
+    assert {split: len(rows) for split, rows in found.items()} == {"train": 8, "dev": 1}
+
+
 def test_what_contradicts_itself_is_refused(tmp_path):
     with pytest.raises(OptionError, match="No data given"):
         DataFiles()
