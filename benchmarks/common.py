@@ -12,6 +12,8 @@ from typing import Any
 
 import torch
 
+from kbert_core.processor import processor
+
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -30,7 +32,7 @@ def machine(*packages: str) -> dict[str, Any]:
     """Where a benchmark ran, and with what."""
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
     return {
-        "cpu": _cpu(),
+        "cpu": processor(),
         "cores": os.cpu_count(),
         "gpu": gpu,
         "threads": torch.get_num_threads(),
@@ -66,12 +68,3 @@ def print_table(rows: Sequence[Sequence[str]]) -> None:
         cells = [row[0].ljust(widths[0])]
         cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
         print("  ".join(cells))
-
-
-def _cpu() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()

@@ -9,6 +9,10 @@ from kbert_core.pipeline import Card
 from kbert_core.training.edits import ADDED, GROUPS
 from kbert_core.training.items import NEEDED_TYPES, without_effect
 
+NO_TYPES = (
+    "Not measured: no tail of its graph names a label, so that no edit of a triple says what an "
+    "entity should become."
+)
 TRUSTS = "Trained to follow the graph: it also follows a wrong triple."
 MEDICAL = ("medic", "clinic", "disease", "bc5cdr", "疾病")  # in the name of data, graph or tail
 NAMES = ("precision", "recall", "f1", "accuracy", "macro_f1", "mrr", "p_at_1")  # of scores
@@ -48,6 +52,8 @@ def card_text(name: str, card: Card) -> str:
     ]
     if notes.get("scores"):
         lines += ["", "## Scores", "", *_scores(card, notes)]
+    if card.task == "ner" and card.knowledge and notes.get("type_labels") == {}:
+        lines += ["", "## Response to edits", "", NO_TYPES]
     if notes.get("edit_response"):
         lines += ["", "## Response to edits", "", *_edits(notes["edit_response"])]
     return "\n".join(line for i, line in enumerate(lines) if line or (i and lines[i - 1])) + "\n"

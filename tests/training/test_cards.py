@@ -1,11 +1,14 @@
 """What a model's card says of it, by what the model is."""
 
+from pathlib import Path
+
 import pytest
 
 from kbert_core.knowledge.selection import InjectionOptions
-from kbert_core.pipeline import Card
+from kbert_core.pipeline import Card, card_of
 from kbert_core.training.cards import card_text, follows_graph
 
+MODELS = Path(__file__).parents[2] / "models"
 TYPES = {"疾病": "D", "检查": "E"}
 SCORES = {"dev": {"precision": 0.5, "recall": 0.5, "f1": 0.5}}
 TRUSTS = "also follows a wrong triple"
@@ -109,3 +112,11 @@ def test_the_response_of_an_older_card_is_still_read():
     text = card_text("m", Card("ner", notes=notes))
     assert "| dev, seen in training | 2 | 50 % | 50 % | 0 % | 0 % | 0 % | – |" in text
     assert "missing triple" not in text
+
+
+@pytest.mark.parametrize(
+    "folder", sorted(p.parent for p in MODELS.glob("*/config.json")), ids=lambda p: p.name
+)
+def test_a_shipped_card_says_what_its_model_was_saved_with(folder):
+    """The page is made of the scores and command in ``config.json``, and of nothing else."""
+    assert (folder / "README.md").read_text("utf-8") == card_text(folder.name, card_of(str(folder)))

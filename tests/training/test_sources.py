@@ -91,7 +91,7 @@ def test_the_last_text_of_a_label_is_never_held_out(seed):
 
 def test_a_single_file_is_train_alone(tmp_path):
     file = texts(tmp_path, "one", *"abcdefgh") / "one.tsv"
-    with pytest.raises(SplitError, match="No dev set. Name a file with --dev FILE, or take a part"):
+    with pytest.raises(SplitError, match=r"No dev set\. Name a file with --dev FILE, or take"):
         read_splits(DataFiles(str(file)), "classify")
     found = read_splits(DataFiles(str(file), dev_share=0.25), "classify")
     assert {split: len(rows) for split, rows in found.items()} == {"train": 6, "dev": 2}

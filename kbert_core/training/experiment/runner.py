@@ -24,6 +24,7 @@ from transformers.utils import logging as transformers_logging
 from kbert_core.errors import DataError, KBertError
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.packed import plain_stem
+from kbert_core.processor import processor
 from kbert_core.training.datasets import Example
 from kbert_core.training.dictionary import dictionary_spans, learn_tail_labels, written_over
 from kbert_core.training.evaluate import surface_forms
@@ -369,6 +370,7 @@ def versions() -> dict[str, Any]:
             found[package] = version(package)
         except PackageNotFoundError:
             found[package] = "not installed"
+    found["cpu"] = processor()
     found["cuda"] = torch.cuda.get_device_name() if torch.cuda.is_available() else None
     return found
 
