@@ -22,6 +22,7 @@ from kbert_core.training.scores import (
     ranking_scores,
     release_scores,
     release_spans,
+    shared_characters,
     span_scores,
     unseen_recall,
 )
@@ -50,7 +51,8 @@ def evaluate(
         For named entities typed exact-span precision, recall, F1, counts and
         the same by label, and the released code's own count as release_…;
         for classification accuracy, macro F1 and by label; for pairs F1 too;
-        for answer selection mean reciprocal rank and precision at 1; for
+        for answer selection mean reciprocal rank and precision at 1, and as
+        ``overlap_mrr`` that of an order by ``shared_characters``; for
         fill-mask loss (nats), perplexity and accuracy.
 
     Raises:
@@ -95,11 +97,12 @@ def scores_of(
 ) -> dict[str, Any]:
     """Score predictions made elsewhere; see :func:`evaluate`."""
     if task == "rank":
-        return ranking_scores(
-            [e.group for e in examples],
-            [e.label == RIGHT for e in examples],
-            [probability_right(p) for p in predictions],
-        )
+        questions, right = [e.group for e in examples], [e.label == RIGHT for e in examples]
+        shared = [shared_characters(*e.sentences) for e in examples]
+        return {
+            **ranking_scores(questions, right, [probability_right(p) for p in predictions]),
+            "overlap_mrr": ranking_scores(questions, right, shared)["mrr"],
+        }
     if task == "pair":
         labels = list(predictions[0].probabilities) if predictions else []
         return pair_scores(

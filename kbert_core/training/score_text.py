@@ -122,6 +122,7 @@ def _release(scores: Mapping[str, Any]) -> str:
 
 
 def _ranking(title: str, scores: Mapping[str, Any]) -> list[str]:
+    shared = scores.get("overlap_mrr")
     lines = [
         _named(title)
         + f"  MRR {100 * scores['mrr']:.1f}  P@1 {100 * scores['p_at_1']:.1f}"
@@ -130,6 +131,7 @@ def _ranking(title: str, scores: Mapping[str, Any]) -> list[str]:
     lines.append(
         f"  MRR by chance {100 * scores['chance_mrr']:.1f}, in the order given "
         f"{100 * scores['order_mrr']:.1f}"
+        + (f", by shared characters {100 * shared:.1f}" if shared is not None else "")
     )
     if scores["without_answer"]:
         lines.append(f"  {scores['without_answer']} questions without a right answer left out")

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
 from math import comb
 from typing import Any
 
@@ -222,6 +223,16 @@ def ranking_scores(
         "without_answer": len(groups) - len(scored),
         "candidates": sum(map(len, scored)),
     }
+
+
+def shared_characters(question: str, answer: str) -> float:
+    """The share of a question's pairs of neighbouring characters that an answer holds.
+
+    What a model that reads has to be better than. White space and case don't
+    count.
+    """
+    asked, held = (set(pairwise("".join(text.split()).casefold())) for text in (question, answer))
+    return len(asked & held) / max(1, len(asked))
 
 
 def _chance(candidates: int, right: int) -> float:

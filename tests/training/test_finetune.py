@@ -238,6 +238,7 @@ def test_a_model_learns_to_rank_answers_and_loads_again(data, tmp_path):
     made = options(tmp_path, task="rank", epochs=20, batch_tokens=128, kg=(str(data / "kg.spo"),))
     scores = train(made)["scores"]["test"]
     assert scores["mrr"] > 0.9 > 0.5 > scores["chance_mrr"]
+    assert scores["overlap_mrr"] == scores["order_mrr"]  # no letter is shared
     assert scores["p_at_1"] > 0.8
     assert (scores["questions"], scores["without_answer"], scores["candidates"]) == (3, 1, 18)
     best = Pipeline.load(tmp_path / "model", device="cpu").rank("子", list(letters))[0]

@@ -46,6 +46,8 @@ def test_classes_pairs_rankings_and_masks_have_their_own_scores():
     ranking = scores_text("t", ranking_scores(["q", "q", "r"], [False, True, False], [0.9, 0.1, 0]))
     assert "MRR 50.0  P@1 0.0  of 1 questions with 2 candidates" in ranking[0]
     assert "MRR by chance 75.0, in the order given 50.0" in ranking[1]
+    floors = {**ranking_scores(["q"], [True], [0.9]), "overlap_mrr": 0.25}
+    assert scores_text("t", floors)[1].endswith("given 100.0, by shared characters 25.0")
     assert "1 questions without a right answer left out" in ranking[2]
     assert "perplexity 2.00" in scores_text("t", {"loss": 0.69, "perplexity": 2.0})[0]
 

@@ -13,6 +13,7 @@ from kbert_core.training.scores import (
     ranking_scores,
     release_scores,
     release_spans,
+    shared_characters,
     span_scores,
     unseen_recall,
 )
@@ -167,6 +168,13 @@ def test_ranking_by_hand():
     by_chance = (1 + 1 / 2 + 1 / 3) / 3, (1 + 1 / 2) / 2, (2 + 1 / 2) / 3
     assert found["chance_mrr"] == pytest.approx(sum(by_chance) / 3)
     assert found["order_mrr"] == pytest.approx((1 / 3 + 1 + 1) / 3)
+
+
+def test_characters_are_shared_by_pairs_of_neighbours_without_space_and_case():
+    assert shared_characters("甲乙丙", "丙乙甲") == 0.0
+    assert shared_characters("甲乙丙", "有甲乙") == 0.5
+    assert shared_characters("Who is it", "It is who") == pytest.approx(4 / 6)  # not oi, si
+    assert shared_characters("甲", "甲") == shared_characters("", "甲") == 0.0
 
 
 def test_equal_scores_rank_in_their_order_and_rows_may_be_mixed():

@@ -47,6 +47,7 @@ OTHERS = {  # scores that have no counts a sentence
     "release_trunk_f1": "F1, release's count in the text alone",
     "macro_f1": "macro F1",
     "chance_mrr": "MRR by chance",
+    "overlap_mrr": "MRR by shared characters",
 }
 HOW_TO_READ = f"""\
 Scores are per cent on the test set, which is read once a seed; every choice, the best epoch
