@@ -1,14 +1,20 @@
 """What a model's card says of it, by what the model is."""
 
+import shlex
 from pathlib import Path
 
 import pytest
 
+from kbert_core.cli import parser
+from kbert_core.cli_options import injection_of
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.pipeline import Card, card_of
 from kbert_core.training.cards import card_text, follows_graph
 
 MODELS = Path(__file__).parents[2] / "models"
+shipped = pytest.mark.parametrize(
+    "folder", sorted(file.parent for file in MODELS.glob("*/config.json")), ids=lambda p: p.name
+)
 TYPES = {"疾病": "D", "检查": "E"}
 SCORES = {"dev": {"precision": 0.5, "recall": 0.5, "f1": 0.5}}
 TRUSTS = "also follows a wrong triple"
@@ -114,9 +120,25 @@ def test_the_response_of_an_older_card_is_still_read():
     assert "missing triple" not in text
 
 
-@pytest.mark.parametrize(
-    "folder", sorted(p.parent for p in MODELS.glob("*/config.json")), ids=lambda p: p.name
-)
+@shipped
 def test_a_shipped_card_says_what_its_model_was_saved_with(folder):
     """The page is made of the scores and command in ``config.json``, and of nothing else."""
     assert (folder / "README.md").read_text("utf-8") == card_text(folder.name, card_of(str(folder)))
+
+
+@shipped
+def test_the_command_of_a_shipped_card_makes_a_model_that_reads_as_this_one_does(folder):
+    card = card_of(str(folder))
+    program, *words = shlex.split(card.notes["command"])
+    assert program == "kbert"
+    args = parser().parse_args(words)
+    if card.task == "mask":
+        assert args.run.__name__ == "run_pretrain"
+        return
+    assert args.task == card.task
+    assert (args.seed, args.epochs) == (card.notes["seed"], card.notes["epochs"])
+    assert [Path(name).name.partition(".")[0] for name in args.kg or ()] == list(card.knowledge)
+    recipe = card.notes["recipe"]
+    assert {name: getattr(args, name) for name in recipe} == recipe
+    if card.knowledge:
+        assert injection_of(args, InjectionOptions()) == card.options
