@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from benchmarks.common import RESULTS
@@ -119,8 +118,7 @@ def _throughput(result: Mapping[str, Any]) -> str:
 
 def _pretraining(result: Mapping[str, Any]) -> str:
     machine = result["machine"]
-    (first, *_), seconds = result["trials"], [t.get("seconds") for t in result["trials"].values()]
-    minutes = median(s for s in seconds if s) / 60
+    minutes = next(iter(result["trials"].values()))["seconds"] / 60
     lines = [
         "## Ways to pretrain\n",
         "Masked language models of the shipped encoder's size and text, each from nothing and for "
@@ -129,8 +127,8 @@ def _pretraining(result: Mapping[str, Any]) -> str:
         f"{'' if machine['gpu'] else ', one thread'}. Loss in nats a masked token of held-out "
         "text. For most of that time a model only learns which characters are frequent; the loss "
         "falls fast once it leaves that plateau, so that a trial is good as it leaves it early. "
-        f"The row with another seed tells what chance does to that: a smaller difference from "
-        f"*{first}* says nothing, and with two seeds a little larger one says little.\n",
+        f"{_chance(result['trials'])} With words masked whole, as with another seed, other rows "
+        "of the same text are held out.\n",
         f"![Held-out loss by time]({CURVES.relative_to(PAGE.parent).as_posix()})\n",
         "| | steps | time of a step | tokens seen | held-out loss | right |",
         "|---|---:|---:|---:|---:|---:|",
@@ -141,6 +139,18 @@ def _pretraining(result: Mapping[str, Any]) -> str:
         for name, trial in sorted(result["trials"].items(), key=lambda item: item[1]["loss"])
     ]
     return "\n".join([*lines, ""])
+
+
+def _chance(trials: Mapping[str, Any]) -> str:
+    first = next(iter(trials))
+    again = [name for name in trials if "seed" in name]
+    if not again:
+        return "Each trial was made once, so that small differences say nothing."
+    apart = abs(trials[again[0]]["loss"] - trials[first]["loss"])
+    return (
+        f"The first trial with another seed ends {apart:.2f} nats apart from it: differences of "
+        "that size say nothing, and as there are two seeds only, somewhat larger ones say little."
+    )
 
 
 def draw_pretraining(result: Mapping[str, Any], path: Path) -> None:
