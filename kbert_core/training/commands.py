@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kbert_core.cli_options import ablation_of, graph_of, injection_of
-from kbert_core.errors import CheckpointError, DataError, OptionError
+from kbert_core.errors import CheckpointError, DataError, OptionError, SplitError
 from kbert_core.pipeline import NO_KNOWLEDGE, Card, Pipeline, card_of
 from kbert_core.training import processes
 from kbert_core.training.columns import parse_columns
@@ -74,6 +74,8 @@ def run_train(args: argparse.Namespace) -> dict[str, Any]:
     )
     try:
         return train(options)
+    except SplitError:
+        raise
     except DataError as error:
         hint = other_task(options.files.named("train"), options.task, options.columns)
         raise DataError(f"{error}{hint}") from error
@@ -128,6 +130,8 @@ def run_evaluate(args: argparse.Namespace) -> dict[str, Any]:
         examples = read_split(args.data, args.split, task, columns)
         if task != "mask":
             check_labels(examples, list(pipeline.labels.values()), "the model")
+    except SplitError:
+        raise
     except DataError as error:
         raise DataError(f"{error}{other_task(args.data, task, columns)}") from error
     graph = graph_of(args)

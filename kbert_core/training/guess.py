@@ -53,12 +53,15 @@ def guess_task(name: str | Path, columns: Mapping[str, str] | None = None) -> st
 
 
 def other_task(name: str | Path, task: str, columns: Mapping[str, str] | None = None) -> str:
-    """Say that data look like another task's, for the end of an error; else nothing."""
+    """Say that data look like another task's, for the end of an error; else nothing.
+
+    Candidate answers without a question's number look like pairs, and may be either.
+    """
     try:
         looks = guess_task(name, columns)
     except DataError:
         return ""
-    if looks == task or task not in TASKS:
+    if looks == task or task not in TASKS or {looks, task} == {"pair", "rank"}:
         return ""
     return f" The data look like {TASKS[looks]}, and the task is {TASKS[task]}."
 

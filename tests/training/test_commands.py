@@ -63,6 +63,15 @@ def test_data_of_another_task_are_told_from_wrong_labels(trained, tmp_path, caps
     train = ["train", "--task", "ner", "--train", str(pairs), "--dev", str(pairs)]
     assert cli.main([*train, "--output", str(tmp_path / "m"), "--device", "cpu"]) == 2
     assert said in capsys.readouterr().err
+    rank = ["train", "--task", "rank", "--data", str(pairs), "--output", str(tmp_path / "m")]
+    assert cli.main(rank) == 2
+    missing = capsys.readouterr().err
+    assert "No dev set" in missing
+    assert "look like" not in missing  # candidates without a number look like pairs, too
+    wrong = tmp_path / "wrong.tsv"
+    wrong.write_text("text_a\ttext_b\tlabel\n甲\t乙\tno\n", encoding="utf-8")
+    assert cli.main(["train", "--task", "rank", "--data", str(wrong), "--output", "m"]) == 2
+    assert capsys.readouterr().err.rstrip().endswith("0 for any other sentence.")
 
 
 def test_a_graph_that_matches_nothing_is_told_with_the_share(trained, tmp_path, caplog):
