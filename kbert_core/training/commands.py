@@ -6,7 +6,8 @@ import logging
 import os
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -72,13 +73,8 @@ def run_train(args: argparse.Namespace) -> dict[str, Any]:
         half=not args.float32,
         command=command_line(),
     )
-    try:
+    with _naming_another_task(options.files.named("train"), options.task, options.columns):
         return train(options)
-    except SplitError:
-        raise
-    except DataError as error:
-        hint = other_task(options.files.named("train"), options.task, options.columns)
-        raise DataError(f"{error}{hint}") from error
 
 
 def run_pretrain(args: argparse.Namespace) -> dict[str, Any]:
@@ -126,14 +122,10 @@ def run_evaluate(args: argparse.Namespace) -> dict[str, Any]:
             f"{args.model} has no task head, so nothing to score. Train one with `kbert train`."
         )
     task, columns = pipeline.task.name, parse_columns(args.columns)
-    try:
+    with _naming_another_task(args.data, task, columns):
         examples = read_split(args.data, args.split, task, columns)
         if task != "mask":
             check_labels(examples, list(pipeline.labels.values()), "the model")
-    except SplitError:
-        raise
-    except DataError as error:
-        raise DataError(f"{error}{other_task(args.data, task, columns)}") from error
     graph = graph_of(args)
     options = injection_of(args, pipeline.card.options)
     ablation = ablation_of(args, pipeline.card)
@@ -173,6 +165,17 @@ def run_evaluate(args: argparse.Namespace) -> dict[str, Any]:
             seed=args.seed,
         )
     return report
+
+
+@contextmanager
+def _naming_another_task(data: str, task: str, columns: Mapping[str, str]) -> Iterator[None]:
+    """Add to an error of wrong data that they look like another task's, if they do."""
+    try:
+        yield
+    except SplitError:  # says what is missing, not what is wrong
+        raise
+    except DataError as error:
+        raise DataError(f"{error}{other_task(data, task, columns)}") from error
 
 
 def _let_the_main_one_speak() -> None:
