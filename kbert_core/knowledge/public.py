@@ -3,15 +3,14 @@
 import hashlib
 import http.client
 import os
-import secrets
 import urllib.error
 import urllib.request
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from kbert_core.errors import FetchError
+from kbert_core.replaced import replaced
 
 Progress = Callable[[int, int | None], None]
 TIMEOUT = 30.0  # seconds without a byte
@@ -146,14 +145,11 @@ def _is(graph: PublicGraph, path: Path) -> bool:
 
 
 def _write(data: bytes, path: Path) -> None:
-    temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(data)
-        os.replace(temporary, path)
+        with replaced(path) as file:
+            file.write(data)
     except OSError as error:
-        with suppress(OSError):
-            temporary.unlink()
         raise FetchError(
             f"{path}: can't be written ({error.strerror}). Name another place for it."
         ) from error

@@ -3,10 +3,8 @@
 import csv
 import io
 import json
-import os
-import secrets
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import IO, cast
@@ -19,6 +17,7 @@ from kbert_core.knowledge.packed import packing, plain_ending
 from kbert_core.knowledge.readers.rdf import FORMATS as RDF
 from kbert_core.knowledge.readers.tables import guarded, headings_of
 from kbert_core.knowledge.triples import Triple
+from kbert_core.replaced import replaced
 
 LABEL = ox.NamedNode("http://www.w3.org/2000/01/rdf-schema#label")
 NAMESPACE = "urn:kbert:"
@@ -57,15 +56,8 @@ def _replacing(path: Path) -> Iterator[IO[bytes]]:
         with path.open("wb") as file:
             yield file
         return
-    path = path.resolve()  # of a link, what it leads to
-    temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
-    try:
-        with temporary.open("wb") as file:
-            yield file
-        os.replace(temporary, path)
-    finally:
-        with suppress(OSError):
-            temporary.unlink()
+    with replaced(path.resolve()) as file:  # of a link, what it leads to
+        yield file
 
 
 _STREAMS = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))

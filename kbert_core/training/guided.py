@@ -10,7 +10,8 @@ dictionary written over it.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+from zipfile import BadZipFile
 
 import numpy as np
 import torch
@@ -56,13 +57,13 @@ class TagScores:
         )
 
 
-def save_scores(path: Path, splits: Mapping[str, TagScores]) -> None:
-    """Write scores of several splits into one ``.npz`` file."""
+def save_scores(file: IO[bytes], splits: Mapping[str, TagScores]) -> None:
+    """Write scores of several splits as one ``.npz`` archive."""
     arrays: dict[str, Any] = {}
     for split, scores in splits.items():
         for name in ("names", "sizes", "starts", "ends", "scores"):
             arrays[f"{split}.{name}"] = np.asarray(getattr(scores, name))
-    np.savez_compressed(path, **arrays)
+    np.savez_compressed(file, **arrays)
 
 
 def load_scores(path: Path) -> dict[str, TagScores]:
@@ -73,17 +74,18 @@ def load_scores(path: Path) -> dict[str, TagScores]:
     """
     try:
         with np.load(path, allow_pickle=False) as arrays:
-            found = {key: arrays[key] for key in arrays.files}
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path}: can't be read ({error}).") from error
-    splits = dict.fromkeys(key.partition(".")[0] for key in found)
-    return {
-        split: TagScores(
-            tuple(found[f"{split}.names"].tolist()),
-            *(found[f"{split}.{name}"] for name in ("sizes", "starts", "ends", "scores")),
-        )
-        for split in splits
-    }
+            return {
+                split: TagScores(
+                    tuple(arrays[f"{split}.names"].tolist()),
+                    *(arrays[f"{split}.{name}"] for name in ("sizes", "starts", "ends", "scores")),
+                )
+                for split in dict.fromkeys(key.partition(".")[0] for key in arrays.files)
+            }
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
+        raise DataError(
+            f"{path}: can't be read ({error}). Delete it and run the same command again: it says "
+            "how the file is made."
+        ) from error
 
 
 def guided_spans(

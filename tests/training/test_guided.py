@@ -66,11 +66,24 @@ def test_the_smallest_weight_that_does_best_on_dev_is_taken(gold, best):
 
 def test_scores_are_kept_in_a_file(tmp_path):
     made = TagScores.of(SURE)
-    save_scores(tmp_path / "s.npz", {"dev": made, "test": made})
+    with (tmp_path / "s.npz").open("wb") as file:
+        save_scores(file, {"dev": made, "test": made})
     found = load_scores(tmp_path / "s.npz")
     assert list(found) == ["dev", "test"]
     assert found["dev"].names == NAMES
     assert np.array_equal(found["test"].scores, made.scores)
-    (tmp_path / "s.npz").write_bytes(b"no archive")
-    with pytest.raises(DataError, match=r"s\.npz: can't be read"):
-        load_scores(tmp_path / "s.npz")
+
+
+@pytest.mark.parametrize("broken", ["no archive", "cut off", "empty", "an array is missing"])
+def test_a_broken_file_of_scores_is_named(tmp_path, broken):
+    path = tmp_path / "s.npz"
+    with path.open("wb") as file:
+        if broken == "an array is missing":
+            np.savez_compressed(file, **{"dev.names": np.array(NAMES)})
+        else:
+            save_scores(file, {"dev": TagScores.of(SURE)})
+    whole = path.read_bytes()
+    damage = {"no archive": b"no archive", "cut off": whole[:-100], "empty": b""}
+    path.write_bytes(damage.get(broken, whole))
+    with pytest.raises(DataError, match=r"s\.npz: can't be read.*Delete it"):
+        load_scores(path)

@@ -1,14 +1,13 @@
 """One JSON a run: written whole or not at all, read back checked."""
 
 import json
-import os
-import secrets
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from kbert_core.errors import DataError
+from kbert_core.replaced import replaced
 from kbert_core.training.experiment.suite import Suite, slug
 
 FORMAT = 1
@@ -19,25 +18,33 @@ def result_file(results: Path, suite: Suite, name: str, seed: int) -> Path:
     return results / suite.name / f"{slug(name)}-seed{seed}.json"
 
 
-def write_json(path: Path, data: Mapping[str, Any]) -> None:
-    """Write a file so that it is there whole or not at all.
+@contextmanager
+def whole(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write that is there whole or not at all.
 
     Raises:
         DataError: it can't be written; what was there is kept.
     """
-    temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(data, ensure_ascii=False, indent=1, allow_nan=False)
-        temporary.write_text(f"{text}\n", encoding="utf-8")
-        os.replace(temporary, path)
+        with replaced(path) as file:
+            yield file
     except OSError as error:
-        with suppress(OSError):
-            temporary.unlink()
         raise DataError(
             f"{path}: can't be written ({error.strerror}). Free some space and run the same "
             "command again: it goes on where it was."
         ) from error
+
+
+def write_json(path: Path, data: Mapping[str, Any]) -> None:
+    """Write a result.
+
+    Raises:
+        DataError: it can't be written; what was there is kept.
+    """
+    text = json.dumps(data, ensure_ascii=False, indent=1, allow_nan=False)
+    with whole(path) as file:
+        file.write(f"{text}\n".encode())
 
 
 def read_json(path: Path) -> dict[str, Any] | None:

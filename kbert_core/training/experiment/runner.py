@@ -30,7 +30,7 @@ from kbert_core.training.dictionary import dictionary_spans, learn_tail_labels, 
 from kbert_core.training.evaluate import surface_forms
 from kbert_core.training.experiment.counts import packed
 from kbert_core.training.experiment.grid import Cell, Experiment, Places, Status, read_folder
-from kbert_core.training.experiment.results import FORMAT, read_json, write_json
+from kbert_core.training.experiment.results import FORMAT, read_json, whole, write_json
 from kbert_core.training.experiment.scoring import score_run, score_spans
 from kbert_core.training.experiment.suite import Baseline, Run, read_suite, train_options
 from kbert_core.training.finetune import MAIN_SCORE, Fitted, TrainOptions, fit, save
@@ -117,7 +117,8 @@ def _trained(experiment: Experiment, run: Run, seed: int, how: How) -> tuple[dic
         scored, predictions, tags = score_run(fitted, experiment.covering)
     write_json(folder / PREDICTIONS, {"format": FORMAT, "test": predictions})
     if tags:
-        save_scores(folder / TAG_SCORES, tags)
+        with whole(folder / TAG_SCORES) as file:
+            save_scores(file, tags)
     made = {**_about(fitted), **scored}
     if unchanged is not None:
         made["shuffled_unchanged"] = unchanged
@@ -208,8 +209,8 @@ def attempt(experiment: Experiment, cell: Cell, how: How) -> bool:
     except Exception as error:  # a night's other runs go on; this one's error is kept
         said = str(error) if isinstance(error, KBertError) else traceback.format_exc()
         head = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
-        experiment.error_file(cell).write_text(f"{head}\n\n{said}\n", encoding="utf-8")
         log.error("%s: failed: %s", cell, said)
+        _keep_error(experiment, cell, f"{head}\n\n{said}")
         return False
     took = time.monotonic() - began
     log.info("%s: done in %s: %s", cell, duration(took), headline(experiment.suite.task, result))
@@ -265,7 +266,16 @@ def _say_killed(experiment: Experiment, cell: Cell, exit_code: int) -> None:
     if exit_code != FAILED:
         said = f"the process ended with code {exit_code}, perhaps for want of memory"
         log.error("%s: %s", cell, said)
-        experiment.error_file(cell).write_text(f"{said}\n", encoding="utf-8")
+        _keep_error(experiment, cell, said)
+
+
+def _keep_error(experiment: Experiment, cell: Cell, said: str) -> None:
+    """Note why a run failed; on a full disk in the log alone."""
+    try:
+        with whole(experiment.error_file(cell)) as file:
+            file.write(f"{said}\n".encode())
+    except DataError as error:
+        log.warning("%s: %s", cell, error)
 
 
 def _in_process(path: str, places: Places, name: str, seed: int, how: How) -> None:
@@ -311,8 +321,8 @@ class _Clock:
 
     def __exit__(self, *_: object) -> None:
         self.seconds += time.monotonic() - self._began
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._path.write_text(json.dumps(self.seconds), encoding="utf-8")
+        with whole(self._path) as file:
+            file.write(json.dumps(self.seconds).encode())
 
 
 def seconds_left(statuses: Sequence[Status], todo: Sequence[Cell], jobs: int) -> float | None:

@@ -1,6 +1,8 @@
 """A grid of runs: what is made, what is skipped, what is made again."""
 
 import json
+from contextlib import contextmanager
+from errno import ENOSPC
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from filelock import FileLock
 from kbert_core import cli
 from kbert_core.pipeline import Pipeline
 from kbert_core.scoring.learned import SIZE, LearnedScorer
-from kbert_core.training.experiment import runner
+from kbert_core.training.experiment import results, runner
 from kbert_core.training.experiment.grid import Experiment, Places, Status
 from kbert_core.training.experiment.results import write_json
 from kbert_core.training.experiment.suite import read_suite
@@ -308,6 +310,25 @@ def test_models_are_kept_where_asked_for(written, suite_data, folder):
     assert pipeline.card.knowledge == ("kg",)
     assert pipeline.card.notes["command"].startswith("kbert experiment tiny.yaml --only")
     assert not (model / "checkpoints").exists()
+
+
+def test_on_a_full_disk_every_run_is_tried_and_none_half_written(
+    written, suite_data, folder, monkeypatch, caplog
+):
+    @contextmanager
+    def full(path):
+        raise OSError(ENOSPC, "No space left on device")
+        yield
+
+    suite_data |= {"runs": suite_data["runs"][:1], "also_compare": []}
+    suite_data["baselines"] = suite_data["baselines"][:1]
+    made = experiment(written(suite_data))
+    monkeypatch.setattr(results, "replaced", full)
+    cells = [cell for cell in made.cells() if cell.row.name == "dictionary"]
+    assert runner.run_all(made, cells) == cells
+    assert "Free some space" in caplog.text
+    assert "Traceback" not in caplog.text
+    assert not list((folder / "results").rglob("*.json"))
 
 
 def test_a_run_that_another_process_is_at_is_left_to_it(written, suite_data, folder, caplog):
