@@ -355,7 +355,7 @@ def _fixed_scorer(injection: InjectionOptions, encoder: str) -> InjectionOptions
     if encoder == SCRATCH:
         raise OptionError(
             "The strategy 'context' needs an encoder that knows the language, and this one starts "
-            "from scratch. Name one as the scorer."
+            "from scratch. Name one with --scorer (in a suite: scorer)."
         )
     return replace(injection, scorer=encoder)
 
@@ -695,7 +695,7 @@ def _check(splits: Mapping[str, Sequence[Example]], labels: Sequence[str], task:
         source = splits["train"][0].source
         raise DataError(
             f"{source.name if source else 'The training set'}: the one label is '"
-            f"{labels[0] if labels else ''}'. Training needs at least two."
+            f"{labels[0] if labels else ''}'. Training needs at least two; add examples of another."
         )
     for split, examples in splits.items():
         if split != "train":

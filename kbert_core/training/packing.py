@@ -83,9 +83,9 @@ def read_passages(paths: Sequence[str | Path], exclude: Iterable[str] = ()) -> I
                     if passage and not _contains(passage, heads):
                         yield passage
         except UNREADABLE as error:
-            raise DataError(f"{path}: can't be read as text, one passage a line ({error}).") from (
-                error
-            )
+            raise DataError(
+                f"{path}: can't be read as text, one passage a line ({error}). Give UTF-8."
+            ) from (error)
 
 
 def open_text(path: str | Path) -> TextIO:
@@ -135,7 +135,10 @@ def encode_passages(
                     joined.append(goes_on)
                 start = end
     if not pieces:
-        raise DataError("The text files hold no passage to train on.")
+        raise DataError(
+            "No passage to train on is left: the files given with --text hold none, or --exclude "
+            "takes out all of them. Give other files, or exclude less."
+        )
     ends = np.cumsum([len(p) for p in pieces])
     return Corpus(np.concatenate(pieces), ends, np.concatenate(joined))
 

@@ -52,6 +52,7 @@ from kbert_core.training.packing import (
 from kbert_core.training.ranking_sets import comprehension_texts
 from kbert_core.training.vocabulary import SPECIALS, character_tokenizer, read_words
 
+FEWEST_ROWS = 20
 HELD_OUT_ROWS = 256
 NOT_ON_THE_CARD = ("text", "exclude", "output", "command", "seed", "words", "device")
 SCHEDULE = ("steps", "warmup", "decay")
@@ -289,8 +290,11 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
     )
     together.shared(lambda: also_same(options.output, _fingerprint(corpus)))
     rows = pack(corpus, max_length=options.row_length, seed=options.seed)
-    if len(rows) < 20:
-        raise DataError(f"Only {len(rows)} rows of text; pretraining needs more. Add text files.")
+    if len(rows) < FEWEST_ROWS:
+        raise DataError(
+            f"The text makes {len(rows)} rows of {options.row_length} tokens, and pretraining "
+            f"needs {FEWEST_ROWS}. Add text files, or make rows shorter with --row-length."
+        )
     held_out = min(HELD_OUT_ROWS, len(rows) // 10)
     if together.main:
         log.info("%d passages in %d rows, %d tokens", len(corpus), len(rows), len(corpus.ids))

@@ -44,7 +44,10 @@ def run_split(args: argparse.Namespace) -> dict[str, Any]:
     if args.by == "deduplicated":
         made = deduplicated(found)
     elif args.task != "ner":
-        raise DataError("Only data for named entities can be split entity-disjoint (--task ner).")
+        raise DataError(
+            "Only data for named entities can be split entity-disjoint (--task ner). For others "
+            "there is --by deduplicated."
+        )
     else:
         made = entity_disjoint(
             (e for examples in found.values() for e in examples),

@@ -152,11 +152,16 @@ def read_words(paths: Sequence[str | Path]) -> KnowledgeGraph:
             with io.TextIOWrapper(open_unpacked(path), encoding="utf-8-sig") as file:
                 words.update(dict.fromkeys(line.split("\t")[0].strip() for line in file))
         except (*PROBLEMS, UnicodeDecodeError) as error:
-            raise DataError(f"{path}: can't be read as words, one a line ({error}).") from error
+            raise DataError(
+                f"{path}: can't be read as words, one a line ({error}). Give UTF-8."
+            ) from error
     triples = [Triple(word, "is", word) for word in words if 2 <= len(word) <= LONGEST_WORD]
     found = [triple for triple in triples if triple.problem() is None]
     if not found:
-        raise DataError(f"{', '.join(map(str, paths))}: no word of 2 to {LONGEST_WORD} characters.")
+        raise DataError(
+            f"{', '.join(map(str, paths))}: no word of 2 to {LONGEST_WORD} characters. "
+            "Give a file of words, one a line, or of triples."
+        )
     return KnowledgeGraph(found, name="words")
 
 

@@ -438,7 +438,9 @@ def _check(suite: Suite, common: Run) -> None:
                 "(names are told apart by their letters and digits). Change it."
             )
     if suite.task != "ner" and any(isinstance(row, Baseline) for row in suite.rows):
-        raise OptionError(f"baselines are for named entities, and the task is '{suite.task}'.")
+        raise OptionError(
+            f"baselines are for named entities, and the task is '{suite.task}'. Leave them out."
+        )
     wanted = [(f"compare_with of '{row.name}'", row.compare_with) for row in suite.rows]
     wanted += [
         (f"over of '{row.name}'", row.over) for row in suite.rows if isinstance(row, Baseline)
