@@ -18,6 +18,7 @@ HEADER = "qid\tlabel\ttext_a\ttext_b"
 # A sentence ends with these and the quotes and brackets closed after them, but
 # not inside a title (《轻音！》), nor where the mark goes on (……).
 END = re.compile(r"(?:[。！？；…]++[”’」』）)]*+(?!》)|\n)")
+WORD = re.compile(r"\w")
 
 
 @dataclass(frozen=True)
@@ -135,19 +136,25 @@ def comprehension_texts(source: str | Path) -> Iterator[str]:
 def sentence_spans(text: str) -> list[tuple[int, int]]:
     """Split a text into sentences.
 
-    They end with 。！？；… and the quotes closed after these, or with the line.
+    They end with 。！？；… and the quotes closed after these, or with the line;
+    marks alone belong to the sentence before.
 
     Returns:
         (start, end) in characters, end exclusive, without white space around.
     """
-    spans = []
+    spans: list[tuple[int, int]] = []
     start = 0
     for match in [*END.finditer(text), None]:
         end = match.end() if match else len(text)
         if text[end : end + 1] == '"' and text[start:end].count('"') % 2:
             end += 1  # a straight quote closes if one is open
         sentence = text[start:end]
-        if sentence.strip():
+        if not WORD.search(sentence):
+            if sentence.strip() and spans:
+                spans[-1] = (spans[-1][0], start + len(sentence.rstrip()))
+            elif sentence.strip():
+                continue  # nothing before: they belong to the next
+        else:
             left = len(sentence) - len(sentence.lstrip())
             spans.append((start + left, start + len(sentence.rstrip())))
         start = end

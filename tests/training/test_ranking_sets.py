@@ -48,7 +48,9 @@ def made(path):
         (" 一行 \n 二行。 三行 ", ["一行", "二行。", "三行"]),
         ("价格3.14元。", ["价格3.14元。"]),
         ("", []),
-        ("。", ["。"]),
+        ("一行\n。\n二行", ["一行\n。", "二行"]),
+        ("……好。。。", ["……好。。。"]),
+        ("。", []),
     ],
 )
 def test_sentences_end_with_their_mark_and_the_quote_after_it(text, sentences):
