@@ -6,6 +6,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -124,22 +125,32 @@ def test_fine_tuning_in_portions_equals_fine_tuning_at_once(data, tmp_path, task
 class OneTokenEach:
     """Stands for an ItemMaker; its rows have the lengths given."""
 
+    tokenizer = SimpleNamespace(pad_id=0)
+
     def __init__(self, lengths):
         self.lengths = lengths
 
     def items(self, example, *, epoch, number):
-        row = type("Row", (), {"__len__": lambda _: self.lengths[number]})()
-        return [type("Item", (), {"row": row})()]
+        return [SimpleNamespace(row=range(self.lengths[number]))]
 
 
 @pytest.mark.parametrize("parts", [1, 2, 3, 7])
-def test_the_parts_of_a_step_hold_its_examples_once(parts):
+def test_the_parts_of_a_step_hold_its_examples_once(parts, monkeypatch):
+    monkeypatch.setattr(
+        "kbert_core.training.finetune.batch_of",
+        lambda items, pad_id: (SimpleNamespace(), torch.zeros(len(items))),
+    )
     lengths = np.random.default_rng(0).integers(3, 40, 50).tolist()
     options = TrainOptions(task="ner", data="d", output="m", batch_tokens=64, epochs=2)
     batches = Batches([None] * 50, OneTokenEach(lengths), options, parts=parts)
     groups = bucketed(lengths, 64 * parts, np.random.default_rng((0, 0)))
     assert [numbers for epoch, numbers in batches.steps if epoch == 0] == groups
     assert len(batches) == parts * len(batches.steps)
+    for step, (_, numbers) in enumerate(batches.steps):
+        of_step = [batches[step * parts + part] for part in range(parts)]
+        read = [item[BATCH].tolist() for item in of_step if not (item["labels"] == IGNORED).all()]
+        assert [number for part in read for number in part] == numbers
+        assert max(map(len, read)) - min(map(len, read)) <= 1
     assert batches.tokens[batches.epoch_ends[0]] == sum(lengths)
 
 
