@@ -1,5 +1,6 @@
 """What a model's card says of it, by what the model is."""
 
+import json
 import shlex
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.pipeline import Card, card_of
 from kbert_core.training.cards import card_text, follows_graph
 
-MODELS = Path(__file__).parents[2] / "models"
+ROOT = Path(__file__).parents[2]
+MODELS = ROOT / "models"
 shipped = pytest.mark.parametrize(
     "folder", sorted(file.parent for file in MODELS.glob("*/config.json")), ids=lambda p: p.name
 )
@@ -142,3 +144,12 @@ def test_the_command_of_a_shipped_card_makes_a_model_that_reads_as_this_one_does
     assert {name: getattr(args, name) for name in recipe} == recipe
     if card.knowledge:
         assert injection_of(args, InjectionOptions()) == card.options
+
+
+@pytest.mark.parametrize(
+    "trial", json.loads((ROOT / "results" / "matching_trials.json").read_text("utf-8"))["trials"]
+)
+def test_a_trial_on_the_page_of_models_is_what_was_recorded(trial):
+    dev, test = (f"{100 * trial['accuracy'][split]:.1f}" for split in ("dev", "test"))
+    row = f"| {trial['trial']} | {dev} | {test} |"
+    assert row in (ROOT / "models" / "README.md").read_text("utf-8").splitlines()

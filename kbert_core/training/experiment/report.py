@@ -19,7 +19,7 @@ from kbert_core.knowledge.packed import plain_stem
 from kbert_core.training.experiment.pictures import drawn
 from kbert_core.training.experiment.statistics import LEVEL, RESAMPLES, Difference, Score
 from kbert_core.training.experiment.suite import AT_RANDOM
-from kbert_core.training.experiment.tables import Pair, Tables, spread
+from kbert_core.training.experiment.tables import Pair, Spread, Tables, spread
 
 MISSING = "missing"
 NONE = "–"
@@ -41,6 +41,7 @@ ADDED = (
     "The same for a missing triple: an entity that the graph doesn't know gets the triple that "
     "names its type, and the sentence is read again."
 )
+BY_LABEL = "F1 on test by label; beside its name how many entities of it a test set has."
 RELEASE_F1 = "release_f1"
 OTHERS = {  # scores that have no counts a sentence
     RELEASE_F1: "F1, release's own count",
@@ -149,6 +150,7 @@ def _suite(tables: Tables, pictures: Sequence[Path]) -> list[str]:
         *(f"![{suite.title}: {_caption(picture)}]({picture})" for picture in pictures[:1]),
         _scores(tables),
         _differences(tables),
+        *_labels(tables),
         *_edits(tables),
         *(f"![{suite.title}: {_caption(picture)}]({picture})" for picture in pictures[1:]),
         _notes(tables),
@@ -182,8 +184,7 @@ def _facts(tables: Tables) -> str:
     for split in ("train", "dev", "test"):
         sizes = [r["examples"][split] for r in results if split in r.get("examples", {})]
         if sizes:
-            few, many = min(sizes), max(sizes)
-            facts.append(f"{split} {few:,}" + (f"–{many:,}" if many != few else ""))
+            facts.append(f"{split} {_range(sizes)}")
     encoders = dict.fromkeys(
         Path(run.encoder.removeprefix(PACKAGE)).name for run in tables.suite.runs
     )
@@ -248,6 +249,22 @@ def _differences(tables: Tables) -> str:
     return table(head, rows)
 
 
+def _labels(tables: Tables) -> list[str]:
+    """F1 by label; nothing for a task without."""
+    if not tables.labels:
+        return []
+    head = ["", *(f"{label}, {_range(gold)}" for label, gold in tables.labels.items())]
+    rows = [
+        [
+            tables.shown(row.name),
+            *(_spread_text(*of[label]) if label in of else NONE for label in tables.labels),
+        ]
+        for row in tables.suite.rows
+        if (of := tables.by_label(row.name))
+    ]
+    return [BY_LABEL, table(head, rows)]
+
+
 def _edits(tables: Tables) -> list[str]:
     parts = []
     for intro, edits in ((REPLACED, tables.edits()), (ADDED, tables.edits(added=True))):
@@ -275,8 +292,23 @@ def _notes(tables: Tables) -> str:
         if shares:
             share = f"{100 * spread(shares)[0]:.1f} %"
             lines.append(f"- **{row.name}**: {share} of the triples kept a true tail.")
+    lines += _named_by_tails(tables)
     lines += _outdated(tables)
     return "\n".join(lines)
+
+
+def _named_by_tails(tables: Tables) -> list[str]:
+    """Which labels an edit can give: those that a tail of the graph names."""
+    rows: dict[str, list[str]] = {}
+    for row in tables.suite.runs:
+        seeds = len(tables.results.get(row.name, {}))
+        named = ", ".join(
+            label if count == seeds else f"{label} ({count} of {seeds} seeds)"
+            for label, count in tables.named_by_tails(row.name).items()
+        )
+        if named:
+            rows.setdefault(named, []).append(f"**{row.name}**")
+    return [f"- {'; '.join(of)}: tails name {named}." for named, of in rows.items()]
 
 
 def _outdated(tables: Tables) -> list[str]:
@@ -341,8 +373,16 @@ def difference_text(difference: Difference) -> list[str]:
     return [said, f"{how}, *exploratory*" if d.exploratory else how]
 
 
-def _share_text(share: float | None) -> str:
-    return NONE if share is None else f"{100 * share:.0f} %"
+def _share_text(share: Spread | None) -> str:
+    if share is None:
+        return NONE
+    mean, deviation = share
+    return f"{100 * mean:.0f}" + ("" if deviation is None else f" ± {100 * deviation:.0f}") + " %"
+
+
+def _range(counts: Sequence[int]) -> str:
+    few, many = min(counts), max(counts)
+    return f"{few:,}" + (f"–{many:,}" if many != few else "")
 
 
 def _signed(value: float) -> str:

@@ -24,6 +24,7 @@ from kbert_core.training.experiment.statistics import (
 from kbert_core.training.experiment.suite import Baseline, Run, Suite
 from kbert_core.training.finetune import MAIN_SCORE
 
+Spread = tuple[float, float | None]  # mean and deviation (n - 1); None for one value
 EDIT_SHARES = ("new", "kept", "other", "lost", "others_changed", "others_new")
 ADDED_SHARES = ("right_before", "right_after", "others_changed", "others_new")
 log = logging.getLogger(__name__)
@@ -44,14 +45,14 @@ class Edits:
     Attributes:
         group: "unseen" or "seen" in training.
         count: of edits, all seeds together.
-        shares: by outcome, the mean over the seeds; without those that no
-            seed has.
+        shares: by outcome, mean and deviation over the seeds; without those
+            that no seed has.
     """
 
     row: str
     group: str
     count: int
-    shares: Mapping[str, float]
+    shares: Mapping[str, Spread]
 
 
 @dataclass(frozen=True)
@@ -190,7 +191,7 @@ class Tables:
         """A row's score on test."""
         return self.resampled.score(row, metric)
 
-    def graph_off(self, row: str) -> tuple[float, float | None] | None:
+    def graph_off(self, row: str) -> Spread | None:
         """Mean and deviation of the main score with the graph switched off; None without one."""
         found = [
             result["without_knowledge"]["test"][MAIN_SCORE[self.suite.task]]
@@ -199,7 +200,7 @@ class Tables:
         ]
         return spread(found) if found else None
 
-    def other(self, row: str, name: str) -> tuple[float, float | None] | None:
+    def other(self, row: str, name: str) -> Spread | None:
         """Mean and deviation of another score on test that runs have; None without one."""
         found = [
             result["scores"]["test"][name]
@@ -207,6 +208,35 @@ class Tables:
             if name in result["scores"].get("test", {})
         ]
         return spread(found) if found else None
+
+    # Labels
+
+    @cached_property
+    def labels(self) -> dict[str, list[int]]:
+        """The labels of test's entities, and how many each seed has of each."""
+        gold: dict[str, dict[int, int]] = {}
+        for of_seed in self.results.values():
+            for seed, result in of_seed.items():
+                for label, found in _by_label(result).items():
+                    gold.setdefault(label, {})[seed] = found["gold"]
+        return {label: list(gold[label].values()) for label in sorted(gold)}
+
+    def by_label(self, row: str) -> dict[str, Spread]:
+        """A row's F1 on test by label; without labels that no seed has."""
+        found: dict[str, list[float]] = {}
+        for result in self.results.get(row, {}).values():
+            for label, scores in _by_label(result).items():
+                found.setdefault(label, []).append(scores["f1"])
+        return {label: spread(values) for label, values in found.items()}
+
+    def named_by_tails(self, row: str) -> dict[str, int]:
+        """Labels that a tail of the row's graph names, and at how many seeds."""
+        named = [
+            label
+            for result in self.results.get(row, {}).values()
+            for label in sorted(set(result.get("type_labels", {}).values()))
+        ]
+        return {label: named.count(label) for label in sorted(set(named))}
 
     # Differences
 
@@ -270,7 +300,7 @@ class Tables:
                 for name in ADDED_SHARES if added else EDIT_SHARES:
                     values = [r[name] for r in own if r.get(name) is not None]
                     if values:
-                        shares[name] = fmean(values)
+                        shares[name] = spread(values)
                 if own:
                     made.append(Edits(row.name, group, sum(r["n"] for r in own), shares))
         return made
@@ -290,6 +320,11 @@ class Tables:
         return made
 
 
+def _by_label(result: Mapping[str, Any]) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = result["scores"].get("test", {}).get("by_label", {})
+    return found
+
+
 def _origins(seed: int, inputs: Mapping[str, Any]) -> dict[tuple[str, int | None], str]:
     """The hashes of a result's data, of this seed, and of its encoder."""
     found: dict[tuple[str, int | None], str] = {("the data", seed): inputs["data"]["sha256"]}
@@ -300,6 +335,6 @@ def _origins(seed: int, inputs: Mapping[str, Any]) -> dict[tuple[str, int | None
     return found
 
 
-def spread(values: Sequence[float]) -> tuple[float, float | None]:
+def spread(values: Sequence[float]) -> Spread:
     """Mean and standard deviation (n - 1); None for one value."""
     return fmean(values), stdev(values) if len(values) > 1 else None

@@ -42,6 +42,10 @@ def result(experiment, cell, *, right, scale=1):
                 "f1": right / 4,
                 "release_f1": right / (10 + cell.seed),
                 "release_trunk_f1": right / 8,
+                "by_label": {
+                    "D": {"f1": right / 5 + cell.seed / 100, "gold": 40 + cell.seed},
+                    "E": {"f1": right / 10, "gold": 20},
+                },
             }
         },
         "sentences": packed({"ids": [f"s{i}" for i in range(20)], "columns": columns}),
@@ -50,6 +54,7 @@ def result(experiment, cell, *, right, scale=1):
         made["parameters"] = 1234
         made["learning_curve"] = [{"step": i, "f1": right / 8 * i} for i in (1, 2)]
     if cell.row.name.startswith("K-BERT"):
+        made["type_labels"] = {"病": "D"} if cell.seed == 1 else {"病": "D", "查": "E"}
         made["without_knowledge"] = {"test": {"f1": 0.5}}
         shares = {"new": 0.8, "kept": 0.1, "other": 0.0, "lost": 0.1, "others_changed": 0.02}
         made["edit_response"] = {"test": {"unseen": {**shares, "n": 10}, "seen": {"n": 0}}}
@@ -91,7 +96,10 @@ def test_the_report_holds_every_row_with_what_is_missing(done, folder):
         "tiny-curves.png",
     ]
     text = files[0].read_text("utf-8")
-    scores, edits = rows_of(text, "K-BERT, graph")
+    scores, labels, edits = rows_of(text, "K-BERT, graph")
+    assert "|  | D, 41–43 | E, 20 |" in text
+    assert labels[1:] == ["61.5 ± 0.7", "30.0 ± 0.0"]
+    assert "- **K-BERT, graph**: tails name D, E (1 of 2 seeds)." in text
     # F1 3/4, unseen 2/2, covered 1/1, uncovered 1/1, graph off, release's own count, in the text
     assert scores[1:] == [
         *("2 of 3", "75.0 ± 0.0", "100.0 ± 0.0", "100.0 ± 0.0", "100.0 ± 0.0"),
@@ -99,8 +107,8 @@ def test_the_report_holds_every_row_with_what_is_missing(done, folder):
     ]
     assert "| F1, release's own count | F1, release's count in the text alone |" in text
     assert "to compare published figures with" in text
-    assert edits[1:] == ["unseen", "20", "80 %", "10 %", "0 %", "10 %", "2 %"]
-    (bert,) = rows_of(text, "BERT")
+    assert edits[1:] == ["unseen", "20", *(f"{x} ± 0 %" for x in (80, 10, 0, 10, 2))]
+    bert, _ = rows_of(text, "BERT")
     assert bert[1:4] == ["3", "50.0 ± 0.0", "50.0 ± 0.0"]
     assert bert[6] == "–"
     (missing,) = rows_of(text, r"everything \| visible".replace("\\|", "\\|"))
@@ -140,9 +148,11 @@ def test_added_triples_have_a_table_and_a_share_of_nothing_is_left_out(done, fol
         response["added"] = {"unseen": {**shares, "n": 5}, "seen": {"n": 0}}
         write_json(file, made)
     files = write_report([Tables.of(done, resamples=50)], folder / "results.md")
-    _, replaced, added = rows_of(files[0].read_text("utf-8"), "K-BERT, graph")
-    assert replaced[1:] == ["unseen", "20", "80 %", "10 %", "0 %", "10 %", "10 %"]
-    assert added[1:] == ["unseen", "10", "15 %", "90 %"]
+    *_, replaced, added = rows_of(files[0].read_text("utf-8"), "K-BERT, graph")
+    assert replaced[1:] == [
+        *("unseen", "20", "80 ± 0 %", "10 ± 0 %", "0 ± 0 %", "10 ± 0 %", "10 %")
+    ]
+    assert added[1:] == ["unseen", "10", "15 ± 7 %", "90 ± 0 %"]
 
 
 def test_the_page_holds_its_pictures_and_needs_nothing_else(done, folder):
@@ -201,7 +211,7 @@ def test_rows_of_another_encoder_are_shown_as_stale_and_compared_among_themselve
     assert tables.stale == {"BERT", "K-BERT, graph", "BERT + dictionary"}
     assert [tables.done(row) for row in tables.suite.rows] == [0, 0, 3, 3, 0]
     text = write_report([tables], folder / "results.md")[0].read_text("utf-8")
-    scores, _ = rows_of(text, "K-BERT, graph (stale)")
+    scores, *_ = rows_of(text, "K-BERT, graph (stale)")
     assert scores[1:3] == ["0 of 3, 2 stale", "75.0 ± 0.0"]
     (both,) = rows_of(text, "K-BERT, graph (stale) − BERT (stale)")
     assert both[1].startswith("+25.0")
