@@ -50,7 +50,7 @@ def trials(data: Path) -> dict[str, dict[str, Any]]:
     words = (str(data / "kbert" / "HowNet.spo"), str(data / "kbert" / "Medical.spo"))
     return {
         FIRST: {},
-        "the same with seed 2": {"seed": 2},
+        f"{FIRST}, seed 2": {"seed": 2},
         "rate 5e-4": {"learning_rate": 5e-4},
         "rate 2e-3": {"learning_rate": 2e-3},
         "1,024 tokens a step, rate 7e-4": {"batch_tokens": 1024, "learning_rate": 7e-4},
