@@ -42,7 +42,7 @@ def crowd(
     Args:
         server: the app.
         visitors: at the same time, at most 100.
-        seconds: how long; each ends with the round it is in.
+        seconds: how long; each ends with the round it is in, the first of its visit at least.
         every: seconds between two looks at the server's memory.
         stay: rounds after which a visitor leaves and another comes in their place.
     """
@@ -72,8 +72,8 @@ def _visit(server: Server, number: int, seen: Crowd, ended: threading.Event, sta
             with Visitor(server.stream) as page:
                 one = One(page, name, dice, seen)
                 one.begin()
-                for _ in range(dice.randint(2, stay)):
-                    if ended.is_set():
+                for done in range(dice.randint(2, stay)):
+                    if done and ended.is_set():
                         break
                     one.round()
     except Exception:  # it is what the test is about, whatever it is
