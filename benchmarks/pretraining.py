@@ -1,13 +1,14 @@
 """Ways to pretrain, compared by held-out loss after an equal time.
 
 Each trial begins from nothing, with the same size, text and seed, and differs
-from the first in one thing. It gets as many steps as take the time that the
-first needs for --steps. How long its steps take is measured beside the
-first's, by turns, as a machine's speed varies in the course of a day: seconds
-of one CPU thread, or on CUDA seconds on the clock. Held-out rows and masks are
-the same for all but two: with another seed, and with words (at which long
-passages are cut elsewhere), other rows of the same text are held out. The one
-with another seed tells how much a difference has to be to say anything.
+from the first in one thing (a batch with the rate that suits it). It gets as
+many steps as take the time that the first needs for --steps. How long its
+steps take is measured beside the first's, by turns, as a machine's speed
+varies in the course of a day: seconds of one CPU thread, or on CUDA seconds on
+the clock. Held-out rows and masks are the same for all but two: with another
+seed, and with words (at which long passages are cut elsewhere), other rows of
+the same text are held out. The one with another seed tells how much a
+difference has to be to say anything.
 
 Trials that are in the file already are skipped, and one that was cut off goes
 on: its checkpoints are in --work.

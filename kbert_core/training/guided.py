@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
-from zipfile import BadZipFile
 
 import numpy as np
 import torch
@@ -81,10 +80,10 @@ def load_scores(path: Path) -> dict[str, TagScores]:
                 )
                 for split in dict.fromkeys(key.partition(".")[0] for key in arrays.files)
             }
-    except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
+    except Exception as error:  # a damaged archive raises whatever its parts do
         raise DataError(
-            f"{path}: can't be read ({error}). Delete it and run the same command again: it says "
-            "how the file is made."
+            f"{path}: can't be read ({error}). Delete it and run the same command again: it names "
+            "the run that makes the file."
         ) from error
 
 

@@ -85,7 +85,7 @@ def read_passages(paths: Sequence[str | Path], exclude: Iterable[str] = ()) -> I
         except UNREADABLE as error:
             raise DataError(
                 f"{path}: can't be read as text, one passage a line ({error}). Give UTF-8."
-            ) from (error)
+            ) from error
 
 
 def open_text(path: str | Path) -> TextIO:

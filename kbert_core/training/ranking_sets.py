@@ -137,7 +137,8 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     """Split a text into sentences.
 
     They end with 。！？；… and the quotes closed after these, or with the line;
-    marks alone belong to the sentence before.
+    marks alone belong to the sentence before, or to the next where none is
+    before. A text of marks alone is one sentence.
 
     Returns:
         (start, end) in characters, end exclusive, without white space around.
@@ -149,14 +150,14 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
         if text[end : end + 1] == '"' and text[start:end].count('"') % 2:
             end += 1  # a straight quote closes if one is open
         sentence = text[start:end]
-        if not WORD.search(sentence):
-            if sentence.strip() and spans:
-                spans[-1] = (spans[-1][0], start + len(sentence.rstrip()))
-            elif sentence.strip():
-                continue  # nothing before: they belong to the next
-        else:
-            left = len(sentence) - len(sentence.lstrip())
-            spans.append((start + left, start + len(sentence.rstrip())))
+        if sentence.strip():
+            left, right = end - len(sentence.lstrip()), start + len(sentence.rstrip())
+            if WORD.search(sentence) or (match is None and not spans):
+                spans.append((left, right))
+            elif spans:
+                spans[-1] = (spans[-1][0], right)
+            else:
+                continue  # it begins the next
         start = end
     return spans
 

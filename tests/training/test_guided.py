@@ -74,7 +74,9 @@ def test_scores_are_kept_in_a_file(tmp_path):
     assert np.array_equal(found["test"].scores, made.scores)
 
 
-@pytest.mark.parametrize("broken", ["no archive", "cut off", "empty", "an array is missing"])
+@pytest.mark.parametrize(
+    "broken", ["no archive", "cut off", "empty", "damaged", "an array is missing"]
+)
 def test_a_broken_file_of_scores_is_named(tmp_path, broken):
     path = tmp_path / "s.npz"
     with path.open("wb") as file:
@@ -83,7 +85,13 @@ def test_a_broken_file_of_scores_is_named(tmp_path, broken):
         else:
             save_scores(file, {"dev": TagScores.of(SURE)})
     whole = path.read_bytes()
-    damage = {"no archive": b"no archive", "cut off": whole[:-100], "empty": b""}
+    at = len(whole) // 3
+    damage = {
+        "no archive": b"no archive",
+        "cut off": whole[:-100],
+        "empty": b"",
+        "damaged": whole[:at] + bytes(64) + whole[at + 64 :],
+    }
     path.write_bytes(damage.get(broken, whole))
     with pytest.raises(DataError, match=r"s\.npz: can't be read.*Delete it"):
         load_scores(path)

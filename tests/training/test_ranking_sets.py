@@ -50,7 +50,8 @@ def made(path):
         ("", []),
         ("一行\n。\n二行", ["一行\n。", "二行"]),
         ("……好。。。", ["……好。。。"]),
-        ("。", []),
+        ("。", ["。"]),
+        ("！\n？", ["！\n？"]),
     ],
 )
 def test_sentences_end_with_their_mark_and_the_quote_after_it(text, sentences):

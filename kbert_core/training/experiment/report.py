@@ -41,7 +41,7 @@ ADDED = (
     "The same for a missing triple: an entity that the graph doesn't know gets the triple that "
     "names its type, and the sentence is read again."
 )
-BY_LABEL = "F1 on test by label; beside its name how many entities of it a test set has."
+BY_LABEL = "F1 on test by label; in brackets how many of it a test set has."
 RELEASE_F1 = "release_f1"
 OTHERS = {  # scores that have no counts a sentence
     RELEASE_F1: "F1, release's own count",
@@ -253,7 +253,7 @@ def _labels(tables: Tables) -> list[str]:
     """F1 by label; nothing for a task without."""
     if not tables.labels:
         return []
-    head = ["", *(f"{label}, {_range(gold)}" for label, gold in tables.labels.items())]
+    head = ["", *(f"{label} ({_range(gold)})" for label, gold in tables.labels.items())]
     rows = [
         [
             tables.shown(row.name),
@@ -308,7 +308,10 @@ def _named_by_tails(tables: Tables) -> list[str]:
         )
         if named:
             rows.setdefault(named, []).append(f"**{row.name}**")
-    return [f"- {'; '.join(of)}: tails name {named}." for named, of in rows.items()]
+    return [
+        f"- {'; '.join(of)}: an edit can give {named}, which tails of the graph name."
+        for named, of in rows.items()
+    ]
 
 
 def _outdated(tables: Tables) -> list[str]:

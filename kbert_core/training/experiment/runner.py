@@ -319,10 +319,15 @@ class _Clock:
     def __enter__(self) -> None:
         self._began = time.monotonic()
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _: object, raised: BaseException | None, __: object) -> None:
         self.seconds += time.monotonic() - self._began
-        with whole(self._path) as file:
-            file.write(json.dumps(self.seconds).encode())
+        try:
+            with whole(self._path) as file:
+                file.write(json.dumps(self.seconds).encode())
+        except DataError as error:
+            if raised is None:
+                raise
+            log.warning("%s", error)
 
 
 def seconds_left(statuses: Sequence[Status], todo: Sequence[Cell], jobs: int) -> float | None:

@@ -1,6 +1,7 @@
 """Results of a suite → the values of its tables, as plain data."""
 
 import logging
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -231,12 +232,12 @@ class Tables:
 
     def named_by_tails(self, row: str) -> dict[str, int]:
         """Labels that a tail of the row's graph names, and at how many seeds."""
-        named = [
+        named = Counter(
             label
             for result in self.results.get(row, {}).values()
-            for label in sorted(set(result.get("type_labels", {}).values()))
-        ]
-        return {label: named.count(label) for label in sorted(set(named))}
+            for label in set(result.get("type_labels", {}).values())
+        )
+        return dict(sorted(named.items()))
 
     # Differences
 

@@ -97,9 +97,9 @@ def test_the_report_holds_every_row_with_what_is_missing(done, folder):
     ]
     text = files[0].read_text("utf-8")
     scores, labels, edits = rows_of(text, "K-BERT, graph")
-    assert "|  | D, 41–43 | E, 20 |" in text
+    assert "|  | D (41–43) | E (20) |" in text
     assert labels[1:] == ["61.5 ± 0.7", "30.0 ± 0.0"]
-    assert "- **K-BERT, graph**: tails name D, E (1 of 2 seeds)." in text
+    assert "- **K-BERT, graph**: an edit can give D, E (1 of 2 seeds), which tails" in text
     # F1 3/4, unseen 2/2, covered 1/1, uncovered 1/1, graph off, release's own count, in the text
     assert scores[1:] == [
         *("2 of 3", "75.0 ± 0.0", "100.0 ± 0.0", "100.0 ± 0.0", "100.0 ± 0.0"),

