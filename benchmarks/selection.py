@@ -33,8 +33,8 @@ from kbert_core.scoring.similarity import Similarity
 from kbert_core.training.datasets import read_examples
 from kbert_core.training.evaluate import scores_of
 from kbert_core.training.experiment.pictures import LINES, MARKERS, _save
-from kbert_core.training.experiment.report import table
 from kbert_core.training.experiment.suite import slug
+from kbert_core.training.experiment.text import table
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "results" / "selection"

@@ -10,6 +10,8 @@ from typing import Any
 
 from kbert_core.errors import ExperimentError
 from kbert_core.pictures import BLUE, GREEN, GREY, INK, ORANGE, drawing, legend_below, tidy
+from kbert_core.training.experiment.side_by_side import Group
+from kbert_core.training.experiment.statistics import Metric
 from kbert_core.training.experiment.suite import Baseline, Run
 from kbert_core.training.experiment.tables import Tables
 
@@ -21,6 +23,7 @@ KINDS = {  # of a row: its colour
 }
 LINES = ("#777777", "#0072B2", "#000000", "#56B4E9", "#E69F00", "#009E73", "#D55E00", "#CC79A7")
 MARKERS = "osD^vPX*"
+HOW_TO_READ = "Test: mean (bar), seeds (dots), 95 % of resamples (line)"
 PANELS = 2  # metrics that get bars
 
 
@@ -47,26 +50,7 @@ def draw_scores(tables: Tables, path: Path) -> bool:
     with drawing(3.2 + 3.4 * len(metrics), 1.3 + 0.36 * len(rows)) as figure:
         panels = figure.subplots(1, len(metrics), sharey=True, squeeze=False)
         for panel, metric in zip(panels[0], metrics, strict=True):
-            top = 0.0
-            for place, row in enumerate(rows):
-                score = tables.score(row.name, metric)
-                if score is None:
-                    continue
-                mean, low, high = (100 * x for x in (score.mean, score.low, score.high))
-                panel.barh(place, mean, height=0.68, color=KINDS[kind_of(row)], alpha=0.85)
-                panel.plot([low, high], [place, place], color=INK, linewidth=1.4)
-                each = [100 * value for value in score.seeds.values()]
-                panel.plot(
-                    *(each, [place] * len(each)),
-                    "o",
-                    markersize=4,
-                    color="white",
-                    markeredgecolor=INK,
-                    markeredgewidth=0.8,
-                )
-                end = max(high, *each)
-                panel.text(end + 2.5, place, f"{mean:.1f}", va="center", fontsize=9, color=INK)
-                top = max(top, end)
+            top = _bars(panel, tables, [row.name for row in rows], metric)
             panel.set_xlim(0, min(116.0, 1.17 * top + 3))
             panel.set_xlabel(f"{metric.name}, %")
             tidy(panel, "x")
@@ -74,9 +58,63 @@ def draw_scores(tables: Tables, path: Path) -> bool:
         panels[0][0].invert_yaxis()
         kinds = dict.fromkeys(map(kind_of, rows))
         legend_below(figure, {kind: KINDS[kind] for kind in kinds})
-        figure.suptitle("Test: mean (bar), seeds (dots), 95 % of resamples (line)", fontsize=10)
+        figure.suptitle(HOW_TO_READ, fontsize=10)
         _save(figure, path)
     return True
+
+
+def _bars(
+    panel: Any, tables: Tables, names: Sequence[str], metric: Metric, space: float = 2.5
+) -> float:
+    """Draw a bar a row, from the top; return where the longest ends."""
+    top = 0.0
+    for place, name in enumerate(names):
+        score = tables.score(name, metric)
+        if score is None:
+            continue
+        mean, low, high = (100 * x for x in (score.mean, score.low, score.high))
+        colour = KINDS[kind_of(tables.suite.row(name))]
+        panel.barh(place, mean, height=0.68, color=colour, alpha=0.85)
+        panel.plot([low, high], [place, place], color=INK, linewidth=1.4)
+        each = [100 * value for value in score.seeds.values()]
+        panel.plot(
+            *(each, [place] * len(each)),
+            "o",
+            markersize=4,
+            color="white",
+            markeredgecolor=INK,
+            markeredgewidth=0.8,
+        )
+        end = max(high, *each)
+        panel.text(end + space, place, f"{mean:.1f}", va="center", fontsize=9, color=INK)
+        top = max(top, end)
+    return top
+
+
+def draw_group(group: Group, path: Path) -> None:
+    """Draw suites side by side: a column a suite, a line of panels a metric, a bar a row."""
+    members = [(called, tables) for called, tables in group.members if tables.results]
+    names = [n for n in group.rows if any(n in tables.results for _, tables in members)]
+    kinds: dict[str, str] = {}
+    high = len(group.metrics)
+    with drawing(2.6 + 2.1 * len(members), 1.0 + high * (0.5 + 0.27 * len(names))) as figure:
+        panels = figure.subplots(high, len(members), sharey=True, squeeze=False)
+        for panel, (called, _) in zip(panels[0], members, strict=True):
+            panel.set_title(called, fontsize=10)
+        for line, metric in zip(panels, group.metrics, strict=True):
+            for panel, (_, tables) in zip(line, members, strict=True):
+                _bars(panel, tables, names, metric, space=4)
+                panel.set_xlim(0, 116)
+                panel.set_xticks(range(0, 101, 25))
+                panel.set_xlabel(f"{metric.name}, %")
+                tidy(panel, "x")
+                known = [row for row in tables.suite.rows if row.name in names]
+                kinds |= {kind_of(row): KINDS[kind_of(row)] for row in known}
+        panels[0][0].set_yticks(range(len(names)), names)
+        panels[0][0].invert_yaxis()
+        legend_below(figure, kinds)
+        figure.suptitle(HOW_TO_READ, fontsize=10)
+        _save(figure, path)
 
 
 def draw_curves(tables: Tables, path: Path) -> bool:

@@ -16,13 +16,22 @@ import yaml
 from kbert_core.adapters import PACKAGE
 from kbert_core.errors import ExperimentError
 from kbert_core.knowledge.packed import plain_stem
-from kbert_core.training.experiment.pictures import drawn
-from kbert_core.training.experiment.statistics import LEVEL, RESAMPLES, Difference, Score
+from kbert_core.training.experiment.pictures import draw_group, drawn
+from kbert_core.training.experiment.side_by_side import Group, groups, section
+from kbert_core.training.experiment.statistics import LEVEL, RESAMPLES
 from kbert_core.training.experiment.suite import AT_RANDOM
-from kbert_core.training.experiment.tables import Pair, Spread, Tables, spread
+from kbert_core.training.experiment.tables import Pair, Tables, spread
+from kbert_core.training.experiment.text import (
+    MISSING,
+    NONE,
+    counts_text,
+    difference_text,
+    score_text,
+    share_text,
+    spread_text,
+    table,
+)
 
-MISSING = "missing"
-NONE = "–"
 OUTCOMES = {  # of edits
     "new": "new type",
     "kept": "old type",
@@ -97,9 +106,13 @@ def write_report(
     suites = sorted(suites, key=lambda tables: not tables.results)
     folder = output.parent / output.stem
     pictures = {tables.suite.name: drawn(tables, folder) for tables in suites}
+    beside = {folder / f"{group.name}-side-by-side.png": group for group in groups(suites)}
     more = f" How and why: [{STATISTICS}]({STATISTICS})."
     how = HOW_TO_READ + (more if (output.parent / STATISTICS).is_file() else "")
-    parts = ["# Results", _made_by(command), how, _contents(suites)]
+    parts = ["# Results", _made_by(command), how, _contents(suites, [*beside.values()])]
+    for picture, group in beside.items():
+        draw_group(group, picture)
+        parts += section(group, picture.relative_to(output.parent).as_posix())
     for tables in suites:
         parts += _suite(tables, [p.relative_to(output.parent) for p in pictures[tables.suite.name]])
     parts += map(_appendix, appendices)
@@ -115,7 +128,7 @@ def write_report(
         raise ExperimentError(
             f"{output}: can't be written ({error.strerror}). Name another file with --report."
         ) from error
-    return [output, page, *(p for made in pictures.values() for p in made)]
+    return [output, page, *beside, *(p for made in pictures.values() for p in made)]
 
 
 # Parts of it
@@ -127,10 +140,10 @@ def _made_by(command: str) -> str:
     return f"Made from the JSON of every run by `{command}`; don't edit it by hand."
 
 
-def _contents(suites: Sequence[Tables]) -> str:
+def _contents(suites: Sequence[Tables], beside: Sequence[Group]) -> str:
     if len(suites) < 2:
         return ""
-    rows = []
+    rows = [[f"[{group.declared.title}](#{_anchor(group.declared.title)})", ""] for group in beside]
     for tables in suites:
         planned = sum(len(row.seeds) for row in tables.suite.rows)
         done = sum(map(tables.done, tables.suite.rows))
@@ -184,7 +197,7 @@ def _facts(tables: Tables) -> str:
     for split in ("train", "dev", "test"):
         sizes = [r["examples"][split] for r in results if split in r.get("examples", {})]
         if sizes:
-            facts.append(f"{split} {_range(sizes)}")
+            facts.append(f"{split} {counts_text(sizes)}")
     encoders = dict.fromkeys(
         Path(run.encoder.removeprefix(PACKAGE)).name for run in tables.suite.runs
     )
@@ -221,10 +234,10 @@ def _scores(tables: Tables) -> str:
         cells += [score_text(tables.score(row.name, metric)) for metric in metrics]
         if off:
             found = tables.graph_off(row.name)
-            cells.append(_spread_text(*found) if found else NONE)
+            cells.append(spread_text(*found) if found else NONE)
         for name in others:
             found = tables.other(row.name, name)
-            cells.append(_spread_text(*found) if found else NONE)
+            cells.append(spread_text(*found) if found else NONE)
         rows.append(cells)
     made = table(head, rows)
     return f"{made}\n\n{RELEASE}" if RELEASE_F1 in others else made
@@ -253,11 +266,11 @@ def _labels(tables: Tables) -> list[str]:
     """F1 by label; nothing for a task without."""
     if not tables.labels:
         return []
-    head = ["", *(f"{label} ({_range(gold)})" for label, gold in tables.labels.items())]
+    head = ["", *(f"{label} ({counts_text(gold)})" for label, gold in tables.labels.items())]
     rows = [
         [
             tables.shown(row.name),
-            *(_spread_text(*of[label]) if label in of else NONE for label in tables.labels),
+            *(spread_text(*of[label]) if label in of else NONE for label in tables.labels),
         ]
         for row in tables.suite.rows
         if (of := tables.by_label(row.name))
@@ -272,7 +285,7 @@ def _edits(tables: Tables) -> list[str]:
         rows = [
             [
                 *(tables.shown(edit.row), edit.group, f"{edit.count:,}"),
-                *(_share_text(edit.shares.get(name)) for name in outcomes),
+                *(share_text(edit.shares.get(name)) for name in outcomes),
             ]
             for edit in edits
         ]
@@ -356,66 +369,6 @@ def _published(path: Path) -> list[str]:
         ) from error
 
 
-# Numbers and tables as text
-
-
-def score_text(score: Score | None) -> str:
-    """A score in per cent, with its deviation over the seeds."""
-    return NONE if score is None else _spread_text(score.mean, score.deviation)
-
-
-def difference_text(difference: Difference) -> list[str]:
-    """A difference in points with its deviation over the seeds and its interval, and its p."""
-    d = difference
-    low, high = 100 * d.low, 100 * d.high
-    mean = _signed(100 * d.mean)
-    mean += "" if d.deviation is None else f" ± {100 * d.deviation:.1f}"
-    said = f"{mean} [{_signed(low)}, {_signed(high)}]"
-    p = d.p if d.adjusted is None else d.adjusted
-    how = "< 0.001" if p < 0.001 else f"{p:.3f}"
-    return [said, f"{how}, *exploratory*" if d.exploratory else how]
-
-
-def _share_text(share: Spread | None) -> str:
-    if share is None:
-        return NONE
-    mean, deviation = share
-    return f"{100 * mean:.0f}" + ("" if deviation is None else f" ± {100 * deviation:.0f}") + " %"
-
-
-def _range(counts: Sequence[int]) -> str:
-    few, many = min(counts), max(counts)
-    return f"{few:,}" + (f"–{many:,}" if many != few else "")
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.1f}".replace("-", "−")
-
-
-def _spread_text(mean: float, deviation: float | None) -> str:
-    said = f"{100 * mean:.1f}"
-    return said if deviation is None else f"{said} ± {100 * deviation:.1f}"
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table; the first column is text, the others are numbers."""
-    lines = [
-        "| " + " | ".join(map(_cell, head)) + " |",
-        "|---|" + "---:|" * (len(head) - 1),
-        *("| " + " | ".join(map(_cell, row)) + " |" for row in rows),
-    ]
-    return "\n".join(lines)
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
-
-
-def _anchor(title: str) -> str:
-    """The anchor that a heading gets: as GitHub makes it."""
-    return re.sub(r"[^\w\- ]", "", title.casefold()).replace(" ", "-")
-
-
 # HTML
 
 STYLE = """
@@ -441,6 +394,11 @@ tbody tr:hover { background: var(--shade); }
 img { max-width: 100%; height: auto; margin: .5rem 0; background: #fff; border-radius: 6px; }
 code { background: var(--shade); padding: .1rem .3rem; border-radius: 3px; font-size: .9em; }
 """
+
+
+def _anchor(title: str) -> str:
+    """The anchor that a heading gets: as GitHub makes it."""
+    return re.sub(r"[^\w\- ]", "", title.casefold()).replace(" ", "-")
 
 
 def html_page(markdown: str, folder: Path) -> str:

@@ -140,6 +140,21 @@ class Baseline:
 
 
 @dataclass(frozen=True)
+class SideBySide:
+    """Suites of one task whose rows of the same names are shown in one table.
+
+    Attributes:
+        title: of the section.
+        about: Markdown, pasted in below the tables.
+        suites: name of a suite → what it is called here, in the order shown.
+    """
+
+    title: str
+    about: str
+    suites: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Suite:
     """One experiment.
 
@@ -154,6 +169,8 @@ class Suite:
         rows: runs and baselines in the order shown.
         also_compare: pairs of names for further paired differences.
         discussion: Markdown, pasted into the report as it is.
+        side_by_side: which suites it is shown in one table with, where they
+            are reported together.
     """
 
     path: Path
@@ -166,6 +183,7 @@ class Suite:
     rows: tuple[Run | Baseline, ...]
     also_compare: tuple[tuple[str, str], ...] = ()
     discussion: str = ""
+    side_by_side: SideBySide | None = None
 
     def row(self, name: str) -> Run | Baseline:
         """The run or baseline of a name."""
@@ -269,6 +287,7 @@ def _suite(path: Path, keys: Keys) -> Suite:
         rows=(*runs, *baselines),
         also_compare=tuple(_pair(pair) for pair in pairs),
         discussion=keys.take("discussion", str, "").strip(),
+        side_by_side=_side_by_side(keys.take("side_by_side", dict, None)),
     )
     keys.done()
     _check(suite, common)
@@ -420,6 +439,28 @@ def _baseline(keys: Keys, common: Run) -> Baseline:
     if not baseline.kg:
         raise OptionError(f"{keys.where} has no kg. Name one for it, or one for the suite.")
     return baseline
+
+
+def _side_by_side(given: dict[Any, Any] | None) -> SideBySide | None:
+    if given is None:
+        return None
+    keys = Keys(given, "side_by_side")
+    suites = keys.take("suites", dict)
+    for name, called in suites.items():
+        if not isinstance(name, str) or not isinstance(called, str):
+            raise OptionError(
+                f"side_by_side: suites has {shown(name)}: {shown(called)}, expected the name of a "
+                "suite and what to call it, as texts."
+            )
+    if len(suites) < 2:
+        raise OptionError("side_by_side: suites has fewer than two. Add one, or leave it out.")
+    made = SideBySide(
+        title=keys.take("title", str, "Side by side"),
+        about=keys.take("about", str, "").strip(),
+        suites=suites,
+    )
+    keys.done()
+    return made
 
 
 def _pair(pair: Any) -> tuple[str, str]:

@@ -10,10 +10,11 @@ from kbert_core import cli
 from kbert_core.errors import ExperimentError
 from kbert_core.training.experiment.counts import packed
 from kbert_core.training.experiment.grid import Experiment, Places
-from kbert_core.training.experiment.report import html_page, summary, table, write_report
+from kbert_core.training.experiment.report import html_page, summary, write_report
 from kbert_core.training.experiment.results import write_json
 from kbert_core.training.experiment.suite import Run, read_suite
 from kbert_core.training.experiment.tables import Pair, Tables
+from kbert_core.training.experiment.text import table
 
 SKILL = {"BERT": 2, "K-BERT, graph": 3, "dictionary": 1, "BERT + dictionary": 4}  # of 4 right
 
@@ -118,6 +119,60 @@ def test_the_report_holds_every_row_with_what_is_missing(done, folder):
         assert part in text
     assert "- **K-BERT, graph**: With knowledge." in text
     assert "train 60; dev 20; test 30; encoder scratch (1,234 parameters); 2 epochs." in text
+
+
+@pytest.fixture
+def three(done, written, suite_data):
+    """The suite above, one of its rows at seed 1 alone, and one that nothing was run of."""
+    names = {"tiny": "as it is", "other": "otherwise", "new": "new", "gone": "gone"}
+    declared = {"title": "Both ways", "about": "They *differ*.", "suites": names}
+    suite_data |= {"also_compare": [], "side_by_side": declared}
+    first = Experiment(read_suite(written(suite_data)), Places())
+    others = []
+    suite_data |= {"side_by_side": None, "runs": suite_data["runs"][:2]}
+    for name in ("other", "new"):
+        others.append(Experiment(read_suite(written(suite_data, f"{name}.yaml")), Places()))
+    for cell in others[0].cells(seeds=[1]):
+        if cell.row.name in ("BERT", "dictionary"):
+            write_json(
+                others[0].file(cell),
+                result(others[0], cell, right=2 if cell.row.name == "BERT" else 4),
+            )
+    return [Tables.of(experiment, resamples=200) for experiment in (first, *others)]
+
+
+def test_suites_stand_side_by_side_with_what_is_missing(three, folder):
+    files = write_report(three, folder / "docs" / "results.md")
+    assert folder / "docs" / "results" / "tiny-side-by-side.png" in files
+    text = files[0].read_text("utf-8")
+    assert "| [Both ways](#both-ways) |  |" in text
+    beside = text[text.index("## Both ways") : text.index("## A tiny suite")]
+    assert "Not in this report: gone." in beside
+    assert "They *differ*." in beside
+    assert "| F1, % | as it is | otherwise (1 of 3 seeds) | new |" in beside
+    # mentions not labelled in training: 2 of 4; of these the graph knows 1 of 2
+    (unseen,) = rows_of(beside, "mentions not labelled in training")
+    assert unseen[1:] == ["50.0 ± 0.0", "50.0", "missing"]
+    f1, recall = rows_of(beside, "K-BERT, graph")
+    assert f1[1:] == ["75.0 ± 0.0 (+25.0) *2 of 3 seeds*", "missing", "missing"]
+    assert recall[1:] == ["100.0 ± 0.0 (+50.0) *2 of 3 seeds*", "missing", "missing"]
+    dictionary, _ = rows_of(beside, "dictionary")
+    assert dictionary[1:] == ["25.0 ± 0.0 (−25.0)", "100.0 (+50.0)", "missing"]
+    assert "everything" not in beside  # in one of the suites only
+    assert (folder / "docs" / "results" / "tiny-side-by-side.png").stat().st_size > 10_000
+
+
+def test_a_suite_alone_has_nothing_beside_it(three, folder):
+    (written, *_) = write_report([three[0], three[2]], folder / "results.md")
+    assert "Both ways" not in written.read_text("utf-8")
+
+
+def test_suites_of_different_tasks_are_not_put_side_by_side(three, written, suite_data, folder):
+    suite_data |= {"task": "classify", "baselines": []}
+    path = written(suite_data, "other.yaml")
+    other = Tables.of(Experiment(read_suite(path), Places(folder / "none")))
+    with pytest.raises(ExperimentError, match="'other', whose task is 'classify', beside 'ner'"):
+        write_report([three[0], other], folder / "results.md")
 
 
 def test_differences_have_intervals_and_p_within_the_planned_family(done):

@@ -88,6 +88,13 @@ def test_a_suite_says_what_every_run_trains_with(written, suite_data):
         ),
         ({"also_compare": [["BERT"]]}, r"also_compare has \['BERT'\], expected pairs"),
         ({"also_compare": [["BERT", "X"]]}, "also_compare names 'X'"),
+        ({"side_by_side": {"title": "Both"}}, "side_by_side has no 'suites'"),
+        ({"side_by_side": {"suites": {"a": "A"}}}, "suites has fewer than two"),
+        ({"side_by_side": {"suites": {"a": 1, "b": "B"}}}, "suites has 'a': 1, expected the name"),
+        (
+            {"side_by_side": {"suites": {"a": "A", "b": "B"}, "titel": "x"}},
+            "side_by_side has the unknown key 'titel'",
+        ),
         ({"task": "classify"}, "baselines are for named entities"),
         ({"name": "a/b"}, "name is 'a/b', expected letters, digits and hyphens"),
     ],
