@@ -6,6 +6,7 @@ also has its own marker.
 
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from kbert_core.errors import ExperimentError
@@ -24,6 +25,7 @@ KINDS = {  # of a row: its colour
 LINES = ("#777777", "#0072B2", "#000000", "#56B4E9", "#E69F00", "#009E73", "#D55E00", "#CC79A7")
 MARKERS = "osD^vPX*"
 HOW_TO_READ = "Test: mean (bar), seeds (dots), 95 % of resamples (line)"
+TITLE_WIDTH = 24  # characters a line above a panel
 PANELS = 2  # metrics that get bars
 
 
@@ -100,7 +102,7 @@ def draw_group(group: Group, path: Path) -> None:
     with drawing(2.6 + 2.1 * len(members), 1.0 + high * (0.5 + 0.27 * len(names))) as figure:
         panels = figure.subplots(high, len(members), sharey=True, squeeze=False)
         for panel, (called, _) in zip(panels[0], members, strict=True):
-            panel.set_title(called, fontsize=10)
+            panel.set_title(fill(called, TITLE_WIDTH), fontsize=10)
         for line, metric in zip(panels, group.metrics, strict=True):
             for panel, (_, tables) in zip(line, members, strict=True):
                 _bars(panel, tables, names, metric, space=4)

@@ -384,6 +384,7 @@ a { color: var(--link); }
 h1, h2 { line-height: 1.2; }
 h2 { margin-top: 3rem; border-top: 1px solid var(--line); padding-top: 1.5rem; }
 p, li { max-width: 46rem; }
+p:has(> img) { max-width: 60rem; }
 .table { overflow-x: auto; margin: 1rem 0; }
 table { border-collapse: collapse; font-size: 14px; font-variant-numeric: tabular-nums; }
 th, td { padding: .35rem .7rem; border-bottom: 1px solid var(--line); white-space: nowrap; }
