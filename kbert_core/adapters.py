@@ -9,6 +9,7 @@ any other and costs no more.
 
 import json
 import os
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -244,7 +245,7 @@ def attach(
         EncoderError: it has no linear layers.
         CheckpointError: a missing parameter is neither adapted nor of the head.
     """
-    from peft import LoraConfig, PeftModel
+    from peft import LoraConfig
 
     head = head_modules(model)
     lost = [name for name in missing if not _under(name, head)]
@@ -271,9 +272,18 @@ def attach(
         target_modules=linear,
         modules_to_save=head,
     )
-    adapted = PeftModel(model, config)
+    adapted = _peft_model(model, config)
     trained = sum(p.numel() for p in adapted.parameters() if p.requires_grad)
     return Attached(adapted, encoder_hash, rank, alpha, trained, total)
+
+
+def _peft_model(model: PreTrainedModel, config: Any) -> Any:
+    """The model with its linear layers adapted, without a warning that no user can heed."""
+    from peft import PeftModel
+
+    asked_by_peft = "`is_gradient_checkpointing` is deprecated"
+    warnings.filterwarnings("ignore", message=asked_by_peft, category=FutureWarning)
+    return PeftModel(model, config)
 
 
 def attach_again(
@@ -490,12 +500,12 @@ def load_merged(
 
 
 def _merged(model: PreTrainedModel, adapter: Adapter) -> PreTrainedModel:
-    from peft import LoraConfig, PeftModel, get_peft_model_state_dict, set_peft_model_state_dict
+    from peft import LoraConfig, get_peft_model_state_dict, set_peft_model_state_dict
 
     head = adapter.settings.get("modules_to_save") or []
     _check_encoder(adapter, weights_hash(model, head))
     try:
-        adapted = PeftModel(model, LoraConfig.from_pretrained(str(adapter.folder)))
+        adapted = _peft_model(model, LoraConfig.from_pretrained(str(adapter.folder)))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise CheckpointError(
             f"{adapter.folder / CONFIG_FILE}: can't be read ({error}). {COPY_AGAIN}"

@@ -188,6 +188,11 @@ def test_attention_maps_of_an_adapted_model_are_its_own(root):
 # What can go wrong
 
 
+def test_loading_an_adapter_warns_of_nothing(root, recwarn):
+    Pipeline.load(root / "adapter", device="cpu")
+    assert [str(warning.message) for warning in recwarn if warning.category is FutureWarning] == []
+
+
 def test_a_changed_encoder_is_refused(root):
     file = root / "encoder" / "model.safetensors"
     weights = load_file(file)
