@@ -2,8 +2,11 @@
 
 import argparse
 import logging
+import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from kbert_core.errors import ExperimentError, OptionError
@@ -26,7 +29,9 @@ def run_experiment(args: argparse.Namespace) -> dict[str, Any]:
 
     Raises:
         OptionError: several processes were started for it, a number of jobs
-            that can't be, or two suites of one name.
+            that can't be, two suites of one name, or a file or folder that
+            can't be used.
+        DataError: a suite has no such run or seed, or its data can't be used.
     """
     if (together := started_together()) > 1:
         raise OptionError(
@@ -45,12 +50,16 @@ def run_experiment(args: argparse.Namespace) -> dict[str, Any]:
         raise OptionError(f"Two suites have the name '{twice}'. Give one another name.")
     how = How(args.device, args.jobs, args.keep_models)
     output = report_file(args, names)
+    wanted = [] if args.report_only else experiments
+    planned = [(each, each.cells(only=args.only, seeds=args.seeds)) for each in wanted]
+    check_files(args, names)
+    if not args.list:
+        for experiment, cells in planned:
+            for seed in sorted({cell.seed for cell in cells}):
+                experiment.split(seed)  # refused before anything runs
     failed: list[Cell] = []
     report: dict[str, Any] = {"suites": {}}
-    for experiment in experiments:
-        if args.report_only:
-            continue
-        cells = experiment.cells(only=args.only, seeds=args.seeds)
+    for experiment, cells in planned:
         statuses = [experiment.status(cell, with_what_is_there=args.list) for cell in cells]
         todo = [s.cell for s in statuses if args.again or s.state != "done"]
         if not args.list and todo:
@@ -89,6 +98,50 @@ def report_file(args: argparse.Namespace, names: Sequence[str]) -> Path:
     if output.suffix != ".md":
         raise OptionError(f"--report is {output}, expected the name of a .md file.")
     return output
+
+
+def check_files(args: argparse.Namespace, names: Sequence[str]) -> None:
+    """Check what is read and written, so that nothing runs for hours before it fails.
+
+    Args:
+        names: of the suites.
+
+    Raises:
+        OptionError: a folder can't be used, or a file for the report can't be read.
+    """
+    runs = not args.list and not args.report_only
+    for option, folder in (("--results", args.results), ("--work", args.work)):
+        for name in names:
+            _check_folder(option, Path(folder) / name, written=runs)
+    if args.list:
+        return
+    if args.report:
+        _check_folder("--report", Path(args.report).parent, written=True)
+    files = [("--published", args.published)] if args.published else []
+    for option, file in [*files, *(("--appendix", name) for name in args.appendix)]:
+        try:
+            Path(file).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise OptionError(
+                f"{option} {file}: can't be read ({error}). Give a file in UTF-8, or leave "
+                f"{option} out."
+            ) from error
+
+
+def _check_folder(option: str, folder: Path, *, written: bool) -> None:
+    try:
+        if written:
+            folder.mkdir(parents=True, exist_ok=True)
+            with TemporaryFile(dir=folder):
+                pass
+        else:
+            with suppress(FileNotFoundError):
+                os.scandir(folder).close()
+    except OSError as error:
+        raise OptionError(
+            f"{option}: {folder} can't be {'written to' if written else 'read'} "
+            f"({error.strerror}). Name another folder."
+        ) from error
 
 
 def _report_command(args: argparse.Namespace, output: Path) -> str:

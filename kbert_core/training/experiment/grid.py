@@ -11,7 +11,8 @@ import json
 import logging
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property, partial
 from pathlib import Path
@@ -121,21 +122,26 @@ class Experiment:
             seeds: none: all.
 
         Raises:
-            DataError: there is no such row.
+            DataError: there is no such row, or none of them has such a seed.
         """
         wanted = {slug(name) for name in only}
         unknown = wanted - {slug(row.name) for row in self.suite.rows}
         if unknown:
             names = ", ".join(f"'{row.name}'" for row in self.suite.rows)
             raise DataError(f"{self.suite.path}: no run '{min(unknown)}'. There are: {names}.")
-        every = sorted({seed for row in self.suite.rows for seed in row.seeds})
+        rows = [row for row in self.suite.rows if not wanted or slug(row.name) in wanted]
+        every = sorted({seed for row in rows for seed in row.seeds})
+        unknown_seeds = set(seeds).difference(every)
+        if unknown_seeds:
+            raise DataError(
+                f"{self.suite.path}: no run with the seed {min(unknown_seeds)}. "
+                f"There are: {', '.join(map(str, every))}."
+            )
         return tuple(
             Cell(row, seed)
             for seed in every
-            for row in self.suite.rows
-            if seed in row.seeds
-            and (not seeds or seed in seeds)
-            and (not wanted or slug(row.name) in wanted)
+            for row in rows
+            if seed in row.seeds and (not seeds or seed in seeds)
         )
 
     def file(self, cell: Cell) -> Path:
@@ -244,14 +250,31 @@ class Experiment:
     # Making what a cell needs
 
     def split(self, seed: int) -> tuple[Path, str]:
-        """The folder of a seed's split, drawn if need be, and the hash of its files."""
+        """The folder of a seed's split, drawn if need be, and the hash of its files.
+
+        Raises:
+            SplitError: there is no test set.
+            DataError: the data can't be read.
+        """
         if seed not in self._splits:
             if self._as_it_is:
                 folder = Path(self._data)
-                self._splits[seed] = folder, _hash_of(_split_files(folder))
+                files = _split_files(folder)
+                self._need_test([split_of(file) for file in files])
+                self._splits[seed] = folder, _hash_of(files)
             else:
-                self._splits[seed] = self._written(self._drawn(seed), f"split-seed{seed}")
+                drawn = self._drawn(seed)
+                self._need_test(drawn)
+                self._splits[seed] = self._written(drawn, f"split-seed{seed}")
         return self._splits[seed]
+
+    def _need_test(self, splits: Collection[str]) -> None:
+        if "test" not in splits:
+            raise SplitError(
+                f"{self._data}: no test set, and a suite scores every run on one. Name a folder "
+                "with a test.tsv, or the files in it, as in data: files: "
+                "{train: NAME, dev: NAME, test: NAME}."
+            )
 
     @property
     def _data(self) -> str:
@@ -395,10 +418,8 @@ def split_of(file: Path) -> str:
 def _split_files(folder: Path) -> list[Path]:
     """Train, dev and, where there is one, test."""
     files = [find_split(folder, "train"), find_split(folder, "dev")]
-    try:
+    with suppress(SplitError):
         files.append(find_split(folder, "test"))
-    except DataError as error:
-        log.warning("no scores on test: %s", error)
     return files
 
 

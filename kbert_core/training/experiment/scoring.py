@@ -45,8 +45,8 @@ def score_run(
         examples = splits.get(split)
         if not examples:
             continue
-        predictions = predict_all(pipeline, examples, fitted.graph)
-        result["scores"][split] = scores_of(task, examples, predictions, seen=seen)
+        found = predict_all(pipeline, examples, fitted.graph)
+        result["scores"][split] = scores_of(task, examples, found, seen=seen)
         if len(fitted.graph):
             off = predict_all(pipeline, examples, NO_KNOWLEDGE)
             result["without_knowledge"][split] = scores_of(task, examples, off, seen=seen)
@@ -55,11 +55,10 @@ def score_run(
                     pipeline, examples, fitted.graph, fitted.type_labels, seen=seen
                 )
         if task == "ner":
-            tags[split] = TagScores.of(predictions)
+            tags[split] = TagScores.of(found)
         if split == "test":
-            plain = _plain(task, predictions)
-            result["sentences"] = sentence_counts(task, examples, plain, seen, covering)
-            predictions = plain
+            predictions = _plain(task, found)
+            result["sentences"] = sentence_counts(task, examples, predictions, seen, covering)
     return result, predictions, tags
 
 

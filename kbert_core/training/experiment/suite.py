@@ -238,8 +238,10 @@ def read_suite(path: str | Path) -> Suite:
     path = Path(path)
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         raise OptionError(f"{path}: can't be read ({error}). Check the name.") from error
+    except UnicodeDecodeError as error:
+        raise OptionError(f"{path}: not UTF-8 ({error}). Save the file as UTF-8.") from error
     except yaml.YAMLError as error:
         raise OptionError(f"{path}: no valid YAML ({error}). Correct it there.") from error
     try:
@@ -454,8 +456,13 @@ def _side_by_side(given: dict[Any, Any] | None) -> SideBySide | None:
             )
     if len(suites) < 2:
         raise OptionError("side_by_side: suites has fewer than two. Add one, or leave it out.")
+    columns = [called.strip() for called in suites.values()]
+    if not all(columns) or len(set(columns)) < len(columns):
+        raise OptionError(
+            f"side_by_side: suites calls them {shown(columns)}, expected a name each, no two alike."
+        )
     made = SideBySide(
-        title=keys.take("title", str, "Side by side"),
+        title=keys.take("title", str, "").strip() or "Side by side",
         about=keys.take("about", str, "").strip(),
         suites=suites,
     )
@@ -470,6 +477,11 @@ def _pair(pair: Any) -> tuple[str, str]:
 
 
 def _check(suite: Suite, common: Run) -> None:
+    if suite.task == "mask":
+        raise OptionError(
+            "task is 'mask', whose predictions a suite can't score. Choose ner, classify, pair or "
+            "rank, or train it by itself with kbert train --task mask."
+        )
     names = [row.name for row in suite.rows]
     slugs = [slug(name) for name in names]
     for name, short in zip(names, slugs, strict=True):

@@ -292,6 +292,76 @@ def test_an_unknown_run_is_named_with_those_there_are(written, suite_data, capsy
     assert "no run 'xlnet'. There are: 'BERT', 'K-BERT, graph'" in capsys.readouterr().err
 
 
+def test_an_unknown_seed_is_named_with_those_there_are(written, suite_data, folder, capsys):
+    suite_data["runs"][0]["seeds"] = [7]
+    path = written(suite_data)
+    assert kbert(path, "--seeds", "1", "9") == 2
+    assert "tiny.yaml: no run with the seed 9. There are: 1, 2, 7." in capsys.readouterr().err
+    assert kbert(path, "--only", "BERT", "--seeds", "1") == 2
+    assert "no run with the seed 1. There are: 7." in capsys.readouterr().err
+    assert not (folder / "results").exists()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {},
+        {"split": "deduplicated"},
+        {"files": {"train": "train.tsv", "dev": "dev.tsv"}},
+    ],
+)
+def test_data_without_a_test_set_are_refused_before_anything_is_trained(
+    written, suite_data, folder, monkeypatch, capsys, data
+):
+    monkeypatch.setattr(runner, "fit", Mock(side_effect=AssertionError("trained")))
+    suite_data["data"] |= data
+    (folder / "data" / "test.tsv").rename(folder / "other.tsv")
+    assert kbert(written(suite_data), "--device", "cpu") == 2
+    said = capsys.readouterr().err
+    assert "data: no test set, and a suite scores every run on one" in said
+    assert "data: files: {train: NAME, dev: NAME, test: NAME}" in said
+    assert not list(folder.glob("results/tiny/*.json"))
+
+
+def test_a_test_set_without_rows_is_refused_before_anything_is_trained(
+    written, suite_data, folder, monkeypatch, caplog
+):
+    monkeypatch.setattr(KnowledgeTrainer, "train", Mock(side_effect=AssertionError("trained")))
+    (folder / "data" / "test.tsv").write_text("text_a\tlabel\n", encoding="utf-8")
+    assert kbert(written(suite_data), "--device", "cpu", "--only", "BERT", "--seeds", "1") == 2
+    assert "test.tsv: no labelled" in caplog.text
+    assert "trained" not in caplog.text
+
+
+@pytest.mark.parametrize("option", ["--results", "--work", "--report"])
+@pytest.mark.parametrize("more", [(), ("--list",), ("--report-only",)])
+def test_a_file_where_a_folder_is_needed_is_refused_by_the_options_name(
+    written, suite_data, folder, capsys, option, more
+):
+    if option == "--report" and more == ("--list",):
+        return  # no report is written
+    (folder / "taken").touch()
+    value = "taken/r.md" if option == "--report" else "taken"
+    assert kbert(written(suite_data), option, value, *more) == 2
+    said = capsys.readouterr().err
+    assert f"{option}: taken" in said
+    assert "Name another folder" in said
+    assert not list(folder.glob("**/*.json"))
+
+
+@pytest.mark.parametrize("option", ["--published", "--appendix"])
+def test_a_file_for_the_report_is_missed_before_anything_runs(
+    written, suite_data, folder, capsys, option
+):
+    path = written(suite_data)
+    assert kbert(path, option, "none") == 2
+    assert f"{option} none: can't be read" in capsys.readouterr().err
+    (folder / "gbk").write_text("标题", encoding="gbk")
+    assert kbert(path, option, "gbk") == 2
+    assert f"leave {option} out" in capsys.readouterr().err
+    assert not list(folder.glob("results/tiny/*.json"))
+
+
 def test_time_left_goes_by_the_runs_that_are_done(written, suite_data, folder):
     made = experiment(written(suite_data))
     cells = made.cells()

@@ -1,12 +1,15 @@
 """Counts a sentence: what the statistics and baselines are made of."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.triples import Triple
 from kbert_core.training.datasets import Example
+from kbert_core.training.experiment import scoring
 from kbert_core.training.experiment.counts import packed, sentence_counts, unpacked
-from kbert_core.training.experiment.scoring import score_spans
+from kbert_core.training.experiment.scoring import score_run, score_spans
 from kbert_core.training.scores import ranking_scores
 
 TEXT = "有甲病查乙图"
@@ -70,6 +73,21 @@ def test_spans_of_a_dictionary_are_scored_like_those_of_a_model():
     made = score_spans([SICK], [[(1, 3, "D")]], {"甲病"}, GRAPH)
     assert made["scores"]["test"]["f1"] == pytest.approx(2 / 3)
     assert made["scores"]["test"]["unseen"] == {"recall": 0.0, "gold": 1, "right": 0}
+
+
+def test_predictions_are_kept_of_test_alone(monkeypatch):
+    prediction = SimpleNamespace(label="1")
+    monkeypatch.setattr(scoring, "predict_all", lambda *_: [prediction])
+    monkeypatch.setattr(scoring, "scores_of", lambda *_, seen: {"accuracy": 1.0})
+    splits = {"train": [], "dev": [Example(("甲",), "1")]}
+    task = SimpleNamespace(name="classify")
+    fitted = SimpleNamespace(
+        pipeline=SimpleNamespace(task=task), splits=splits, graph=(), type_labels={}
+    )
+    made, predictions, _ = score_run(fitted, GRAPH)
+    assert (list(made["scores"]), predictions) == (["dev"], [])
+    splits["test"] = splits["dev"]
+    assert score_run(fitted, GRAPH)[1] == ["1"]
 
 
 def test_the_release_counts_a_dictionarys_spans_by_their_borders_alone():

@@ -90,6 +90,8 @@ def test_a_suite_says_what_every_run_trains_with(written, suite_data):
         ({"also_compare": [["BERT", "X"]]}, "also_compare names 'X'"),
         ({"side_by_side": {"title": "Both"}}, "side_by_side has no 'suites'"),
         ({"side_by_side": {"suites": {"a": "A"}}}, "suites has fewer than two"),
+        ({"side_by_side": {"suites": {"a": "A", "b": "A "}}}, "expected a name each, no two alike"),
+        ({"side_by_side": {"suites": {"a": "A", "b": ""}}}, "expected a name each, no two alike"),
         ({"side_by_side": {"suites": {"a": 1, "b": "B"}}}, "suites has 'a': 1, expected the name"),
         (
             {"side_by_side": {"suites": {"a": "A", "b": "B"}, "titel": "x"}},
@@ -97,6 +99,7 @@ def test_a_suite_says_what_every_run_trains_with(written, suite_data):
         ),
         ({"task": "classify"}, "baselines are for named entities"),
         ({"name": "a/b"}, "name is 'a/b', expected letters, digits and hyphens"),
+        ({"task": "mask"}, "task is 'mask', whose predictions a suite can't score. Choose ner"),
     ],
 )
 def test_what_does_not_fit_is_named_with_file_key_and_remedy(written, suite_data, change, message):
@@ -125,6 +128,9 @@ def test_a_file_that_is_no_yaml_or_no_mapping_is_named(folder):
         read_suite("bad.yaml")
     with pytest.raises(OptionError, match=r"none.yaml: can't be read"):
         read_suite("none.yaml")
+    (folder / "bad.yaml").write_text("title: 疾病", encoding="gbk")
+    with pytest.raises(OptionError, match=r"bad.yaml: not UTF-8 .* Save the file as UTF-8"):
+        read_suite("bad.yaml")
 
 
 def test_paths_are_found_here_then_beside_the_suite_and_variables_are_expanded(folder, monkeypatch):
