@@ -4,14 +4,14 @@ Colours are Okabe and Ito's, told apart by the colour-blind too; every curve
 also has its own marker.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from textwrap import fill
 from typing import Any
 
 from kbert_core.errors import ExperimentError
 from kbert_core.pictures import BLUE, GREEN, GREY, INK, ORANGE, drawing, legend_below, tidy
-from kbert_core.training.experiment.side_by_side import Group
+from kbert_core.training.experiment.side_by_side import Group, seeds_text
 from kbert_core.training.experiment.statistics import Metric
 from kbert_core.training.experiment.suite import Baseline, Run
 from kbert_core.training.experiment.tables import Tables
@@ -24,9 +24,9 @@ KINDS = {  # of a row: its colour
 }
 LINES = ("#777777", "#0072B2", "#000000", "#56B4E9", "#E69F00", "#009E73", "#D55E00", "#CC79A7")
 MARKERS = "osD^vPX*"
-HOW_TO_READ = "Test: mean (bar), seeds (dots), 95 % of resamples (line)"
+ON_TEST = "Test: mean (bar), seeds (dots), 95 % of resamples (line)"
+PALE = "; pale: stale, or not all seeds yet"
 TITLE_WIDTH = 24  # characters a line above a panel
-PANELS = 2  # metrics that get bars
 
 
 def kind_of(row: Run | Baseline) -> str:
@@ -48,7 +48,7 @@ def draw_scores(tables: Tables, path: Path) -> bool:
     rows = [row for row in tables.suite.rows if tables.score(row.name, tables.metrics[0])]
     if not rows:
         return False
-    metrics = [m for m in tables.metrics[:PANELS] if any(tables.score(r.name, m) for r in rows)]
+    metrics = [m for m in tables.main_metrics if any(tables.score(r.name, m) for r in rows)]
     with drawing(3.2 + 3.4 * len(metrics), 1.3 + 0.36 * len(rows)) as figure:
         panels = figure.subplots(1, len(metrics), sharey=True, squeeze=False)
         for panel, metric in zip(panels[0], metrics, strict=True):
@@ -60,15 +60,26 @@ def draw_scores(tables: Tables, path: Path) -> bool:
         panels[0][0].invert_yaxis()
         kinds = dict.fromkeys(map(kind_of, rows))
         legend_below(figure, {kind: KINDS[kind] for kind in kinds})
-        figure.suptitle(HOW_TO_READ, fontsize=10)
+        figure.suptitle(ON_TEST, fontsize=10)
         _save(figure, path)
     return True
 
 
 def _bars(
-    panel: Any, tables: Tables, names: Sequence[str], metric: Metric, space: float = 2.5
+    panel: Any,
+    tables: Tables,
+    names: Sequence[str],
+    metric: Metric,
+    *,
+    space: float = 2.5,
+    pale: Collection[str] = (),
 ) -> float:
-    """Draw a bar a row, from the top; return where the longest ends."""
+    """Draw a bar a row, from the top; return where the longest ends.
+
+    Args:
+        space: between a bar's end and its number.
+        pale: names of rows to be drawn paler.
+    """
     top = 0.0
     for place, name in enumerate(names):
         score = tables.score(name, metric)
@@ -76,7 +87,8 @@ def _bars(
             continue
         mean, low, high = (100 * x for x in (score.mean, score.low, score.high))
         colour = KINDS[kind_of(tables.suite.row(name))]
-        panel.barh(place, mean, height=0.68, color=colour, alpha=0.85)
+        alpha = 0.45 if name in pale else 0.85
+        panel.barh(place, mean, height=0.68, color=colour, alpha=alpha)
         panel.plot([low, high], [place, place], color=INK, linewidth=1.4)
         each = [100 * value for value in score.seeds.values()]
         panel.plot(
@@ -105,7 +117,8 @@ def draw_group(group: Group, path: Path) -> None:
             panel.set_title(fill(called, TITLE_WIDTH), fontsize=10)
         for line, metric in zip(panels, group.metrics, strict=True):
             for panel, (_, tables) in zip(line, members, strict=True):
-                _bars(panel, tables, names, metric, space=4)
+                pale = [row.name for row in tables.suite.rows if seeds_text(tables, row)]
+                _bars(panel, tables, names, metric, space=4, pale=pale)
                 panel.set_xlim(0, 116)
                 panel.set_xticks(range(0, 101, 25))
                 panel.set_xlabel(f"{metric.name}, %")
@@ -115,7 +128,8 @@ def draw_group(group: Group, path: Path) -> None:
         panels[0][0].set_yticks(range(len(names)), names)
         panels[0][0].invert_yaxis()
         legend_below(figure, kinds)
-        figure.suptitle(HOW_TO_READ, fontsize=10)
+        some = any(seeds_text(tables, row) for _, tables in members for row in tables.suite.rows)
+        figure.suptitle(ON_TEST + (PALE if some else ""), fontsize=10)
         _save(figure, path)
 
 

@@ -244,7 +244,7 @@ def _scores(tables: Tables) -> str:
 
 
 def _differences(tables: Tables) -> str:
-    shown = tables.metrics[:2]
+    shown = tables.main_metrics
     of_metric = [tables.differences(metric) for metric in shown]
     pairs = [*tables.family, *(Pair(*names) for names in tables.suite.also_compare)]
     pairs = list(dict.fromkeys(pairs))

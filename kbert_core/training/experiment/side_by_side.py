@@ -1,5 +1,6 @@
 """Suites of one task side by side: the rows they share, a column a suite."""
 
+import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,12 +9,21 @@ from kbert_core.errors import ExperimentError
 from kbert_core.training.experiment.statistics import Difference, Metric
 from kbert_core.training.experiment.suite import Baseline, Run, SideBySide
 from kbert_core.training.experiment.tables import Pair, Tables
-from kbert_core.training.experiment.text import MISSING, NONE, score_text, signed, table
-
-HOW_TO_READ = (
-    "The rows that these experiments share, trained alike; details and intervals stand below, with "
-    "each. In brackets: the difference from the run without knowledge on the same seeds."
+from kbert_core.training.experiment.text import (
+    MISSING,
+    NONE,
+    counts_text,
+    score_text,
+    signed,
+    table,
 )
+
+ABOUT_ROWS = (
+    "The rows that these experiments share by name; how they were trained, and intervals, stand "
+    "below, with each. In brackets: the difference from the row that a row is compared with there, "
+    "on the same seeds."
+)
+log = logging.getLogger(__name__)
 TEST_SETS: dict[str, tuple[Metric, ...]] = {  # by task: what makes a test set easy or hard
     "ner": (
         Metric("mentions not labelled in training", {"unseen": 1}, {"gold": 1}),
@@ -47,22 +57,23 @@ class Group:
     @property
     def metrics(self) -> tuple[Metric, ...]:
         """The main metrics of their task."""
-        return self.members[0][1].metrics[:2]
+        return self.members[0][1].main_metrics
 
-    def seeds(self, tables: Tables) -> str:
-        """How many seeds there are of all its rows alike, as in "1 of 3 seeds".
+    def seeds_text(self, tables: Tables) -> str:
+        """What is missing of all its rows alike, as in "1 of 3 seeds".
 
-        Empty where all are there, none is, or rows differ.
+        Empty where nothing is, or rows differ.
         """
         of_rows = {
-            _seeds(tables, row)
+            seeds_text(tables, row)
             for row in tables.suite.rows
             if row.name in self.rows and row.name in tables.results
         }
         return of_rows.pop() if len(of_rows) == 1 else ""
 
 
-def _seeds(tables: Tables, row: Run | Baseline) -> str:
+def seeds_text(tables: Tables, row: Run | Baseline) -> str:
+    """What a row's figures lack: "stale", or as in "1 of 3 seeds"; empty where nothing."""
     if row.name in tables.stale:
         return "stale"
     done, planned = tables.done(row), len(row.seeds)
@@ -95,7 +106,13 @@ def groups(suites: Sequence[Tables]) -> list[Group]:
             tuple((declared.suites[name], member) for name, member in members.items()),
             absent,
         )
-        if sum(bool(member.results) for member in members.values()) > 1 and group.metrics:
+        if len(suites) > 1 and len(members) < 2:
+            log.warning(
+                "%s: nothing to stand side by side: %s isn't among the suites given",
+                *(tables.suite.path, ", ".join(absent)),
+            )
+        with_results = [member for member in members.values() if member.results]
+        if len(with_results) > 1 and group.rows and group.metrics:
             found.append(group)
     return found
 
@@ -110,9 +127,9 @@ def section(group: Group, picture: str) -> list[str]:
     absent = f"Not in this report: {', '.join(group.absent)}." if group.absent else ""
     return [
         f"## {title}",
-        HOW_TO_READ,
+        ABOUT_ROWS,
         f"![{title}: scores on test]({picture})",
-        _test_sets(group),
+        _data(group),
         *(_scores(group, metric) for metric in group.metrics),
         absent,
         group.declared.about,
@@ -120,43 +137,38 @@ def section(group: Group, picture: str) -> list[str]:
 
 
 def _scores(group: Group, metric: Metric) -> str:
-    differences = [tables.differences(metric) for _, tables in group.members]
-    said = [group.seeds(tables) for _, tables in group.members]
-    rows = [
-        [
-            name,
-            *(
-                _cell(tables, name, metric, found, said_above)
-                for (_, tables), found, said_above in zip(
-                    group.members, differences, said, strict=True
-                )
-            ),
-        ]
-        for name in group.rows
-    ]
-    head = [
-        called + (f" ({seeds})" if seeds else "")
-        for (called, _), seeds in zip(group.members, said, strict=True)
-    ]
-    return table([f"{metric.name}, %", *head], rows)
+    columns = [[f"{metric.name}, %", *group.rows]]
+    for called, tables in group.members:
+        lacking = group.seeds_text(tables)
+        differences = tables.differences(metric)
+        cells = [_cell(tables, name, metric, differences, lacking) for name in group.rows]
+        columns.append([called + (f" ({lacking})" if lacking else ""), *cells])
+    lines = list(zip(*columns, strict=True))
+    return table(lines[0], lines[1:])
 
 
-def _test_sets(group: Group) -> str:
-    """What the test sets are like; nothing for a task of which nothing is said."""
-    facts = TEST_SETS.get(group.members[0][1].suite.task, ())
-    rows = [[fact.name, *(_fact(tables, fact) for _, tables in group.members)] for fact in facts]
-    return (
-        table(["of each test set, %", *(called for called, _ in group.members)], rows)
-        if rows
-        else ""
-    )
+def _data(group: Group) -> str:
+    """What the suites' data are like."""
+    rows = [["to train on", *(_to_train_on(tables) for _, tables in group.members)]]
+    rows += [
+        [f"{fact.name}, %", *(_fact(tables, fact) for _, tables in group.members)]
+        for fact in TEST_SETS.get(group.members[0][1].suite.task, ())
+    ]
+    return table(["data", *(called for called, _ in group.members)], rows)
+
+
+def _to_train_on(tables: Tables) -> str:
+    results = [result for of in tables.results.values() for result in of.values()]
+    sizes = [r["examples"]["train"] for r in results if "train" in r.get("examples", {})]
+    return counts_text(sizes) if sizes else MISSING
 
 
 def _fact(tables: Tables, fact: Metric) -> str:
-    """Of the row of most seeds: it is the same for every row."""
-    if not tables.results:
-        return MISSING
-    return score_text(tables.score(max(tables.results, key=lambda r: len(tables.results[r])), fact))
+    """Of the row of most seeds, as it is the same for every row; of a stale one if need be."""
+    rows = sorted(
+        tables.results, key=lambda name: (name not in tables.stale, len(tables.results[name]))
+    )
+    return score_text(tables.score(rows[-1], fact)) if rows else MISSING
 
 
 def _cell(
@@ -164,7 +176,7 @@ def _cell(
     name: str,
     metric: Metric,
     differences: Mapping[Pair, Difference],
-    said_above: str,
+    said_in_head: str,
 ) -> str:
     row = next((row for row in tables.suite.rows if row.name == name), None)
     if row is None:
@@ -172,9 +184,10 @@ def _cell(
     score = tables.score(name, metric)
     if score is None:
         return MISSING
-    said = [score_text(score)]
-    if (found := differences.get(Pair(name, row.compare_with or ""))) is not None:
-        said.append(f"({signed(100 * found.mean)})")
-    seeds = _seeds(tables, row)
-    said += [f"*{seeds}*"] if seeds != said_above else []
-    return " ".join(said)
+    parts = [score_text(score)]
+    found = differences.get(Pair(name, row.compare_with or ""))
+    if found is not None and row.compare_with not in tables.stale:
+        parts.append(f"({signed(100 * found.mean)})")
+    lacking = seeds_text(tables, row)
+    parts += [f"*{lacking}*"] if lacking != said_in_head else []
+    return " ".join(parts)

@@ -26,6 +26,7 @@ from kbert_core.training.experiment.suite import Baseline, Run, Suite
 from kbert_core.training.finetune import MAIN_SCORE
 
 Spread = tuple[float, float | None]  # mean and deviation (n - 1); None for one value
+MAIN_METRICS = 2
 EDIT_SHARES = ("new", "kept", "other", "lost", "others_changed", "others_new")
 ADDED_SHARES = ("right_before", "right_after", "others_changed", "others_new")
 log = logging.getLogger(__name__)
@@ -161,6 +162,11 @@ class Tables:
     def metrics(self) -> tuple[Metric, ...]:
         """The task's metrics, the main one first."""
         return METRICS.get(self.suite.task, ())
+
+    @property
+    def main_metrics(self) -> tuple[Metric, ...]:
+        """Those that differences and pictures are of."""
+        return self.metrics[:MAIN_METRICS]
 
     @cached_property
     def resampled(self) -> Resampled:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from statistics import stdev
 
 import pytest
@@ -151,8 +152,10 @@ def test_suites_stand_side_by_side_with_what_is_missing(three, folder):
     assert "They *differ*." in beside
     assert "| F1, % | as it is | otherwise (1 of 3 seeds) | new |" in beside
     # mentions not labelled in training: 2 of 4; of these the graph knows 1 of 2
-    (unseen,) = rows_of(beside, "mentions not labelled in training")
+    (unseen,) = rows_of(beside, "mentions not labelled in training, %")
     assert unseen[1:] == ["50.0 ± 0.0", "50.0", "missing"]
+    (sizes,) = rows_of(beside, "to train on")
+    assert sizes[1:] == ["60", "60", "missing"]
     f1, recall = rows_of(beside, "K-BERT, graph")
     assert f1[1:] == ["75.0 ± 0.0 (+25.0) *2 of 3 seeds*", "missing", "missing"]
     assert recall[1:] == ["100.0 ± 0.0 (+50.0) *2 of 3 seeds*", "missing", "missing"]
@@ -162,9 +165,34 @@ def test_suites_stand_side_by_side_with_what_is_missing(three, folder):
     assert (folder / "docs" / "results" / "tiny-side-by-side.png").stat().st_size > 10_000
 
 
-def test_a_suite_alone_has_nothing_beside_it(three, folder):
-    (written, *_) = write_report([three[0], three[2]], folder / "results.md")
+def test_a_suite_alone_has_nothing_beside_it_and_a_wrong_name_is_said(three, folder, caplog):
+    (written, *_) = write_report(three[:1], folder / "results.md")
     assert "Both ways" not in written.read_text("utf-8")
+    assert not caplog.records
+    names = {"tiny": "as it is", "othr": "otherwise"}
+    declared = replace(three[0].suite.side_by_side, suites=names)
+    tables = Tables(replace(three[0].suite, side_by_side=declared), three[0].results, resamples=200)
+    (written, *_) = write_report([tables, three[1]], folder / "results.md")
+    assert "Both ways" not in written.read_text("utf-8")
+    assert "side by side: othr isn't among the suites given" in caplog.text
+
+
+def test_suites_without_a_row_in_common_are_not_put_side_by_side(three, folder):
+    rows = tuple(replace(row, name=f"another {row.name}") for row in three[1].suite.rows)
+    results = {f"another {name}": of for name, of in three[1].results.items()}
+    other = Tables(replace(three[1].suite, rows=rows), results, resamples=200)
+    (written, *_) = write_report([three[0], other], folder / "results.md")
+    assert "Both ways" not in written.read_text("utf-8")
+
+
+def test_a_difference_from_a_stale_row_is_not_shown_side_by_side(three, folder):
+    other = Tables(three[1].suite, three[1].results, stale={"BERT"}, resamples=200)
+    (written, *_) = write_report([three[0], other], folder / "results.md")
+    beside = written.read_text("utf-8").partition("## A tiny suite")[0]
+    bert, _ = rows_of(beside, "BERT")
+    assert bert[2] == "50.0 *stale*"
+    dictionary, _ = rows_of(beside, "dictionary")
+    assert dictionary[2] == "100.0 *1 of 3 seeds*"
 
 
 def test_suites_of_different_tasks_are_not_put_side_by_side(three, written, suite_data, folder):
