@@ -34,6 +34,21 @@ def open_unpacked(path: str | Path) -> IO[bytes]:
     return cast(IO[bytes], _OPEN.get(Path(path).suffix, open)(path, "rb"))
 
 
+def remedy(error: Exception) -> str:
+    """What to do about a text file that can't be opened, unpacked or decoded."""
+    match error:
+        case FileNotFoundError():
+            return "Check the name."
+        case IsADirectoryError():
+            return "Name a file in it."
+        case UnicodeDecodeError():
+            return "Save it as UTF-8."
+        case PermissionError():
+            return "Give yourself the right to read it."
+        case _:
+            return "Get or pack the file again."
+
+
 def unpacking(stream: IO[bytes], name: str) -> IO[bytes]:
     """Unpack a stream as the end of its name says; reading it may raise ``PROBLEMS``."""
     opened = _OPEN.get(Path(name).suffix)

@@ -1,6 +1,7 @@
 """Checkpoints to go on from: whole ones only, and only of the same run."""
 
 import errno
+import hashlib
 import json
 import logging
 import os
@@ -16,6 +17,7 @@ from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from kbert_core.errors import CheckpointError, OptionError
+from kbert_core.pipeline import card_of
 
 RUN_FILE = "run.json"  # beside the checkpoints: the options they were made with
 WEIGHTS = ("*.safetensors", "*.safetensors.index.json")
@@ -121,6 +123,43 @@ def also_same(
             f"{output}: can't be written to ({error.strerror or error}). Name a folder for the "
             "model with --output that you may write to and that has room."
         ) from error
+
+
+def digests(run: Mapping[str, Any]) -> dict[str, str]:
+    """What makes a run the same, to compare it by; no value, so no folder of this machine."""
+    return {
+        name: hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:8]
+        for name, value in run.items()
+    }
+
+
+def refuse_another_model(output: str | Path, made: Mapping[str, str], command: str) -> None:
+    """Refuse a folder that holds a finished model, unless the same run made it.
+
+    Args:
+        made: the ``digests`` of the run that would take its place.
+        command: compared instead, with a model that was saved without any.
+
+    Raises:
+        OptionError: naming what differs. CheckpointError: its card is broken.
+    """
+    if not (Path(output) / "config.json").is_file():
+        return
+    notes = card_of(output).notes or {}
+    before = notes.get("run")
+    if isinstance(before, Mapping):
+        other = [name for name, digest in made.items() if before.get(name, digest) != digest]
+        if not other:
+            return
+        found = f"a finished model of a run with another {', another '.join(other)}"
+    elif command and notes.get("command") == command:
+        return
+    else:
+        found = f"another model ({notes.get('command') or 'its card names no command'})"
+    raise OptionError(
+        f"{output}: holds {found}, which would be lost. Name another --output, or delete that "
+        "folder."
+    )
 
 
 def noted(output: str | Path) -> dict[str, Any]:

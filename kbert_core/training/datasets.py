@@ -104,7 +104,7 @@ def find_split(folder: str | Path, split: str) -> Path:
     there = sorted(p.name for p in folder.iterdir() if p.name.endswith(ENDINGS))
     raise SplitError(
         f"{folder}: no {split}.tsv; the folder holds {', '.join(there[:8]) or 'no .tsv file'}. "
-        f"Add it, or name a file with --{split} FILE."
+        f"Add it, or name a file in place of the folder (`kbert train` takes --{split} FILE too)."
     )
 
 

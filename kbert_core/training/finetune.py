@@ -42,7 +42,14 @@ from kbert_core.scoring.opening import scorer_of
 from kbert_core.tasks import TASKS
 from kbert_core.training import processes
 from kbert_core.training.cards import write_card
-from kbert_core.training.checkpoints import last_whole, prepared, replacing, saving
+from kbert_core.training.checkpoints import (
+    digests,
+    last_whole,
+    prepared,
+    refuse_another_model,
+    replacing,
+    saving,
+)
 from kbert_core.training.datasets import (
     Example,
     check_labels,
@@ -220,6 +227,7 @@ class Fitted:
         curve: dev scores by epoch, and the training loss in nats.
         attached: the adapter that was trained; None: the whole model was.
         together: the processes that trained it.
+        run: what makes it this run, see ``digests``.
     """
 
     pipeline: Pipeline
@@ -229,6 +237,7 @@ class Fitted:
     curve: Sequence[Mapping[str, float]]
     attached: adapters.Attached | None = None
     together: Processes = Processes()
+    run: Mapping[str, str] = field(default_factory=dict)
 
 
 def train(options: TrainOptions) -> dict[str, Any]:
@@ -243,24 +252,28 @@ def train(options: TrainOptions) -> dict[str, Any]:
         DataError: the data can't be trained on, or the loss is no number;
             CheckpointError: the encoder can't be used, or there is no room to
             save; GraphFileError: a graph can't be read; OptionError: the
-            output folder can't be used, or holds another run.
+            output folder can't be used, or holds another run or its model.
     """
-    fitted = fit(options)
+    fitted = fit(options, replacing_others=False)
 
     def finish() -> dict[str, Any]:
         report = _report(options, fitted)
         report["learning_curve"] = list(fitted.curve)
-        save(options, fitted, notes=report)
+        save(options, fitted, notes={**report, "run": fitted.run})
         return report
 
     return fitted.together.shared(finish)
 
 
-def fit(options: TrainOptions) -> Fitted:
+def fit(options: TrainOptions, *, replacing_others: bool = True) -> Fitted:
     """Fine-tune a model and keep the best epoch on dev, in memory.
 
     Checkpoints stay in the output folder until :func:`save` or the caller
     removes them, so that a run that is cut off later goes on here.
+
+    Args:
+        replacing_others: whether the output folder may hold a finished model
+            of another run.
 
     Raises:
         As :func:`train`.
@@ -330,7 +343,14 @@ def fit(options: TrainOptions) -> Fitted:
         "graph": (hiding or graph).fingerprint[:16],
         "the graph only hides": hiding is not None,
     }
-    together.shared(lambda: prepared(options.output, run, last=last))
+    made = digests({**run, "patience": options.patience, "half": options.half})
+
+    def begin() -> None:
+        if not replacing_others and last is None:
+            refuse_another_model(options.output, made, options.command)
+        prepared(options.output, run, last=last)
+
+    together.shared(begin)
     if not checkpoints.is_dir():
         raise OptionError(f"{options.output} isn't one folder for all machines. Name a shared one.")
     trainer = _trainer(options, pipeline, batches, splits["dev"], graph, rate, together)
@@ -338,7 +358,7 @@ def fit(options: TrainOptions) -> Fitted:
     pipeline.encoder.model.eval()
     type_labels = {} if hiding else type_labels
     curve = [{k: v for k, v in scores.items() if k != "seconds"} for scores in trainer.curve]
-    return Fitted(pipeline, splits, graph, type_labels, curve, attached, together)
+    return Fitted(pipeline, splits, graph, type_labels, curve, attached, together, made)
 
 
 def _fixed_scorer(injection: InjectionOptions, encoder: str) -> InjectionOptions:

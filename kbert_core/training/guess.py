@@ -1,13 +1,13 @@
 """The kind of task, told from how labelled data look."""
 
 import lzma
+import re
 from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from kbert_core.errors import DataError
-from kbert_core.labels import OUTSIDE
 from kbert_core.training.columns import Look, columns_by_task
 from kbert_core.training.hub_data import look_at_table
 from kbert_core.training.sources import labelled_file
@@ -19,14 +19,15 @@ TASKS = {
     "rank": "answer selection",
 }
 LOOKED_AT = 50  # rows of the training set
+TAG = re.compile(r"O|[BIMESLU]-.+")  # the reader, which takes BIO alone, says how to mend others
 
 
 def guess_task(name: str | Path, columns: Mapping[str, str] | None = None) -> str:
     """Tell the task from a training set's columns and first rows.
 
     A second text makes it a pair, with a question's number answer selection;
-    as many BIO tags as there are tokens, or lists of both, make it named
-    entities.
+    rows of tags, or lists of tokens and tags, make it named entities. So do
+    they where a few rows are broken, which the reader can then name.
 
     Args:
         name: a file, a folder or hf:NAME, as for ``read_split``.
@@ -35,16 +36,24 @@ def guess_task(name: str | Path, columns: Mapping[str, str] | None = None) -> st
     Raises:
         DataError: the data can't be read, or their columns fit no task.
     """
-    look = _look(str(name), columns)
+    return _told(_look(str(name), columns))[0]
+
+
+def _told(look: Look) -> tuple[str, bool]:
+    """The task, and whether no row speaks for another."""
+    some = bool(look.rows)
     if "pair" in look.fits:
-        return "rank" if "qid" in look.fits["rank"] else "pair"
+        return "rank" if "qid" in look.fits["rank"] else "pair", some
+    sure = some
     if "ner" in look.fits:
         found = look.fits["ner"]
-        tagged = [_is_tagged(row[found["text_a"]], row[found["label"]]) for row in look.rows]
-        if tagged and all(tagged):
-            return "ner"
+        votes = [_is_tagged(row[found["text_a"]], row[found["label"]]) for row in look.rows]
+        tagged, other = votes.count(True), votes.count(False)
+        sure = some and not (tagged and other)
+        if some and tagged >= other:
+            return "ner", sure
     if "classify" in look.fits:
-        return "classify"
+        return "classify", sure
     raise DataError(
         f"{look.name}: its columns ({', '.join(look.columns)[:80]}) don't tell the kind of task. "
         f"Name it with --task ({', '.join(TASKS)}), and what the columns hold with "
@@ -55,13 +64,14 @@ def guess_task(name: str | Path, columns: Mapping[str, str] | None = None) -> st
 def other_task(name: str | Path, task: str, columns: Mapping[str, str] | None = None) -> str:
     """Say that data look like another task's, for the end of an error; else nothing.
 
-    Candidate answers without a question's number look like pairs, and may be either.
+    Nothing too where there is no row, or rows look like several tasks'. Candidate
+    answers without a question's number look like pairs, and may be either.
     """
     try:
-        looks = guess_task(name, columns)
+        looks, sure = _told(_look(str(name), columns))
     except DataError:
         return ""
-    if looks == task or task not in TASKS or {looks, task} == {"pair", "rank"}:
+    if not sure or looks == task or task not in TASKS or {looks, task} == {"pair", "rank"}:
         return ""
     return f" The data look like {TASKS[looks]}, and the task is {TASKS[task]}."
 
@@ -87,10 +97,16 @@ def _look(name: str, columns: Mapping[str, str] | None) -> Look:
     )
 
 
-def _is_tagged(text: Any, label: Any) -> bool:
-    """Whether a text is tokens and a label as many tags."""
+def _is_tagged(text: Any, label: Any) -> bool | None:
+    """Whether a label is tags, also where they aren't as many as the tokens.
+
+    None: one token with one tag, which may be a class named like a tag.
+    """
     if isinstance(text, list) or isinstance(label, list):
         return isinstance(text, list) and isinstance(label, list)
     tags = str(label).split(" ")
-    borders = all(tag == OUTSIDE or tag[:2] in ("B-", "I-") for tag in tags)
-    return borders and len(tags) == len(str(text).split(" "))
+    if not all(map(TAG.fullmatch, tags)):
+        return False
+    if len(tags) > 1:
+        return True
+    return None if " " not in str(text) else False

@@ -3,6 +3,8 @@
 The library takes seconds to import, so it is imported where it is needed.
 """
 
+import json
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -103,7 +105,7 @@ def _table(name: str, split: str) -> tuple[Any, Source]:
             return found[known], Source(f"{name} ({known})", "row")
     raise SplitError(
         f"{name}: no {split} split; there are {', '.join(found) or 'none'}. "
-        f"Name a file with --{split} FILE."
+        f"Name a file in its place (`kbert train` takes --{split} FILE too)."
     )
 
 
@@ -130,8 +132,9 @@ def _opened(name: str) -> Mapping[str, Any]:
         return dict(datasets.load_dataset(kind, data_files=files))
     except (OSError, ValueError, datasets.exceptions.DatasetsError) as error:
         raise DataError(
-            f"{name}: can't be read ({_first_line(error)}). Expected what save_to_disk writes, or "
-            "tables as .parquet, .csv, .json or .jsonl."
+            f"{name}: can't be read ({_broken_line(path) or _first_line(_cause(error))}). Mend "
+            "the file. Expected what save_to_disk writes, or tables as .parquet, .csv, .json or "
+            ".jsonl."
         ) from error
 
 
@@ -155,8 +158,8 @@ def _tables_of(folder: Path) -> tuple[str, dict[str, list[str]]]:
     if not found or len(kinds) > 1:
         raise DataError(
             f"{folder}: holds {', '.join(file.name for file in tables[:8])}. Expected tables of "
-            f"one kind whose names begin with {', '.join(names)}; or name a single one with "
-            "--train FILE, --dev FILE or --test FILE."
+            f"one kind whose names begin with {', '.join(names)}; or name a single one in "
+            "place of the folder (`kbert train` takes --train, --dev and --test FILE too)."
         )
     return kinds.pop(), found
 
@@ -189,7 +192,26 @@ def _from_hub(name: str) -> Mapping[str, Any]:
     raise DataError(f"{name}: {problem}.")
 
 
-def _first_line(error: Exception) -> str:
+def _broken_line(path: Path) -> str:
+    """The first line of .jsonl files that is no JSON; `datasets` counts from a place within."""
+    files = [path] if path.is_file() else [*path.glob("*.jsonl"), *path.glob("data/*.jsonl")]
+    for file in sorted(f for f in files if f.suffix == ".jsonl" and os.access(f, os.R_OK)):
+        for number, line in enumerate(file.read_bytes().splitlines(), start=1):
+            try:
+                json.loads(line or b"null")
+            except ValueError as error:
+                return f"{file.name}, line {number}: {_first_line(error)}"
+    return ""
+
+
+def _cause(error: BaseException) -> BaseException:
+    """What was wrong with the data, under what `datasets` says of every such error."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
+
+
+def _first_line(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0][:200].rstrip(".")
 
 

@@ -20,6 +20,7 @@ from transformers import PreTrainedTokenizerBase
 
 from kbert_core.errors import DataError
 from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.packed import remedy
 from kbert_core.knowledge.scan import scan
 from kbert_core.knowledge.surface_forms import AS_WRITTEN
 from kbert_core.training.ordered_trainer import BATCH
@@ -29,7 +30,7 @@ OPEN_ROWS = 64  # rows that still take passages while packing
 BATCH_OF_PASSAGES = 4096  # tokenised at once
 SHOWN_ROWS = 3  # of a batch that is named in an error
 LONG_ENOUGH = 15  # characters of a text to leave out, so that no mere phrase is one
-UNREADABLE = (OSError, lzma.LZMAError, UnicodeDecodeError)
+UNREADABLE = (OSError, EOFError, lzma.LZMAError, UnicodeDecodeError)
 OFFSET_SHARE = 0.15  # of passages, moved to later positions so that those are trained
 
 
@@ -84,7 +85,7 @@ def read_passages(paths: Sequence[str | Path], exclude: Iterable[str] = ()) -> I
                         yield passage
         except UNREADABLE as error:
             raise DataError(
-                f"{path}: can't be read as text, one passage a line ({error}). Give UTF-8."
+                f"{path}: can't be read as text, one passage a line ({error}). {remedy(error)}"
             ) from error
 
 

@@ -4,7 +4,7 @@ import hashlib
 import json
 import logging
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from transformers import (
 from transformers.trainer_utils import set_seed
 
 from kbert_core.errors import CheckpointError, DataError, OptionError
+from kbert_core.knowledge.packed import remedy
 from kbert_core.mask_transformer import device_named
 from kbert_core.pipeline import Card, load_tokenizer
 from kbert_core.seeing import additive_mask, visible_matrix
@@ -283,7 +284,7 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
         raise OptionError(f"{options.output} isn't one folder for all machines. Name a shared one.")
     tokenizer = _tokenizer(options, together, last)
     corpus = encode_passages(
-        read_passages(options.text, sentences_of(options.exclude)),
+        _passages(options),
         tokenizer,
         max_length=options.row_length,
         words=read_words(options.words) if options.words and options.whole_words else None,
@@ -473,7 +474,7 @@ def _tokenizer(
         if last:
             return load_tokenizer(options.output)
         tokenizer = character_tokenizer(
-            read_passages(options.text, sentences_of(options.exclude)),
+            _passages(options),
             size=options.vocabulary_size,
             word_pieces=options.word_pieces,
             min_count=options.min_count,
@@ -529,6 +530,18 @@ def _save(
         )
 
 
+def _passages(options: PretrainOptions) -> Iterator[str]:
+    """The text without what is to be left out; refused if nothing stays."""
+    passage = None
+    for passage in read_passages(options.text, sentences_of(options.exclude)):
+        yield passage
+    if passage is None and any(True for _ in read_passages(options.text)):
+        raise DataError(
+            f"--exclude {' '.join(options.exclude)}: every passage of the text holds a sentence of "
+            "these. Give other text, or leave some of these files out."
+        )
+
+
 def sentences_of(paths: Sequence[str]) -> list[str]:
     """Texts of labelled files: every column, or of JSON every question and sentence."""
     found: list[str] = []
@@ -541,7 +554,7 @@ def sentences_of(paths: Sequence[str]) -> list[str]:
                 found += [column for line in file for column in line.rstrip("\n").split("\t")]
         except UNREADABLE as error:
             raise DataError(
-                f"{path}: can't be read as texts to leave out ({error}). Check the name."
+                f"{path}: can't be read as texts to leave out ({error}). {remedy(error)}"
             ) from error
     return found
 

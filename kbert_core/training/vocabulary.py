@@ -12,7 +12,7 @@ from transformers import PreTrainedTokenizerFast
 
 from kbert_core.errors import DataError
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.packed import PROBLEMS, open_unpacked
+from kbert_core.knowledge.packed import PROBLEMS, open_unpacked, remedy
 from kbert_core.knowledge.triples import Triple
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -44,7 +44,7 @@ def character_tokenizer(
         max_length: written into the tokenizer's config, in tokens.
 
     Raises:
-        DataError: the texts hold no character.
+        DataError: the texts hold no character, or none that often.
     """
     latin = re.compile(LATIN if word_pieces else "(?!)")
     lower = normalizers.BertNormalizer(handle_chinese_chars=False, lowercase=True)
@@ -61,6 +61,11 @@ def character_tokenizer(
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     kept = [c for c, count in ranked if count >= min_count and not c.isspace() and c.isprintable()]
     if not kept and not pieces:
+        if most := max((n for c, n in ranked if not c.isspace() and c.isprintable()), default=0):
+            raise DataError(
+                f"No character stands {min_count} times in the texts; the commonest stands {most} "
+                "times. Give a lower --min-count, or more text."
+            )
         raise DataError("The texts hold no character to build a vocabulary from. Give some text.")
     first = [*SPECIALS, *pieces]
     tokens = [*first, *kept[: max(0, size - len(first))]]
@@ -153,7 +158,7 @@ def read_words(paths: Sequence[str | Path]) -> KnowledgeGraph:
                 words.update(dict.fromkeys(line.split("\t")[0].strip() for line in file))
         except (*PROBLEMS, UnicodeDecodeError) as error:
             raise DataError(
-                f"{path}: can't be read as words, one a line ({error}). Give UTF-8."
+                f"{path}: can't be read as words, one a line ({error}). {remedy(error)}"
             ) from error
     triples = [Triple(word, "is", word) for word in words if 2 <= len(word) <= LONGEST_WORD]
     found = [triple for triple in triples if triple.problem() is None]

@@ -13,7 +13,7 @@ from kbert_core.errors import OptionError
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.pipeline import Pipeline
 from kbert_core.training.datasets import read_examples
-from kbert_core.training.finetune import KnowledgeTrainer, TrainOptions, train
+from kbert_core.training.finetune import KnowledgeTrainer, TrainOptions, fit, save, train
 from kbert_core.training.vocabulary import character_tokenizer
 
 
@@ -161,11 +161,15 @@ def test_an_adapter_takes_a_model_with_a_head_for_other_labels_as_its_encoder(da
 
 
 def test_a_whole_model_takes_an_adapters_place_and_the_other_way_round(data, encoder):
-    train(options(data, epochs=1))
-    train(options(data, epochs=1, adapter=None))
+    def made(**changes):
+        short = options(data, epochs=1, **changes)
+        save(short, fit(short), notes={})
+
+    made()
+    made(adapter=None)
     assert not (data / "adapter" / "adapter_config.json").exists()
     assert Pipeline.load(data / "adapter", device="cpu").task.name == "ner"
-    train(options(data, epochs=1))
+    made()
     assert not (data / "adapter" / "model.safetensors").exists()
     assert Pipeline.load(data / "adapter", device="cpu").task.name == "ner"
 

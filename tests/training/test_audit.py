@@ -18,7 +18,7 @@ from kbert_core.training.audit_command import audit_text
 from kbert_core.training.audit_data import plain_tokenizer, read_data
 from kbert_core.training.audit_values import Group, Share, as_plain
 from kbert_core.training.datasets import Example
-from kbert_core.training.guess import guess_task
+from kbert_core.training.guess import guess_task, other_task
 from kbert_core.training.verdict import Level, verdict_of
 
 HEADS = {
@@ -360,11 +360,43 @@ def folder(tmp_path):
         ("label\ttext_a\ttext_b\n1\ta\tb\n", "pair"),
         ("qid\tlabel\ttext_a\ttext_b\n1\t1\ta\tb\n", "rank"),
         ("label\ttext_a\n", "classify"),
+        ("text_a\tlabel\n头 痛\tB-S I-S\n头 痛 了\tB-S X\n胃 痛 了\tB-S O\n", "ner"),
+        ("text_a\tlabel\n头 痛\tB-S I-S\n癌\tX\n", "ner"),
+        ("text_a\tlabel\n头 痛\tB-S E-S\n癌\tS-S\n", "ner"),
+        ("text_a\tlabel\n头  痛\tB-S O I-S\n", "ner"),
+        ("text_a\tlabel\n头痛\tO\n胃痛\tO\n发热\tA\n", "classify"),  # blood groups
+        ("text_a\tlabel\na b\tO\na c\tO\n", "classify"),
     ],
 )
 def test_the_task_is_guessed_from_the_form_of_the_data(tmp_path, text, task):
     (tmp_path / "train.tsv").write_text(text, encoding="utf-8")
     assert guess_task(tmp_path / "train.tsv") == task
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("胃 炎\tB-S X", "line 3: the label 'X' is no BIO tag"),
+        ("胃 炎 了\tB-S I-S", "line 3: 3 tokens and 2 labels"),
+        ("胃 炎\tB-S E-S", "line 3: the label 'E-S' is no BIO tag.*Write I-S"),
+        ("胃  炎\tB-S O I-S", "line 3: token 2 is empty"),
+    ],
+)
+def test_a_broken_row_of_named_entities_is_named_not_taken_for_a_class(tmp_path, row, message):
+    path = tmp_path / "train.tsv"
+    path.write_text(f"text_a\tlabel\n头 痛\tB-S I-S\n{row}\n", encoding="utf-8")
+    with pytest.raises(DataError, match=message):
+        read_data(tmp_path)
+    assert other_task(path, "ner") == ""
+
+
+def test_another_task_is_named_only_where_the_rows_are_sure(tmp_path):
+    path = tmp_path / "train.tsv"
+    path.write_text("text_a\tlabel\n头 痛\t1\n胃 痛\t0\n", encoding="utf-8")
+    assert "look like classification" in other_task(path, "ner")
+    for empty in ("text_a\tlabel\n", "text_a\ttext_b\tlabel\n"):
+        path.write_text(empty, encoding="utf-8")
+        assert other_task(path, "ner") == ""
 
 
 def test_a_missing_split_is_no_error_but_a_missing_training_set_is(folder):

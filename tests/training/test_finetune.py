@@ -15,7 +15,7 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.pipeline import Pipeline
 from kbert_core.training.checkpoints import replacing, step_of
-from kbert_core.training.finetune import KnowledgeTrainer, TrainOptions, fit, train
+from kbert_core.training.finetune import KnowledgeTrainer, TrainOptions, fit, save, train
 from kbert_core.training.items import Recipe
 
 
@@ -75,13 +75,13 @@ def test_a_full_disk_while_a_model_is_saved_leaves_the_one_before_it(data, monke
         else:
             patch.setattr(where, failing)
         with pytest.raises(CheckpointError, match="no space left on the disk"):
-            train(other)
+            save(other, fit(other), notes={})
     after = {file.name: file for file in (data / "model").iterdir()}
     assert after.keys() == {*before, "checkpoints"}
     assert all(after[name].read_bytes() == content for name, content in before.items())
     model = Pipeline.load(data / "model", device="cpu").encoder.model
     assert model.config.num_hidden_layers == 2
-    train(other)  # from its checkpoint
+    save(other, fit(other), notes={})  # from its checkpoint, where one was saved
     assert {file.name for file in (data / "model").iterdir()} == before.keys()
     assert Pipeline.load(data / "model", device="cpu").encoder.model.config.num_hidden_layers == 1
 
@@ -305,3 +305,34 @@ def test_training_chooses_by_context_with_an_encoder_that_does_not_change(data, 
     assert pipeline.scorer(pipeline.card.options) is not None
     with pytest.raises(OptionError, match="encoder that knows the language"):
         train(options(data, "other", injection=chosen))
+
+
+def test_a_finished_model_of_another_run_is_not_replaced(data):
+    once = options(data, epochs=1)
+    train(once)
+    before = (data / "model" / "model.safetensors").read_bytes()
+    for changes, message in (
+        ({"epochs": 2}, "another epochs, which"),
+        ({"seed": 1, "kg": ()}, "another seed, another graph, which"),
+        ({"patience": 1}, "another patience"),
+    ):
+        with pytest.raises(OptionError, match=f"model: holds .*{message}.* another --output"):
+            train(replace(once, **changes))
+    rows = (data / "train.tsv").read_text(encoding="utf-8")
+    (data / "train.tsv").write_text(rows.replace("明 显", "不 明"), encoding="utf-8")
+    with pytest.raises(OptionError, match="another training and dev data, which would be lost"):
+        train(once)
+    assert (data / "model" / "model.safetensors").read_bytes() == before
+    assert not (data / "model" / "checkpoints").exists()
+    (data / "train.tsv").write_text(rows, encoding="utf-8")
+    train(once)  # the same run, made again
+
+
+def test_a_model_saved_without_its_run_is_known_by_its_command(data):
+    once = options(data, epochs=1, command="kbert train --output model")
+    save(once, fit(once), notes={"command": once.command})
+    with pytest.raises(OptionError, match=r"another model \(kbert train --output model\)"):
+        train(replace(once, command="kbert train --seed 1 --output model"))
+    with pytest.raises(OptionError, match="another model"):
+        train(replace(once, command=""))
+    train(once)

@@ -65,7 +65,7 @@ def test_a_folder_of_parquet_is_read_with_all_its_splits(tmp_path):
 def test_tables_whose_names_say_nothing_are_not_guessed(tmp_path):
     (tmp_path / "mine.csv").write_text("text,label\na,1\n")
     (tmp_path / "trainer.csv").write_text("text,label\na,1\n")
-    with pytest.raises(DataError, match=r"holds mine\.csv, trainer\.csv.*--train FILE"):
+    with pytest.raises(DataError, match=r"holds mine\.csv, trainer\.csv.*in place of the folder"):
         read_split(str(tmp_path), "train", "classify")
     (tmp_path / "train.csv").write_text("text,label\na,1\n")
     (tmp_path / "test.json").write_text("{}")
@@ -145,6 +145,26 @@ def test_a_broken_table_and_a_folder_without_any_are_refused(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(SplitError, match=r"no train\.tsv; the folder holds no \.tsv file"):
         read_split(str(tmp_path / "empty"), "train", "classify")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        (
+            "train.jsonl",
+            '{"text": "a", "label": "1"}\n\n{"text": "b" "label": "0"}\n',
+            r"read \(train\.jsonl, line 3: Expecting ',' delimiter.*\)\. Mend the file",
+        ),
+        ("train.json", '[{"text": "a"},\n{"text": "b" "label": "0"}]', "read .*decoding object"),
+        ("train.csv", "text,label\na,1\nb,0,5\n", "Expected 2 fields in line 3, saw 3"),
+    ],
+)
+def test_a_broken_line_of_a_table_is_told_with_its_cause(tmp_path, name, text, message):
+    (tmp_path / name).write_text(text)
+    for place in (tmp_path, tmp_path / name):
+        with pytest.raises(DataError, match=message) as caught:
+            read_split(str(place), "train", "classify")
+        assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["hf:glue/sst2", "hf:someone/something", "hf:a/b/c"])

@@ -225,11 +225,27 @@ def test_a_tokenizer_without_a_mask_token_and_one_that_is_missing_are_refused(tm
 
 
 def test_missing_files_of_text_words_and_test_sentences_are_named(tmp_path):
-    for changes in ({"text": ("nowhere.txt",)}, {"exclude": ("nowhere.txt",)}):
-        with pytest.raises(DataError, match=r"nowhere\.txt: can't be read"):
-            pretrain(small(tmp_path, **changes))
-    with pytest.raises(DataError, match=r"nowhere\.txt: can't be read as words"):
-        pretrain(small(tmp_path, words=("nowhere.txt",)))
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "latin.txt").write_bytes("é".encode("latin-1"))
+    for name, remedy in (
+        ("nowhere.txt", "Check the name"),
+        (str(tmp_path / "folder"), "Name a file in it"),
+        (str(tmp_path / "latin.txt"), "Save it as UTF-8"),
+    ):
+        for option in ("text", "exclude", "words"):
+            with pytest.raises(DataError, match=rf"{name}: can't be read .*\. {remedy}\.$"):
+                pretrain(small(tmp_path, **{option: (name,)}))
+
+
+def test_options_that_leave_nothing_of_the_text_are_named(tmp_path):
+    (tmp_path / "one.txt").write_text(
+        "今天天气很好，我们去公园散步，晚上回家吃饭。\n" * 30, encoding="utf-8"
+    )
+    text = (str(tmp_path / "one.txt"),)
+    with pytest.raises(DataError, match=r"^--exclude .*: every passage of the text holds"):
+        pretrain(small(tmp_path, text=text, exclude=text))
+    with pytest.raises(DataError, match=r"No character stands 99999 times.* lower --min-count"):
+        pretrain(small(tmp_path, min_count=99999))
 
 
 def test_words_and_word_pieces_make_a_fill_mask_model_too(tmp_path):

@@ -42,7 +42,10 @@ def test_files_stand_in_for_those_of_the_folder(tmp_path):
 
 def test_a_folder_without_a_training_set_says_what_it_holds(tmp_path):
     texts(tmp_path, "dev_as_train", "a", "b")
-    with pytest.raises(SplitError, match=r"the folder holds dev_as_train\.tsv.*--train FILE"):
+    with pytest.raises(
+        SplitError,
+        match=r"the folder holds dev_as_train\.tsv.*in place of the folder.*--train FILE too",
+    ):
         read_splits(DataFiles(str(tmp_path)), "classify")
 
 
