@@ -7,7 +7,7 @@ import os
 import shlex
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -21,12 +21,14 @@ from kbert_core.training.datasets import check_labels
 from kbert_core.training.edits import edit_response
 from kbert_core.training.evaluate import evaluate, surface_forms
 from kbert_core.training.finetune import SCRATCH, TrainOptions, train
-from kbert_core.training.guess import other_task
+from kbert_core.training.guess import TASKS, guess_task, other_task
 from kbert_core.training.items import Recipe
 from kbert_core.training.matches import tell_of_matches
 from kbert_core.training.pretrain import PretrainOptions, pretrain
 from kbert_core.training.score_text import report_text
 from kbert_core.training.sources import read_split
+
+log = logging.getLogger(__name__)
 
 
 def run_train(args: argparse.Namespace) -> dict[str, Any]:
@@ -36,6 +38,13 @@ def run_train(args: argparse.Namespace) -> dict[str, Any]:
         raise OptionError(
             "--alias and --alias-of say how a graph is read, and a training has to be repeatable "
             "from its card. Put them into a graph file with `kbert kg import`, and train with that."
+        )
+    size = {"hidden_size": args.hidden_size, "num_hidden_layers": args.layers}
+    size = {name: value for name, value in size.items() if value is not None}
+    if size and args.encoder != SCRATCH:
+        raise OptionError(
+            f"--hidden-size and --layers are for a BERT from scratch; {args.encoder} has its own "
+            "size. Leave them out, or leave --encoder out."
         )
     base = Card() if args.encoder == SCRATCH else card_of(args.encoder)
     options = TrainOptions(
@@ -63,8 +72,7 @@ def run_train(args: argparse.Namespace) -> dict[str, Any]:
         accumulate=args.accumulate,
         learning_rate=args.learning_rate,
         dropout=args.dropout,
-        hidden_size=args.hidden_size,
-        num_hidden_layers=args.layers,
+        **size,
         patience=args.patience,
         seed=args.seed,
         device=args.device,
@@ -73,6 +81,7 @@ def run_train(args: argparse.Namespace) -> dict[str, Any]:
         half=not args.float32,
         command=command_line(),
     )
+    _tell_of_a_second_text(options.files.named("train"), options.task, options.columns)
     with _naming_another_task(options.files.named("train"), options.task, options.columns):
         return train(options)
 
@@ -122,6 +131,7 @@ def run_evaluate(args: argparse.Namespace) -> dict[str, Any]:
             f"{args.model} has no task head, so nothing to score. Train one with `kbert train`."
         )
     task, columns = pipeline.task.name, parse_columns(args.columns)
+    _tell_of_a_second_text(args.data, task, columns)
     with _naming_another_task(args.data, task, columns):
         examples = read_split(args.data, args.split, task, columns)
         if task != "mask":
@@ -176,6 +186,16 @@ def _naming_another_task(data: str, task: str, columns: Mapping[str, str]) -> It
         raise
     except DataError as error:
         raise DataError(f"{error}{other_task(data, task, columns)}") from error
+
+
+def _tell_of_a_second_text(data: str, task: str, columns: Mapping[str, str]) -> None:
+    if task != "classify" or columns:
+        return
+    with suppress(DataError):  # which the reader words better
+        if (looks := guess_task(data)) in ("pair", "rank"):
+            log.warning(
+                "%s looks like %s, of which only the first text is read.", data, TASKS[looks]
+            )
 
 
 def _let_the_main_one_speak() -> None:

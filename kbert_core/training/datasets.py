@@ -3,7 +3,8 @@
 A file has a header and tab-separated columns: ``text_a`` and ``label``, for
 pairs ``text_b``, for answer selection also ``qid``. For named entities the
 text is tokens separated by single spaces with as many BIO tags, separated
-likewise. ``.tsv.xz`` is read too. Fields are taken as they stand: a quotation
+likewise; files with one token a line are read too, see ``conll``. ``.tsv.xz``
+is read as ``.tsv`` is. Fields are taken as they stand: a quotation
 mark is a character like any other.
 """
 
@@ -19,9 +20,12 @@ from kbert_core.errors import DataError, SplitError
 from kbert_core.knowledge.names import is_word_character
 from kbert_core.labels import OUTSIDE, RIGHT, WRONG, bio_spans
 from kbert_core.training.columns import columns_of
+from kbert_core.training.conll import conll_rows, is_conll
 
 SPLITS = ("train", "dev", "test")
-ENDINGS = (".tsv", ".tsv.xz", ".txt", ".txt.xz")
+ENDINGS = tuple(
+    f"{ending}{packed}" for ending in (".tsv", ".txt", ".conll", ".bio") for packed in ("", ".xz")
+)
 SHOWN = 5  # warnings of one kind
 OTHER_SCHEMES = {"S": "B", "M": "I", "E": "I", "L": "I", "U": "B"}  # borders of BMES, BIOES, BILOU
 log = logging.getLogger(__name__)
@@ -115,7 +119,8 @@ def read_examples(
 
     Args:
         path: ``.tsv`` or ``.tsv.xz``; for fill-mask also plain ``.txt``. For
-            answer selection the header may be missing, as in NLPCC-DBQA.
+            answer selection the header may be missing, as in NLPCC-DBQA. For
+            named entities also one token a line, whatever the ending.
         task: "ner", "classify", "pair", "rank" or "mask".
         columns: our names (text_a, text_b, label, qid) → the file's, where
             they differ.
@@ -132,6 +137,8 @@ def read_examples(
         texts = ((n, line.strip()) for n, line in enumerate(lines, start=1))
         found = [Example((text,), source=source, line=n) for n, text in texts if text]
         return not_empty(found, source)
+    if task == "ner" and not columns and is_conll(lines):
+        return tagged_examples(conll_rows(lines, source.name), source)
     header = lines[0].split("\t")
     first = 2
     if task == "rank" and not columns and (guessed := _without_header(lines)):

@@ -1,14 +1,14 @@
 """The kind of task, told from how labelled data look."""
 
 import lzma
-import re
 from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from kbert_core.errors import DataError
-from kbert_core.training.columns import Look, columns_by_task
+from kbert_core.training.columns import NEEDED, Look, columns_by_task
+from kbert_core.training.conll import TAG, is_conll
 from kbert_core.training.hub_data import look_at_table
 from kbert_core.training.sources import labelled_file
 
@@ -19,7 +19,6 @@ TASKS = {
     "rank": "answer selection",
 }
 LOOKED_AT = 50  # rows of the training set
-TAG = re.compile(r"O|[BIMESLU]-.+")  # the reader, which takes BIO alone, says how to mend others
 
 
 def guess_task(name: str | Path, columns: Mapping[str, str] | None = None) -> str:
@@ -87,6 +86,9 @@ def _look(name: str, columns: Mapping[str, str] | None) -> Look:
         raise DataError(f"{path}: can't be read ({error}). Save it as UTF-8 text.") from error
     if not lines:
         raise DataError(f"{path}: the file is empty. Expected a header and labelled rows.")
+    if not columns and is_conll(lines):
+        both = {name: name for name in NEEDED["ner"]}
+        return Look(str(path), tuple(both), {"ner": both}, ({name: [] for name in both},))
     header = lines[0].split("\t")
     rows = [line.split("\t") for line in lines[1:] if line]
     return Look(

@@ -70,8 +70,8 @@ def add_train_options(parser: argparse.ArgumentParser) -> None:
         help="default: 1e-3 for an adapter, else by the encoder's width",
     )
     add("--dropout", type=float, default=0.1, help="default: 0.1")
-    add("--hidden-size", type=int, default=256, help="of a BERT from scratch; default: 256")
-    add("--layers", type=int, default=4, help="of a BERT from scratch; default: 4")
+    add("--hidden-size", type=int, help="of a BERT from scratch; default: 256")
+    add("--layers", type=int, help="of a BERT from scratch; default: 4")
     add("--float32", action="store_true", help="save single, not half precision")
     _add_step_options(parser)
     recipe = parser.add_argument_group(

@@ -30,9 +30,11 @@ from kbert_core.training import processes
 from kbert_core.training.cards import write_card
 from kbert_core.training.checkpoints import (
     also_same,
+    digests,
     last_whole,
     noted,
     prepared,
+    refuse_another_model,
     replacing,
     saving,
     step_of,
@@ -271,7 +273,7 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
     Raises:
         DataError: no text, a file that can't be read, a loss that is no
             number. OptionError: the output folder can't be used, or holds
-            another run. CheckpointError: there is no room to save.
+            another run or its model. CheckpointError: there is no room to save.
     """
     device = device_named(options.device)
     together = processes.join(device)
@@ -279,7 +281,7 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
     checkpoints = Path(options.output) / "checkpoints"
     last = together.shared(lambda: last_whole(checkpoints))
     step_rows = options.rows * options.accumulate * together.count
-    together.shared(lambda: _begin(options, last, step_rows))
+    made = together.shared(lambda: _begin(options, last, step_rows))
     if not checkpoints.is_dir():
         raise OptionError(f"{options.output} isn't one folder for all machines. Name a shared one.")
     tokenizer = _tokenizer(options, together, last)
@@ -351,7 +353,7 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
             "seed": options.seed,
         }
         with saving(options.output):
-            _save(options, model, tokenizer, report, trainer.curve)
+            _save(options, model, tokenizer, {**report, "run": made}, trainer.curve)
         return report
 
     return together.shared(finish)
@@ -420,14 +422,25 @@ def check_schedule(options: PretrainOptions, last: Path) -> None:
         )
 
 
-def _begin(options: PretrainOptions, last: Path | None, step_rows: int) -> None:
-    """Refuse to go on with another run, before anything takes long."""
-    if last:
-        check_schedule(options, last)
+def _begin(options: PretrainOptions, last: Path | None, step_rows: int) -> dict[str, str]:
+    """Refuse another run or its model, before anything takes long; the run's ``digests``."""
     kept = {name: value for name, value in vars(options).items() if name not in NOT_THE_RUN}
     run = {**kept, "tokens a step": step_rows * options.row_length}
     changing = {name: getattr(options, name) for name in SCHEDULE}
+    read = {"text": _sizes(options.text), "texts left out": _sizes(options.exclude)}
+    made = digests({**run, **changing, **read})
+    if last:
+        check_schedule(options, last)
+    else:
+        refuse_another_model(options.output, made, options.command)
     prepared(options.output, run, last=last, changing=changing)
+    return made
+
+
+def _sizes(paths: Sequence[str]) -> list[tuple[str, int]]:
+    """Names and bytes of the files there are; the others are told of when they are read."""
+    files = filter(Path.is_file, map(Path, paths))
+    return [(file.name, file.stat().st_size) for file in files]
 
 
 def _fingerprint(corpus: Corpus) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """`kbert audit` on what `datasets` reads: saved folders, tables, hub names; the task guessed."""
 
 import json
+import lzma
 
 import datasets
 import pytest
@@ -50,6 +51,20 @@ def test_a_saved_folder_is_audited_with_its_task_guessed(saved, capsys):
     assert [found["splits"][split]["examples"] for split in ("train", "dev", "test")] == [2, 1, 1]
     assert found["splits"]["test"]["mentions"]["all"]["known"]["count"] == 1
     assert found["splits"]["dev"]["mentions"]["all"]["known"]["count"] == 0
+
+
+@pytest.mark.parametrize("ending", ["txt", "conll", "bio.xz"])
+def test_a_folder_with_one_token_a_line_is_audited(tmp_path, capsys, ending):
+    lines = "有 O\n糖 B-D\n尿 I-D\n病 I-D\n\n无 O\n".encode()
+    for split in ("train", "dev", "test"):
+        data = lzma.compress(lines) if ending.endswith("xz") else lines
+        (tmp_path / f"{split}.{ending}").write_bytes(data)
+    (tmp_path / "kg.spo").write_text("糖尿病\t类别\t疾病\n", encoding="utf-8")
+    arguments = ("--data", tmp_path, "--kg", tmp_path / "kg.spo", "--json")
+    found = json.loads(audited(capsys, *arguments).out)
+    assert found["task"] == "ner"
+    assert found["splits"]["test"]["examples"] == 2
+    assert found["splits"]["test"]["mentions"]["all"]["known"]["count"] == 1
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "json"])

@@ -132,6 +132,30 @@ def test_train_says_what_is_missing(tmp_path, capsys):
     assert "no train.tsv" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("option", ["--hidden-size", "--layers"])
+def test_a_size_is_for_a_bert_from_scratch_alone(tmp_path, capsys, option):
+    arguments = ["train", "--task", "ner", "--data", str(tmp_path), "--output", str(tmp_path / "o")]
+    assert cli.main([*arguments, "--encoder", "models/zh-mini", option, "2"]) == 2
+    assert "are for a BERT from scratch; models/zh-mini has its own size" in capsys.readouterr().err
+
+
+def test_classification_of_pairs_says_that_one_text_is_read(tmp_path, caplog):
+    rows = "".join(f"甲{n}\t乙{n}\t{n % 2}\n" for n in range(40))
+    (tmp_path / "train.tsv").write_text(f"text_a\ttext_b\tlabel\n{rows}", encoding="utf-8")
+    (tmp_path / "one.tsv").write_text("text_a\tlabel\n很好\t1\n", encoding="utf-8")
+    common = ["--task", "classify", "--epochs", "1", "--hidden-size", "64", "--layers", "1"]
+    common += ["--device", "cpu", "--dev-share", "0.2", "--output", str(tmp_path / "model")]
+    said = "looks like sentence pairs, of which only the first text is read"
+    assert cli.main(["train", *common, "--data", str(tmp_path)]) == 0
+    assert said in caplog.text
+    caplog.clear()
+    scored = ["evaluate", "--model", str(tmp_path / "model"), "--data"]
+    assert cli.main([*scored, str(tmp_path / "one.tsv")]) == 0
+    assert said not in caplog.text
+    assert cli.main([*scored, str(tmp_path / "train.tsv")]) == 0
+    assert said in caplog.text
+
+
 def test_the_command_on_a_card_names_no_folder_of_this_machine(monkeypatch, tmp_path):
     monkeypatch.setenv("KBERT_DATA", str(tmp_path))
     given = ["kbert", "train", "--data", str(tmp_path / "ner" / "set"), "--kg", "/home/me/a.spo"]

@@ -17,6 +17,15 @@ from kbert_core.training.datasets import (
     warn_of_rare_labels,
 )
 
+ONE_A_LINE = (
+    ("有 O", "糖 B-D", "尿 I-D", "病 I-D", "", "\u3000 O", "好 O"),
+    ("", "有\tO", "糖\tB-D", "尿\tI-D", "病\tI-D", "", "", "\u3000\tO", "好\tO", ""),
+    (
+        *("-DOCSTART- -X- O", "", "有 VV O", "糖 NN  B-D", "尿 NN I-D", "病 NN I-D"),
+        *("-DOCSTART- -X- O", "\u3000 PU O", "好 VA O"),
+    ),
+)
+
 
 def write(path: Path, *lines: str) -> Path:
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -60,6 +69,30 @@ def test_unequal_numbers_of_tokens_and_labels_are_named_with_file_and_line(tmp_p
 def test_a_tag_outside_bio_is_named(tmp_path):
     file = write(tmp_path / "train.tsv", "text_a\tlabel", "甲\tDisease")
     with pytest.raises(DataError, match="'Disease' is no BIO tag"):
+        read_examples(file, "ner")
+
+
+@pytest.mark.parametrize("lines", ONE_A_LINE)
+def test_one_token_a_line_is_read_as_sentences(tmp_path, lines):
+    first, second = read_examples(write(tmp_path / "train.txt", *lines), "ner")
+    assert [*first.sentences, *second.sentences] == ["有糖尿病", "\u3000好"]
+    assert first.spans == ((1, 4, "D"),)
+    assert not second.spans
+    assert lines[second.line - 1].startswith("\u3000")
+    assert first.place == f"{tmp_path / 'train.txt'}, line {first.line}"
+    assert lines[first.line - 1].startswith("有")
+
+
+@pytest.mark.parametrize("line", ["糖", "糖尿病 Disease", "\tO"])
+def test_a_line_without_a_token_or_its_tag_is_named(tmp_path, line):
+    file = write(tmp_path / "train.conll", "有 O", "", "有 O", line)
+    with pytest.raises(DataError, match=rf"train\.conll, line 4: '{line}' is no token with a tag"):
+        read_examples(file, "ner")
+
+
+def test_tags_of_one_token_a_line_are_checked_as_others(tmp_path):
+    file = write(tmp_path / "train.conll", "有 O", "", "他 S-PER", "好 O")
+    with pytest.raises(DataError, match=r"line 3: the label 'S-PER' .*Write B-PER for it"):
         read_examples(file, "ner")
 
 

@@ -2,6 +2,7 @@
 
 import json
 import lzma
+import shutil
 
 import numpy as np
 import pytest
@@ -255,6 +256,22 @@ def test_words_and_word_pieces_make_a_fill_mask_model_too(tmp_path):
     assert report["options"]["word_pieces"] == 40
     assert "word pieces for Latin words" in (tmp_path / "model" / "README.md").read_text()
     assert Pipeline.load(tmp_path / "model", device="cpu")("天[MASK]好").prediction.fillings
+
+
+def test_a_model_that_another_run_made_is_not_replaced(tmp_path):
+    pretrain(small(tmp_path))
+    with pytest.raises(OptionError, match="checkpoints of a run with other options"):
+        pretrain(small(tmp_path, seed=1))
+    shutil.rmtree(tmp_path / "model" / "checkpoints")
+    before = (tmp_path / "model" / "model.safetensors").read_bytes()
+    for changes, what in (({"seed": 1}, "another seed"), ({"steps": 4}, "another steps")):
+        with pytest.raises(OptionError, match=f"holds a finished model of a run with {what}"):
+            pretrain(small(tmp_path, **changes))
+    (tmp_path / "more.txt").write_text("\n".join(PASSAGES * 2), encoding="utf-8")
+    with pytest.raises(OptionError, match=r"with another text, .* Name another --output"):
+        pretrain(small(tmp_path, text=(str(tmp_path / "more.txt"),)))
+    assert (tmp_path / "model" / "model.safetensors").read_bytes() == before
+    pretrain(small(tmp_path))  # the same run, made again
 
 
 def test_too_little_text_is_refused(tmp_path):
