@@ -13,6 +13,7 @@ from kbert_core.errors import ExperimentError, OptionError
 from kbert_core.training.experiment.grid import Cell, Experiment, Places, Status
 from kbert_core.training.experiment.report import summary, write_report
 from kbert_core.training.experiment.runner import How, duration, run_all, seconds_left
+from kbert_core.training.experiment.side_by_side import check_tasks
 from kbert_core.training.experiment.suite import read_suite
 from kbert_core.training.experiment.tables import Tables
 from kbert_core.training.processes import started_together
@@ -32,6 +33,7 @@ def run_experiment(args: argparse.Namespace) -> dict[str, Any]:
             that can't be, two suites of one name, or a file or folder that
             can't be used.
         DataError: a suite has no such run or seed, or its data can't be used.
+        ExperimentError: suites of different tasks are to stand side by side.
     """
     if (together := started_together()) > 1:
         raise OptionError(
@@ -48,6 +50,7 @@ def run_experiment(args: argparse.Namespace) -> dict[str, Any]:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise OptionError(f"Two suites have the name '{twice}'. Give one another name.")
+    check_tasks([experiment.suite for experiment in experiments])
     how = How(args.device, args.jobs, args.keep_models)
     output = report_file(args, names)
     wanted = [] if args.report_only else experiments

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kbert_core.errors import ExperimentError
 from kbert_core.training.experiment.statistics import Difference, Metric
-from kbert_core.training.experiment.suite import Baseline, Run, SideBySide
+from kbert_core.training.experiment.suite import Baseline, Run, SideBySide, Suite
 from kbert_core.training.experiment.tables import Pair, Tables
 from kbert_core.training.experiment.text import (
     MISSING,
@@ -80,12 +80,24 @@ def seeds_text(tables: Tables, row: Run | Baseline) -> str:
     return f"{done} of {planned} seeds" if done < planned else ""
 
 
-def groups(suites: Sequence[Tables]) -> list[Group]:
-    """The groups that suites of a report ask for and of which two at least have results.
+def check_tasks(suites: Sequence[Suite]) -> None:
+    """Refuse suites of different tasks side by side.
 
     Raises:
-        ExperimentError: they are of different tasks.
+        ExperimentError: naming one.
     """
+    for suite in suites:
+        beside = suite.side_by_side.suites if suite.side_by_side else ()
+        for other in suites:
+            if other.name in beside and other.task != suite.task:
+                raise ExperimentError(
+                    f"{suite.path}: side_by_side has '{other.name}', whose task is "
+                    f"'{other.task}', beside '{suite.task}'. Take it out."
+                )
+
+
+def groups(suites: Sequence[Tables]) -> list[Group]:
+    """The groups that suites of a report ask for and of which two at least have results."""
     known = {tables.suite.name: tables for tables in suites}
     found = []
     for tables in suites:
@@ -93,12 +105,6 @@ def groups(suites: Sequence[Tables]) -> list[Group]:
         if declared is None:
             continue
         members = {name: known[name] for name in declared.suites if name in known}
-        for name, member in members.items():
-            if member.suite.task != tables.suite.task:
-                raise ExperimentError(
-                    f"{tables.suite.path}: side_by_side has '{name}', whose task is "
-                    f"'{member.suite.task}', beside '{tables.suite.task}'. Take it out."
-                )
         absent = tuple(name for name in declared.suites if name not in known)
         group = Group(
             tables.suite.name,

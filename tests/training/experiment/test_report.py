@@ -195,12 +195,15 @@ def test_a_difference_from_a_stale_row_is_not_shown_side_by_side(three, folder):
     assert dictionary[2] == "100.0 *1 of 3 seeds*"
 
 
-def test_suites_of_different_tasks_are_not_put_side_by_side(three, written, suite_data, folder):
+def test_suites_of_different_tasks_side_by_side_are_refused_before_anything_runs(
+    three, written, suite_data, folder, capsys
+):
     suite_data |= {"task": "classify", "baselines": []}
-    path = written(suite_data, "other.yaml")
-    other = Tables.of(Experiment(read_suite(path), Places(folder / "none")))
-    with pytest.raises(ExperimentError, match="'other', whose task is 'classify', beside 'ner'"):
-        write_report([three[0], other], folder / "results.md")
+    suites = [three[0].suite.path, written(suite_data, "other.yaml")]
+    places = ["--results", folder / "results", "--work", folder / "work"]
+    assert cli.main([str(part) for part in ("experiment", *suites, *places)]) == 2
+    assert "'other', whose task is 'classify', beside 'ner'" in capsys.readouterr().err
+    assert not (folder / "work").exists()
 
 
 def test_differences_have_intervals_and_p_within_the_planned_family(done):
