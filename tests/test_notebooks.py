@@ -176,6 +176,29 @@ def test_a_cell_that_raises_is_named_with_its_source(tmp_path):
         run.run(written(tmp_path, "# %%\nx = 1\n\n# %%\n1 / 0\n"))
 
 
+def test_a_kernel_that_never_answers_is_replaced_and_several_are_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(run, "STARTING", 8)
+    silent = tmp_path / "sitecustomize.py"  # a kernel that hangs as it starts, if there's a mark
+    silent.write_text(
+        "import pathlib, time\n"
+        f"mark = pathlib.Path({str(tmp_path / 'mark')!r})\n"
+        "if mark.exists():\n"
+        "    mark.unlink()\n"
+        "    time.sleep(30)\n"
+    )
+    environment = run.environment
+    offline = {"PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": "1"}
+    monkeypatch.setattr(run, "environment", lambda folder: environment(folder) | offline)
+    script = written(tmp_path, "# %%\nprint(6 * 7)\n")
+    (tmp_path / "mark").touch()
+    assert run.run(script).notebook.cells[0].outputs[0].text == "42\n"
+    assert not (tmp_path / "mark").exists()
+    monkeypatch.setattr(run, "STARTING", 0.5)
+    silent.write_text("import time; time.sleep(30)\n")
+    with pytest.raises(run.Wrong, match=r"99_made\.py: none of 3 kernels answers: Kernel didn't"):
+        run.run(script)
+
+
 def test_a_process_of_a_notebook_reaches_no_other_machine():
     code = "import socket; socket.create_connection(('192.0.2.1', 80), timeout=3)"
     kernel = run.environment("/tmp")
