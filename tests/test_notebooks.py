@@ -193,7 +193,7 @@ def test_a_kernel_that_never_answers_is_replaced_and_several_are_told(tmp_path, 
     (tmp_path / "mark").touch()
     assert run.run(script).notebook.cells[0].outputs[0].text == "42\n"
     assert not (tmp_path / "mark").exists()
-    monkeypatch.setattr(run, "STARTING", 0.5)
+    monkeypatch.setattr(run, "STARTING", 1)
     silent.write_text("import time; time.sleep(30)\n")
     with pytest.raises(run.Wrong, match=r"99_made\.py: none of 3 kernels answers: Kernel didn't"):
         run.run(script)
