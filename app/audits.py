@@ -22,6 +22,7 @@ from kbert_core.training.hub_data import is_folder_of_tables
 from kbert_core.training.verdict import Verdict, verdict_of
 
 EXAMPLE = services.ROOT / "demo_kgs" / "example_data" / "medical_ner"
+UPLOADS = [*dict.fromkeys(ending.split(".")[1] for ending in ENDINGS)]  # as a browser names them
 MOST_BYTES = 64 * 1024 * 1024  # of the files of a folder together
 MEMORY = 16  # bytes that a byte of a data file takes when it is read, about
 

@@ -16,7 +16,7 @@ ENGLISH = {
     "audit.folder_placeholder": "/path/to/medical_ner",
     "audit.upload_help": "Tab-separated, UTF-8, with a header: label and text_a, for pairs also "
     "text_b. For named entities text_a holds tokens and label as many BIO tags, both separated by "
-    "single spaces. At most {most} MB a file.",
+    "single spaces; or a line holds one token and its tag. At most {most} MB a file.",
     "audit.upload_train": "train.tsv",
     "audit.upload_dev": "dev.tsv, if there is one",
     "audit.upload_test": "test.tsv, if there is one",
@@ -156,8 +156,8 @@ CHINESE = {
     "也可是表格文件夹，或由 Hugging Face datasets 保存的文件夹",
     "audit.folder_placeholder": "/path/to/medical_ner",
     "audit.upload_help": "以制表符分隔，UTF-8，有表头：label 和 text_a，句对任务还有 text_b。"
-    "命名实体任务中 text_a 为词元，label 为同样数目的 BIO 标签，都以单个空格分隔。每个文件最多 "
-    "{most} MB。",
+    "命名实体任务中 text_a 为词元，label 为同样数目的 BIO 标签，都以单个空格分隔；也可以是每行"
+    "一个词元及其标签的文件。每个文件最多 {most} MB。",
     "audit.upload_train": "train.tsv",
     "audit.upload_dev": "dev.tsv（若有）",
     "audit.upload_test": "test.tsv（若有）",

@@ -8,7 +8,7 @@ ENGLISH = {
     "file.data": "Labelled texts",
     "file.example_note": "31 invented clinical sentences in Chinese that come with the app: too "
     "few to conclude anything from, enough to try the page.",
-    "file.upload_file": "A labelled file (.tsv)",
+    "file.upload_file": "A labelled file (.tsv .txt .conll .bio)",
     "file.upload_test": "A second one, to check a pruned graph on (optional)",
     "file.upload_kept": "Read: {name}.",
     "file.split": "Which part",
@@ -204,7 +204,7 @@ CHINESE = {
     "什么变对了、什么变错了，当时有哪些三元组。",
     "file.data": "标注文本",
     "file.example_note": "应用自带的 31 个虚构的中文临床句子：太少，得不出结论，但足以试用本页。",
-    "file.upload_file": "一个标注文件（.tsv）",
+    "file.upload_file": "一个标注文件（.tsv .txt .conll .bio）",
     "file.upload_test": "第二个文件，用来检验剪枝后的图谱（可不传）",
     "file.upload_kept": "已读取：{name}。",
     "file.split": "哪一部分",

@@ -81,7 +81,9 @@ def choose_data() -> None:
     if chosen == UPLOAD:
         st.caption(t("audit.upload_help", most=st.get_option("server.maxUploadSize")))
         for split in SPLITS:
-            st.file_uploader(t(f"audit.upload_{split}"), type=["tsv"], key=f"audit.upload_{split}")
+            st.file_uploader(
+                t(f"audit.upload_{split}"), type=audits.UPLOADS, key=f"audit.upload_{split}"
+            )
     elif chosen == EXAMPLE:
         st.caption(t("audit.example_note"))
 

@@ -58,7 +58,7 @@ def choose_data() -> None:
     if chosen == UPLOAD:
         st.caption(t("audit.upload_help", most=st.get_option("server.maxUploadSize")))
         for name, key in zip(FILES, ("file", "test"), strict=True):
-            st.file_uploader(t(f"file.upload_{key}"), type=["tsv"], key=f"whole_file.{name}")
+            st.file_uploader(t(f"file.upload_{key}"), type=audits.UPLOADS, key=f"whole_file.{name}")
     elif chosen == EXAMPLE:
         st.caption(t("file.example_note"))
 

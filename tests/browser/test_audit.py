@@ -14,6 +14,14 @@ def rows(numbers):
     return "text_a\tlabel\n" + "".join(f"有 名 {n} 号\tO B-D I-D I-D\n" for n in numbers)
 
 
+def one_token_a_line(numbers):
+    lines = rows(numbers).splitlines()[1:]
+    pairs = [
+        zip(*(column.split(" ") for column in line.split("\t")), strict=True) for line in lines
+    ]
+    return "\n\n".join("\n".join(map(" ".join, sentence)) for sentence in pairs)
+
+
 @pytest.fixture
 def audit(lab):
     lab.go("Audit")
@@ -39,13 +47,14 @@ def test_a_visitor_audits_the_example_then_data_and_a_graph_of_their_own(audit, 
     expect(page.get_by_text("names, 60 triples").first).to_be_visible()
 
     (tmp_path / "train.tsv").write_text(rows(range(6)), encoding="utf-8")
-    (tmp_path / "test.tsv").write_text(rows(range(4, 10)), encoding="utf-8")
+    (tmp_path / "test.conll").write_text(one_token_a_line(range(4, 10)), encoding="utf-8")
     page.get_by_role("radio", name="Upload", exact=True).click()
     audit.settle()
     assert "Below is the audit of what was chosen before" in audit.text()
-    for split in ("train", "test"):
+    for file in ("train.tsv", "test.conll"):
+        split = file.partition(".")[0]
         box = page.locator(f'.st-key-audit-upload_{split} input[type="file"]')
-        box.set_input_files(tmp_path / f"{split}.tsv")
+        box.set_input_files(tmp_path / file)
         audit.settle()
     page.get_by_role("button", name="Audit", exact=True).click()
     audit.settle()
