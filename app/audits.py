@@ -62,23 +62,26 @@ def folder(path: str, task: str | None) -> Data:
     return _folders.get(key, lambda: (MEMORY * total, read_data(str(place), task)))[1]
 
 
-def uploaded(files: Mapping[str, bytes], name: str, task: str | None) -> Data:
+def uploaded(files: Mapping[str, tuple[str, bytes]], name: str, task: str | None) -> Data:
     """Read uploaded files.
 
     Args:
-        files: split → the bytes of its file; train among them.
+        files: split → its file's name, for messages, and bytes; train among them.
         name: what to call the data set.
 
     Raises:
         DataError: a file can't be read.
     """
     with tempfile.TemporaryDirectory() as made:
-        for split, data in files.items():
+        for split, (_, data) in files.items():
             (Path(made) / f"{split}.tsv").write_bytes(data)
         try:
             read = read_data(made, task)
         except KBertError as error:
-            raise type(error)(str(error).replace(f"{made}/", "")) from error
+            said = str(error)
+            for split, (called, _) in files.items():
+                said = said.replace(f"{made}/{split}.tsv", called)
+            raise type(error)(said.replace(f"{made}/", "")) from error
     return Data(name, read.task, read.splits)
 
 

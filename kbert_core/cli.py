@@ -288,7 +288,7 @@ def parser() -> argparse.ArgumentParser:
         "--data",
         required=True,
         metavar="FILE|DIR|hf:NAME",
-        help=f"a labelled .tsv, .parquet, .csv or .json; {DATA_SETS}",
+        help=f"a labelled .tsv, .conll, .parquet, .csv or .json; {DATA_SETS}",
     )
     _model_options(evaluate)
 

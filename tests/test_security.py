@@ -114,7 +114,7 @@ def test_every_variable_of_the_app_is_on_the_page_and_no_other():
 def test_an_uploaded_data_set_is_read_without_a_cache_on_disk(monkeypatch):
     monkeypatch.setattr(datasets, "load_dataset", lambda *_: pytest.fail("it went to disk"))
     rows = b"label\ttext_a\n1\tgood\n0\tbad\n1\tfine\n"
-    read = audits.uploaded({"train": rows}, "own", "classify")
+    read = audits.uploaded({"train": ("own.tsv", rows)}, "own", "classify")
     assert len(read.splits["train"]) == 3
 
 

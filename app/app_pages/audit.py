@@ -216,7 +216,9 @@ def data() -> Data:
         return audits.folder(ss["audit.folder"], task)
     if ss["audit.data"] == UPLOAD:
         files = {split: ss.get(f"audit.upload_{split}") for split in SPLITS}
-        given = {split: file.getvalue() for split, file in files.items() if file is not None}
+        given = {
+            split: (file.name, file.getvalue()) for split, file in files.items() if file is not None
+        }
         return audits.uploaded(given, t("audit.data_upload"), task)
     return audits.folder(str(audits.EXAMPLE), task)
 

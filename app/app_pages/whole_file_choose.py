@@ -98,14 +98,8 @@ def uploaded(task: str | None) -> Data | None:
         return kept[1]
     key = (task, *((name, file.file_id) for name, file in given.items()))
     if kept is None or kept[0] != key:
-        contents = {name: file.getvalue() for name, file in given.items()}
-        try:
-            data = audits.uploaded(contents, given["train"].name, task)
-        except KBertError as error:
-            said = str(error)
-            for name, file in given.items():
-                said = said.replace(f"{name}.tsv", file.name)
-            raise type(error)(said) from error
+        contents = {name: (file.name, file.getvalue()) for name, file in given.items()}
+        data = audits.uploaded(contents, given["train"].name, task)
         kept = ss["whole_file.kept"] = (key, data)
     return kept[1]
 

@@ -126,10 +126,17 @@ def also_same(
 
 
 def digests(run: Mapping[str, Any]) -> dict[str, str]:
-    """What makes a run the same, to compare it by; no value, so no folder of this machine."""
+    """What makes a run the same, to compare it by; no value, so no folder of this machine.
+
+    Groups of options are told one by one, so that one that is new makes no old run another.
+    """
+    single: dict[str, Any] = {}
+    for name, value in run.items():
+        grouped = isinstance(value, Mapping)
+        single |= {f"{name} {of}": v for of, v in value.items()} if grouped else {name: value}
     return {
         name: hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:8]
-        for name, value in run.items()
+        for name, value in single.items()
     }
 
 
@@ -147,19 +154,18 @@ def refuse_another_model(output: str | Path, made: Mapping[str, str], command: s
         return
     notes = card_of(output).notes or {}
     before = notes.get("run")
-    if isinstance(before, Mapping):
+    if isinstance(before, Mapping) and before.get("kind") == made["kind"]:
         other = [name for name, digest in made.items() if before.get(name, digest) != digest]
         if not other:
             return
         found = f"a finished model of a run with another {', another '.join(other)}"
+        remedy = "Name another --output, or delete that folder."
     elif command and notes.get("command") == command:
         return
     else:
         found = f"another model ({notes.get('command') or 'its card names no command'})"
-    raise OptionError(
-        f"{output}: holds {found}, which would be lost. Name another --output, or delete that "
-        "folder."
-    )
+        remedy = "Name another --output."
+    raise OptionError(f"{output}: holds {found}, which would be lost. {remedy}")
 
 
 def noted(output: str | Path) -> dict[str, Any]:

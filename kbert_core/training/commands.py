@@ -39,13 +39,6 @@ def run_train(args: argparse.Namespace) -> dict[str, Any]:
             "--alias and --alias-of say how a graph is read, and a training has to be repeatable "
             "from its card. Put them into a graph file with `kbert kg import`, and train with that."
         )
-    size = {"hidden_size": args.hidden_size, "num_hidden_layers": args.layers}
-    size = {name: value for name, value in size.items() if value is not None}
-    if size and args.encoder != SCRATCH:
-        raise OptionError(
-            f"--hidden-size and --layers are for a BERT from scratch; {args.encoder} has its own "
-            "size. Leave them out, or leave --encoder out."
-        )
     base = Card() if args.encoder == SCRATCH else card_of(args.encoder)
     options = TrainOptions(
         task=args.task,
@@ -72,7 +65,8 @@ def run_train(args: argparse.Namespace) -> dict[str, Any]:
         accumulate=args.accumulate,
         learning_rate=args.learning_rate,
         dropout=args.dropout,
-        **size,
+        hidden_size=args.hidden_size,
+        num_hidden_layers=args.layers,
         patience=args.patience,
         seed=args.seed,
         device=args.device,
@@ -81,7 +75,7 @@ def run_train(args: argparse.Namespace) -> dict[str, Any]:
         half=not args.float32,
         command=command_line(),
     )
-    _tell_of_a_second_text(options.files.named("train"), options.task, options.columns)
+    _tell_of_a_second_text(options.files.named("train"), options.task, options.columns, "train")
     with _naming_another_task(options.files.named("train"), options.task, options.columns):
         return train(options)
 
@@ -131,8 +125,8 @@ def run_evaluate(args: argparse.Namespace) -> dict[str, Any]:
             f"{args.model} has no task head, so nothing to score. Train one with `kbert train`."
         )
     task, columns = pipeline.task.name, parse_columns(args.columns)
-    _tell_of_a_second_text(args.data, task, columns)
-    with _naming_another_task(args.data, task, columns):
+    _tell_of_a_second_text(args.data, task, columns, args.split)
+    with _naming_another_task(args.data, task, columns, args.split):
         examples = read_split(args.data, args.split, task, columns)
         if task != "mask":
             check_labels(examples, list(pipeline.labels.values()), "the model")
@@ -178,21 +172,23 @@ def run_evaluate(args: argparse.Namespace) -> dict[str, Any]:
 
 
 @contextmanager
-def _naming_another_task(data: str, task: str, columns: Mapping[str, str]) -> Iterator[None]:
+def _naming_another_task(
+    data: str, task: str, columns: Mapping[str, str], split: str = "train"
+) -> Iterator[None]:
     """Add to an error of wrong data that they look like another task's, if they do."""
     try:
         yield
     except SplitError:  # says what is missing, not what is wrong
         raise
     except DataError as error:
-        raise DataError(f"{error}{other_task(data, task, columns)}") from error
+        raise DataError(f"{error}{other_task(data, task, columns, split=split)}") from error
 
 
-def _tell_of_a_second_text(data: str, task: str, columns: Mapping[str, str]) -> None:
+def _tell_of_a_second_text(data: str, task: str, columns: Mapping[str, str], split: str) -> None:
     if task != "classify" or columns:
         return
     with suppress(DataError):  # which the reader words better
-        if (looks := guess_task(data)) in ("pair", "rank"):
+        if (looks := guess_task(data, split=split)) in ("pair", "rank"):
             log.warning(
                 "%s looks like %s, of which only the first text is read.", data, TASKS[looks]
             )

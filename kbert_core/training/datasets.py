@@ -18,6 +18,7 @@ from pathlib import Path
 
 from kbert_core.errors import DataError, SplitError
 from kbert_core.knowledge.names import is_word_character
+from kbert_core.knowledge.packed import PROBLEMS, remedy
 from kbert_core.labels import OUTSIDE, RIGHT, WRONG, bio_spans
 from kbert_core.training.columns import columns_of
 from kbert_core.training.conll import conll_rows, is_conll
@@ -133,11 +134,17 @@ def read_examples(
     lines = _lines(path)
     if not any(lines):
         raise DataError(f"{path}: the file is empty. Expected a header and labelled rows.")
+    conll = task in ("ner", "mask") and not columns and is_conll(lines)
+    if task == "mask" and conll:
+        raise DataError(
+            f"{path}: holds one token a line with its tag, and the task is fill-mask. Give one "
+            "text a line."
+        )
     if task == "mask" and ".txt" in path.suffixes:
         texts = ((n, line.strip()) for n, line in enumerate(lines, start=1))
         found = [Example((text,), source=source, line=n) for n, text in texts if text]
         return not_empty(found, source)
-    if task == "ner" and not columns and is_conll(lines):
+    if conll:
         return tagged_examples(conll_rows(lines, source.name), source)
     header = lines[0].split("\t")
     first = 2
@@ -310,8 +317,8 @@ def _lines(path: Path) -> list[str]:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise DataError(f"{path}, line {line}: not UTF-8. Save the file as UTF-8.") from error
-    except (OSError, lzma.LZMAError) as error:
-        raise DataError(f"{path}: can't be read ({error}). Check the name.") from error
+    except PROBLEMS as error:
+        raise DataError(f"{path}: can't be read ({error}). {remedy(error)}") from error
     return [line.removesuffix("\r") for line in text.split("\n")]
 
 

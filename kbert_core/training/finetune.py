@@ -77,6 +77,7 @@ from kbert_core.training.sources import DataFiles, read_splits
 from kbert_core.training.vocabulary import character_tokenizer
 
 SCRATCH = "scratch"
+SIZE = {"hidden_size": 256, "num_hidden_layers": 4}  # of a BERT from scratch
 MAIN_SCORE = {
     **{"ner": "f1", "classify": "accuracy", "pair": "accuracy", "mask": "accuracy"},
     "rank": "mrr",
@@ -122,6 +123,8 @@ class TrainOptions:
             same as so many times ``batch_tokens``, in less memory.
         learning_rate: None: 1e-3 for an adapter, 5e-4 from scratch, 4e-4 for
             encoders up to 384 wide, else 5e-5.
+        hidden_size, num_hidden_layers: of a BERT from scratch, and for that
+            alone; None: 256 and 4.
         patience: epochs without a better dev score before stopping; 0: never.
         device: "auto", "cpu" or "cuda".
         bf16: compute in bfloat16; None: on CUDA.
@@ -152,8 +155,8 @@ class TrainOptions:
     warmup: float = 0.1
     weight_decay: float = 0.01
     dropout: float = 0.1
-    hidden_size: int = 256
-    num_hidden_layers: int = 4
+    hidden_size: int | None = None
+    num_hidden_layers: int | None = None
     patience: int = 0
     seed: int = 0
     device: str = "auto"
@@ -178,8 +181,10 @@ class TrainOptions:
         if self.task not in TASKS:
             raise OptionError(f"No task '{self.task}'; expected one of {', '.join(TASKS)}.")
         assert self.files  # which checks what is given of the data
-        for name in ("epochs", "accumulate", "num_hidden_layers", "hidden_size", "log_every"):
+        for name in ("epochs", "accumulate", "log_every"):
             at_least(1, name, getattr(self, name))
+        for name, value in self.size.items():
+            at_least(1, name, value)
         at_least(16, "batch_tokens", self.batch_tokens)
         if self.negatives is not None:
             at_least(1, "negatives", self.negatives)
@@ -197,9 +202,16 @@ class TrainOptions:
             share(name, value)
         usable_seed(self.seed)
         usable_folder(self.output)
-        if self.hidden_size % max(1, self.hidden_size // 64):
+        given = [name for name in SIZE if getattr(self, name) is not None]
+        if given and self.encoder != SCRATCH:
             raise OptionError(
-                f"hidden_size is {self.hidden_size}, which attention heads of width 64 don't "
+                f"{given[0]} is {getattr(self, given[0])}, and is for a BERT from scratch; "
+                f"{self.encoder} has its own size. Leave it out, or leave the encoder out."
+            )
+        width = self.size["hidden_size"]
+        if width % max(1, width // 64):
+            raise OptionError(
+                f"hidden_size is {width}, which attention heads of width 64 don't "
                 "divide. Give a multiple of 64."
             )
         if self.hiding_kg and self.kg:
@@ -207,6 +219,12 @@ class TrainOptions:
         adapters.check_options(
             self.adapter, self.adapter_alpha, encoder=self.encoder, output=self.output
         )
+
+    @property
+    def size(self) -> dict[str, int]:
+        """Width and layers of a BERT from scratch."""
+        given = {name: getattr(self, name) for name in SIZE}
+        return SIZE | {name: value for name, value in given.items() if value is not None}
 
     @property
     def body(self) -> str:
@@ -293,6 +311,8 @@ def fit(options: TrainOptions, *, replacing_others: bool = True) -> Fitted:
         tell_of_matches(splits["train"], graph, injection, "train", scorer=scorer)
     start = replace(options, encoder=options.body)
     tokenizer, model, missing = _start(start, splits["train"], graph, labels)
+    scratch = options.encoder == SCRATCH
+    weights = SCRATCH if scratch else adapters.weights_hash(model, missing)
     attached = None
     if options.adapter and options.body != options.encoder:
         attached = adapters.attach_again(model, options.encoder, missing=missing)
@@ -336,6 +356,7 @@ def fit(options: TrainOptions, *, replacing_others: bool = True) -> Fitted:
     batches = Batches(splits["train"], maker, options, parts=options.accumulate * together.count)
     run = {
         **{name: value for name, value in asdict(options).items() if name not in NOT_THE_RUN},
+        **options.size,
         "learning_rate": rate,
         "injection": injection.as_dict(),
         "tokens a step": options.batch_tokens * batches.parts,
@@ -343,7 +364,8 @@ def fit(options: TrainOptions, *, replacing_others: bool = True) -> Fitted:
         "graph": (hiding or graph).fingerprint[:16],
         "the graph only hides": hiding is not None,
     }
-    made = digests({**run, "patience": options.patience, "half": options.half})
+    its_own = {"kind": "train", "encoder": weights, "patience": options.patience}
+    made = digests({**run, **its_own, "precision to save in": options.half})
 
     def begin() -> None:
         if not replacing_others and last is None:
@@ -644,12 +666,13 @@ def _start(
     texts = [s for e in examples for s in e.sentences]
     texts += [text for triple in graph for text in (triple.relation, triple.tail)]
     tokenizer = character_tokenizer(texts)
+    width = options.size["hidden_size"]
     config = BertConfig(
         vocab_size=len(tokenizer),
-        hidden_size=options.hidden_size,
-        num_hidden_layers=options.num_hidden_layers,
-        num_attention_heads=max(1, options.hidden_size // 64),
-        intermediate_size=4 * options.hidden_size,
+        hidden_size=width,
+        num_hidden_layers=options.size["num_hidden_layers"],
+        num_attention_heads=max(1, width // 64),
+        intermediate_size=4 * width,
         hidden_dropout_prob=options.dropout,
         attention_probs_dropout_prob=options.dropout,
         pad_token_id=tokenizer.pad_token_id,

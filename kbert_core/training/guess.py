@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kbert_core.errors import DataError
+from kbert_core.knowledge.packed import remedy
 from kbert_core.training.columns import NEEDED, Look, columns_by_task
 from kbert_core.training.conll import TAG, is_conll
 from kbert_core.training.hub_data import look_at_table
@@ -21,8 +22,10 @@ TASKS = {
 LOOKED_AT = 50  # rows of the training set
 
 
-def guess_task(name: str | Path, columns: Mapping[str, str] | None = None) -> str:
-    """Tell the task from a training set's columns and first rows.
+def guess_task(
+    name: str | Path, columns: Mapping[str, str] | None = None, *, split: str = "train"
+) -> str:
+    """Tell the task from a data set's columns and first rows.
 
     A second text makes it a pair, with a question's number answer selection;
     rows of tags, or lists of tokens and tags, make it named entities. So do
@@ -31,11 +34,12 @@ def guess_task(name: str | Path, columns: Mapping[str, str] | None = None) -> st
     Args:
         name: a file, a folder or hf:NAME, as for ``read_split``.
         columns: our names → the data's, where they aren't the usual ones.
+        split: the one to look at.
 
     Raises:
         DataError: the data can't be read, or their columns fit no task.
     """
-    return _told(_look(str(name), columns))[0]
+    return _told(_look(str(name), columns, split))[0]
 
 
 def _told(look: Look) -> tuple[str, bool]:
@@ -60,14 +64,20 @@ def _told(look: Look) -> tuple[str, bool]:
     )
 
 
-def other_task(name: str | Path, task: str, columns: Mapping[str, str] | None = None) -> str:
+def other_task(
+    name: str | Path,
+    task: str,
+    columns: Mapping[str, str] | None = None,
+    *,
+    split: str = "train",
+) -> str:
     """Say that data look like another task's, for the end of an error; else nothing.
 
     Nothing too where there is no row, or rows look like several tasks'. Candidate
     answers without a question's number look like pairs, and may be either.
     """
     try:
-        looks, sure = _told(_look(str(name), columns))
+        looks, sure = _told(_look(str(name), columns, split))
     except DataError:
         return ""
     if not sure or looks == task or task not in TASKS or {looks, task} == {"pair", "rank"}:
@@ -75,20 +85,20 @@ def other_task(name: str | Path, task: str, columns: Mapping[str, str] | None = 
     return f" The data look like {TASKS[looks]}, and the task is {TASKS[task]}."
 
 
-def _look(name: str, columns: Mapping[str, str] | None) -> Look:
-    path = labelled_file(name, "train")
+def _look(name: str, columns: Mapping[str, str] | None, split: str) -> Look:
+    path = labelled_file(name, split)
     if path is None:
-        return look_at_table(name, "train", TASKS, columns, rows=LOOKED_AT)
+        return look_at_table(name, split, TASKS, columns, rows=LOOKED_AT)
     try:
         with (lzma.open if path.suffix == ".xz" else open)(path, "rb") as file:
             lines = [line.decode("utf-8-sig").rstrip("\r\n") for line in islice(file, LOOKED_AT)]
     except (OSError, EOFError, UnicodeDecodeError, lzma.LZMAError) as error:
-        raise DataError(f"{path}: can't be read ({error}). Save it as UTF-8 text.") from error
+        raise DataError(f"{path}: can't be read ({error}). {remedy(error)}") from error
     if not lines:
         raise DataError(f"{path}: the file is empty. Expected a header and labelled rows.")
     if not columns and is_conll(lines):
-        both = {name: name for name in NEEDED["ner"]}
-        return Look(str(path), tuple(both), {"ner": both}, ({name: [] for name in both},))
+        both = {column: column for column in NEEDED["ner"]}
+        return Look(str(path), tuple(both), {"ner": both}, ({column: [] for column in both},))
     header = lines[0].split("\t")
     rows = [line.split("\t") for line in lines[1:] if line]
     return Look(
@@ -102,7 +112,7 @@ def _look(name: str, columns: Mapping[str, str] | None) -> Look:
 def _is_tagged(text: Any, label: Any) -> bool | None:
     """Whether a label is tags, also where they aren't as many as the tokens.
 
-    None: one token with one tag, which may be a class named like a tag.
+    None: one character with one tag, which may be a class named like a tag.
     """
     if isinstance(text, list) or isinstance(label, list):
         return isinstance(text, list) and isinstance(label, list)
@@ -111,4 +121,4 @@ def _is_tagged(text: Any, label: Any) -> bool | None:
         return False
     if len(tags) > 1:
         return True
-    return None if " " not in str(text) else False
+    return None if len(str(text)) == 1 else False

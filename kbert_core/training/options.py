@@ -4,8 +4,8 @@ import argparse
 
 TASK_NAMES = ("ner", "classify", "pair", "rank", "mask")
 DATA_SETS = (
-    "folder of train.tsv, dev.tsv and test.tsv, or saved by Hugging Face's datasets; or a data set "
-    "of its hub, hf:NAME or hf:NAME/CONFIG"
+    "folder of train.tsv, dev.tsv and test.tsv (or .conll, with one token a line), or saved by "
+    "Hugging Face's datasets; or a data set of its hub, hf:NAME or hf:NAME/CONFIG"
 )
 
 

@@ -39,6 +39,7 @@ from kbert_core.training.checkpoints import (
     saving,
     step_of,
 )
+from kbert_core.training.conll import conll_rows, is_conll
 from kbert_core.training.limits import at_least, share, usable_folder, usable_seed
 from kbert_core.training.ordered_trainer import BATCH, OrderedTrainer, arguments
 from kbert_core.training.packing import (
@@ -58,6 +59,7 @@ from kbert_core.training.vocabulary import SPECIALS, character_tokenizer, read_w
 FEWEST_ROWS = 20
 HELD_OUT_ROWS = 256
 NOT_ON_THE_CARD = ("text", "exclude", "output", "command", "seed", "words", "device")
+VOCABULARIES = ("tokenizer.json", "vocab.txt")
 SCHEDULE = ("steps", "warmup", "decay")
 NOT_THE_RUN = {  # may differ when a run goes on; the corpus's fingerprint stands for its files
     *("text", "exclude", "vocabulary", "words", "output", "command", "device", "bf16"),
@@ -427,8 +429,11 @@ def _begin(options: PretrainOptions, last: Path | None, step_rows: int) -> dict[
     kept = {name: value for name, value in vars(options).items() if name not in NOT_THE_RUN}
     run = {**kept, "tokens a step": step_rows * options.row_length}
     changing = {name: getattr(options, name) for name in SCHEDULE}
-    read = {"text": _sizes(options.text), "texts left out": _sizes(options.exclude)}
-    made = digests({**run, **changing, **read})
+    read = {"text": options.text, "texts left out": options.exclude, "words": options.words}
+    sizes: dict[str, Any] = {name: _sizes(paths) for name, paths in read.items()}
+    folder = Path(options.vocabulary or "")
+    sizes["vocabulary"] = [folder.name, *_sizes([folder / name for name in VOCABULARIES])]
+    made = digests({**run, **changing, **sizes, "kind": "pretrain"})
     if last:
         check_schedule(options, last)
     else:
@@ -437,7 +442,7 @@ def _begin(options: PretrainOptions, last: Path | None, step_rows: int) -> dict[
     return made
 
 
-def _sizes(paths: Sequence[str]) -> list[tuple[str, int]]:
+def _sizes(paths: Sequence[str | Path]) -> list[tuple[str, int]]:
     """Names and bytes of the files there are; the others are told of when they are read."""
     files = filter(Path.is_file, map(Path, paths))
     return [(file.name, file.stat().st_size) for file in files]
@@ -556,7 +561,10 @@ def _passages(options: PretrainOptions) -> Iterator[str]:
 
 
 def sentences_of(paths: Sequence[str]) -> list[str]:
-    """Texts of labelled files: every column, or of JSON every question and sentence."""
+    """Texts of labelled files: every column, or of JSON every question and sentence.
+
+    Of one token a line, the sentences; white space in them doesn't count.
+    """
     found: list[str] = []
     for path in paths:
         if path.endswith(".json"):
@@ -564,7 +572,11 @@ def sentences_of(paths: Sequence[str]) -> list[str]:
             continue
         try:
             with open_text(path) as file:
-                found += [column for line in file for column in line.rstrip("\n").split("\t")]
+                lines = file.read().splitlines()
+            if is_conll(lines):
+                found += ["".join(tokens) for _, tokens, _ in conll_rows(lines, path)]
+            else:
+                found += [column for line in lines for column in line.split("\t")]
         except UNREADABLE as error:
             raise DataError(
                 f"{path}: can't be read as texts to leave out ({error}). {remedy(error)}"

@@ -142,7 +142,7 @@ def test_every_text_the_page_asks_for_is_there():
 
 def files():
     return {
-        split: ("text_a\tlabel\n" + "\n".join(map(row, rows)) + "\n").encode()
+        split: (f"{split}.tsv", ("text_a\tlabel\n" + "\n".join(map(row, rows)) + "\n").encode())
         for split, rows in SPLITS.items()
     }
 
@@ -155,8 +155,9 @@ def test_uploaded_files_are_read_like_a_folder():
 
 def test_a_bad_upload_names_the_file_and_the_line_and_no_folder_of_ours():
     with pytest.raises(DataError) as said:
-        audits.uploaded({**files(), "test": b"text_a\tlabel\na b\tO\n"}, "mine", "ner")
-    assert str(said.value).startswith("test.tsv, line 2: 2 tokens and 1 labels")
+        bad = ("my own.conll", b"text_a\tlabel\na b\tO\n")
+        audits.uploaded({**files(), "test": bad}, "mine", "ner")
+    assert str(said.value).startswith("my own.conll, line 2: 2 tokens and 1 labels")
 
 
 def test_a_folder_that_is_too_big_is_not_read(tmp_path, monkeypatch):
@@ -270,8 +271,8 @@ def test_a_folder_is_audited_and_a_bad_one_says_why(page, tmp_path):
     page.text_input(key="audit.folder").set_value(str(tmp_path / "none")).run()
     press(page)
     assert "no such folder" in everything(page)
-    for split, data in files().items():
-        (tmp_path / f"{split}.tsv").write_bytes(data)
+    for name, data in files().values():
+        (tmp_path / name).write_bytes(data)
     page.text_input(key="audit.folder").set_value(str(tmp_path)).run()
     press(page)
     assert f"{tmp_path.name} (Named entities)" in everything(page)

@@ -366,6 +366,10 @@ def folder(tmp_path):
         ("text_a\tlabel\n头  痛\tB-S O I-S\n", "ner"),
         ("text_a\tlabel\n头痛\tO\n胃痛\tO\n发热\tA\n", "classify"),  # blood groups
         ("text_a\tlabel\na b\tO\na c\tO\n", "classify"),
+        ("label\ttext_a\nO\t头痛\nB-1\t胃痛\nS-2\t发热\n", "classify"),  # classes like tags
+        ("患 O\n头 B-S\n痛 I-S\n", "ner"),
+        ("# id 1\n患\tO\n头\tB-S\n痛\tI-S\n", "ner"),
+        ("label\ttext_a\ttext_b\n1\tq\tE-mail\n0\tq\tI-95\n", "pair"),
     ],
 )
 def test_the_task_is_guessed_from_the_form_of_the_data(tmp_path, text, task):

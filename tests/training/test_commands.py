@@ -136,7 +136,8 @@ def test_train_says_what_is_missing(tmp_path, capsys):
 def test_a_size_is_for_a_bert_from_scratch_alone(tmp_path, capsys, option):
     arguments = ["train", "--task", "ner", "--data", str(tmp_path), "--output", str(tmp_path / "o")]
     assert cli.main([*arguments, "--encoder", "models/zh-mini", option, "2"]) == 2
-    assert "are for a BERT from scratch; models/zh-mini has its own size" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "is 2, and is for a BERT from scratch; models/zh-mini has its own size" in said
 
 
 def test_classification_of_pairs_says_that_one_text_is_read(tmp_path, caplog):

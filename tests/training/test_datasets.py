@@ -83,11 +83,37 @@ def test_one_token_a_line_is_read_as_sentences(tmp_path, lines):
     assert lines[first.line - 1].startswith("有")
 
 
-@pytest.mark.parametrize("line", ["糖", "糖尿病 Disease", "\tO"])
-def test_a_line_without_a_token_or_its_tag_is_named(tmp_path, line):
-    file = write(tmp_path / "train.conll", "有 O", "", "有 O", line)
-    with pytest.raises(DataError, match=rf"train\.conll, line 4: '{line}' is no token with a tag"):
+@pytest.mark.parametrize("line", ["糖", "糖尿病 Disease", "\tO", "# id 1"])
+@pytest.mark.parametrize("at", [0, 3])
+def test_a_line_without_a_token_or_its_tag_is_named(tmp_path, line, at):
+    lines = ["有 O", "", "有 O"]
+    file = write(tmp_path / "train.conll", *lines[:at], line, *lines[at:])
+    said = rf"train\.conll, line {at + 1}: '{line}' is no token with a tag"
+    with pytest.raises(DataError, match=said):
         read_examples(file, "ner")
+
+
+def test_a_space_behind_a_tag_makes_no_other_type(tmp_path):
+    file = write(tmp_path / "train.conll", "患\tO ", "糖\tB-D ", "尿\tI-D\r")
+    assert read_examples(file, "ner")[0].tags == ("O", "B-D", "I-D")
+
+
+def test_numbers_in_the_place_of_tokens_are_told(tmp_path):
+    file = write(tmp_path / "train.conll", "1\t患\tO", "2\t糖\tB-D", "3\t尿\tI-D")
+    with pytest.raises(DataError, match=r"line 3: the first column numbers the tokens"):
+        read_examples(file, "ner")
+
+
+def test_one_token_a_line_is_no_text_to_fill(tmp_path):
+    file = write(tmp_path / "train.txt", "患 O", "糖 B-D", "尿 I-D")
+    with pytest.raises(DataError, match="one token a line with its tag, and the task is fill-mask"):
+        read_examples(file, "mask")
+
+
+def test_a_broken_packed_file_gets_its_own_remedy(tmp_path):
+    (tmp_path / "train.tsv.xz").write_bytes(b"no xz")
+    with pytest.raises(DataError, match=r"can't be read .* Get or pack the file again"):
+        read_examples(tmp_path / "train.tsv.xz", "ner")
 
 
 def test_tags_of_one_token_a_line_are_checked_as_others(tmp_path):

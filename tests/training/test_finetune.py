@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 from kbert_core.errors import CheckpointError, DataError, OptionError
 from kbert_core.knowledge.graph import KnowledgeGraph
@@ -18,15 +18,22 @@ from kbert_core.training.checkpoints import replacing, step_of
 from kbert_core.training.finetune import KnowledgeTrainer, TrainOptions, fit, save, train
 from kbert_core.training.items import Recipe
 
+SIZE = {"hidden_size": 64, "num_hidden_layers": 2}
+
+
+@pytest.fixture
+def encoder(checkpoints, tmp_path):
+    """A folder of an encoder that a test may change."""
+    return str(shutil.copytree(checkpoints["encoder"], tmp_path / "encoder"))
+
 
 def options(data, output="model", **changes):
+    size = {} if "encoder" in changes else SIZE
     made = TrainOptions(
         task="ner",
         data=str(data),
         output=str(data / output),
         kg=(str(data / "kg.spo"),),
-        hidden_size=64,
-        num_hidden_layers=2,
         epochs=12,
         batch_tokens=128,
         learning_rate=3e-3,
@@ -34,7 +41,7 @@ def options(data, output="model", **changes):
         device="cpu",
         half=False,
     )
-    return replace(made, **changes)
+    return replace(made, **{**size, **changes})
 
 
 def test_training_overfits_twenty_sentences_and_the_model_loads_again(data):
@@ -326,6 +333,29 @@ def test_a_finished_model_of_another_run_is_not_replaced(data):
     assert not (data / "model" / "checkpoints").exists()
     (data / "train.tsv").write_text(rows, encoding="utf-8")
     train(once)  # the same run, made again
+
+
+def test_a_finished_model_knows_its_encoder_by_its_weights(data, encoder):
+    path = Path(encoder)
+    once = options(data, encoder=f"{path.parent}/./{path.name}", epochs=1)
+    train(once)
+    train(replace(once, encoder=encoder))
+    weights = path / "model.safetensors"
+    parameters = load_file(weights)
+    next(iter(parameters.values())).add_(0.1)
+    save_file(parameters, weights, metadata={"format": "pt"})
+    with pytest.raises(OptionError, match="with another encoder, which would be lost"):
+        train(once)
+
+
+def test_an_encoder_is_not_replaced_by_a_model_trained_on_it(data, encoder):
+    with pytest.raises(OptionError, match=r"holds another model \(.* Name another --output\.$"):
+        train(options(data, encoder=encoder, output=encoder))
+
+
+def test_a_size_beside_an_encoder_is_refused(data, encoder):
+    with pytest.raises(OptionError, match="num_hidden_layers is 2, and is for a BERT from scratch"):
+        options(data, encoder=encoder, num_hidden_layers=2)
 
 
 def test_a_model_saved_without_its_run_is_known_by_its_command(data):

@@ -170,6 +170,11 @@ def test_texts_to_leave_out_are_read_from_labelled_files_and_reading_comprehensi
     file = tmp_path / "text.txt"
     file.write_text("".join(f"前{text}后\n" for text in texts), encoding="utf-8")
     assert list(read_passages([file], sentences_of(excluded))) == [f"前{second}后"]
+    lines = "\n".join([*(f"{character} O" for character in tagged.split(" ")), "", "短 O"])
+    (tmp_path / "test.conll").write_text(lines, encoding="utf-8")
+    kept = list(read_passages([file], sentences_of([str(tmp_path / "test.conll")])))
+    assert len(kept) == len(texts) - 1
+    assert not any(tagged.replace(" ", "") in text for text in kept)
     (tmp_path / "rows.json").write_text('[{"text": "a"}]', encoding="utf-8")
     with pytest.raises(DataError, match=r"rows\.json: not in SQuAD's form"):
         sentences_of([str(tmp_path / "rows.json")])
@@ -270,6 +275,8 @@ def test_a_model_that_another_run_made_is_not_replaced(tmp_path):
     (tmp_path / "more.txt").write_text("\n".join(PASSAGES * 2), encoding="utf-8")
     with pytest.raises(OptionError, match=r"with another text, .* Name another --output"):
         pretrain(small(tmp_path, text=(str(tmp_path / "more.txt"),)))
+    with pytest.raises(OptionError, match="with another vocabulary, which would be lost"):
+        pretrain(small(tmp_path, vocabulary=str(tmp_path / "model")))
     assert (tmp_path / "model" / "model.safetensors").read_bytes() == before
     pretrain(small(tmp_path))  # the same run, made again
 

@@ -58,8 +58,8 @@ def run_experiment(args: argparse.Namespace) -> dict[str, Any]:
     check_files(args, names)
     if not args.list:
         for experiment, cells in planned:
-            for seed in sorted({cell.seed for cell in cells}):
-                experiment.split(seed)  # refused before anything runs
+            for cell in cells:
+                experiment.inputs(cell)  # refused before anything runs
     failed: list[Cell] = []
     report: dict[str, Any] = {"suites": {}}
     for experiment, cells in planned:
@@ -181,8 +181,8 @@ def check_failed(report: dict[str, Any]) -> None:
     """
     if report["failed"]:
         raise ExperimentError(
-            f"{len(report['failed'])} runs failed: {'; '.join(report['failed'])}. Their errors "
-            "stand above and in the work folder; the same command tries them once more."
+            f"Failed: {'; '.join(report['failed'])}. The errors stand above and in the work "
+            "folder; the same command tries once more."
         )
 
 

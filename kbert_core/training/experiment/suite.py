@@ -23,7 +23,7 @@ from kbert_core.knowledge.surface_forms import NameRules
 from kbert_core.tasks import TASKS
 from kbert_core.training.datasets import SPLITS
 from kbert_core.training.experiment.keys import Keys, shown
-from kbert_core.training.finetune import TrainOptions
+from kbert_core.training.finetune import SCRATCH, SIZE, TrainOptions
 from kbert_core.training.items import Recipe
 
 Split = Literal["official", "deduplicated", "entity-disjoint"]
@@ -404,6 +404,10 @@ def _run(keys: Keys, common: Run) -> Run:
         )
     if knowledge != "none" and not (kg or common.kg):
         raise OptionError(f"{keys.where}: knowledge is '{knowledge}' and there is no kg. Name one.")
+    encoder = keys.take("encoder", str, common.encoder)
+    inherited = dict(common.train)
+    if common.encoder == SCRATCH != encoder:  # the size is of the other runs
+        inherited = {name: value for name, value in inherited.items() if name not in SIZE}
     run = replace(
         common,
         name=name,
@@ -413,8 +417,8 @@ def _run(keys: Keys, common: Run) -> Run:
         ablation=ABLATIONS[keys.choice("ablation", tuple(ABLATIONS), "full")],
         recipe=_recipe(keys.keys("recipe")),
         injection=_injection(keys.keys("injection")) or common.injection,
-        encoder=keys.take("encoder", str, common.encoder),
-        train={**common.train, **_train(keys.keys("train"))},
+        encoder=encoder,
+        train={**inherited, **_train(keys.keys("train"))},
         seeds=keys.seeds(list(common.seeds)),
         compare_with=keys.take("compare_with", str, common.compare_with),
         note=keys.take("note", str, "").strip(),

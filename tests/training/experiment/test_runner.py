@@ -198,7 +198,7 @@ def test_a_run_that_fails_is_recorded_and_the_rest_goes_on(written, suite_data, 
     path = written(suite_data)
     assert kbert(path, "--device", "cpu") == 2
     out, err = capsys.readouterr()
-    assert "failed: BERT, seed 1" in err
+    assert "Failed: BERT, seed 1" in err
     assert "1 of 2 done" in out
     assert states(path) == ["failed", "done"]
     made = experiment(path)
@@ -321,6 +321,16 @@ def test_data_without_a_test_set_are_refused_before_anything_is_trained(
     assert "data: no test set, and a suite scores every run on one" in said
     assert "data: files: {train: NAME, dev: NAME, test: NAME}" in said
     assert not list(folder.glob("results/tiny/*.json"))
+
+
+def test_a_graph_that_is_missing_is_told_before_anything_is_trained(
+    written, suite_data, monkeypatch, capsys
+):
+    monkeypatch.setattr(runner, "fit", Mock(side_effect=AssertionError("trained")))
+    suite_data["runs"][1]["kg"] = "gone.spo"
+    assert kbert(written(suite_data), "--device", "cpu") == 2
+    assert "gone.spo: can't be read" in capsys.readouterr().err
+    runner.fit.assert_not_called()
 
 
 def test_a_test_set_without_rows_is_refused_before_anything_is_trained(

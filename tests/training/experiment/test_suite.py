@@ -34,7 +34,8 @@ def test_a_suite_says_what_every_run_trains_with(written, suite_data):
     assert (kbert.knowledge, kbert.kg) == ("graph", ("kg.spo",))
     assert kbert.recipe == Recipe(counterfactual=0.3)
     options = train_options(suite, hidden, seed=7, data="d", kg=(), output="o")
-    assert (options.epochs, options.hidden_size, options.seed) == (5, 64, 7)
+    assert (options.epochs, options.batch_tokens, options.seed) == (5, 128, 7)
+    assert (options.hidden_size, bert.train["hidden_size"]) == (None, 64)
     assert options.ablation == Ablation("hard", "all")
     assert options.hiding_kg == ("kg.spo",)
     assert (options.encoder, hidden.seeds, options.half) == ("models/other", (7,), False)
@@ -88,6 +89,10 @@ def test_a_suite_says_what_every_run_trains_with(written, suite_data):
         ),
         ({"also_compare": [["BERT"]]}, r"also_compare has \['BERT'\], expected pairs"),
         ({"also_compare": [["BERT", "X"]]}, "also_compare names 'X'"),
+        (
+            {"encoder": "models/zh-mini", "train": {"hidden_size": 64}},
+            "hidden_size is 64, and is for a BERT from scratch",
+        ),
         ({"side_by_side": {"title": "Both"}}, "side_by_side has no 'suites'"),
         ({"side_by_side": {"suites": {"a": "A"}}}, "suites has fewer than two"),
         ({"side_by_side": {"suites": {"a": "A", "b": "A "}}}, "expected a name each, no two alike"),
