@@ -31,6 +31,7 @@ CONFIG_FILE = "adapter_config.json"
 WEIGHTS_FILE = "adapter_model.safetensors"
 WHOLE_FILES = ("model.safetensors", "tokenizer.json", "tokenizer_config.json")
 HASH_KEY = "kbert_encoder_sha256"  # in config.json
+DOWN, UP = ".lora_A.", ".lora_B."  # in names of tensors: (rank, in) and (out, rank)
 LOADED_WITHOUT = ("pooler",)  # an encoder's parts that no checkpoint needs to hold
 COPY_AGAIN = "Copy the folder again, or train the adapter again."
 Loader = Callable[..., tuple[PreTrainedModel, list[str]]]
@@ -65,6 +66,10 @@ class Adapter:
     def alpha(self) -> float:
         """They are scaled by alpha / rank."""
         return float(self.settings.get("lora_alpha", 0))
+
+    def alpha_at(self, rank: int) -> float:
+        """The alpha that scales products of another rank as its own are scaled."""
+        return self.alpha * rank / self.rank
 
 
 # Where encoders are
@@ -191,11 +196,12 @@ def check_options(
         )
     if is_adapter(encoder):
         first = read_adapter(encoder)
-        if (rank, alpha or first.alpha) != (first.rank, first.alpha):
+        if rank > first.rank or (alpha and alpha != first.alpha_at(rank)):
             raise OptionError(
-                f"{encoder} is an adapter of rank {first.rank} and alpha {first.alpha:g}, and "
-                f"keeps both when it is trained further. Give --adapter {first.rank}; or leave "
-                "--adapter out, to train the whole merged model."
+                f"{encoder} is an adapter of rank {first.rank} and alpha {first.alpha:g}; trained "
+                "further, it keeps its rank or gets a lower one, and keeps alpha / rank. Give "
+                f"--adapter {first.rank} or less, without --adapter-alpha; or leave --adapter "
+                "out, to train the whole merged model."
             )
         encoder = str(first.encoder)
     if Path(encoder).is_dir() and Path(encoder).resolve() == Path(output).resolve():
@@ -287,13 +293,15 @@ def _peft_model(model: PreTrainedModel, config: Any) -> Any:
 
 
 def attach_again(
-    model: PreTrainedModel, path: str | Path, *, missing: Iterable[str] = ()
+    model: PreTrainedModel, path: str | Path, *, rank: int, missing: Iterable[str] = ()
 ) -> Attached:
     """Put an adapter on its encoder, in place, with its task head, to train it further.
 
     Args:
         model: its encoder, with the same task head.
         path: the adapter's folder.
+        rank: its own; or a lower one, for which the nearest products of that
+            rank stand in place of its own (Eckart and Young 1936).
         missing: as in :func:`attach`.
 
     Returns:
@@ -306,7 +314,7 @@ def attach_again(
     from peft import get_peft_model_state_dict, set_peft_model_state_dict
 
     adapter = read_adapter(path)
-    attached = attach(model, rank=adapter.rank, alpha=adapter.alpha, missing=missing)
+    attached = attach(model, rank=rank, alpha=adapter.alpha_at(rank), missing=missing)
     _check_encoder(adapter, attached.encoder_hash)
     now, before = type(model).__name__, adapter.labels.get("id2label")
     if now != adapter.model_class or (before and before != model.config.id2label):
@@ -316,8 +324,24 @@ def attach_again(
             f"{adapter.encoder}, or leave --adapter out, to train the whole merged model."
         )
     expected = get_peft_model_state_dict(attached.peft, save_embedding_layers=False)
-    set_peft_model_state_dict(attached.peft, _weights(adapter, expected))
+    weights = _weights(adapter, expected)
+    set_peft_model_state_dict(
+        attached.peft, weights if rank == adapter.rank else _reduced(weights, rank)
+    )
     return attached
+
+
+def _reduced(weights: Mapping[str, Tensor], rank: int) -> dict[str, Tensor]:
+    """The nearest products of a lower rank, by their largest singular values."""
+    reduced = dict(weights)
+    for first in (name for name in weights if DOWN in name):
+        second = first.replace(DOWN, UP)
+        left, values, right = torch.linalg.svd(
+            weights[second] @ weights[first], full_matrices=False
+        )
+        root = values[:rank].sqrt()
+        reduced[second], reduced[first] = left[:, :rank] * root, root[:, None] * right[:rank]
+    return reduced
 
 
 def _head(model_class: str, labels: Mapping[Any, str] | None) -> str:
@@ -524,8 +548,14 @@ def _check_encoder(adapter: Adapter, encoder_hash: str) -> None:
         )
 
 
-def _weights(adapter: Adapter, expected: dict[str, Tensor]) -> dict[str, Tensor]:
-    """An adapter's tensors, in single precision, checked against what its config says."""
+def _weights(adapter: Adapter, expected: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """An adapter's tensors, in single precision, checked against what its config says.
+
+    Args:
+        adapter: its folder.
+        expected: what such an adapter of any rank has.
+    """
+    sizes = {name: _size(name, tensor, adapter.rank) for name, tensor in expected.items()}
     file = adapter.folder / WEIGHTS_FILE
     try:
         weights = load_file(file)
@@ -538,13 +568,19 @@ def _weights(adapter: Adapter, expected: dict[str, Tensor]) -> dict[str, Tensor]
             f"{file}: doesn't fit its {CONFIG_FILE}; it {what} {odd[0]}. {COPY_AGAIN}"
         )
     for name, tensor in weights.items():
-        if tensor.shape != expected[name].shape:
+        if tuple(tensor.shape) != sizes[name]:
             raise CheckpointError(
                 f"{file}: {name} is of size {tuple(tensor.shape)}, and with rank "
-                f"{adapter.settings.get('r')} as in {CONFIG_FILE} it would be "
-                f"{tuple(expected[name].shape)}. {COPY_AGAIN}"
+                f"{adapter.rank} as in {CONFIG_FILE} it would be {sizes[name]}. {COPY_AGAIN}"
             )
     return {name: tensor.float() for name, tensor in weights.items()}
+
+
+def _size(name: str, tensor: Tensor, rank: int) -> tuple[int, ...]:
+    """The size that a tensor has in an adapter of this rank."""
+    if DOWN in name:
+        return rank, tensor.shape[1]
+    return (tensor.shape[0], rank) if UP in name else tuple(tensor.shape)
 
 
 def _json(file: Path) -> dict[str, Any]:

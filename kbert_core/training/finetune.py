@@ -112,9 +112,10 @@ class TrainOptions:
             would hide of a text read with them is hidden, and nothing injected.
         adapter: rank of a low-rank adapter on the encoder, which is itself
             left as it is; None: the whole encoder is trained. Where the encoder
-            is an adapter of this rank, that one is trained further.
+            is an adapter of this rank or a higher one, that one is trained
+            further, brought to this rank.
         adapter_alpha: the adapter's weight is alpha / rank; None: twice the
-            rank.
+            rank, or that of the adapter trained further.
         epochs: times through the training set.
         negatives: for answer selection: each epoch reads so many of a
             question's wrong answers, drawn anew; None: all.
@@ -315,7 +316,9 @@ def fit(options: TrainOptions, *, replacing_others: bool = True) -> Fitted:
     weights = SCRATCH if scratch else adapters.weights_hash(model, missing)
     attached = None
     if options.adapter and options.body != options.encoder:
-        attached = adapters.attach_again(model, options.encoder, missing=missing)
+        attached = adapters.attach_again(
+            model, options.encoder, rank=options.adapter, missing=missing
+        )
     elif options.adapter:
         attached = adapters.attach(
             model, rank=options.adapter, alpha=options.adapter_alpha, missing=missing

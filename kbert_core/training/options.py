@@ -49,7 +49,8 @@ def add_train_options(parser: argparse.ArgumentParser) -> None:
         type=int,
         metavar="RANK",
         help="train a low-rank adapter (8 or 16 is usual) and the task head; the encoder stays as "
-        "it is and where it is; an adapter of this rank in its place is trained further",
+        "it is and where it is; an adapter of this rank or a higher one in its place is trained "
+        "further",
     )
     add("--adapter-alpha", type=float, metavar="A", help="its scale is A / RANK; default: 2 RANK")
     add("--device", default="auto", help="auto, cpu or cuda")
