@@ -12,9 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
-from multiprocessing import connection, get_context
+from multiprocessing import connection, get_context, parent_process
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import torch
@@ -39,6 +40,7 @@ from kbert_core.training.guided import choose_weight, guided_spans, load_scores,
 PREDICTIONS = "predictions.json"  # what stays in a cell's folder: others may be written over it
 TAG_SCORES = "tag_scores.npz"  # and this: decoding may be guided by others
 FAILED = 1  # exit code of a process whose run failed and was recorded
+ORPHANED = 2  # of one whose parent was killed
 log = logging.getLogger(__name__)
 
 
@@ -283,12 +285,21 @@ def _in_process(path: str, places: Places, name: str, seed: int, how: How) -> No
     transformers_logging.disable_progress_bar()
     transformers_logging.set_verbosity_error()
     torch.set_num_threads(1)
+    Thread(target=_end_with_parent, daemon=True).start()
     try:
         experiment = Experiment(read_suite(path), places)
         good = attempt(experiment, Cell(experiment.suite.row(name), seed), how)
     except KeyboardInterrupt:
         raise SystemExit(130) from None
     raise SystemExit(0 if good else FAILED)
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that started it is killed, as a kill of its own would."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(ORPHANED)
 
 
 @contextmanager

@@ -1,11 +1,15 @@
 """A grid of runs: what is made, what is skipped, what is made again."""
 
 import json
+import subprocess
+import sys
+import time
 from contextlib import contextmanager
 from errno import ENOSPC
 from unittest.mock import Mock
 
 import numpy as np
+import psutil
 import pytest
 from filelock import FileLock
 
@@ -250,6 +254,30 @@ def test_several_runs_at_a_time_give_the_same_results_as_one(written, suite_data
             for results in ("results", "single")
         )
         assert several["sentences"] == single["sentences"]
+
+
+def test_a_killed_experiment_leaves_no_run_behind(written, suite_data, folder):
+    suite_data["train"] |= {"epochs": 1000}
+    path = written(suite_data)
+    command = [sys.executable, "-m", "kbert_core.cli", "experiment", str(path)]
+    parent = psutil.Process(
+        subprocess.Popen([*command, "--device", "cpu", "--jobs", "2"], cwd=folder).pid
+    )
+    checkpoints = "runs/experiments/tiny/*/checkpoints/*"
+    until(lambda: len({f.parent for f in folder.glob(checkpoints)}) == 2)
+    processes = parent.children(recursive=True)
+    assert len(processes) >= 2
+    parent.kill()
+    until(lambda: not any(p.is_running() and p.status() != "zombie" for p in processes))
+    suite_data["train"] |= {"epochs": 2}
+    assert kbert(written(suite_data), "--device", "cpu", "--only", "BERT") == 0  # no lock is left
+
+
+def until(true, seconds=60):
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it didn't come true"
+        time.sleep(0.1)
 
 
 def test_each_seed_draws_its_own_entity_disjoint_split(written, suite_data, folder):
