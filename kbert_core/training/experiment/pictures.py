@@ -146,7 +146,8 @@ def draw_curves(tables: Tables, path: Path) -> bool:
     with drawing(9, 4.4) as figure:
         panel = figure.subplots()
         longest = max(len(curve.means) for curve in curves)
-        width = 0.3 / max(1, len(curves) - 1)
+        first, last = 0.6, longest + 0.4
+        width = 0.05 * (last - first) / max(1, len(curves) - 1)  # so that deviations don't overlap
         for number, curve in enumerate(curves):
             place = order.index(curve.row)
             shift = (number - (len(curves) - 1) / 2) * width
@@ -166,7 +167,7 @@ def draw_curves(tables: Tables, path: Path) -> bool:
                 label=f"{tables.shown(curve.row)}  {values[-1]:.1f}",
             )
         panel.set_xticks(range(1, longest + 1))
-        panel.set_xlim(0.6, longest + 0.4)
+        panel.set_xlim(first, last)
         panel.set_xlabel("epoch")
         panel.set_ylabel(f"{tables.metrics[0].name} on dev, %" if tables.metrics else "dev, %")
         tidy(panel, "y")
