@@ -57,7 +57,7 @@ def test_questions_stay_whole_and_apart_though_their_texts_are_the_same(experime
 
 def test_the_rows_are_none_a_graph_and_its_shuffle_over_one_encoder(experiment, tmp_path, capsys):
     rows = [(run.knowledge, run.encoder, run.seeds) for run in experiment.suite.runs]
-    common = ("models/zh-mini", (1, 2, 3))
+    common = ("models/matching-zh-bert", (1, 2, 3))
     assert rows == [("none", *common), ("graph", *common), ("shuffled", *common)]
     places = ["--results", str(tmp_path / "results"), "--work", str(tmp_path / "work")]
     assert cli.main(["experiment", str(SUITE), "--list", *places]) == 0
