@@ -13,13 +13,13 @@ from app import services
 from app.kept import Kept
 from app.texts import t
 from kbert_core import InjectionOptions, KnowledgeGraph
+from kbert_core.data.hub import is_folder_of_tables
+from kbert_core.data.labelled import ENDINGS, SPLITS
 from kbert_core.errors import DataError, KBertError
-from kbert_core.training.audit import audit
-from kbert_core.training.audit_data import Data, plain_tokenizer, read_data
-from kbert_core.training.audit_values import Audit
-from kbert_core.training.datasets import ENDINGS, SPLITS
-from kbert_core.training.hub_data import is_folder_of_tables
-from kbert_core.training.verdict import Verdict, verdict_of
+from kbert_core.experiments.audit import audit
+from kbert_core.experiments.audit_data import Data, plain_tokenizer, read_data
+from kbert_core.experiments.audit_values import Audit
+from kbert_core.experiments.verdict import Verdict, verdict_of
 
 EXAMPLE = services.ROOT / "demo_kgs" / "example_data" / "medical_ner"
 UPLOADS = [*dict.fromkeys(ending.split(".")[1] for ending in ENDINGS)]  # as a browser names them

@@ -9,18 +9,12 @@ from app import services
 from app.scene import Scene, content_key
 from app.work import turns
 from kbert_core import KnowledgeGraph, Triple
-from kbert_core.explain import (
-    Case,
-    Comparison,
-    NoiseCurve,
-    Target,
-    compare,
-    noise_curve,
-)
 from kbert_core.explain.candidates import MOST_READ
-from kbert_core.explain.noise import noisy_tree
-from kbert_core.explain.target import NOTHING
-from kbert_core.knowledge.noise import said_by
+from kbert_core.explain.compare import Comparison, compare
+from kbert_core.explain.noise import NoiseCurve, noise_curve, noisy_tree
+from kbert_core.explain.target import NOTHING, Target
+from kbert_core.explain.variants import Case
+from kbert_core.knowledge.tools.unrelated import said_by
 
 
 def case_of(scene: Scene, graph: KnowledgeGraph, target: Target = NOTHING) -> Case:

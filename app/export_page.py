@@ -22,7 +22,7 @@ from app.view_models.names import name_lines
 from app.view_models.shared import edits_html, how_it_is_read, model_name
 from app.view_models.styles import CSS
 from app.view_models.tree import tree_html
-from kbert_core.sentence_tree import passed_over
+from kbert_core.kbert.sentence_tree import passed_over
 from kbert_core.tasks import ClassPrediction, NerPrediction
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"

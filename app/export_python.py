@@ -162,7 +162,7 @@ class _Script:
     def _loaded(self, source: Source) -> str:
         self._import("kbert_core", "KnowledgeGraph")
         if source.public:
-            self._import("kbert_core.knowledge.public", "fetch")
+            self._import("kbert_core.knowledge.io.download", "fetch")
             return f"KnowledgeGraph.from_files(fetch({source.public!r}))"
         if not source.path:
             return "KnowledgeGraph()"
@@ -182,7 +182,7 @@ class _Script:
         self._import("kbert_core", reader, "collate", "flatten", "grow_tree")
         made, visible = self._interventions(scene), f"{ablation}.visible_in(collate([{name}]))"
         if made:
-            self._import("kbert_core.intervention", "visible_by_layer")
+            self._import("kbert_core.kbert.interventions", "visible_by_layer")
             most = max((layer for one in scene.interventions for layer in one.layers), default=1)
             visible = f"visible_by_layer({visible}, [{name}], {made}, {most})[-1]"
         self.lines += [
@@ -216,7 +216,7 @@ class _Script:
         """A variable that holds them; empty for none."""
         if not scene.interventions:
             return ""
-        self._import("kbert_core.intervention", "Intervention", "Tokens")
+        self._import("kbert_core.kbert.interventions", "Intervention", "Tokens")
         self._import("kbert_core", "Triple")
         return self._held("interventions", f"[{', '.join(map(repr, scene.interventions))}]")
 

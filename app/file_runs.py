@@ -8,21 +8,12 @@ from dataclasses import dataclass
 
 from app.background import Progress
 from kbert_core import Ablation, InjectionOptions, KnowledgeGraph, Pipeline
-from kbert_core.explain import (
-    Answer,
-    AttentionEffect,
-    FileRow,
-    OverFile,
-    Pruned,
-    each_attention,
-    each_left_out,
-    each_of_three,
-    each_row,
-    prune,
-)
-from kbert_core.explain.prune import Rule, What
-from kbert_core.training.audit_data import Data
-from kbert_core.training.datasets import Example
+from kbert_core.data.labelled import Example
+from kbert_core.experiments.audit_data import Data
+from kbert_core.experiments.file_rows import Answer, FileRow, each_row
+from kbert_core.experiments.over_file import OverFile
+from kbert_core.experiments.prune import Pruned, Rule, What, each_left_out, each_of_three, prune
+from kbert_core.explain.attention_effect import AttentionEffect, each_attention
 
 MOST_TEXTS = 5000  # of a file; longer ones belong on the command line
 Three = tuple[Answer, Answer, Answer]
@@ -66,7 +57,7 @@ class FileSetup:
 
 @dataclass(frozen=True, slots=True)
 class HowToPrune:
-    """By which rule a graph is pruned; see :func:`kbert_core.explain.prune`."""
+    """By which rule a graph is pruned; see :func:`kbert_core.experiments.prune`."""
 
     rule: Rule
     what: What

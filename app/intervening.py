@@ -9,7 +9,7 @@ import streamlit as st
 
 from app.intervention_log import MOST, InterventionLog, Standing
 from kbert_core import Intervention
-from kbert_core.intervention import PRESETS
+from kbert_core.kbert.interventions import PRESETS
 
 KEPT_TEXTS = 16  # whose interventions are remembered
 LOGS, TEXT = "lab.intervention_logs", "lab.intervention_text"

@@ -15,7 +15,8 @@ from typing import Any
 from app.read_languages import BY_NAME, CHINESE, ENGLISH, LATIN, SEVERAL
 from app.texts import ENGLISH as TEXTS
 from app.texts import t
-from kbert_core import Card, KBertError, adapters
+from kbert_core import Card, KBertError
+from kbert_core.checkpoints import adapters
 from kbert_core.errors import CheckpointError
 from kbert_core.pipeline import card_of
 from kbert_core.training.cards import follows_graph

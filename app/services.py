@@ -37,19 +37,19 @@ from kbert_core import (
     Trace,
     Triple,
     Words,
-    adapters,
     collate,
     flatten,
     grow_tree,
 )
-from kbert_core.arithmetic import CellArithmetic, attention_arithmetic
+from kbert_core.checkpoints import adapters
 from kbert_core.errors import CheckpointError, GraphFileError, TextError
-from kbert_core.intervention import intervene
-from kbert_core.knowledge import public
-from kbert_core.knowledge.packed import ENDINGS as PACKED
-from kbert_core.knowledge.packed import plain_stem
-from kbert_core.knowledge.readers import ENDINGS, ReadOptions, open_rows
-from kbert_core.knowledge.readers.opening import Reading, rows_of
+from kbert_core.kbert.arithmetic import CellArithmetic, attention_arithmetic
+from kbert_core.kbert.interventions import intervene
+from kbert_core.knowledge.io import ENDINGS, ReadOptions, open_rows
+from kbert_core.knowledge.io import download as public
+from kbert_core.knowledge.io.compression import ENDINGS as PACKED
+from kbert_core.knowledge.io.compression import plain_stem
+from kbert_core.knowledge.io.opening import Reading, rows_of
 from kbert_core.knowledge.search import Facets, TripleIndex
 from kbert_core.knowledge.store.schema import ENDING as STORED
 from kbert_core.knowledge.store.search import GraphSearch

@@ -1,6 +1,6 @@
 """What an audit's verdict says, in every language; the English is the core's."""
 
-from kbert_core.training import verdict_texts
+from kbert_core.experiments import verdict_texts
 
 ENGLISH = {f"verdict.{key}": text for key, text in verdict_texts.ENGLISH.items()}
 

@@ -21,7 +21,7 @@ from app.texts import t
 from kbert_core import KBertError, KnowledgeGraph, Triple
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.graph import Edit
-from kbert_core.knowledge.readers import Row
+from kbert_core.knowledge.io import Row
 from kbert_core.knowledge.store.importing import Source, import_triples
 from kbert_core.knowledge.store.schema import ENDING
 from kbert_core.knowledge.store.store import GraphStore

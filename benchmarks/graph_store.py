@@ -20,8 +20,8 @@ import psutil
 from benchmarks.common import machine, print_table, spread, write
 from kbert_core import KnowledgeGraph, Triple, find_mentions
 from kbert_core.knowledge.graph import Edit
+from kbert_core.knowledge.io import open_rows
 from kbert_core.knowledge.names import normalise_name, simplified
-from kbert_core.knowledge.readers import open_rows
 from kbert_core.knowledge.store import store as store_module
 from kbert_core.knowledge.store.importing import Source, import_triples
 from kbert_core.knowledge.store.store import GraphStore

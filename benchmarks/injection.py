@@ -16,7 +16,7 @@ import torch
 from benchmarks.common import data_folder, machine, print_table, spread, write
 from benchmarks.release import ReleasedKnowledge
 from kbert_core import Characters, KnowledgeGraph, flatten, grow_tree, visible_matrix
-from kbert_core.bulk import inject
+from kbert_core.kbert.bulk import inject
 
 LENGTH = 256
 TOKENIZER = Characters(special=True)

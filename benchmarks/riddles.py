@@ -16,10 +16,10 @@ from typing import Any
 
 import torch
 
-from kbert_core.ablation import FULL, Ablation
+from kbert_core.kbert.ablation import FULL, Ablation
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions
-from kbert_core.knowledge.shuffled import shuffled
+from kbert_core.knowledge.tools.shuffled import shuffled
 from kbert_core.pipeline import NO_KNOWLEDGE
 from kbert_core.training.knowledge_riddles import RiddleOptions, make_riddles
 from kbert_core.training.riddle_trial import KIND_ALONE, TrialOptions, trial

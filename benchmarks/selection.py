@@ -22,19 +22,19 @@ from transformers.utils import logging as transformers_logging
 
 from benchmarks.common import data_folder, print_table
 from kbert_core import InjectionOptions, KnowledgeGraph
+from kbert_core.data.labelled import read_examples
+from kbert_core.experiments.drawing import drawing, tidy
+from kbert_core.experiments.pictures import LINES, MARKERS, _save
+from kbert_core.experiments.suite import slug
+from kbert_core.experiments.text import table
 from kbert_core.knowledge.mentions import Mention, find_mentions
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.noise import with_noise
 from kbert_core.knowledge.selection import Asked, Selection, TripleScorer, select_all
-from kbert_core.pictures import drawing, tidy
+from kbert_core.knowledge.tools.unrelated import with_noise
 from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
 from kbert_core.scoring.opening import similarity_under
 from kbert_core.scoring.similarity import Similarity
-from kbert_core.training.datasets import read_examples
 from kbert_core.training.evaluate import scores_of
-from kbert_core.training.experiment.pictures import LINES, MARKERS, _save
-from kbert_core.training.experiment.suite import slug
-from kbert_core.training.experiment.text import table
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "results" / "selection"

@@ -36,7 +36,7 @@ from kbert_core import (
     grow_tree,
     pack_trees,
 )
-from kbert_core.training.datasets import Example, read_examples
+from kbert_core.data.labelled import Example, read_examples
 from kbert_core.training.finetune import bucketed
 
 ROOT = Path(__file__).parents[1]

@@ -18,13 +18,11 @@ The data model, in the order of the paper (Liu et al., AAAI 2020)::
     [('Tim', 0), ('Cook', 1), ('CEO', 2), ('Apple', 3), ('is', 2), ('visiting', 3)]
 """
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from kbert_core.errors import KBertError
-from kbert_core.flatten import (
+from kbert_core.kbert.flat_tree import (
     Batch,
     FlatTree,
     Packed,
@@ -34,27 +32,27 @@ from kbert_core.flatten import (
     flatten_windows,
     pack_trees,
 )
-from kbert_core.intervention import Intervention, Tokens
-from kbert_core.knowledge.files import read_triples
+from kbert_core.kbert.interventions import Intervention, Tokens
+from kbert_core.kbert.sentence_tree import SentenceTree, grow_tree, k_inject, k_query
 from kbert_core.knowledge.graph import Edit, KnowledgeGraph
+from kbert_core.knowledge.io.files import read_triples
+from kbert_core.knowledge.io.writers import write_triples
 from kbert_core.knowledge.mentions import Mention, find_mentions
 from kbert_core.knowledge.selection import InjectionOptions, LeftOut, Rule
-from kbert_core.knowledge.triples import Triple
-from kbert_core.knowledge.writers import write_triples
-from kbert_core.sentence_tree import SentenceTree, grow_tree, k_inject, k_query
-from kbert_core.tokens import Characters, WordPieces, Words
+from kbert_core.knowledge.triple import Triple
+from kbert_core.text import Characters, WordPieces, Words
 
 if TYPE_CHECKING:
-    from kbert_core.ablation import Ablation
-    from kbert_core.mask_transformer import MaskTransformer, load_model, probe
+    from kbert_core.kbert.ablation import Ablation
+    from kbert_core.kbert.mask_transformer import MaskTransformer, load_model, probe
+    from kbert_core.kbert.visible import Seeing, seeing, visible_everywhere, visible_matrix
     from kbert_core.pipeline import NO_KNOWLEDGE, Card, Pipeline, Trace
-    from kbert_core.seeing import Seeing, seeing, visible_everywhere, visible_matrix
 
 _NEED_TORCH = {  # imported when they are asked for: PyTorch takes seconds to start
-    "kbert_core.ablation": ("Ablation",),
-    "kbert_core.mask_transformer": ("MaskTransformer", "load_model", "probe"),
+    "kbert_core.kbert.ablation": ("Ablation",),
+    "kbert_core.kbert.mask_transformer": ("MaskTransformer", "load_model", "probe"),
     "kbert_core.pipeline": ("NO_KNOWLEDGE", "Card", "Pipeline", "Trace"),
-    "kbert_core.seeing": ("Seeing", "seeing", "visible_everywhere", "visible_matrix"),
+    "kbert_core.kbert.visible": ("Seeing", "seeing", "visible_everywhere", "visible_matrix"),
 }
 _HOMES = {name: module for module, names in _NEED_TORCH.items() for name in names}
 
@@ -111,15 +109,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
-
-
-class _Package(ModuleType):
-    """``kbert_core.seeing`` is the function, also where its module is imported later."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name == "seeing" and isinstance(value, ModuleType):
-            value = value.seeing
-        super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

@@ -14,25 +14,25 @@ from torch import Tensor, nn
 from transformers import AutoConfig, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.modeling_outputs import ModelOutput
 
-from kbert_core import adapters
-from kbert_core.ablation import FULL, Ablation
+from kbert_core.checkpoints import adapters
 from kbert_core.errors import CheckpointError, KBertError, OptionError
-from kbert_core.flatten import Batch, FlatTree, collate
-from kbert_core.intervention import Intervention, intervene
-from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.mentions import Mention
-from kbert_core.knowledge.selection import InjectionOptions, LeftOut, TripleScorer
-from kbert_core.knowledge.surface_forms import NameRules
-from kbert_core.knowledge.triples import Triple
-from kbert_core.mask_transformer import (
+from kbert_core.kbert.ablation import FULL, Ablation
+from kbert_core.kbert.flat_tree import Batch, FlatTree, collate
+from kbert_core.kbert.interventions import Intervention, intervene
+from kbert_core.kbert.mask_transformer import (
     MaskTransformer,
     device_named,
     load_model,
     load_model_and_missing,
 )
+from kbert_core.kbert.sentence_tree import SentenceTree, choose, k_inject, mentions_in
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.mentions import Mention
+from kbert_core.knowledge.selection import InjectionOptions, LeftOut, TripleScorer
+from kbert_core.knowledge.surface_forms import NameRules
+from kbert_core.knowledge.triple import Triple
 from kbert_core.scoring.opening import scorer_of
 from kbert_core.scoring.similarity import Similarity
-from kbert_core.sentence_tree import SentenceTree, choose, k_inject, mentions_in
 from kbert_core.tasks import TASKS, RankedAnswer, Task
 from kbert_core.tasks.rank import ranked
 

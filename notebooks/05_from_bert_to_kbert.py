@@ -119,7 +119,7 @@ print([triple.relation for triple in without.used], "injected instead")
 # branch must be cut from the tree itself. `Case` of `kbert_core.explain` does that: a text as it was read, and variants of it.
 
 # %%
-from kbert_core.explain import Case, Piece
+from kbert_core.explain.variants import Case, Piece
 
 case = Case.of(kbert, text, graph=medical)
 cut = case.without([Piece(kind)]).rows[0]
@@ -184,7 +184,7 @@ assert at_once.layer == 1
 # *block* takes cells out of the visible matrix: here all between trunk and branches.
 
 # %%
-from kbert_core.intervention import Intervention, Tokens
+from kbert_core.kbert.interventions import Intervention, Tokens
 
 blocked = kbert(
     text,

@@ -220,7 +220,7 @@ show(chart, "Learning curves: mean and range of three seeds")
 # that every name has the kind of another.
 
 # %% tags=["about"]
-from kbert_core.knowledge.shuffled import shuffled
+from kbert_core.knowledge.tools.shuffled import shuffled
 from kbert_core.training.riddle_trial import accuracy
 
 trained = k_bert[1].pipeline

@@ -89,7 +89,7 @@ picture("everything visible")
 
 # %%
 from kbert_core import NO_KNOWLEDGE, InjectionOptions
-from kbert_core.knowledge.shuffled import shuffled
+from kbert_core.knowledge.tools.shuffled import shuffled
 from kbert_core.training.knowledge_riddles import make_riddles
 from kbert_core.training.riddle_trial import trial
 

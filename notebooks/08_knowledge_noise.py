@@ -56,7 +56,7 @@ print("poured:", *noise)
 # `with_noise` of the library does the same for many names of a graph.
 
 # %%
-from kbert_core.knowledge.noise import with_noise
+from kbert_core.knowledge.tools.unrelated import with_noise
 
 noisy = with_noise(figure2, ["tim cook"], 2, seed=1, place="before")
 assert noisy.triples_of("tim cook") == (*noise, *own)
@@ -137,7 +137,8 @@ for token, distance in zip([quiet.rows[0].tokens[i] for i in trunk(quiet)], move
 # library follows a prediction as noise grows. For 胃镜, with 8 triples of the same seed, it finds what we find.
 
 # %%
-from kbert_core.explain import Case, noise_curve
+from kbert_core.explain.noise import noise_curve
+from kbert_core.explain.variants import Case
 
 case = Case.of(kbert, text, graph=medical)
 curve = noise_curve(case, counts=(0, 1, 2, 4, 8, 16), seeds=(1, 2, 3))
@@ -186,7 +187,7 @@ for count in (0, 2, 4, 8, 16):
 # %%
 from statistics import mean
 
-from kbert_core.training.sources import read_present
+from kbert_core.data.sources import read_present
 
 parts = read_present("demo_kgs/example_data/medical_ner", "ner").values()  # train, dev and test
 texts = list(dict.fromkeys(e.sentences[0].replace(" ", "") for part in parts for e in part))

@@ -55,7 +55,7 @@ show(picture, "With the graph two symptoms; without it a body part")
 # It takes one more run of the model for each triple, and is exact: nothing is estimated. By hand:
 
 # %%
-from kbert_core.explain import Case
+from kbert_core.explain.variants import Case
 
 case = Case.of(kbert, text, graph=medical, options=THREE)  # a text as read, and variants of it
 TAGS = ("B-Symptom", "I-Symptom")  # for 黑 and 便
@@ -81,7 +81,7 @@ for piece, effect in zip(everything, by_hand):
     print(f"{piece.triple!s:20} {effect:+.3f} nats")
 
 # %%
-from kbert_core.explain import effects
+from kbert_core.explain.effects import effects
 
 measured = effects(case)
 assert all(abs(e.effect - ours) < 1e-4 for e, ours in zip(measured.each, by_hand))
@@ -141,7 +141,7 @@ print(f"{'sum':20} {sum(fair):+.3f}, all together {whole:+.3f}")
 assert abs(sum(fair) - whole) < 1e-4
 
 # %%
-from kbert_core.explain import shapley
+from kbert_core.explain.shapley import shapley
 
 values = shapley(case)
 assert values.exact and all(abs(v.value - ours) < 1e-3 for v, ours in zip(values.each, fair))
@@ -187,7 +187,7 @@ for tail, english in KINDS.items():
 # has flipped the prediction (here: single ones alone).
 
 # %%
-from kbert_core.explain import Search, counterfactuals
+from kbert_core.explain.counterfactuals import Search, counterfactuals
 
 flips = counterfactuals(case, search=Search(most_edits=1))
 for found in flips.found:
@@ -211,7 +211,7 @@ mass = [layer[0, :, lookers][:, :, branch].sum(-1).mean().item() for layer in tr
 print("mass on", "".join(row.tokens[i] for i in branch), "by layer:", *(f"{m:.3f}" for m in mass))
 
 # %%
-from kbert_core.explain import attention_effect
+from kbert_core.explain.attention_effect import attention_effect
 
 beside = attention_effect(case)
 assert all(abs(a - b) < 1e-4 for a, b in zip(beside.each[0].by_target, mass))
@@ -236,9 +236,9 @@ assert most.mass("target") > 0.1 and abs(most.effect.effect) < 0.05
 # triple idle. *Change* it, and the prediction follows; see exercise 3.) Over all sentences:
 
 # %%
-from kbert_core.explain import rank_correlation
+from kbert_core.data.sources import read_present
+from kbert_core.explain.attention_effect import rank_correlation
 from kbert_core.explain.target import NothingPredicted
-from kbert_core.training.sources import read_present
 
 parts = read_present("demo_kgs/example_data/medical_ner", "ner").values()  # train, dev and test
 texts = list(dict.fromkeys(e.sentences[0].replace(" ", "") for part in parts for e in part))

@@ -12,7 +12,9 @@ if not os.environ.get("KBERT_DATA"):  # empty is unset, as `make` and shells may
 
 import pytest
 import torch
+from explaining import case, classifier, explain, ner, score  # noqa: F401
 from hypothesis import HealthCheck, settings
+from small_data import data  # noqa: F401
 from transformers import (
     AutoModelForMaskedLM,
     AutoModelForSequenceClassification,

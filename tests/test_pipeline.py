@@ -24,7 +24,7 @@ from kbert_core import (
     visible_matrix,
 )
 from kbert_core.errors import CheckpointError, KBertError, OptionError, TextError
-from kbert_core.intervention import BRANCHES, CLS, PRESETS, TRUNK
+from kbert_core.kbert.interventions import BRANCHES, CLS, PRESETS, TRUNK
 from kbert_core.knowledge.surface_forms import AS_WRITTEN
 from kbert_core.pipeline import card_of
 

@@ -50,15 +50,3 @@ def test_every_public_name_is_there_and_listed():
     assert all(hasattr(kbert_core, name) for name in kbert_core.__all__)
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         _ = kbert_core.nothing
-
-
-@pytest.mark.parametrize(
-    "first", ["", "import kbert_core.seeing, kbert_core.flatten", "from kbert_core import Pipeline"]
-)
-def test_functions_go_before_the_modules_of_their_names(first):
-    python(
-        f"{first}\nfrom kbert_core import flatten, seeing, visible_matrix\n"
-        "assert callable(flatten) and callable(seeing), (flatten, seeing)\n"
-        "from kbert_core.seeing import Seeing\nfrom kbert_core.flatten import Batch\n"
-        "import kbert_core\nassert callable(kbert_core.flatten) and callable(kbert_core.seeing)"
-    )

@@ -16,10 +16,10 @@ from app.view_models.html import markdown
 from app.view_models.styles import CSS
 from app.work import alone
 from kbert_core import InjectionOptions, KBertError, KnowledgeGraph
-from kbert_core.training.audit import MAX_LENGTH
-from kbert_core.training.audit_data import Data
-from kbert_core.training.datasets import SPLITS
-from kbert_core.training.guess import TASKS
+from kbert_core.data.guess import TASKS
+from kbert_core.data.labelled import SPLITS
+from kbert_core.experiments.audit import MAX_LENGTH
+from kbert_core.experiments.audit_data import Data
 
 ss = st.session_state
 KEEP: dict[str, Any] = {"persist_state": "session"}

@@ -9,7 +9,7 @@ from app.audits import Report
 from app.texts import t
 from app.view_models import audit as view
 from app.view_models.html import escape, markdown
-from kbert_core.training.audit_values import as_plain
+from kbert_core.experiments.audit_values import as_plain
 
 
 def verdict_panel(report: Report, page: str) -> None:

@@ -22,8 +22,7 @@ from app.view_models.styles import CSS
 from app.view_models.targets import name_of
 from app.view_models.twins import Side
 from kbert_core import KBertError, KnowledgeGraph, Trace
-from kbert_core.explain import Target
-from kbert_core.explain.target import NOTHING
+from kbert_core.explain.target import NOTHING, Target
 from kbert_core.tasks import ClassPrediction, MaskPrediction, NerPrediction
 
 ss = st.session_state

@@ -13,8 +13,8 @@ from app.view_models.html import markdown
 from app.view_models.importing import MOST, Preview, pasted_name, preview
 from app.view_models.knowledge import HEAD, RELATION, TAIL
 from kbert_core import KBertError
-from kbert_core.knowledge.check import Finding, check
-from kbert_core.knowledge.readers import ReadOptions
+from kbert_core.knowledge.io import ReadOptions
+from kbert_core.knowledge.tools.check import Finding, check
 
 ss = st.session_state
 ENCODINGS = ("", "gb18030", "big5", "utf-16-le", "utf-16-be", "latin-1")

@@ -27,9 +27,9 @@ from app.view_models.share_of_edits import shares
 from app.view_models.styles import CSS
 from app.view_models.visible import visible_in
 from kbert_core import KBertError, KnowledgeGraph, Trace
+from kbert_core.kbert.sentence_tree import passed_over
 from kbert_core.knowledge.selection import SCORED, Strategy
 from kbert_core.knowledge.surface_forms import RULES
-from kbert_core.sentence_tree import passed_over
 from kbert_core.tasks import TASKS
 
 ss = st.session_state

@@ -13,7 +13,7 @@ from app.texts import t
 from app.view_models import equal_runs, interventions
 from app.view_models.html import markdown
 from kbert_core import FlatTree, Intervention, Trace
-from kbert_core.intervention import PRESETS, Intervened
+from kbert_core.kbert.interventions import PRESETS, Intervened
 
 After = Callable[[Standing], Intervened]  # what interventions make of the visible matrix
 

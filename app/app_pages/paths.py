@@ -16,7 +16,9 @@ from app.view_models import paths as view
 from app.view_models.html import markdown
 from app.view_models.styles import CSS
 from kbert_core import KBertError, KnowledgeGraph, Trace
-from kbert_core.explain import Case, Influence, reach, stream_influence
+from kbert_core.explain.influence import Influence, stream_influence
+from kbert_core.explain.reach import reach
+from kbert_core.explain.variants import Case
 
 ss = st.session_state
 WITHOUT_MODEL = 4  # layers that are shown where no model says how many

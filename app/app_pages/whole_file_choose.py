@@ -12,8 +12,8 @@ from app.state import KEEP
 from app.texts import t
 from app.view_models.html import markdown
 from kbert_core import KBertError
-from kbert_core.training.audit_data import Data
-from kbert_core.training.guess import TASKS
+from kbert_core.data.guess import TASKS
+from kbert_core.experiments.audit_data import Data
 
 ss = st.session_state
 AUTO = "auto"

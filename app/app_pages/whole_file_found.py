@@ -14,8 +14,8 @@ from app.texts import listed, sentences, t
 from app.view_models import whole_file as view
 from app.view_models.html import markdown
 from kbert_core import KBertError
-from kbert_core.explain import FileRow, OverFile
-from kbert_core.explain.over_file import KINDS
+from kbert_core.experiments.file_rows import FileRow
+from kbert_core.experiments.over_file import KINDS, OverFile
 from kbert_core.explain.tables import name_of
 
 ss = st.session_state

@@ -16,15 +16,10 @@ from app.texts import t
 from app.view_models import whole_file as view
 from app.view_models.html import markdown
 from kbert_core import KBertError, KnowledgeGraph
-from kbert_core.explain import (
-    AttentionEffect,
-    OverFile,
-    Pruned,
-    rank_correlation,
-    score_ways,
-)
-from kbert_core.explain.attention_effect import Looker
-from kbert_core.explain.prune import WAYS
+from kbert_core.experiments.file_scores import score_ways
+from kbert_core.experiments.over_file import OverFile
+from kbert_core.experiments.prune import WAYS, Pruned
+from kbert_core.explain.attention_effect import AttentionEffect, Looker, rank_correlation
 
 ss = st.session_state
 RULES = ("leave one out", "counts")

@@ -8,9 +8,9 @@ import plotly.graph_objects as go
 from app.texts import listed, sentences, t
 from app.view_models.html import escape
 from app.view_models.styles import BRANCH, CHANGED, TRUNK
-from kbert_core.training.audit_values import Audit, Coverage, Share
-from kbert_core.training.verdict import Level, Verdict
-from kbert_core.training.verdict_texts import ENGLISH, Said, in_words
+from kbert_core.experiments.audit_values import Audit, Coverage, Share
+from kbert_core.experiments.verdict import Level, Verdict
+from kbert_core.experiments.verdict_texts import ENGLISH, Said, in_words
 
 BAR = 26  # pixels of a bar with its gap
 MOST_GROUPS = 12

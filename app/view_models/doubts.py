@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from app.texts import listed, t
 from kbert_core import KnowledgeGraph, Triple
-from kbert_core.knowledge.check import LONG_TAIL, TYPE_RELATIONS, check
-from kbert_core.knowledge.readers.rows import MAX_FIELD
-from kbert_core.knowledge.triples import CONTROL
+from kbert_core.knowledge.io.rows import MAX_FIELD
+from kbert_core.knowledge.tools.check import LONG_TAIL, TYPE_RELATIONS, check
+from kbert_core.knowledge.triple import CONTROL
 
 _NOT_YET = "…"  # stands for a field that nothing is written in yet
 _SAID = ("stop_word", "one_character", "own_tail", "long_tail", "duplicate", "several_types")

@@ -7,20 +7,21 @@ from app.models import ModelInfo
 from app.texts import listed, sentences, t
 from app.view_models.html import escape, scrolling
 from app.view_models.targets import answer_name
-from kbert_core.explain import (
+from kbert_core.explain.attention_effect import (
+    FEWEST,
+    Attended,
     AttentionEffect,
-    Effect,
-    Effects,
-    Interactions,
-    Piece,
-    Shapley,
-    Target,
+    Disagreement,
+    Kind,
 )
-from kbert_core.explain.attention_effect import FEWEST, Attended, Disagreement, Kind
+from kbert_core.explain.effects import Effect, Effects
 from kbert_core.explain.figures import NOTHING, nats
+from kbert_core.explain.interactions import Interactions
+from kbert_core.explain.shapley import Shapley
 from kbert_core.explain.tables import mention_text, name_of
-from kbert_core.explain.target import NO_SPAN
-from kbert_core.knowledge.triples import Triple
+from kbert_core.explain.target import NO_SPAN, Target
+from kbert_core.explain.variants import Piece
+from kbert_core.knowledge.triple import Triple
 
 SHOWN = 12  # rows before one asks for all
 MOST_PAIRS = 20

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from kbert_core import KBertError, KnowledgeGraph, Triple
-from kbert_core.knowledge.readers import ReadOptions, Row
-from kbert_core.knowledge.readers.opening import rows_of
+from kbert_core.knowledge.io import ReadOptions, Row
+from kbert_core.knowledge.io.opening import rows_of
 
 MOST = 200_000  # triples of one import
 

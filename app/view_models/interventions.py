@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from app.texts import clauses, listed, t
 from app.view_models.diff import Identity
 from kbert_core import FlatTree, Intervention, Tokens, Trace
-from kbert_core.intervention import BRANCHES, TRUNK, Action, Intervened, intervene
+from kbert_core.kbert.interventions import BRANCHES, TRUNK, Action, Intervened, intervene
 
 SHOWN_LAYERS = 4  # of an intervention in many, by number
 

@@ -15,10 +15,10 @@ from app.view_models.prediction import Mark, Place, line_html, lines_html, ner_h
 from app.view_models.tree import tree_html, tree_view
 from app.view_models.why import why
 from kbert_core import Ablation, FlatTree, KnowledgeGraph, Trace, Triple
-from kbert_core.ablation import FULL
+from kbert_core.kbert.ablation import FULL
+from kbert_core.kbert.visible import additive_mask
 from kbert_core.knowledge.graph import Edit
-from kbert_core.knowledge.noise import with_noise
-from kbert_core.seeing import additive_mask
+from kbert_core.knowledge.tools.unrelated import with_noise
 from kbert_core.tasks import NerPrediction
 
 LESSONS = ("tokens", "tree", "positions", "visible", "attention", "noise", "hurts")

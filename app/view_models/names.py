@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from app.texts import listed, t
+from kbert_core.kbert.sentence_tree import Node, SentenceTree
 from kbert_core.knowledge.mentions import Mention, PassedOver
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.sentence_tree import Node, SentenceTree
 
 SHOWN = 6  # lines of a kind
 

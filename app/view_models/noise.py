@@ -10,9 +10,8 @@ from app.view_models.html import escape, plain, scrolling
 from app.view_models.prediction import percent
 from app.view_models.styles import BRANCH, LINK, TRUNK
 from app.view_models.targets import answer_name
-from kbert_core.explain import NoiseCurve
-from kbert_core.explain.noise import K_BERT
-from kbert_core.knowledge.triples import Triple
+from kbert_core.explain.noise import K_BERT, NoiseCurve
+from kbert_core.knowledge.triple import Triple
 
 COLOURS = (TRUNK, BRANCH, LINK)
 DASHES = ("solid", "dash", "dashdot")

@@ -14,9 +14,8 @@ from app.view_models.html import escape, plain, scrolling, shown
 from app.view_models.ink import ink_on
 from app.view_models.styles import BRANCH, CHANGED, ENTITY_TINTS, LINK, TRUNK
 from kbert_core import FlatTree
-from kbert_core.explain import Influence, Reach
-from kbert_core.explain.influence import ROUNDING
-from kbert_core.explain.reach import NEVER
+from kbert_core.explain.influence import ROUNDING, Influence
+from kbert_core.explain.reach import NEVER, Reach
 
 CIVIDIS = (
     *("#00224e", "#123570", "#3b496c", "#575d6d", "#707173"),

@@ -20,7 +20,7 @@ from app.view_models.matrix import (
 from app.view_models.paths import power_of_ten
 from app.view_models.targets import answer_name
 from kbert_core import FlatTree
-from kbert_core.explain import Comparison, Difference
+from kbert_core.explain.compare import Comparison, Difference
 from kbert_core.explain.figures import nats
 
 # What they are called

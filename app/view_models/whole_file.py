@@ -10,20 +10,21 @@ from app.models import ModelInfo
 from app.texts import listed, t
 from app.view_models.html import escape
 from app.view_models.styles import BRANCH, TRUNK
-from kbert_core.explain import (
-    AttentionEffect,
-    FileCorrelation,
-    FileRow,
-    FileScores,
+from kbert_core.experiments.file_rows import FileRow, Verdict
+from kbert_core.experiments.file_scores import Difference, FileScores
+from kbert_core.experiments.over_file import (
+    WITH,
+    WITHOUT,
+    By,
     Group,
     OverFile,
-    Pruned,
-    Verdict,
+    by_chance,
+    row_dict,
+    said_of,
 )
+from kbert_core.experiments.prune import WAYS, Pruned
+from kbert_core.explain.attention_effect import AttentionEffect, FileCorrelation
 from kbert_core.explain.figures import nats
-from kbert_core.explain.file_scores import Difference
-from kbert_core.explain.over_file import WITH, WITHOUT, By, by_chance, row_dict, said_of
-from kbert_core.explain.prune import WAYS
 from kbert_core.explain.tables import name_of
 
 ALL = "all"

@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from kbert_core.experiments.drawing import BLUE, ORANGE, drawing, names_beside, tidy
+from kbert_core.experiments.file_rows import FileRow
 from kbert_core.explain.effects import Effect, Effects, effects
 from kbert_core.explain.figures import NOTHING, nats
-from kbert_core.explain.file_rows import FileRow
 from kbert_core.explain.tables import frame, name_of, target_dict, triple_dict
 from kbert_core.explain.target import NothingPredicted, Target
 from kbert_core.explain.variants import Case, Piece, case_of
-from kbert_core.flatten import FlatTree, Hung
+from kbert_core.kbert.flat_tree import FlatTree, Hung
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.pictures import BLUE, ORANGE, drawing, names_beside, tidy
 from kbert_core.pipeline import Pipeline
 
 if TYPE_CHECKING:

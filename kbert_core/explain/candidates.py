@@ -14,11 +14,11 @@ from typing import Literal, TypeVar
 
 from kbert_core.explain.target import NO_SPAN
 from kbert_core.explain.variants import Case
-from kbert_core.knowledge.check import TYPE_RELATIONS
 from kbert_core.knowledge.graph import Edit, KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.triples import Triple
+from kbert_core.knowledge.tools.check import TYPE_RELATIONS
+from kbert_core.knowledge.triple import Triple
 
 Kind = Literal["remove", "replace", "add"]
 KINDS: tuple[Kind, ...] = ("remove", "replace", "add")

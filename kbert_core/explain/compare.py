@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from kbert_core.ablation import Ablation
 from kbert_core.errors import OptionError, TextError
 from kbert_core.explain.figures import signed_bars
 from kbert_core.explain.noise import variation
@@ -21,8 +20,9 @@ from kbert_core.explain.states import states_of
 from kbert_core.explain.tables import frame, outcome_dict, target_dict
 from kbert_core.explain.target import NOTHING, Target
 from kbert_core.explain.variants import Case, Outcome, Scored, Variant
-from kbert_core.flatten import FlatTree, collate
-from kbert_core.intervention import Intervention, visible_by_layer
+from kbert_core.kbert.ablation import Ablation
+from kbert_core.kbert.flat_tree import FlatTree, collate
+from kbert_core.kbert.interventions import Intervention, visible_by_layer
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -23,7 +23,7 @@ from kbert_core.explain.target import Target
 from kbert_core.explain.variants import Case, Outcome, Piece, Variant, case_of
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
-from kbert_core.knowledge.triples import Triple
+from kbert_core.knowledge.triple import Triple
 from kbert_core.pipeline import Pipeline
 
 if TYPE_CHECKING:

@@ -1,10 +1,10 @@
-"""The figures of explanations: bars to both sides of zero. See :mod:`kbert_core.pictures`."""
+"""The figures of explanations: bars to both sides of zero."""
 
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kbert_core.pictures import BLUE, GREY, INK, ORANGE, drawing, legend_below, tidy
+from kbert_core.experiments.drawing import BLUE, GREY, INK, ORANGE, drawing, legend_below, tidy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

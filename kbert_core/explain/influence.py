@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from kbert_core.ablation import Ablation
 from kbert_core.errors import OptionError
+from kbert_core.experiments.drawing import INK, ORANGE, drawing
 from kbert_core.explain.reach import NEVER, Reach, first_layer, reach
 from kbert_core.explain.states import states_of
 from kbert_core.explain.tables import frame, name_of, triple_dict
 from kbert_core.explain.target import NOTHING
 from kbert_core.explain.variants import AT_ONCE, Case, Piece, case_of
-from kbert_core.flatten import FlatTree, collate
-from kbert_core.intervention import visible_by_layer
+from kbert_core.kbert.ablation import Ablation
+from kbert_core.kbert.flat_tree import FlatTree, collate
+from kbert_core.kbert.interventions import visible_by_layer
+from kbert_core.kbert.mask_transformer import layer_masks
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.mask_transformer import layer_masks
-from kbert_core.pictures import INK, ORANGE, drawing
 from kbert_core.pipeline import Pipeline
 
 if TYPE_CHECKING:

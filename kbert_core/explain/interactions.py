@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
+from kbert_core.experiments.drawing import BLUE, ORANGE
 from kbert_core.explain.figures import clipped, signed_bars
 from kbert_core.explain.tables import frame, name_of, target_dict, triple_dict
 from kbert_core.explain.target import Target
 from kbert_core.explain.variants import Case, Piece, case_of
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.pictures import BLUE, ORANGE
 from kbert_core.pipeline import Pipeline
 
 if TYPE_CHECKING:

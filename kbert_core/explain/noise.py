@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
-from kbert_core.ablation import FULL, Ablation
 from kbert_core.errors import OptionError
+from kbert_core.experiments.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, drawing, tidy
 from kbert_core.explain.candidates import MOST_READ
 from kbert_core.explain.tables import frame, outcome_dict, target_dict
 from kbert_core.explain.target import Target
 from kbert_core.explain.variants import AT_ONCE, Case, Outcome, Scored, Variant, case_of
-from kbert_core.flatten import FlatTree
+from kbert_core.kbert.ablation import FULL, Ablation
+from kbert_core.kbert.flat_tree import FlatTree
+from kbert_core.kbert.sentence_tree import SentenceTree, branch_of
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.noise import said_by, with_noise
-from kbert_core.knowledge.triples import Triple
-from kbert_core.pictures import BLUE, GREEN, GREY, ORANGE, PURPLE, drawing, tidy
+from kbert_core.knowledge.tools.unrelated import said_by, with_noise
+from kbert_core.knowledge.triple import Triple
 from kbert_core.pipeline import Pipeline
-from kbert_core.sentence_tree import SentenceTree, branch_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

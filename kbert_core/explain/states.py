@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from kbert_core.ablation import Ablation
-from kbert_core.flatten import FlatTree
-from kbert_core.intervention import Intervention
+from kbert_core.kbert.ablation import Ablation
+from kbert_core.kbert.flat_tree import FlatTree
+from kbert_core.kbert.interventions import Intervention
 from kbert_core.pipeline import Pipeline
 
 TOKENS_AT_ONCE = 4096  # whose states of all layers are kept together

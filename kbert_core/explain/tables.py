@@ -7,7 +7,7 @@ from kbert_core.errors import MissingPackageError
 from kbert_core.explain.target import NO_SPAN, Target
 from kbert_core.explain.variants import Outcome
 from kbert_core.knowledge.mentions import Mention
-from kbert_core.knowledge.triples import Triple
+from kbert_core.knowledge.triple import Triple
 
 if TYPE_CHECKING:  # optional, and slow to start
     from pandas import DataFrame

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from kbert_core.errors import TextError
-from kbert_core.flatten import FlatTree
+from kbert_core.kbert.flat_tree import FlatTree
 from kbert_core.labels import OUTSIDE
 from kbert_core.tasks import ClassPrediction, MaskPrediction, NerPrediction, Span
 from kbert_core.tasks.mask import MASK_TOKENS, mask_id_of

@@ -13,15 +13,15 @@ from typing import Any
 
 from torch import Tensor
 
-from kbert_core.ablation import Ablation
 from kbert_core.errors import OptionError
 from kbert_core.explain.target import NOTHING, Target, target_of
-from kbert_core.flatten import FlatTree
-from kbert_core.intervention import Intervention
+from kbert_core.kbert.ablation import Ablation
+from kbert_core.kbert.flat_tree import FlatTree
+from kbert_core.kbert.interventions import Intervention
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.selection import InjectionOptions
-from kbert_core.knowledge.triples import Triple
+from kbert_core.knowledge.triple import Triple
 from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline, Trace
 
 AT_ONCE = 32  # rows a batch

@@ -22,7 +22,7 @@ from kbert_core.knowledge.aliases import ALIAS_RELATIONS, AliasRelations
 from kbert_core.knowledge.loaded import InMemory, Loaded
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.surface_forms import forms_of
-from kbert_core.knowledge.triples import Triple
+from kbert_core.knowledge.triple import Triple
 
 Action = Literal["add", "remove", "replace", "switch_off", "switch_on"]
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from kbert_core.knowledge.aliases import AliasRelations
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.triples import Triple
+from kbert_core.knowledge.triple import Triple
 
 
 class Joined:

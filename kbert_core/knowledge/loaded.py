@@ -12,7 +12,7 @@ from kbert_core.knowledge.aliases import ALIAS_RELATIONS, AliasRelations
 from kbert_core.knowledge.name_index import NameIndex
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.surface_forms import forms_of
-from kbert_core.knowledge.triples import Triple
+from kbert_core.knowledge.triple import Triple
 
 
 class Names(Protocol):

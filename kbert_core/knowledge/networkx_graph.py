@@ -7,7 +7,7 @@ import networkx as nx
 
 from kbert_core.errors import GraphEditError, GraphFileError
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.triples import Triple
+from kbert_core.knowledge.triple import Triple
 
 RELATION, ON, ORDER = "relation", "on", "order"  # what an edge says of its triple
 

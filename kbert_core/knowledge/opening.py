@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kbert_core.knowledge.aliases import ALIAS_RELATIONS, AliasRelations
-from kbert_core.knowledge.files import read_triples
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.packed import plain_stem
-from kbert_core.knowledge.readers import ReadOptions
+from kbert_core.knowledge.io import ReadOptions
+from kbert_core.knowledge.io.compression import plain_stem
+from kbert_core.knowledge.io.files import read_triples
 from kbert_core.knowledge.store.cache import indexed, is_large
 from kbert_core.knowledge.store.schema import ENDING
 from kbert_core.knowledge.store.store import GraphStore
-from kbert_core.knowledge.triples import Triple
+from kbert_core.knowledge.triple import Triple
 
 log = logging.getLogger(__name__)
 

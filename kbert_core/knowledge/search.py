@@ -10,10 +10,10 @@ from heapq import nsmallest
 from itertools import islice
 from typing import Any, Literal
 
-from kbert_core.knowledge.check import TYPE_RELATIONS
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.triples import Triple
+from kbert_core.knowledge.tools.check import TYPE_RELATIONS
+from kbert_core.knowledge.triple import Triple
 
 Where = Literal["anywhere", "head", "head_starts", "tail"]
 

@@ -16,9 +16,9 @@ from kbert_core.errors import OptionError
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.names import NormalisedText, is_word_character, normalise, normalise_name
-from kbert_core.knowledge.rarity import rarity
+from kbert_core.knowledge.relation_idf import rarity
 from kbert_core.knowledge.surface_forms import ALL_RULES, AS_WRITTEN, NameRules, agreement
-from kbert_core.knowledge.triples import Triple
+from kbert_core.knowledge.triple import Triple
 
 
 class Rule(StrEnum):

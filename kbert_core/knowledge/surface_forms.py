@@ -23,7 +23,7 @@ from kbert_core.knowledge.names import (
     normalise_name,
     simplified,
 )
-from kbert_core.knowledge.triples import Triple
+from kbert_core.knowledge.triple import Triple
 
 
 class NameRule(StrEnum):

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.selection import Candidates, tail_in_text
-from kbert_core.knowledge.triples import Triple
+from kbert_core.knowledge.triple import Triple
 from kbert_core.scoring.similarity import Similarity
 
 NAMES = (

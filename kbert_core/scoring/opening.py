@@ -3,11 +3,11 @@
 from functools import lru_cache
 
 from kbert_core.errors import OptionError
+from kbert_core.kbert.mask_transformer import MaskTransformer, load_model
 from kbert_core.knowledge.selection import InjectionOptions, Strategy, TripleScorer
-from kbert_core.mask_transformer import MaskTransformer, load_model
 from kbert_core.scoring.learned import LearnedScorer
 from kbert_core.scoring.similarity import Similarity
-from kbert_core.tokens import WordPieces
+from kbert_core.text import WordPieces
 
 OWN = "model"  # as the name of an encoder: that of the model that reads
 

@@ -16,19 +16,19 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from kbert_core.flatten import collate, flatten
+from kbert_core.kbert.flat_tree import collate, flatten
+from kbert_core.kbert.mask_transformer import MaskTransformer
+from kbert_core.kbert.sentence_tree import SentenceTree
 from kbert_core.knowledge.names import is_word_character
 from kbert_core.knowledge.selection import Candidates
-from kbert_core.knowledge.triples import Triple
-from kbert_core.mask_transformer import MaskTransformer
+from kbert_core.knowledge.triple import Triple
 from kbert_core.scoring.reference import (
     CHINESE_FACTS,
     CHINESE_SENTENCES,
     ENGLISH_FACTS,
     ENGLISH_SENTENCES,
 )
-from kbert_core.sentence_tree import SentenceTree
-from kbert_core.tokens import Tokenizer
+from kbert_core.text import Tokenizer
 
 Floats = NDArray[np.float32]
 Texts = tuple[str, ...]

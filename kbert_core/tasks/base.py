@@ -8,9 +8,9 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from kbert_core.errors import TextError
-from kbert_core.flatten import FlatTree, flatten
-from kbert_core.sentence_tree import SentenceTree
-from kbert_core.tokens import Tokenizer, WordPieces
+from kbert_core.kbert.flat_tree import FlatTree, flatten
+from kbert_core.kbert.sentence_tree import SentenceTree
+from kbert_core.text import Tokenizer, WordPieces
 
 
 class Task(ABC):

@@ -7,7 +7,7 @@ from typing import ClassVar
 from torch import Tensor
 from transformers import AutoModelForSequenceClassification
 
-from kbert_core.flatten import FlatTree
+from kbert_core.kbert.flat_tree import FlatTree
 from kbert_core.tasks.base import Task
 
 

@@ -8,9 +8,9 @@ from torch import Tensor
 from transformers import AutoModelForMaskedLM, PreTrainedTokenizerBase
 
 from kbert_core.errors import CheckpointError, TextError
-from kbert_core.flatten import FlatTree
+from kbert_core.kbert.flat_tree import FlatTree
 from kbert_core.tasks.base import Task
-from kbert_core.tokens import WordPieces
+from kbert_core.text import WordPieces
 
 SHOWN = 10
 MASK_TOKENS = ("[MASK]", "<mask>")

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 from transformers import AutoModelForTokenClassification
 
-from kbert_core.flatten import FlatTree, flatten_windows
+from kbert_core.kbert.flat_tree import FlatTree, flatten_windows
+from kbert_core.kbert.sentence_tree import SentenceTree
 from kbert_core.labels import OUTSIDE, begins, bio_spans
-from kbert_core.sentence_tree import SentenceTree
 from kbert_core.tasks.base import Task
-from kbert_core.tokens import Tokenizer
+from kbert_core.text import Tokenizer
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,14 @@ from typing import Any
 import torch
 from torch import nn
 
-from kbert_core.ablation import Ablation
+from kbert_core.data.labelled import Example, check_labels
+from kbert_core.kbert.ablation import Ablation
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.labels import RIGHT
 from kbert_core.pipeline import Pipeline
 from kbert_core.tasks.ner import NerPrediction
 from kbert_core.tasks.rank import probability_right
-from kbert_core.training.datasets import Example, check_labels
 from kbert_core.training.items import IGNORED, ItemMaker, batch_of
 from kbert_core.training.scores import (
     class_scores,

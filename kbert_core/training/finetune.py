@@ -23,20 +23,28 @@ from transformers import (
 )
 from transformers.trainer_utils import set_seed
 
-from kbert_core import adapters
-from kbert_core.ablation import FULL, Ablation
+from kbert_core.checkpoints import adapters
+from kbert_core.data.labelled import (
+    Example,
+    check_labels,
+    labels_of,
+    warn_of_rare_labels,
+)
+from kbert_core.data.sources import DataFiles, read_splits
 from kbert_core.errors import DataError, OptionError
-from kbert_core.flatten import Batch
-from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.packed import plain_stem
-from kbert_core.knowledge.selection import InjectionOptions, Strategy
-from kbert_core.labels import WRONG
-from kbert_core.mask_transformer import (
+from kbert_core.experiments.edits import edit_response
+from kbert_core.kbert.ablation import FULL, Ablation
+from kbert_core.kbert.flat_tree import Batch
+from kbert_core.kbert.mask_transformer import (
     MaskTransformer,
     device_named,
     load_model_and_missing,
     moved,
 )
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.io.compression import plain_stem
+from kbert_core.knowledge.selection import InjectionOptions, Strategy
+from kbert_core.labels import WRONG
 from kbert_core.pipeline import NO_KNOWLEDGE, Card, Pipeline, card_of, load_tokenizer
 from kbert_core.scoring.opening import scorer_of
 from kbert_core.tasks import TASKS
@@ -50,13 +58,6 @@ from kbert_core.training.checkpoints import (
     replacing,
     saving,
 )
-from kbert_core.training.datasets import (
-    Example,
-    check_labels,
-    labels_of,
-    warn_of_rare_labels,
-)
-from kbert_core.training.edits import edit_response
 from kbert_core.training.evaluate import evaluate, surface_forms
 from kbert_core.training.items import (
     IGNORED,
@@ -73,7 +74,6 @@ from kbert_core.training.limits import at_least, share, usable_folder, usable_se
 from kbert_core.training.matches import tell_of_matches
 from kbert_core.training.ordered_trainer import BATCH, OrderedTrainer, arguments
 from kbert_core.training.processes import Processes
-from kbert_core.training.sources import DataFiles, read_splits
 from kbert_core.training.vocabulary import character_tokenizer
 
 SCRATCH = "scratch"

@@ -13,13 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from kbert_core.flatten import Batch, FlatTree, collate
-from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.mentions import Mention
-from kbert_core.knowledge.selection import InjectionOptions, TripleScorer
-from kbert_core.knowledge.triples import Triple
-from kbert_core.labels import OUTSIDE
-from kbert_core.sentence_tree import (
+from kbert_core.data.labelled import Example
+from kbert_core.kbert.flat_tree import Batch, FlatTree, collate
+from kbert_core.kbert.sentence_tree import (
     Node,
     SentenceTree,
     branch_of,
@@ -27,9 +23,13 @@ from kbert_core.sentence_tree import (
     grow_tree,
     mentions_in,
 )
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.mentions import Mention
+from kbert_core.knowledge.selection import InjectionOptions, TripleScorer
+from kbert_core.knowledge.triple import Triple
+from kbert_core.labels import OUTSIDE
 from kbert_core.tasks import Task
-from kbert_core.tokens import WordPieces
-from kbert_core.training.datasets import Example
+from kbert_core.text import WordPieces
 
 IGNORED = -100  # the label that PyTorch's cross entropy leaves out
 MASKED_SHARE = 0.15

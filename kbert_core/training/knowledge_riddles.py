@@ -18,12 +18,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kbert_core.data.labelled import Example
 from kbert_core.errors import DataError, OptionError
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.selection import InjectionOptions, select
-from kbert_core.knowledge.triples import Triple
-from kbert_core.training.datasets import Example
+from kbert_core.knowledge.triple import Triple
 from kbert_core.training.limits import at_least, share
 
 ASKED, OTHER = "{asked}", "{other}"

@@ -3,10 +3,10 @@
 import logging
 from collections.abc import Sequence
 
+from kbert_core.data.labelled import Example
+from kbert_core.kbert.sentence_tree import grow_tree
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions, TripleScorer
-from kbert_core.sentence_tree import grow_tree
-from kbert_core.training.datasets import Example
 
 LOOKED_AT = 2000  # rows, evenly spread; more say the same
 HARDLY = 0.01  # of the rows

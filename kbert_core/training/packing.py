@@ -20,7 +20,7 @@ from transformers import PreTrainedTokenizerBase
 
 from kbert_core.errors import DataError
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.packed import remedy
+from kbert_core.knowledge.io.compression import remedy
 from kbert_core.knowledge.scan import scan
 from kbert_core.knowledge.surface_forms import AS_WRITTEN
 from kbert_core.training.ordered_trainer import BATCH

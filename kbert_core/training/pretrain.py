@@ -21,11 +21,13 @@ from transformers import (
 )
 from transformers.trainer_utils import set_seed
 
+from kbert_core.data.conll import conll_rows, is_conll
+from kbert_core.data.squad import comprehension_texts
 from kbert_core.errors import CheckpointError, DataError, OptionError
-from kbert_core.knowledge.packed import remedy
-from kbert_core.mask_transformer import device_named
+from kbert_core.kbert.mask_transformer import device_named
+from kbert_core.kbert.visible import additive_mask, visible_matrix
+from kbert_core.knowledge.io.compression import remedy
 from kbert_core.pipeline import Card, load_tokenizer
-from kbert_core.seeing import additive_mask, visible_matrix
 from kbert_core.training import processes
 from kbert_core.training.cards import write_card
 from kbert_core.training.checkpoints import (
@@ -39,7 +41,6 @@ from kbert_core.training.checkpoints import (
     saving,
     step_of,
 )
-from kbert_core.training.conll import conll_rows, is_conll
 from kbert_core.training.limits import at_least, share, usable_folder, usable_seed
 from kbert_core.training.ordered_trainer import BATCH, OrderedTrainer, arguments
 from kbert_core.training.packing import (
@@ -53,7 +54,6 @@ from kbert_core.training.packing import (
     read_passages,
     stack,
 )
-from kbert_core.training.ranking_sets import comprehension_texts
 from kbert_core.training.vocabulary import SPECIALS, character_tokenizer, read_words
 
 FEWEST_ROWS = 20

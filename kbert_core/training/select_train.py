@@ -17,22 +17,22 @@ import torch
 from numpy.typing import NDArray
 from torch.nn.functional import cross_entropy
 
-from kbert_core.cli_options import graph_of, injection_of
+from kbert_core.cli.options import graph_of, injection_of
+from kbert_core.cli.train import command_line
+from kbert_core.data.labelled import Example
+from kbert_core.data.sources import read_split
 from kbert_core.errors import DataError, OptionError
+from kbert_core.kbert.sentence_tree import Node, SentenceTree, branch_of, mentions_in
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.noise import with_noise
 from kbert_core.knowledge.selection import Asked, Candidates, InjectionOptions, Strategy, select_all
+from kbert_core.knowledge.tools.unrelated import with_noise
 from kbert_core.pipeline import Pipeline
 from kbert_core.scoring.features import features
 from kbert_core.scoring.learned import LearnedScorer
 from kbert_core.scoring.opening import OWN, similarity_under
 from kbert_core.scoring.similarity import Similarity
-from kbert_core.sentence_tree import Node, SentenceTree, branch_of, mentions_in
-from kbert_core.training.commands import command_line
-from kbert_core.training.datasets import Example
 from kbert_core.training.items import IGNORED, Item, ItemMaker, batch_of
 from kbert_core.training.limits import at_least, usable_folder, usable_seed
-from kbert_core.training.sources import read_split
 
 MOST_TRIPLES = 8  # of a mention that are tried
 CLIPPED = 2.0  # nats: a larger difference counts as this one

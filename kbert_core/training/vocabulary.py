@@ -12,8 +12,8 @@ from transformers import PreTrainedTokenizerFast
 
 from kbert_core.errors import DataError
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.packed import PROBLEMS, open_unpacked, remedy
-from kbert_core.knowledge.triples import Triple
+from kbert_core.knowledge.io.compression import PROBLEMS, open_unpacked, remedy
+from kbert_core.knowledge.triple import Triple
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 LATIN = "[0-9A-Za-z\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff]+"

@@ -15,7 +15,7 @@ from kbert_core import (
     flatten,
     grow_tree,
 )
-from kbert_core.ablation import FULL
+from kbert_core.kbert.ablation import FULL
 
 ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:

@@ -12,12 +12,12 @@ from app.texts import t
 from app.view_models import audit as view
 from app.view_models.styles import CHANGED, TRUNK
 from kbert_core import Characters, InjectionOptions, KnowledgeGraph, Triple
+from kbert_core.data.labelled import Example
 from kbert_core.errors import DataError
+from kbert_core.experiments.audit import audit
+from kbert_core.experiments.audit_data import read_data
+from kbert_core.experiments.verdict import verdict_of
 from kbert_core.knowledge.graph import Edit
-from kbert_core.training.audit import audit
-from kbert_core.training.audit_data import read_data
-from kbert_core.training.datasets import Example
-from kbert_core.training.verdict import verdict_of
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "app" / "app_pages" / "audit.py"

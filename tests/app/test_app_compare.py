@@ -17,8 +17,10 @@ from app.selection import Selection
 from app.view_models import sides
 from app.view_models.matrix import ABLATED, HIDDEN, visible_view
 from kbert_core import Ablation, Card, InjectionOptions, KnowledgeGraph, Pipeline, Triple
-from kbert_core.explain import Case, Target, ablations_of, compare
-from kbert_core.intervention import PRESETS
+from kbert_core.explain.compare import ablations_of, compare
+from kbert_core.explain.target import Target
+from kbert_core.explain.variants import Case
+from kbert_core.kbert.interventions import PRESETS
 from kbert_core.knowledge.graph import Edit
 
 TEXT = "患者有糖尿病史给予布洛芬口服好转"

@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from explain.conftest import DISEASE, GRAPH, HAS_SYMPTOM, IS_CURE, IS_DISEASE, TEXT
+from explaining import DISEASE, GRAPH, HAS_SYMPTOM, IS_CURE, IS_DISEASE, TEXT
 from explaining_pages import PATIENCE, drawn, opened, said, write
 
 from app import background, services
@@ -18,22 +18,13 @@ from app.texts import ENGLISH
 from app.view_models import effects as view
 from app.view_models.effects import bar_html
 from kbert_core import Card, InjectionOptions, Mention, Pipeline, Triple
-from kbert_core.explain import (
-    Case,
-    Effect,
-    Effects,
-    Interactions,
-    Outcome,
-    Piece,
-    Target,
-    attention_effect,
-    effects,
-    interactions,
-    shapley,
-)
-from kbert_core.explain.attention_effect import Attended, AttentionEffect
+from kbert_core.explain.attention_effect import Attended, AttentionEffect, attention_effect
+from kbert_core.explain.effects import Effect, Effects, effects
 from kbert_core.explain.figures import nats
-from kbert_core.explain.interactions import Interaction
+from kbert_core.explain.interactions import Interaction, Interactions, interactions
+from kbert_core.explain.shapley import shapley
+from kbert_core.explain.target import Target
+from kbert_core.explain.variants import Case, Outcome, Piece
 from kbert_core.knowledge.graph import Edit
 
 INFO = ModelInfo("m", "m", Card("ner"))

@@ -31,8 +31,8 @@ from app.view_models.sheet import sheet
 from app.view_models.tags_picture import pieces
 from app.view_models.tree_picture import _lines
 from kbert_core import Ablation, Card, InjectionOptions, KnowledgeGraph, Pipeline, Triple
-from kbert_core.ablation import FULL
-from kbert_core.intervention import Intervention, Tokens, visible_by_layer
+from kbert_core.kbert.ablation import FULL
+from kbert_core.kbert.interventions import Intervention, Tokens, visible_by_layer
 from kbert_core.knowledge.graph import Edit
 from kbert_core.knowledge.surface_forms import NameRules
 from kbert_core.tasks import ClassPrediction, Filling, MaskPrediction, Span

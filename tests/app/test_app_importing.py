@@ -7,7 +7,7 @@ import pytest
 from app.view_models import importing
 from app.view_models.importing import pasted_name, preview
 from kbert_core import KnowledgeGraph, Triple
-from kbert_core.knowledge.readers import ReadOptions
+from kbert_core.knowledge.io import ReadOptions
 
 GRAPH = KnowledgeGraph([Triple("a", "is", "b")])
 

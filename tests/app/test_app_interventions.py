@@ -26,7 +26,7 @@ from kbert_core import (
     Tokens,
     Triple,
 )
-from kbert_core.intervention import BRANCHES, CLS, PRESETS, TRUNK, intervene
+from kbert_core.kbert.interventions import BRANCHES, CLS, PRESETS, TRUNK, intervene
 from kbert_core.tasks import ClassPrediction
 
 LAB = Path(__file__).resolve().parents[2] / "app" / "app_pages" / "lab.py"

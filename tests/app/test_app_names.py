@@ -2,7 +2,7 @@
 
 from app.view_models.names import SHOWN, name_lines
 from kbert_core import KnowledgeGraph, Triple
-from kbert_core.sentence_tree import grow_tree, passed_over
+from kbert_core.kbert.sentence_tree import grow_tree, passed_over
 
 GRAPH = KnowledgeGraph(
     [

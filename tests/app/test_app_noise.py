@@ -11,8 +11,8 @@ from app.view_models import noise as view
 from app.view_models.targets import answer_name
 from kbert_core import Card, KnowledgeGraph, Pipeline, Triple
 from kbert_core.errors import OptionError
-from kbert_core.explain import NoiseCurve, Target, noise_curve
-from kbert_core.explain.noise import ABLATIONS, Point
+from kbert_core.explain.noise import ABLATIONS, NoiseCurve, Point, noise_curve
+from kbert_core.explain.target import Target
 from kbert_core.explain.variants import Outcome
 
 TEXT = "患者有糖尿病史给予布洛芬口服好转"

@@ -22,7 +22,8 @@ from kbert_core import (
     collate,
     visible_matrix,
 )
-from kbert_core.explain import influence, reach, stream_influence
+from kbert_core.explain.influence import influence, stream_influence
+from kbert_core.explain.reach import reach
 
 TEXT = "患者有糖尿病史给予布洛芬口服好转"
 DISEASE = Triple("糖尿病", "类别", "疾病")
@@ -193,7 +194,7 @@ def test_page_shows_how_far_it_is_and_what_was_found_when_stopped(models, monkey
             yield found
             go_on.wait(60)
 
-    monkeypatch.setattr("kbert_core.explain.stream_influence", slowly)
+    monkeypatch.setattr("kbert_core.explain.influence.stream_influence", slowly)
     at = opened("paths.py")
     go_on.clear()
     write(at, "患者行胃镜检查未见异常。")

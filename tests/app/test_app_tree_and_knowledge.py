@@ -18,7 +18,7 @@ from kbert_core import (
     flatten,
     grow_tree,
 )
-from kbert_core.ablation import FULL
+from kbert_core.kbert.ablation import FULL
 from kbert_core.knowledge.graph import Edit
 
 APPLE = Triple("Tim Cook", "CEO", "Apple")

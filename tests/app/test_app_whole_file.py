@@ -21,11 +21,13 @@ from app.texts import ENGLISH
 from app.view_models import whole_file as view
 from app.view_models.styles import BRANCH, TRUNK
 from kbert_core import Card, KnowledgeGraph, Pipeline, Triple
-from kbert_core.explain import FileCorrelation, OverFile, Pruned, Verdict, prune
-from kbert_core.explain.attention_effect import AttentionEffect
-from kbert_core.explain.over_file import by_chance
+from kbert_core.experiments import prune
+from kbert_core.experiments.audit_data import Data
+from kbert_core.experiments.file_rows import Verdict
+from kbert_core.experiments.over_file import OverFile, by_chance
+from kbert_core.experiments.prune import Pruned
+from kbert_core.explain.attention_effect import AttentionEffect, FileCorrelation
 from kbert_core.knowledge.graph import Edit
-from kbert_core.training.audit_data import Data
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "app" / "app_pages" / "whole_file.py"
@@ -185,8 +187,8 @@ def test_what_was_pruned_is_said():
 
 
 def test_the_test_set_says_whether_pruning_helped():
-    from kbert_core.explain import score_ways
-    from kbert_core.explain.prune import WAYS
+    from kbert_core.experiments.file_scores import score_ways
+    from kbert_core.experiments.prune import WAYS
 
     examples = [row.example for row in many(9, 0, 3).rows]
     right = [row.known for row in many(9, 0, 3).rows]

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 import torch
 
 from kbert_core import Triple
-from kbert_core.explain import Piece, Scored, Target
+from kbert_core.explain.target import Target
+from kbert_core.explain.variants import Piece, Scored
 
 NOTHING_LIKELY = torch.zeros(0, 0)
 

@@ -4,25 +4,25 @@ import json
 from itertools import combinations
 
 import pytest
-from explain.conftest import DISEASE, GRAPH, HAS_SYMPTOM, IS_CURE, IS_DISEASE, TEXT
+from explaining import DISEASE, GRAPH, HAS_SYMPTOM, IS_CURE, IS_DISEASE, TEXT
 from tagged_texts import tagged
 
 from kbert_core import Ablation, KnowledgeGraph, Triple
-from kbert_core.explain import (
-    Case,
-    Outcome,
-    Piece,
-    Target,
+from kbert_core.data.labelled import Example
+from kbert_core.experiments.file_rows import each_row
+from kbert_core.explain.attention_effect import (
+    Attended,
+    AttentionEffect,
+    Kind,
     attention_effect,
     each_attention,
-    each_row,
     rank_correlation,
 )
-from kbert_core.explain.attention_effect import Attended, AttentionEffect, Kind
 from kbert_core.explain.effects import Effect, Effects
-from kbert_core.intervention import Intervention, Tokens
+from kbert_core.explain.target import Target
+from kbert_core.explain.variants import Case, Outcome, Piece
+from kbert_core.kbert.interventions import Intervention, Tokens
 from kbert_core.tasks import NerPrediction
-from kbert_core.training.datasets import Example
 
 BASE = Outcome(0.0, "疾病")
 

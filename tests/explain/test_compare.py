@@ -8,11 +8,11 @@ import torch
 
 from kbert_core import Ablation, InjectionOptions, KnowledgeGraph, Pipeline, Triple
 from kbert_core.errors import OptionError
-from kbert_core.explain import Case, Target, Variant
 from kbert_core.explain.compare import ALL, BERT, HARD, K_BERT, Why, ablations_of, compare
 from kbert_core.explain.states import states_of
-from kbert_core.explain.target import NOTHING
-from kbert_core.intervention import BRANCHES, TRUNK, Intervention, Tokens
+from kbert_core.explain.target import NOTHING, Target
+from kbert_core.explain.variants import Case, Variant
+from kbert_core.kbert.interventions import BRANCHES, TRUNK, Intervention, Tokens
 
 TEXT = "患者有糖尿病史给予布洛芬口服好转"
 GRAPH = KnowledgeGraph(

@@ -10,7 +10,6 @@ from undecided import undecided
 
 from kbert_core import InjectionOptions, KnowledgeGraph, Triple
 from kbert_core.errors import OptionError, TextError
-from kbert_core.explain import Case, Target
 from kbert_core.explain.candidates import Candidates, Said, chosen, in_turn
 from kbert_core.explain.counterfactuals import (
     Counterfactual,
@@ -19,7 +18,8 @@ from kbert_core.explain.counterfactuals import (
     counterfactuals,
     stream_counterfactuals,
 )
-from kbert_core.explain.variants import Outcome
+from kbert_core.explain.target import Target
+from kbert_core.explain.variants import Case, Outcome
 from kbert_core.knowledge.graph import Edit
 
 TEXT = "患者有糖尿病史给予布洛芬口服好转"

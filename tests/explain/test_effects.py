@@ -5,12 +5,13 @@ import json
 from pathlib import Path
 
 import pytest
-from explain.conftest import DISEASE, GRAPH, HAS_SYMPTOM, IS_CURE, IS_DISEASE, TEXT
+from explaining import DISEASE, GRAPH, HAS_SYMPTOM, IS_CURE, IS_DISEASE, TEXT
 
 from kbert_core import InjectionOptions, KnowledgeGraph, Pipeline, Triple
 from kbert_core.errors import OptionError
-from kbert_core.explain import Case, Outcome, Piece, Target, effects, stream_effects
-from kbert_core.explain.effects import Effect
+from kbert_core.explain.effects import Effect, effects, stream_effects
+from kbert_core.explain.target import Target
+from kbert_core.explain.variants import Case, Outcome, Piece
 
 MODELS = Path(__file__).parents[2] / "models"
 ALIAS = Triple("糖尿病", "别名", "多饮")

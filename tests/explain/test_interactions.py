@@ -4,13 +4,14 @@ import json
 from dataclasses import dataclass
 
 import pytest
-from explain.conftest import GRAPH, IS_CURE
 from explain.games import Game
+from explaining import GRAPH, IS_CURE
 
 from kbert_core import KnowledgeGraph
-from kbert_core.explain import Case, Outcome, Piece, interactions, stream_interactions
-from kbert_core.explain.commands import interactions_text
-from kbert_core.pictures import BLUE, ORANGE
+from kbert_core.cli.explain_effects import interactions_text
+from kbert_core.experiments.drawing import BLUE, ORANGE
+from kbert_core.explain.interactions import interactions, stream_interactions
+from kbert_core.explain.variants import Case, Outcome, Piece
 
 
 def test_interaction_is_what_two_triples_do_beyond_the_sum(case, score):

@@ -9,7 +9,6 @@ from transformers import BertForSequenceClassification
 
 from kbert_core import Ablation, Card, InjectionOptions, KnowledgeGraph, Pipeline, Triple
 from kbert_core.errors import OptionError
-from kbert_core.explain import Case, Target, Variant
 from kbert_core.explain.noise import (
     ABLATIONS,
     divergence,
@@ -18,6 +17,8 @@ from kbert_core.explain.noise import (
     stream_noise,
     variation,
 )
+from kbert_core.explain.target import Target
+from kbert_core.explain.variants import Case, Variant
 
 TEXT = "患者有糖尿病史给予布洛芬口服好转"
 GRAPH = KnowledgeGraph(

@@ -6,14 +6,16 @@ from itertools import combinations, permutations
 
 import numpy as np
 import pytest
-from explain.conftest import GRAPH
 from explain.games import NOTHING_LIKELY, Game
+from explaining import GRAPH
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kbert_core import KnowledgeGraph
 from kbert_core.errors import OptionError
-from kbert_core.explain import Scored, effects, shapley, stream_shapley
+from kbert_core.explain.effects import effects
+from kbert_core.explain.shapley import shapley, stream_shapley
+from kbert_core.explain.variants import Scored
 
 
 def sets_of(count):

@@ -3,8 +3,7 @@
 import pytest
 
 from kbert_core.errors import TextError
-from kbert_core.explain import Target
-from kbert_core.explain.target import target_named
+from kbert_core.explain.target import Target, target_named
 from kbert_core.tasks import ClassPrediction, MaskPrediction, NerPrediction, Span
 from kbert_core.tasks.mask import Filling
 

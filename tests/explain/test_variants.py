@@ -11,20 +11,15 @@ from hypothesis import strategies as st
 
 from kbert_core import InjectionOptions, KnowledgeGraph, Pipeline, Triple, Words, flatten, grow_tree
 from kbert_core.errors import TextError
-from kbert_core.explain import (
-    Case,
-    Piece,
-    Target,
-    stream_counterfactuals,
-    stream_effects,
-    stream_interactions,
-    stream_noise,
-    stream_shapley,
-    target_of,
-    variants,
-)
-from kbert_core.explain.variants import with_only_branches, without_branches
-from kbert_core.intervention import PRESETS
+from kbert_core.explain import variants
+from kbert_core.explain.counterfactuals import stream_counterfactuals
+from kbert_core.explain.effects import stream_effects
+from kbert_core.explain.interactions import stream_interactions
+from kbert_core.explain.noise import stream_noise
+from kbert_core.explain.shapley import stream_shapley
+from kbert_core.explain.target import Target, target_of
+from kbert_core.explain.variants import Case, Piece, with_only_branches, without_branches
+from kbert_core.kbert.interventions import PRESETS
 from kbert_core.tasks import ClassPrediction, NerPrediction, Span
 
 TEXT = "患者有糖尿病史给予布洛芬口服好转"

@@ -7,12 +7,12 @@ import pytest
 
 from kbert_core import KnowledgeGraph, Triple, cli, find_mentions, read_triples, write_triples
 from kbert_core.errors import GraphFileError
-from kbert_core.knowledge.check import check
+from kbert_core.kbert.sentence_tree import grow_tree
 from kbert_core.knowledge.graph import Edit
-from kbert_core.knowledge.readers import ENDINGS, open_rows
+from kbert_core.knowledge.io import ENDINGS, open_rows
 from kbert_core.knowledge.store.importing import Source, import_triples
 from kbert_core.knowledge.store.store import GraphStore
-from kbert_core.sentence_tree import grow_tree
+from kbert_core.knowledge.tools.check import check
 
 HOSTILE = (
     *("'); DROP TABLE triple; --", '" OR 1=1; --', "%_*?", "<script>alert(1)</script>"),

@@ -11,14 +11,14 @@ from transformers import BertModel
 
 from kbert_core import InjectionOptions, Triple
 from kbert_core.errors import CheckpointError, OptionError
+from kbert_core.kbert.mask_transformer import MaskTransformer
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.selection import Candidates
-from kbert_core.mask_transformer import MaskTransformer
 from kbert_core.scoring.features import NAMES, buckets, features
 from kbert_core.scoring.learned import SIZE, LearnedScorer
 from kbert_core.scoring.opening import scorer_of
 from kbert_core.scoring.similarity import Similarity
-from kbert_core.tokens import WordPieces
+from kbert_core.text import WordPieces
 from kbert_core.training.select_train import ridge
 
 TRIPLES = (Triple("糖尿病", "类别", "疾病"), Triple("糖尿病", "症状", "多饮"))

@@ -7,15 +7,15 @@ from conftest import tiny_config, tiny_tokenizer
 from transformers import BertModel
 
 from kbert_core import InjectionOptions, KnowledgeGraph, Triple, flatten, grow_tree
-from kbert_core.bulk import CODES, inject
 from kbert_core.errors import OptionError
+from kbert_core.kbert.bulk import CODES, inject
+from kbert_core.kbert.mask_transformer import MaskTransformer
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.selection import Candidates
-from kbert_core.mask_transformer import MaskTransformer
 from kbert_core.pipeline import Pipeline
 from kbert_core.scoring.opening import scorer_of, similarity_under
 from kbert_core.scoring.similarity import Similarity
-from kbert_core.tokens import WordPieces
+from kbert_core.text import WordPieces
 
 GRAPH = KnowledgeGraph(
     [

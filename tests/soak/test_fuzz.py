@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from kbert_core import InjectionOptions, KBertError, Words, flatten, grow_tree
 from kbert_core.errors import GraphFileError
-from kbert_core.knowledge.files import parse_triples
 from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.io.files import parse_triples
 from kbert_core.knowledge.mentions import find_mentions
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.surface_forms import ALL_RULES, AS_WRITTEN
-from kbert_core.knowledge.triples import Triple
+from kbert_core.knowledge.triple import Triple
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from slow_trees import random_scene, slowly_flattened

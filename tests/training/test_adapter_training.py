@@ -9,10 +9,10 @@ from safetensors.torch import load_file
 from transformers import BertConfig, BertForMaskedLM
 
 from kbert_core import cli
+from kbert_core.data.labelled import read_examples
 from kbert_core.errors import OptionError
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.pipeline import Pipeline
-from kbert_core.training.datasets import read_examples
 from kbert_core.training.finetune import KnowledgeTrainer, TrainOptions, fit, save, train
 from kbert_core.training.vocabulary import character_tokenizer
 

@@ -4,10 +4,10 @@ import logging
 
 import pytest
 
+from kbert_core.data.labelled import Example
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions
-from kbert_core.knowledge.triples import Triple
-from kbert_core.training.datasets import Example
+from kbert_core.knowledge.triple import Triple
 from kbert_core.training.matches import LOOKED_AT, tell_of_matches
 
 GRAPH = KnowledgeGraph([Triple("糖尿病", "类别", "疾病")])

@@ -5,8 +5,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from kbert_core.data.labelled import Example
 from kbert_core.errors import OptionError
-from kbert_core.training.datasets import Example
 from kbert_core.training.finetune import Batches, TrainOptions, bucketed, train, with_negatives
 
 CANDIDATES = [

@@ -11,8 +11,8 @@ from safetensors.torch import load_file
 from transformers import BertConfig, BertModel
 
 from kbert_core.errors import CheckpointError, DataError, OptionError
+from kbert_core.kbert.visible import additive_mask, visible_matrix
 from kbert_core.pipeline import Pipeline
-from kbert_core.seeing import additive_mask, visible_matrix
 from kbert_core.training.ordered_trainer import BATCH
 from kbert_core.training.packing import (
     NOT_MASKED,

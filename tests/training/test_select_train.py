@@ -5,10 +5,10 @@ import json
 import pytest
 
 from kbert_core import InjectionOptions, KnowledgeGraph, cli
+from kbert_core.data.labelled import read_examples
 from kbert_core.pipeline import Pipeline
 from kbert_core.scoring.learned import LearnedScorer
 from kbert_core.training import select_train
-from kbert_core.training.datasets import read_examples
 from kbert_core.training.evaluate import evaluate
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
 from kbert_core.errors import DataError
-from kbert_core.tokens import WordPieces
+from kbert_core.text import WordPieces
 from kbert_core.training.vocabulary import LATIN, character_tokenizer, read_words
 
 TEXTS = [

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.triples import Triple
+from kbert_core.knowledge.triple import Triple
 from kbert_core.training.ordered_trainer import BATCH
 from kbert_core.training.packing import NOT_MASKED, MaskedRows, encode_passages, pack
 from kbert_core.training.vocabulary import character_tokenizer

@@ -11,8 +11,8 @@ from filelock import FileLock
 from platformdirs import user_cache_dir
 
 from kbert_core.knowledge.aliases import ALIAS_RELATIONS, AliasRelations
-from kbert_core.knowledge.packed import ENDINGS as PACKED
-from kbert_core.knowledge.readers import ReadOptions, open_rows
+from kbert_core.knowledge.io import ReadOptions, open_rows
+from kbert_core.knowledge.io.compression import ENDINGS as PACKED
 from kbert_core.knowledge.store.importing import Progress, Source, import_triples
 from kbert_core.knowledge.store.schema import ENDING, VERSION
 

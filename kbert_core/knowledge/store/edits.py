@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from kbert_core.errors import GraphConflict
 from kbert_core.knowledge.graph import Edit
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.triples import Triple
+from kbert_core.knowledge.triple import Triple
 
 FIELDS = "version, id, head, relation, tail, off"  # of a Version
 COPY = (

@@ -11,8 +11,8 @@ import numpy as np
 
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.aliases import AliasRelations
+from kbert_core.knowledge.io.rows import Row
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.readers.rows import Row
 from kbert_core.knowledge.store.log import now_in_words
 from kbert_core.knowledge.store.making import making
 from kbert_core.knowledge.store.names import (

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.triples import Triple
+from kbert_core.knowledge.triple import Triple
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from kbert_core.knowledge.names import loose_keys
 from kbert_core.knowledge.openings import Openings
 from kbert_core.knowledge.store.schema import THEN, connect, database_errors, writing
 from kbert_core.knowledge.surface_forms import forms_of, has_more_forms
-from kbert_core.knowledge.triples import Triple
+from kbert_core.knowledge.triple import Triple
 
 log = logging.getLogger(__name__)
 

@@ -16,12 +16,12 @@ from pathlib import Path
 from sqlite3 import Connection
 from typing import Any
 
-from kbert_core.knowledge.check import TYPE_RELATIONS
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.search import Facets, Found, Query
 from kbert_core.knowledge.store.log import Change, changes_of
 from kbert_core.knowledge.store.schema import THEN, connect, database_errors
-from kbert_core.knowledge.triples import Triple
+from kbert_core.knowledge.tools.check import TYPE_RELATIONS
+from kbert_core.knowledge.triple import Triple
 
 SECONDS = 1.5  # for one page
 COUNTED = 50_000  # rows of a graph in which all that is found is counted

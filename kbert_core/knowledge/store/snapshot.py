@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kbert_core.knowledge.store.names import StoredNames, aliases_of
 from kbert_core.knowledge.store.schema import THEN, connect, database_errors
-from kbert_core.knowledge.triples import Triple
+from kbert_core.knowledge.triple import Triple
 
 _KEPT = 4096  # entities whose triples stay in memory
 

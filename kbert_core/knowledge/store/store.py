@@ -25,7 +25,7 @@ from kbert_core.knowledge.store.names import (
 )
 from kbert_core.knowledge.store.schema import connect, create_indexes, database_errors, writing
 from kbert_core.knowledge.store.snapshot import Connections, Snapshot
-from kbert_core.knowledge.triples import Triple
+from kbert_core.knowledge.triple import Triple
 
 PENDING = 10_000  # entities edited since the names were indexed, before they are indexed anew
 

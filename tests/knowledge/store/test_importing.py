@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbert_core import KnowledgeGraph, Triple, find_mentions
-from kbert_core.bulk import scan
 from kbert_core.errors import GraphConflict, GraphFileError
+from kbert_core.kbert.bulk import scan
 from kbert_core.knowledge.graph import Edit
-from kbert_core.knowledge.readers import open_rows
+from kbert_core.knowledge.io import open_rows
 from kbert_core.knowledge.store import cache
 from kbert_core.knowledge.store.importing import Source, import_triples
 from kbert_core.knowledge.store.store import GraphStore

@@ -1,0 +1,545 @@
+"""Checkpoints of the released K-BERT code, of UER-py, or of PyTorch's BERT → safetensors."""
+
+import json
+import logging
+import pickle
+import re
+import secrets
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from tokenizers import processors
+from torch import Tensor
+from transformers import (
+    BertConfig,
+    BertForMaskedLM,
+    BertForSequenceClassification,
+    BertForTokenClassification,
+    BertModel,
+    BertTokenizer,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+from transformers.activations import ACT2FN
+
+from kbert_core.checkpoints.release_names import (
+    DECODER,
+    POSITIONS,
+    TYPES,
+    WORDS,
+    Found,
+    Kind,
+    from_hugging_face,
+    from_release,
+    one_head,
+)
+from kbert_core.errors import CheckpointError
+from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.pipeline import Card, Pipeline
+from kbert_core.training.vocabulary import bert_tokenizer
+
+SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+VOCABULARIES = ("vocab.txt", "google_vocab.txt")  # the second is the release's
+HEAD_WIDTH = 64  # BERT's, at every size Google published
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class ConversionReport:
+    """What became of a checkpoint.
+
+    Attributes:
+        kind: what it was found to be.
+        task: of the head brought over; None for a bare encoder.
+        mapped: how many of its tensors are in the result.
+        left_out: the tensors that aren't, by name, each with the reason.
+        remarks: what else to know before using it.
+        config: sizes of the encoder.
+    """
+
+    kind: Kind
+    task: str | None
+    mapped: int
+    left_out: Mapping[str, str]
+    remarks: tuple[str, ...]
+    config: Mapping[str, Any]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as plain data, for JSON."""
+        return {
+            **asdict(self),
+            "left_out": dict(self.left_out),
+            "remarks": list(self.remarks),
+            "config": dict(self.config),
+        }
+
+
+def convert(
+    source: str | Path,
+    target: str | Path,
+    *,
+    vocab: Path | None = None,
+    config: Path | None = None,
+    heads: int | None = None,
+) -> ConversionReport:
+    """Bring a ``.bin`` checkpoint into a folder that ``Pipeline.load`` reads.
+
+    Only tensors are read from the file; one that would run code is refused.
+    The folder appears whole, after it was loaded once, or not at all.
+
+    Args:
+        source: a ``.bin`` file, or a folder that holds one.
+        target: the folder to make; it must not exist, or be empty.
+        vocab: vocabulary, one token a line; None: ``vocab.txt`` beside the
+            source.
+        config: JSON with sizes, of the release's form or Hugging Face's;
+            None: ``config.json`` beside the source, if there is one.
+        heads: attention heads; None: as the config says, or H / 64.
+
+    Returns:
+        What was brought over, and what not.
+
+    Raises:
+        CheckpointError: the source is no such checkpoint, a part of it is
+            missing or doesn't fit, or the target can't be written to.
+    """
+    file = _checkpoint_file(Path(source))
+    target = Path(target)
+    _needs_free(target)
+    stated = _stated(file, config)
+    tensors = _read(file)
+    if any(name.startswith("embedding.") for name in tensors):
+        found = one_head(from_release(tensors, file))
+    else:
+        found = one_head(from_hugging_face(tensors, file, stated))
+    made = _bert_config(found, stated, heads, file)
+    vocabulary = _vocabulary(file, vocab, made.vocab_size)
+    made.pad_token_id = vocabulary["[PAD]"]
+    lower_cased = _lower_cased(file, vocabulary)
+    tokenizer = _tokenizer(vocabulary, found, lower_cased, made)
+    guessed = heads is None and "num_attention_heads" not in stated
+    card = Card(
+        found.task,
+        InjectionOptions(tail_only=found.tuned_by_release and found.task == "ner"),
+        notes={"converted_from": file.name, "kind": found.kind},
+    )
+    card.write_to(made)
+    _save(_model(found, made, file), tokenizer, target)
+    report = ConversionReport(
+        found.kind,
+        found.task,
+        len(found.tensors),
+        found.left_out,
+        _remarks(found, made, stated, guessed_heads=guessed, lower_cased=lower_cased),
+        {name: getattr(made, name) for name in _REPORTED},
+    )
+    log.info("%s: %d tensors from %s", target, report.mapped, file)
+    return report
+
+
+# Reading
+
+
+def _checkpoint_file(source: Path) -> Path:
+    if source.is_file():
+        return source
+    if not source.is_dir():
+        raise CheckpointError(f"{source}: no such file or folder. Name a .bin checkpoint.")
+    if (source / "pytorch_model.bin").is_file():
+        return source / "pytorch_model.bin"
+    found = sorted(source.glob("*.bin"))
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise CheckpointError(
+            f"{source}: found {', '.join(p.name for p in found[:5])}, expected one checkpoint. "
+            "Name the file. One that is split into parts has to be joined first."
+        )
+    if list(source.glob("*.safetensors")):
+        raise CheckpointError(f"{source}: is in safetensors already. Use it as it is.")
+    raise CheckpointError(f"{source}: holds no .bin file. Name the folder or file that does.")
+
+
+def _needs_free(target: Path) -> None:
+    if target.exists() and not (target.is_dir() and not any(target.iterdir())):
+        raise CheckpointError(f"{target} is there already, and kept. Name a new folder.")
+
+
+def _read(file: Path) -> dict[str, Tensor]:
+    """Read a file's tensors, and nothing that could run."""
+    again = "Download or copy it again."
+    try:
+        data = torch.load(file, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError as error:
+        raise CheckpointError(f"{file}: {_why_refused(str(error))}") from error
+    except (
+        RuntimeError,
+        OSError,
+        EOFError,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        AssertionError,
+    ) as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+        raise CheckpointError(
+            f"{file}: can't be read as a PyTorch checkpoint, it is cut off or something else "
+            f"({reason}). {again}"
+        ) from error
+    for name in ("state_dict", "model_state_dict", "model"):  # as trainers wrap it
+        if isinstance(data, Mapping) and isinstance(data.get(name), Mapping):
+            data = data[name]
+    if not isinstance(data, Mapping) or not data:
+        raise CheckpointError(
+            f"{file}: holds a {type(data).__name__}, expected tensors by name. Save the model "
+            "with torch.save(model.state_dict(), FILE)."
+        )
+    other = [name for name, value in data.items() if not isinstance(value, Tensor)]
+    if other:
+        raise CheckpointError(
+            f"{file}: '{other[0]}' is no tensor, expected tensors by name only. Save the model "
+            "with torch.save(model.state_dict(), FILE)."
+        )
+    tensors = {str(name).removeprefix("module."): value for name, value in data.items()}
+    for name, value in tensors.items():
+        if value.is_floating_point() and not value.isfinite().all():
+            raise CheckpointError(f"{file}: {name} has infinite or undefined values. {again}")
+    return tensors
+
+
+def _why_refused(error: str) -> str:
+    what = re.search(r"(?:GLOBAL|Unsupported global:?)\s+`?([\w.]+)", error)
+    if what is None:
+        return "no PyTorch checkpoint, or a broken one. Download or copy it again."
+    return (
+        f"holds more than tensors ({what[1]}), which could run code when it is opened, so it "
+        "wasn't. If you trust it, open it where it was made and save the tensors alone, with "
+        "torch.save(model.state_dict(), FILE)."
+    )
+
+
+def _stated(file: Path, config: Path | None) -> dict[str, Any]:
+    """Read the sizes a JSON states, in Hugging Face's words."""
+    path = config or file.with_name("config.json")
+    if config is None and not path.is_file():
+        return {}
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise CheckpointError(
+            f"{path}: can't be read as JSON ({error}). Mend it, or go without: the sizes are read "
+            "off the checkpoint too."
+        ) from error
+    if not isinstance(data, dict):
+        raise CheckpointError(f"{path}: found a {type(data).__name__}, expected a JSON object.")
+    kind = data.get("model_type", "bert")
+    if kind != "bert":
+        raise CheckpointError(
+            f"{path}: is for a model of the kind '{kind}', and only BERT is converted here. Load "
+            "it with transformers and save it again, which writes safetensors."
+        )
+    if data.get("emb_size", data.get("hidden_size")) != data.get("hidden_size"):
+        raise CheckpointError(
+            f"{path}: emb_size {data['emb_size']} and hidden_size {data.get('hidden_size')} "
+            "differ, so this is no BERT. Only BERT is converted here."
+        )
+    stated = {_RELEASE_SIZES.get(str(name), str(name)): value for name, value in data.items()}
+    if "dropout" in data:
+        stated["hidden_dropout_prob"] = stated["attention_probs_dropout_prob"] = data["dropout"]
+    return stated
+
+
+_RELEASE_SIZES = {
+    "feedforward_size": "intermediate_size",
+    "heads_num": "num_attention_heads",
+    "layers_num": "num_hidden_layers",
+}
+
+
+# Sizes
+
+_FROM_SHAPES = (
+    "hidden_size",
+    "num_hidden_layers",
+    "intermediate_size",
+    "vocab_size",
+    "max_position_embeddings",
+    "type_vocab_size",
+)
+_REPORTED = (*_FROM_SHAPES, "num_attention_heads", "hidden_act")
+_ACTIVATIONS = {"gelu_fast": "gelu_new"}  # UER-py's word for the tanh approximation
+
+
+def _bert_config(
+    found: Found, stated: Mapping[str, Any], heads: int | None, file: Path
+) -> BertConfig:
+    sizes = _sizes(found, file)
+    for name, size in sizes.items():
+        if name in stated and stated[name] != size:
+            raise CheckpointError(
+                f"{file}: its tensors have {name} {size}, and the config states {stated[name]}. "
+                "Give the config that belongs to it, or none: the sizes are read off the tensors."
+            )
+    if heads is None:
+        heads = stated.get("num_attention_heads")
+    heads = _heads(sizes["hidden_size"], heads, file)
+    act = stated.get("hidden_act", "gelu")
+    act = _ACTIVATIONS.get(act, act) if isinstance(act, str) else act
+    if not isinstance(act, str) or act not in ACT2FN:
+        raise CheckpointError(
+            f"The config states the activation {act!r}, expected one that transformers knows, "
+            "such as gelu."
+        )
+    others: dict[str, Any] = {
+        name: float(stated[name])
+        for name in ("hidden_dropout_prob", "attention_probs_dropout_prob", "layer_norm_eps")
+        if isinstance(stated.get(name), int | float)
+    }
+    others.update(sizes, num_attention_heads=heads, hidden_act=act)
+    made = BertConfig(**others)
+    if found.task == "mask":
+        made.tie_word_embeddings = found.tied
+    if found.task in ("ner", "classify"):
+        _name_labels(made, found.tensors["classifier.weight"].shape[0], stated)
+    return made
+
+
+def _heads(width: int, stated: Any, file: Path) -> int:
+    """The attention heads; tensors don't tell, so BERT's usual width if nothing is stated."""
+    heads = width / HEAD_WIDTH if stated is None else stated
+    if not isinstance(heads, int | float) or heads < 1 or heads % 1 or width % heads:
+        raise CheckpointError(
+            f"{file}: {heads} attention heads don't fit its width {width}. Give how many it "
+            "has (`--heads N`); its tensors don't tell."
+        )
+    return int(heads)
+
+
+def _sizes(found: Found, file: Path) -> dict[str, int]:
+    layers = {name.split(".")[3] for name in found.starting("bert.encoder.layer.")}
+    inner = "bert.encoder.layer.0.intermediate.dense.weight"
+    head = ("classifier.weight",) if found.task in ("ner", "classify") else ()
+    for name in (WORDS, POSITIONS, TYPES, inner, *head):
+        value = found.tensors.get(name)
+        if value is None or value.dim() != 2:
+            what = "is missing" if value is None else f"has the shape {tuple(value.shape)}"
+            raise CheckpointError(
+                f"{file}: {found.names.get(name, name)} {what}, so this is no whole BERT. "
+                "Download or copy it again."
+            )
+    words, width = found.tensors[WORDS].shape
+    return {
+        "hidden_size": width,
+        "num_hidden_layers": len(layers),
+        "intermediate_size": found.tensors[inner].shape[0],
+        "vocab_size": words,
+        "max_position_embeddings": found.tensors[POSITIONS].shape[0],
+        "type_vocab_size": found.tensors[TYPES].shape[0],
+    }
+
+
+def _name_labels(made: BertConfig, count: int, stated: Mapping[str, Any]) -> None:
+    names = stated.get("id2label")
+    if _labels_stated(stated, count):
+        assert names is not None
+        made.id2label = {int(i): str(label) for i, label in names.items()}
+    else:
+        made.id2label = {i: f"LABEL_{i}" for i in range(count)}
+    made.label2id = {label: i for i, label in made.id2label.items()}
+
+
+def _labels_stated(stated: Mapping[str, Any], count: int) -> bool:
+    names = stated.get("id2label")
+    return isinstance(names, dict) and {str(i) for i in names} == {str(i) for i in range(count)}
+
+
+# Vocabulary
+
+
+def _vocabulary(file: Path, given: Path | None, size: int) -> dict[str, int]:
+    """Read a vocabulary that belongs to an embedding of so many rows."""
+    beside = [file.with_name(name) for name in VOCABULARIES]
+    path = given or next((p for p in beside if p.is_file()), None)
+    if path is None:
+        raise CheckpointError(
+            f"{file}: found no vocab.txt beside it. Name the vocabulary it was trained with "
+            "(`--vocab FILE`), one token a line."
+        )
+    try:
+        text = Path(path).read_bytes().decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CheckpointError(
+            f"{path}: can't be read as a vocabulary ({error}). Expected UTF-8, one token a line."
+        ) from error
+    lines = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
+    vocabulary: dict[str, int] = {}
+    for number, token in enumerate(lines):
+        if token in vocabulary:
+            raise CheckpointError(
+                f"{path}, line {number + 1}: the token '{token}' stands in line "
+                f"{vocabulary[token] + 1} too. Take the vocabulary as it was released."
+            )
+        vocabulary[token] = number
+    if len(vocabulary) != size:
+        raise CheckpointError(
+            f"{path}: found {len(vocabulary)} tokens, expected {size}, as {file.name} has. Name "
+            "the vocabulary it was trained with (`--vocab FILE`)."
+        )
+    lacking = [token for token in SPECIALS if token not in vocabulary]
+    if lacking:
+        raise CheckpointError(
+            f"{path}: lacks {', '.join(lacking)}, so it is no vocabulary of BERT's. Name the one "
+            "it was trained with (`--vocab FILE`)."
+        )
+    return vocabulary
+
+
+def _lower_cased(file: Path, vocabulary: Mapping[str, int]) -> bool:
+    """Whether texts are to be lower-cased: as stated, or if the vocabulary has no capitals."""
+    path = file.with_name("tokenizer_config.json")
+    if path.is_file():
+        try:
+            stated = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise CheckpointError(
+                f"{path}: can't be read as JSON ({error}). Mend or remove it."
+            ) from error
+        if isinstance(stated, dict) and isinstance(stated.get("do_lower_case"), bool):
+            return bool(stated["do_lower_case"])
+    return "A" not in vocabulary
+
+
+def _tokenizer(
+    vocabulary: dict[str, int], found: Found, lower_cased: bool, made: BertConfig
+) -> PreTrainedTokenizerBase:
+    """A fast BERT tokenizer, with the special tokens the head was trained with."""
+    length = made.max_position_embeddings
+    bert = BertTokenizer(vocab=vocabulary, do_lower_case=lower_cased, model_max_length=length)
+    if not found.tuned_by_release:
+        return bert
+    backend = bert.backend_tokenizer
+    single, pair = "[CLS] $A", "[CLS] $A [SEP] $B:1 [SEP]:1"
+    if found.task == "ner":
+        single, pair = "$A", "$A $B:1"
+    backend.post_processor = processors.TemplateProcessing(
+        single=single,
+        pair=pair,
+        special_tokens=[(token, vocabulary[token]) for token in ("[CLS]", "[SEP]")],
+    )
+    return bert_tokenizer(backend, length)
+
+
+# Writing
+
+
+def _model(found: Found, made: BertConfig, file: Path) -> PreTrainedModel:
+    tensors = dict(found.tensors)
+    model: PreTrainedModel
+    if found.task == "mask":
+        model = BertForMaskedLM(made)
+        tensors.setdefault(DECODER, tensors[WORDS])
+        tensors["cls.predictions.decoder.bias"] = tensors["cls.predictions.bias"]
+    elif found.task == "ner":
+        model = BertForTokenClassification(made)
+    elif found.task == "classify":
+        model = BertForSequenceClassification(made)
+    else:
+        model = BertModel(made, add_pooling_layer=bool(found.starting("bert.pooler.")))
+        tensors = {name.removeprefix("bert."): value for name, value in tensors.items()}
+    wanted = model.state_dict()
+    for name in [*wanted, *tensors]:
+        if name not in tensors:
+            problem = "is missing, so this is no whole BERT"
+        elif name not in wanted:
+            problem = "belongs to no BERT, so this is a model of another kind"
+        elif wanted[name].shape != tensors[name].shape:
+            shapes = tuple(tensors[name].shape), tuple(wanted[name].shape)
+            problem = f"has the shape {shapes[0]}, expected {shapes[1]}"
+        else:
+            continue
+        own = found.names.get(name, found.names.get(f"bert.{name}", name))
+        raise CheckpointError(f"{file}: {own} {problem}. Download or copy it again.")
+    model.load_state_dict(tensors)
+    return model
+
+
+def _save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, target: Path) -> None:
+    """Write the folder, load it once, and only then give it its name."""
+    temporary = target.with_name(f"{target.name}.{secrets.token_hex(4)}")
+    try:
+        temporary.mkdir(parents=True)
+        model.save_pretrained(temporary)
+        tokenizer.save_pretrained(temporary)
+        Pipeline.load(temporary, device="cpu")
+        if target.is_dir():
+            target.rmdir()
+        temporary.rename(target)
+    except (OSError, SafetensorError) as error:
+        raise CheckpointError(
+            f"{target}: can't be written ({error}). Name another folder."
+        ) from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _remarks(
+    found: Found,
+    made: BertConfig,
+    stated: Mapping[str, Any],
+    *,
+    guessed_heads: bool,
+    lower_cased: bool,
+) -> tuple[str, ...]:
+    said = []
+    if found.kind != "Hugging Face BERT":
+        said.append(
+            "The weights of every layer norm were multiplied by sqrt((H - 1) / H), because the "
+            "released code takes the standard deviation over H - 1; the results are the same."
+        )
+    if guessed_heads:
+        said.append(
+            f"{made.num_attention_heads} attention heads were assumed, {HEAD_WIDTH} wide each, as "
+            "in every BERT of Google's; its tensors don't tell."
+        )
+    if found.task is None and not found.starting("bert.pooler."):
+        said.append("No pooler in it: where one is asked for, transformers makes a random one.")
+    elif found.task == "mask":
+        said.append("No pooler is kept; a classifier trained from it starts with a new one.")
+    if found.task == "mask" and not made.tie_word_embeddings:
+        said.append("Fill-mask has output embeddings of its own, kept apart from the input's.")
+    if found.task in ("ner", "classify"):
+        count = found.tensors["classifier.weight"].shape[0]
+        if not _labels_stated(stated, count):
+            said.append(
+                f"No label names are stored in it: they are LABEL_0 to LABEL_{count - 1}. Write "
+                "the names into id2label in config.json, in the order of its training."
+            )
+    if found.tuned_by_release and found.task == "ner":
+        said.append(
+            "Read as the release's tagger: LABEL_0 is [PAD] and LABEL_1 [ENT], the rest are the "
+            "tags in the order in which its training file first has them. It was trained without "
+            "[CLS] and [SEP], and on tails without their relations; both are kept so."
+        )
+    if found.tuned_by_release and found.task == "classify":
+        said.append(
+            "Read as the release's classifier, with pooling on [CLS], its default, and without "
+            "[SEP] after a single sentence."
+        )
+    if found.tuned_by_release:
+        said.append(
+            "The release read texts by single characters; here runs of Latin letters and digits "
+            "are word pieces, so texts with many of them may come out otherwise."
+        )
+    said.append(
+        "Texts are lower-cased, as the vocabulary is."
+        if lower_cased
+        else "Texts keep their capitals, as the vocabulary does."
+    )
+    return tuple(said)

@@ -1,0 +1,1 @@
+"""Labelled data: readers, columns, splits."""

@@ -1,0 +1,390 @@
+"""Labelled data in the released K-BERT's formats, read exactly as published.
+
+A file has a header and tab-separated columns: ``text_a`` and ``label``, for
+pairs ``text_b``, for answer selection also ``qid``. For named entities the
+text is tokens separated by single spaces with as many BIO tags, separated
+likewise; files with one token a line are read too, see ``conll``. ``.tsv.xz``
+is read as ``.tsv`` is. Fields are taken as they stand: a quotation
+mark is a character like any other.
+"""
+
+import logging
+import lzma
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, pairwise
+from pathlib import Path
+
+from kbert_core.data.columns import columns_of
+from kbert_core.data.conll import conll_rows, is_conll
+from kbert_core.errors import DataError, SplitError
+from kbert_core.knowledge.io.compression import PROBLEMS, remedy
+from kbert_core.knowledge.names import is_word_character
+from kbert_core.labels import OUTSIDE, RIGHT, WRONG, bio_spans
+
+SPLITS = ("train", "dev", "test")
+ENDINGS = tuple(
+    f"{ending}{packed}" for ending in (".tsv", ".txt", ".conll", ".bio") for packed in ("", ".xz")
+)
+SHOWN = 5  # warnings of one kind
+OTHER_SCHEMES = {"S": "B", "M": "I", "E": "I", "L": "I", "U": "B"}  # borders of BMES, BIOES, BILOU
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where examples stand, so that a message can say it.
+
+    Attributes:
+        name: the file, or the data set and split.
+        unit: what is counted there: "line" or "row", from 1.
+    """
+
+    name: str
+    unit: str = "line"
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One labelled input.
+
+    Attributes:
+        sentences: one text or two.
+        label: for classification; None otherwise.
+        words: for named entities the gold tokens' spans in the text, in
+            characters, end exclusive.
+        tags: and their BIO tags.
+        group: for answer selection, which question a row belongs to.
+        source, line: where it was read; None and 0 if made otherwise.
+    """
+
+    sentences: tuple[str, ...]
+    label: str | None = None
+    words: tuple[tuple[int, int], ...] = ()
+    tags: tuple[str, ...] = ()
+    group: str = ""
+    source: Source | None = field(default=None, compare=False, repr=False)
+    line: int = field(default=0, compare=False, repr=False)
+
+    @property
+    def spans(self) -> tuple[tuple[int, int, str], ...]:
+        """Gold entities: (start, end, label) in characters."""
+        return tuple(
+            (self.words[first][0], self.words[last - 1][1], label)
+            for first, last, label in bio_spans(self.tags)
+        )
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Its tags, or its one label, or nothing."""
+        return self.tags or (() if self.label is None else (self.label,))
+
+    @property
+    def place(self) -> str:
+        """Where it was read, for a message: "dev.tsv, line 3"."""
+        if self.source is None:
+            return f"the example '{' ‖ '.join(self.sentences)[:40]}'"
+        return place(self.source, self.line)
+
+
+def place(source: Source, line: int) -> str:
+    """Name a row of a source for a message."""
+    return f"{source.name}, {source.unit} {line}"
+
+
+def find_split(folder: str | Path, split: str) -> Path:
+    """Find ``train``, ``dev`` or ``test`` in a data folder.
+
+    Raises:
+        DataError: the folder isn't there; SplitError: the file isn't.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise DataError(f"{folder}: no such folder. Name the folder that holds train.tsv.")
+    for ending in ENDINGS:
+        path = folder / f"{split}{ending}"
+        if path.is_file():
+            return path
+    there = sorted(p.name for p in folder.iterdir() if p.name.endswith(ENDINGS))
+    raise SplitError(
+        f"{folder}: no {split}.tsv; the folder holds {', '.join(there[:8]) or 'no .tsv file'}. "
+        f"Add it, or name a file in place of the folder (`kbert train` takes --{split} FILE too)."
+    )
+
+
+def read_examples(
+    path: str | Path, task: str, columns: Mapping[str, str] | None = None
+) -> list[Example]:
+    """Read a labelled file.
+
+    Args:
+        path: ``.tsv`` or ``.tsv.xz``; for fill-mask also plain ``.txt``. For
+            answer selection the header may be missing, as in NLPCC-DBQA. For
+            named entities also one token a line, whatever the ending.
+        task: "ner", "classify", "pair", "rank" or "mask".
+        columns: our names (text_a, text_b, label, qid) → the file's, where
+            they differ.
+
+    Raises:
+        DataError: with file and line, if a row doesn't fit.
+    """
+    path = Path(path)
+    source = Source(str(path))
+    lines = _lines(path)
+    if not any(lines):
+        raise DataError(f"{path}: the file is empty. Expected a header and labelled rows.")
+    conll = task in ("ner", "mask") and not columns and is_conll(lines)
+    if task == "mask" and conll:
+        raise DataError(
+            f"{path}: holds one token a line with its tag, and the task is fill-mask. Give one "
+            "text a line."
+        )
+    if task == "mask" and ".txt" in path.suffixes:
+        texts = ((n, line.strip()) for n, line in enumerate(lines, start=1))
+        found = [Example((text,), source=source, line=n) for n, text in texts if text]
+        return not_empty(found, source)
+    if conll:
+        return tagged_examples(conll_rows(lines, source.name), source)
+    header = lines[0].split("\t")
+    first = 2
+    if task == "rank" and not columns and (guessed := _without_header(lines)):
+        header, first = guessed, 1
+    places = {
+        ours: header.index(theirs)
+        for ours, theirs in columns_of(task, header, columns, f"{path}, line 1").items()
+    }
+    rows = []
+    for number, line in enumerate(lines[first - 1 :], start=first):
+        if not line:
+            continue
+        fields = line.split("\t")
+        if len(fields) != len(header):
+            raise DataError(
+                f"{path}, line {number}: found {len(fields)} fields in '{line[:60]}', expected "
+                f"{len(header)} ({', '.join(header)}), separated by tabs. Correct the line or "
+                "delete it."
+            )
+        rows.append((number, {column: fields[at] for column, at in places.items()}))
+    if task == "ner":
+        split = ((n, row["text_a"].split(" "), row["label"].split(" ")) for n, row in rows)
+        return tagged_examples(split, source)
+    return plain_examples(task, rows, source)
+
+
+def plain_examples(
+    task: str, rows: Iterable[tuple[int, Mapping[str, str]]], source: Source
+) -> list[Example]:
+    """Make examples of rows of texts with a label.
+
+    Args:
+        rows: (line, our column → value).
+
+    Raises:
+        DataError: with the place, for a blank text or label, or an answer's
+            label other than 0 and 1.
+    """
+    examples = []
+    for number, row in rows:
+        for column, value in row.items():
+            if not value.strip():
+                raise DataError(
+                    f"{place(source, number)}: {column} is blank. Write it, or delete the "
+                    f"{source.unit}."
+                )
+        label = row.get("label")
+        if task == "rank" and label not in (RIGHT, WRONG):
+            raise DataError(
+                f"{place(source, number)}: the label is '{label}', expected 1 for an answer to "
+                "the question and 0 for any other sentence."
+            )
+        texts = tuple(row[column] for column in ("text_a", "text_b") if column in row)
+        group = row.get("qid", texts[0]) if task == "rank" else ""
+        examples.append(Example(texts, label, group=group, source=source, line=number))
+    return not_empty(examples, source)
+
+
+def tagged_examples(
+    rows: Iterable[tuple[int, Sequence[str], Sequence[str]]], source: Source
+) -> list[Example]:
+    """Make examples of rows of tokens with BIO tags.
+
+    Tokens are joined by spaces if the script puts spaces between words, and
+    without any if it doesn't, as Chinese; there a space stays between two
+    words of Latin letters.
+
+    Args:
+        rows: (line, tokens, tags).
+
+    Raises:
+        DataError: with the place, for unequal numbers of tokens and tags, an
+            empty token, or a tag that isn't BIO.
+    """
+    split = list(rows)
+    spaced = _spaced(tokens for _, tokens, _ in split)
+    examples = []
+    stray: list[int] = []  # lines of entities without a B-
+    for number, tokens, tags in split:
+        _check_tags(tokens, tags, place(source, number))
+        stray += [number] * sum(
+            tag.startswith("I-") and before not in (f"B-{tag[2:]}", tag)
+            for before, tag in pairwise([OUTSIDE, *tags])
+        )
+        text, words = _joined(tokens, spaced)
+        examples.append(Example((text,), None, words, tuple(tags), source=source, line=number))
+    if stray:
+        log.warning(
+            "%s: %d %s with I- instead of B- and %s read as O, the first in %s %d. "
+            "Write B- where an entity begins.",
+            source.name,
+            len(stray),
+            "entity begins" if len(stray) == 1 else "entities begin",
+            "is" if len(stray) == 1 else "are",
+            source.unit,
+            stray[0],
+        )
+    return not_empty(examples, source)
+
+
+def labels_of(examples: Sequence[Example]) -> list[str]:
+    """Every label, sorted; for named entities O first, then B-, I- by type."""
+    if examples and examples[0].tags:
+        types = sorted({tag[2:] for e in examples for tag in e.tags if tag != OUTSIDE})
+        return [OUTSIDE, *(f"{border}-{type_}" for type_ in types for border in "BI")]
+    return sorted({e.label for e in examples if e.label is not None})
+
+
+def check_labels(examples: Sequence[Example], known: Sequence[str], whose: str) -> None:
+    """Refuse a label that isn't known.
+
+    Args:
+        known: every label there may be.
+        whose: who knows them, for the message: "the model".
+
+    Raises:
+        DataError: with the place, the label and what is known.
+    """
+    allowed = set(known)
+    for example in examples:
+        wrong = next((label for label in example.labels if label not in allowed), None)
+        if wrong is not None:
+            raise DataError(
+                f"{example.place}: the label '{wrong}' is not among those of {whose} "
+                f"({', '.join(known)}). Correct it, or take data and training set with the same "
+                "labels."
+            )
+
+
+def warn_of_rare_labels(examples: Sequence[Example]) -> None:
+    """Log every class, or type of entity, that has a single example in training."""
+    counts: Counter[str] = Counter()
+    last: dict[str, Example] = {}
+    for example in examples:
+        if example.tags:
+            found = [label for _, _, label in bio_spans(example.tags)]
+        else:
+            found = list(example.labels)
+        counts.update(found)
+        last.update(dict.fromkeys(found, example))
+    rare = sorted(label for label, count in counts.items() if count == 1)
+    for label in rare[:SHOWN]:
+        log.warning(
+            "%s: the only training example of '%s'. One is too few to learn it; add more, "
+            "or leave this label out.",
+            last[label].place,
+            label[:40],
+        )
+    if len(rare) > SHOWN:
+        log.warning("%d more labels have a single training example.", len(rare) - SHOWN)
+
+
+def not_empty(examples: list[Example], source: Source) -> list[Example]:
+    """Refuse a source without a row."""
+    if not examples:
+        raise DataError(
+            f"{source.name}: no labelled {source.unit}, so nothing to learn or to score. Add at "
+            "least one."
+        )
+    return examples
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        data = path.read_bytes()
+        if path.suffix == ".xz":
+            data = lzma.decompress(data)
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise DataError(f"{path}, line {line}: not UTF-8. Save the file as UTF-8.") from error
+    except PROBLEMS as error:
+        raise DataError(f"{path}: can't be read ({error}). {remedy(error)}") from error
+    return [line.removesuffix("\r") for line in text.split("\n")]
+
+
+def _without_header(lines: Sequence[str]) -> list[str] | None:
+    """The columns of a file of answers without a header; None if it has one.
+
+    NLPCC-DBQA puts the label last (2016) or first (2017); the question
+    stands before the answer in both.
+    """
+    rows = [line.split("\t") for line in lines if line]
+    for at, header in ((2, ["text_a", "text_b", "label"]), (0, ["label", "text_a", "text_b"])):
+        if len(rows[0]) == 3 and rows[0][at] in (RIGHT, WRONG):
+            return header
+    return None
+
+
+def _check_tags(tokens: Sequence[str], tags: Sequence[str], where: str) -> None:
+    if len(tokens) != len(tags):
+        raise DataError(
+            f"{where}: {len(tokens)} tokens and {len(tags)} labels. "
+            "Expected one label for each token, both separated by single spaces."
+        )
+    if "" in tokens:
+        raise DataError(
+            f"{where}: token {list(tokens).index('') + 1} is empty. Write a token there, or take "
+            "out its label and the space too many."
+        )
+    wrong = next((t for t in tags if t != OUTSIDE and (t[:2] not in ("B-", "I-") or not t[2:])), "")
+    if wrong:
+        border, _, rest = wrong.partition("-")
+        meant = OTHER_SCHEMES.get(border)
+        remedy = f" Write {meant}-{rest} for it." if meant and rest else ""
+        raise DataError(
+            f"{where}: the label '{wrong}' is no BIO tag. Expected O, B-TYPE or I-TYPE.{remedy}"
+        )
+
+
+def _spaced(rows: Iterable[Sequence[str]]) -> bool:
+    """Say whether tokens are mostly words of a script with spaces between words."""
+    tokens = list(chain.from_iterable(rows))
+    if all(len(token) <= 1 for token in tokens):
+        return False
+    borders = [token[0] for token in tokens if token[0].isalpha()]
+    return 2 * sum(map(is_word_character, borders)) >= len(borders)
+
+
+def _joined(tokens: Sequence[str], spaced: bool) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """Join tokens to a text; also their spans in characters."""
+    text = ""
+    words = []
+    before = ""
+    for token in tokens:
+        if before and (spaced or _two_words(before, token)):
+            text += " "
+        words.append((len(text), len(text) + len(token)))
+        text += token
+        before = token
+    return text, tuple(words)
+
+
+def _two_words(before: str, after: str) -> bool:
+    """Say whether tokens of a text without spaces need one between them all the same."""
+    if len(before) == 1 and len(after) == 1:
+        return False
+    return (
+        before[-1:].isalpha()
+        and after[:1].isalpha()
+        and all(map(is_word_character, (before[-1], after[0])))
+    )

@@ -1,0 +1,230 @@
+"""Where train, dev and test come from: a folder, files by name, or the hub."""
+
+import logging
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from kbert_core.data.hub import (
+    HiddenLabels,
+    is_folder_of_tables,
+    is_hub_name,
+    is_table,
+    read_hub_split,
+)
+from kbert_core.data.labelled import SPLITS, Example, find_split, read_examples
+from kbert_core.errors import OptionError, SplitError
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class DataFiles:
+    """Where a data set's splits are.
+
+    Attributes:
+        data: a folder of train, dev and test, or "hf:NAME"; may be empty
+            where ``train`` names a file. A single file is train alone.
+        train, dev, test: files that stand in for those of ``data``.
+        dev_share: this share of train becomes dev; for data without any.
+        columns: our column names → the data's, where they can't be guessed.
+        also_train: files, folders or "hf:NAME" of the same task, to train on
+            beside train; nothing of them becomes dev.
+    """
+
+    data: str = ""
+    train: str | None = None
+    dev: str | None = None
+    test: str | None = None
+    dev_share: float = 0.0
+    columns: Mapping[str, str] = field(default_factory=dict)
+    also_train: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.data and not self.train:
+            raise OptionError("No data given. Name a folder with --data, or a file with --train.")
+        if not 0 <= self.dev_share < 1:
+            raise OptionError(f"dev_share is {self.dev_share}, expected a share from 0 to below 1.")
+        if self.dev_share and self.dev:
+            raise OptionError("Both --dev and --dev-share are given. Give one of them.")
+
+    @property
+    def name(self) -> str:
+        """For people: the folder's name, or that of the file to train on."""
+        return Path(self.data).name if self.data else Path(self.train or "").parent.name
+
+    def named(self, split: str) -> str:
+        """What was given for a split: its own file, else the data set, else nothing."""
+        own = {"train": self.train, "dev": self.dev, "test": self.test}[split]
+        alone = split != "train" and Path(self.data).is_file()
+        return own or ("" if alone else self.data)
+
+
+def read_split(
+    name: str, split: str, task: str, columns: Mapping[str, str] | None = None
+) -> list[Example]:
+    """Read one split of a data set.
+
+    Args:
+        name: a file, which is taken whatever the split; a folder; or hf:NAME.
+
+    Raises:
+        SplitError: there is no such split.
+        DataError: it can't be read, see ``read_examples``.
+    """
+    path = labelled_file(name, split)
+    if path is None:
+        return read_hub_split(name, split, task, columns)
+    return read_examples(path, task, columns)
+
+
+def labelled_file(name: str, split: str) -> Path | None:
+    """The labelled file that a split is in; None: it is one for `datasets` to read.
+
+    Args:
+        name: as for :func:`read_split`.
+
+    Raises:
+        SplitError: a folder has no file for this split.
+    """
+    path = Path(name)
+    if is_hub_name(name) or (path.is_file() and is_table(path)):
+        return None
+    if not path.is_dir():
+        return path
+    try:
+        return find_split(path, split)
+    except SplitError:
+        if not is_folder_of_tables(path):
+            raise
+    return None
+
+
+def read_present(
+    name: str, task: str, columns: Mapping[str, str] | None = None
+) -> dict[str, list[Example]]:
+    """Read train, and dev and test where they are.
+
+    Args:
+        name: as for :func:`read_split`, but a single file is train alone.
+
+    Raises:
+        SplitError: train is missing; DataError: a file can't be read.
+    """
+    found = {"train": read_split(name, "train", task, columns)}
+    for split in () if Path(name).is_file() else SPLITS[1:]:
+        try:
+            found[split] = read_split(name, split, task, columns)
+        except HiddenLabels as error:
+            log.warning("left out: %s", error)
+        except SplitError:  # it isn't there
+            continue
+    return found
+
+
+def read_splits(files: DataFiles, task: str, *, seed: int = 0) -> dict[str, list[Example]]:
+    """Read train, dev and test; only test may be missing.
+
+    Args:
+        seed: of the share of train that becomes dev.
+
+    Raises:
+        SplitError: train is missing, or dev without a ``dev_share``.
+        OptionError: there is a dev set and a ``dev_share`` too.
+        DataError: a file can't be read.
+    """
+    found = {"train": read_split(files.named("train"), "train", task, files.columns)}
+    for split in SPLITS[1:]:
+        if not files.named(split):
+            continue
+        try:
+            found[split] = read_split(files.named(split), split, task, files.columns)
+        except SplitError as error:
+            if split == "test":
+                log.warning("no scores on test: %s", error)
+            elif not files.dev_share:
+                raise SplitError(
+                    f"{error} Or take a part of the training set: --dev-share 0.1"
+                ) from error
+    if files.dev_share:
+        if "dev" in found:
+            raise OptionError(
+                f"{files.data} has a dev set, and --dev-share is given too. Leave the share out, "
+                "or name the file to train on with --train instead of --data."
+            )
+        found["train"], found["dev"] = hold_out(found["train"], files.dev_share, seed=seed)
+    elif "dev" not in found:
+        raise SplitError(
+            "No dev set. Name a file with --dev FILE, or take a part of the training set: "
+            "--dev-share 0.1"
+        )
+    for name in files.also_train:
+        more = read_split(name, "train", task, files.columns)
+        found["train"] = [*found["train"], *_unseen(more, found, name)]
+    return {split: found[split] for split in SPLITS if split in found}
+
+
+def _unseen(
+    examples: Sequence[Example], splits: Mapping[str, Sequence[Example]], name: str
+) -> list[Example]:
+    """Those whose texts aren't in dev or test, a pair in either order."""
+    held = {frozenset(e.sentences) for split in SPLITS[1:] for e in splits.get(split, ())}
+    kept = [e for e in examples if frozenset(e.sentences) not in held]
+    if len(kept) < len(examples):
+        log.warning("%s: %d rows of dev or test left out", name, len(examples) - len(kept))
+    return kept
+
+
+def hold_out(
+    examples: Sequence[Example], share: float, *, seed: int
+) -> tuple[list[Example], list[Example]]:
+    """Part a share of examples at random from the rest, each part in its old order.
+
+    Rows of one question, and rows of the same text, stay together, and of every
+    label a text stays behind.
+
+    Args:
+        share: of all rows; at least one text goes to each side.
+
+    Returns:
+        The rest, and the share.
+
+    Raises:
+        SplitError: all rows are of one text or question, or each has a label
+            that no other has.
+    """
+    keys = [(e.group,) if e.group else e.sentences for e in examples]
+    unique = list(dict.fromkeys(keys))
+    if len(unique) < 2:
+        raise SplitError(
+            f"All {len(examples)} training rows are of one text or question, so none can be held "
+            "out. Name a dev file with --dev FILE."
+        )
+    counts = Counter(keys)
+    labels = {key: set[str]() for key in unique}
+    for key, example in zip(keys, examples, strict=True):
+        labels[key].update(example.labels)
+    left = Counter(label for those in labels.values() for label in those)
+    held: set[tuple[str, ...]] = set()
+    rows = 0
+    for number in np.random.default_rng(seed).permutation(len(unique))[:-1]:
+        if held and rows >= share * len(examples):
+            break
+        key = unique[number]
+        if any(left[label] == 1 for label in labels[key]):
+            continue
+        left.subtract(labels[key])
+        held.add(key)
+        rows += counts[key]
+    if not held:
+        raise SplitError(
+            "Every training row has a label that no other text has, so none can be held out. Name "
+            "a dev file with --dev FILE, or give more rows of each label."
+        )
+    sides: tuple[list[Example], list[Example]] = [], []
+    for key, example in zip(keys, examples, strict=True):
+        sides[key in held].append(example)
+    return sides

@@ -1,0 +1,238 @@
+"""Splits that can show what knowledge adds: deduplicated and entity-disjoint.
+
+A published split often shares sentences and most entity names between
+training and test, so that a graph has nothing left to add. An
+**entity-disjoint** split holds entity names out: whatever is tagged with a
+test name was never seen with a label.
+"""
+
+import logging
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from kbert_core.data.labelled import SPLITS, Example
+from kbert_core.errors import DataError, OptionError
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.names import normalise_name
+
+Splits = dict[str, list[Example]]
+FIELD_BREAK = re.compile(r"[\t\n\r]")
+TOKEN_BREAK = re.compile(r"[ \t\n\r]")
+NO_BREAK = "\N{NO-BREAK SPACE}"
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class EntityDisjoint:
+    """How names are held out.
+
+    Attributes:
+        seed: which names; each seed draws its own split.
+        test_share, dev_share: of all names (surface forms), held out for
+            test and for dev.
+    """
+
+    seed: int = 0
+    test_share: float = 0.22
+    dev_share: float = 0.10
+
+    def __post_init__(self) -> None:
+        for name in ("test_share", "dev_share"):
+            share = getattr(self, name)
+            if not 0 < share < 1:
+                raise OptionError(f"{name} is {share}, expected a share between 0 and 1.")
+        if self.seed < 0:
+            raise OptionError(f"seed is {self.seed}, expected 0 or more.")
+
+
+def entity_disjoint(
+    examples: Iterable[Example],
+    options: EntityDisjoint = EntityDisjoint(),
+    *,
+    graph: KnowledgeGraph | None = None,
+) -> Splits:
+    """Split sentences so that the entity names held out for test are in test alone.
+
+    Three disjoint groups of names are drawn, for train, dev and test; a
+    sentence goes to the last group that it touches. So no name of dev or
+    test is labelled in train, and none of test in dev. Sentences that stand
+    in ``examples`` more than once are taken once, at their first place.
+
+    Args:
+        examples: labelled for named entities; all splits of a data set.
+        options: shares and seed.
+        graph: hold out only names that this graph knows, so that knowledge
+            has a chance; None: any names, at random.
+
+    Raises:
+        DataError: too few names to hold so many out, or no sentence is left
+            for a split.
+    """
+    unique = list({_key(e): e for e in reversed(list(examples))}.values())[::-1]
+    names = sorted({name for e in unique for name in _names(e)})
+    known: set[str] = set() if graph is None else set(graph.entities())
+    eligible = names if graph is None else [n for n in names if normalise_name(n) in known]
+    wanted = {
+        "test": round(options.test_share * len(names)),
+        "dev": round(options.dev_share * len(names)),
+    }
+    if sum(wanted.values()) > len(eligible) or not all(wanted.values()):
+        where = "" if graph is None else f" that the graph {graph.name} knows"
+        raise DataError(
+            f"The data have {len(eligible)} entity names{where}, of {len(names)}; to hold out "
+            f"{wanted['test']} for test and {wanted['dev']} for dev is not possible. "
+            "Lower the shares, give more data, or take names at random."
+        )
+    drawn = np.random.default_rng(options.seed).permutation(len(eligible))
+    test = {eligible[i] for i in drawn[: wanted["test"]]}
+    dev = {eligible[i] for i in drawn[wanted["test"] : wanted["test"] + wanted["dev"]]}
+
+    def split_of(example: Example) -> str:
+        found = _names(example)
+        return "test" if found & test else "dev" if found & dev else "train"
+
+    return _filled(unique, split_of)
+
+
+def deduplicated(splits: Mapping[str, Sequence[Example]]) -> Splits:
+    """Take every text out of a split that stands in an earlier one of test, dev, train.
+
+    So test keeps all its texts, and train loses those that leak. Texts are
+    compared as people read them: width, case and white space don't count.
+    Repeated texts within a split are taken once.
+
+    Raises:
+        DataError: nothing is left of a split.
+    """
+    taken: set[tuple[str, ...]] = set()
+    kept: Splits = {}
+    for split in reversed(SPLITS):
+        kept[split] = []
+        for example in splits.get(split, ()):
+            key = _key(example)
+            if key not in taken:
+                taken.add(key)
+                kept[split].append(example)
+        if split in splits and not kept[split]:
+            raise DataError(
+                f"No labelled row is left for {split}: all its texts stand in a later split. "
+                "Check that the files are different ones."
+            )
+    return {split: kept[split] for split in SPLITS if split in splits}
+
+
+def write_split(folder: str | Path, splits: Mapping[str, Sequence[Example]]) -> None:
+    """Write splits in the release's format, ``train.tsv`` and so on.
+
+    What is read from them is what was written, questions' numbers (qid)
+    included. The format has no sign for a tab or a line break inside a text,
+    nor for a space inside a token or for a text without tokens: a space, a
+    no-break space and nothing stand for them, and a warning says so.
+
+    Raises:
+        DataError: the folder can't be written.
+    """
+    folder = Path(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"{folder}: can't be written ({error}). Name another folder.") from error
+    for split, examples in splits.items():
+        write_rows(folder / f"{split}.tsv", examples)
+
+
+def write_rows(path: str | Path, examples: Sequence[Example]) -> None:
+    """Write one file in the release's format, as :func:`write_split` does.
+
+    Raises:
+        DataError: it can't be written.
+    """
+    rows = _rows(examples, str(path))
+    text = "".join("\t".join(row) + "\n" for row in rows)
+    try:
+        Path(path).write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise DataError(f"{path}: can't be written ({error}). Name another place.") from error
+
+
+def _rows(examples: Sequence[Example], where: str) -> list[list[str]]:
+    """The fields of a header and of every example.
+
+    Args:
+        where: the file they go to, for a warning.
+    """
+    if any(example.tags for example in examples):
+        header, row, breaks, instead = ["text_a", "label"], _tagged_row, TOKEN_BREAK, NO_BREAK
+        empty = [example for example in examples if not example.words]
+        if empty:
+            log.warning(
+                "%s: %d rows without a single token are left out. The first: %s",
+                where,
+                len(empty),
+                empty[0].place,
+            )
+            examples = [example for example in examples if example.words]
+    else:
+        texts = max((len(example.sentences) for example in examples), default=1)
+        header = ["label", "text_a", "text_b"][: 1 + texts]
+        row, breaks, instead = _plain_row, FIELD_BREAK, " "
+        if any(e.group and e.group != e.sentences[0] for e in examples):
+            header, row = ["qid", *header], _question_row
+    rows = [header]
+    changed = []
+    for example in examples:
+        fields = row(example)
+        kept = [[breaks.sub(instead, piece) for piece in field] for field in fields]
+        if kept != fields:
+            changed.append(example)
+        rows.append([" ".join(field) for field in kept])
+    if changed:
+        log.warning(
+            "%s: %d rows with a tab or a line break in a text, or white space in a token, which "
+            "the format can't hold; spaces stand there now. The first: %s",
+            where,
+            len(changed),
+            changed[0].place,
+        )
+    return rows
+
+
+# The fields of a row, each in the pieces that single spaces part.
+
+
+def _tagged_row(example: Example) -> list[list[str]]:
+    text = example.sentences[0]
+    return [[text[a:b] for a, b in example.words], list(example.tags)]
+
+
+def _plain_row(example: Example) -> list[list[str]]:
+    return [[example.label or ""], *([sentence] for sentence in example.sentences)]
+
+
+def _question_row(example: Example) -> list[list[str]]:
+    return [[example.group or example.sentences[0]], *_plain_row(example)]
+
+
+def _filled(examples: Sequence[Example], split_of: Callable[[Example], str]) -> Splits:
+    splits: Splits = {split: [] for split in SPLITS}
+    for example in examples:
+        splits[split_of(example)].append(example)
+    for split, found in splits.items():
+        if not found:
+            raise DataError(f"No sentence is left for {split}. Lower the shares or give more data.")
+    return splits
+
+
+def _names(example: Example) -> set[str]:
+    return {example.sentences[0][start:end] for start, end, _ in example.spans}
+
+
+def _key(example: Example) -> tuple[str, ...]:
+    return tuple(
+        "".join(unicodedata.normalize("NFKC", s).casefold().split()) for s in example.sentences
+    )

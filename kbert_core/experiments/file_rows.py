@@ -1,0 +1,256 @@
+"""A labelled text read with knowledge and without: what was said, what was right.
+
+Nothing of a prediction is kept that isn't needed, so that thousands of rows
+stay small.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from torch import Tensor
+
+from kbert_core.data.labelled import Example, check_labels
+from kbert_core.errors import DataError
+from kbert_core.explain.target import Target
+from kbert_core.explain.variants import Variant, with_only_branches
+from kbert_core.kbert.ablation import Ablation
+from kbert_core.kbert.flat_tree import FlatTree
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.mentions import Mention
+from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.knowledge.triple import Triple
+from kbert_core.labels import OUTSIDE
+from kbert_core.pipeline import Pipeline
+from kbert_core.tasks.ner import NerPrediction, joined_windows
+from kbert_core.training.scores import SpanKey
+
+TEXTS_AT_ONCE = 8
+
+
+class Verdict(StrEnum):
+    """What knowledge did to a text."""
+
+    HELPED = "helped"
+    HURT = "hurt"
+    NEUTRAL = "neutral"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one reading of a text gives.
+
+    Attributes:
+        label: the class; None for named entities.
+        spans: the named entities, (start, end, label) in characters.
+        score: of the gold label its log-odds, of gold tags their mean
+            log-probability over the text's tokens; in nats.
+        wrong: 0 or 1 for a class; gold entities missed and entities predicted
+            that aren't gold, together.
+    """
+
+    label: str | None
+    spans: tuple[SpanKey, ...]
+    score: float
+    wrong: int
+
+    @property
+    def said(self) -> str | tuple[SpanKey, ...]:
+        """What is compared with another answer."""
+        return self.spans if self.label is None else self.label
+
+
+@dataclass(frozen=True, slots=True)
+class FileRow:
+    """One labelled text, read with knowledge and without.
+
+    Attributes:
+        number: its place in the data, from 0.
+        example: text and gold label.
+        hung: the triples that stood in it, each at its mention.
+        known, plain: what is predicted with knowledge and without.
+    """
+
+    number: int
+    example: Example
+    hung: tuple[tuple[Mention, Triple], ...]
+    known: Answer
+    plain: Answer
+
+    @property
+    def triples(self) -> tuple[Triple, ...]:
+        """The triples that stood in it, each once, in reading order."""
+        return tuple(dict.fromkeys(triple for _, triple in self.hung))
+
+    @property
+    def changed(self) -> bool:
+        """Whether knowledge changed the prediction."""
+        return self.known.said != self.plain.said
+
+    @property
+    def verdict(self) -> Verdict:
+        """Helped where less is wrong with knowledge, hurt where more is."""
+        if self.known.wrong == self.plain.wrong:
+            return Verdict.NEUTRAL
+        return Verdict.HELPED if self.known.wrong < self.plain.wrong else Verdict.HURT
+
+    @property
+    def gain(self) -> float:
+        """By how much knowledge raises the score of what is right, in nats."""
+        return self.known.score - self.plain.score
+
+    @property
+    def found(self) -> tuple[SpanKey, ...]:
+        """Gold entities that are predicted with knowledge only."""
+        return self._gold(self.known, self.plain)
+
+    @property
+    def lost(self) -> tuple[SpanKey, ...]:
+        """Gold entities that are predicted without knowledge only."""
+        return self._gold(self.plain, self.known)
+
+    def _gold(self, one: Answer, other: Answer) -> tuple[SpanKey, ...]:
+        return tuple(s for s in self.example.spans if s in one.spans and s not in other.spans)
+
+
+def check_examples(pipeline: Pipeline, examples: Sequence[Example]) -> None:
+    """Refuse what has no answer that could be right or wrong.
+
+    Raises:
+        DataError: fill-mask, whose texts have no gold; or an unknown label.
+    """
+    assert pipeline.task is not None
+    if pipeline.task.name == "mask":
+        raise DataError(
+            "The model fills masks, and a file of texts doesn't say what stands at a [MASK]. "
+            "Choose a model that labels texts or entities."
+        )
+    check_labels(examples, list(pipeline.labels.values()), "the model")
+
+
+def each_row(
+    pipeline: Pipeline,
+    examples: Sequence[Example],
+    graph: KnowledgeGraph,
+    *,
+    options: InjectionOptions | None = None,
+    ablation: Ablation | None = None,
+    max_length: int | None = None,
+    at_once: int = TEXTS_AT_ONCE,
+) -> Iterator[FileRow]:
+    """Read labelled texts with knowledge and without, in order; yields as batches are done.
+
+    A text without a triple is read once.
+
+    Args:
+        other arguments: as for a call of the pipeline.
+        at_once: texts a batch.
+
+    Raises:
+        DataError: see :func:`check_examples`.
+        KBertError: a text or option that can't be used.
+    """
+    check_examples(pipeline, examples)
+    reader = Reader(pipeline, options, ablation, max_length)
+    for start in range(0, len(examples), at_once):
+        some = examples[start : start + at_once]
+        known = reader.read(some, graph)
+        pairs = [[variant, without(variant)] for variant in known]
+        answers = reader.answers(some, pairs)
+        for shift, (one, (with_it, plain)) in enumerate(zip(known, answers, strict=True)):
+            yield FileRow(start + shift, some[shift], hung_in(one), with_it, plain)
+
+
+def without(variant: Variant) -> Variant:
+    """The same reading with no branch at all."""
+    return Variant(tuple(with_only_branches(row, ()) for row in variant.rows), variant.ablation)
+
+
+def hung_in(variant: Variant) -> tuple[tuple[Mention, Triple], ...]:
+    """The branches of a reading, in order, each once where windows overlap."""
+    found = dict.fromkeys((h.node, h.branch.triple) for row in variant.rows for h in row.hung)
+    nodes = variant.rows[0].tree.nodes
+    in_order = sorted(found, key=lambda branch: branch[0])
+    return tuple((nodes[node].mention, triple) for node, triple in in_order)
+
+
+@dataclass(frozen=True, eq=False)
+class Reader:
+    """Reads labelled texts in one way, several at once.
+
+    Attributes:
+        other attributes: as for a call of the pipeline.
+    """
+
+    pipeline: Pipeline
+    options: InjectionOptions | None = None
+    ablation: Ablation | None = None
+    max_length: int | None = None
+
+    def read(self, examples: Sequence[Example], graph: KnowledgeGraph) -> list[Variant]:
+        """K-Query, K-Inject and flatten."""
+        texts = [example.sentences for example in examples]
+        assert self.pipeline.task is not None
+        for sentences in texts:
+            self.pipeline.task.check(sentences)
+        ablation = self.ablation or self.pipeline.card.ablation
+        return [
+            Variant(tuple(self.pipeline.flatten(tree, max_length=self.max_length)), ablation)
+            for tree in self.pipeline.trees(texts, graph, self.options)
+        ]
+
+    def answers(
+        self, examples: Sequence[Example], variants: Sequence[Sequence[Variant]]
+    ) -> list[list[Answer]]:
+        """Run several readings of each text, those that are the same once.
+
+        Args:
+            variants: per example its readings.
+
+        Returns:
+            Per example and reading its answer.
+        """
+        different = [{variant.key: variant.rows for variant in own} for own in variants]
+        rows = [made for own in different for made in own.values()]
+        ablation = self.ablation or self.pipeline.card.ablation
+        logits = iter(self.pipeline.logits_of(rows, ablation=ablation))
+        found = []
+        for example, own, unlike in zip(examples, variants, different, strict=True):
+            made = {key: self._answer(example, r, next(logits)) for key, r in unlike.items()}
+            found.append([made[variant.key] for variant in own])
+        return found
+
+    def _answer(
+        self, example: Example, rows: Sequence[FlatTree], logits: Sequence[Tensor]
+    ) -> Answer:
+        labels, task = self.pipeline.labels, self.pipeline.task
+        assert task is not None
+        prediction: Any = task.decode(rows, logits, labels)
+        if isinstance(prediction, NerPrediction):
+            spans = tuple((s.start, s.end, s.label) for s in prediction.spans)
+            wrong = len(set(spans) ^ set(example.spans))
+            return Answer(None, spans, _tags_score(example, rows, logits, labels), wrong)
+        gold = example.label or ""
+        score = Target(gold).score(rows, logits, labels)
+        return Answer(prediction.label, (), score, int(prediction.label != gold))
+
+
+def _tags_score(
+    example: Example,
+    rows: Sequence[FlatTree],
+    logits: Sequence[Tensor],
+    labels: Mapping[int, str],
+) -> float:
+    """Mean log-probability of the gold tags over the text's tokens, in nats."""
+    scores = joined_windows(rows, logits)
+    tokens = rows[0].trunk_tokens[0]
+    tags = [OUTSIDE] * len(tokens)
+    for start, end, label in example.spans:
+        first, last = tokens.over(start, end)
+        if last > first:
+            tags[first:last] = [f"B-{label}"] + [f"I-{label}"] * (last - first - 1)
+    number = {name: index for index, name in labels.items()}
+    if not tags:
+        return 0.0
+    return float(scores[range(len(tags)), [number[tag] for tag in tags]].mean())

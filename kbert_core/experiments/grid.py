@@ -1,0 +1,507 @@
+"""The grid of a suite: its cells, what each depends on, and whether it is done.
+
+A cell is one row at one seed. It is done when its JSON is there and was made
+from what the suite, the data, the graphs and the encoder are now. What a
+result depends on is kept in it as ``inputs``, so that a stale one can say
+what has changed.
+"""
+
+import hashlib
+import json
+import logging
+import os
+import shutil
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, Literal
+
+from kbert_core.data.hub import is_hub_name
+from kbert_core.data.labelled import SPLITS, Example, find_split, read_examples
+from kbert_core.data.sources import DataFiles, read_split, read_splits
+from kbert_core.data.splits import EntityDisjoint, deduplicated, entity_disjoint, write_split
+from kbert_core.errors import CheckpointError, DataError, KBertError, SplitError
+from kbert_core.experiments import guided
+from kbert_core.experiments.results import read_json, result_file
+from kbert_core.experiments.suite import (
+    AT_RANDOM,
+    SET_ELSEWHERE,
+    Baseline,
+    Data,
+    Run,
+    Suite,
+    slug,
+    train_options,
+)
+from kbert_core.kbert.ablation import Ablation
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.io.writers import write_triples
+from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.knowledge.tools.shuffled import shuffled
+from kbert_core.pipeline import CARD_KEY
+from kbert_core.scoring.learned import CARD_FILE, WEIGHTS_FILE
+from kbert_core.training.finetune import SCRATCH, TrainOptions
+from kbert_core.training.items import Recipe
+
+State = Literal["done", "stale", "left", "failed"]
+TOKENIZERS = ("tokenizer.json", "vocab.txt")
+WEIGHTS = ("*.safetensors", "*.bin")
+GROUPS = {"injection": InjectionOptions, "ablation": Ablation, "recipe": Recipe}  # of options
+Missing = dict[str, str]  # what can't be read here → why
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where things are kept.
+
+    Attributes:
+        results: one folder a suite, one JSON a run; to be kept.
+        work: splits, shuffled graphs, checkpoints; may be deleted.
+    """
+
+    results: Path = Path("results")
+    work: Path = Path("runs/experiments")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One row at one seed."""
+
+    row: Run | Baseline
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.row.name}, seed {self.seed}"
+
+
+@dataclass(frozen=True)
+class Status:
+    """How a cell stands.
+
+    Attributes:
+        state: "done", "stale", "left" or "failed".
+        reason: what has changed, or the error.
+        seconds: that it took, if it was ever done.
+        unchecked: what it depends on that can't be read here, and why.
+    """
+
+    cell: Cell
+    state: State
+    reason: str = ""
+    seconds: float | None = None
+    unchecked: Mapping[str, str] = field(default_factory=dict)
+
+
+class Experiment:
+    """A suite with its data, and the cells that are to be run.
+
+    Args:
+        suite: what is run.
+        places: where results and work are kept.
+    """
+
+    def __init__(self, suite: Suite, places: Places = Places()) -> None:
+        self.suite, self.places = suite, places
+        self._splits: dict[int, tuple[Path, str]] = {}
+        self._hashes: dict[str, str] = {}
+        self._missing: Missing = {}  # for all cells of the suite, so that none is looked for twice
+
+    @property
+    def work(self) -> Path:
+        """The suite's own work folder."""
+        return self.places.work / self.suite.name
+
+    def cells(self, *, only: Sequence[str] = (), seeds: Sequence[int] = ()) -> tuple[Cell, ...]:
+        """Every cell, seed by seed; a baseline after the run that it is written over.
+
+        Args:
+            only: names or file names of rows; none: all.
+            seeds: none: all.
+
+        Raises:
+            DataError: there is no such row, or none of them has such a seed.
+        """
+        wanted = {slug(name) for name in only}
+        unknown = wanted - {slug(row.name) for row in self.suite.rows}
+        if unknown:
+            names = ", ".join(f"'{row.name}'" for row in self.suite.rows)
+            raise DataError(f"{self.suite.path}: no run '{min(unknown)}'. There are: {names}.")
+        rows = [row for row in self.suite.rows if not wanted or slug(row.name) in wanted]
+        every = sorted({seed for row in rows for seed in row.seeds})
+        unknown_seeds = set(seeds).difference(every)
+        if unknown_seeds:
+            raise DataError(
+                f"{self.suite.path}: no run with the seed {min(unknown_seeds)}. "
+                f"There are: {', '.join(map(str, every))}."
+            )
+        return tuple(
+            Cell(row, seed)
+            for seed in every
+            for row in rows
+            if seed in row.seeds and (not seeds or seed in seeds)
+        )
+
+    def file(self, cell: Cell) -> Path:
+        """The cell's JSON."""
+        return result_file(self.places.results, self.suite, cell.row.name, cell.seed)
+
+    def status(self, cell: Cell, *, with_what_is_there: bool = False) -> Status:
+        """Whether a cell is done, and if not, why.
+
+        Args:
+            with_what_is_there: compare what can be read here, and say what
+                can't be, instead of failing.
+
+        Raises:
+            KBertError: the data, a graph or the encoder can't be read.
+        """
+        found = read_json(self.file(cell))
+        if found is None:
+            error = self.error_file(cell)
+            if error.is_file():
+                return Status(cell, "failed", error.read_text("utf-8").splitlines()[0])
+            return Status(cell, "left")
+        missing: Missing | None = {} if with_what_is_there else None
+        changed = _differences(without_defaults(found["inputs"]), self.inputs(cell, missing))
+        state: State = "stale" if changed else "done"
+        return Status(cell, state, "; ".join(changed), found["seconds"], missing or {})
+
+    def inputs(self, cell: Cell, missing: Missing | None = None) -> dict[str, Any]:
+        """All that determines a cell's result, with hashes instead of contents.
+
+        Options that have their default value are left out, so that one which
+        is new doesn't make old results stale.
+
+        Args:
+            missing: takes what can't be read here, whose hash is then None;
+                without it that is an error.
+
+        Raises:
+            KBertError: the data, a graph or the encoder can't be read.
+        """
+        suite, row = self.suite, cell.row
+        data = {k: v for k, v in asdict(suite.data).items() if v}
+        of_data = self._or_missing("the data", lambda: self.split(cell.seed)[1], missing)
+        common = {
+            "task": suite.task,
+            "data": {**data, "sha256": of_data},
+            "covered_by": self._files(suite.covered_by, missing),
+            "seed": cell.seed,
+        }
+        if isinstance(row, Baseline):
+            made = {**common, "kind": "dictionary", "kg": self._files(row.kg, missing)}
+            if row.over is not None:
+                over = suite.row(row.over)
+                assert isinstance(over, Run)
+                made["over"] = self.inputs(Cell(over, cell.seed), missing)
+            if row.guided:
+                made["guided"] = list(guided.WEIGHTS)
+            return _plain(made)
+        options = train_options(suite, row, seed=0, data="-", kg=(), output="-", check_only=True)
+        own = SET_ELSEWHERE - GROUPS.keys()
+        changed = {
+            f.name: getattr(options, f.name)
+            for f in fields(TrainOptions)
+            if f.name not in own
+            if getattr(options, f.name) != _default(f)
+        }
+        changed = {
+            k: asdict(v) if hasattr(v, "__dataclass_fields__") else v for k, v in changed.items()
+        }
+        encoder = self._or_missing(
+            f"the encoder {row.encoder}",
+            lambda: self._encoder(row.encoder, must_be_there=missing is not None),
+            missing,
+        )
+        made = {
+            **common,
+            "kind": "run",
+            "knowledge": row.knowledge,
+            "kg": self._files(row.kg, missing),
+            "hiding_kg": self._files(row.hiding_kg, missing),
+            "encoder": {"name": row.encoder, "sha256": encoder},
+            "options": changed,
+        }
+        scorer = options.injection.scorer if options.injection is not None else None
+        if scorer is not None:
+            content = self._or_missing(
+                f"the scorer {scorer}", partial(self._scorer, scorer), missing
+            )
+            made["scorer"] = {"name": scorer, "sha256": content}
+        return without_defaults(_plain(made))
+
+    def _or_missing(
+        self, what: str, read: Callable[[], str], missing: Missing | None
+    ) -> str | None:
+        """What is read; where it can't be, None if ``missing`` takes the reason."""
+        if missing is None:
+            return read()
+        if what not in self._missing:
+            try:
+                return read()
+            except KBertError as error:
+                self._missing[what] = str(error)
+        missing[what] = self._missing[what]
+        return None
+
+    # Making what a cell needs
+
+    def split(self, seed: int) -> tuple[Path, str]:
+        """The folder of a seed's split, drawn if need be, and the hash of its files.
+
+        Raises:
+            SplitError: there is no test set.
+            DataError: the data can't be read.
+        """
+        if seed not in self._splits:
+            if self._as_it_is:
+                folder = Path(self._data)
+                files = _split_files(folder)
+                self._need_test([split_of(file) for file in files])
+                self._splits[seed] = folder, _hash_of(files)
+            else:
+                drawn = self._drawn(seed)
+                self._need_test(drawn)
+                self._splits[seed] = self._written(drawn, f"split-seed{seed}")
+        return self._splits[seed]
+
+    def _need_test(self, splits: Collection[str]) -> None:
+        if "test" not in splits:
+            raise SplitError(
+                f"{self._data}: no test set, and a suite scores every run on one. Name a folder "
+                "with a test.tsv, or the files in it, as in data: files: "
+                "{train: NAME, dev: NAME, test: NAME}."
+            )
+
+    @property
+    def _data(self) -> str:
+        """The data's folder on this machine, or hub name."""
+        folder = self.suite.data.folder
+        return folder if is_hub_name(folder) else self.suite.resolved(folder)
+
+    @property
+    def _as_it_is(self) -> bool:
+        """Whether the data can be trained on where they are."""
+        data = self.suite.data
+        return data.split == "official" and data == Data(data.folder) and Path(self._data).is_dir()
+
+    def _drawn(self, seed: int) -> dict[str, list[Example]]:
+        data = self.suite.data
+        if data.split == "entity-disjoint":
+            shares = {"test_share": data.test_share, "dev_share": data.dev_share}
+            options = EntityDisjoint(seed, **{n: s for n, s in shares.items() if s is not None})
+            graph = None
+            if data.among != AT_RANDOM:
+                graph = KnowledgeGraph.from_files(self.suite.resolved(data.among))
+            return entity_disjoint(self._all_examples, options, graph=graph)
+        of_split = {split: str(Path(self._data) / name) for split, name in data.files.items()}
+        files = DataFiles(
+            "" if data.files else self._data,
+            of_split.get("train"),
+            of_split.get("dev"),
+            of_split.get("test"),
+            data.dev_share or 0.0,
+            data.columns,
+            self.suite.resolved_all(data.also_train),
+        )
+        splits = read_splits(files, self.suite.task, seed=seed)
+        return deduplicated(splits) if data.split == "deduplicated" else splits
+
+    @cached_property
+    def _all_examples(self) -> list[Example]:
+        """Those of all splits that there are."""
+        data, found = self.suite.data, []
+        for split in SPLITS:
+            name = str(Path(self._data) / data.files[split]) if split in data.files else self._data
+            if split not in data.files and data.files:
+                continue
+            try:
+                found += read_split(name, split, self.suite.task, data.columns)
+            except SplitError as error:
+                if split == "train":
+                    raise
+                log.warning("%s", error)
+        return found
+
+    def _written(self, splits: Mapping[str, Sequence[Example]], name: str) -> tuple[Path, str]:
+        """Write a split into a folder named by its content."""
+        temporary = self.work / f"{name}.{os.getpid()}"
+        shutil.rmtree(temporary, ignore_errors=True)
+        write_split(temporary, splits)
+        digest = _hash_of(_split_files(temporary))
+        folder = self.work / f"{name}-{digest[:8]}"
+        if folder.is_dir():
+            shutil.rmtree(temporary)
+        else:
+            temporary.rename(folder)
+        return folder, digest
+
+    def graph_files(self, run: Run, seed: int) -> tuple[tuple[str, ...], float | None]:
+        """The files of a run's graph; of a shuffled one the file it is written to.
+
+        Returns:
+            The files, and for a shuffled graph the share of triples unchanged.
+        """
+        files = self.suite.resolved_all(run.kg)
+        if run.knowledge != "shuffled":
+            return files, None
+        made = shuffled(KnowledgeGraph.from_files(*files), seed=seed)
+        path = self.work / f"shuffled-{self._hash(files)[:8]}-seed{seed}.spo"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_triples(made.graph, path)
+        return (str(path),), made.unchanged
+
+    @cached_property
+    def covering(self) -> KnowledgeGraph:
+        """The graph that tells covered from uncovered mentions."""
+        return KnowledgeGraph.from_files(*self.suite.resolved_all(self.suite.covered_by))
+
+    def _files(self, paths: Sequence[str], missing: Missing | None) -> list[dict[str, str | None]]:
+        def hash_of(path: str) -> str:
+            return self._hash((self.suite.resolved(path),))
+
+        return [
+            {"file": p, "sha256": self._or_missing(f"the graph {p}", partial(hash_of, p), missing)}
+            for p in paths
+        ]
+
+    def _hash(self, paths: Sequence[str]) -> str:
+        key = "\n".join(paths)
+        if key not in self._hashes:
+            self._hashes[key] = _hash_of([Path(path) for path in paths])
+        return self._hashes[key]
+
+    def _encoder(self, name: str, *, must_be_there: bool = False) -> str:
+        """Hash of an encoder's weights, size and vocabulary; of a hub's the name alone."""
+        folder = Path(self.suite.resolved(name)) if name != SCRATCH else Path(SCRATCH)
+        if not folder.is_dir():
+            of_a_folder = folder.is_absolute() or (
+                folder.parent != Path() and folder.parent.is_dir()
+            )
+            if must_be_there and of_a_folder:
+                raise CheckpointError(f"{folder}: no such folder. Name that of an encoder.")
+            return ""
+        weights = sorted(file for pattern in WEIGHTS for file in folder.glob(pattern))
+        files = [folder / file for file in TOKENIZERS if (folder / file).is_file()]
+        return self._hash([str(file) for file in (*weights, *files)]) + _config_hash(folder)
+
+    def _scorer(self, name: str) -> str:
+        """Hash of what scores triples: a trained scorer, or an encoder."""
+        folder = Path(self.suite.resolved(name))
+        if not (folder / CARD_FILE).is_file():
+            return self._encoder(name)
+        return self._hash([str(folder / file) for file in (CARD_FILE, WEIGHTS_FILE)])
+
+    def cell_folder(self, cell: Cell) -> Path:
+        """Where a cell works; another one when what it depends on changes."""
+        digest = hashlib.sha256(_canonical(self.inputs(cell)).encode()).hexdigest()
+        return self.work / f"{slug(cell.row.name)}-seed{cell.seed}-{digest[:8]}"
+
+    def error_file(self, cell: Cell) -> Path:
+        """Where a cell's last error stands."""
+        return self.work / f"{slug(cell.row.name)}-seed{cell.seed}.error.txt"
+
+
+def read_folder(folder: Path, task: str) -> dict[str, list[Example]]:
+    """Train, dev and, where there is one, test of a folder."""
+    return {split_of(file): read_examples(file, task) for file in _split_files(folder)}
+
+
+def split_of(file: Path) -> str:
+    """The split that a file's name says it is."""
+    return file.name.partition(".")[0]
+
+
+def _split_files(folder: Path) -> list[Path]:
+    """Train, dev and, where there is one, test."""
+    files = [find_split(folder, "train"), find_split(folder, "dev")]
+    with suppress(SplitError):
+        files.append(find_split(folder, "test"))
+    return files
+
+
+def _hash_of(files: Sequence[Path]) -> str:
+    digest = hashlib.sha256()
+    for file in files:
+        try:
+            content = hashlib.sha256(file.read_bytes())
+        except OSError as error:
+            raise DataError(f"{file}: can't be read ({error.strerror}). Check the name.") from error
+        digest.update(content.digest())
+    return digest.hexdigest()
+
+
+def _config_hash(folder: Path) -> str:
+    """Of an encoder's config, without what its card only notes."""
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        config.get(CARD_KEY, {}).pop("notes", None)
+    except (OSError, ValueError, AttributeError) as error:
+        raise CheckpointError(
+            f"{folder}: no readable config.json ({error}). Name the folder of an encoder."
+        ) from error
+    return hashlib.sha256(_canonical(config).encode()).hexdigest()[:8]
+
+
+def _default(of: Any) -> Any:
+    made = of.default_factory
+    return made() if callable(made) else of.default
+
+
+def without_defaults(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """A cell's inputs without the options that have their default value in a group of them."""
+    made = dict(inputs)
+    if "over" in made:
+        made["over"] = without_defaults(made["over"])
+    if "options" in made:
+        made["options"] = {
+            name: _changed(GROUPS[name], value) if name in GROUPS and value is not None else value
+            for name, value in made["options"].items()
+        }
+    return made
+
+
+def _changed(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    defaults = _plain({of.name: _default(of) for of in fields(kind)})
+    return {
+        name: value
+        for name, value in values.items()
+        if name not in defaults or value != defaults[name]
+    }
+
+
+def _canonical(data: Mapping[str, Any]) -> str:
+    return json.dumps(data, sort_keys=True, ensure_ascii=False, default=asdict)
+
+
+def _plain(data: Mapping[str, Any]) -> dict[str, Any]:
+    """As it will be read from JSON, so that the two can be compared."""
+    plain: dict[str, Any] = json.loads(_canonical(data))
+    return plain
+
+
+def _differences(was: Any, is_: Any, where: str = "") -> list[str]:
+    """What has changed between two inputs, in words."""
+    if isinstance(was, dict) and isinstance(is_, dict):
+        return [
+            text
+            for key in sorted({*was, *is_})
+            for text in _differences(was.get(key), is_.get(key), f"{where}.{key}".strip("."))
+        ]
+    if was == is_:
+        return []
+    if where.endswith("sha256"):
+        if is_ is None:  # can't be read here
+            return []
+        return [f"{where.removesuffix('.sha256')} has another content"]
+    if isinstance(was, list) and isinstance(is_, list) and len(was) == len(is_):
+        return [t for a, b in zip(was, is_, strict=True) for t in _differences(a, b, where)]
+    return [f"{where} was {_short(was)} and is {_short(is_)}"]
+
+
+def _short(value: Any) -> str:
+    text = "unset" if value is None else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -1,0 +1,436 @@
+"""Runs the cells of a suite, one after another or several at a time."""
+
+import json
+import logging
+import os
+import platform
+import shlex
+import shutil
+import time
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from multiprocessing import connection, get_context, parent_process
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import torch
+from filelock import FileLock, Timeout
+from transformers.utils import logging as transformers_logging
+
+from kbert_core.data.labelled import Example
+from kbert_core.errors import DataError, KBertError
+from kbert_core.experiments.counts import packed
+from kbert_core.experiments.dictionary import dictionary_spans, learn_tail_labels, written_over
+from kbert_core.experiments.grid import Cell, Experiment, Places, Status, read_folder
+from kbert_core.experiments.guided import choose_weight, guided_spans, load_scores, save_scores
+from kbert_core.experiments.results import FORMAT, read_json, whole, write_json
+from kbert_core.experiments.scoring import score_run, score_spans
+from kbert_core.experiments.suite import Baseline, Run, read_suite, train_options
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.io.compression import plain_stem
+from kbert_core.processor import processor
+from kbert_core.training.evaluate import surface_forms
+from kbert_core.training.finetune import MAIN_SCORE, Fitted, TrainOptions, fit, save
+
+PREDICTIONS = "predictions.json"  # what stays in a cell's folder: others may be written over it
+TAG_SCORES = "tag_scores.npz"  # and this: decoding may be guided by others
+FAILED = 1  # exit code of a process whose run failed and was recorded
+ORPHANED = 2  # of one whose parent was killed
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class How:
+    """How cells are run, apart from what they are.
+
+    Attributes:
+        device: "auto", "cpu" or "cuda".
+        jobs: processes at a time, each on one thread where there are several.
+        keep_models: keep the trained models in the work folder.
+    """
+
+    device: str = "auto"
+    jobs: int = 1
+    keep_models: bool = False
+
+
+def run_cell(experiment: Experiment, cell: Cell, how: How = How()) -> dict[str, Any]:
+    """Run one cell, or go on with it, and write its JSON.
+
+    Raises:
+        KBertError: it can't be run.
+    """
+    inputs = experiment.inputs(cell)
+    row = cell.row
+    if isinstance(row, Baseline):
+        began = time.monotonic()
+        made, seconds = _dictionary(experiment, row, cell.seed), time.monotonic() - began
+    else:
+        made, seconds = _trained(experiment, row, cell.seed, how)
+    sentences = made.pop("sentences", None)
+    result = {
+        "format": FORMAT,
+        "suite": experiment.suite.name,
+        "row": row.name,
+        "seed": cell.seed,
+        "inputs": inputs,
+        "command": _command(experiment, cell),
+        "versions": versions(),
+        "seconds": round(seconds, 1),
+        **made,
+    }
+    if sentences is not None:
+        result["sentences"] = packed(sentences)
+    write_json(experiment.file(cell), result)
+    experiment.error_file(cell).unlink(missing_ok=True)
+    if isinstance(row, Run) and not how.keep_models:
+        for path in experiment.cell_folder(cell).iterdir():
+            if path.name not in (PREDICTIONS, TAG_SCORES):
+                _remove(path)
+    return result
+
+
+def _trained(experiment: Experiment, run: Run, seed: int, how: How) -> tuple[dict[str, Any], float]:
+    """Train and score a run.
+
+    Returns:
+        What its JSON says of it, and the seconds it took, interruptions left out.
+    """
+    cell = Cell(run, seed)
+    folder = experiment.cell_folder(cell)
+    kg, unchanged = experiment.graph_files(run, seed)
+    options = train_options(
+        experiment.suite,
+        run,
+        seed=seed,
+        data=str(experiment.split(seed)[0]),
+        kg=kg,
+        output=str(folder),
+        device=how.device,
+    )
+    clock = _Clock(folder / "seconds.json")
+    with clock:
+        fitted = fit(options)
+        scored, predictions, tags = score_run(fitted, experiment.covering)
+    write_json(folder / PREDICTIONS, {"format": FORMAT, "test": predictions})
+    if tags:
+        with whole(folder / TAG_SCORES) as file:
+            save_scores(file, tags)
+    made = {**_about(fitted), **scored}
+    if unchanged is not None:
+        made["shuffled_unchanged"] = unchanged
+    if how.keep_models:
+        save(options, fitted, notes=_card_notes(_command(experiment, cell), options, made))
+    return made, clock.seconds
+
+
+def _dictionary(experiment: Experiment, row: Baseline, seed: int) -> dict[str, Any]:
+    """Tag the test set by a graph alone, or with what a run predicted."""
+    splits = read_folder(experiment.split(seed)[0], "ner")
+    graph = KnowledgeGraph.from_files(*experiment.suite.resolved_all(row.kg))
+    labels = learn_tail_labels(splits["train"], graph)
+    found: Sequence[Any] = dictionary_spans(splits["test"], graph, labels)
+    about: dict[str, Any] = {"tail_labels": len(labels)}
+    if row.over is not None and row.guided:
+        scores = load_scores(_kept(experiment, row, seed, TAG_SCORES))
+        in_dev = dictionary_spans(splits["dev"], graph, labels)
+        gold = [example.spans for example in splits["dev"]]
+        weight, about["dev_f1_by_weight"] = choose_weight(scores["dev"], in_dev, gold)
+        about["weight"] = weight
+        found = guided_spans(scores["test"], found, weight)
+    elif row.over is not None:
+        kept = read_json(_kept(experiment, row, seed, PREDICTIONS)) or {}
+        predicted = [[(a, b, label) for a, b, label in spans] for spans in kept["test"]]
+        found = written_over(predicted, found)
+    made = score_spans(splits["test"], found, surface_forms(splits["train"]), experiment.covering)
+    return {**_sizes(splits), **about, **made}
+
+
+def _kept(experiment: Experiment, row: Baseline, seed: int, name: str) -> Path:
+    """A file that the run under a baseline has left in the work folder."""
+    assert row.over is not None
+    run = experiment.suite.row(row.over)
+    path = experiment.cell_folder(Cell(run, seed)) / name
+    if not path.is_file():
+        raise DataError(
+            f"'{row.name}' needs the predictions of '{row.over}', seed {seed}, "
+            f"which aren't in {experiment.work}. Run that one again: "
+            f"--only {shlex.quote(row.over)} --seeds {seed} --again."
+        )
+    return path
+
+
+def _command(experiment: Experiment, cell: Cell) -> str:
+    path = experiment.suite.path
+    shown = path.name if path.is_absolute() else str(path)
+    return (
+        f"kbert experiment {shlex.quote(shown)} "
+        f"--only {shlex.quote(cell.row.name)} --seeds {cell.seed}"
+    )
+
+
+# Many cells
+
+
+def run_all(experiment: Experiment, cells: Sequence[Cell], how: How = How()) -> list[Cell]:
+    """Run cells, one after another or several at a time.
+
+    One that fails is recorded, and the rest goes on.
+
+    Returns:
+        Those that failed.
+    """
+    if how.jobs > 1:
+        return _parallel(experiment, cells, how)
+    failed = []
+    for number, cell in enumerate(cells, start=1):
+        log.info("%s: run %d of %d: %s", experiment.suite.name, number, len(cells), cell)
+        if not attempt(experiment, cell, how):
+            failed.append(cell)
+    return failed
+
+
+def attempt(experiment: Experiment, cell: Cell, how: How) -> bool:
+    """Run a cell under a lock; whatever goes wrong is kept in a file and logged."""
+    experiment.work.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(experiment.error_file(cell).with_suffix(".lock"))
+    try:
+        with lock.acquire(timeout=0):
+            began = time.monotonic()
+            result = run_cell(experiment, cell, how)
+    except Timeout:
+        log.warning("%s: another process runs it already; left to that", cell)
+        return True
+    except Exception as error:  # a night's other runs go on; this one's error is kept
+        said = str(error) if isinstance(error, KBertError) else traceback.format_exc()
+        head = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+        log.error("%s: failed: %s", cell, said)
+        _keep_error(experiment, cell, f"{head}\n\n{said}")
+        return False
+    took = time.monotonic() - began
+    log.info("%s: done in %s: %s", cell, duration(took), headline(experiment.suite.task, result))
+    return True
+
+
+def _parallel(experiment: Experiment, cells: Sequence[Cell], how: How) -> list[Cell]:
+    context = get_context("spawn")
+    waiting = list(cells)
+    running: dict[int, tuple[SpawnProcess, Cell]] = {}
+    failed: list[Cell] = []
+    with _one_thread_each():
+        try:
+            while waiting or running:
+                for cell in _ready(waiting, [cell for _, cell in running.values()]):
+                    if len(running) >= how.jobs:
+                        break
+                    waiting.remove(cell)
+                    number = len(cells) - len(waiting)
+                    log.info(
+                        "%s: run %d of %d: %s", experiment.suite.name, number, len(cells), cell
+                    )
+                    path, places = str(experiment.suite.path), experiment.places
+                    process = context.Process(
+                        target=_in_process, args=(path, places, cell.row.name, cell.seed, how)
+                    )
+                    process.start()
+                    running[process.sentinel] = (process, cell)
+                for sentinel in connection.wait(list(running)):
+                    process, cell = running.pop(sentinel)  # type: ignore[arg-type]
+                    process.join()
+                    if process.exitcode:
+                        failed.append(cell)
+                        _say_killed(experiment, cell, process.exitcode)
+        finally:
+            for process, _ in running.values():
+                process.terminate()
+                process.join()
+    return failed
+
+
+def _ready(waiting: Sequence[Cell], running: Sequence[Cell]) -> list[Cell]:
+    """The cells that needn't wait for the run they are written over."""
+    unfinished = {(cell.row.name, cell.seed) for cell in (*waiting, *running)}
+    return [
+        cell
+        for cell in waiting
+        if not isinstance(cell.row, Baseline) or (cell.row.over, cell.seed) not in unfinished
+    ]
+
+
+def _say_killed(experiment: Experiment, cell: Cell, exit_code: int) -> None:
+    if exit_code != FAILED:
+        said = f"the process ended with code {exit_code}, perhaps for want of memory"
+        log.error("%s: %s", cell, said)
+        _keep_error(experiment, cell, said)
+
+
+def _keep_error(experiment: Experiment, cell: Cell, said: str) -> None:
+    """Note why a run failed; on a full disk in the log alone."""
+    try:
+        with whole(experiment.error_file(cell)) as file:
+            file.write(f"{said}\n".encode())
+    except DataError as error:
+        log.warning("%s: %s", cell, error)
+
+
+def _in_process(path: str, places: Places, name: str, seed: int, how: How) -> None:
+    """Run one cell in a process of its own; its exit code is 1 if it fails."""
+    logging.basicConfig(level=logging.WARNING, format=f"[{name}, {seed}] %(message)s")
+    logging.getLogger("kbert_core").setLevel(logging.INFO)
+    transformers_logging.disable_progress_bar()
+    transformers_logging.set_verbosity_error()
+    torch.set_num_threads(1)
+    Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        experiment = Experiment(read_suite(path), places)
+        good = attempt(experiment, Cell(experiment.suite.row(name), seed), how)
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+    raise SystemExit(0 if good else FAILED)
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that started it is killed, as a kill of its own would."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(ORPHANED)
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Let processes that are started in here run on one thread."""
+    before = os.environ.get("OMP_NUM_THREADS")
+    os.environ["OMP_NUM_THREADS"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["OMP_NUM_THREADS"]
+        else:
+            os.environ["OMP_NUM_THREADS"] = before
+
+
+class _Clock:
+    """Adds up the time of a run over interruptions."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.seconds = 0.0
+        if path.is_file():
+            self.seconds = float(json.loads(path.read_text("utf-8")))
+
+    def __enter__(self) -> None:
+        self._began = time.monotonic()
+
+    def __exit__(self, _: object, raised: BaseException | None, __: object) -> None:
+        self.seconds += time.monotonic() - self._began
+        try:
+            with whole(self._path) as file:
+                file.write(json.dumps(self.seconds).encode())
+        except DataError as error:
+            if raised is None:
+                raise
+            log.warning("%s", error)
+
+
+def seconds_left(statuses: Sequence[Status], todo: Sequence[Cell], jobs: int) -> float | None:
+    """How long cells will take, from those that are done; None if none is."""
+    known: dict[str, list[float]] = {}
+    for status in statuses:
+        if status.seconds is not None:
+            known.setdefault(status.cell.row.name, []).append(status.seconds)
+    trained = [
+        status.seconds
+        for status in statuses
+        if status.seconds is not None and isinstance(status.cell.row, Run)
+    ]
+    if not trained:
+        return None
+    typical = sum(trained) / len(trained)
+    total = 0.0
+    for cell in todo:
+        own = known.get(cell.row.name)
+        if own:
+            total += sum(own) / len(own)
+        elif isinstance(cell.row, Run):
+            total += typical
+    return total / max(1, jobs)
+
+
+def duration(seconds: float) -> str:
+    """A time for reading."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def headline(task: str, result: Mapping[str, Any]) -> str:
+    """A run's main score, in one phrase."""
+    scores = result["scores"].get("test")
+    if not scores:
+        return "no test set"
+    said = f"test {MAIN_SCORE[task]} {100 * scores[MAIN_SCORE[task]]:.1f}"
+    if "unseen" in scores:
+        said += f", recall on unseen {100 * scores['unseen']['recall']:.1f}"
+    return said
+
+
+def versions() -> dict[str, Any]:
+    """What a result was made with."""
+    found: dict[str, Any] = {
+        "python": platform.python_version(),
+        "threads": torch.get_num_threads(),
+    }
+    for package in ("kbert-lab", "torch", "transformers"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    found["cpu"] = processor()
+    found["cuda"] = torch.cuda.get_device_name() if torch.cuda.is_available() else None
+    return found
+
+
+def _about(fitted: Fitted) -> dict[str, Any]:
+    return {
+        **_sizes(fitted.splits),
+        "device": str(fitted.pipeline.encoder.device),
+        "parameters": sum(p.numel() for p in fitted.pipeline.encoder.model.parameters()),
+        "learning_curve": list(fitted.curve),
+        "type_labels": dict(fitted.type_labels),
+    }
+
+
+def _sizes(splits: Mapping[str, Sequence[Example]]) -> dict[str, Any]:
+    sizes: dict[str, Any] = {split: len(examples) for split, examples in splits.items()}
+    return {"examples": sizes}
+
+
+def _card_notes(command: str, options: TrainOptions, made: Mapping[str, Any]) -> dict[str, Any]:
+    kept = ("scores", "without_knowledge", "edit_response", "type_labels", "parameters")
+    hiding = [plain_stem(path) for path in options.hiding_kg]
+    return {
+        "data": Path(options.data).name,
+        "seed": options.seed,
+        "command": command,
+        "encoder": Path(options.encoder).name,
+        "recipe": asdict(options.recipe),
+        "epochs": options.epochs,
+        **({"hiding_knowledge": hiding} if hiding else {}),
+        **{key: made[key] for key in kept if key in made},
+    }
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,168 @@
+"""RDF, N-Triples and Turtle: IRIs stand by their labels, or by the end of their address.
+
+The file is read twice: for labels, and for triples. A label is an
+``rdfs:label`` or ``skos:prefLabel``; where a language is asked for, texts in
+others are left out. A triple of labels is none of the graph's; nodes without
+an address (blank nodes) are left out. Where several heads have one label, each
+is told from the others by the end of its address: "Java (island)".
+"""
+
+import codecs
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import IO, cast
+from urllib.parse import unquote
+
+import pyoxigraph as ox
+
+from kbert_core.errors import GraphFileError
+from kbert_core.knowledge.io.compression import PROBLEMS, packing_error
+from kbert_core.knowledge.io.rows import Bad, ReadOptions, Row, checked, printable
+
+FORMATS = {".nt": ox.RdfFormat.N_TRIPLES, ".ttl": ox.RdfFormat.TURTLE}
+GROWTH = 100  # characters of addresses and texts, for a byte of the file: more is a trap
+FREE = 10 << 20  # characters that any file may have
+_LABELS = {
+    "http://www.w3.org/2000/01/rdf-schema#label",
+    "http://www.w3.org/2004/02/skos/core#prefLabel",
+}
+
+
+def read_rdf(
+    opened: Callable[[], IO[bytes]],
+    name: str,
+    ending: str,
+    options: ReadOptions,
+    passed: Counter[str],
+) -> Iterator[Row | Bad]:
+    """Read RDF; the number of a row counts statements, as lines mean nothing in Turtle.
+
+    Args:
+        opened: opens the file, each time from its beginning.
+        name: for messages.
+        ending: ".nt" or ".ttl".
+        options: its ``language`` is of labels and texts.
+        passed: counts what is left out, by what it is.
+
+    Raises:
+        GraphFileError: the syntax is wrong, with the place; or a few long
+            prefixes would fill the memory.
+    """
+    if options.encoding and codecs.lookup(options.encoding).name not in ("utf-8", "utf-8-sig"):
+        raise GraphFileError(
+            f"{name}: RDF is always UTF-8, and --encoding {options.encoding} was given. Save the "
+            "file as UTF-8, or leave the option out."
+        )
+    labels: dict[str, str] = {}
+    heads: set[str] = set()
+    for _, statement in _statements(opened, name, ending, options.most):
+        if statement.predicate.value in _LABELS:
+            label = _text(statement.object, options.language)
+            if label is not None:
+                labels.setdefault(_key(statement.subject), label)
+        else:
+            heads.add(_key(statement.subject))
+    heads.discard("")
+    several = Counter(label for iri, label in labels.items() if iri in heads)
+    told = {
+        iri: f"{labels[iri]} ({shortened(iri)})"
+        for iri in heads
+        if several[labels.get(iri, "")] > 1 and shortened(iri) != labels[iri]
+    }
+    for number, statement in _statements(opened, name, ending, options.most):
+        if statement.predicate.value in _LABELS:
+            continue
+        head = told.get(_key(statement.subject)) or _called(statement.subject, labels)
+        relation = _called(statement.predicate, labels)
+        tail = _text(statement.object, options.language) or _called(statement.object, labels)
+        if head is not None and relation is not None and tail is not None:
+            yield checked(number, head, relation, tail)
+        else:
+            passed[_what(statement)] += 1
+
+
+def _statements(
+    opened: Callable[[], IO[bytes]], name: str, ending: str, most: int | None
+) -> Iterator[tuple[int, ox.Triple]]:
+    stream = _Bounded(opened(), name, most)
+    characters = 0
+    try:
+        for number, quad in enumerate(
+            ox.parse(cast(IO[bytes], stream), format=FORMATS[ending]), start=1
+        ):
+            triple = quad.triple
+            for term in (triple.subject, triple.predicate, triple.object):
+                characters += len(getattr(term, "value", ""))
+            if characters > FREE + GROWTH * stream.count:
+                raise GraphFileError(
+                    f"{name}: its {number:,} first statements take {characters >> 20} MB when "
+                    f"their prefixes are written out, over {GROWTH} times what was read of it. "
+                    "Take a file with shorter addresses."
+                )
+            yield number, triple
+    except (SyntaxError, ValueError) as error:
+        remedy = "Mend it there and open it again"
+        if b"\0" in stream.start or stream.start.startswith((b"\xff\xfe", b"\xfe\xff")):
+            remedy = "It looks like UTF-16, and RDF is always UTF-8: save it so"
+        raise GraphFileError(f"{name}: {printable(str(error))}. {remedy}.") from error
+    except PROBLEMS as error:
+        raise packing_error(name, error) from error
+    finally:
+        stream.close()
+
+
+class _Bounded:
+    """A stream that counts its bytes and gives at most so many."""
+
+    def __init__(self, stream: IO[bytes], name: str, most: int | None) -> None:
+        self._stream, self._name, self._most = stream, name, most
+        self.count = 0  # bytes read
+        self.start = b""
+
+    def read(self, size: int = -1) -> bytes:
+        found = self._stream.read(size)
+        self.start = self.start or found[:4]
+        self.count += len(found)
+        if self._most is not None and self.count > self._most:
+            raise GraphFileError(
+                f"{self._name}: over {self._most >> 20} MB when unpacked, more than is opened "
+                "here. Take a smaller file."
+            )
+        return found
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+def _text(term: object, language: str | None) -> str | None:
+    """A text, if it is in the language asked for, or in none that it tells."""
+    if not isinstance(term, ox.Literal):
+        return None
+    own = (term.language or "").split("-")[0]
+    return term.value if not language or not own or own == language else None
+
+
+def _what(statement: ox.Triple) -> str:
+    """What a statement has that a triple of names can't hold."""
+    if not isinstance(statement.object, ox.Literal) or not _key(statement.subject):
+        return "nodes without an address"
+    return "texts in other languages" if statement.object.value else "empty texts"
+
+
+def _key(term: object) -> str:
+    return term.value if isinstance(term, ox.NamedNode) else ""
+
+
+def _called(term: object, labels: dict[str, str]) -> str | None:
+    """What a node with an address is called; None for any other."""
+    if not isinstance(term, ox.NamedNode):
+        return None
+    return labels.get(term.value) or shortened(term.value)
+
+
+def shortened(iri: str) -> str:
+    """The end of an address, readable: "http://x.org/a#Heart_attack" → "Heart attack"."""
+    end = iri.rstrip("/#").rsplit("#", 1)[-1].rsplit("/", 1)[-1]
+    if end == iri:
+        end = iri.rsplit(":", 1)[-1]  # urn:…
+    return unquote(end).replace("_", " ") or iri

@@ -1,0 +1,1 @@
+"""What is made of a whole graph: checks, shuffled copies, unrelated triples."""

@@ -1,0 +1,264 @@
+"""What a curator wants to know of a graph: triples that are probably not meant so."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kbert_core.knowledge.aliases import ALIAS_RELATIONS, AliasRelations
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.names import normalise_name
+from kbert_core.knowledge.triple import Triple
+
+TYPE_RELATIONS = ("类别", "类型", "type", "is_a", "instance of", "instance_of", "rdf:type")
+LONG_TAIL = 40  # characters: a branch of so many tokens pushes the sentence out
+EXAMPLES = 5
+NAMES_SHOWN = 6  # of one example
+# Words that stand in nearly every text: a head like these is matched where nothing is meant.
+_CHINESE = """
+的 了 和 是 在 有 我 他 她 它 这 那 不 也 都 就 很 还 要 会 能 说 去 来 上 下 中 大 小 多 少
+到 对 从 以 为 与 及 或 而 但 被 把 给 让 向 于 之 其 所 者 个 们 着 过 得 地 吗 呢 吧 啊
+一个 我们 你们 他们 这个 那个 什么 怎么 因为 所以 但是 如果 可以 没有 已经 非常 现在 时候
+自己 知道 出现 可能 进行 使用 情况 问题
+"""
+_ENGLISH = """
+a an the and or but if of in on at to for from by with as is are was were be been it its this that
+these those he she they we you i not no do does did has have had can could will would may might
+one two other some any all more most such only own same so than too very new now
+"""
+STOP_WORDS = frozenset(f"{_CHINESE} {_ENGLISH}".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One doubtful thing.
+
+    Attributes:
+        text: it, for reading.
+        triples: those it is about, as far as they are needed to find it.
+    """
+
+    text: str
+    triples: tuple[Triple, ...]
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass
+class Finding:
+    """One kind of doubt, with the triples it is about.
+
+    Attributes:
+        kind: its name, as in JSON.
+        title: what it is, in words.
+        remedy: what to do about it.
+        count: how many entities, triples or relations.
+        examples: the first of them.
+    """
+
+    kind: str
+    title: str
+    remedy: str
+    count: int = 0
+    examples: list[Example] = field(default_factory=list)
+
+    def add(self, example: Example, *, most: int = EXAMPLES) -> None:
+        """Count one more, and keep it if there are not so many yet."""
+        self.count += 1
+        if len(self.examples) < most:
+            self.examples.append(example)
+
+
+def check(
+    graph: KnowledgeGraph,
+    *,
+    type_relations: Collection[str] = TYPE_RELATIONS,
+    alias_relations: AliasRelations = ALIAS_RELATIONS,
+    examples: int = EXAMPLES,
+    progress: Callable[[int], None] = lambda triples: None,
+) -> list[Finding]:
+    """Look a graph through once; what is switched off is left out.
+
+    Args:
+        graph: any size; entities are held one at a time, and other names all.
+        type_relations: whose tails are types, of which an entity should have one.
+        alias_relations: which say other names.
+        examples: to keep of each kind.
+        progress: called now and then with the number of triples seen.
+
+    Returns:
+        What was found, most doubtful first; kinds without any are left out.
+    """
+    looked = _Looked(graph, frozenset(type_relations), alias_relations)
+    findings = {kind: Finding(kind, title, remedy) for kind, (title, remedy) in _KINDS.items()}
+    relations: Counter[str] = Counter()
+    first: dict[str, Triple] = {}
+    seen = 0
+    for entity, found in graph.items():
+        triples = found if graph.all_on else tuple(filter(graph.is_on, found))
+        for kind, example in looked.doubts(entity, triples) if triples else ():
+            findings[kind].add(example, most=examples)
+        for triple in triples:
+            relations[triple.relation] += 1
+            first.setdefault(triple.relation, triple)
+        if seen // 100_000 != (seen := seen + len(found)) // 100_000:
+            progress(seen)
+    for cycle in _cycles(looked.leads):
+        findings["alias_cycle"].add(looked.cycle(cycle), most=examples)
+    for relation, count in relations.items():
+        if count == 1 and len(relations) > 1:
+            triple = first[relation]
+            findings["relation_once"].add(Example(str(triple), (triple,)), most=examples)
+    return [finding for finding in findings.values() if finding.count]
+
+
+_KINDS = {
+    "several_types": (
+        "entities with several types",
+        "Keep the right one, or give the meanings different names.",
+    ),
+    "duplicate": (
+        "triples that differ only in case, width or spaces",
+        "Keep one of each: the others take the place of other triples at a mention.",
+    ),
+    "stop_word": (
+        "heads that are everyday words",
+        "Remove or switch off: they are found where nothing is meant.",
+    ),
+    "one_character": (
+        "heads of one character",
+        "Remove or switch off unless they are meant: they are found inside other words.",
+    ),
+    "alias_cycle": (
+        "names that are other names of each other",
+        "Keep one direction: from the name that has the knowledge to the others.",
+    ),
+    "alias_entity": (
+        "other names of an entity that are entities themselves",
+        "If both are the same thing, move the triples to one of them; if not, the name has two "
+        "meanings, and both entities' triples compete at a mention.",
+    ),
+    "own_alias": ("entities that are another name of themselves", "Remove: it says nothing."),
+    "dangling_alias": (
+        "entities of which only other names are known, and nothing of those either",
+        "Add what is known of them: these names lead to nothing.",
+    ),
+    "own_tail": ("triples whose tail is their head", "Remove: they add nothing to a text."),
+    "long_tail": (
+        f"tails of over {LONG_TAIL} characters",
+        "Shorten: a branch takes as many tokens, and the length limit cuts it.",
+    ),
+    "relation_once": (
+        "relations used only once",
+        "Look for a relation of the same meaning, or a slip of the pen.",
+    ),
+}
+
+
+@dataclass
+class _Looked:
+    """What is doubtful about one entity after the other.
+
+    Attributes:
+        leads: every alias → the entities it names, as names are compared.
+    """
+
+    graph: KnowledgeGraph
+    types: frozenset[str]
+    aliases: AliasRelations
+    leads: dict[str, list[str]] = field(default_factory=dict)
+
+    def doubts(self, entity: str, triples: tuple[Triple, ...]) -> Iterator[tuple[str, Example]]:
+        """Every doubt about an entity, by kind."""
+        shown = triples[0].head
+        typed: dict[str, Triple] = {}
+        for triple in triples:
+            if triple.relation in self.types:
+                typed.setdefault(normalise_name(triple.tail), triple)
+        if len(typed) > 1:
+            types = ", ".join(t.tail for t in typed.values())
+            yield "several_types", Example(f"{shown}: {types}", tuple(typed.values()))
+        known: dict[tuple[str, str], Triple] = {}
+        for triple in triples:
+            key = normalise_name(triple.relation), normalise_name(triple.tail)
+            first = known.setdefault(key, triple)
+            if first is not triple:
+                yield "duplicate", Example(f"{first} and {triple}", (first, triple))
+            if len(triple.tail) > LONG_TAIL:
+                text = f"{shown} · {triple.relation} · {triple.tail[:LONG_TAIL]}…"
+                yield "long_tail", Example(text, (triple,))
+            if key[1] == entity:
+                kind = "own_alias" if self.aliases.aliases_in(triple) else "own_tail"
+                yield kind, Example(str(triple), (triple,))
+        if entity in STOP_WORDS:
+            yield "stop_word", Example(shown, (triples[0],))
+        elif len(entity) == 1:
+            yield "one_character", Example(shown, (triples[0],))
+        yield from self._alias_doubts(triples)
+
+    def _alias_doubts(self, triples: tuple[Triple, ...]) -> Iterator[tuple[str, Example]]:
+        dangling = True
+        for triple in triples:
+            found = self.aliases.aliases_in(triple)
+            if found is None:
+                dangling = False
+                continue
+            alias, named = map(normalise_name, found)
+            if alias == named:
+                continue
+            dangling = dangling and self._known(triple.tail) is None
+            known = self._known(found[0])
+            if known is not None:
+                text = f"{found[0]}: another name of {found[1]}, and {known}"
+                yield "alias_entity", Example(text, (triple, known))
+            self.leads.setdefault(alias, []).append(named)
+        if dangling:
+            yield "dangling_alias", Example(str(triples[0]), (triples[0],))
+
+    def cycle(self, names: list[str]) -> Example:
+        """Names that lead back to the first, or the beginning of very many."""
+        pairs = zip(names, [*names[1:], names[0]], strict=True)
+        triples = [self._said(alias, named) for alias, named in pairs]
+        last = "…" if triples[-1] is None else names[0]
+        return Example(" → ".join([*names, last]), tuple(t for t in triples if t))
+
+    def _said(self, alias: str, named: str) -> Triple | None:
+        """The triple by which one name is another of an entity."""
+        for triple in (*self.graph.triples_of(alias), *self.graph.triples_of(named)):
+            found = self.aliases.aliases_in(triple)
+            if found is not None and (alias, named) == tuple(map(normalise_name, found)):
+                return triple
+        return None
+
+    def _known(self, name: str) -> Triple | None:
+        """The first triple of a name that says more than another name."""
+        return next(
+            (
+                triple
+                for triple in self.graph.triples_of(name)
+                if self.graph.is_on(triple) and self.aliases.aliases_in(triple) is None
+            ),
+            None,
+        )
+
+
+def _cycles(leads: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
+    """Ways that come back to where they began, as far as they are shown; depth first."""
+    done: set[str] = set()
+    for start in leads:
+        if start in done:
+            continue
+        way, places, ahead = [start], {start: 0}, [iter(leads[start])]
+        while way:
+            following = next(ahead[-1], None)
+            if following is None:
+                ahead.pop()
+                done.add(way[-1])
+                del places[way.pop()]
+            elif following in places:
+                at = places[following]
+                yield way[at : at + NAMES_SHOWN]
+            elif following not in done:
+                places[following] = len(way)
+                way.append(following)
+                ahead.append(iter(leads.get(following, ())))

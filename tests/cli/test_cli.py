@@ -1,0 +1,417 @@
+"""The `kbert` command, run as a user types it."""
+
+import io
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import TIM_COOK, save_checkpoint
+from transformers import AutoModelForTokenClassification
+
+from kbert_core import Ablation, Card, InjectionOptions, cli
+from kbert_core.cli import reading as cli_reading
+
+ROOT = Path(__file__).parents[2]
+FIGURE_2 = str(ROOT / "demo_kgs" / "figure2.spo")
+MEDICAL = str(ROOT / "demo_kgs" / "medical_zh.spo")
+FIELDS = [
+    "tokens",
+    "soft_positions",
+    "branch_ids",
+    "anchor_ids",
+    "segment_ids",
+    "mentions",
+    "passed_over",
+    "dropped",
+    "visible",
+]
+
+
+@pytest.fixture
+def kbert(capsys):
+    """Run a command; returns what it printed."""
+
+    def run(*arguments, code=0):
+        assert cli.main([str(a) for a in arguments]) == code
+        return capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def tree(kbert):
+    """Run `kbert tree ... --json`; returns the object printed."""
+    return lambda *arguments: json.loads(kbert("tree", *arguments, "--json").out)
+
+
+def test_figure_2_comes_out_as_in_the_paper(tree):
+    found = tree(TIM_COOK, "--words", "--special", "--kg", FIGURE_2)
+    assert list(found) == FIELDS
+    assert " ".join(found["tokens"]) == (
+        "[CLS] Tim Cook CEO Apple is visiting Beijing capital China is_a City now [SEP]"
+    )
+    assert found["soft_positions"] == [0, 1, 2, 3, 4, 3, 4, 5, 6, 7, 6, 7, 6, 7]
+    assert found["visible"][4] == "01111000000000"  # Apple: its own branch and Tim Cook
+    cook = found["mentions"][0]
+    assert (cook["text"], cook["start"], cook["end"], cook["entity"]) == (
+        "Tim Cook",
+        0,
+        8,
+        "tim cook",
+    )
+    assert cook["used"] == [
+        {"head": "Tim Cook", "relation": "CEO", "tail": "Apple", "why": "first in graph order"}
+    ]
+
+
+def test_without_special_tokens_positions_start_at_0(tree):
+    found = tree(TIM_COOK, "--words", "--kg", FIGURE_2)
+    assert found["tokens"][:2] == ["Tim", "Cook"]
+    assert found["soft_positions"] == [0, 1, 2, 3, 2, 3, 4, 5, 6, 5, 6, 5]
+
+
+def test_a_chinese_text_is_read_by_characters_and_says_what_was_left_out(tree):
+    found = tree("患者有糖尿病史", "--kg", MEDICAL)
+    assert found["tokens"][:6] == list("患者有糖尿病")
+    (mention,) = found["mentions"]
+    assert len(mention["used"]) == 2
+    assert {item["rule"] for item in mention["left_out"]} == {
+        "over the limit of triples per mention"
+    }
+
+
+def test_tokens_are_the_texts_own_characters(tree):
+    assert "ＣＯＯＫ" in tree("ｔｉｍ  ＣＯＯＫ visits", "--words", "--kg", FIGURE_2)["tokens"]
+
+
+def test_chars_makes_every_character_a_token(tree):
+    assert tree("Tim C", "--chars", "--kg", FIGURE_2)["tokens"] == list("Tim C")
+
+
+def test_with_words_a_mention_is_whole_words(tree, tmp_path):
+    graph = tmp_path / "kg.spo"
+    graph.write_text("糖尿\tr\tt\n", encoding="utf-8")
+    assert tree("患者 糖尿病", "--words", "--kg", graph)["mentions"] == []
+    assert len(tree("患者 糖尿 病", "--words", "--kg", graph)["mentions"]) == 1
+
+
+def test_a_model_gives_its_tokens_and_the_options_of_its_card(tree, checkpoints):
+    found = tree("患者有糖尿病史", "--kg", MEDICAL, "--model", checkpoints["ner"])
+    assert (found["tokens"][0], found["tokens"][-1]) == ("[CLS]", "[SEP]")
+    (mention,) = found["mentions"]
+    assert len(mention["used"]) == 3  # and the relation isn't read
+    assert "类" not in found["tokens"]
+
+
+def test_two_sentences_have_two_segments(tree):
+    found = tree("Tim Cook", "in Beijing", "--words", "--special", "--kg", FIGURE_2)
+    assert found["segment_ids"] == [0] * 6 + [1] * 7
+    assert [m["sentence"] for m in found["mentions"]] == [0, 1]
+
+
+def test_options_reach_the_tree(tree):
+    base = (TIM_COOK, "--words", "--kg", FIGURE_2)
+    assert "capital" not in tree(*base, "--tail-only")["tokens"]
+    assert len(tree(*base, "--max-triples", 1)["tokens"]) == 10
+    assert "CEO" not in tree(*base, "--relations", "capital")["tokens"]
+    assert tree(*base, "--positions", "hard")["soft_positions"] == list(range(12))
+    assert set("".join(tree(*base, "--visible", "all")["visible"])) == {"1"}
+
+
+def test_what_the_limit_drops_is_named(tree):
+    found = tree(TIM_COOK, "--words", "--kg", FIGURE_2, "--max-length", 4)
+    assert found["tokens"] == ["Tim", "Cook", "is", "visiting"]
+    assert found["dropped"][0]["tail"] == "Apple"
+    assert found["dropped"][0]["rule"] == "does not fit the length limit"
+    cut = found["dropped"][-1]
+    assert (cut["start"], cut["text"]) == (21, "Beijing now")
+
+
+def test_a_later_graph_adds_to_an_earlier_one(tree, tmp_path):
+    more = tmp_path / "more.spo"
+    more.write_text("Tim Cook\tlives_in\tAmerica\n", encoding="utf-8")
+    found = tree("Tim Cook", "--words", "--kg", FIGURE_2, "--kg", more)
+    assert found["tokens"] == ["Tim", "Cook", "CEO", "Apple", "lives_in", "America"]
+
+
+def test_a_matrix_too_large_to_print_is_refused(kbert):
+    said = kbert("tree", "病" * 100_000, "--json", code=2)
+    assert "100,000 tokens is too large to print" in said.err
+    assert "100000 tokens, 0 mentions" in kbert("tree", "病" * 100_000).out
+
+
+def test_a_tree_is_drawn_for_reading(kbert):
+    out = kbert("tree", TIM_COOK, "--words", "--special", "--kg", FIGURE_2, "--max-triples", 1).out
+    assert "● Tim/1 Cook/2" in out
+    assert "└─ CEO/3 Apple/4" in out
+    assert "left out: (Beijing, is_a, City), over the limit of triples per mention" in out
+
+
+def test_a_file_gives_one_object_a_line_blank_lines_too(kbert, tmp_path):
+    texts = tmp_path / "texts.txt"
+    texts.write_text("\ufeffTim Cook\n\n患者\n", encoding="utf-8")
+    lines = kbert("tree", "--file", texts, "--kg", FIGURE_2, "--json").out.splitlines()
+    assert [json.loads(line)["tokens"] for line in lines] == [
+        ["Tim", "Cook", "CEO", "Apple"],
+        [],
+        ["患", "者"],
+    ]
+
+
+def test_standard_input_and_pairs(kbert, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("Tim Cook\tin Beijing\n"))
+    out = kbert("tree", "--file", "-", "--pair", "--kg", FIGURE_2, "--words", "--json").out
+    assert json.loads(out)["segment_ids"] == [0] * 4 + [1] * 6
+
+
+def test_a_bad_line_of_a_file_is_named_and_the_lines_before_it_stand(kbert, checkpoints, tmp_path):
+    texts = tmp_path / "texts.txt"
+    texts.write_text("a [MASK]\nb\n", encoding="utf-8")
+    said = kbert("predict", "--file", texts, "--model", checkpoints["mask"], "--json", code=2)
+    assert f"{texts}, line 2: No [MASK] to fill in" in said.err
+    assert json.loads(said.out)["text"] == "a [MASK]"
+
+
+def test_texts_of_a_file_are_predicted_together_as_they_are_one_by_one(
+    kbert, checkpoints, tmp_path, monkeypatch
+):
+    dice = random.Random(0)
+    lines = ["".join(dice.choices("患者有糖尿病史 cat7", k=dice.randint(1, 70))) for _ in range(90)]
+    (tmp_path / "texts.txt").write_text("\n".join(lines), encoding="utf-8")
+    arguments = ("predict", "--model", checkpoints["ner"], "--kg", MEDICAL, "--compare", "--json")
+    together = kbert(*arguments, "--file", tmp_path / "texts.txt").out.splitlines()
+    monkeypatch.setattr(cli_reading, "TEXTS_AT_ONCE", 7)
+    monkeypatch.setattr("kbert_core.pipeline.LOGITS_AT_ONCE", 200)
+    in_parts = kbert(*arguments, "--file", tmp_path / "texts.txt").out.splitlines()
+    monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(lines)))
+    one_by_one = kbert(*arguments, "--file", "-").out.splitlines()
+    assert [json.loads(line)["text"] for line in one_by_one] == lines
+    for all_, some, one in zip(together, in_parts, one_by_one, strict=True):
+        assert json.loads(all_) == about(json.loads(one))
+        assert json.loads(some) == about(json.loads(one))
+
+
+class about:
+    """Equal but for the last digits of numbers, at any depth."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __eq__(self, other):
+        mine = self.value
+        if isinstance(mine, dict):
+            return mine.keys() == other.keys() and all(about(mine[k]) == other[k] for k in mine)
+        if isinstance(mine, list):
+            return len(mine) == len(other) and all(map(lambda m, o: about(m) == o, mine, other))
+        return other == (pytest.approx(mine, abs=1e-4) if isinstance(mine, float) else mine)
+
+
+def test_a_file_that_breaks_off_is_answered_as_far_as_it_can_be_read(kbert, checkpoints, tmp_path):
+    texts = tmp_path / "texts.txt"
+    texts.write_bytes(b"a [MASK]\n" * 3 + b" " * 20_000 + b"[MASK]\n\xff\n")
+    said = kbert("predict", "--file", texts, "--model", checkpoints["mask"], code=2)
+    assert "not UTF-8" in said.err
+    assert len(said.out.splitlines()) >= 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["tree", "a", "--kg", "nowhere.spo"], "nowhere.spo: can't be read"),
+        (["tree"], "No text given"),
+        (["tree", "a", "b", "c"], "Got 3 sentences"),
+        (["tree", "a", "--file", "b"], "Give one of them"),
+        (["tree", "--file", "nowhere.txt"], "nowhere.txt: can't be read"),
+        (["tree", "a", "--max-triples", "-1"], "expected 0 to 1000"),
+        (["tree", "a", "--model", "nowhere"], "nowhere"),
+        (["tree", "a\ud800"], "half a character"),
+        (["predict", "a", "--model", "nowhere"], "No model at 'nowhere'"),
+        (["tree", "--relations", "CEO", "a text"], "--relations takes every word after it"),
+        (["predict", "a", "--device", "cuda:99"], "device"),
+        (["predict", "a", "--device", "mps"], "neither cpu nor cuda"),
+        (["kg", "stats"], "No graph given"),
+    ],
+)
+def test_a_mistake_is_said_with_exit_code_2(kbert, arguments, message):
+    said = kbert(*arguments, code=2)
+    assert message in said.err
+    assert "Traceback" not in said.err
+    assert said.out == ""
+
+
+def test_a_bad_graph_line_is_refused_or_left_out_and_listed(kbert, tmp_path, caplog):
+    graph = tmp_path / "kg.spo"
+    graph.write_text("a\tb\tc\naspirin\ttreats\n", encoding="utf-8")
+    assert f"{graph}, line 2: found 2 fields" in kbert("tree", "a", "--kg", graph, code=2).err
+    said = kbert("tree", "a", "--kg", graph, "--skip-bad")
+    assert f"left out: {graph}, line 2: found 2 fields" in caplog.text
+    assert "1 mention," in said.out
+
+
+def test_predict_gives_probabilities_beside_the_run_without_knowledge(kbert, checkpoints):
+    arguments = ("predict", "患者有糖尿病史", "--model", checkpoints["ner"], "--kg", MEDICAL)
+    found = json.loads(kbert(*arguments, "--compare", "--json").out)
+    token = found["prediction"]["tokens"][0]
+    assert sum(token["probabilities"].values()) == pytest.approx(1)
+    assert [triple["head"] for triple in found["triples"]] == ["糖尿病"] * 3
+    assert found["without_knowledge"] != found["prediction"]
+    assert "with knowledge:" in kbert(*arguments).out
+
+
+def test_predict_names_a_triple_as_injected_or_as_left_out_and_never_as_both(kbert, checkpoints):
+    arguments = ("predict", "糖尿病", "--model", checkpoints["ner"], "--kg", MEDICAL, "--json")
+    found = json.loads(kbert(*arguments, "--max-length", 5).out)  # no room for a branch
+    assert found["triples"] == []
+    assert {t["rule"] for t in found["dropped"]} >= {"does not fit the length limit"}
+
+
+def test_a_cards_positions_and_tails_are_kept_unless_other_ones_are_asked_for(kbert, tmp_path):
+    card = Card("ner", InjectionOptions(tail_only=True), ablation=Ablation("hard", "all"))
+    made = save_checkpoint(tmp_path / "m", AutoModelForTokenClassification, card)
+    arguments = ("tree", "糖尿病", "--model", made, "--kg", MEDICAL, "--json")
+    found = json.loads(kbert(*arguments).out)
+    assert found["soft_positions"] == list(range(len(found["tokens"])))
+    assert set("".join(found["visible"])) == {"1"}
+    assert "别" not in found["tokens"]
+    found = json.loads(kbert(*arguments, "--positions", "soft", "--no-tail-only").out)
+    assert found["soft_positions"] != list(range(len(found["tokens"])))
+    assert "别" in found["tokens"]
+
+
+def test_a_tree_of_a_very_long_text_is_printed(kbert):
+    text = "糖尿病" * 33_000
+    assert "33000 mentions" in kbert("tree", text, "--kg", MEDICAL).out
+    cut = kbert("tree", text, "--kg", MEDICAL, "--max-length", "20", "--json").out
+    assert len(json.loads(cut)["tokens"]) == 20
+
+
+def test_standard_input_is_utf_8_and_may_begin_with_a_byte_order_mark(kbert, monkeypatch):
+    def piped(data):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding="latin-1"))
+
+    piped(b"\xef\xbb\xbfa \xe6\x82\xa3\r\n")
+    assert json.loads(kbert("tree", "--file", "-", "--words").out)["tokens"] == ["a", "患"]
+    piped(b"\xff\n")
+    assert "-: not UTF-8" in kbert("tree", "--file", "-", code=2).err
+
+
+def test_predict_reads_pairs_from_a_file(kbert, checkpoints, tmp_path):
+    texts = tmp_path / "texts.tsv"
+    texts.write_text("cat\tcats\napple\tcity\n", encoding="utf-8")
+    said = kbert(
+        "predict", "--file", texts, "--pair", "--model", checkpoints["pair"], "--json"
+    ).out.splitlines()
+    found = [json.loads(line) for line in said]
+    assert [item["text"] for item in found] == [["cat", "cats"], ["apple", "city"]]
+    assert sum(found[0]["prediction"]["probabilities"].values()) == pytest.approx(1)
+
+
+def test_predict_fills_a_mask_and_refuses_a_text_without_one(kbert, checkpoints):
+    found = json.loads(kbert("predict", "a [MASK]", "--model", checkpoints["mask"], "--json").out)
+    assert len(found["prediction"]["fillings"]) == 1
+    said = kbert("predict", "a b", "--model", checkpoints["mask"], code=2)
+    assert "No [MASK] to fill in" in said.err
+
+
+def test_predict_with_a_bare_encoder_says_what_to_do(kbert, checkpoints):
+    said = kbert("predict", "a", "--model", checkpoints["encoder"], code=2)
+    assert "without a task head" in said.err
+
+
+def test_kg_stats_counts_what_a_graph_holds(kbert, tmp_path):
+    graph = tmp_path / "kg.spo"
+    graph.write_text("a\tr\tb\na\tr\tb\na\ts\tc\nlonger\tr\td\n", encoding="utf-8")
+    found = json.loads(kbert("kg", "stats", "--kg", graph, "--json").out)
+    assert (found["triples"], found["entities"]) == (3, 2)
+    assert found["files"][0]["duplicates"] == 1
+    assert found["relations"] == {"r": 2, "s": 1}
+    assert found["entities_with_several_triples"] == 1
+    assert found["longest_name"] == "longer"
+    assert "3 triples, 2 entities" in kbert("kg", "stats", "--kg", graph).out
+
+
+def test_kg_get_says_where_the_graph_is(kbert, monkeypatch, tmp_path):
+    from kbert_core.knowledge.io import download as public
+
+    monkeypatch.setattr(public, "fetch", lambda name, target, **_: target)
+    target = tmp_path / "Medical.spo"
+    found = json.loads(kbert("kg", "get", "medical", "--output", target, "--json").out)
+    assert (found["file"], found["triples"]) == (str(target), 13_864)
+    assert f"--kg {target}" in kbert("kg", "get", "medical", "--output", target).out
+
+
+def test_a_bug_of_ours_surfaces(monkeypatch):
+    def broken(*_, **__):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(cli_reading, "grow_tree", broken)
+    with pytest.raises(ZeroDivisionError):
+        cli.main(["tree", "a"])
+
+
+def test_a_stopped_command_ends_with_130(kbert, monkeypatch):
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli_reading, "grow_tree", stopped)
+    assert kbert("tree", "a", code=130).err == "kbert: stopped\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("", "tree", "predict", "rank", "train", "evaluate", "audit", "convert"),
+        *("data", "data rank", "kg", "kg stats", "kg get"),
+    ],
+)
+def test_every_command_has_help(capsys, command):
+    with pytest.raises(SystemExit) as ended:
+        cli.main([*command.split(), "--help"])
+    assert ended.value.code == 0
+    out = capsys.readouterr().out
+    assert "usage: kbert" in out
+    assert command in ("", "data", "kg") or "--json" in out
+
+
+@pytest.mark.parametrize(
+    ("command", "devices"),
+    [
+        *((name, "auto, cpu or cuda") for name in ("pretrain", "train", "experiment")),
+        *((name, "auto, cpu, cuda or cuda:N") for name in ("predict", "rank", "evaluate")),
+    ],
+)
+def test_help_offers_the_devices_that_a_command_takes(capsys, command, devices):
+    with pytest.raises(SystemExit):
+        cli.main([command, "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"--device DEVICE {devices}" in said
+    assert ("cuda:N" in said) == ("cuda:N" in devices)
+
+
+def test_a_reader_that_leaves_early_is_no_error(tmp_path):
+    texts = tmp_path / "texts.txt"
+    texts.write_text("Tim Cook is visiting Beijing now\n" * 3000, encoding="utf-8")
+    command = [sys.executable, "-m", "kbert_core.cli", "tree", "--json", "--file", str(texts)]
+    with subprocess.Popen(
+        command,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+    ) as process:
+        assert json.loads(process.stdout.readline())["tokens"][0] == "Tim"
+        process.stdout.close()
+        said = process.stderr.read().decode()
+        assert "Error" not in said
+        assert process.wait() == 0
+
+
+def test_a_file_of_texts_gives_a_json_object_a_line_without_asking(tmp_path, capsys):
+    (tmp_path / "texts.txt").write_text("患者有糖尿病史\n行心电图\n", encoding="utf-8")
+    assert cli.main(["tree", "--file", str(tmp_path / "texts.txt")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert ["".join(json.loads(line)["tokens"]) for line in lines] == ["患者有糖尿病史", "行心电图"]

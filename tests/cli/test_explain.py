@@ -1,0 +1,148 @@
+"""`kbert explain`, run as a user types it."""
+
+import json
+from pathlib import Path
+
+import pytest
+from explaining import GRAPH, TEXT
+from tagged_texts import row, tagged
+
+from kbert_core import read_triples
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_effects_are_printed_the_largest_first(explain):
+    said = explain("effects", TEXT, "--target", "疾病", "--span", "3:6").out
+    assert "explained: 疾病 [3, 6), in nats; 5 readings" in said
+    sizes = [
+        abs(float(line.split()[0].replace("−", "-"))) for line in said.splitlines() if " · " in line
+    ]
+    assert len(sizes) == 3 and sizes == sorted(sizes, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("command", "key"),
+    [
+        ("effects", "effects"),
+        ("interactions", "interactions"),
+        ("shapley", "values"),
+        ("attention", "pieces"),
+    ],
+)
+def test_every_explanation_is_printed_as_json_and_as_text(explain, command, key, tmp_path):
+    asked = (command, TEXT, "--span", "3:6", "--target", "疾病")
+    picture = tmp_path / "it.png"
+    data = json.loads(explain(*asked, "--json", "--picture", picture).out)
+    assert len(data[key]) == 3
+    assert data["target"] == {"label": "疾病", "start": 3, "end": 6}
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    said = explain(*asked).out
+    assert TEXT in said and "糖尿病 · 类别 · 疾病" in said
+
+
+def test_options_of_reading_count(explain):
+    asked = ("effects", TEXT, "--span", "3:6", "--target", "疾病", "--json")
+    one = json.loads(explain(*asked, "--max-triples", 1).out)
+    assert [e["triple"]["tail"] for e in one["effects"]] == ["疾病", "治疗"]
+    assert one["effects"][0]["moved_up"][0]["tail"] == "多饮"
+    assert json.loads(explain(*asked, "--left-out-only").out)["effects"][0]["deleted"] is None
+    hard = json.loads(explain(*asked, "--positions", "hard").out)
+    assert hard["base"]["score"] != one["base"]["score"]
+
+
+def test_orders_and_seed_are_those_given(explain):
+    asked = ("shapley", TEXT, "--span", "3:6", "--no-exact", "--json")
+    data = json.loads(explain(*asked, "--orders", 4, "--seed", 7).out)
+    assert (data["orders"], data["seed"], data["exact"]) == (4, 7, False)
+    assert "4 orders, seed 7" in explain(*asked[:-1], "--orders", 4, "--seed", 7).out
+
+
+def test_a_pair_is_two_texts(explain):
+    data = json.loads(explain("effects", TEXT, "患者", "--json", model="pair").out)
+    assert data["text"] == [TEXT, "患者"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["effects"], "No text given"),
+        (["effects", TEXT, "--span", "6:3"], "The span is '6:3'"),
+        (["effects", TEXT, "--span", "x"], "The span is 'x'"),
+        (["effects", TEXT, "--span", "3:6", "--picture", "a.bmp"], "ends in .png, .svg or .pdf"),
+        (["effects", TEXT, "--span", "3:6", "--picture", "/no/such/a.png"], "can't be written"),
+        (["effects", TEXT, "--target", "Q", "--span", "3:6"], "has no label 'B-Q'"),
+    ],
+)
+def test_what_cannot_be_explained_is_said(explain, arguments, said):
+    assert said in explain(*arguments, code=2).err
+
+
+def test_an_encoder_without_a_head_explains_nothing(explain):
+    assert "without a task head" in explain("effects", TEXT, code=2, model="encoder").err
+
+
+@pytest.fixture
+def data(tmp_path):
+    """A folder with dev and test."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    texts = [
+        tagged(TEXT, ("糖尿病", "疾病")),
+        tagged("患者好转"),
+        tagged("布洛芬", ("布洛芬", "治疗")),
+    ]
+    for split, some in (("dev", texts), ("test", texts[:2])):
+        lines = "".join(row(text) + "\n" for text in some)
+        (folder / f"{split}.tsv").write_text("text_a\tlabel\n" + lines, encoding="utf-8")
+    return folder
+
+
+def test_a_file_is_read_with_the_graph_and_without(explain, data):
+    said = explain("file", "--data", data).out
+    assert "3 texts, 2 with a triple of three" in said
+    assert "with the graph minus without a graph" in said
+    assert "0 (0–66 %)  0 (0–66 %)  2 " in said  # Wilson, of two texts
+    found = json.loads(explain("file", "--data", data, "--most", 1, "--json").out)
+    assert (found["texts"], found["of"], found["with_knowledge"]) == (1, 1, 1)
+    assert {group["name"] for group in found["groups"]["entity"]} == {"糖尿病", "布洛芬"}
+
+
+@pytest.mark.parametrize("rule", ["counts", "leave-one-out"])
+def test_a_graph_is_pruned_on_dev_and_read_on_test(explain, data, rule, tmp_path):
+    output = tmp_path / "pruned.spo"
+    asked = ("file", "--data", data, "--prune", rule, "--output", output)
+    found = json.loads(explain(*asked, "--attention", "--json").out)
+    gone = {(r["name"]) for r in found["pruned"]["removed"]}
+    left = [f"{t.head} · {t.relation} · {t.tail}" for t in read_triples(output).triples]
+    assert gone | set(left) == {f"{t.head} · {t.relation} · {t.tail}" for t in GRAPH}
+    assert not gone & set(left)
+    assert found["pruned"]["triples_left"] == len(left)
+    assert list(found["test"]["ways"]) == ["without a graph", "full graph", "pruned graph"]
+    assert found["test"]["texts"] == 2
+    assert [one["looker"] for one in found["attention"]] == ["trunk", "target"]
+    said = explain(*asked[:-2], "--attention", "--picture", tmp_path / "p.svg").out
+    assert "on 2 texts of test:" in said and "rank correlation" in said
+
+
+def test_a_graph_is_not_tested_on_the_texts_it_was_pruned_on(explain, data):
+    said = "read on the same texts, which shows nothing of others. Name other texts with --test."
+    dev, test = data / "dev.tsv", data / "test.tsv"
+    prune = ("--prune", "counts")
+    assert said in explain("file", "--data", dev, *prune, code=2).err
+    assert said in explain("file", "--data", data, "--split", "test", *prune, code=2).err
+    assert said in explain("file", "--data", data, *prune, "--test", dev, code=2).err
+    assert "on 2 texts of test:" in explain("file", "--data", dev, *prune, "--test", test).out
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (["--most", "0"], "--most is 0"),
+        (["--split", "train"], "no train.tsv"),
+        (["--prune", "counts", "--test", "/no/such.tsv"], "can't be read"),
+        (["--prune", "counts", "--least", "0"], "least is 0"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_said(explain, data, change, said):
+    assert said in explain("file", "--data", data, *change, code=2).err

@@ -1,0 +1,181 @@
+"""Deduplicated and entity-disjoint splits."""
+
+import os
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kbert_core.data.labelled import SPLITS, Example, Source, read_examples, tagged_examples
+from kbert_core.data.splits import EntityDisjoint, deduplicated, entity_disjoint, write_split
+from kbert_core.errors import DataError, OptionError
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.triple import Triple
+
+NAMES = [f"{a}{b}" for a in "甲乙丙丁戊己庚辛" for b in "病炎症痛"]  # 32 names
+
+
+def sentence(*names):
+    """The names with a 和 between them, each tagged."""
+    text = "和".join(names)
+    words = tuple((i, i + 1) for i in range(len(text)))
+    tags = "O".join("BI" for _ in names)
+    return Example((text,), None, words, tuple("O" if t == "O" else f"{t}-D" for t in tags))
+
+
+def names_of(examples):
+    return {e.sentences[0][a:b] for e in examples for a, b, _ in e.spans}
+
+
+sentences = st.lists(
+    st.lists(st.sampled_from(NAMES), min_size=1, max_size=3).map(lambda n: sentence(*n)),
+    min_size=60,
+    max_size=120,
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(sentences, st.integers(0, 1000))
+def test_no_held_out_name_is_labelled_in_an_earlier_split(examples, seed):
+    try:
+        splits = entity_disjoint(examples, EntityDisjoint(seed))
+    except DataError:
+        return  # all sentences touch a test name
+    held_out = names_of(splits["test"]) - names_of(splits["train"])
+    texts = [e.sentences[0] for s in SPLITS for e in splits[s]]
+    assert sorted(texts) == sorted({e.sentences[0] for e in examples})
+    for example in splits["test"]:
+        assert names_of([example]) & held_out
+        assert names_of([example]) - names_of(splits["train"]) - names_of(splits["dev"])
+    for example in splits["dev"]:
+        assert names_of([example]) - names_of(splits["train"])
+
+
+def test_seeds_draw_different_names_and_the_same_seed_the_same():
+    examples = [sentence(n) for n in NAMES]
+    first, again, other = (entity_disjoint(examples, EntityDisjoint(seed)) for seed in (1, 1, 2))
+    assert first == again
+    assert names_of(first["test"]) != names_of(other["test"])
+    assert len(first["test"]) == 7  # 22 % of 32
+    assert len(first["dev"]) == 3
+
+
+def test_the_covered_variant_holds_out_names_of_the_graph_only():
+    graph = KnowledgeGraph([Triple(n, "类别", "疾病") for n in NAMES[:16]], name="G")
+    splits = entity_disjoint([sentence(n) for n in NAMES], EntityDisjoint(3), graph=graph)
+    assert names_of(splits["test"]) | names_of(splits["dev"]) <= set(NAMES[:16])
+
+
+def test_too_few_names_in_the_graph_is_an_error_with_the_numbers():
+    graph = KnowledgeGraph([Triple(NAMES[0], "类别", "疾病")], name="small")
+    with pytest.raises(DataError, match=r"1 entity names that the graph small knows, of 32"):
+        entity_disjoint([sentence(n) for n in NAMES], graph=graph)
+
+
+@pytest.mark.parametrize("wrong", [{"test_share": 0}, {"dev_share": 1.5}, {"seed": -1}])
+def test_options_are_checked(wrong):
+    with pytest.raises(OptionError, match=next(iter(wrong))):
+        EntityDisjoint(**wrong)
+
+
+def test_deduplicated_keeps_test_and_takes_its_texts_from_train():
+    a, b, c = sentence("甲病"), sentence("乙炎"), sentence("丙症")
+    wide = Example(("甲病 ",), None, ((0, 1), (1, 2)), ("B-D", "I-D"))
+    splits = deduplicated({"train": [a, b, b, c], "dev": [c], "test": [wide]})
+    assert splits == {"train": [b], "dev": [c], "test": [wide]}
+
+
+def test_a_written_split_is_read_as_it_was(tmp_path):
+    splits = entity_disjoint([sentence(n, "疼痛") for n in NAMES], EntityDisjoint(0))
+    write_split(tmp_path / "new", splits)
+    for split in SPLITS:
+        assert read_examples(tmp_path / "new" / f"{split}.tsv", "ner") == splits[split]
+
+
+def fields(unfit="\t\n\r"):
+    letters = st.characters(exclude_categories=["Cs"], exclude_characters=unfit)
+    return st.text(letters, min_size=1, max_size=6).filter(str.strip)
+
+
+def plain(*parts, label=fields(), group=st.just("")):
+    return st.lists(st.builds(Example, st.tuples(*parts), label, group=group), min_size=1)
+
+
+def rows_of_tokens():
+    words = st.text(
+        st.characters(exclude_categories=["Cs"], exclude_characters=" \t\n\r"), min_size=1
+    )
+    tags = st.one_of(st.just("O"), words.map("B-{}".format), words.map("I-{}".format))
+    pairs = st.lists(st.tuples(words, tags), min_size=1, max_size=6)
+    rows = st.lists(pairs, min_size=1, max_size=5)
+    return rows.map(
+        lambda found: tagged_examples(
+            ((n, *zip(*row, strict=True)) for n, row in enumerate(found)), Source("made")
+        )
+    )
+
+
+def questions():
+    """Some with a number of their own, some told by their text."""
+    label = st.sampled_from("01")
+    own = st.builds(Example, st.tuples(fields(), fields()), label, group=fields())
+    told = own.map(lambda example: replace(example, group=example.sentences[0]))
+    return st.lists(own, min_size=1) | st.lists(told, min_size=1) | st.lists(own | told, min_size=1)
+
+
+EVERY_TASK = {
+    "ner": rows_of_tokens(),
+    "classify": plain(fields()),
+    "pair": plain(fields(), fields()),
+    "rank": questions(),
+    "mask": plain(fields(), label=st.none()),
+}
+
+
+@pytest.mark.parametrize("task", EVERY_TASK)
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_examples_of_every_task_are_read_as_they_were_written(task, tmp_path_factory, data):
+    examples = data.draw(EVERY_TASK[task])
+    folder = tmp_path_factory.mktemp("written")
+    write_split(folder, {"train": examples})
+    assert read_examples(folder / "train.tsv", task) == examples
+
+
+def test_the_number_of_a_question_is_written_only_where_it_is_not_its_text(tmp_path):
+    told = [
+        Example(("谁？", "他。"), "1", group="谁？"),
+        Example(("谁？", "她。"), "0", group="谁？"),
+    ]
+    write_split(tmp_path, {"train": told, "dev": [replace(told[0], group="Q7"), told[1]]})
+    assert (tmp_path / "train.tsv").read_text().splitlines()[0] == "label\ttext_a\ttext_b"
+    lines = (tmp_path / "dev.tsv").read_text().splitlines()
+    assert lines == ["qid\tlabel\ttext_a\ttext_b", "Q7\t1\t谁？\t他。", "谁？\t0\t谁？\t她。"]
+
+
+def test_what_the_format_can_not_hold_becomes_a_space_and_is_said(tmp_path, caplog):
+    texts = [Example(("fine",), "1"), Example(("a\tb\r\nc",), "0")]
+    write_split(tmp_path, {"train": texts})
+    assert read_examples(tmp_path / "train.tsv", "classify")[1].sentences == ("a b  c",)
+    assert f"{tmp_path / 'train.tsv'}: 1 rows with a tab or a line break" in caplog.text
+    rows = [(1, ["New York", " ", "?"], ["B-X", "O", "O"]), (2, [], [])]
+    write_split(tmp_path, {"dev": tagged_examples(rows, Source("hub", "row"))})
+    (read,) = read_examples(tmp_path / "dev.tsv", "ner")
+    assert read.sentences == ("New\xa0York \xa0 ?",)
+    assert read.spans == ((0, 8, "X"),)
+    assert "white space in a token" in caplog.text
+    assert "1 rows without a single token are left out. The first: hub, row 2" in caplog.text
+
+
+@pytest.mark.skipif("KBERT_DATA" not in os.environ, reason="KBERT_DATA names no data folder")
+def test_medical_ner_can_be_split_entity_disjoint():
+    data = os.environ["KBERT_DATA"]
+    examples = [
+        e for s in SPLITS for e in read_examples(f"{data}/ner/medical_ner_dedup/{s}.tsv", "ner")
+    ]
+    graph = KnowledgeGraph.from_files(f"{data}/kbert/Medical.spo")
+    splits = entity_disjoint(examples, EntityDisjoint(1), graph=graph)
+    assert min(map(len, splits.values())) > 200
+    unseen = names_of(splits["test"]) - names_of(splits["train"]) - names_of(splits["dev"])
+    assert len(unseen) > 500

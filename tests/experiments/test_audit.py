@@ -1,0 +1,509 @@
+"""What an audit counts, against a data set small enough to count by hand."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from tagged_texts import row, tagged
+
+from kbert_core import cli
+from kbert_core.cli.audit import audit_text
+from kbert_core.data.guess import guess_task, other_task
+from kbert_core.data.labelled import Example
+from kbert_core.errors import DataError
+from kbert_core.experiments.audit import audit
+from kbert_core.experiments.audit_data import plain_tokenizer, read_data
+from kbert_core.experiments.audit_values import Group, Share, as_plain
+from kbert_core.experiments.verdict import Level, verdict_of
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.knowledge.triple import Triple
+from kbert_core.text import Characters, Words
+
+HEADS = {
+    "糖尿病": ("疾病",),
+    "胃炎": ("疾病", "症状"),
+    "头痛": ("症状",),
+    "头痛剧烈": ("症状",),
+    "心电图": ("检查",),
+    "彩超": ("检查",),
+}
+GRAPH = KnowledgeGraph(
+    [Triple(head, "类别", tail) for head, tails in HEADS.items() for tail in tails]
+    + [Triple(f"病{n}", "类别", "疾病") for n in range(40)],
+    name="types",
+)
+SPLITS = {
+    "train": [
+        tagged("有糖尿病", ("糖尿病", "D")),
+        tagged("有糖尿病", ("糖尿病", "S")),  # the same text, labelled otherwise
+        tagged("糖尿病，行心电图", ("糖尿病", "D"), ("心电图", "E")),
+        tagged("行心电图", ("心电图", "E")),
+        tagged("心电图与胸片", ("心电图", "E"), ("胸片", "E")),
+    ],
+    "test": [
+        tagged("行心电图", ("心电图", "E")),  # stands in train
+        tagged("胃炎及头痛剧烈", ("胃炎", "D"), ("头痛", "S")),
+        tagged("无异常"),
+    ],
+}
+
+
+def audited(splits=SPLITS, graph=GRAPH, task="ner", **more):
+    return audit(splits, graph, task=task, tokenizer=Characters(special=True), **more)
+
+
+@pytest.fixture(scope="module")
+def made():
+    return audited(max_length=10)
+
+
+def test_a_splits_rows_repeats_and_matches_are_counted(made):
+    train, test = made.splits["train"], made.splits["test"]
+    assert train.examples == 5
+    assert train.labels == {"D": 2, "E": 4, "S": 1}
+    assert train.repeated == Share(1, 5)
+    assert (test.with_match, test.matches) == (Share(2, 3), 3)  # 心电图, 胃炎, 头痛剧烈
+    assert test.gold_matches == Share(2, 3)
+    assert made.missing == ("dev",)
+    assert made.held_out == "test"
+
+
+def test_mentions_are_known_by_name_and_reached_where_the_longest_match_is_the_mention(made):
+    gold = made.splits["test"].mentions
+    assert gold.all.known == Share(3, 3)
+    assert gold.all.reached == Share(2, 3)  # 头痛剧烈 hides 头痛
+    assert gold.by_label["S"].reached == Share(0, 1)
+    assert (gold.seen.known, gold.unseen.known) == (Share(1, 1), Share(2, 2))
+    assert gold.unseen_by_label["E"].known == Share(0, 0)
+    assert gold.unseen_names == Share(2, 3)
+    train = made.splits["train"].mentions
+    assert (train.all.known, train.unseen) == (Share(6, 7), None)  # not 胸片
+
+
+def test_names_are_told_apart_by_the_splits_they_stand_in(made):
+    assert made.answers.known_names == {
+        "train only": Share(1, 2),
+        "test only": Share(2, 2),
+        "train and test": Share(1, 1),
+    }
+    assert made.answers.gold_heads == Share(4, 46)
+    assert made.answers.test_only == Share(2, 46)  # of the graph's heads
+    assert made.answers.test_only_of_gold == Share(2, 4)
+
+
+def test_the_type_relation_its_groups_and_ambiguous_heads_are_found(made):
+    assert made.ambiguity.relation == "类别"
+    assert made.ambiguity.several == Share(1, 46)
+    assert made.ambiguity.examples == (("胃炎", ("疾病", "症状")),)
+    assert made.answers.groups == (
+        Group("疾病", Share(2, 42)),
+        Group("症状", Share(2, 3)),
+        Group("检查", Share(1, 2)),
+    )
+
+
+SENSES = KnowledgeGraph(
+    Triple(head, "类别", "某类") for head in ("苹果（水果）", "苹果（公司）", "小米", "手机")
+)
+FRUIT = [
+    Example(("苹果和小米", "苹果"), "1"),
+    Example(("小米", "手机"), "0"),
+    Example(("无", "无"), "0"),
+]
+
+
+def test_names_that_may_mean_several_heads_are_counted_and_named():
+    made = audited({"train": FRUIT, "test": FRUIT}, SENSES, "pair")
+    homonyms = made.splits["test"].homonyms
+    assert (homonyms.matches, homonyms.rows) == (Share(2, 5), Share(1, 2))
+    assert homonyms.examples == (("苹果", ("苹果(水果)", "苹果(公司)")),)
+    (finding,) = (f for f in verdict_of(made).findings if f.kind == "homonyms")
+    assert finding.level is Level.NOTE
+    assert finding.text == (
+        "40.0 % of the 5 matches in test have a name that may mean several heads, in 50.0 % of the "
+        "rows with a match: “苹果” (苹果(水果), 苹果(公司)). Their triples share the places of "
+        "one mention, in graph order; `--strategy context --one-sense` keeps to the head that "
+        "fits best."
+    )
+    assert "    苹果: 苹果(水果), 苹果(公司)" in audit_text((made, verdict_of(made))).splitlines()
+
+
+def test_the_verdict_names_a_few_heads_of_a_name():
+    heads = [f"苹果（{n}）" for n in range(4)]
+    graph = KnowledgeGraph(Triple(head, "类别", "某类") for head in heads)
+    verdict = verdict_of(audited({"train": FRUIT}, graph, "pair"))
+    (finding,) = (f for f in verdict.findings if f.kind == "homonyms")
+    assert "“苹果” (苹果(0), 苹果(1), 苹果(2), …)." in finding.text
+
+
+def test_names_of_one_head_each_are_not_spoken_of(made):
+    assert made.splits["test"].homonyms.matches == Share(0, 3)
+    assert "homonyms" not in {finding.kind for finding in verdict_of(made).findings}
+
+
+def test_one_sense_is_not_advised_where_it_is_chosen():
+    options = InjectionOptions(strategy="rare", one_sense=True)
+    made = audited({"train": FRUIT}, SENSES, "pair", options=options)
+    (finding,) = (f for f in verdict_of(made).findings if f.kind == "homonyms")
+    assert "--one-sense" not in finding.text
+
+
+def test_without_a_relation_of_types_heads_are_grouped_by_relation():
+    graph = KnowledgeGraph([Triple("糖尿病", "症状", "口渴"), Triple("胃炎", "症状", "腹痛")])
+    made = audited(graph=graph)
+    assert made.ambiguity.relation is None
+    assert made.answers.groups == (Group("症状", Share(2, 2)),)
+
+
+def test_leaks_say_whether_the_label_leaks_too():
+    splits = {**SPLITS, "dev": [tagged("有糖尿病", ("糖尿病", "S")), tagged("行心电图")]}
+    leaks = {(leak.of, leak.into): leak for leak in audited(splits).leaks}
+    assert leaks["dev", "train"].texts == Share(2, 2)
+    assert leaks["dev", "train"].same_label == Share(1, 2)
+    assert leaks["test", "train"].texts == Share(1, 3)
+    assert leaks["test", "dev"].same_label == Share(0, 1)
+
+
+def test_texts_labelled_in_several_ways_are_named(made):
+    assert made.conflicts.texts == Share(1, 6)
+    assert made.conflicts.rows == 2
+    assert made.conflicts.examples == ("有糖尿病",)
+
+
+def test_the_dictionary_is_scored_on_the_held_out_set(made):
+    scores = made.splits["test"].dictionary
+    # 症状 has no match in training and means what 类别 does: 3 E, 2 D, 1 S. So 头痛剧烈 is an E.
+    assert made.tail_labels == {"疾病": "D", "检查": "E", "症状": "E"}
+    assert (scores["right"], scores["predicted"], scores["gold"]) == (2, 3, 3)
+    assert scores["unseen"] == {"recall": 0.5, "gold": 2, "right": 1}
+    assert made.splits["train"].dictionary is None
+
+
+def test_tokens_added_and_cut_are_counted():
+    made = audited(max_length=9).splits["test"].injection
+    # with [CLS] and [SEP] 6, 9 and 5; 类别检查 adds 4; 类别疾病, 类别症状 and 类别症状 add 12
+    assert made.tokens == 6 + 9 + 5
+    assert made.added == Share(4 + 12, 20)
+    assert made.longest == 21
+    assert (made.long_texts, made.long_trees) == (Share(0, 3), Share(2, 3))
+    assert made.added_over == Share(1 + 12, 16)
+    assert made.text_over == 0
+    tails = audited(options=InjectionOptions(max_triples=1, tail_only=True))
+    assert tails.splits["test"].injection.added == Share(2 + 4, 20)
+
+
+def test_only_the_relations_asked_for_count():
+    graph = GRAPH.add(Triple("异常", "别名", "不正常"))
+    both = audited(graph=graph).splits["test"]
+    assert both.with_match == Share(3, 3)
+    one = audited(graph=graph, options=InjectionOptions(relations=("别名",)))
+    assert one.splits["test"].with_match == Share(1, 3)
+    assert (one.triples, one.heads) == (1, 1)
+
+
+def test_a_triple_that_is_off_is_no_knowledge():
+    off = GRAPH.switch_off(Triple("心电图", "类别", "检查"))
+    assert audited(graph=off).splits["test"].with_match == Share(1, 3)
+
+
+PAIRS = {
+    "train": [Example(("头痛怎么办", "糖尿病"), "1"), Example(("b", "a"), "0")],
+    "test": [Example(("a", "b"), "1"), Example(("胃炎", "胃炎"), "1"), Example(("c", "d"), "2")],
+}
+
+
+def test_pairs_are_matched_in_both_texts_and_are_the_same_in_either_order():
+    made = audited(PAIRS, task="pair")
+    test = made.splits["test"]
+    assert (test.with_match, test.matches) == (Share(1, 3), 2)
+    assert test.ambiguous_matches == Share(2, 2)
+    assert made.leaks[0].texts == Share(1, 3)
+    assert made.leaks[0].same_label == Share(0, 1)
+    assert made.conflicts.examples == ("a ‖ b",)
+    assert (test.mentions, test.dictionary, made.answers) == (None, None, None)
+    # [CLS] a [SEP] b [SEP]
+    assert test.injection.tokens == 5 + 7 + 5
+    assert test.injection.added == Share(16, 17)
+
+
+def test_the_most_frequent_label_of_training_is_a_baseline():
+    splits = {
+        "train": [Example(("x",), "1"), Example(("y",), "1"), Example(("z",), "0")],
+        "test": [Example(("v",), "0"), Example(("w",), "1"), Example(("u",), "2")],
+    }
+    made = audited(splits, task="classify")
+    assert made.splits["test"].majority == Share(1, 3)
+    assert made.splits["test"].labels == {"0": 1, "1": 1, "2": 1}
+
+
+# The verdict
+
+
+def level(made, kind):
+    return {f.kind: f.level for f in verdict_of(made).findings}[kind]
+
+
+def said(made, kind):
+    return {f.kind: f.text for f in verdict_of(made).findings}[kind]
+
+
+def names(count, label="D", start=0):
+    return [tagged(f"有病{n}号", (f"病{n}号", label)) for n in range(start, start + count)]
+
+
+def graph_of(numbers, type_="疾病"):
+    return KnowledgeGraph([Triple(f"病{n}号", "类别", type_) for n in numbers], name="numbers")
+
+
+def test_a_graph_made_of_the_answers_is_found_out():
+    splits = {"train": names(60), "test": names(40, start=60)}
+    made = audited(splits, graph_of(range(100)))
+    assert made.answers.from_gold == Share(40, 40)
+    assert level(made, "made_from_data") is Level.WARNING
+    assert "疾病 100.0 %" in said(made, "made_from_data")
+    assert "100.0 % of those of train, 100.0 % of those of test" in said(made, "made_from_data")
+    assert "not that independent knowledge helps" in verdict_of(made).headline
+    others = audited(splits, graph_of(range(50, 250)))  # 50 of 200 heads are gold
+    assert level(others, "made_from_data") is Level.GOOD
+    assert "Nothing counted here stands against" in verdict_of(others).headline
+
+
+def test_a_small_type_says_nothing_about_where_the_graph_comes_from():
+    made = audited({"train": names(20), "test": names(20, start=20)}, graph_of(range(40)))
+    assert level(made, "made_from_data") is Level.GOOD
+
+
+def test_a_split_that_leaks_and_has_no_new_name_is_said_to_show_little():
+    made = audited({"train": names(50), "test": names(40)}, graph_of(range(20, 300)))
+    assert level(made, "leaks") is Level.WARNING
+    assert level(made, "room") is Level.WARNING
+    assert verdict_of(made).headline.startswith("This split can hardly show")
+    assert "100.0 % of test stand in train" in said(made, "leaks")
+
+
+@pytest.mark.parametrize(
+    ("shared", "expected"), [(0, Level.GOOD), (1, Level.NOTE), (5, Level.WARNING)]
+)
+def test_a_leak_is_noted_from_one_percent_and_warned_of_from_five(shared, expected):
+    splits = {"train": names(60), "test": names(shared) + names(100 - shared, start=60)}
+    assert level(audited(splits, graph_of(range(100, 400))), "leaks") is expected
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"), [(4, Level.WARNING), (5, Level.NOTE), (20, Level.GOOD)]
+)
+def test_coverage_is_judged_by_the_share_of_mentions_known(known, expected):
+    splits = {"train": names(60), "test": names(100, start=60)}
+    made = audited(splits, graph_of([*range(60, 60 + known), *range(1000, 1100)]))
+    assert level(made, "coverage") is expected
+
+
+def test_a_graph_that_is_silent_where_training_is_is_noted():
+    splits = {"train": names(100), "test": names(100, start=50)}
+    made = audited(splits, graph_of([*range(101), *range(1000, 1100)]))
+    assert level(made, "room") is Level.NOTE  # 50 are new, and the graph knows 1 of them
+    assert "at most 1.0 % of all mentions are new" in said(made, "room")
+    made = audited(splits, graph_of([*range(102), *range(1000, 1100)]))
+    assert level(made, "room") is Level.GOOD
+
+
+def test_a_graph_that_matches_nothing_is_said_in_the_verdict_and_logged(caplog):
+    made = audited(graph=KnowledgeGraph([Triple("apple", "is_a", "fruit")], name="fruit"))
+    assert verdict_of(made).headline.startswith("The graph names nothing in the test set")
+    assert "'fruit' names nothing in the test set: 0.0 % (0 of 3) of its rows" in caplog.text
+    assert level(made, "coverage") is Level.WARNING
+    assert "tags nothing" in said(made, "dictionary")
+
+
+def test_without_any_held_out_set_the_verdict_is_about_training_and_says_so():
+    made = audited({"train": SPLITS["train"]})
+    assert made.held_out == "train"
+    assert level(made, "missing") is Level.WARNING
+    assert "no dev and no test set" in said(made, "missing")
+
+
+def test_what_the_length_limit_cuts_is_said():
+    assert "66.7 % of the inputs are over 9 tokens" in said(audited(max_length=9), "length")
+    assert "a limit of 256 cuts no input" in said(audited(), "length")
+
+
+def test_an_audit_is_plain_data_with_ratios(made):
+    found = json.loads(json.dumps(as_plain(made)))
+    assert found["splits"]["test"]["with_match"] == {"count": 2, "total": 3, "share": 2 / 3}
+    assert found["options"]["max_triples"] == 2
+    assert found["answers"]["test_only"] == {"count": 2, "total": 46, "share": 2 / 46}
+    assert found["answers"]["test_only_of_gold"] == {"count": 2, "total": 4, "share": 0.5}
+
+
+# Reading, and the command
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for split, examples in SPLITS.items():
+        lines = ["text_a\tlabel", *map(row, examples)]
+        (tmp_path / f"{split}.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (tmp_path / "kg.spo").write_text(
+        "".join(f"{t.head}\t{t.relation}\t{t.tail}\n" for t in GRAPH), encoding="utf-8"
+    )
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("text", "task"),
+    [
+        ("text_a\tlabel\n头 痛\tB-S I-S\n无\tO\n", "ner"),
+        ("label\ttext_a\n1\t头 痛\nO\t无\n", "classify"),
+        ("label\ttext_a\tmore\nO\t无\t\n", "ner"),
+        ("label\ttext_a\ttext_b\n1\ta\tb\n", "pair"),
+        ("qid\tlabel\ttext_a\ttext_b\n1\t1\ta\tb\n", "rank"),
+        ("label\ttext_a\n", "classify"),
+        ("text_a\tlabel\n头 痛\tB-S I-S\n头 痛 了\tB-S X\n胃 痛 了\tB-S O\n", "ner"),
+        ("text_a\tlabel\n头 痛\tB-S I-S\n癌\tX\n", "ner"),
+        ("text_a\tlabel\n头 痛\tB-S E-S\n癌\tS-S\n", "ner"),
+        ("text_a\tlabel\n头  痛\tB-S O I-S\n", "ner"),
+        ("text_a\tlabel\n头痛\tO\n胃痛\tO\n发热\tA\n", "classify"),  # blood groups
+        ("text_a\tlabel\na b\tO\na c\tO\n", "classify"),
+        ("label\ttext_a\nO\t头痛\nB-1\t胃痛\nS-2\t发热\n", "classify"),  # classes like tags
+        ("患 O\n头 B-S\n痛 I-S\n", "ner"),
+        ("# id 1\n患\tO\n头\tB-S\n痛\tI-S\n", "ner"),
+        ("label\ttext_a\ttext_b\n1\tq\tE-mail\n0\tq\tI-95\n", "pair"),
+    ],
+)
+def test_the_task_is_guessed_from_the_form_of_the_data(tmp_path, text, task):
+    (tmp_path / "train.tsv").write_text(text, encoding="utf-8")
+    assert guess_task(tmp_path / "train.tsv") == task
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("胃 炎\tB-S X", "line 3: the label 'X' is no BIO tag"),
+        ("胃 炎 了\tB-S I-S", "line 3: 3 tokens and 2 labels"),
+        ("胃 炎\tB-S E-S", "line 3: the label 'E-S' is no BIO tag.*Write I-S"),
+        ("胃  炎\tB-S O I-S", "line 3: token 2 is empty"),
+    ],
+)
+def test_a_broken_row_of_named_entities_is_named_not_taken_for_a_class(tmp_path, row, message):
+    path = tmp_path / "train.tsv"
+    path.write_text(f"text_a\tlabel\n头 痛\tB-S I-S\n{row}\n", encoding="utf-8")
+    with pytest.raises(DataError, match=message):
+        read_data(tmp_path)
+    assert other_task(path, "ner") == ""
+
+
+def test_another_task_is_named_only_where_the_rows_are_sure(tmp_path):
+    path = tmp_path / "train.tsv"
+    path.write_text("text_a\tlabel\n头 痛\t1\n胃 痛\t0\n", encoding="utf-8")
+    assert "look like classification" in other_task(path, "ner")
+    for empty in ("text_a\tlabel\n", "text_a\ttext_b\tlabel\n"):
+        path.write_text(empty, encoding="utf-8")
+        assert other_task(path, "ner") == ""
+
+
+def test_a_missing_split_is_no_error_but_a_missing_training_set_is(folder):
+    assert set(read_data(folder).splits) == {"train", "test"}
+    (folder / "train.tsv").unlink()
+    with pytest.raises(DataError, match=r"no train\.tsv"):
+        read_data(folder)
+
+
+def test_tokens_are_words_where_spaces_part_them(folder):
+    assert isinstance(plain_tokenizer(read_data(folder)), Characters)
+    (folder / "train.tsv").write_text("label\ttext_a\n1\ta good book\n", encoding="utf-8")
+    (folder / "test.tsv").unlink()
+    assert isinstance(plain_tokenizer(read_data(folder)), Words)
+
+
+def run(capsys, *arguments, code=0):
+    assert cli.main([str(a) for a in ("audit", *arguments)]) == code
+    return capsys.readouterr()
+
+
+def test_the_command_says_the_verdict_first_and_the_numbers_below(capsys, folder):
+    out = run(capsys, "--data", folder, "--kg", folder / "kg.spo").out
+    lines = out.splitlines()
+    assert lines[0].endswith("(named entities) with kg: 47 triples, 46 heads")
+    assert lines[2] == "Scores on this split are too good: the splits leak."
+    assert "  ! The splits share texts: 33.3 % of test stand in train." in out
+    assert "no dev set" in out
+    assert "    胃炎: 疾病, 症状" in lines
+    assert (
+        "  heads that are gold mentions of the test set only: 4.3 % (2 of 46); "
+        "50.0 % of those that are gold mentions"
+    ) in lines
+
+
+def test_the_command_prints_json_with_the_verdict(capsys, folder):
+    arguments = ("--data", folder, "--kg", folder / "kg.spo", "--max-length", 9, "--json")
+    found = json.loads(run(capsys, *arguments, "--max-triples", 1, "--tail-only").out)
+    assert found["verdict"]["findings"][0]["level"] == "warning"
+    assert found["task"] == "ner"
+    injection = found["splits"]["test"]["injection"]
+    assert (injection["limit"], injection["added"]["count"]) == (9, 6)
+
+
+def test_the_command_counts_as_a_model_does(capsys, folder, checkpoints):
+    arguments = ("--data", folder, "--kg", folder / "kg.spo", "--json")
+    found = json.loads(run(capsys, *arguments, "--model", checkpoints["ner"]).out)
+    assert found["options"]["max_triples"] == 3
+    assert found["options"]["tail_only"] is True
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--kg",), "kg.spo"),
+        (("--max-length", "2", "--kg"), "max_length is 2"),
+        (("--task", "pair", "--kg"), "text_b"),
+    ],
+)
+def test_a_mistake_is_said_with_its_remedy(capsys, folder, arguments, message):
+    if arguments == ("--kg",):
+        (folder / "kg.spo").write_text("only two\tfields\n", encoding="utf-8")
+    said = run(capsys, "--data", folder, *arguments, folder / "kg.spo", code=2).err
+    assert message in said
+
+
+def test_a_graph_and_a_folder_are_asked_for(capsys, folder, tmp_path):
+    assert "No graph given" in run(capsys, "--data", folder, code=2).err
+    nowhere = run(capsys, "--data", tmp_path / "no", "--kg", folder / "kg.spo", code=2)
+    assert "no such folder" in nowhere.err
+
+
+# The public data
+
+
+@pytest.fixture(scope="module")
+def public():
+    """Audits the published medical_ner with MedicalKG; the numbers were found by other means."""
+    data = os.environ.get("KBERT_DATA")
+    if not data:
+        pytest.skip("KBERT_DATA is not set")
+    found = read_data(Path(data) / "kbert" / "medical_ner")
+    graph = KnowledgeGraph.from_files(Path(data) / "kbert" / "Medical.spo")
+    return audit(found.splits, graph, task=found.task, tokenizer=Characters())
+
+
+def test_the_published_split_and_graph_are_as_known(public):
+    leaks = {(leak.of, leak.into): leak.texts for leak in public.leaks}
+    assert leaks["test", "train"] == Share(329, 755)
+    assert leaks["dev", "train"] == Share(432, 939)
+    assert public.conflicts.texts.count == 163
+    assert public.ambiguity.several == Share(311, 13_553)
+    test = public.splits["test"]
+    assert test.with_match.share == pytest.approx(0.499, abs=0.0005)
+    assert test.gold_matches.share == pytest.approx(0.69, abs=0.005)
+    assert test.mentions.all.known.share == pytest.approx(0.211, abs=0.0005)
+    percent = {la: round(100 * c.known.share) for la, c in test.mentions.by_label.items()}
+    assert percent == {"BodyPart": 17, "Cure": 64, "Disease": 55, "Examine": 32, "Symptom": 5}
+    groups = {group.name: round(100 * group.gold.share) for group in public.answers.groups}
+    assert groups == {"疾病": 2, "症状": 1, "部位": 98, "治疗": 92, "检查": 94}
+
+
+def test_the_published_split_and_graph_are_said_to_show_reading_only(public):
+    headline = verdict_of(public).headline
+    assert "This split can hardly show what knowledge adds" in headline
+    assert "not that independent knowledge helps" in headline

@@ -1,0 +1,177 @@
+"""`kbert audit` on what `datasets` reads: saved folders, tables, hub names; the task guessed."""
+
+import json
+import lzma
+
+import datasets
+import pytest
+from datasets import ClassLabel, Dataset, DatasetDict, Features, Sequence, Value, config
+
+from kbert_core import cli
+from kbert_core.data.guess import guess_task
+from kbert_core.errors import DataError
+from kbert_core.experiments.audit_data import read_data
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setattr(config, "HF_DATASETS_CACHE", tmp_path / "cache")
+
+
+def entities(*texts, tags=(0, 1, 2, 2)):
+    """Texts of a character and a name of three; the tags are named classes."""
+    names = ClassLabel(names=["O", "B-D", "I-D"])
+    columns = Features({"tokens": Sequence(Value("string")), "ner_tags": Sequence(names)})
+    rows = {"tokens": [list(text) for text in texts], "ner_tags": [list(tags)] * len(texts)}
+    return Dataset.from_dict(rows, features=columns)
+
+
+def table(**columns):
+    return Dataset.from_dict(columns)
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """A saved data set for named entities, and a graph that knows one of its names."""
+    splits = {"train": entities("有糖尿病", "无糖尿病"), "validation": entities("有关节炎")}
+    DatasetDict(**splits, test=entities("有糖尿病")).save_to_disk(tmp_path / "saved")
+    (tmp_path / "kg.spo").write_text("糖尿病\t类别\t疾病\n", encoding="utf-8")
+    return tmp_path / "saved"
+
+
+def audited(capsys, *arguments, code=0):
+    assert cli.main([str(a) for a in ("audit", *arguments)]) == code
+    return capsys.readouterr()
+
+
+def test_a_saved_folder_is_audited_with_its_task_guessed(saved, capsys):
+    arguments = ("--data", saved, "--kg", saved.parent / "kg.spo", "--json")
+    found = json.loads(audited(capsys, *arguments).out)
+    assert (found["data"], found["task"]) == ("saved", "ner")
+    assert [found["splits"][split]["examples"] for split in ("train", "dev", "test")] == [2, 1, 1]
+    assert found["splits"]["test"]["mentions"]["all"]["known"]["count"] == 1
+    assert found["splits"]["dev"]["mentions"]["all"]["known"]["count"] == 0
+
+
+@pytest.mark.parametrize("ending", ["txt", "conll", "bio.xz"])
+def test_a_folder_with_one_token_a_line_is_audited(tmp_path, capsys, ending):
+    lines = "有 O\n糖 B-D\n尿 I-D\n病 I-D\n\n无 O\n".encode()
+    for split in ("train", "dev", "test"):
+        data = lzma.compress(lines) if ending.endswith("xz") else lines
+        (tmp_path / f"{split}.{ending}").write_bytes(data)
+    (tmp_path / "kg.spo").write_text("糖尿病\t类别\t疾病\n", encoding="utf-8")
+    arguments = ("--data", tmp_path, "--kg", tmp_path / "kg.spo", "--json")
+    found = json.loads(audited(capsys, *arguments).out)
+    assert found["task"] == "ner"
+    assert found["splits"]["test"]["examples"] == 2
+    assert found["splits"]["test"]["mentions"]["all"]["known"]["count"] == 1
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "json"])
+def test_a_folder_of_tables_is_audited(tmp_path, capsys, ending):
+    for split in ("train", "test"):
+        made = table(question=["谁？"] * 2, answer=["他。", "她。"], query_id=[1, 1], label=[1, 0])
+        getattr(made, f"to_{ending}")(tmp_path / f"{split}.{ending}")
+    (tmp_path / "kg.spo").write_text("他\t是\t人\n", encoding="utf-8")
+    arguments = ("--data", tmp_path, "--kg", tmp_path / "kg.spo")
+    assert "(answer selection)" in audited(capsys, *arguments).out
+    assert "no dev set" in audited(capsys, *arguments, "--task", "pair").out
+
+
+def test_a_data_set_of_the_hub_is_audited_by_its_name(saved, capsys, monkeypatch):
+    asked = []
+
+    def load_dataset(*names):
+        asked.append(names)
+        return datasets.load_from_disk(str(saved))
+
+    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    kg = saved.parent / "kg.spo"
+    found = json.loads(audited(capsys, "--data", "hf:own/er", "--kg", kg, "--json").out)
+    assert (found["data"], found["task"], found["triples"]) == ("hf:own/er", "ner", 1)
+    assert set(asked) == {("own/er",)}
+
+
+def test_a_hub_that_can_not_be_reached_is_said(tmp_path, capsys):
+    (tmp_path / "kg.spo").write_text("a\tb\tc\n")
+    arguments = ("--data", "hf:rotten_tomatoes", "--kg", tmp_path / "kg.spo")
+    said = audited(capsys, *arguments, code=2).err  # HF_HUB_OFFLINE is set for the tests
+    assert "hub can't be reached" in said
+
+
+def test_a_single_table_or_file_is_a_training_set(tmp_path):
+    table(text=["a b", "c"], label=["x", "y"]).to_csv(tmp_path / "mine.csv", index=False)
+    data = read_data(tmp_path / "mine.csv")
+    assert (data.name, data.task, list(data.splits)) == ("mine.csv", "classify", ["train"])
+    (tmp_path / "mine.tsv").write_text("label\ttext_a\n1\ta\n")
+    assert list(read_data(tmp_path / "mine.tsv").splits) == ["train"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "task"),
+    [
+        ({"tokens": [["a", "b"]], "ner_tags": [["O", "B-X"]]}, "ner"),
+        ({"text": ["a b"], "label": ["O B-X"]}, "classify"),  # a text is no column of tokens
+        ({"text_a": ["a b"], "label": ["O B-X"]}, "ner"),
+        ({"sentence": ["a"], "label": [1]}, "classify"),
+        ({"premise": ["a"], "hypothesis": ["b"], "label": [1]}, "pair"),
+        ({"question": ["a"], "answer": ["b"], "label": [1]}, "pair"),
+        ({"qid": [1], "question": ["a"], "answer": ["b"], "label": [1]}, "rank"),
+    ],
+)
+def test_the_task_is_guessed_from_the_columns_of_a_table(tmp_path, columns, task):
+    table(**columns).to_parquet(tmp_path / "train.parquet")
+    assert guess_task(tmp_path) == task
+
+
+def test_the_only_class_and_the_only_text_make_a_classification(tmp_path):
+    features = Features({"satz": Value("string"), "klasse": ClassLabel(names=["a", "b"])})
+    rows = {"satz": ["x", "y"], "klasse": [0, 1]}
+    Dataset.from_dict(rows, features=features).save_to_disk(tmp_path / "saved")
+    assert guess_task(tmp_path / "saved") == "classify"
+
+
+def test_columns_that_tell_no_task_are_named_and_task_and_columns_asked_for(tmp_path, capsys):
+    made = table(a=["x", "y"], b=["u", "v"], c=[0, 1], wide=[0.5, 1.5])
+    made.to_parquet(tmp_path / "train.parquet")
+    (tmp_path / "kg.spo").write_text("x\ty\tz\n")
+    arguments = ("--data", tmp_path, "--kg", tmp_path / "kg.spo")
+    said = audited(capsys, *arguments, code=2).err
+    assert "its columns (a, b, c, wide) don't tell the kind of task" in said
+    assert "--task (ner, classify, pair, rank)" in said
+    said = audited(capsys, *arguments, "--task", "pair", code=2).err
+    assert "--columns label=NAME" in said
+    named = audited(capsys, *arguments, "--columns", "text_a=a,text_b=b,label=c").out
+    assert "(sentence pairs)" in named
+    wrong = audited(capsys, *arguments, "--columns", "text_a=a,label=d", code=2).err
+    assert "no column 'd' for label" in wrong
+
+
+def test_columns_of_a_labelled_file_are_named_too(tmp_path):
+    (tmp_path / "train.tsv").write_text("no\tsatz\tklasse\n1\ta b\tO B-X\n2\tc\tO\n")
+    with pytest.raises(DataError, match=r"train\.tsv: its columns \(no, satz, klasse\)"):
+        read_data(tmp_path)
+    columns = {"text_a": "satz", "label": "klasse"}
+    assert read_data(tmp_path, None, columns).task == "ner"
+    assert read_data(tmp_path, "classify", columns).splits["train"][0].label == "O B-X"
+
+
+def test_hidden_labels_are_said_and_the_split_left_out(tmp_path, caplog):
+    features = Features({"text": Value("string"), "label": ClassLabel(names=["a", "b"])})
+
+    def labelled(*labels):
+        rows = {"text": ["x"] * len(labels), "label": list(labels)}
+        return Dataset.from_dict(rows, features=features)
+
+    made = DatasetDict(train=labelled(0, 1), validation=labelled(1), test=labelled(-1, -1))
+    made.save_to_disk(tmp_path / "saved")
+    assert list(read_data(tmp_path / "saved").splits) == ["train", "dev"]
+    assert "left out: " in caplog.text
+    assert "labels are hidden" in caplog.text
+
+
+def test_lists_where_one_value_is_expected_are_refused(tmp_path):
+    table(text=["a", "b"], label=[["x"], ["y"]]).to_parquet(tmp_path / "train.parquet")
+    assert guess_task(tmp_path) == "classify"
+    with pytest.raises(DataError, match="'label' for label holds several values a row"):
+        read_data(tmp_path)

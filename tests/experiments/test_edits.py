@@ -1,0 +1,259 @@
+"""The response to edits, worked by hand on a reader whose rules are known."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from kbert_core import cli
+from kbert_core.data.labelled import Example
+from kbert_core.experiments import edits
+from kbert_core.experiments.edits import edit_response
+from kbert_core.kbert.ablation import Ablation
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.knowledge.triple import Triple
+from kbert_core.pipeline import Card
+from kbert_core.training.items import type_relations
+
+TYPES = {"疾病": "D", "检查": "E"}
+GRAPH = KnowledgeGraph(
+    [
+        Triple("甲病", "类别", "疾病"),
+        Triple("乙图", "类别", "检查"),
+        Triple("丙病", "类别", "疾病"),
+        Triple("戊病", "类别", "疾病"),
+    ]
+)
+TRUE = {"甲病": "D", "乙图": "E", "丙病": "D", "戊病": "D"}
+
+
+class Reader:
+    """Labels a mention as its first branch says, but for what these rules say.
+
+    Args:
+        odd: of a name whose branch says anything but its true type: the label
+            it gets, None for no span.
+        alone: place → label: found without any branch.
+        startled: of a name whose branch says anything but its true type: the
+            sentence's other spans get this label, and its first character is
+            a span of it.
+    """
+
+    card = Card("ner")
+
+    def __init__(self, odd=None, alone=None, startled=None):
+        self.odd, self.alone, self.startled = odd or {}, alone or {}, startled or {}
+        self.readings, self.trees = [], []
+
+    def predict_trees(self, trees, **how):
+        self.readings.append(how)
+        for tree in trees:
+            self.trees.append(tree)
+            yield SimpleNamespace(spans=self.spans(tree))
+
+    def spans(self, tree):
+        found = dict(self.alone)
+        edited = set()
+        for node in tree.nodes:
+            mention, label = node.mention, TYPES[node.branches[0].triple.tail]
+            if label != TRUE.get(mention.entity, label):
+                edited.add(mention.entity)
+                label = self.odd.get(mention.entity, label)
+            found[mention.start, mention.end] = label
+        for name in edited & set(self.startled):
+            others = {n.mention.entity: (n.mention.start, n.mention.end) for n in tree.nodes}
+            own = others.pop(name)
+            found = {p: lab if p == own else self.startled[name] for p, lab in found.items()}
+            found[0, 1] = self.startled[name]
+        return [
+            SimpleNamespace(start=start, end=end, label=label)
+            for (start, end), label in sorted(found.items())
+            if label is not None
+        ]
+
+
+def example(text, *spans):
+    tags = ["O"] * len(text)
+    for start, end, label in spans:
+        tags[start:end] = [f"B-{label}"] + [f"I-{label}"] * (end - start - 1)
+    return Example((text,), None, tuple((i, i + 1) for i in range(len(text))), tuple(tags))
+
+
+def respond(reader, *examples, graph=GRAPH, types=TYPES, seen=("甲病",), **how):
+    return edit_response(reader, examples, graph, types, seen=set(seen), **how)
+
+
+def test_replaced_tails_are_counted_by_what_becomes_of_the_span():
+    text = example("有甲病乙图丙病戊病", (1, 3, "D"), (3, 5, "E"), (5, 7, "D"), (7, 9, "D"))
+    found = respond(Reader(odd={"乙图": "E", "丙病": None, "戊病": "M"}), text)
+    nothing_else = {"others_changed": 0.0, "others_new": 0.0}
+    assert found["seen"] == {"new": 1.0, "kept": 0.0, "other": 0.0, "lost": 0.0} | (
+        {**nothing_else, "n": 1}
+    )
+    third = pytest.approx(1 / 3)
+    assert found["unseen"] == {"new": 0.0, "kept": third, "other": third, "lost": third} | (
+        {**nothing_else, "n": 3}
+    )
+
+
+def test_spans_elsewhere_that_change_or_are_new_are_both_counted():
+    text = example("有甲病乙图丙病", (1, 3, "D"), (3, 5, "E"), (5, 7, "D"))
+    found = respond(Reader(startled={"甲病": "E"}), text)
+    # After the edit of 甲病: 乙图 stays E, 丙病 becomes E, and 有 is a span that wasn't there.
+    assert (found["seen"]["others_changed"], found["seen"]["others_new"]) == (1 / 2, 1 / 2)
+    assert (found["unseen"]["others_changed"], found["unseen"]["others_new"]) == (0.0, 0.0)
+    lost = respond(Reader(startled={"甲病": None}), text)
+    assert (lost["seen"]["others_changed"], lost["seen"]["others_new"]) == (1.0, 0.0)
+
+
+def test_a_second_mention_of_the_edited_name_is_meant_to_change():
+    twice = example("甲病乙图甲病", (0, 2, "D"), (2, 4, "E"), (4, 6, "D"))
+    found = respond(Reader(), twice)
+    assert found["seen"]["n"] == 2
+    assert found["seen"]["new"] == 1.0
+    assert found["seen"]["others_changed"] == 0.0  # of 乙图 alone, twice
+    found = respond(Reader(odd={"乙图": None}), twice)
+    assert found["unseen"] | {"n": 1, "lost": 1.0, "others_changed": 0.0} == found["unseen"]
+
+
+def test_what_is_not_tagged_rightly_or_has_no_type_triple_is_not_edited():
+    text = example("甲病乙图", (0, 2, "E"), (2, 4, "E"))  # 甲病 is tagged D
+    facts = GRAPH.replace(Triple("乙图", "类别", "检查"), Triple("乙图", "部位", "心"))
+    reader = Reader()
+    reader.spans = lambda tree: [SimpleNamespace(start=2, end=4, label="E")]
+    found = respond(reader, text, graph=facts)
+    assert [found[group]["n"] for group in ("unseen", "seen")] == [0, 0]
+    assert found["unseen"]["new"] is None
+
+
+def test_a_missing_triple_is_added_for_every_gold_mention_that_the_graph_does_not_know():
+    texts = [
+        example("甲病己病", (0, 2, "D"), (2, 4, "D")),  # 己病 is missed: right once added
+        example("庚图", (0, 2, "E")),  # found as D: right once added
+        example("甲病辛", (0, 3, "D")),  # overlaps a mention: known
+        example("乙图壬", (2, 3, "M")),  # no tail says M
+    ]
+    reader = Reader()
+    plain = reader.spans
+    reader.spans = lambda tree: (
+        [SimpleNamespace(start=0, end=2, label="D")]
+        if tree.sentences == ("庚图",) and not tree.nodes
+        else plain(tree)
+    )
+    found = respond(reader, *texts, seen=("庚图",))["added"]
+    assert found["unseen"] == {
+        "n": 1,
+        "right_before": 0.0,
+        "right_after": 1.0,
+        "missed": 1,
+        "missed_right": 1.0,
+        "others_changed": 0.0,
+        "others_new": 0.0,
+    }
+    assert found["seen"] == {
+        "n": 1,
+        "right_before": 0.0,
+        "right_after": 1.0,
+        "missed": 1,
+        "missed_right": 1.0,
+        "others_changed": None,  # there is no other span
+        "others_new": None,
+    }
+    assert Triple("己病", "类别", "疾病") in {t for tree in reader.trees for t in tree.used}
+
+
+def test_an_added_triple_may_also_break_what_was_right():
+    text = example("己病乙图癸病", (0, 2, "D"), (2, 4, "E"), (4, 6, "D"))
+    reader = Reader(alone={(0, 2): "D", (4, 5): "E"})  # finds 己病 by itself, of 癸病 a part
+    plain = reader.spans
+
+    def breaking(tree):
+        """己病 in the graph: 乙图 is lost and 己病 too; 癸病 in the graph changes nothing."""
+        known = {node.mention.entity for node in tree.nodes}
+        spans = plain(tree)
+        if "己病" in known:
+            return [s for s in spans if s.start >= 4]
+        return [s for s in spans if "癸病" not in known or (s.start, s.end) != (4, 6)]
+
+    reader.spans = breaking
+    found = respond(reader, text)["added"]["unseen"]
+    assert (found["n"], found["missed"]) == (2, 1)
+    assert (found["right_before"], found["right_after"], found["missed_right"]) == (0.5, 0.0, 0.0)
+    # Others of 己病: 乙图, which is lost, and the E at 4; of 癸病: the two before it.
+    assert (found["others_changed"], found["others_new"]) == (1 / 4, 0.0)
+
+
+def test_one_type_is_enough_to_add_and_too_few_to_replace():
+    text = example("甲病己病", (0, 2, "D"), (2, 4, "D"))
+    found = respond(Reader(), text, types={"疾病": "D"})
+    assert [found[group]["n"] for group in ("unseen", "seen")] == [0, 0]
+    assert (found["added"]["unseen"]["n"], found["added"]["seen"]["n"]) == (1, 0)
+    assert found["added"]["seen"]["right_after"] is None
+
+
+def test_at_most_so_many_triples_are_added(monkeypatch):
+    monkeypatch.setattr(edits, "MOST_ADDED", 3)
+    texts = [example(f"{a}病", (0, 2, "D")) for a in "子丑寅卯辰巳午"]
+    first, again = Reader(), Reader()
+    found = respond(first, *texts, seen=("辰病", "子病"))["added"]
+    assert (found["unseen"]["n"], found["seen"]["n"]) == (3, 2)
+    respond(again, *texts, seen=("辰病", "子病"))
+    assert [t.used for t in first.trees] == [t.used for t in again.trees]
+
+
+def test_edits_are_read_as_the_scores_were():
+    how = {"ablation": Ablation(positions="hard"), "max_length": 9, "batch_size": 2}
+    reader = Reader()
+    respond(reader, example("甲病", (0, 2, "D")), **how)
+    assert reader.readings == [how, how]
+
+
+def test_the_relation_of_an_added_triple_is_one_that_is_injected():
+    graph = KnowledgeGraph([Triple("甲", "是", "疾病"), Triple("乙", "类别", "疾病")])
+    assert type_relations(graph, TYPES, InjectionOptions()) == {"疾病": "是"}
+    named = InjectionOptions(relations=("类别",))
+    assert type_relations(graph, TYPES, named) == {"疾病": "类别"}
+
+
+def only_diseases(data):
+    """Leave one type of entity and one type in the graph."""
+    for split in ("train", "dev", "test"):
+        header, *rows = (data / f"{split}.tsv").read_text(encoding="utf-8").splitlines()
+        rows = [row for row in rows if "B-D" in row]
+        (data / f"{split}.tsv").write_text(
+            "\n".join([header, *rows, *rows]) + "\n", encoding="utf-8"
+        )
+    lines = (data / "kg.spo").read_text(encoding="utf-8").splitlines()
+    kept = [line for line in lines if line.endswith("疾病")][1:]  # one name is unknown to it
+    (data / "kg.spo").write_text("\n".join(kept) + "\n", encoding="utf-8")
+
+
+def test_a_model_of_one_type_trains_and_says_what_edits_do(data, capsys, caplog):
+    only_diseases(data)
+    model = str(data / "model")
+    train = ["train", "--task", "ner", "--data", str(data), "--output", model, "--kg"]
+    train += [str(data / "kg.spo"), "--epochs", "3", "--hidden-size", "64", "--layers", "1"]
+    train += ["--counterfactual", "0.2", "--device", "cpu"]
+    assert cli.main([*train, "--batch-tokens", "128"]) == 0
+    said = capsys.readouterr().out
+    assert "--counterfactual 0.2 has no effect: it needs 2 or more tails that name" in caplog.text
+    assert "these do: 疾病" in caplog.text
+    assert "response to edits, dev" in said
+    evaluate = ["evaluate", "--model", model, "--data", str(data), "--split", "dev", "--edits"]
+    evaluate += ["--kg", str(data / "kg.spo"), "--train-data", str(data / "train.tsv")]
+    assert cli.main([*evaluate, "--json"]) == 0
+    response = json.loads(capsys.readouterr().out)["edit_response"]
+    assert response["seen"]["n"] == 0
+    assert response["added"]["seen"]["n"] > 0
+    assert cli.main(evaluate) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    (title,) = (i for i, row in enumerate(rows) if row[:3] == ["response", "to", "edits"])
+    shown = [row for row in rows[title:] if row[:1] in (["seen"], ["unseen"])]
+    assert [row[:2] for row in shown[:2]] == [["unseen", "0"], ["seen", "0"]]
+    after = response["added"]["seen"]["right_after"]
+    assert shown[3][:2] == ["seen", str(response["added"]["seen"]["n"])]
+    assert shown[3][3] == f"{100 * after:.1f}"
+    card = (data / "model" / "README.md").read_text(encoding="utf-8")
+    assert "counterfactual 0.2 (without effect" in card
+    assert "also follows a wrong triple" not in card

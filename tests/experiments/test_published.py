@@ -1,0 +1,109 @@
+"""The published answer is what the committed runs say, and can be made again without the data."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from kbert_core import cli
+from kbert_core.experiments.report import UNCHECKED
+
+ROOT = Path(__file__).resolve().parents[2]
+PUBLISHED = ROOT / "docs" / "results.md"
+
+
+def test_the_report_is_made_of_the_committed_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    monkeypatch.delenv("KBERT_DATA", raising=False)
+    command = next(line for line in PUBLISHED.read_text("utf-8").splitlines() if "`kbert" in line)
+    words = command.partition("`kbert ")[2].partition("`")[0].split()
+    assert words[0] == "experiment"
+    shutil.copytree(PUBLISHED.parent / "decisions", tmp_path / "decisions")  # it links to them
+    again = tmp_path / "results.md"
+    words[words.index("--report") + 1] = str(again)
+    suites = sorted(str(path) for path in Path("results/suites").glob("*.yaml"))
+    assert sorted({word for word in words if word.startswith("results/suites/")}) == suites
+    assert cli.main(words) == 0
+    made = again.read_text("utf-8").replace(str(again), "docs/results.md")
+    published = PUBLISHED.read_text("utf-8")
+    assert what_was_checked_left_out(made) == what_was_checked_left_out(published)
+    for name in (PUBLISHED.parent / "results").iterdir():
+        assert (tmp_path / "results" / name.name).is_file()
+
+
+def what_was_checked_left_out(text):
+    """A report without the lines about data and graphs that weren't there to compare with."""
+    return re.sub(rf"\n\n{UNCHECKED}: .*", "", text)
+
+
+README_ROWS = {
+    "BERT": "BERT",
+    "K-BERT, MedicalKG": "K-BERT, MedicalKG",
+    "the same, trained with fewer false matches": "K-BERT, MedicalKG, false matches dropped",
+    "the same as the second, with a shuffled graph": "K-BERT, shuffled MedicalKG",
+    "the same as the second, with everything visible": "K-BERT, everything visible",
+    "MedicalKG as a dictionary, no model": "MedicalKG as a dictionary",
+    "BERT with MedicalKG as a dictionary written over it": (
+        "BERT with the dictionary written over it"
+    ),
+}
+
+
+def test_the_figures_in_the_readme_are_the_reports():
+    section = (ROOT / "README.md").read_text("utf-8").partition("## What we found")[2]
+    shown = rows_of(section.partition("\n## ")[0], width=3)
+    published = rows_of(PUBLISHED.read_text("utf-8"), width=9)
+    assert len(shown) == len(README_ROWS)
+    for name, of_readme in shown.items():
+        _, f1, unseen, *_ = published[README_ROWS[name]]
+        assert of_readme == [f1, unseen]
+
+
+def rows_of(text, *, width):
+    """Rows of the tables of a width that hold scores, by their first cell; of several the first."""
+    found = {}
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == width and " ± " in line:
+            found.setdefault(cells[0], cells[1:])
+    return found
+
+
+DISJOINT, PRETRAINING = "medical-ner-disjoint", "medical-ner-pretraining"
+DROPPED = "k-bert-medicalkg-false-matches-dropped"
+
+
+@pytest.mark.parametrize(
+    ("suite", "pairs", "said"),
+    [
+        (
+            DISJOINT,
+            [(f"{DROPPED}-seed{n}", f"k-bert-medicalkg-seed{n}") for n in (1, 2, 3)],
+            "{:+.1f}, {:+.1f} and {:+.1f}",
+        ),
+        (
+            PRETRAINING,
+            [
+                (f"k-bert-{encoder}-seed1", f"bert-{encoder}-seed1")
+                for encoder in ("from-scratch", "5-million-tokens", "the-shipped-encoder")
+            ],
+            "On dev, whose names are others, it adds {:.1f}, {:.1f} and {:.1f}.",
+        ),
+    ],
+)
+def test_differences_on_dev_that_the_text_names_are_the_runs(suite, pairs, said):
+    def dev_f1(run):
+        file = ROOT / "results" / suite / f"{run}.json"
+        return 100 * json.loads(file.read_text("utf-8"))["scores"]["dev"]["f1"]
+
+    differences = said.format(*(dev_f1(run) - dev_f1(other) for run, other in pairs))
+    text = " ".join(PUBLISHED.read_text("utf-8").split())
+    assert differences.replace("-", "−") in text
+
+
+@pytest.mark.parametrize("what", ["/root", "/work", "/tmp"])
+def test_no_result_names_a_path_of_the_machine_it_was_made_on(what):
+    for path in (ROOT / "results").rglob("*.json"):
+        assert f'"{what}' not in path.read_text("utf-8")

@@ -1,0 +1,464 @@
+"""The report, from results written by hand."""
+
+import json
+import re
+from dataclasses import replace
+from statistics import stdev
+
+import pytest
+
+from kbert_core import cli
+from kbert_core.errors import ExperimentError
+from kbert_core.experiments.counts import packed
+from kbert_core.experiments.grid import Experiment, Places
+from kbert_core.experiments.report import html_page, summary, write_report
+from kbert_core.experiments.results import write_json
+from kbert_core.experiments.suite import Run, read_suite
+from kbert_core.experiments.tables import Pair, Tables
+from kbert_core.experiments.text import table
+
+SKILL = {"BERT": 2, "K-BERT, graph": 3, "dictionary": 1, "BERT + dictionary": 4}  # of 4 right
+
+
+def result(experiment, cell, *, right, scale=1):
+    columns = {
+        "right": [right] * 20,
+        "predicted": [4] * 20,
+        "gold": [4] * 20,
+        "unseen": [2] * 20,
+        "unseen_right": [min(2, right - 1)] * 20,
+        "covered": [1] * 20,
+        "covered_right": [min(1, right - 1)] * 20,
+    }
+    made = {
+        "format": 1,
+        "suite": experiment.suite.name,
+        "row": cell.row.name,
+        "seed": cell.seed,
+        "inputs": experiment.inputs(cell),
+        "command": "…",
+        "seconds": 60.0,
+        "examples": {"train": 60, "dev": 20, "test": 30},
+        "scores": {
+            "test": {
+                "f1": right / 4,
+                "release_f1": right / (10 + cell.seed),
+                "release_trunk_f1": right / 8,
+                "by_label": {
+                    "D": {"f1": right / 5 + cell.seed / 100, "gold": 40 + cell.seed},
+                    "E": {"f1": right / 10, "gold": 20},
+                },
+            }
+        },
+        "sentences": packed({"ids": [f"s{i}" for i in range(20)], "columns": columns}),
+    }
+    if isinstance(cell.row, Run):
+        made["parameters"] = 1234
+        made["learning_curve"] = [{"step": i, "f1": right / 8 * i} for i in (1, 2)]
+    if cell.row.name.startswith("K-BERT"):
+        made["type_labels"] = {"病": "D"} if cell.seed == 1 else {"病": "D", "查": "E"}
+        made["without_knowledge"] = {"test": {"f1": 0.5}}
+        shares = {"new": 0.8, "kept": 0.1, "other": 0.0, "lost": 0.1, "others_changed": 0.02}
+        made["edit_response"] = {"test": {"unseen": {**shares, "n": 10}, "seen": {"n": 0}}}
+    return made
+
+
+@pytest.fixture
+def experiment(written, suite_data):
+    suite_data |= {"seeds": [1, 2, 3], "discussion": "Knowledge **helps** here."}
+    suite_data["runs"].append({"name": "everything | visible", "ablation": "everything-visible"})
+    return Experiment(read_suite(written(suite_data)), Places())
+
+
+@pytest.fixture
+def done(experiment):
+    """Results of all but the last run; K-BERT of two seeds."""
+    for cell in experiment.cells():
+        if cell.row.name in SKILL and (cell.seed < 3 or "K-BERT" not in cell.row.name):
+            made = result(experiment, cell, right=SKILL[cell.row.name])
+            write_json(experiment.file(cell), made)
+    return experiment
+
+
+def rows_of(text, first):
+    """The cells of the table rows that begin with a name."""
+    return [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in text.splitlines()
+        if line.startswith(f"| {first} |")
+    ]
+
+
+def test_the_report_holds_every_row_with_what_is_missing(done, folder):
+    files = write_report([Tables.of(done, resamples=200)], folder / "docs" / "results.md")
+    assert [f.name for f in files] == [
+        "results.md",
+        "results.html",
+        "tiny-scores.png",
+        "tiny-curves.png",
+    ]
+    text = files[0].read_text("utf-8")
+    scores, labels, edits = rows_of(text, "K-BERT, graph")
+    assert "|  | D (41–43) | E (20) |" in text
+    assert labels[1:] == ["61.5 ± 0.7", "30.0 ± 0.0"]
+    assert "- **K-BERT, graph**: an edit can give D, E (1 of 2 seeds), which tails" in text
+    # F1 3/4, unseen 2/2, covered 1/1, uncovered 1/1, graph off, release's own count, in the text
+    assert scores[1:] == [
+        *("2 of 3", "75.0 ± 0.0", "100.0 ± 0.0", "100.0 ± 0.0", "100.0 ± 0.0"),
+        *("50.0 ± 0.0", "26.1 ± 1.6", "37.5 ± 0.0"),
+    ]
+    assert "| F1, release's own count | F1, release's count in the text alone |" in text
+    assert "to compare published figures with" in text
+    assert edits[1:] == ["unseen", "20", *(f"{x} ± 0 %" for x in (80, 10, 0, 10, 2))]
+    bert, _ = rows_of(text, "BERT")
+    assert bert[1:4] == ["3", "50.0 ± 0.0", "50.0 ± 0.0"]
+    assert bert[6] == "–"
+    (missing,) = rows_of(text, r"everything \| visible".replace("\\|", "\\|"))
+    assert "0 of 3" in missing
+    assert "missing" in missing
+    for part in ("# Results", "A tiny suite", "Invented names.", "Knowledge **helps** here."):
+        assert part in text
+    assert "- **K-BERT, graph**: With knowledge." in text
+    assert "train 60; dev 20; test 30; encoder scratch (1,234 parameters); 2 epochs." in text
+
+
+@pytest.fixture
+def three(done, written, suite_data):
+    """The suite above, one of its rows at seed 1 alone, and one that nothing was run of."""
+    names = {"tiny": "as it is", "other": "otherwise", "new": "new", "gone": "gone"}
+    declared = {"title": "Both ways", "about": "They *differ*.", "suites": names}
+    suite_data |= {"also_compare": [], "side_by_side": declared}
+    first = Experiment(read_suite(written(suite_data)), Places())
+    others = []
+    suite_data |= {"side_by_side": None, "runs": suite_data["runs"][:2]}
+    for name in ("other", "new"):
+        others.append(Experiment(read_suite(written(suite_data, f"{name}.yaml")), Places()))
+    for cell in others[0].cells(seeds=[1]):
+        if cell.row.name in ("BERT", "dictionary"):
+            write_json(
+                others[0].file(cell),
+                result(others[0], cell, right=2 if cell.row.name == "BERT" else 4),
+            )
+    return [Tables.of(experiment, resamples=200) for experiment in (first, *others)]
+
+
+def test_suites_stand_side_by_side_with_what_is_missing(three, folder):
+    files = write_report(three, folder / "docs" / "results.md")
+    assert folder / "docs" / "results" / "tiny-side-by-side.png" in files
+    text = files[0].read_text("utf-8")
+    assert "| [Both ways](#both-ways) |  |" in text
+    beside = text[text.index("## Both ways") : text.index("## A tiny suite")]
+    assert "Not in this report: gone." in beside
+    assert "They *differ*." in beside
+    assert "| F1, % | as it is | otherwise (1 of 3 seeds) | new |" in beside
+    # mentions not labelled in training: 2 of 4; of these the graph knows 1 of 2
+    (unseen,) = rows_of(beside, "mentions not labelled in training, %")
+    assert unseen[1:] == ["50.0 ± 0.0", "50.0", "missing"]
+    (sizes,) = rows_of(beside, "to train on")
+    assert sizes[1:] == ["60", "60", "missing"]
+    f1, recall = rows_of(beside, "K-BERT, graph")
+    assert f1[1:] == ["75.0 ± 0.0 (+25.0) *2 of 3 seeds*", "missing", "missing"]
+    assert recall[1:] == ["100.0 ± 0.0 (+50.0) *2 of 3 seeds*", "missing", "missing"]
+    dictionary, _ = rows_of(beside, "dictionary")
+    assert dictionary[1:] == ["25.0 ± 0.0 (−25.0)", "100.0 (+50.0)", "missing"]
+    assert "everything" not in beside  # in one of the suites only
+    assert (folder / "docs" / "results" / "tiny-side-by-side.png").stat().st_size > 10_000
+
+
+def test_a_suite_alone_has_nothing_beside_it_and_a_wrong_name_is_said(three, folder, caplog):
+    (written, *_) = write_report(three[:1], folder / "results.md")
+    assert "Both ways" not in written.read_text("utf-8")
+    assert not caplog.records
+    names = {"tiny": "as it is", "othr": "otherwise"}
+    declared = replace(three[0].suite.side_by_side, suites=names)
+    tables = Tables(replace(three[0].suite, side_by_side=declared), three[0].results, resamples=200)
+    (written, *_) = write_report([tables, three[1]], folder / "results.md")
+    assert "Both ways" not in written.read_text("utf-8")
+    assert "side by side: othr isn't among the suites given" in caplog.text
+
+
+def test_suites_without_a_row_in_common_are_not_put_side_by_side(three, folder):
+    rows = tuple(replace(row, name=f"another {row.name}") for row in three[1].suite.rows)
+    results = {f"another {name}": of for name, of in three[1].results.items()}
+    other = Tables(replace(three[1].suite, rows=rows), results, resamples=200)
+    (written, *_) = write_report([three[0], other], folder / "results.md")
+    assert "Both ways" not in written.read_text("utf-8")
+
+
+def test_a_difference_from_a_stale_row_is_not_shown_side_by_side(three, folder):
+    other = Tables(three[1].suite, three[1].results, stale={"BERT"}, resamples=200)
+    (written, *_) = write_report([three[0], other], folder / "results.md")
+    beside = written.read_text("utf-8").partition("## A tiny suite")[0]
+    bert, _ = rows_of(beside, "BERT")
+    assert bert[2] == "50.0 *stale*"
+    dictionary, _ = rows_of(beside, "dictionary")
+    assert dictionary[2] == "100.0 *1 of 3 seeds*"
+
+
+def test_suites_of_different_tasks_side_by_side_are_refused_before_anything_runs(
+    three, written, suite_data, folder, capsys
+):
+    suite_data |= {"task": "classify", "baselines": []}
+    suites = [three[0].suite.path, written(suite_data, "other.yaml")]
+    places = ["--results", folder / "results", "--work", folder / "work"]
+    assert cli.main([str(part) for part in ("experiment", *suites, *places)]) == 2
+    assert "'other', whose task is 'classify', beside 'ner'" in capsys.readouterr().err
+    assert not (folder / "work").exists()
+
+
+def test_differences_have_intervals_and_p_within_the_planned_family(done):
+    tables = Tables.of(done, resamples=200)
+    assert [pair.row for pair in tables.family] == [
+        *("K-BERT, graph", "everything | visible", "dictionary", "BERT + dictionary")
+    ]
+    found = tables.differences(tables.metrics[0])
+    kbert = found[Pair("K-BERT, graph", "BERT")]
+    assert (kbert.mean, kbert.low, kbert.high, kbert.seeds) == pytest.approx((0.25, 0.25, 0.25, 2))
+    assert kbert.exploratory  # two seeds only
+    assert kbert.adjusted == pytest.approx(4 * 2 / 201)  # four planned, one of them missing
+    dictionary = found[Pair("dictionary", "BERT")]
+    assert dictionary.mean == pytest.approx(-0.25)
+    assert not dictionary.exploratory
+    outside = found[Pair("K-BERT, graph", "BERT + dictionary")]
+    assert outside.adjusted is None
+    assert Pair("everything | visible", "BERT") not in found
+
+
+def test_added_triples_have_a_table_and_a_share_of_nothing_is_left_out(done, folder):
+    for seed in (1, 2):
+        file = folder / "results" / "tiny" / f"k-bert-graph-seed{seed}.json"
+        made = json.loads(file.read_text("utf-8"))
+        response = made["edit_response"]["test"]
+        response["unseen"] |= {"others_changed": None if seed == 1 else 0.1, "others_new": None}
+        shares = {"right_before": 0.1 * seed, "right_after": 0.9, "others_changed": None}
+        response["added"] = {"unseen": {**shares, "n": 5}, "seen": {"n": 0}}
+        write_json(file, made)
+    files = write_report([Tables.of(done, resamples=50)], folder / "results.md")
+    *_, replaced, added = rows_of(files[0].read_text("utf-8"), "K-BERT, graph")
+    assert replaced[1:] == [
+        *("unseen", "20", "80 ± 0 %", "10 ± 0 %", "0 ± 0 %", "10 ± 0 %", "10 %")
+    ]
+    assert added[1:] == ["unseen", "10", "15 ± 7 %", "90 ± 0 %"]
+
+
+def test_the_page_holds_its_pictures_and_needs_nothing_else(done, folder):
+    _, page, *_ = write_report([Tables.of(done, resamples=50)], folder / "results.md")
+    text = page.read_text("utf-8")
+    pictures = re.findall(r'<img src="([^"]+)"', text)
+    assert len(pictures) == 2
+    assert all(picture.startswith("data:image/png;base64,") for picture in pictures)
+    assert "<table>" in text
+    assert "everything | visible" in text
+    assert not re.search(r'(src|href)="https?:', text)
+
+
+def test_text_of_a_suite_cannot_add_markup_to_the_page():
+    page = html_page('# A <script>alert("1")</script>\n\n<img src="x">', folder=None)
+    assert "<script>" not in page
+    assert "<img" not in page
+
+
+def test_a_difference_stands_with_its_deviation_over_the_seeds(experiment, folder):
+    for cell in experiment.cells():
+        if cell.row.name in ("BERT", "K-BERT, graph"):
+            right = 2 + (cell.row.name == "K-BERT, graph") * min(cell.seed, 2)
+            write_json(experiment.file(cell), result(experiment, cell, right=right))
+    tables = Tables.of(experiment, resamples=50)
+    found = tables.differences(tables.metrics[0])[Pair("K-BERT, graph", "BERT")]
+    assert found.deviation == pytest.approx(stdev([0.25, 0.5, 0.5]))
+    text = write_report([tables], folder / "results.md")[0].read_text("utf-8")
+    (row,) = rows_of(text, "K-BERT, graph − BERT")
+    assert row[1].startswith("+41.7 ± 14.4 [")
+
+
+def test_outdated_results_of_some_seeds_are_left_out_and_named(done, folder):
+    file = folder / "results" / "tiny" / "bert-seed2.json"
+    made = json.loads(file.read_text("utf-8"))
+    made["inputs"]["options"]["epochs"] = 7
+    write_json(file, made)
+    tables = Tables.of(Experiment(done.suite, Places()), resamples=50)
+    assert tables.done(tables.suite.row("BERT")) == 2
+    text = write_report([tables], folder / "results.md")[0].read_text("utf-8")
+    assert "- Stale and left out: BERT, seed 2 (options.epochs was 7 and is 2)." in text
+    assert rows_of(text, "BERT")[0][1] == "2 of 3"
+
+
+def test_rows_of_another_encoder_are_shown_as_stale_and_compared_among_themselves(done, folder):
+    """As while an encoder has been replaced, and one row has been run again with it."""
+    for file in (folder / "results" / "tiny").glob("*bert*.json"):
+        made = json.loads(file.read_text("utf-8"))
+        made["inputs"].get("over", made["inputs"])["encoder"]["sha256"] = "another"
+        write_json(file, made)
+    again = Experiment(done.suite, Places())
+    for cell in again.cells():
+        if cell.row.name == "everything | visible":
+            write_json(again.file(cell), result(again, cell, right=1))
+    tables = Tables.of(again, resamples=50)
+    assert tables.stale == {"BERT", "K-BERT, graph", "BERT + dictionary"}
+    assert [tables.done(row) for row in tables.suite.rows] == [0, 0, 3, 3, 0]
+    text = write_report([tables], folder / "results.md")[0].read_text("utf-8")
+    scores, *_ = rows_of(text, "K-BERT, graph (stale)")
+    assert scores[1:3] == ["0 of 3, 2 stale", "75.0 ± 0.0"]
+    (both,) = rows_of(text, "K-BERT, graph (stale) − BERT (stale)")
+    assert both[1].startswith("+25.0")
+    (mixed,) = rows_of(text, r"everything \| visible − BERT (stale)".replace("\\|", "\\|"))
+    assert "missing" in mixed
+    (looked_up,) = rows_of(text, "dictionary − BERT (stale)")  # it has no encoder
+    assert looked_up[1].startswith("−25.0")
+    assert "- Stale, to be run again: BERT, seeds 1, 2, 3 (encoder has another content)." in text
+    assert "(over.encoder has another content)" in text
+    assert summary(tables)["BERT"]["stale"]
+    assert not summary(tables)["dictionary"]["stale"]
+
+
+@pytest.fixture
+def elsewhere(done, folder):
+    """The same suite where there are neither its data nor its graph; the encoder is there."""
+    text = (folder / "tiny.yaml").read_text("utf-8")
+    text = text.replace("folder: data", "folder: $NO_DATA/x").replace("kg.spo", "$NO_DATA/kg.spo")
+    (folder / "tiny.yaml").write_text(text, encoding="utf-8")
+    for file in (folder / "results" / "tiny").glob("*.json"):
+        made = json.loads(file.read_text("utf-8").replace('"kg.spo"', '"$NO_DATA/kg.spo"'))
+        for inputs in (made["inputs"], made["inputs"].get("over", {"data": {}})):
+            inputs["data"]["folder"] = "$NO_DATA/x"
+        write_json(file, made)
+    return Experiment(read_suite("tiny.yaml"), Places())
+
+
+def test_without_the_data_the_rest_is_checked_and_the_report_says_so(elsewhere, folder, caplog):
+    tables = Tables.of(elsewhere, resamples=50)
+    assert tables.done(tables.suite.row("BERT")) == 3
+    assert list(tables.unchecked) == ["the data", "the graph $NO_DATA/kg.spo"]
+    assert "not checked: the data (" in caplog.text
+    text = write_report([tables], folder / "results.md")[0].read_text("utf-8")
+    assert "being up to date where this was made: the data, the graph $NO_DATA/kg.spo." in text
+
+
+def test_without_the_data_a_changed_option_and_encoder_are_seen(elsewhere, folder):
+    file = folder / "results" / "tiny" / "k-bert-graph-seed1.json"
+    made = json.loads(file.read_text("utf-8"))
+    made["inputs"]["options"]["epochs"] = 7
+    write_json(file, made)
+    file = folder / "results" / "tiny" / "bert-seed1.json"
+    made = json.loads(file.read_text("utf-8"))
+    made["inputs"]["encoder"]["sha256"] = "another"
+    write_json(file, made)
+    tables = Tables.of(elsewhere, resamples=50)
+    assert [(s.cell.row.name, s.cell.seed, s.reason) for s in tables.outdated] == [
+        ("BERT", 1, "encoder has another content"),
+        ("K-BERT, graph", 1, "options.epochs was 7 and is 2"),
+    ]
+
+
+def test_an_encoder_that_is_not_here_is_not_taken_for_another_one(
+    done, folder, suite_data, written
+):
+    suite_data["encoder"] = "models/gone"
+    size = [name for name in suite_data["train"] if name.startswith(("hidden", "num_hidden"))]
+    for name in size:  # of a BERT from scratch alone
+        suite_data["train"].pop(name)
+    (folder / "models").mkdir()
+    for file in (folder / "results" / "tiny").glob("*bert*.json"):
+        made = json.loads(file.read_text("utf-8"))
+        inputs = made["inputs"].get("over", made["inputs"])
+        inputs["encoder"] = {"name": "models/gone", "sha256": "its hash"}
+        for name in ("encoder", *size):
+            inputs["options"].pop(name, None)
+        write_json(file, made)
+    tables = Tables.of(Experiment(read_suite(written(suite_data)), Places()), resamples=50)
+    assert list(tables.unchecked) == ["the encoder models/gone"]
+    assert tables.done(tables.suite.row("BERT + dictionary")) == 3
+
+
+def test_results_of_different_encoders_or_data_are_not_mixed(done, folder):
+    file = folder / "results" / "tiny" / "bert-seed1.json"
+    for change in (
+        lambda made: made["inputs"]["encoder"].update(sha256="another"),
+        lambda made: made["inputs"]["data"].update(sha256="another"),
+    ):
+        before = json.loads(file.read_text("utf-8"))
+        made = json.loads(file.read_text("utf-8"))
+        change(made)
+        results = {"BERT": {1: made}, "K-BERT, graph": {1: before}}
+        with pytest.raises(ExperimentError, match="changed between 'BERT' and 'K-BERT, graph'"):
+            Tables(done.suite, results).check_same()
+
+
+def test_a_report_of_nothing_shows_everything_missing(experiment, folder):
+    files = write_report([Tables.of(experiment)], folder / "results.md")
+    text = files[0].read_text("utf-8")
+    assert len(files) == 2  # no picture
+    assert text.count("| missing |") >= 5
+
+
+def test_suites_that_nothing_was_run_of_come_last(done, written, suite_data, folder):
+    planned = Experiment(
+        read_suite(written({**suite_data, "title": "Planned"}, "planned.yaml")), Places()
+    )
+    both = [Tables.of(suite, resamples=200) for suite in (planned, done)]
+    write_report(both, folder / "results.md")
+    text = (folder / "results.md").read_text("utf-8")
+    assert text.index("## A tiny suite") < text.index("## Planned")
+
+
+def test_figures_published_by_others_stand_apart(done, folder):
+    (folder / "published.yaml").write_text(
+        "title: Published\nabout: BERT-base.\ncolumns: [data, F1]\nrows: [[X, '94.4']]\n", "utf-8"
+    )
+    made = write_report(
+        [Tables.of(done, resamples=50)], folder / "r.md", published=folder / "published.yaml"
+    )
+    assert "## Published\n\nBERT-base.\n\n| data | F1 |" in made[0].read_text("utf-8")
+    (folder / "published.yaml").write_text(
+        "title: Two\nabout: Of two sources.\ntables:\n"
+        "- {about: From one., columns: [data, F1], rows: [[X, 1.5]]}\n"
+        "- {about: From another., columns: [data, F1], rows: [[Y, 2.5]]}\n",
+        "utf-8",
+    )
+    text = write_report([], folder / "r.md", published=folder / "published.yaml")[0].read_text()
+    assert text.index("Of two sources.") < text.index("From one.") < text.index("| X | 1.5 |")
+    assert text.index("| X | 1.5 |") < text.index("From another.") < text.index("| Y | 2.5 |")
+    (folder / "published.yaml").write_text("title: x\n", "utf-8")
+    with pytest.raises(ExperimentError, match="expected title, about, columns and rows"):
+        write_report([], folder / "r.md", published=folder / "published.yaml")
+
+
+def test_report_only_runs_nothing_and_gives_the_figures_as_json(done, folder, capsys):
+    code = cli.main(["experiment", "tiny.yaml", "--report-only", "--report", "r.md", "--json"])
+    assert code == 0
+    made = json.loads(capsys.readouterr().out)
+    assert made["report"][:2] == ["r.md", "r.html"]
+    assert made["suites"]["tiny"]["scores"]["BERT"]["F1"]["mean"] == pytest.approx(0.5)
+    assert not (folder / "results/tiny/everything-visible-seed1.json").exists()
+    assert cli.main(["experiment", "tiny.yaml", "--report-only", "--report", "r.pdf"]) == 2
+    assert cli.main(["experiment", "tiny.yaml", "./tiny.yaml", "--list"]) == 2
+    err = capsys.readouterr().err
+    assert "--report is r.pdf, expected the name of a .md file" in err
+    assert "Two suites have the name 'tiny'" in err
+    arguments = ["tiny.yaml", "tiny.yaml", "--report-only", "--report", "twice.md"]
+    assert cli.main(["experiment", *arguments]) == 0  # as where a pattern finds a file again
+    assert (folder / "twice.md").read_text(encoding="utf-8").count("\n## ") == 1
+
+
+def test_a_name_in_any_script_can_be_drawn(written, suite_data, folder):
+    suite_data |= {"title": "医学 $x_1$", "also_compare": [], "baselines": []}
+    suite_data["runs"][1]["name"] = "知识图谱 $"
+    experiment = Experiment(read_suite(written(suite_data)), Places())
+    for cell in experiment.cells():
+        write_json(experiment.file(cell), result(experiment, cell, right=2))
+    assert len(write_report([Tables.of(experiment, resamples=50)], folder / "r.md")) == 4
+
+
+def test_a_cell_of_a_table_stays_one_cell():
+    assert table(["a", "b"], [["x|y", "1\n2"]]) == "| a | b |\n|---|---:|\n| x\\|y | 1 2 |"
+
+
+def test_section_made_elsewhere_stands_in_the_report(done, folder):
+    (folder / "more.md").write_text("## More\n\n7 of 8.\n", "utf-8")
+    files = write_report(
+        [Tables.of(done, resamples=50)], folder / "r.md", appendices=[folder / "more.md"]
+    )
+    assert files[0].read_text("utf-8").endswith("\n\n## More\n\n7 of 8.\n")
+    assert "<p>7 of 8.</p>" in files[1].read_text("utf-8")
+    with pytest.raises(ExperimentError, match=r"none\.md: can't be read"):
+        write_report([], folder / "r.md", appendices=[folder / "none.md"])

@@ -1,0 +1,459 @@
+"""A grid of runs: what is made, what is skipped, what is made again."""
+
+import json
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from errno import ENOSPC
+from unittest.mock import Mock
+
+import numpy as np
+import psutil
+import pytest
+from filelock import FileLock
+
+from kbert_core import cli
+from kbert_core.errors import DataError
+from kbert_core.experiments import results, runner
+from kbert_core.experiments.grid import Experiment, Places, Status
+from kbert_core.experiments.guided import load_scores
+from kbert_core.experiments.results import write_json
+from kbert_core.experiments.suite import read_suite
+from kbert_core.pipeline import Pipeline
+from kbert_core.scoring.learned import SIZE, LearnedScorer
+from kbert_core.training.finetune import KnowledgeTrainer
+
+
+def experiment(path):
+    return Experiment(read_suite(path), Places())
+
+
+def states(path):
+    made = experiment(path)
+    return [made.status(cell).state for cell in made.cells()]
+
+
+def kbert(*arguments):
+    return cli.main(["experiment", *map(str, arguments)])
+
+
+def test_a_suite_runs_from_the_command_line_and_is_skipped_when_done(
+    written, suite_data, folder, capsys
+):
+    path = written(suite_data)
+    assert kbert(path, "--device", "cpu", "--json") == 0
+    made = json.loads(capsys.readouterr().out)
+    assert [c["state"] for c in made["suites"]["tiny"]["cells"]] == ["done"] * 8
+    files = sorted(f.name for f in (folder / "results" / "tiny").glob("*.json"))
+    assert files == sorted(
+        f"{row}-seed{seed}.json"
+        for row in ("bert", "k-bert-graph", "dictionary", "bert-dictionary")
+        for seed in (1, 2)
+    )
+    result = json.loads((folder / "results/tiny/k-bert-graph-seed2.json").read_text("utf-8"))
+    assert len(result["learning_curve"]) == 2
+    assert result["scores"]["test"]["f1"] >= 0
+    assert "f1" in result["without_knowledge"]["test"]
+    assert result["edit_response"]["test"]["seen"]["n"] >= 0
+    assert len(result["sentences"]["ids"].split()) == 30
+    assert result["command"] == "kbert experiment tiny.yaml --only 'K-BERT, graph' --seeds 2"
+    assert str(folder) not in json.dumps(result)
+    before = {f: f.stat().st_mtime_ns for f in (folder / "results/tiny").glob("*.json")}
+    assert kbert(path, "--device", "cpu") == 0
+    assert before == {f: f.stat().st_mtime_ns for f in (folder / "results/tiny").glob("*.json")}
+    assert not list(folder.glob("runs/experiments/tiny/*/checkpoints"))
+
+
+def test_the_counts_of_a_result_give_its_scores(written, suite_data, folder):
+    path = written({**suite_data, "seeds": [1]})
+    assert kbert(path, "--device", "cpu", "--only", "dictionary") == 0
+    result = json.loads((folder / "results/tiny/dictionary-seed1.json").read_text("utf-8"))
+    sums = {n: sum(map(int, c.split())) for n, c in result["sentences"]["columns"].items()}
+    scores = result["scores"]["test"]
+    for name in ("right", "predicted", "gold"):
+        assert sums[name] == scores[name]
+    assert sums["unseen"] == scores["unseen"]["gold"]
+    assert sums["unseen_right"] == scores["unseen"]["right"]
+
+
+def test_a_changed_suite_graph_or_data_makes_results_stale_and_says_why(
+    written, suite_data, folder
+):
+    suite_data["seeds"] = [1]
+    path = written(suite_data)
+    assert kbert(path, "--device", "cpu") == 0
+    assert states(path) == ["done"] * 4
+    suite_data["runs"][1]["recipe"] = {"counterfactual": 0.5}
+    path = written(suite_data)
+    made = experiment(path)
+    found = [made.status(cell) for cell in made.cells()]
+    assert [s.state for s in found] == ["done", "stale", "done", "done"]
+    assert "recipe.counterfactual was 0.3 and is 0.5" in found[1].reason
+    with (folder / "kg.spo").open("a", encoding="utf-8") as file:
+        file.write("戊病\t类别\t疾病\n")
+    made = experiment(path)
+    assert "kg has another content" in made.status(made.cells()[2]).reason
+    with (folder / "data" / "dev.tsv").open("a", encoding="utf-8") as file:
+        file.write("甲 病\tB-D I-D\n")
+    assert states(path) == ["stale"] * 4
+
+
+def test_another_scorer_of_the_same_name_makes_results_stale(written, suite_data, folder):
+    LearnedScorer(np.zeros(SIZE), 0.5).save(folder / "scorer")
+    suite_data |= {"seeds": [1], "injection": {"strategy": "learned", "scorer": "scorer"}}
+    made = experiment(written(suite_data))
+    cell = made.cells()[1]  # K-BERT
+    write_json(made.file(cell), {"format": 1, "seconds": 1.0, "inputs": made.inputs(cell)})
+    assert made.status(cell).state == "done"
+    LearnedScorer(np.zeros(SIZE), 0.6).save(folder / "scorer")
+    again = experiment(folder / "tiny.yaml")
+    assert again.status(cell).state == "stale"
+    assert "scorer" in again.status(cell).reason
+
+
+def test_an_option_that_is_new_and_has_its_default_makes_no_result_stale(written, suite_data):
+    suite_data |= {"seeds": [1], "injection": {"max_triples": 1}}
+    made = experiment(written(suite_data))
+    cell = made.cells()[1]
+    inputs = made.inputs(cell)
+    assert inputs["options"]["recipe"] == {"counterfactual": 0.3}  # of five shares
+    assert inputs["options"]["injection"] == {"max_triples": 1}
+    assert "ablation" not in inputs["options"]
+    recorded = {"format": 1, "seconds": 1.0, "inputs": inputs}
+    # as recorded before: what has its default written out, and an option there wasn't yet not
+    inputs["options"]["recipe"] |= {"tree_dropout": 0.0, "branch_dropout": 0.0}
+    inputs["options"]["injection"] |= {"tail_only": False, "relations": None}
+    write_json(made.file(cell), recorded)
+    assert made.status(cell).state == "done"
+    inputs["options"]["recipe"]["tree_dropout"] = 0.1
+    write_json(made.file(cell), recorded)
+    assert made.status(cell).reason == "options.recipe.tree_dropout was 0.1 and is unset"
+    inputs["options"] |= {"recipe": {"counterfactual": 0.3}, "injection": None}
+    write_json(made.file(cell), recorded)
+    assert "options.injection was unset and is" in made.status(cell).reason
+
+
+def test_a_list_is_made_without_the_data_and_says_what_it_has_not_checked(
+    written, suite_data, folder, capsys
+):
+    path = written({**suite_data, "seeds": [1]})
+    assert kbert(path, "--device", "cpu", "--only", "dictionary") == 0
+    (folder / "data").rename(folder / "data.away")
+    capsys.readouterr()
+    assert kbert(path, "--list", "--only", "dictionary") == 0
+    said = capsys.readouterr().out
+    assert "not checked: the data" in said
+    assert "1 of 1 done" in said
+    assert kbert(path, "--only", "dictionary") == 2  # to run, they are needed
+
+
+def test_a_run_that_was_cut_off_goes_on_to_the_same_result(
+    written, suite_data, folder, monkeypatch
+):
+    suite_data |= {"seeds": [1], "runs": suite_data["runs"][:1], "baselines": []}
+    suite_data.pop("also_compare")
+    path = written(suite_data)
+    plain = KnowledgeTrainer.training_step
+    steps = []
+
+    def breaking(self, *args, **kwargs):
+        steps.append(1)
+        if len(steps) == 6:
+            raise KeyboardInterrupt
+        return plain(self, *args, **kwargs)
+
+    monkeypatch.setattr(KnowledgeTrainer, "training_step", breaking)
+    assert kbert(path, "--device", "cpu") == 130
+    assert states(path) == ["left"]
+    assert list(folder.glob("runs/experiments/tiny/bert-seed1-*/checkpoints/*"))
+    monkeypatch.setattr(KnowledgeTrainer, "training_step", plain)
+    assert kbert(path, "--device", "cpu") == 0
+    resumed = json.loads((folder / "results/tiny/bert-seed1.json").read_text("utf-8"))
+    assert kbert(path, "--device", "cpu", "--work", "elsewhere", "--results", "again") == 0
+    whole = json.loads((folder / "again/tiny/bert-seed1.json").read_text("utf-8"))
+    for key in ("scores", "learning_curve", "sentences", "inputs"):
+        assert resumed[key] == whole[key]
+
+
+def test_a_run_cut_off_while_it_is_scored_is_not_trained_again(
+    written, suite_data, folder, monkeypatch
+):
+    suite_data |= {"seeds": [1], "runs": suite_data["runs"][:1], "baselines": []}
+    suite_data.pop("also_compare")
+    path = written(suite_data)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runner, "score_run", interrupted)
+        assert kbert(path, "--device", "cpu") == 130
+    monkeypatch.setattr(KnowledgeTrainer, "training_step", interrupted)
+    assert kbert(path, "--device", "cpu") == 0
+    result = json.loads((folder / "results/tiny/bert-seed1.json").read_text("utf-8"))
+    assert len(result["learning_curve"]) == 2
+
+
+def test_a_run_that_fails_is_recorded_and_the_rest_goes_on(written, suite_data, folder, capsys):
+    suite_data |= {"seeds": [1], "baselines": []}
+    suite_data.pop("also_compare")
+    suite_data["runs"][0]["train"] = {"learning_rate": 1e25}
+    path = written(suite_data)
+    assert kbert(path, "--device", "cpu") == 2
+    out, err = capsys.readouterr()
+    assert "Failed: BERT, seed 1" in err
+    assert "1 of 2 done" in out
+    assert states(path) == ["failed", "done"]
+    made = experiment(path)
+    assert "The loss is" in made.status(made.cells()[0]).reason
+    suite_data["runs"][0]["train"] = {"learning_rate": 1e-3}
+    assert kbert(written(suite_data), "--device", "cpu") == 0
+    assert states(path) == ["done", "done"]
+
+
+def test_a_dictionary_over_a_run_whose_predictions_are_gone_says_what_to_do(
+    written, suite_data, folder, caplog
+):
+    path = written({**suite_data, "seeds": [1]})
+    assert kbert(path, "--device", "cpu", "--only", "BERT + dictionary") == 2
+    assert "aren't in" in caplog.text
+    assert "--only BERT --seeds 1 --again" in caplog.text
+
+
+def test_a_run_guided_by_a_dictionary_is_decoded_anew_with_the_weight_best_on_dev(
+    written, suite_data, folder
+):
+    suite_data["baselines"].append({"name": "guided", "over": "BERT", "guided": True})
+    path = written({**suite_data, "seeds": [1]})
+    rows = ("BERT", "BERT + dictionary", "guided")
+    assert kbert(path, "--device", "cpu", *(w for r in rows for w in ("--only", r))) == 0
+    bert, over, guided = (
+        json.loads((folder / f"results/tiny/{row}-seed1.json").read_text("utf-8"))
+        for row in ("bert", "bert-dictionary", "guided")
+    )
+    on_dev = guided["dev_f1_by_weight"]
+    assert on_dev["0"] == round(bert["scores"]["dev"]["f1"], 4)
+    assert on_dev[f"{guided['weight']:g}"] == max(on_dev.values())
+    assert guided["scores"]["test"]["f1"] >= bert["scores"]["test"]["f1"]
+    assert "weight" not in over
+    kept = next(folder.glob("runs/experiments/tiny/bert-seed1-*/tag_scores.npz"))
+    scores = load_scores(kept)
+    assert len(scores["dev"].sizes) == 20
+    assert len(scores["test"].sizes) == 30
+
+
+def test_several_runs_at_a_time_give_the_same_results_as_one(written, suite_data, folder):
+    path = written({**suite_data, "seeds": [1]})
+    only = ("--device", "cpu", "--only", "BERT", "--only", "BERT + dictionary")
+    assert kbert(path, *only, "--jobs", "2") == 0  # the second waits for the first
+    assert kbert(path, *only, "--results", "single") == 0
+    for row in ("bert", "bert-dictionary"):
+        several, single = (
+            json.loads((folder / results / "tiny" / f"{row}-seed1.json").read_text("utf-8"))
+            for results in ("results", "single")
+        )
+        assert several["sentences"] == single["sentences"]
+
+
+def test_a_killed_experiment_leaves_no_run_behind(written, suite_data, folder):
+    suite_data["train"] |= {"epochs": 1000}
+    path = written(suite_data)
+    command = [sys.executable, "-m", "kbert_core.cli", "experiment", str(path)]
+    parent = psutil.Process(
+        subprocess.Popen([*command, "--device", "cpu", "--jobs", "2"], cwd=folder).pid
+    )
+    checkpoints = "runs/experiments/tiny/*/checkpoints/*"
+    until(lambda: len({f.parent for f in folder.glob(checkpoints)}) == 2)
+    processes = parent.children(recursive=True)
+    assert len(processes) >= 2
+    parent.kill()
+    until(lambda: not any(p.is_running() and p.status() != "zombie" for p in processes))
+    suite_data["train"] |= {"epochs": 2}
+    assert kbert(written(suite_data), "--device", "cpu", "--only", "BERT") == 0  # no lock is left
+
+
+def until(true, seconds=60):
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it didn't come true"
+        time.sleep(0.1)
+
+
+def test_each_seed_draws_its_own_entity_disjoint_split(written, suite_data, folder):
+    suite_data["data"] |= {"split": "entity-disjoint", "among": "kg.spo"}
+    made = experiment(written(suite_data))
+    folders = [made.split(seed) for seed in (1, 2, 1)]
+    assert folders[0] == folders[2]
+    assert folders[0][1] != folders[1][1]
+
+
+def test_more_sets_to_train_on_go_into_the_split(written, suite_data, folder):
+    (folder / "more.tsv").write_text("text_a\tlabel\n甲 炎 早 。\tB-D I-D O O\n", "utf-8")
+    alone = experiment(written(suite_data)).split(1)[0] / "train.tsv"
+    suite_data["data"] |= {"also_train": "more.tsv"}
+    together = experiment(written(suite_data)).split(1)[0] / "train.tsv"
+    new = together.read_text("utf-8").removeprefix(alone.read_text("utf-8").rstrip())
+    assert "甲 炎 早 。" in new
+    assert len(new.split("\n")) == 3
+
+
+def test_a_list_runs_nothing(written, suite_data, folder, capsys):
+    assert kbert(written(suite_data), "--list") == 0
+    assert "0 of 8 done, no run to tell the time left by\n" in capsys.readouterr().out
+    assert not (folder / "results").exists()
+
+
+def test_several_processes_for_one_experiment_are_refused(
+    written, suite_data, folder, monkeypatch, capsys
+):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert kbert(written(suite_data), "--device", "cpu") == 2
+    said = capsys.readouterr().err
+    assert "was started in 2 processes, as by torchrun" in said
+    assert "--jobs 2" in said
+    assert not (folder / "results").exists()
+
+
+def test_an_unknown_run_is_named_with_those_there_are(written, suite_data, capsys):
+    assert kbert(written(suite_data), "--only", "XLNet") == 2
+    assert "no run 'xlnet'. There are: 'BERT', 'K-BERT, graph'" in capsys.readouterr().err
+
+
+def test_an_unknown_seed_is_named_with_those_there_are(written, suite_data, folder, capsys):
+    suite_data["runs"][0]["seeds"] = [7]
+    path = written(suite_data)
+    assert kbert(path, "--seeds", "1", "9") == 2
+    assert "tiny.yaml: no run with the seed 9. There are: 1, 2, 7." in capsys.readouterr().err
+    assert kbert(path, "--only", "BERT", "--seeds", "1") == 2
+    assert "no run with the seed 1. There are: 7." in capsys.readouterr().err
+    assert not (folder / "results").exists()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {},
+        {"split": "deduplicated"},
+        {"files": {"train": "train.tsv", "dev": "dev.tsv"}},
+    ],
+)
+def test_data_without_a_test_set_are_refused_before_anything_is_trained(
+    written, suite_data, folder, monkeypatch, capsys, data
+):
+    monkeypatch.setattr(runner, "fit", Mock(side_effect=AssertionError("trained")))
+    suite_data["data"] |= data
+    (folder / "data" / "test.tsv").rename(folder / "other.tsv")
+    assert kbert(written(suite_data), "--device", "cpu") == 2
+    said = capsys.readouterr().err
+    assert "data: no test set, and a suite scores every run on one" in said
+    assert "data: files: {train: NAME, dev: NAME, test: NAME}" in said
+    assert not list(folder.glob("results/tiny/*.json"))
+
+
+def test_a_graph_that_is_missing_is_told_before_anything_is_trained(
+    written, suite_data, monkeypatch, capsys
+):
+    monkeypatch.setattr(runner, "fit", Mock(side_effect=AssertionError("trained")))
+    suite_data["runs"][1]["kg"] = "gone.spo"
+    assert kbert(written(suite_data), "--device", "cpu") == 2
+    assert "gone.spo: can't be read" in capsys.readouterr().err
+    runner.fit.assert_not_called()
+
+
+def test_a_test_set_without_rows_is_refused_before_anything_is_trained(
+    written, suite_data, folder, monkeypatch, caplog
+):
+    monkeypatch.setattr(KnowledgeTrainer, "train", Mock(side_effect=AssertionError("trained")))
+    (folder / "data" / "test.tsv").write_text("text_a\tlabel\n", encoding="utf-8")
+    assert kbert(written(suite_data), "--device", "cpu", "--only", "BERT", "--seeds", "1") == 2
+    assert "test.tsv: no labelled" in caplog.text
+    assert "trained" not in caplog.text
+
+
+@pytest.mark.parametrize("option", ["--results", "--work", "--report"])
+@pytest.mark.parametrize("more", [(), ("--list",), ("--report-only",)])
+def test_a_file_where_a_folder_is_needed_is_refused_by_the_options_name(
+    written, suite_data, folder, capsys, option, more
+):
+    if option == "--report" and more == ("--list",):
+        return  # no report is written
+    (folder / "taken").touch()
+    value = "taken/r.md" if option == "--report" else "taken"
+    assert kbert(written(suite_data), option, value, *more) == 2
+    said = capsys.readouterr().err
+    assert f"{option}: taken" in said
+    assert "Name another folder" in said
+    assert not list(folder.glob("**/*.json"))
+
+
+@pytest.mark.parametrize("option", ["--published", "--appendix"])
+def test_a_file_for_the_report_is_missed_before_anything_runs(
+    written, suite_data, folder, capsys, option
+):
+    path = written(suite_data)
+    assert kbert(path, option, "none") == 2
+    assert f"{option} none: can't be read" in capsys.readouterr().err
+    (folder / "gbk").write_text("标题", encoding="gbk")
+    assert kbert(path, option, "gbk") == 2
+    assert f"leave {option} out" in capsys.readouterr().err
+    assert not list(folder.glob("results/tiny/*.json"))
+
+
+def test_time_left_goes_by_the_runs_that_are_done(written, suite_data, folder):
+    made = experiment(written(suite_data))
+    cells = made.cells()
+    done = Status(cells[0], "done", seconds=100.0)
+    assert runner.seconds_left([done], [], 1) == 0
+    assert runner.seconds_left([], list(cells), 1) is None
+    # seed 1 K-BERT as long as BERT took; dictionaries take no time to speak of
+    assert runner.seconds_left([done], list(cells[1:4]), 1) == pytest.approx(100.0)
+    assert runner.seconds_left([done], list(cells[1:]), 2) == pytest.approx(150.0)
+
+
+def test_models_are_kept_where_asked_for(written, suite_data, folder):
+    suite_data |= {"seeds": [1], "runs": suite_data["runs"][1:], "baselines": []}
+    suite_data |= {"compare_with": None, "also_compare": []}
+    assert kbert(written(suite_data), "--device", "cpu", "--keep-models") == 0
+    (model,) = folder.glob("runs/experiments/tiny/k-bert-graph-seed1-*")
+    pipeline = Pipeline.load(model, device="cpu")
+    assert pipeline.card.knowledge == ("kg",)
+    assert pipeline.card.notes["command"].startswith("kbert experiment tiny.yaml --only")
+    assert not (model / "checkpoints").exists()
+
+
+def test_on_a_full_disk_every_run_is_tried_and_says_so(
+    written, suite_data, folder, monkeypatch, caplog
+):
+    @contextmanager
+    def full(path):
+        raise OSError(ENOSPC, "No space left on device")
+        yield
+
+    suite_data |= {"runs": suite_data["runs"][:1], "also_compare": []}
+    suite_data["baselines"] = suite_data["baselines"][:1]
+    made = experiment(written(suite_data))
+    monkeypatch.setattr(results, "replaced", full)
+    cells = [cell for cell in made.cells() if cell.row.name == "dictionary"]
+    assert runner.run_all(made, cells) == cells
+    assert "Free some space" in caplog.text
+    assert "Traceback" not in caplog.text
+
+
+def test_time_that_cannot_be_noted_hides_no_other_error(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(runner, "whole", Mock(side_effect=DataError("Free some space")))
+    with pytest.raises(ValueError, match="what went wrong"), runner._Clock(tmp_path / "seconds"):
+        raise ValueError("what went wrong")
+    assert "Free some space" in caplog.text
+    with pytest.raises(DataError), runner._Clock(tmp_path / "seconds"):
+        pass
+
+
+def test_a_run_that_another_process_is_at_is_left_to_it(written, suite_data, folder, caplog):
+    made = experiment(written({**suite_data, "seeds": [1]}))
+    cell = made.cells()[0]
+    made.work.mkdir(parents=True)
+    with FileLock(made.error_file(cell).with_suffix(".lock")):
+        assert runner.run_all(made, [cell]) == []
+    assert "another process runs it already" in caplog.text
+    assert made.status(cell).state == "left"

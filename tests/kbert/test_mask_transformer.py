@@ -1,0 +1,489 @@
+"""The mask-transformer: what is hidden has no influence, and nothing else changes."""
+
+import pytest
+import torch
+import transformers
+from conftest import TIM_COOK, tiny_config, tiny_vocabulary
+from transformers import AutoConfig, AutoModel, AutoTokenizer, BertModel
+
+from kbert_core import (
+    Ablation,
+    InjectionOptions,
+    KnowledgeGraph,
+    MaskTransformer,
+    WordPieces,
+    collate,
+    flatten,
+    grow_tree,
+    load_model,
+    probe,
+    visible_matrix,
+)
+from kbert_core.errors import CheckpointError, EncoderError, OptionError
+from kbert_core.kbert.flat_tree import Batch
+from kbert_core.kbert.mask_transformer import device_named
+
+ATTENTION = ["sdpa", "eager"]
+SMALL = {
+    "vocab_size": 60,
+    "hidden_size": 32,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "intermediate_size": 48,
+    "max_position_embeddings": 80,
+    "pad_token_id": 0,
+    "initializer_range": 0.3,
+}
+FIT = {
+    "bert": {},
+    "electra": {"embedding_size": 16},
+    "ernie": {},
+    "roberta": {"pad_token_id": 1, "type_vocab_size": 1},
+    "xlm-roberta": {"pad_token_id": 1, "type_vocab_size": 1},
+    "distilbert": {"dim": 32, "n_layers": 3, "n_heads": 4, "hidden_dim": 48},
+    "albert": {"embedding_size": 16},
+    "modernbert": {"local_attention": 8, "global_attn_every_n_layers": 2},
+}
+UNFIT = {
+    "convbert": ({"embedding_size": 16}, "hidden by the visible matrix still has an influence"),
+    "deberta-v2": ({}, "it can't take such a mask|it takes no position_ids"),
+    "gpt2": ({"n_embd": 32, "n_layer": 3, "n_head": 4}, "doesn't give the same as the plain call"),
+}
+
+
+def small(kind, attention=None, **more):
+    torch.manual_seed(0)
+    ends = {"bos_token_id": 2, "eos_token_id": 3, "cls_token_id": 2, "sep_token_id": 3}
+    config = AutoConfig.for_model(kind, **{**SMALL, **ends, **more})
+    return AutoModel.from_config(config, attn_implementation=attention).eval()
+
+
+def batch_of(ids, *, branch=None, anchor=None, soft=None):
+    """One row of codes; a plain trunk unless said otherwise."""
+    size = len(ids)
+    rows = (ids, soft or range(size), branch or [0] * size, anchor or [0] * size, [0] * size)
+    return Batch(*(torch.tensor([list(row)]) for row in rows))
+
+
+def states(encoder, batch, **options):
+    return encoder(batch, hidden_states=True, **options).hidden_states
+
+
+def tree_batch(folder, texts, graph, options=InjectionOptions(max_triples=9)):
+    words = WordPieces(AutoTokenizer.from_pretrained(folder))
+    flats = [
+        flatten(grow_tree([text] if isinstance(text, str) else text, graph, options), words)
+        for text in texts
+    ]
+    return flats, collate(flats, pad_id=words.pad_id)
+
+
+@pytest.fixture(scope="module", params=ATTENTION)
+def minilm(request, minilm_folder):
+    plain = BertModel.from_pretrained(minilm_folder, attn_implementation=request.param)
+    return MaskTransformer(plain)
+
+
+# What is hidden has no influence
+
+
+@pytest.mark.parametrize("attention", ATTENTION)
+@pytest.mark.parametrize("kind", FIT)
+def test_change_in_one_of_two_disconnected_parts_leaves_the_other_exactly_equal(kind, attention):
+    encoder = MaskTransformer(small(kind, attention, **FIT[kind]))
+    part = torch.tensor([0, 0, 0, 1, 1, 0, 1, 0, 1, 1])
+    visible = (part[:, None] == part[None, :])[None]
+    ids = [5, 9, 13, 17, 21, 25, 29, 33, 37, 41]
+    before = states(encoder, batch_of(ids), visible=visible)
+    assert len(before) == 4
+    for changed in (0, 1):
+        other = [50 - i if part[at] == changed else i for at, i in enumerate(ids)]
+        after = states(encoder, batch_of(other), visible=visible)
+        for layer_before, layer_after in zip(before, after, strict=True):
+            assert layer_before[0, part != changed].equal(layer_after[0, part != changed])
+            assert not layer_before[0, part == changed].equal(layer_after[0, part == changed])
+
+
+@pytest.mark.parametrize("attention", ATTENTION)
+@pytest.mark.parametrize("kind", FIT)
+def test_branch_reaches_cls_at_layer_2_and_not_before(kind, attention):
+    encoder = MaskTransformer(small(kind, attention, **FIT[kind]))
+    codes = {
+        "branch": [0, 0, 1, 1, 0],  # [CLS] mention branch branch word
+        "anchor": [0, 1, 1, 1, 0],
+        "soft": [0, 1, 2, 3, 2],
+    }
+    before = states(encoder, batch_of([5, 10, 20, 30, 40], **codes))
+    after = states(encoder, batch_of([5, 10, 20, 31, 40], **codes))
+    cls, mention, sibling_token, word = 0, 1, 2, 4
+    assert before[1][0, [cls, word]].equal(after[1][0, [cls, word]])
+    assert not before[1][0, mention].equal(after[1][0, mention])
+    assert not before[1][0, sibling_token].equal(after[1][0, sibling_token])
+    assert not before[2][0, cls].equal(after[2][0, cls])
+    assert not before[2][0, word].equal(after[2][0, word])
+
+
+@pytest.mark.parametrize("attention", ATTENTION)
+def test_attention_is_exactly_zero_at_hidden_cells_and_sums_to_one(attention, tokenizer, figure_2):
+    encoder = MaskTransformer(small("bert", attention, vocab_size=200))
+    words = WordPieces(tokenizer)
+    batch = collate([flatten(grow_tree([t], figure_2), words) for t in (TIM_COOK, "beijing", "a")])
+    visible = visible_matrix(batch.branch_ids, batch.anchor_ids)
+    attentions = encoder(batch, attentions=True).attentions
+    assert len(attentions) == 3
+    for layer in attentions:
+        assert layer.shape == (3, 4, *visible.shape[1:])
+        hidden = ~visible[:, None].expand_as(layer)
+        assert (layer[hidden] == 0).all()
+        assert torch.allclose(layer.sum(-1), torch.ones(()), atol=1e-5)
+        assert (layer[~hidden] > 0).all()
+
+
+def test_other_rows_of_a_batch_have_no_influence(encoder):
+    runner = MaskTransformer(encoder)
+    one = batch_of([5, 6, 7])
+    two = Batch(
+        *(torch.cat([a, b]) for a, b in zip(*map(fields, (one, batch_of([8, 9, 9]))), strict=True))
+    )
+    assert torch.allclose(runner(two)[0][0], runner(one)[0][0], atol=1e-6)
+
+
+def fields(batch):
+    return [getattr(batch, name) for name in batch.__dataclass_fields__]
+
+
+# Parity on real weights
+
+
+def test_empty_graph_gives_the_plain_models_hidden_states(minilm, minilm_folder):
+    texts = [TIM_COOK, "A much longer sentence about nothing in particular, to be padded to.", "!"]
+    own = AutoTokenizer.from_pretrained(minilm_folder)
+    _, batch = tree_batch(minilm_folder, texts, KnowledgeGraph())
+    encoding = own(texts, padding=True, return_tensors="pt")
+    assert batch.input_ids.equal(encoding["input_ids"])
+    with torch.inference_mode():
+        plain = minilm.model(**encoding, output_hidden_states=True).hidden_states
+    ours = states(minilm, batch)
+    assert len(ours) == len(plain) == 7
+    real = batch.real
+    for layer, plain_layer in zip(ours, plain, strict=True):
+        assert torch.allclose(layer[real], plain_layer[real], atol=1e-5)
+
+
+def test_empty_graph_gives_the_plain_models_hidden_states_for_pairs(minilm, minilm_folder):
+    pairs = [("Tim Cook is in Beijing", "He leads Apple, a firm"), ("a", "b")]
+    own = AutoTokenizer.from_pretrained(minilm_folder)
+    _, batch = tree_batch(minilm_folder, pairs, KnowledgeGraph())
+    encoding = own(*zip(*pairs, strict=True), padding=True, return_tensors="pt")
+    assert batch.token_type_ids.equal(encoding["token_type_ids"])
+    with torch.inference_mode():
+        plain = minilm.model(**encoding, output_hidden_states=True).hidden_states
+    for layer, plain_layer in zip(states(minilm, batch), plain, strict=True):
+        assert torch.allclose(layer[batch.real], plain_layer[batch.real], atol=1e-5)
+
+
+def test_sentence_alone_and_in_a_mixed_batch_agrees(minilm, minilm_folder, figure_2):
+    texts = [TIM_COOK, "Beijing", "Nothing is known here. " * 9, "Beijing and Tim Cook and Beijing"]
+    flats, batch = tree_batch(minilm_folder, texts, figure_2)
+    together = states(minilm, batch)
+    for number, flat in enumerate(flats):
+        alone = states(minilm, collate([flat]))
+        for layer, own in zip(together, alone, strict=True):
+            assert torch.allclose(layer[number, : len(flat)], own[0], atol=1e-5)
+
+
+def test_order_of_a_mentions_branches_leaves_the_trunk_unchanged(minilm, minilm_folder, figure_2):
+    capital, is_a = figure_2.triples_of("Beijing")
+    turned = KnowledgeGraph([is_a, capital, *figure_2.triples_of("Tim Cook")])
+    trunk = []
+    for graph in (figure_2, turned):
+        (flat,), batch = tree_batch(minilm_folder, [TIM_COOK], graph)
+        on_trunk = [at for at, branch in enumerate(flat.branch_ids) if branch == 0]
+        trunk.append([layer[0, on_trunk] for layer in states(minilm, batch)])
+    for layer, other in zip(*trunk, strict=True):
+        assert torch.allclose(layer, other, atol=1e-5)
+
+
+def test_knowledge_changes_the_trunk_on_real_weights(minilm, minilm_folder, figure_2):
+    (flat,), batch = tree_batch(minilm_folder, [TIM_COOK], figure_2)
+    (plain,), plain_batch = tree_batch(minilm_folder, [TIM_COOK], KnowledgeGraph())
+    with_graph, without = states(minilm, batch)[-1][0, 0], states(minilm, plain_batch)[-1][0, 0]
+    assert len(flat) > len(plain)
+    assert (with_graph - without).abs().max() > 1e-3
+
+
+def test_eager_and_sdpa_agree_on_real_weights(minilm_folder, figure_2):
+    _, batch = tree_batch(minilm_folder, [TIM_COOK, "Beijing", "a b c"], figure_2)
+    both = [
+        states(
+            MaskTransformer(BertModel.from_pretrained(minilm_folder, attn_implementation=name)),
+            batch,
+        )
+        for name in ATTENTION
+    ]
+    for sdpa, eager in zip(*both, strict=True):
+        assert torch.allclose(sdpa, eager, atol=1e-5)
+
+
+@pytest.mark.parametrize("attention", ATTENTION)
+@pytest.mark.parametrize("kind", FIT)
+def test_empty_graph_gives_every_familys_own_states_on_a_long_text(kind, attention):
+    model = small(kind, attention, **FIT[kind])
+    ids = [4 + at * 7 % 50 for at in range(60)]  # longer than ModernBERT's local window here
+    with torch.inference_mode():
+        plain = model(torch.tensor([ids]), output_hidden_states=True).hidden_states
+    ours = states(MaskTransformer(model), batch_of(ids))
+    for layer, plain_layer in zip(ours, plain, strict=True):
+        assert torch.allclose(layer, plain_layer, atol=1e-4)
+
+
+def test_local_attention_counts_soft_positions():
+    # A branch token stands as far from the trunk as its soft position says, not its place in N.
+    encoder = MaskTransformer(small("modernbert", **FIT["modernbert"]))
+    ids = [5, 6, *range(20, 40), 7]
+    codes = {
+        "branch": [0, 0, *[1] * 10, *[2] * 10, 0],
+        "anchor": [0, *[1] * 21, 0],
+        "soft": [0, 1, *range(2, 12), *range(2, 12), 2],
+    }
+    changed = [9, *ids[1:]]
+    before, after = (states(encoder, batch_of(i, **codes))[2] for i in (ids, changed))
+    assert not before[0, -1].equal(after[0, -1])  # 22 tokens away and 2 positions
+
+
+# The probe
+
+
+@pytest.mark.parametrize("kind", FIT)
+def test_probe_accepts(kind):
+    expected = 2 if kind in ("roberta", "xlm-roberta") else 0
+    assert probe(small(kind, **FIT[kind])).position_offset == expected
+
+
+def test_probe_finds_any_padding_index():
+    assert probe(small("roberta", pad_token_id=4, type_vocab_size=1)).position_offset == 5
+
+
+def test_longest_input_leaves_out_the_positions_roberta_never_uses():
+    assert MaskTransformer(small("roberta", pad_token_id=1)).max_length == 78
+    assert MaskTransformer(small("bert")).max_length == 80
+
+
+@pytest.mark.parametrize("kind", UNFIT)
+def test_probe_refuses_with_the_reason(kind):
+    more, reason = UNFIT[kind]
+    with pytest.raises(EncoderError, match=f"can't be a mask-transformer: .*({reason})") as caught:
+        MaskTransformer(small(kind, **more))
+    assert "Use another encoder; BERT, RoBERTa" in str(caught.value)
+
+
+def test_probe_leaves_the_model_as_it_was(encoder):
+    before = {name: value.clone() for name, value in encoder.state_dict().items()}
+    encoder.train()
+    probe(encoder)
+    assert encoder.training
+    assert encoder.config._attn_implementation == "sdpa"
+    assert all(value.equal(before[name]) for name, value in encoder.state_dict().items())
+
+
+class Deaf(BertModel):
+    """A BERT that does not hear its positions."""
+
+    def forward(self, input_ids=None, attention_mask=None, position_ids=None, **rest):
+        return super().forward(input_ids, attention_mask=attention_mask, **rest)
+
+
+def test_probe_refuses_an_encoder_that_does_not_use_positions():
+    with pytest.raises(EncoderError, match=r"Deaf .*position_ids have no influence"):
+        probe(Deaf(tiny_config()).eval())
+
+
+# Precision, sharing, devices, inputs
+
+
+@pytest.mark.parametrize("attention", ATTENTION)
+def test_bf16_works_on_the_cpu(attention, tokenizer, figure_2):
+    model = small("bert", attention, vocab_size=200).to(torch.bfloat16)
+    encoder = MaskTransformer(model)
+    batch = collate([flatten(grow_tree([TIM_COOK], figure_2), WordPieces(tokenizer))])
+    output = encoder(batch, attentions=True)
+    assert output.last_hidden_state.dtype == torch.bfloat16
+    assert output.last_hidden_state.isfinite().all()
+    visible = visible_matrix(batch.branch_ids, batch.anchor_ids)
+    hidden = ~visible[:, None].expand_as(output.attentions[0])
+    assert all((layer[hidden] == 0).all() for layer in output.attentions)
+
+
+def test_asking_for_attentions_does_not_change_the_shared_model(encoder):
+    runner = MaskTransformer(encoder)
+    batch = batch_of([5, 6, 7, 8])
+    before = states(runner, batch)
+    output = runner(batch, attentions=True, hidden_states=True)
+    assert encoder.config._attn_implementation == "sdpa"
+    assert runner.attention == "sdpa"
+    assert runner.model is encoder
+    assert runner(batch).attentions is None
+    for one, other, again in zip(before, output.hidden_states, states(runner, batch), strict=True):
+        assert one.equal(again)
+        assert torch.allclose(one, other, atol=1e-5)
+    assert len(output.attentions) == 3
+
+
+def test_eager_twin_shares_every_parameter(encoder):
+    runner = MaskTransformer(encoder)
+    runner(batch_of([5, 6]), attentions=True)
+    twin = runner._eager
+    assert twin is not encoder
+    shared = {id(p) for p in encoder.parameters()}
+    assert {id(p) for p in twin.parameters()} == shared
+    with torch.no_grad():
+        encoder.embeddings.word_embeddings.weight.add_(1)
+    assert twin.embeddings.word_embeddings.weight.equal(encoder.embeddings.word_embeddings.weight)
+
+
+def test_eager_model_is_its_own_twin():
+    runner = MaskTransformer(small("bert", "eager"))
+    assert runner._eager is runner.model
+
+
+def test_inputs_are_the_encoders_own_arguments(encoder, tim_cook):
+    batch = collate([tim_cook])
+    inputs = MaskTransformer(encoder).inputs(batch)
+    assert set(inputs) == {"input_ids", "attention_mask", "position_ids", "token_type_ids"}
+    assert inputs["attention_mask"].shape == (1, 1, 14, 14)
+    assert inputs["attention_mask"].dtype == torch.float32
+    assert inputs["position_ids"].equal(batch.soft_positions)
+    roberta = MaskTransformer(small("roberta", pad_token_id=1, type_vocab_size=1))
+    shifted = roberta.inputs(batch)
+    assert "token_type_ids" not in shifted
+    assert shifted["position_ids"].equal(batch.soft_positions + 2)
+
+
+def test_ablations_are_data(encoder, tim_cook):
+    runner, batch = MaskTransformer(encoder), collate([tim_cook])
+    hard = runner.inputs(batch, ablation=Ablation(positions="hard"))
+    assert hard["position_ids"][0].tolist() == list(range(14))
+    everything = runner.inputs(batch, ablation=Ablation(visible="all"))
+    assert (everything["attention_mask"] == 0).all()
+
+
+@pytest.mark.parametrize("name", ["tpu-of-sorts", "cuda:99x", "gpu"])
+def test_device_that_does_not_exist_is_refused(name):
+    with pytest.raises(OptionError, match=f"There is no device '{name}'. Use auto, cpu or cuda"):
+        device_named(name)
+
+
+@pytest.mark.parametrize("name", ["mps", "meta", "cpu:3"])
+def test_device_of_another_kind_is_refused(name):
+    with pytest.raises(OptionError, match=f"'{name}'"):
+        device_named(name)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="a CUDA device is here")
+def test_cuda_asked_for_where_there_is_none_is_refused():
+    with pytest.raises(OptionError, match=r"no CUDA device is here. Use cpu"):
+        device_named("cuda")
+    assert device_named("auto") == torch.device("cpu")
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device is here")
+@pytest.mark.parametrize("attention", ATTENTION)
+def test_hidden_tokens_have_no_influence_on_cuda(attention):
+    encoder = MaskTransformer(small("bert", attention).to("cuda"))
+    part = torch.tensor([0, 0, 0, 1, 1])
+    visible = (part[:, None] == part[None, :])[None]
+    before = states(encoder, batch_of([5, 6, 7, 8, 9]), visible=visible)
+    after = states(encoder, batch_of([5, 6, 7, 18, 19]), visible=visible)
+    for one, other in zip(before, after, strict=True):
+        assert one[0, :3].equal(other[0, :3])
+
+
+# Checkpoints
+
+
+def test_checkpoint_is_loaded_from_a_folder(checkpoints):
+    model = load_model(checkpoints["encoder"], device="cpu", dtype=torch.bfloat16)
+    assert isinstance(model, transformers.BertModel)
+    assert model.dtype == torch.bfloat16
+    assert not model.training
+
+
+@pytest.fixture
+def folder(checkpoints, tmp_path):
+    """A copy of the encoder's checkpoint, to break."""
+    for file in checkpoints["encoder"].iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    return tmp_path
+
+
+def error_of(path):
+    with pytest.raises(CheckpointError) as caught:
+        load_model(path, device="cpu")
+    return str(caught.value)
+
+
+def test_missing_folder_says_what_to_check(tmp_path):
+    message = error_of(tmp_path / "none")
+    assert f"No model at '{tmp_path / 'none'}'" in message
+    assert "Check the name, or download the model to a folder first" in message
+    assert "No model at 'nobody/nothing-here'" in error_of("nobody/nothing-here")
+
+
+def test_folder_without_a_config_says_so(folder):
+    (folder / "config.json").unlink()
+    assert "no config.json, so no Hugging Face model" in error_of(folder)
+
+
+def test_folder_with_bin_weights_only_says_to_convert(folder):
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    message = error_of(folder)
+    assert "found pytorch_model.bin, expected model.safetensors" in message
+    assert "`kbert convert`" in message
+
+
+def test_folder_without_weights_says_so(folder):
+    (folder / "model.safetensors").unlink()
+    assert "found no weights, expected model.safetensors" in error_of(folder)
+
+
+@pytest.mark.parametrize("cut", [0, 4, 100, 20_000])
+def test_truncated_weights_are_refused(folder, cut):
+    file = folder / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:cut])
+    assert "the checkpoint can't be read" in error_of(folder)
+    assert "Copy or download it again" in error_of(folder)
+
+
+def test_weights_that_are_no_weights_are_refused(folder):
+    (folder / "model.safetensors").write_bytes(b"<html>not found</html>" * 50)
+    assert "the checkpoint can't be read" in error_of(folder)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"model_type": "frobnicator"}', "\x00"])
+def test_broken_config_is_refused(folder, text):
+    (folder / "config.json").write_text(text)
+    assert str(folder) in error_of(folder)
+
+
+def test_weights_of_another_architecture_are_refused_not_filled_at_random(folder):
+    sizes = {"vocab_size": len(tiny_vocabulary()), "max_position_embeddings": 64}
+    small("distilbert", **FIT["distilbert"], **sizes).save_pretrained(folder / "other")
+    (folder / "model.safetensors").write_bytes(
+        (folder / "other" / "model.safetensors").read_bytes()
+    )
+    message = error_of(folder)
+    assert "weights of another model" in message
+    assert "missing" in message
+
+
+def test_weights_of_another_size_are_refused(folder):
+    BertModel(tiny_config(hidden_size=16)).save_pretrained(folder / "other")
+    (folder / "model.safetensors").write_bytes(
+        (folder / "other" / "model.safetensors").read_bytes()
+    )
+    assert "its weights have other sizes than its config.json states" in error_of(folder)
+
+
+def test_checkpoint_with_a_head_loads_as_a_bare_encoder(checkpoints):
+    model = load_model(checkpoints["ner"], device="cpu")
+    assert MaskTransformer(model)(batch_of([5, 6]))[0].shape == (1, 2, 32)

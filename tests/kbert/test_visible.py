@@ -1,0 +1,191 @@
+"""The visible matrix (Eq. 3): Figure 2 by hand, padding, packing, reasons."""
+
+import random
+
+import pytest
+import torch
+from slow_trees import random_scene
+
+from kbert_core import (
+    Ablation,
+    InjectionOptions,
+    Seeing,
+    Words,
+    collate,
+    flatten,
+    grow_tree,
+    seeing,
+    visible_everywhere,
+    visible_matrix,
+)
+from kbert_core.errors import OptionError, ShapeError
+from kbert_core.kbert.visible import additive_mask
+
+CLS, TIM, COOK, CEO, APPLE, IS, VISITING, BEIJING, CAPITAL, CHINA, IS_A, CITY, NOW, SEP = range(14)
+
+# Rows and columns: [CLS] Tim Cook CEO Apple is visiting Beijing capital China is_a City now [SEP]
+FIGURE_2_MATRIX = """
+    1 1 1 0 0 1 1 1 0 0 0 0 1 1
+    1 1 1 1 1 1 1 1 0 0 0 0 1 1
+    1 1 1 1 1 1 1 1 0 0 0 0 1 1
+    0 1 1 1 1 0 0 0 0 0 0 0 0 0
+    0 1 1 1 1 0 0 0 0 0 0 0 0 0
+    1 1 1 0 0 1 1 1 0 0 0 0 1 1
+    1 1 1 0 0 1 1 1 0 0 0 0 1 1
+    1 1 1 0 0 1 1 1 1 1 1 1 1 1
+    0 0 0 0 0 0 0 1 1 1 0 0 0 0
+    0 0 0 0 0 0 0 1 1 1 0 0 0 0
+    0 0 0 0 0 0 0 1 0 0 1 1 0 0
+    0 0 0 0 0 0 0 1 0 0 1 1 0 0
+    1 1 1 0 0 1 1 1 0 0 0 0 1 1
+    1 1 1 0 0 1 1 1 0 0 0 0 1 1
+"""
+BY_HAND = [[cell == "1" for cell in row.split()] for row in FIGURE_2_MATRIX.strip().split("\n")]
+
+
+def matrix_of(*flats):
+    batch = collate(flats)
+    return visible_matrix(batch.branch_ids, batch.anchor_ids)
+
+
+def test_visible_matrix_of_figure_2_is_the_one_by_hand(tim_cook):
+    assert matrix_of(tim_cook)[0].tolist() == BY_HAND
+
+
+def test_visible_matrix_of_figure_2_without_sep_is_the_papers_13_by_13(tim_cook):
+    codes = torch.tensor([tim_cook.branch_ids[:13]]), torch.tensor([tim_cook.anchor_ids[:13]])
+    assert visible_matrix(*codes)[0].tolist() == [row[:13] for row in BY_HAND[:13]]
+
+
+def test_visible_matrix_hides_a_branch_from_other_mentions(tim_cook):
+    visible = matrix_of(tim_cook)[0]
+    assert visible[COOK, APPLE]
+    assert not visible[APPLE, CHINA]
+    assert not visible[CLS, APPLE]
+    assert not visible[CHINA, CITY]  # branches of one mention do not see each other
+    assert visible[BEIJING, CHINA]
+    assert visible[BEIJING, CITY]
+
+
+def test_visible_matrix_lets_padding_see_padding_only(tim_cook, figure_2):
+    short = flatten(grow_tree(["Beijing"], figure_2), Words(special=True))
+    visible = matrix_of(tim_cook, short)
+    real = len(short)
+    assert visible[1, real:, real:].all()
+    assert not visible[1, :real, real:].any()
+    assert not visible[1, real:, :real].any()
+    assert visible[1, :real, :real].equal(matrix_of(short)[0])
+    assert visible.diagonal(dim1=1, dim2=2).all()
+
+
+def test_visible_matrix_keeps_two_mentions_of_one_entity_apart(figure_2):
+    flat = flatten(grow_tree(["Beijing Beijing"], figure_2), Words())
+    visible = matrix_of(flat)[0]
+    first, second = 0, 5
+    assert visible[first, second]
+    assert visible[first, 1:5].all()
+    assert not visible[first, 6:].any()
+    assert not visible[second, 1:5].any()
+
+
+def test_everything_visible_hides_only_padding():
+    visible = visible_everywhere(torch.tensor([[0, 1, 2, -1]]))[0].int().tolist()
+    assert visible == [[1, 1, 1, 0], [1, 1, 1, 0], [1, 1, 1, 0], [0, 0, 0, 1]]
+
+
+def test_codes_of_different_shape_are_refused():
+    with pytest.raises(ShapeError, match=r"branch_ids has shape \(1, 3\) .* \(1, 2\)"):
+        visible_matrix(torch.zeros(1, 3), torch.zeros(1, 2))
+    with pytest.raises(ShapeError, match=r"expected the same \(B, N\)"):
+        visible_everywhere(torch.zeros(1, 3), torch.zeros(2, 3))
+
+
+def test_additive_mask_is_zero_where_visible_and_least_where_not():
+    visible = torch.tensor([[[True, False], [False, True]]])
+    for dtype in (torch.float32, torch.bfloat16):
+        mask = additive_mask(visible, dtype)
+        least = torch.finfo(dtype).min
+        assert mask.shape == (1, 1, 2, 2)
+        assert mask.dtype == dtype
+        assert mask[0, 0].tolist() == [[0, least], [least, 0]]
+
+
+def random_flats(dice, count):
+    for _ in range(count):
+        scene = random_scene(dice, dice.randint(1, 2))
+        tree = grow_tree(scene.texts, scene.graph, InjectionOptions(max_triples=9))
+        yield flatten(tree, Words(special=True))
+
+
+def test_visible_matrix_is_symmetric_and_every_token_sees_itself():
+    visible = matrix_of(*random_flats(random.Random(1), 50))
+    assert visible.equal(visible.transpose(1, 2))
+    assert visible.diagonal(dim1=1, dim2=2).all()
+
+
+def test_reason_for_a_cell_agrees_with_the_matrix_on_random_trees():
+    flats = list(random_flats(random.Random(2), 40))
+    batch = collate(flats)
+    visible = visible_matrix(batch.branch_ids, batch.anchor_ids)
+    met = set()
+    for number in range(len(flats)):
+        codes = list(
+            zip(batch.branch_ids[number].tolist(), batch.anchor_ids[number].tolist(), strict=True)
+        )
+        for i, one in enumerate(codes):
+            for j, other in enumerate(codes):
+                reason = seeing(*one, *other)
+                met.add(reason)
+                if reason is not Seeing.PADDING:
+                    assert reason.visible == visible[number, i, j]
+    assert met == set(Seeing)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "reason"),
+    [
+        (CLS, NOW, Seeing.TRUNK),
+        (CEO, APPLE, Seeing.SAME_BRANCH),
+        (COOK, APPLE, Seeing.MENTION_AND_BRANCH),
+        (CHINA, BEIJING, Seeing.MENTION_AND_BRANCH),
+        (CHINA, CITY, Seeing.SIBLINGS),
+        (APPLE, CHINA, Seeing.OTHER_MENTION),
+        (APPLE, BEIJING, Seeing.OFF_MENTION),
+        (IS, APPLE, Seeing.OFF_MENTION),
+    ],
+)
+def test_reason_for_a_cell_of_figure_2(tim_cook, one, other, reason):
+    codes = list(zip(tim_cook.branch_ids, tim_cook.anchor_ids, strict=True))
+    assert seeing(*codes[one], *codes[other]) is reason
+    assert seeing(*codes[other], *codes[one]) is reason
+    assert reason.visible == BY_HAND[one][other]
+
+
+def test_trees_packed_in_one_row_see_nothing_of_each_other():
+    flats = list(random_flats(random.Random(3), 12))
+    branch = torch.tensor([[code for flat in flats for code in flat.branch_ids]])
+    anchor = torch.tensor([[code for flat in flats for code in flat.anchor_ids]])
+    trees = torch.tensor([[number for number, flat in enumerate(flats) for _ in flat.branch_ids]])
+    own = [matrix_of(flat)[0] for flat in flats]
+    assert visible_matrix(branch, anchor, trees)[0].equal(torch.block_diag(*own).bool())
+    everywhere = visible_everywhere(branch, trees)[0]
+    assert everywhere.equal(trees[0][:, None] == trees[0][None, :])
+
+
+def test_ablation_reads_hard_positions_and_everything_visible(tim_cook, figure_2):
+    short = flatten(grow_tree(["Beijing"], figure_2), Words(special=True))
+    batch = collate([tim_cook, short])
+    hard = Ablation(positions="hard").position_ids(batch)
+    assert hard[0].tolist() == list(range(14))
+    assert hard[1, : len(short)].tolist() == list(range(len(short)))
+    assert Ablation().position_ids(batch).equal(batch.soft_positions)
+    everywhere = Ablation(visible="all").visible_in(batch)
+    assert everywhere.equal(visible_everywhere(batch.branch_ids))
+    assert Ablation().visible_in(batch)[0].tolist() == BY_HAND
+
+
+def test_ablation_that_does_not_exist_is_refused():
+    with pytest.raises(OptionError, match="positions is 'odd', expected one of soft, hard"):
+        Ablation(positions="odd")
+    with pytest.raises(OptionError, match="visible is 'none', expected one of tree, all"):
+        Ablation(visible="none")

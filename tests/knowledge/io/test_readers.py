@@ -1,0 +1,374 @@
+"""Every format of triple files, in every encoding and packing; broken ones refused or bounded."""
+
+import gzip
+import io
+import json
+
+import pytest
+from fuzzed_files import ENCODINGS, PACK, READERS, files, read_or_refused
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kbert_core.errors import GraphFileError, OptionError
+from kbert_core.knowledge.io import ReadOptions
+from kbert_core.knowledge.io.lines import MAX_LINE, lines
+from kbert_core.knowledge.io.opening import rows_of
+from kbert_core.knowledge.io.rdf import shortened
+
+SUGAR = ("糖尿病", "类别", "疾病")
+APPLE = ("Tim Cook", "CEO", "Apple")
+
+
+def rows(text, name, skip_bad=False, **options):
+    data = text if isinstance(text, bytes) else text.encode()
+    return list(rows_of(data, name, ReadOptions(**options), skip_bad=skip_bad))
+
+
+def triples(text, name="a.csv", **options):
+    return [row[1:] for row in rows(text, name, **options)]
+
+
+def error_of(text, name="a.csv", **options):
+    with pytest.raises(GraphFileError) as caught:
+        rows(text, name, **options)
+    return str(caught.value)
+
+
+# Tables
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "糖尿病,类别,疾病\nTim Cook,CEO,Apple\n",
+        "糖尿病;类别;疾病\nTim Cook;CEO;Apple\n",
+        "糖尿病|类别|疾病\nTim Cook|CEO|Apple",
+        "head,relation,tail\n糖尿病,类别,疾病\nTim Cook,CEO,Apple\n",
+        "Relation,Object,Subject\n类别,疾病,糖尿病\nCEO,Apple,Tim Cook\n",  # in any order
+        'id,实体,属性,值\n1,糖尿病,类别,疾病\n2,Tim Cook,CEO,"Apple"\n',
+        '"糖尿病","类别","疾病"\r\n\r\n"Tim Cook","CEO","Apple"\r\n',
+        ":START_ID,:END_ID,:TYPE\n糖尿病,疾病,类别\nTim Cook,Apple,CEO\n",  # Neo4j's import tool
+    ],
+)
+def test_a_csv_file_is_read_with_headings_or_without(text):
+    assert triples(text) == [SUGAR, APPLE]
+
+
+def test_quotes_in_csv_hold_commas_and_quotes():
+    assert triples('"a, ""b""",r,t\n') == [('a, "b"', "r", "t")]
+    assert triples('a "b",r,t\n') == [('a "b"', "r", "t")]
+
+
+def test_a_quote_that_isnt_closed_is_told_and_doesnt_swallow_the_file():
+    text = 'a,r,t\n"b,r,t\n' + "c,r,t\n" * 50_000
+    assert error_of(text).startswith("a.csv, line 2: ")
+    assert "A quote may not be closed" in error_of(text)
+    found = triples(text, skip_bad=True)
+    assert (len(found), found[0], found[-1]) == (50_001, ("a", "r", "t"), ("c", "r", "t"))
+    assert triples('a,r,t\nb,"r,t\nc,"x" y,t\nd,"r\n,e', skip_bad=True) == [("a", "r", "t")]
+
+
+def test_quotes_that_open_on_every_line_dont_make_reading_endless():
+    """Each line closes the quote of the one before and opens its own."""
+    lines_of_it = 'a",",b\n' * 300_000
+    assert "too many quotes" in error_of(lines_of_it, skip_bad=True)
+    assert triples('a",",b\n' * 200 + "a,r,t\n", skip_bad=True)[-1] == ("a", "r", "t")
+
+
+def test_a_cell_that_is_too_long_is_one_bad_line():
+    text = f"a,b,{'x' * 50_001}\nx,y,z\n"
+    assert triples(text, skip_bad=True) == [("x", "y", "z")]
+    assert "a field of 50001 characters" in error_of(text)
+
+
+def test_a_message_about_a_table_of_tabs_can_be_shown():
+    assert "'<U+0009>' expected after" in error_of('"\t\n",', "a.csv")
+
+
+def test_a_name_over_two_lines_is_refused_with_its_line():
+    assert error_of('a,r,t\n"b\nb",r,t\n').startswith("a.csv, line 2: 'b<U+000A>b")
+
+
+def test_tabs_are_read_with_headings_but_never_in_spo():
+    text = "head\trelation\ttail\n糖尿病\t类别\t疾病\n"
+    assert triples(text, "a.tsv") == [SUGAR]
+    assert triples(text, "b/a.spo") == [("head", "relation", "tail"), SUGAR]
+    assert triples('"a"\tr\tt\n', "a.tsv") == [('"a"', "r", "t")]  # quotes mean nothing there
+
+
+def test_the_last_ending_tells_whether_there_may_be_headings():
+    for name in ("x.2024.spo", "x.2024.SPO.gz"):
+        data = b"entity\ttype\tobject\na\tb\tc\n"
+        data = gzip.compress(data) if name.endswith("gz") else data
+        assert triples(data, name) == [("entity", "type", "object"), ("a", "b", "c")]
+
+
+def test_columns_are_chosen_by_number_and_by_name():
+    text = "id\tx\ty\tz\n1\t糖尿病\t疾病\t类别\n"
+    assert triples(text, "a.tsv", columns=("x", "Z", "y")) == [SUGAR]
+    headless = text.split("\n", 1)[1]
+    assert triples(headless, "a.tsv", columns=("2", "4", "3")) == [SUGAR]
+    assert "no column is called 'q'; found id, x, y, z" in error_of(
+        text, "a.tsv", columns=("q", "x", "y")
+    )
+    assert "has 4 columns, and columns 2,4,5 were asked for" in error_of(
+        text, "a.tsv", columns=("2", "4", "5")
+    )
+    with pytest.raises(OptionError, match="Give three different ones"):
+        ReadOptions(columns=("1", "1", "2"))
+
+
+def test_a_row_of_another_number_of_cells_is_named():
+    message = error_of("a,r,t\nb,r\nc,r,t,u\n")
+    assert (
+        "a.csv, line 2: found 2 fields in 'b<TAB>r', expected 3 (head, relation, tail)" in message
+    )
+    assert "a.csv, line 3: found 4 fields" in message
+    assert triples("a,r,t\nb,r\n", skip_bad=True) == [("a", "r", "t")]
+
+
+# JSON Lines
+
+
+def test_json_lines_hold_objects_or_lists():
+    text = (
+        '{"head": "糖尿病", "relation": "类别", "tail": "疾病"}\n\n["Tim Cook", "CEO", "Apple"]\n'
+        '{"s": "a", "p": "n", "o": 3}\n'
+    )
+    assert triples(text, "a.jsonl") == [SUGAR, APPLE, ("a", "n", "3")]
+
+
+def test_relationships_that_neo4j_exports_are_read():
+    node = {"type": "node", "id": "1", "labels": ["P"], "properties": {"name": "Tim Cook"}}
+    edge = {
+        "type": "relationship",
+        "label": "CEO",
+        "start": {"id": "1", "properties": {"name": "Tim Cook"}},
+        "end": {"id": "2", "properties": {"title": "Apple"}},
+    }
+    assert triples(json.dumps(node) + "\n" + json.dumps(edge), "a.jsonl") == [APPLE]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["{", "[1, 2]", '{"head": "a"}', '["a", "b", {}]', "3", "null", "[" * 9000, '["a", "b", null]'],
+)
+def test_a_line_of_json_that_is_no_triple_is_named(line):
+    message = error_of(f'["a", "b", "c"]\n{line}\n', "a.jsonl")
+    assert message.startswith("a.jsonl, line 2: ")
+    assert message.endswith("Mend or delete the line.")
+
+
+# RDF
+
+TURTLE = """
+@prefix ex: <http://example.org/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+ex:d1 rdfs:label "糖尿病"@zh, "diabetes"@en ; ex:class ex:Some_disease .
+ex:d1 ex:note "甜"@zh, "sweet"@en .
+ex:class rdfs:label "类别"@zh .
+ex:d1 ex:since 1889 ; ex:part [ ex:x "blank" ] .
+"""
+
+
+def test_rdf_goes_by_labels_in_the_language_asked_for():
+    assert triples(TURTLE, "a.ttl", language="zh") == [
+        ("糖尿病", "类别", "Some disease"),
+        ("糖尿病", "note", "甜"),
+        ("糖尿病", "since", "1889"),
+    ]
+    assert ("diabetes", "note", "sweet") in triples(TURTLE, "a.ttl", language="en")
+    assert ("糖尿病", "note", "sweet") in triples(TURTLE, "a.ttl")
+
+
+RDF = """
+@prefix ex: <http://x.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+ex:island rdfs:label "Java"@en, "爪哇"@zh ; ex:is_a ex:place .
+ex:language rdfs:label "Java"@en ; ex:is_a ex:code .
+ex:place rdfs:label "Java"@en .
+ex:a ex:b [ ex:c "blank" ] ; ex:d "" ; ex:e "deutsch"@de, "line\\nbreak" .
+"""
+
+
+def test_heads_with_one_label_are_kept_apart_by_their_addresses():
+    found = triples(RDF, "r.ttl", language="en", skip_bad=True)
+    assert found == [("Java (island)", "is a", "Java"), ("Java (language)", "is a", "code")]
+    assert triples(RDF, "r.ttl", language="zh", skip_bad=True)[0] == ("爪哇", "is a", "place")
+
+
+def test_what_rdf_has_besides_triples_of_names_is_counted_and_its_statements_numbered():
+    reading = rows_of(RDF.encode(), "r.ttl", ReadOptions(language="en"), skip_bad=True)
+    assert len(list(reading)) == 2
+    assert reading.passed == {
+        "nodes without an address": 2,
+        "empty texts": 1,
+        "texts in other languages": 1,
+    }
+    assert reading.problems[0].startswith("r.ttl, statement 11: 'a<TAB>e<TAB>line<U+000A>break'")
+
+
+def test_n_triples_are_read():
+    text = '<http://x.org/Tim_Cook> <http://x.org/v#CEO> "Apple" .\n'
+    assert triples(text, "a.nt") == [APPLE]
+    assert triples(gzip.compress(text.encode()), "a.nt.gz") == [APPLE]
+
+
+@pytest.mark.parametrize(
+    ("iri", "name"),
+    [
+        ("http://x.org/a#Heart_attack", "Heart attack"),
+        ("http://x.org/resource/%E7%B3%96", "糖"),
+        ("http://x.org/", "x.org"),
+        ("urn:kg:a", "a"),
+        ("x:", "x:"),
+    ],
+)
+def test_an_address_without_a_label_is_shortened(iri, name):
+    assert shortened(iri) == name
+
+
+def test_wrong_rdf_is_refused_with_its_place():
+    assert "line 1" in error_of("<a> <b> .", "a.ttl")
+    assert error_of("nonsense", "a.nt").startswith("a.nt: ")
+
+
+def test_rdf_is_utf_8_and_nothing_else():
+    for encoding in ("utf-16", "utf-16-le", "utf-16-be"):
+        assert "It looks like UTF-16" in error_of(TURTLE.encode(encoding), "a.ttl")
+    assert "RDF is always UTF-8" in error_of(TURTLE, "a.ttl", encoding="gb18030")
+    assert triples(TURTLE, "a.ttl", encoding="utf8")
+
+
+# Encodings and lines
+
+BOTH = "糖尿病\t类别\t疾病\nTim Cook\tCEO\tApple\n"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
+def test_an_encoding_that_says_so_is_known(encoding):
+    assert triples(BOTH.encode(encoding), "a.spo") == [SUGAR, APPLE]
+
+
+@pytest.mark.parametrize("encoding", ["gb18030", "utf-16-le", "utf-16-be", "utf_16"])
+def test_an_encoding_can_be_given(encoding):
+    assert triples(BOTH.encode(encoding), "a.spo", encoding=encoding) == [SUGAR, APPLE]
+
+
+def test_an_encoding_that_doesnt_fit_is_told():
+    assert "--encoding gb18030" in error_of(BOTH.encode("gb18030"), "a.spo")
+    assert "may be GB18030 or BIG5" in error_of("頭痛\t類別\t症狀\n".encode("big5"), "a.spo")
+    assert "may be UTF-16-LE" in error_of("头痛\t类别\t症状\n".encode("utf-16-le"), "a.spo")
+    assert "is not GB18030" in error_of(b"a\tb\t\xff\n", "a.spo", encoding="gb18030")
+    broken = BOTH.encode("utf-16") + b"\x00\xd8\x00"
+    assert "not UTF-16-LE throughout" in error_of(broken, "a.spo")
+    for encoding in ("utf-16", "utf-32"):
+        said = f"Say --encoding {encoding}-le or {encoding}-be"
+        assert said in error_of(BOTH.encode(f"{encoding}-le"), "a.spo", encoding=encoding)
+    for unknown in ("klingon", "undefined", "rot13"):
+        with pytest.raises(OptionError, match=f"'{unknown}' is unknown"):
+            ReadOptions(encoding=unknown)
+
+
+def test_the_mark_of_utf_8_belongs_to_no_name():
+    for encoding in (None, "utf-8", "UTF8"):
+        assert triples(b"\xef\xbb\xbf" + BOTH.encode(), "a.spo", encoding=encoding) == [
+            SUGAR,
+            APPLE,
+        ]
+
+
+def test_wide_text_without_a_mark_is_refused_not_misread():
+    for encoding in ("utf-16-le", "utf-16-be"):
+        assert f"say --encoding {encoding}" in error_of("Tim\tis\tme\n".encode(encoding), "a.spo")
+    with pytest.raises(GraphFileError):
+        rows(BOTH.encode("utf-16-le"), "a.spo", skip_bad=True)
+
+
+def test_a_line_of_ten_megabytes_is_passed_over_in_pieces():
+    data = b"a\tb\tc\n" + b"x" * 10_000_000 + b"\nd\te\tf\n"
+    assert triples(data, "a.spo", skip_bad=True) == [("a", "b", "c"), ("d", "e", "f")]
+    assert "a.spo, line 2: a line of 10,000,001 bytes" in error_of(data, "a.spo")
+    assert "a line of 10,000,000 bytes" in error_of(b"x" * 10_000_000, "a.spo")
+
+
+@pytest.mark.parametrize("extra", [-1, 0, 1])
+def test_a_line_is_whole_up_to_its_limit(extra):
+    data = b"y" * (MAX_LINE + extra - 1) + b"\nz\n"
+    found = list(lines(io.BytesIO(data), "a.spo"))
+    assert [number for number, _ in found] == [1, 2]
+    assert isinstance(found[0][1], str) == (extra <= 0)
+    assert found[1][1] == "z"
+
+
+# Packing
+
+
+@pytest.mark.parametrize("ending", PACK)
+def test_a_bomb_is_refused_before_it_fills_memory(ending, monkeypatch):
+    from kbert_core.knowledge.io import opening
+
+    monkeypatch.setattr(opening, "FREE", 1 << 20)
+    monkeypatch.setattr(opening, "RATIO", 10)
+    data = PACK[ending](b"a\tb\tc\n" * 1_000_000)
+    assert "when unpacked" in error_of(data, f"a.spo{ending}")
+    assert "when unpacked" in error_of(
+        PACK[ending](b'<x:a> <x:b> "c" .\n' * 100_000), "a.nt" + ending
+    )
+
+
+# Traps: small files that would fill the memory, or run
+
+
+def test_a_bomb_of_empty_or_of_bad_lines_is_refused():
+    for line, said in ((b"\n", "over 1,000,000 empty lines"), (b"\r\n", "empty lines")):
+        assert said in error_of(gzip.compress(line * 1_100_000), "a.spo.gz", skip_bad=True)
+    message = error_of(gzip.compress(b"a\n" * 200_000), "a.spo.gz", skip_bad=True)
+    assert "a.spo.gz, line 1: found 1 field" in message
+    assert "and only 0 triples. Is it another kind of file?" in message
+
+
+@pytest.mark.parametrize("deep", ["(" * 100_000, "[ <x:p> " * 100_000, "<< " * 100_000])
+def test_turtle_nested_without_end_is_refused(deep):
+    assert error_of(f"<x:a> <x:b> {deep}", "a.ttl").startswith("a.ttl: ")
+
+
+@pytest.mark.parametrize("line", ["a:a a:b a:c .", 'a:{} rdfs:label "b" .', "<x:a> <x:b> a:c ."])
+def test_long_prefixes_that_would_fill_the_memory_are_refused(line):
+    trap = "@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n"
+    trap += f"@prefix a: <urn:{'z' * 40_000}> .\n"
+    trap += "\n".join(line.format(f"a{number}") for number in range(20_000))
+    assert "when their prefixes are written out" in error_of(trap, "a.ttl")
+
+
+def test_entities_of_xml_are_not_expanded():
+    laughs = '<!DOCTYPE l [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]>\n<rdf:RDF>&b;</rdf:RDF>\n'
+    assert "a.rdf, line 1: found 1 field" in error_of(laughs, "a.rdf")
+
+
+def test_a_text_of_ten_megabytes_in_rdf_or_a_cell_is_refused():
+    text = "z" * 10_000_000
+    assert "a field of 10000000 characters" in error_of(f'<x:a> <x:b> "{text}" .\n', "a.nt")
+    assert "a.csv, line 1: a line of 10,000,0" in error_of(f"a,b,{text}\n", "a.csv")
+    assert "a.jsonl, line 1: a line of 10,000,0" in error_of(f'["a", "b", "{text}"]', "a.jsonl")
+
+
+@pytest.mark.parametrize("reader", [".spo", ".csv", ".jsonl"])
+def test_a_null_character_is_named_with_its_line(reader):
+    line = '["a", "b", "c\\u0000"]' if reader == ".jsonl" else "a\tb\tc\0"
+    first = '["a", "b", "c"]' if reader == ".jsonl" else "a\tb\tc"
+    message = error_of(f"{first}\n{line}\n", f"a{reader}")
+    assert message.startswith(f"a{reader}, line 2: ")
+    assert "control character (U+0000)" in message
+
+
+# Anything at all
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_any_file_is_read_or_refused_with_a_clear_message(reader):
+    @settings(max_examples=100)
+    @given(files(reader), st.sampled_from(ENCODINGS), st.booleans())
+    def read(data, encoding, skip_bad):
+        read_or_refused(data, reader, encoding=encoding, skip_bad=skip_bad)
+
+    read()

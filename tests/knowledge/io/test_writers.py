@@ -1,0 +1,79 @@
+"""Triples out to every format and in again: the same triples in the same order."""
+
+import os
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kbert_core import Triple, read_triples, write_triples
+from kbert_core.errors import GraphFileError
+from kbert_core.knowledge.io import ENDINGS
+
+NASTY = (
+    Triple("=1+1", "'=a", "''@b"),
+    Triple('a "b", c', "r\\s;|", "<script>alert(1)</script>"),
+    Triple("a_b", "x/y#z:w", "100%25"),
+    Triple("'; DROP TABLE triple; --", "-", "+"),
+    Triple("糖尿病", "类别", "疾病 😀"),
+    Triple("＝1", "＋a", "＠b"),
+    Triple("head", "relation", "tail"),
+)
+field = (
+    st.text(min_size=1, max_size=12)
+    .map(str.strip)
+    .filter(lambda text: text and Triple(text, "r", "t").problem() is None)
+)
+triples = st.lists(st.builds(Triple, field, field, field), min_size=1, max_size=8, unique=True)
+
+
+@pytest.mark.parametrize("packing", ["", ".xz", ".gz", ".bz2", ".zst"])
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_what_is_written_is_read_again(ending, packing, tmp_path):
+    path = tmp_path / f"a{ending}{packing}"
+    # .tsv and .txt may begin with headings, so such a triple can't come first
+    assert write_triples(NASTY, path) == len(NASTY)
+    assert read_triples(path).triples == NASTY
+    assert os.listdir(tmp_path) == [path.name]
+
+
+@given(triples, st.sampled_from(ENDINGS))
+def test_any_triples_are_read_again_as_they_were_written(tmp_path_factory, triples, ending):
+    path = tmp_path_factory.mktemp("w") / f"a{ending}"
+    write_triples(triples, path)
+    assert read_triples(path).triples == tuple(triples)
+
+
+def test_the_same_triples_make_the_same_packed_file(tmp_path):
+    for name in ("a.spo.gz", "b.spo.gz"):
+        write_triples(NASTY, tmp_path / name)
+    assert (tmp_path / "a.spo.gz").read_bytes() == (tmp_path / "b.spo.gz").read_bytes()
+
+
+def test_no_cell_of_a_csv_file_is_a_formula(tmp_path):
+    write_triples(NASTY, tmp_path / "a.csv")
+    text = (tmp_path / "a.csv").read_text("utf-8")
+    assert "'=1+1,''=a,'''@b\n" in text
+    assert "'-,'+" in text
+    assert "'＝1,'＋a,'＠b\n" in text  # East Asian spreadsheets run these too
+
+
+def test_a_first_triple_like_headings_is_read_again(tmp_path):
+    first = [Triple("entity", "type", "object"), Triple("a", "b", "c")]
+    for ending in ("spo", "tsv", "txt", "csv"):
+        write_triples(first, tmp_path / f"x.2024.{ending}")
+        assert read_triples(tmp_path / f"x.2024.{ending}").triples == tuple(first)
+    write_triples(first[1:], tmp_path / "plain.tsv")
+    assert (tmp_path / "plain.tsv").read_text() == "a\tb\tc\n"
+
+
+def test_what_fits_no_line_is_refused_and_the_file_before_it_stays(tmp_path):
+    path = tmp_path / "a.spo"
+    write_triples(NASTY[:1], path)
+    before = path.read_bytes()
+    with pytest.raises(GraphFileError, match="fits no line: its head holds"):
+        write_triples([*NASTY, Triple("a\nb", "r", "t")], path)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["a.spo"]
+    with pytest.raises(GraphFileError, match="can't be written"):
+        write_triples(NASTY, tmp_path / "missing" / "a.spo")

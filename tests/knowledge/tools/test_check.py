@@ -1,0 +1,112 @@
+"""What a curator is told of a graph."""
+
+from kbert_core import KnowledgeGraph, Triple
+from kbert_core.knowledge.aliases import AliasRelations
+from kbert_core.knowledge.tools.check import check
+
+
+def found(*triples, **options):
+    graph = KnowledgeGraph(Triple(*t) for t in triples)
+    return {finding.kind: finding for finding in check(graph, **options)}
+
+
+def texts(finding):
+    return [str(example) for example in finding.examples]
+
+
+def test_a_graph_without_faults_has_no_findings():
+    assert not found(("糖尿病", "类别", "疾病"), ("胃镜", "类别", "检查"))
+    assert check(KnowledgeGraph()) == []
+
+
+def test_every_kind_of_doubt_is_found_with_examples():
+    doubts = found(
+        ("糖尿病", "类别", "疾病"),
+        ("糖尿病", "类别", "症状"),
+        ("Aspirin", "treats", "pain"),
+        ("aspirin", "Treats", "Ｐain"),
+        ("the", "treats", "pain"),
+        ("肝", "类别", "部位"),
+        ("消渴", "别名", "消渴症"),
+        ("消渴症", "别名", "消渴"),
+        ("丙肝", "别名", "丙型肝炎"),
+        ("丙型肝炎", "类别", "疾病"),
+        ("胃", "类别", "胃"),
+        ("阿司匹林", "说明", "长" * 41),
+        ("阿司匹林", "说明", "长" * 40),
+        ("华法林", "监测", "凝血"),
+    )
+    assert {kind: finding.count for kind, finding in doubts.items()} == {
+        "several_types": 1,
+        "duplicate": 1,
+        "stop_word": 1,
+        "one_character": 2,
+        "alias_cycle": 1,
+        "alias_entity": 1,
+        "dangling_alias": 2,
+        "own_tail": 1,
+        "long_tail": 1,
+        "relation_once": 2,  # Treats, 监测
+    }
+    assert texts(doubts["several_types"]) == ["糖尿病: 疾病, 症状"]
+    assert texts(doubts["duplicate"]) == ["(Aspirin, treats, pain) and (aspirin, Treats, Ｐain)"]
+    assert texts(doubts["one_character"]) == ["肝", "胃"]
+    assert texts(doubts["dangling_alias"]) == ["(消渴, 别名, 消渴症)", "(消渴症, 别名, 消渴)"]
+    assert all(finding.remedy.endswith(".") for finding in doubts.values())
+
+
+def test_examples_are_few_and_all_are_counted():
+    doubts = found(*((c, "r", "t") for c in "abcdefghijklmnopqrstuvwxyz"))
+    assert doubts["one_character"].count == 24  # "a" and "i" are everyday words
+    assert len(doubts["one_character"].examples) == 5
+
+
+def test_an_alias_leads_to_itself_or_round_in_a_circle():
+    doubts = found(
+        ("Tim Cook", "alias", "tim  cook"),
+        ("a1", "又名", "b1"),
+        ("b1", "also known as", "c1"),
+        ("a1", "synonym_of", "c1"),  # c1 → b1 → a1 → c1
+        ("c1", "类别", "疾病"),
+    )
+    assert texts(doubts["own_alias"]) == ["(Tim Cook, alias, tim  cook)"]
+    assert texts(doubts["alias_cycle"]) == ["b1 → a1 → c1 → b1"]
+    assert len(doubts["alias_cycle"].examples[0].triples) == 3
+
+
+def test_very_many_aliases_in_a_circle_are_shown_by_the_first():
+    names = [f"n{i}" for i in range(50_000)]
+    doubts = found(*((a, "alias", b) for a, b in zip(names, [*names[1:], names[0]], strict=True)))
+    assert doubts["alias_cycle"].count == 1
+    assert texts(doubts["alias_cycle"])[0].endswith(" → …")
+
+
+def test_an_alias_that_is_an_entity_too_is_found_in_both_directions():
+    doubts = found(
+        ("Apple Inc.", "also_called", "apple"),
+        ("Apple", "is", "fruit"),
+        ("Apple Inc.", "is", "company"),
+        ("华佗", "alias_of", "扁鹊"),
+        ("华佗", "职业", "医生"),
+        ("扁鹊", "职业", "医生"),
+    )
+    assert texts(doubts["alias_entity"]) == [
+        "apple: another name of Apple Inc., and (Apple, is, fruit)",
+        "华佗: another name of 扁鹊, and (华佗, 职业, 医生)",
+    ]
+    assert "dangling_alias" not in doubts
+
+
+def test_alias_relations_and_the_number_of_examples_are_chosen():
+    triples = [("a1", "nick", "b1"), ("a2", "nick", "b2")]
+    assert set(found(*triples)) == set()
+    chosen = found(*triples, alias_relations=AliasRelations(frozenset({"NICK"})), examples=1)
+    assert chosen["dangling_alias"].count == 2
+    assert len(chosen["dangling_alias"].examples) == 1
+
+
+def test_what_is_switched_off_is_no_doubt_any_more():
+    the = Triple("the", "treats", "pain")
+    graph = KnowledgeGraph([the, Triple("aspirin", "treats", "pain")])
+    assert [finding.kind for finding in check(graph)] == ["stop_word"]
+    assert check(graph.switch_off(the)) == []

@@ -1,0 +1,252 @@
+"""A visible matrix for each layer: what a layer is given counts there and nowhere else."""
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+from conftest import TIM_COOK
+from kbert.test_mask_transformer import ATTENTION, FIT, batch_of, small, states
+
+from kbert_core import MaskTransformer, WordPieces, collate, flatten, grow_tree, visible_matrix
+from kbert_core.errors import EncoderError, ShapeError
+from kbert_core.kbert.interventions import BRANCHES, TRUNK, Intervention, Tokens, visible_by_layer
+from kbert_core.layers import layers_of
+
+LAYERED = [kind for kind in FIT if kind != "albert"]
+IDS = [5, 9, 13, 17, 21, 25, 29, 33, 37, 41]
+SIZE = len(IDS)
+ALL = torch.ones(1, SIZE, SIZE, dtype=torch.bool)
+PART = torch.tensor([0, 0, 0, 1, 1, 0, 1, 0, 1, 1])
+APART = (PART[:, None] == PART[None, :])[None]
+
+
+def one_hidden(row, column):
+    visible = ALL.clone()
+    visible[0, row, column] = False
+    return visible
+
+
+@pytest.mark.parametrize("attention", ATTENTION)
+@pytest.mark.parametrize("kind", FIT)
+def test_the_same_matrix_in_all_layers_is_the_one_matrix_path(kind, attention):
+    encoder = MaskTransformer(small(kind, attention, **FIT[kind]))
+    batch = batch_of(IDS)
+    by_layer = states(encoder, batch, visible=[APART.clone() for _ in range(3)])
+    for layer, other in zip(by_layer, states(encoder, batch, visible=APART), strict=True):
+        assert layer.equal(other)
+
+
+@pytest.mark.parametrize("attentions", [False, True])
+@pytest.mark.parametrize("attention", ATTENTION)
+@pytest.mark.parametrize("kind", LAYERED)
+def test_a_layers_matrix_counts_in_that_layer_only(kind, attention, attentions):
+    # Position 4 can't see 7 in layer 2: nothing differs before, only position 4 after it.
+    encoder = MaskTransformer(small(kind, attention, **FIT[kind]))
+    options = {"attentions": attentions}
+    batch = batch_of(IDS)
+    before = states(encoder, batch, visible=ALL, **options)
+    output = encoder(
+        batch, visible=[ALL, one_hidden(4, 7), ALL], hidden_states=True, attentions=attentions
+    )
+    after = output.hidden_states
+    others = [i for i in range(SIZE) if i != 4]
+    assert before[0].equal(after[0])
+    assert before[1].equal(after[1])
+    assert torch.allclose(before[2][0, others], after[2][0, others], atol=1e-6)
+    assert not torch.allclose(before[2][0, 4], after[2][0, 4], atol=1e-5)
+    if kind != "modernbert":  # whose third layer is global here, but whose last norm is its own
+        assert not torch.allclose(before[3][0, 0], after[3][0, 0], atol=1e-6)
+    if attentions:
+        hidden = [layer[0, :, 4, 7] for layer in output.attentions]
+        assert (hidden[1] == 0).all()
+        assert (hidden[0] > 0).all()
+        assert (hidden[2] > 0).all()
+
+
+@pytest.mark.parametrize("attention", ATTENTION)
+@pytest.mark.parametrize("kind", LAYERED)
+def test_two_parts_apart_in_all_layers_but_one_meet_there(kind, attention):
+    encoder = MaskTransformer(small(kind, attention, **FIT[kind]))
+    other = [50 - i if part else i for i, part in zip(IDS, PART.tolist(), strict=True)]
+    own = PART == 0
+    for meet in range(3):
+        matrices = [ALL if layer == meet else APART for layer in range(3)]
+        before = states(encoder, batch_of(IDS), visible=matrices)
+        after = states(encoder, batch_of(other), visible=matrices)
+        for layer in range(4):
+            same = before[layer][0, own].equal(after[layer][0, own])
+            assert same == (layer <= meet)
+
+
+@pytest.mark.parametrize("attention", ATTENTION)
+def test_local_windows_stay_local_where_layers_differ(attention):
+    encoder = MaskTransformer(small("modernbert", attention, **FIT["modernbert"]))
+    window = encoder.config.sliding_window
+    ids = [4 + at * 7 % 50 for at in range(40)]
+    kinds = encoder.config.layer_types
+    assert kinds[1] == "sliding_attention"
+    everything = torch.ones(1, 40, 40, dtype=torch.bool)
+    hidden = everything.clone()
+    hidden[0, 1, 0] = False
+    output = encoder(batch_of(ids), visible=[everything, hidden, everything], attentions=True)
+    far = (torch.arange(40)[:, None] - torch.arange(40)[None, :]).abs() > window
+    for number, layer in enumerate(output.attentions):
+        local = kinds[number] == "sliding_attention"
+        assert (layer[0][:, far] == 0).all() == local
+        assert (layer[0, :, 1, 0] == 0).all() == (number == 1)
+
+
+# A slow second implementation
+
+
+def slow_bert(model, batch, visible):
+    """BERT's forward pass by hand, one matrix a layer; the hidden states."""
+    names = dict(model.named_parameters())
+    count, width = model.config.num_attention_heads, model.config.hidden_size
+    size = width // count
+
+    def linear(x, name):
+        return x @ names[f"{name}.weight"].T + names[f"{name}.bias"]
+
+    def norm(x, name):
+        centred = x - x.mean(-1, keepdim=True)
+        spread = (centred.pow(2).mean(-1, keepdim=True) + model.config.layer_norm_eps).sqrt()
+        return centred / spread * names[f"{name}.weight"] + names[f"{name}.bias"]
+
+    x = norm(
+        names["embeddings.word_embeddings.weight"][batch.input_ids]
+        + names["embeddings.position_embeddings.weight"][batch.soft_positions]
+        + names["embeddings.token_type_embeddings.weight"][batch.token_type_ids],
+        "embeddings.LayerNorm",
+    )
+    found = [x]
+    for number, seen in enumerate(visible):
+        layer = f"encoder.layer.{number}"
+        q, k, v = (
+            linear(x, f"{layer}.attention.self.{name}") for name in ("query", "key", "value")
+        )
+        mixed = torch.zeros_like(x)
+        for head in range(count):
+            own = slice(head * size, (head + 1) * size)
+            for b in range(x.shape[0]):
+                for i in range(x.shape[1]):
+                    columns = seen[b, i].nonzero()[:, 0]
+                    scores = k[b, columns, own] @ q[b, i, own] / math.sqrt(size)
+                    mixed[b, i, own] = scores.softmax(0) @ v[b, columns, own]
+        x = norm(
+            x + linear(mixed, f"{layer}.attention.output.dense"),
+            f"{layer}.attention.output.LayerNorm",
+        )
+        wide = torch.nn.functional.gelu(linear(x, f"{layer}.intermediate.dense"))
+        x = norm(x + linear(wide, f"{layer}.output.dense"), f"{layer}.output.LayerNorm")
+        found.append(x)
+    return found
+
+
+@pytest.mark.parametrize("attention", ATTENTION)
+def test_layers_agree_with_bert_written_by_hand(attention, tokenizer, figure_2):
+    model = small("bert", attention, vocab_size=200)
+    words = WordPieces(tokenizer)
+    rows = [flatten(grow_tree([text], figure_2), words) for text in (TIM_COOK, "beijing")]
+    batch = collate(rows, pad_id=words.pad_id)
+    tree = visible_matrix(batch.branch_ids, batch.anchor_ids)
+    capital = Tokens("hung", 0, TIM_COOK.index("Beijing"))
+    for interventions in (
+        (),
+        (Intervention("block", TRUNK, BRANCHES, layers=(1,)),),
+        (Intervention("block", TRUNK, BRANCHES, layers=(3,)),),
+        (
+            Intervention("open", TRUNK, BRANCHES, layers=(2,)),
+            Intervention("block", TRUNK, capital, both=False, layers=(1, 2)),
+        ),
+    ):
+        visible = visible_by_layer(tree, rows, interventions, 3)
+        with torch.no_grad():
+            slow = slow_bert(model, batch, visible)
+        for one, other in zip(
+            states(MaskTransformer(model), batch, visible=visible), slow, strict=True
+        ):
+            assert torch.allclose(one[batch.real], other[batch.real], atol=1e-4)
+
+
+# The shared model
+
+
+def test_the_shared_model_is_as_it_was(encoder):
+    runner = MaskTransformer(encoder)
+    batch = batch_of(IDS)
+    before = states(runner, batch)
+    hooks = [len(module._forward_pre_hooks) for module in encoder.modules()]
+    for attentions in (False, True):
+        runner(batch, visible=[ALL, APART, ALL], attentions=attentions)
+    assert [len(module._forward_pre_hooks) for module in encoder.modules()] == hooks
+    assert runner.model is encoder
+    for one, other in zip(before, states(runner, batch), strict=True):
+        assert one.equal(other)
+    for twin in (runner._layered, runner._layered_eager):
+        assert {id(p) for p in twin.model.parameters()} == {id(p) for p in encoder.parameters()}
+
+
+def test_a_failed_call_leaves_no_masks_behind(encoder):
+    runner = MaskTransformer(encoder)
+    runner(batch_of(IDS), visible=[ALL, APART, ALL])
+    wrong = [ALL, torch.ones(1, 3, 3, dtype=torch.bool), ALL]
+    with pytest.raises(RuntimeError):
+        runner(batch_of(IDS), visible=wrong)
+    plain = runner._layered.model(torch.tensor([IDS])).last_hidden_state
+    assert plain.equal(encoder(torch.tensor([IDS])).last_hidden_state)
+
+
+@pytest.mark.parametrize("attentions", [False, True])
+def test_threads_with_different_matrices_do_not_mix_them(encoder, attentions):
+    runner = MaskTransformer(encoder)
+    batch = batch_of(IDS)
+    settings = [[ALL if layer == meet else APART for layer in range(3)] for meet in range(3)] + [
+        ALL,
+        None,
+    ]
+
+    def run(setting):
+        return states(runner, batch, visible=setting, attentions=attentions)[-1]
+
+    alone = [run(setting) for setting in settings]
+    assert len({tuple(x.flatten().tolist()[:5]) for x in alone}) == 4  # ALL and None are equal
+    with ThreadPoolExecutor(5) as pool:
+        together = list(pool.map(run, settings * 30))
+    for number, found in enumerate(together):
+        assert found.equal(alone[number % len(settings)])
+
+
+# Refusals
+
+
+def test_albert_shares_its_layers_and_says_so():
+    encoder = MaskTransformer(small("albert", **FIT["albert"]))
+    with pytest.raises(EncoderError, match="AlbertModel can't have another visible matrix") as said:
+        encoder(batch_of(IDS), visible=[ALL, APART, ALL])
+    assert "Intervene in all layers alike, or use another encoder" in str(said.value)
+    together = states(encoder, batch_of(IDS), visible=[APART] * 3)
+    assert together[-1].equal(states(encoder, batch_of(IDS), visible=APART)[-1])
+
+
+def test_albert_with_groups_run_several_times_is_refused_and_not_misread():
+    # One group of three layers, run three times: three layers in a list, and nine runs of them.
+    groups = {"num_hidden_layers": 3, "num_hidden_groups": 1, "inner_group_num": 3}
+    encoder = MaskTransformer(small("albert", **FIT["albert"], **groups))
+    assert len(layers_of(encoder.model)) == 3
+    with pytest.raises(EncoderError, match="share their parameters or can't be told apart"):
+        encoder(batch_of(IDS), visible=[ALL, APART, ALL])
+
+
+def test_albert_with_a_group_a_layer_takes_a_matrix_each():
+    encoder = MaskTransformer(small("albert", **FIT["albert"], num_hidden_groups=3))
+    after = states(encoder, batch_of(IDS), visible=[ALL, one_hidden(4, 7), ALL])
+    before = states(encoder, batch_of(IDS), visible=ALL)
+    assert before[1].equal(after[1])
+    assert not before[2][0, 4].equal(after[2][0, 4])
+
+
+def test_another_number_of_matrices_than_layers_is_refused(encoder):
+    with pytest.raises(ShapeError, match="Got 2 visible matrices, and the encoder has 3 layers"):
+        MaskTransformer(encoder)(batch_of(IDS), visible=[ALL, APART])
