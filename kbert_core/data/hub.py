@@ -174,7 +174,7 @@ def _from_hub(name: str) -> Mapping[str, Any]:
         2: [("/".join(parts),), tuple(parts)],
         3: [("/".join(parts[:2]), "/".join(parts[2:]))],
     }
-    if len(parts) not in by_count or not all(parts):
+    if len(parts) not in by_count or not all(part.strip(".") for part in parts):  # "" and ".." too
         raise DataError(f"'{name}' is no data set's name. Write hf:NAME or hf:OWNER/NAME/CONFIG.")
     for way in by_count[len(parts)]:
         try:

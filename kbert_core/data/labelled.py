@@ -361,7 +361,7 @@ def _spaced(rows: Iterable[Sequence[str]]) -> bool:
     tokens = list(chain.from_iterable(rows))
     if all(len(token) <= 1 for token in tokens):
         return False
-    borders = [token[0] for token in tokens if token[0].isalpha()]
+    borders = [token[0] for token in tokens if token[:1].isalpha()]
     return 2 * sum(map(is_word_character, borders)) >= len(borders)
 
 

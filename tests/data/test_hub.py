@@ -174,7 +174,7 @@ def test_a_data_set_of_the_hub_without_network_says_what_to_do(name):
 
 
 def test_what_is_no_name_of_the_hub_is_refused():
-    for name in ("hf:", "hf:a//b", "hf:a/b/c/d"):
+    for name in ("hf:", "hf:a//b", "hf:a/b/c/d", "hf:../../etc", "hf:..", "hf:./a"):
         with pytest.raises(DataError, match="is no data set's name"):
             read_split(name, "train", "classify")
 

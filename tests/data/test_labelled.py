@@ -167,6 +167,9 @@ def test_an_empty_token_is_named(tmp_path):
         read_examples(file, "ner")
     with pytest.raises(DataError, match="line 2: token 1 is empty"):
         read_examples(write(tmp_path / "b.tsv", "text_a\tlabel", "\tO"), "ner")
+    words = write(tmp_path / "c.tsv", "text_a\tlabel", "Tim  Cook visits\tB-P I-P I-P O")
+    with pytest.raises(DataError, match="line 2: token 2 is empty"):
+        read_examples(words, "ner")
 
 
 def test_a_quotation_mark_is_a_character_like_any_other(tmp_path):
