@@ -17,8 +17,8 @@ from app.texts import ENGLISH as TEXTS
 from app.texts import t
 from kbert_core import Card, KBertError
 from kbert_core.checkpoints import adapters
+from kbert_core.checkpoints.checkpoint import card_of
 from kbert_core.errors import CheckpointError
-from kbert_core.pipeline import card_of
 from kbert_core.training.cards import follows_graph
 
 SUFFIXES = ("-kbert", "-bert", "")  # of a model with a graph and its twin without

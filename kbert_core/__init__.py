@@ -43,15 +43,19 @@ from kbert_core.knowledge.triple import Triple
 from kbert_core.text import Characters, WordPieces, Words
 
 if TYPE_CHECKING:
+    from kbert_core.checkpoints.checkpoint import Card, load_model
     from kbert_core.kbert.ablation import Ablation
-    from kbert_core.kbert.mask_transformer import MaskTransformer, load_model, probe
+    from kbert_core.kbert.mask_transformer import MaskTransformer
+    from kbert_core.kbert.probe import probe
     from kbert_core.kbert.visible import Seeing, seeing, visible_everywhere, visible_matrix
-    from kbert_core.pipeline import NO_KNOWLEDGE, Card, Pipeline, Trace
+    from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline, Trace
 
 _NEED_TORCH = {  # imported when they are asked for: PyTorch takes seconds to start
     "kbert_core.kbert.ablation": ("Ablation",),
-    "kbert_core.kbert.mask_transformer": ("MaskTransformer", "load_model", "probe"),
-    "kbert_core.pipeline": ("NO_KNOWLEDGE", "Card", "Pipeline", "Trace"),
+    "kbert_core.checkpoints.checkpoint": ("Card", "load_model"),
+    "kbert_core.kbert.mask_transformer": ("MaskTransformer",),
+    "kbert_core.kbert.probe": ("probe",),
+    "kbert_core.pipeline": ("NO_KNOWLEDGE", "Pipeline", "Trace"),
     "kbert_core.kbert.visible": ("Seeing", "seeing", "visible_everywhere", "visible_matrix"),
 }
 _HOMES = {name: module for module, names in _NEED_TORCH.items() for name in names}

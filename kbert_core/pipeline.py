@@ -1,30 +1,30 @@
 """Text → prediction, every stage in order, each kept in a Trace."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers import AutoConfig, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers.modeling_outputs import ModelOutput
 
-from kbert_core.checkpoints import adapters
-from kbert_core.errors import CheckpointError, KBertError, OptionError
-from kbert_core.kbert.ablation import FULL, Ablation
-from kbert_core.kbert.flat_tree import Batch, FlatTree, collate
-from kbert_core.kbert.interventions import Intervention, intervene
-from kbert_core.kbert.mask_transformer import (
-    MaskTransformer,
+from kbert_core.checkpoints.checkpoint import (
+    Card,
+    card_of,
     device_named,
     load_model,
     load_model_and_missing,
+    load_tokenizer,
 )
+from kbert_core.errors import CheckpointError, KBertError, OptionError
+from kbert_core.kbert.ablation import Ablation
+from kbert_core.kbert.flat_tree import Batch, FlatTree, collate
+from kbert_core.kbert.interventions import Intervention, intervene
+from kbert_core.kbert.mask_transformer import MaskTransformer
 from kbert_core.kbert.sentence_tree import SentenceTree, choose, k_inject, mentions_in
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
@@ -36,87 +36,11 @@ from kbert_core.scoring.similarity import Similarity
 from kbert_core.tasks import TASKS, RankedAnswer, Task
 from kbert_core.tasks.rank import ranked
 
-CARD_KEY = "kbert"  # where a checkpoint's config keeps what it was trained with
 NO_KNOWLEDGE = KnowledgeGraph(name="no knowledge")
 DEFAULT_LENGTH = 512
 ROWS_AT_ONCE = 16  # windows of one long text
 TEXTS_SCORED_AT_ONCE = 64
 LOGITS_AT_ONCE = 50_000_000  # kept while texts are read in batches
-TOKENIZER_FILES = (  # without one of these transformers makes up an empty tokenizer
-    "tokenizer.json",
-    "vocab.txt",
-    "vocab.json",
-    "sentencepiece.bpe.model",
-    "spiece.model",
-    "tokenizer.model",
-)
-COPY_TOKENIZER = "Copy tokenizer.json (or vocab.txt) and tokenizer_config.json into the folder."
-COPY_AGAIN = f"Copy the model again, or take '{CARD_KEY}' out of its config.json."
-
-
-@dataclass(frozen=True)
-class Card:
-    """What a checkpoint says of itself, kept in its config.
-
-    Attributes:
-        task: a key of ``TASKS``; None for an encoder without a task head.
-        options: the injection options it was trained with.
-        max_length: tokens, special tokens included; None: the encoder's.
-        knowledge: names of the graphs it was trained with; empty: none.
-        notes: anything else: data, command, seed, scores.
-        ablation: how trees were read in training.
-    """
-
-    task: str | None = None
-    options: InjectionOptions = InjectionOptions()
-    max_length: int | None = None
-    knowledge: tuple[str, ...] = ()
-    notes: Mapping[str, Any] | None = None
-    ablation: Ablation = FULL
-
-    @classmethod
-    def of(cls, config: Any) -> "Card":
-        """Read the card from a Hugging Face config.
-
-        A foreign one has an empty card, but that a masked language model is
-        for fill-mask.
-
-        Raises:
-            CheckpointError: there is a card, and it is broken.
-        """
-        data = getattr(config, CARD_KEY, None)
-        if not data:
-            kinds = getattr(config, "architectures", None) or ()
-            return cls("mask" if any(str(kind).endswith("ForMaskedLM") for kind in kinds) else None)
-        try:
-            card = cls(
-                data.get("task"),
-                InjectionOptions.from_dict(data.get("injection", {})),
-                data.get("max_length"),
-                tuple(data.get("knowledge", ())),
-                data.get("notes"),
-                Ablation(**data.get("ablation", {})),
-            )
-        except (ValueError, TypeError, AttributeError, OptionError) as error:
-            raise CheckpointError(
-                f"The model's card can't be read ({error}). {COPY_AGAIN}"
-            ) from error
-        for name, value, kind in (("task", card.task, str), ("max_length", card.max_length, int)):
-            if not isinstance(value, kind | None):
-                raise CheckpointError(f"The model's card has {name} {value!r}. {COPY_AGAIN}")
-        return card
-
-    def write_to(self, config: Any) -> None:
-        """Put the card into a config, to be saved with the model."""
-        data = {
-            "task": self.task,
-            "injection": self.options.as_dict(),
-            "max_length": self.max_length,
-            "knowledge": list(self.knowledge),
-            "notes": dict(self.notes or {}),
-            "ablation": asdict(self.ablation),
-        }
-        setattr(config, CARD_KEY, json.loads(json.dumps(data)))
 
 
 class _Injected:
@@ -655,60 +579,6 @@ class Pipeline:
         for made, own in zip(inputs, read, strict=True):
             prediction = self.task.decode(made, own, self.labels)
             yield Reading(made[0].tree, tuple(made), prediction)
-
-
-def load_tokenizer(path: str | Path) -> PreTrainedTokenizerBase:
-    """Load a checkpoint's tokenizer.
-
-    Raises:
-        CheckpointError: there is none.
-    """
-    path = adapters.located(path)
-    if adapters.is_adapter(path):
-        path = adapters.encoder_of(path)
-    folder = Path(path)
-    if folder.is_dir() and not any((folder / name).is_file() for name in TOKENIZER_FILES):
-        raise CheckpointError(f"{path}: found no tokenizer. {COPY_TOKENIZER}")
-    try:
-        return AutoTokenizer.from_pretrained(str(path))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        if not folder.exists():
-            raise CheckpointError(
-                f"No model at '{path}', neither a folder here nor to be had from the hub. "
-                "Check the name, or download the model to a folder first."
-            ) from error
-        raise CheckpointError(
-            f"{path}: the tokenizer can't be read ({str(error).splitlines()[0][:200]}). "
-            f"{COPY_TOKENIZER}"
-        ) from error
-
-
-def card_of(path: str | Path) -> Card:
-    """Read the card of a checkpoint, in a folder or on the hub, without its weights.
-
-    Raises:
-        CheckpointError: its config.json is broken.
-    """
-    path = adapters.located(path)
-    file = Path(path) / "config.json"
-    if not Path(path).exists():
-        return _card_on_the_hub(str(path))
-    if not file.is_file():
-        return Card()
-    try:
-        data = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise CheckpointError(f"{file}: can't be read ({error}). Copy the model again.") from error
-    if not isinstance(data, dict):
-        raise CheckpointError(f"{file}: no JSON object. Copy the model again.")
-    return Card.of(SimpleNamespace(**{key: data.get(key) for key in (CARD_KEY, "architectures")}))
-
-
-def _card_on_the_hub(name: str) -> Card:
-    try:
-        return Card.of(AutoConfig.from_pretrained(name))
-    except (OSError, ValueError):
-        return Card()  # loading the model will say what is wrong
 
 
 def _touches(mention: Mention, spans: Sequence[tuple[int, int]]) -> bool:

@@ -23,10 +23,10 @@ from kbert_core import (
     Triple,
     visible_matrix,
 )
+from kbert_core.checkpoints.checkpoint import card_of
 from kbert_core.errors import CheckpointError, KBertError, OptionError, TextError
 from kbert_core.kbert.interventions import BRANCHES, CLS, PRESETS, TRUNK
 from kbert_core.knowledge.surface_forms import AS_WRITTEN
-from kbert_core.pipeline import card_of
 
 DIABETES = Triple("糖尿病", "类别", "疾病")
 ECG = Triple("心电图", "类别", "检查")

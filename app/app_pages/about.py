@@ -13,7 +13,7 @@ from app.view_models.html import markdown
 from app.view_models.styles import CSS
 from kbert_core import KBertError
 from kbert_core.checkpoints import adapters
-from kbert_core.kbert.mask_transformer import device_named
+from kbert_core.checkpoints.checkpoint import device_named
 from kbert_core.tasks import TASKS
 
 SHOWN_VERSIONS = ("kbert-lab", "torch", "transformers", "tokenizers", "streamlit", "pyvis")

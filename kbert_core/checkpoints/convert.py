@@ -40,7 +40,8 @@ from kbert_core.checkpoints.release_names import (
 )
 from kbert_core.errors import CheckpointError
 from kbert_core.knowledge.selection import InjectionOptions
-from kbert_core.pipeline import Card, Pipeline
+from kbert_core.checkpoints.checkpoint import Card
+from kbert_core.pipeline import Pipeline
 from kbert_core.training.vocabulary import bert_tokenizer
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")

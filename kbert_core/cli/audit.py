@@ -36,7 +36,7 @@ def run_audit(args: argparse.Namespace) -> tuple[Audit, Verdict]:
     data = read_data(args.data, args.task, parse_columns(args.columns))
     tokenizer, trained = plain_tokenizer(data), InjectionOptions()
     if args.model:
-        from kbert_core.pipeline import card_of, load_tokenizer  # seconds to start
+        from kbert_core.checkpoints.checkpoint import card_of, load_tokenizer  # seconds to start
 
         tokenizer, trained = WordPieces(load_tokenizer(args.model)), card_of(args.model).options
     options = injection_of(args, trained)

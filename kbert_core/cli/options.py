@@ -14,8 +14,8 @@ from kbert_core.knowledge.selection import InjectionOptions, Strategy
 from kbert_core.knowledge.surface_forms import RULES, NameRules
 
 if TYPE_CHECKING:  # not imported to run: they need PyTorch
+    from kbert_core.checkpoints.checkpoint import Card
     from kbert_core.kbert.ablation import Ablation
-    from kbert_core.pipeline import Card
 
 DEFAULT_MODEL = "models/medical-ner-kbert"
 

@@ -10,6 +10,7 @@ from typing import Any, TextIO
 
 import torch
 
+from kbert_core.checkpoints.checkpoint import Card, card_of, load_tokenizer
 from kbert_core.cli.options import ablation_of, graph_of, injection_of, model_of, print_result
 from kbert_core.cli.text import prediction_text, tree_text
 from kbert_core.errors import CheckpointError, KBertError, OptionError, TextError
@@ -20,7 +21,7 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention, PassedOver
 from kbert_core.knowledge.names import is_word_character
 from kbert_core.knowledge.selection import Reason
-from kbert_core.pipeline import NO_KNOWLEDGE, Card, Pipeline, Reading, card_of, load_tokenizer
+from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline, Reading
 from kbert_core.scoring.opening import scorer_of
 from kbert_core.text import Characters, Tokenizer, WordPieces, Words
 

@@ -12,6 +12,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from kbert_core.checkpoints.checkpoint import Card, card_of
 from kbert_core.cli.options import ablation_of, graph_of, injection_of
 from kbert_core.cli.score_text import report_text
 from kbert_core.data.columns import parse_columns
@@ -20,7 +21,7 @@ from kbert_core.data.labelled import check_labels
 from kbert_core.data.sources import read_split
 from kbert_core.errors import CheckpointError, DataError, OptionError, SplitError
 from kbert_core.experiments.edits import edit_response
-from kbert_core.pipeline import NO_KNOWLEDGE, Card, Pipeline, card_of
+from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
 from kbert_core.training import processes
 from kbert_core.training.evaluate import evaluate, surface_forms
 from kbert_core.training.finetune import SCRATCH, TrainOptions, train

@@ -18,6 +18,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
+from kbert_core.checkpoints.checkpoint import CARD_KEY
 from kbert_core.data.hub import is_hub_name
 from kbert_core.data.labelled import SPLITS, Example, find_split, read_examples
 from kbert_core.data.sources import DataFiles, read_split, read_splits
@@ -40,7 +41,6 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.io.writers import write_triples
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.tools.shuffled import shuffled
-from kbert_core.pipeline import CARD_KEY
 from kbert_core.scoring.learned import CARD_FILE, WEIGHTS_FILE
 from kbert_core.training.finetune import SCRATCH, TrainOptions
 from kbert_core.training.items import Recipe

@@ -25,7 +25,7 @@ from kbert_core.explain.variants import AT_ONCE, Case, Piece, case_of
 from kbert_core.kbert.ablation import Ablation
 from kbert_core.kbert.flat_tree import FlatTree, collate
 from kbert_core.kbert.interventions import visible_by_layer
-from kbert_core.kbert.mask_transformer import layer_masks
+from kbert_core.kbert.visible import layer_masks
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.pipeline import Pipeline
 

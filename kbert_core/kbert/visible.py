@@ -1,6 +1,8 @@
 """The seeing layer: which tokens may attend to which (K-BERT, Eq. 3)."""
 
+from collections.abc import Sequence
 from enum import StrEnum
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -72,6 +74,64 @@ def additive_mask(visible: Tensor, dtype: torch.dtype) -> Tensor:
     """
     mask = torch.zeros(visible.shape, dtype=dtype, device=visible.device)
     return mask.masked_fill(~visible, torch.finfo(dtype).min)[:, None]
+
+
+def attention_mask(
+    config: Any, visible: Tensor, positions: Tensor, dtype: torch.dtype
+) -> Tensor | dict[str, Tensor]:
+    """Turn the visible matrix into the mask an encoder takes.
+
+    Where some layers attend only within a window (ModernBERT), these get a
+    mask of their own; a token is as far as its position says, so that a
+    branch is near its mention however many branches stand between.
+
+    Args:
+        config: the encoder's.
+        visible: (B, N, N) bool.
+        positions: (B, N) as the encoder gets them.
+        dtype: the encoder's.
+
+    Returns:
+        (B, 1, N, N) additive, or two of them by kind of layer.
+    """
+    full = additive_mask(visible, dtype)
+    window = local_window(config)
+    if window is None:
+        return full
+    near = (positions[:, :, None] - positions[:, None, :]).abs() <= window
+    return {
+        "full_attention": full,
+        "sliding_attention": additive_mask(visible & near, dtype),
+    }
+
+
+def layer_masks(
+    config: Any, visible: Sequence[Tensor], positions: Tensor, dtype: torch.dtype
+) -> list[Tensor]:
+    """Turn a visible matrix a layer into an additive mask a layer.
+
+    Args:
+        visible: L of (B, N, N) bool.
+        other arguments: as for :func:`attention_mask`.
+
+    Returns:
+        L of (B, 1, N, N), local windows cut out where a layer has one.
+    """
+    made: dict[int, Tensor | dict[str, Tensor]] = {}  # by the matrix: most layers share one
+    masks = []
+    for number, own in enumerate(visible):
+        if id(own) not in made:
+            made[id(own)] = attention_mask(config, own, positions, dtype)
+        mask = made[id(own)]
+        masks.append(mask[config.layer_types[number]] if isinstance(mask, dict) else mask)
+    return masks
+
+
+def local_window(config: Any) -> int | None:
+    """How far a local layer sees to either side; None: every layer sees everything."""
+    if "sliding_attention" not in (getattr(config, "layer_types", None) or ()):
+        return None
+    return int(config.sliding_window)
 
 
 class Seeing(StrEnum):

@@ -2,8 +2,9 @@
 
 from functools import lru_cache
 
+from kbert_core.checkpoints.checkpoint import load_model, load_tokenizer
 from kbert_core.errors import OptionError
-from kbert_core.kbert.mask_transformer import MaskTransformer, load_model
+from kbert_core.kbert.mask_transformer import MaskTransformer
 from kbert_core.knowledge.selection import InjectionOptions, Strategy, TripleScorer
 from kbert_core.scoring.learned import LearnedScorer
 from kbert_core.scoring.similarity import Similarity
@@ -51,7 +52,6 @@ def similarity_under(path: str, device: str = "auto") -> Similarity:
     Raises:
         CheckpointError: it can't be read.
     """
-    from kbert_core.pipeline import load_tokenizer  # it builds on this module
 
     encoder = MaskTransformer(load_model(path, device=device))
     return Similarity(encoder, WordPieces(load_tokenizer(path)))

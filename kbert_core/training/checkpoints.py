@@ -16,8 +16,8 @@ from safetensors import SafetensorError, safe_open
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
+from kbert_core.checkpoints.checkpoint import card_of
 from kbert_core.errors import CheckpointError, OptionError
-from kbert_core.pipeline import card_of
 
 RUN_FILE = "run.json"  # beside the checkpoints: the options they were made with
 WEIGHTS = ("*.safetensors", "*.safetensors.index.json")

@@ -24,6 +24,14 @@ from transformers import (
 from transformers.trainer_utils import set_seed
 
 from kbert_core.checkpoints import adapters
+from kbert_core.checkpoints.checkpoint import (
+    Card,
+    card_of,
+    device_named,
+    load_model_and_missing,
+    load_tokenizer,
+    moved,
+)
 from kbert_core.data.labelled import (
     Example,
     check_labels,
@@ -35,17 +43,12 @@ from kbert_core.errors import DataError, OptionError
 from kbert_core.experiments.edits import edit_response
 from kbert_core.kbert.ablation import FULL, Ablation
 from kbert_core.kbert.flat_tree import Batch
-from kbert_core.kbert.mask_transformer import (
-    MaskTransformer,
-    device_named,
-    load_model_and_missing,
-    moved,
-)
+from kbert_core.kbert.mask_transformer import MaskTransformer
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.io.compression import plain_stem
 from kbert_core.knowledge.selection import InjectionOptions, Strategy
 from kbert_core.labels import WRONG
-from kbert_core.pipeline import NO_KNOWLEDGE, Card, Pipeline, card_of, load_tokenizer
+from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
 from kbert_core.scoring.opening import scorer_of
 from kbert_core.tasks import TASKS
 from kbert_core.training import processes

@@ -21,13 +21,12 @@ from transformers import (
 )
 from transformers.trainer_utils import set_seed
 
+from kbert_core.checkpoints.checkpoint import Card, device_named, load_tokenizer
 from kbert_core.data.conll import conll_rows, is_conll
 from kbert_core.data.squad import comprehension_texts
 from kbert_core.errors import CheckpointError, DataError, OptionError
-from kbert_core.kbert.mask_transformer import device_named
 from kbert_core.kbert.visible import additive_mask, visible_matrix
 from kbert_core.knowledge.io.compression import remedy
-from kbert_core.pipeline import Card, load_tokenizer
 from kbert_core.training import processes
 from kbert_core.training.cards import write_card
 from kbert_core.training.checkpoints import (

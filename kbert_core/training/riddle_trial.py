@@ -12,12 +12,13 @@ import torch
 from torch import Tensor, nn
 from transformers import AutoModelForSequenceClassification, BertConfig
 
+from kbert_core.checkpoints.checkpoint import Card
 from kbert_core.data.labelled import Example
 from kbert_core.kbert.ablation import FULL, Ablation
 from kbert_core.kbert.flat_tree import FlatTree, collate
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions
-from kbert_core.pipeline import NO_KNOWLEDGE, Card, Pipeline
+from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
 from kbert_core.training.knowledge_riddles import Riddles
 from kbert_core.training.limits import at_least
 from kbert_core.training.vocabulary import word_tokenizer

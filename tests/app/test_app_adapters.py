@@ -11,7 +11,7 @@ from app import services
 from app.scene import Scene
 from kbert_core import Card, KnowledgeGraph, Triple
 from kbert_core.checkpoints import adapters
-from kbert_core.kbert.mask_transformer import load_model_and_missing
+from kbert_core.checkpoints.checkpoint import load_model_and_missing
 
 LABELS = {"id2label": {0: "O", 1: "B-D", 2: "I-D"}}
 GRAPH = KnowledgeGraph([Triple("糖尿病", "类别", "疾病")], name="kg")

@@ -19,9 +19,9 @@ from kbert_core import (
     probe,
     visible_matrix,
 )
+from kbert_core.checkpoints.checkpoint import device_named
 from kbert_core.errors import CheckpointError, EncoderError, OptionError
 from kbert_core.kbert.flat_tree import Batch
-from kbert_core.kbert.mask_transformer import device_named
 
 ATTENTION = ["sdpa", "eager"]
 SMALL = {

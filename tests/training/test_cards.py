@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from kbert_core.checkpoints.checkpoint import Card, card_of
 from kbert_core.cli import parser
 from kbert_core.cli.options import injection_of
 from kbert_core.knowledge.selection import InjectionOptions
-from kbert_core.pipeline import Card, card_of
 from kbert_core.training.cards import card_text, follows_graph
 
 ROOT = Path(__file__).parents[2]

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 import torch
 
+from kbert_core.checkpoints.checkpoint import load_tokenizer
 from kbert_core.data.labelled import Example, labels_of
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.triple import Triple
-from kbert_core.pipeline import NO_KNOWLEDGE, load_tokenizer
+from kbert_core.pipeline import NO_KNOWLEDGE
 from kbert_core.tasks import TASKS
 from kbert_core.training.finetune import bucketed
 from kbert_core.training.items import IGNORED, ItemMaker, Recipe, batch_of, learn_type_labels

@@ -8,8 +8,8 @@ import torch
 from conftest import tiny_tokenizer
 from transformers import BertModel, GPT2Config, GPT2Model, ViTConfig, ViTModel
 
+from kbert_core.checkpoints.checkpoint import load_model_and_missing
 from kbert_core.errors import CheckpointError, KBertError
-from kbert_core.kbert.mask_transformer import load_model_and_missing
 from kbert_core.pipeline import Pipeline
 from kbert_core.tasks import TASKS
 from kbert_core.training.finetune import TrainOptions, fit, train

@@ -1,0 +1,275 @@
+"""A checkpoint: its card, its tokenizer, and its model on a device."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    AutoTokenizer,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+
+from kbert_core.checkpoints import adapters
+from kbert_core.errors import CheckpointError, OptionError
+from kbert_core.kbert.ablation import FULL, Ablation
+from kbert_core.knowledge.selection import InjectionOptions
+
+CARD_KEY = "kbert"  # where a checkpoint's config keeps what it was trained with
+TOKENIZER_FILES = (  # without one of these transformers makes up an empty tokenizer
+    "tokenizer.json",
+    "vocab.txt",
+    "vocab.json",
+    "sentencepiece.bpe.model",
+    "spiece.model",
+    "tokenizer.model",
+)
+COPY_TOKENIZER = "Copy tokenizer.json (or vocab.txt) and tokenizer_config.json into the folder."
+COPY_AGAIN = f"Copy the model again, or take '{CARD_KEY}' out of its config.json."
+
+
+@dataclass(frozen=True)
+class Card:
+    """What a checkpoint says of itself, kept in its config.
+
+    Attributes:
+        task: a key of ``TASKS``; None for an encoder without a task head.
+        options: the injection options it was trained with.
+        max_length: tokens, special tokens included; None: the encoder's.
+        knowledge: names of the graphs it was trained with; empty: none.
+        notes: anything else: data, command, seed, scores.
+        ablation: how trees were read in training.
+    """
+
+    task: str | None = None
+    options: InjectionOptions = InjectionOptions()
+    max_length: int | None = None
+    knowledge: tuple[str, ...] = ()
+    notes: Mapping[str, Any] | None = None
+    ablation: Ablation = FULL
+
+    @classmethod
+    def of(cls, config: Any) -> "Card":
+        """Read the card from a Hugging Face config.
+
+        A foreign one has an empty card, but that a masked language model is
+        for fill-mask.
+
+        Raises:
+            CheckpointError: there is a card, and it is broken.
+        """
+        data = getattr(config, CARD_KEY, None)
+        if not data:
+            kinds = getattr(config, "architectures", None) or ()
+            return cls("mask" if any(str(kind).endswith("ForMaskedLM") for kind in kinds) else None)
+        try:
+            card = cls(
+                data.get("task"),
+                InjectionOptions.from_dict(data.get("injection", {})),
+                data.get("max_length"),
+                tuple(data.get("knowledge", ())),
+                data.get("notes"),
+                Ablation(**data.get("ablation", {})),
+            )
+        except (ValueError, TypeError, AttributeError, OptionError) as error:
+            raise CheckpointError(
+                f"The model's card can't be read ({error}). {COPY_AGAIN}"
+            ) from error
+        for name, value, kind in (("task", card.task, str), ("max_length", card.max_length, int)):
+            if not isinstance(value, kind | None):
+                raise CheckpointError(f"The model's card has {name} {value!r}. {COPY_AGAIN}")
+        return card
+
+    def write_to(self, config: Any) -> None:
+        """Put the card into a config, to be saved with the model."""
+        data = {
+            "task": self.task,
+            "injection": self.options.as_dict(),
+            "max_length": self.max_length,
+            "knowledge": list(self.knowledge),
+            "notes": dict(self.notes or {}),
+            "ablation": asdict(self.ablation),
+        }
+        setattr(config, CARD_KEY, json.loads(json.dumps(data)))
+
+
+def load_tokenizer(path: str | Path) -> PreTrainedTokenizerBase:
+    """Load a checkpoint's tokenizer.
+
+    Raises:
+        CheckpointError: there is none.
+    """
+    path = adapters.located(path)
+    if adapters.is_adapter(path):
+        path = adapters.encoder_of(path)
+    folder = Path(path)
+    if folder.is_dir() and not any((folder / name).is_file() for name in TOKENIZER_FILES):
+        raise CheckpointError(f"{path}: found no tokenizer. {COPY_TOKENIZER}")
+    try:
+        return AutoTokenizer.from_pretrained(str(path))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        if not folder.exists():
+            raise CheckpointError(
+                f"No model at '{path}', neither a folder here nor to be had from the hub. "
+                "Check the name, or download the model to a folder first."
+            ) from error
+        raise CheckpointError(
+            f"{path}: the tokenizer can't be read ({str(error).splitlines()[0][:200]}). "
+            f"{COPY_TOKENIZER}"
+        ) from error
+
+
+def card_of(path: str | Path) -> Card:
+    """Read the card of a checkpoint, in a folder or on the hub, without its weights.
+
+    Raises:
+        CheckpointError: its config.json is broken.
+    """
+    path = adapters.located(path)
+    file = Path(path) / "config.json"
+    if not Path(path).exists():
+        return _card_on_the_hub(str(path))
+    if not file.is_file():
+        return Card()
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"{file}: can't be read ({error}). Copy the model again.") from error
+    if not isinstance(data, dict):
+        raise CheckpointError(f"{file}: no JSON object. Copy the model again.")
+    return Card.of(SimpleNamespace(**{key: data.get(key) for key in (CARD_KEY, "architectures")}))
+
+
+def _card_on_the_hub(name: str) -> Card:
+    try:
+        return Card.of(AutoConfig.from_pretrained(name))
+    except (OSError, ValueError):
+        return Card()  # loading the model will say what is wrong
+
+
+def load_model(
+    path: str | Path,
+    auto_class: type = AutoModel,
+    *,
+    device: str = "auto",
+    dtype: torch.dtype = torch.float32,
+    **kwargs: Any,
+) -> PreTrainedModel:
+    """Load a checkpoint from a folder or the hub; safetensors only.
+
+    Args:
+        path: a local folder, of a whole model or an adapter, ``package:NAME``,
+            or a name on the Hugging Face hub.
+        auto_class: one of the ``AutoModelFor...`` classes.
+        device: "auto", "cpu", "cuda" or "cuda:N".
+        dtype: of the parameters.
+
+    Raises:
+        CheckpointError: missing, broken, or not safetensors.
+    """
+    model, _ = load_model_and_missing(path, auto_class, device=device, dtype=dtype, **kwargs)
+    return model
+
+
+def load_model_and_missing(
+    path: str | Path,
+    auto_class: type = AutoModel,
+    *,
+    device: str = "auto",
+    dtype: torch.dtype = torch.float32,
+    **kwargs: Any,
+) -> tuple[PreTrainedModel, list[str]]:
+    """Load a checkpoint as :func:`load_model` does, and say what it lacks.
+
+    Returns:
+        The model, and the names of the task head's parameters that the
+        checkpoint doesn't hold; they are random.
+    """
+    target = device_named(device)
+    path = adapters.located(path)
+    arguments = {"use_safetensors": True, "dtype": dtype, "output_loading_info": True, **kwargs}
+    try:
+        if adapters.is_adapter(path):
+            model, missing = adapters.load_merged(
+                path, auto_class, load_model_and_missing, dtype=dtype, **kwargs
+            )
+            return moved(model, target).eval(), missing
+        model, info = _from_pretrained(path, auto_class, arguments)
+    except (OSError, ValueError, RuntimeError, KeyError, TypeError, SafetensorError) as error:
+        raise CheckpointError(_why_not_loaded(path, error)) from error
+    body = "" if model.base_model is model else f"{model.base_model_prefix}."
+    missing = sorted(name for name in info["missing_keys"] if "pooler" not in name)
+    lost = [name for name in missing if name.startswith(body)]
+    if lost:
+        raise CheckpointError(
+            f"{path}: holds the weights of another model than its config.json says "
+            f"({len(lost)} are missing, the first is {lost[0]}). Copy or download both again."
+        )
+    return moved(model, target).eval(), sorted(info["missing_keys"])
+
+
+def _from_pretrained(
+    path: str | Path, auto_class: Any, arguments: dict[str, Any]
+) -> tuple[PreTrainedModel, dict[str, Any]]:
+    try:
+        return auto_class.from_pretrained(str(path), attn_implementation="sdpa", **arguments)
+    except (ValueError, RuntimeError) as error:
+        if "sdpa" not in str(error).lower() and "scaled_dot" not in str(error).lower():
+            raise
+        return auto_class.from_pretrained(str(path), attn_implementation="eager", **arguments)
+
+
+def device_named(name: str) -> torch.device:
+    """Turn "auto", "cpu", "cuda" or "cuda:N" into a device.
+
+    Raises:
+        OptionError: no such device here.
+    """
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise OptionError(f"There is no device '{name}'. Use auto, cpu or cuda.") from error
+    if device.type not in ("cpu", "cuda"):
+        raise OptionError(f"The device '{name}' is neither cpu nor cuda. Use auto, cpu or cuda.")
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise OptionError(f"The device '{name}' was asked for and no CUDA device is here. Use cpu.")
+    if device.index is not None and device.index >= max(1, torch.cuda.device_count()):
+        last = max(0, torch.cuda.device_count() - 1)
+        raise OptionError(f"There is no device '{name}'; the last is {device.type}:{last}.")
+    return device
+
+
+def moved(model: PreTrainedModel, device: torch.device) -> PreTrainedModel:
+    """Move a model to a device; what ``.to`` does, with a type that checkers follow."""
+    torch.nn.Module.to(model, device)
+    return model
+
+
+def _why_not_loaded(path: str | Path, error: Exception) -> str:
+    folder = Path(path)
+    reason = str(error).strip().split("\n")[0][:300]
+    if not folder.exists():
+        return (
+            f"No model at '{path}', neither a folder here nor to be had from the hub ({reason}). "
+            "Check the name, or download the model to a folder first."
+        )
+    if not (folder / "config.json").is_file():
+        return f"{folder}: no config.json, so no Hugging Face model. Name the folder that has it."
+    if not list(folder.glob("*.safetensors")):
+        other = ", ".join(sorted(p.name for p in folder.glob("*.bin"))) or "no weights"
+        return (
+            f"{folder}: found {other}, expected model.safetensors. Bring a checkpoint of the "
+            "released K-BERT or of PyTorch in with `kbert convert`."
+        )
+    if "ignore_mismatched_sizes" in reason:
+        reason = "its weights have other sizes than its config.json states"
+    return f"{folder}: the checkpoint can't be read ({reason}). Copy or download it again."
