@@ -27,6 +27,7 @@ from transformers import (
 )
 from transformers.activations import ACT2FN
 
+from kbert_core.checkpoints.checkpoint import Card
 from kbert_core.checkpoints.release_names import (
     DECODER,
     POSITIONS,
@@ -40,7 +41,6 @@ from kbert_core.checkpoints.release_names import (
 )
 from kbert_core.errors import CheckpointError
 from kbert_core.knowledge.selection import InjectionOptions
-from kbert_core.checkpoints.checkpoint import Card
 from kbert_core.pipeline import Pipeline
 from kbert_core.training.vocabulary import bert_tokenizer
 

@@ -19,9 +19,8 @@ from transformers import (
 
 from kbert_core import Card, KnowledgeGraph, Pipeline, Triple, load_model
 from kbert_core.checkpoints import adapters
+from kbert_core.checkpoints.checkpoint import load_model_and_missing, load_tokenizer
 from kbert_core.errors import CheckpointError, OptionError
-from kbert_core.checkpoints.checkpoint import load_model_and_missing
-from kbert_core.checkpoints.checkpoint import load_tokenizer
 
 LABELS = ("O", "B-D", "I-D")
 NAMES = {"id2label": dict(enumerate(LABELS)), "label2id": {b: i for i, b in enumerate(LABELS)}}
