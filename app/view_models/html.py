@@ -23,6 +23,8 @@ def plain(text: str) -> str:
 def markdown(text: object) -> str:
     """Make a text safe inside Streamlit's Markdown, links and colours included.
 
+    A bare address stays text: a word joiner, which is not seen, parts it where
+    Markdown would link it, as a backslash there doesn't keep it from that.
     A command or an option that is named in it, as in `kbert audit`, stays code.
     """
     plain, said = _COMMAND.split(str(text)), _COMMAND.findall(str(text))
@@ -30,10 +32,12 @@ def markdown(text: object) -> str:
 
 
 def _marked(text: str) -> str:
-    marked = (f"\\{c}" if c in "\\`*_{}[]()<>#+-.!|$:~^=&" else c for c in text)
+    parted = _ADDRESS.sub("\u2060", text)
+    marked = (f"\\{c}" if c in "\\`*_{}[]()<>#+-.!|$:~^=&" else c for c in parted)
     return "".join(marked).replace("\n", " ")
 
 
+_ADDRESS = re.compile(r"(?<=http)(?=s?://)|(?<=www)(?=\.)|(?=@)", re.IGNORECASE)
 _COMMAND = re.compile("`(?:kbert |--)[A-Za-z0-9 ._-]*[A-Za-z0-9]`")
 
 

@@ -1,5 +1,7 @@
 """The tree as drawn, the table's rows, and what a table edit means."""
 
+import re
+
 import pytest
 
 from app.view_models import knowledge, tree
@@ -110,6 +112,14 @@ def test_a_command_in_a_text_stays_code_and_nothing_else_does(text, marked):
 def test_escape_and_markdown_take_the_meaning_out_of_markup():
     assert escape(EVIL).count("<") == 0
     assert "\\<script\\>" in markdown(EVIL) and "\\:red\\[x\\]" in markdown(EVIL)
+
+
+@pytest.mark.parametrize("text", ["http://a.b", "HTTPS://a.b/c", "www.a.b", "me@a.b", "(http://a)"])
+def test_markdown_leaves_nothing_that_becomes_a_link(text):
+    """Streamlit's Markdown links what looks like an address once backslashes are gone."""
+    drawn = re.sub(r"\\(.)", r"\1", markdown(f"![x]({text})"))
+    assert drawn.replace("\u2060", "") == f"![x]({text})"
+    assert not re.search(r"https?://|www\.|[-.\w+]@", drawn, re.IGNORECASE)
 
 
 def test_rows_say_what_became_of_every_triple(graph, run):
