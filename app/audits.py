@@ -4,7 +4,7 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import streamlit as st
@@ -14,7 +14,7 @@ from app.kept import Kept
 from app.texts import t
 from kbert_core import InjectionOptions, KnowledgeGraph
 from kbert_core.data.hub import is_folder_of_tables
-from kbert_core.data.labelled import ENDINGS, SPLITS
+from kbert_core.data.labelled import ENDINGS, SPLITS, Source
 from kbert_core.errors import DataError, KBertError
 from kbert_core.experiments.audit import audit
 from kbert_core.experiments.audit_data import Data, plain_tokenizer, read_data
@@ -82,7 +82,11 @@ def uploaded(files: Mapping[str, tuple[str, bytes]], name: str, task: str | None
             for split, (called, _) in files.items():
                 said = said.replace(f"{made}/{split}.tsv", called)
             raise type(error)(said.replace(f"{made}/", "")) from error
-    return Data(name, read.task, read.splits)
+    splits = {}
+    for split, examples in read.splits.items():
+        source = Source(files[split][0])  # later messages name it too, not our folder
+        splits[split] = [replace(example, source=source) for example in examples]
+    return Data(name, read.task, splits)
 
 
 def audited(

@@ -12,7 +12,7 @@ from app.texts import t
 from app.view_models import audit as view
 from app.view_models.styles import CHANGED, TRUNK
 from kbert_core import Characters, InjectionOptions, KnowledgeGraph, Triple
-from kbert_core.data.labelled import Example
+from kbert_core.data.labelled import Example, check_labels
 from kbert_core.errors import DataError
 from kbert_core.experiments.audit import audit
 from kbert_core.experiments.audit_data import read_data
@@ -158,6 +158,14 @@ def test_a_bad_upload_names_the_file_and_the_line_and_no_folder_of_ours():
         bad = ("my own.conll", b"text_a\tlabel\na b\tO\n")
         audits.uploaded({**files(), "test": bad}, "mine", "ner")
     assert str(said.value).startswith("my own.conll, line 2: 2 tokens and 1 labels")
+
+
+def test_examples_of_an_upload_name_the_file_and_no_folder_of_ours():
+    given = files()
+    read = audits.uploaded({**given, "test": ("my own.tsv", given["test"][1])}, "mine", None)
+    assert [e.place for e in read.splits["test"]] == [f"my own.tsv, line {n}" for n in (2, 3, 4)]
+    with pytest.raises(DataError, match=r"^my own\.tsv, line 3: the label 'B-E' is not among"):
+        check_labels(read.splits["test"], ["O", "B-D", "I-D"], "the model")
 
 
 def test_a_folder_that_is_too_big_is_not_read(tmp_path, monkeypatch):
