@@ -124,7 +124,7 @@ def run_select_train(args: argparse.Namespace) -> None:
 
 def run_experiment(args: argparse.Namespace) -> None:
     """`kbert experiment`: a grid of runs, its statistics and report."""
-    from kbert_core.experiments import command
+    from kbert_core.cli import experiment as command
 
     report = command.run_experiment(args)
     print_result(args, dict, command.list_text, report)
