@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.common import RESULTS
-from kbert_core.experiments.drawing import drawing, tidy
+from kbert_core.drawing import drawing, tidy
 from kbert_core.experiments.pictures import LINES, MARKERS
 
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"

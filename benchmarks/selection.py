@@ -23,7 +23,7 @@ from transformers.utils import logging as transformers_logging
 from benchmarks.common import data_folder, print_table
 from kbert_core import InjectionOptions, KnowledgeGraph
 from kbert_core.data.labelled import read_examples
-from kbert_core.experiments.drawing import drawing, tidy
+from kbert_core.drawing import drawing, tidy
 from kbert_core.experiments.pictures import LINES, MARKERS, _save
 from kbert_core.experiments.suite import slug
 from kbert_core.experiments.text import table

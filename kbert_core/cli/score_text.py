@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kbert_core.cli.text import width
-from kbert_core.experiments.edits import ADDED, GROUPS
+from kbert_core.training.edit_scores import ADDED, GROUPS
 
 NAME = 20  # columns for names of rows
 SHARES = (("precision", "precision"), ("recall", "recall"), ("f1", "F1"))

@@ -20,9 +20,9 @@ from kbert_core.data.guess import TASKS, guess_task, other_task
 from kbert_core.data.labelled import check_labels
 from kbert_core.data.sources import read_split
 from kbert_core.errors import CheckpointError, DataError, OptionError, SplitError
-from kbert_core.experiments.edits import edit_response
 from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
 from kbert_core.training import processes
+from kbert_core.training.edit_scores import edit_response
 from kbert_core.training.evaluate import evaluate, surface_forms
 from kbert_core.training.finetune import SCRATCH, TrainOptions, train
 from kbert_core.training.items import Recipe

@@ -6,8 +6,8 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from kbert_core.data.labelled import Example
+from kbert_core.drawing import BLUE, INK, drawing, tidy
 from kbert_core.experiments.counts import sentence_counts
-from kbert_core.experiments.drawing import BLUE, INK, drawing, tidy
 from kbert_core.experiments.file_rows import Answer
 from kbert_core.experiments.statistics import (
     METRICS,

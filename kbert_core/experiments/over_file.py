@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from kbert_core.data.labelled import Example
-from kbert_core.experiments.drawing import BLUE, INK, ORANGE, drawing, legend_below, tidy
+from kbert_core.drawing import BLUE, INK, ORANGE, drawing, legend_below, tidy
 from kbert_core.experiments.file_rows import FileRow, Verdict, each_row
 from kbert_core.experiments.file_scores import FileScores, score_ways
 from kbert_core.explain.figures import clipped

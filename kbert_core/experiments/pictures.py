@@ -12,8 +12,7 @@ from typing import Any
 
 from PIL import Image
 
-from kbert_core.errors import ExperimentError
-from kbert_core.experiments.drawing import (
+from kbert_core.drawing import (
     BLUE,
     GREEN,
     GREY,
@@ -23,6 +22,7 @@ from kbert_core.experiments.drawing import (
     legend_below,
     tidy,
 )
+from kbert_core.errors import ExperimentError
 from kbert_core.experiments.side_by_side import Group, seeds_text
 from kbert_core.experiments.statistics import Metric
 from kbert_core.experiments.suite import Baseline, Run

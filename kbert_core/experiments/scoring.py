@@ -6,11 +6,11 @@ from typing import Any
 
 from kbert_core.data.labelled import Example
 from kbert_core.experiments.counts import Spans, sentence_counts
-from kbert_core.experiments.edits import edit_response
 from kbert_core.experiments.guided import TagScores
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.pipeline import NO_KNOWLEDGE
 from kbert_core.tasks.rank import probability_right
+from kbert_core.training.edit_scores import edit_response
 from kbert_core.training.evaluate import predict_all, scores_of, surface_forms
 from kbert_core.training.finetune import Fitted
 from kbert_core.training.scores import (

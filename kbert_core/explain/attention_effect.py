@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from kbert_core.experiments.drawing import BLUE, ORANGE, drawing, names_beside, tidy
+from kbert_core.drawing import BLUE, ORANGE, drawing, names_beside, tidy
 from kbert_core.experiments.file_rows import FileRow
 from kbert_core.explain.effects import Effect, Effects, effects
 from kbert_core.explain.figures import NOTHING, nats

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kbert_core.experiments.drawing import BLUE, GREY, INK, ORANGE, drawing, legend_below, tidy
+from kbert_core.drawing import BLUE, GREY, INK, ORANGE, drawing, legend_below, tidy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

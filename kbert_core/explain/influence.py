@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from kbert_core.drawing import INK, ORANGE, drawing
 from kbert_core.errors import OptionError
-from kbert_core.experiments.drawing import INK, ORANGE, drawing
 from kbert_core.explain.reach import NEVER, Reach, first_layer, reach
 from kbert_core.explain.states import states_of
 from kbert_core.explain.tables import frame, name_of, triple_dict

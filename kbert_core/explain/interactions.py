@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from kbert_core.experiments.drawing import BLUE, ORANGE
+from kbert_core.drawing import BLUE, ORANGE
 from kbert_core.explain.figures import clipped, signed_bars
 from kbert_core.explain.tables import frame, name_of, target_dict, triple_dict
 from kbert_core.explain.target import Target

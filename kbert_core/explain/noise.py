@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
+from kbert_core.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, drawing, tidy
 from kbert_core.errors import OptionError
-from kbert_core.experiments.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, drawing, tidy
 from kbert_core.explain.candidates import MOST_READ
 from kbert_core.explain.tables import frame, outcome_dict, target_dict
 from kbert_core.explain.target import Target

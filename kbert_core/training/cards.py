@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from kbert_core.checkpoints.checkpoint import Card
-from kbert_core.experiments.edits import ADDED, GROUPS
 from kbert_core.knowledge.selection import Strategy
+from kbert_core.training.edit_scores import ADDED, GROUPS
 from kbert_core.training.items import NEEDED_TYPES, without_effect
 
 NO_TYPES = (

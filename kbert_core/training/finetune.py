@@ -40,7 +40,6 @@ from kbert_core.data.labelled import (
 )
 from kbert_core.data.sources import DataFiles, read_splits
 from kbert_core.errors import DataError, OptionError
-from kbert_core.experiments.edits import edit_response
 from kbert_core.kbert.ablation import FULL, Ablation
 from kbert_core.kbert.flat_tree import Batch
 from kbert_core.kbert.mask_transformer import MaskTransformer
@@ -61,6 +60,7 @@ from kbert_core.training.checkpoints import (
     replacing,
     saving,
 )
+from kbert_core.training.edit_scores import edit_response
 from kbert_core.training.evaluate import evaluate, surface_forms
 from kbert_core.training.items import (
     IGNORED,

@@ -8,12 +8,12 @@ import pytest
 from kbert_core import cli
 from kbert_core.checkpoints.checkpoint import Card
 from kbert_core.data.labelled import Example
-from kbert_core.experiments import edits
-from kbert_core.experiments.edits import edit_response
 from kbert_core.kbert.ablation import Ablation
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.triple import Triple
+from kbert_core.training import edit_scores as edits
+from kbert_core.training.edit_scores import edit_response
 from kbert_core.training.items import type_relations
 
 TYPES = {"疾病": "D", "检查": "E"}
