@@ -57,7 +57,6 @@ def trials(data: Path) -> dict[str, dict[str, Any]]:
         "1,024 tokens a step, rate 7e-4": {"batch_tokens": 1024, "learning_rate": 7e-4},
         "4,096 tokens a step, rate 1.4e-3": {"batch_tokens": 4096, "learning_rate": 1.4e-3},
         "words of HowNet and MedicalKG masked whole": {"words": words},
-        "10 % of the other tokens replaced, to be found": {"replaced": 0.1},
     }
 
 
@@ -160,7 +159,6 @@ def step_of(options: PretrainOptions) -> Callable[[int], None]:
         max_length=options.row_length,
         positions=options.max_positions,
         seed=options.seed,
-        replaced=options.replaced,
     )
     model = new_model(options, tokenizer).to(options.device).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=options.learning_rate)

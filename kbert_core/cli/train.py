@@ -107,7 +107,6 @@ def run_pretrain(args: argparse.Namespace) -> dict[str, Any]:
             vocabulary=args.vocabulary,
             words=tuple(args.words),
             whole_words=args.whole_words,
-            replaced=args.replaced,
             save_every=args.save_every,
             log_every=args.log_every,
             seed=args.seed,

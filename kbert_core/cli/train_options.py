@@ -189,14 +189,6 @@ def add_pretrain_options(parser: argparse.ArgumentParser) -> None:
         default=True,
         help="mask the word pieces of a word, and --words, together",
     )
-    add(
-        "--replaced",
-        type=float,
-        default=0.0,
-        metavar="P",
-        help="replace this share of the tokens left by random ones, which a second head learns to "
-        "find (replaced-token detection); default: 0",
-    )
     for flag, kind, value, text in (
         ("--steps", int, 10_000, "optimiser steps in all; a run that goes on may have more"),
         ("--batch-tokens", int, 2048, "tokens read at once, by each process"),

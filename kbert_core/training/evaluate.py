@@ -15,7 +15,8 @@ from kbert_core.labels import RIGHT
 from kbert_core.pipeline import Pipeline
 from kbert_core.tasks.ner import NerPrediction
 from kbert_core.tasks.rank import probability_right
-from kbert_core.training.items import IGNORED, ItemMaker, batch_of
+from kbert_core.training.items import ItemMaker, batch_of
+from kbert_core.training.masking import IGNORED
 from kbert_core.training.scores import (
     class_scores,
     pair_scores,

@@ -63,7 +63,6 @@ from kbert_core.training.checkpoints import (
 from kbert_core.training.edit_scores import edit_response
 from kbert_core.training.evaluate import evaluate, surface_forms
 from kbert_core.training.items import (
-    IGNORED,
     MIN_EVIDENCE,
     NEEDED_TYPES,
     TYPE_SHARE,
@@ -74,6 +73,7 @@ from kbert_core.training.items import (
     without_effect,
 )
 from kbert_core.training.limits import at_least, share, usable_folder, usable_seed
+from kbert_core.training.masking import IGNORED
 from kbert_core.training.matches import tell_of_matches
 from kbert_core.training.ordered_trainer import BATCH, OrderedTrainer, arguments
 from kbert_core.training.processes import Processes

@@ -30,9 +30,8 @@ from kbert_core.knowledge.triple import Triple
 from kbert_core.labels import OUTSIDE
 from kbert_core.tasks import Task
 from kbert_core.text import WordPieces
+from kbert_core.training.masking import IGNORED, MASKED_SHARE, Masking
 
-IGNORED = -100  # the label that PyTorch's cross entropy leaves out
-MASKED_SHARE = 0.15
 SCORED_AT_ONCE = 256  # examples whose triples are scored together
 MIN_EVIDENCE = 10  # matched gold mentions a tail needs to count as a type
 LONGEST_INVENTED = 6  # words, in Chinese characters, of an invented name outside of mentions
@@ -125,9 +124,7 @@ class ItemMaker:
         self._relations: dict[str, str] = {}  # of the tails that name a label
         if recipe.invented:
             self._relations = type_relations(hiding_graph or graph, self.type_labels, options)
-        self._specials = set(tokenizer.hugging_face.all_special_ids)
-        self._mask_id = tokenizer.hugging_face.mask_token_id
-        self._vocabulary = len(tokenizer.hugging_face)
+        self._masking = Masking(tokenizer.hugging_face)
 
     def items(self, example: Example, *, epoch: int, number: int) -> list[Item]:
         """Make the rows of one example for one epoch; several for a long text."""
@@ -283,36 +280,26 @@ class ItemMaker:
     def _with_hidden(
         self, row: FlatTree, mentions: Sequence[Mention], random: np.random.Generator
     ) -> list[int]:
-        ids = list(row.input_ids)
+        ids, mask_id = list(row.input_ids), self._masking.mask_id
         tokens = row.trunk_tokens[0]
         for mention in mentions:
             masked = random.random() < 0.5
             for index, (_, at) in enumerate(row.trunk_places):
                 if at >= 0 and mention.start <= tokens.starts[at] < mention.end:
-                    ids[index] = self._mask_id if masked else self._random_token(random)
+                    ids[index] = mask_id if masked else self._masking.random_token(random)
         return ids
 
     def _masked(self, row: FlatTree, random: np.random.Generator) -> Item:
-        """Hide tokens of the trunk to be told from the rest: 80/10/10."""
-        ids, target = list(row.input_ids), [IGNORED] * len(row)
-        places = [
-            i
-            for i, (_, at) in enumerate(row.trunk_places)
-            if at >= 0 and ids[i] not in self._specials
-        ]
-        count = max(1, round(MASKED_SHARE * len(places))) if places else 0
-        for index in random.permutation(places)[:count] if count else ():
-            target[index] = ids[index]
-            dice = random.random()
-            if dice < 0.8:
-                ids[index] = self._mask_id
-            elif dice < 0.9:
-                ids[index] = self._random_token(random)
-        return Item(row, target, ids)
-
-    def _random_token(self, random: np.random.Generator) -> int:
-        token = int(random.integers(self._vocabulary))
-        return token if token not in self._specials else self._mask_id
+        """Hide tokens of the trunk, to be told from the rest; one at least."""
+        ids = np.array(row.input_ids)
+        on_trunk = np.array([at >= 0 for _, at in row.trunk_places])
+        places = np.flatnonzero(on_trunk & ~self._masking.special(ids))
+        chosen = np.zeros(len(ids), bool)
+        if len(places):
+            count = max(1, round(MASKED_SHARE * len(places)))
+            chosen[random.permutation(places)[:count]] = True
+        read, target = self._masking.hide(ids, chosen, random)
+        return Item(row, target.tolist(), read.tolist())
 
 
 def overlaps(span: tuple[int, int], others: Sequence[tuple[int, int]]) -> bool:

@@ -23,9 +23,9 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.io.compression import remedy
 from kbert_core.knowledge.scan import scan
 from kbert_core.knowledge.surface_forms import AS_WRITTEN
+from kbert_core.training.masking import MASKED_SHARE, Masking
 from kbert_core.training.ordered_trainer import BATCH
 
-NOT_MASKED = -100  # the label that PyTorch's cross entropy ignores
 OPEN_ROWS = 64  # rows that still take passages while packing
 BATCH_OF_PASSAGES = 4096  # tokenised at once
 SHOWN_ROWS = 3  # of a batch that is named in an error
@@ -212,11 +212,8 @@ class MaskedRows(Dataset[dict[str, Tensor]]):
         max_length: N, tokens a row.
         positions: how many positions the encoder has.
         count: how many items there are; several times the rows is fine.
-        masked: share of tokens to predict; of these 80 % become [MASK], 10 %
-            a random token, 10 % stay.
+        masked: share of tokens to predict, see ``Masking``.
         whole_words: False: every token is masked by itself.
-        replaced: share of the other tokens that a random one replaces, to be
-            found (replaced-token detection).
     """
 
     def __init__(
@@ -228,18 +225,14 @@ class MaskedRows(Dataset[dict[str, Tensor]]):
         max_length: int,
         positions: int,
         count: int,
-        masked: float = 0.15,
+        masked: float = MASKED_SHARE,
         seed: int = 0,
         whole_words: bool = True,
-        replaced: float = 0.0,
     ) -> None:
         self.corpus, self.rows, self.count, self.seed = corpus, rows, count, seed
         self.max_length, self.positions, self.masked = max_length, positions, masked
-        self.whole_words, self.replaced = whole_words, replaced
-        self.tokenizer = tokenizer
-        self.mask_id, self.pad_id = tokenizer.mask_token_id, tokenizer.pad_token_id
-        self.specials = set(tokenizer.all_special_ids)
-        self.vocabulary = len(tokenizer)
+        self.whole_words, self.tokenizer = whole_words, tokenizer
+        self.masking = Masking(tokenizer)
         self._order: tuple[int, np.ndarray] = (-1, np.empty(0))
 
     def __len__(self) -> int:
@@ -265,7 +258,7 @@ class MaskedRows(Dataset[dict[str, Tensor]]):
     def __getitem__(self, item: int) -> dict[str, Tensor]:
         random = np.random.default_rng((self.seed, 2, item))
         size = self.max_length
-        ids = np.full(size, self.pad_id, dtype=np.int64)
+        ids = np.full(size, self.tokenizer.pad_token_id, dtype=np.int64)
         positions = np.zeros(size, dtype=np.int64)
         trees = np.full(size, -1, dtype=np.int64)
         first = np.arange(size)  # per token the first of its word
@@ -284,25 +277,13 @@ class MaskedRows(Dataset[dict[str, Tensor]]):
             at = end
         first = np.maximum.accumulate(first)
         chosen = (random.random(size) < self.masked)[first]
-        chosen &= ~np.isin(ids, list(self.specials))
-        labels = np.where(chosen, ids, NOT_MASKED)
-        dice = random.random(size)[first]
-        ids[chosen & (dice < 0.8)] = self.mask_id
-        other = chosen & (dice >= 0.9)
-        ids[other] = random.integers(len(self.specials), self.vocabulary, other.sum())
-        detection = {}
-        if self.replaced:
-            judged = (trees >= 0) & ~np.isin(ids, list(self.specials))
-            false = judged & ~chosen & (random.random(size) < self.replaced)
-            ids[false] = random.integers(len(self.specials), self.vocabulary, false.sum())
-            found = np.where(judged, (false | other).astype(np.int64), NOT_MASKED)
-            detection = {"replaced": torch.from_numpy(found)}
+        chosen &= ~self.masking.special(ids)
+        read, labels = self.masking.hide(ids, chosen, random, first)
         return {
-            "input_ids": torch.from_numpy(ids),
+            "input_ids": torch.from_numpy(read),
             "position_ids": torch.from_numpy(positions),
             "tree_ids": torch.from_numpy(trees),
             "labels": torch.from_numpy(labels),
-            **detection,
             BATCH: torch.tensor(item),
         }
 

@@ -41,9 +41,9 @@ from kbert_core.training.checkpoints import (
     step_of,
 )
 from kbert_core.training.limits import at_least, share, usable_folder, usable_seed
+from kbert_core.training.masking import IGNORED
 from kbert_core.training.ordered_trainer import BATCH, OrderedTrainer, arguments
 from kbert_core.training.packing import (
-    NOT_MASKED,
     UNREADABLE,
     Corpus,
     MaskedRows,
@@ -91,8 +91,6 @@ class PretrainOptions:
         vocabulary: folder of a tokenizer to take; None: made from the text.
         words: files of words whose characters are masked together.
         whole_words: whether word pieces and ``words`` are masked together.
-        replaced: share of the tokens left that a random one replaces, for a
-            second head to find (replaced-token detection).
         save_every, log_every: in steps.
         device: "auto", "cpu" or "cuda".
         bf16: compute in bfloat16; None: on CUDA.
@@ -120,7 +118,6 @@ class PretrainOptions:
     vocabulary: str | None = None
     words: tuple[str, ...] = ()
     whole_words: bool = True
-    replaced: float = 0.0
     save_every: int = 500
     log_every: int = 50
     seed: int = 0
@@ -139,7 +136,7 @@ class PretrainOptions:
         for name in ("warmup", "weight_decay", "word_pieces"):
             at_least(0, name, getattr(self, name))
         at_least(0, "learning_rate", self.learning_rate, above=True)
-        for name in ("decay", "dropout", "replaced"):
+        for name in ("decay", "dropout"):
             share(name, getattr(self, name))
         usable_seed(self.seed)
         usable_folder(self.output)
@@ -184,16 +181,7 @@ class PretrainOptions:
 
 
 class PackedMaskedLM(BertForMaskedLM):
-    """BERT for masked tokens on packed rows; its head runs on the masked tokens alone.
-
-    Args:
-        config: of the BERT.
-        detects: add a head that finds replaced tokens.
-    """
-
-    def __init__(self, config: BertConfig, *, detects: bool = False) -> None:
-        super().__init__(config)
-        self.detector = nn.Linear(config.hidden_size, 1) if detects else None
+    """BERT for masked tokens on packed rows; its head runs on the masked tokens alone."""
 
     def forward(  # type: ignore[override]
         self,
@@ -201,18 +189,14 @@ class PackedMaskedLM(BertForMaskedLM):
         position_ids: Tensor,
         tree_ids: Tensor,
         labels: Tensor,
-        replaced: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor | None]:
+    ) -> Tensor:
         """Score the vocabulary for every masked token.
 
         Args:
-            input_ids, position_ids, tree_ids, labels, replaced: (B, N), see
-                ``MaskedRows``.
+            input_ids, position_ids, tree_ids, labels: (B, N), see ``MaskedRows``.
 
         Returns:
-            (M, V) logits of the M tokens with a label, in reading order; and
-            the (R,) logits that tokens to be judged were replaced, where
-            ``replaced`` is given.
+            (M, V) logits of the M tokens with a label, in reading order.
         """
         trunk = tree_ids.clamp(max=0)  # 0 for every real token, -1 at padding
         visible = visible_matrix(trunk, torch.zeros_like(trunk), tree_ids)
@@ -221,10 +205,7 @@ class PackedMaskedLM(BertForMaskedLM):
             attention_mask=additive_mask(visible, self.dtype),
             position_ids=position_ids,
         ).last_hidden_state
-        found = None
-        if self.detector is not None and replaced is not None:
-            found = self.detector(hidden[replaced != NOT_MASKED]).squeeze(-1).float()
-        return self.cls(hidden[labels != NOT_MASKED]).float(), found
+        return self.cls(hidden[labels != IGNORED]).float()  # type: ignore[no-any-return]
 
 
 class MaskedLanguageTrainer(OrderedTrainer):
@@ -246,22 +227,12 @@ class MaskedLanguageTrainer(OrderedTrainer):
 def total_loss(model: nn.Module, inputs: Mapping[str, Tensor]) -> Tensor:
     """Sum of the cross entropy of the masked tokens, in nats.
 
-    Where tokens were replaced, finding each of them out counts as much as
-    predicting a masked one.
-
     Args:
         inputs: (B, N) tensors, see ``MaskedRows`` and ``stack``.
     """
-    labels, replaced = inputs["labels"], inputs.get("replaced")
-    logits, found = model(**{name: value for name, value in inputs.items() if name != BATCH})
-    chosen = labels[labels != NOT_MASKED]
-    total = nn.functional.cross_entropy(logits, chosen, reduction="sum")
-    if found is not None and replaced is not None:
-        truth = replaced[replaced != NOT_MASKED].float()
-        total = total + nn.functional.binary_cross_entropy_with_logits(
-            found, truth, reduction="sum"
-        )
-    return total
+    logits = model(**{name: value for name, value in inputs.items() if name != BATCH})
+    labels = inputs["labels"]
+    return nn.functional.cross_entropy(logits, labels[labels != IGNORED], reduction="sum")
 
 
 def pretrain(options: PretrainOptions) -> dict[str, Any]:
@@ -312,16 +283,10 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
             positions=options.max_positions,
             seed=options.seed,
             whole_words=whole_words,
-            replaced=replaced,
         )
-        for part, count, whole_words, replaced in (
-            (
-                slice(held_out, None),
-                options.steps * step_rows,
-                options.whole_words,
-                options.replaced,
-            ),
-            (slice(held_out), held_out, False, 0.0),  # so that held-out losses can be compared
+        for part, count, whole_words in (
+            (slice(held_out, None), options.steps * step_rows, options.whole_words),
+            (slice(held_out), held_out, False),  # so that held-out losses can be compared
         )
     )
     model = new_model(options, tokenizer)
@@ -369,8 +334,8 @@ def held_out_scores(model: PackedMaskedLM, rows: Dataset[dict[str, Tensor]]) -> 
         for start in range(0, len(rows), 16):  # type: ignore[arg-type]
             items = [rows[i] for i in range(start, min(start + 16, len(rows)))]  # type: ignore[arg-type]
             inputs = {name: t.to(model.device) for name, t in stack(items).items() if name != BATCH}
-            logits, _ = model(**inputs)
-            labels = inputs["labels"][inputs["labels"] != NOT_MASKED]
+            logits = model(**inputs)
+            labels = inputs["labels"][inputs["labels"] != IGNORED]
             total += nn.functional.cross_entropy(logits, labels, reduction="sum").item()
             right += int((logits.argmax(-1) == labels).sum())
             count += len(labels)
@@ -518,7 +483,6 @@ def new_model(options: PretrainOptions, tokenizer: PreTrainedTokenizerBase) -> P
             attention_probs_dropout_prob=options.dropout,
             pad_token_id=tokenizer.pad_token_id,
         ),
-        detects=options.replaced > 0,
     )
 
 

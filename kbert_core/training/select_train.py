@@ -31,8 +31,9 @@ from kbert_core.scoring.features import features
 from kbert_core.scoring.learned import LearnedScorer
 from kbert_core.scoring.opening import OWN, similarity_under
 from kbert_core.scoring.similarity import Similarity
-from kbert_core.training.items import IGNORED, Item, ItemMaker, batch_of
+from kbert_core.training.items import Item, ItemMaker, batch_of
 from kbert_core.training.limits import at_least, usable_folder, usable_seed
+from kbert_core.training.masking import IGNORED
 
 MOST_TRIPLES = 8  # of a mention that are tried
 CLIPPED = 2.0  # nats: a larger difference counts as this one

@@ -7,22 +7,19 @@ import shutil
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
-from transformers import BertConfig, BertModel
+from transformers import BertConfig, BertModel, BertTokenizer
 
 from kbert_core.errors import CheckpointError, DataError, OptionError
 from kbert_core.kbert.visible import additive_mask, visible_matrix
 from kbert_core.pipeline import Pipeline
-from kbert_core.training.ordered_trainer import BATCH
+from kbert_core.training.masking import IGNORED, Masking
 from kbert_core.training.packing import (
-    NOT_MASKED,
     MaskedRows,
     encode_passages,
     pack,
     read_passages,
 )
 from kbert_core.training.pretrain import (
-    PackedMaskedLM,
     PretrainOptions,
     pretrain,
     sentences_of,
@@ -53,7 +50,7 @@ def test_packing_puts_every_passage_in_one_row_that_it_fits(rows):
 def test_passages_that_share_a_row_do_not_see_each_other(rows):
     item = next(rows[i] for i in range(len(rows)) if rows[i]["tree_ids"].max() >= 1)
     config = BertConfig(
-        vocab_size=rows.vocabulary,
+        vocab_size=len(rows.tokenizer),
         hidden_size=32,
         num_hidden_layers=3,
         num_attention_heads=2,
@@ -65,7 +62,7 @@ def test_passages_that_share_a_row_do_not_see_each_other(rows):
     trunk = trees.clamp(max=0)
     mask = additive_mask(visible_matrix(trunk, torch.zeros_like(trunk), trees), torch.float32)
     ids = item["input_ids"][None]
-    other = torch.where(trees == 0, (ids + 7) % rows.vocabulary, ids)
+    other = torch.where(trees == 0, (ids + 7) % len(rows.tokenizer), ids)
 
     def states(tokens):
         return model(
@@ -92,45 +89,30 @@ def test_masking_keeps_the_old_token_as_the_label_and_spares_special_ones(rows):
     count = chosen = hidden = 0
     for i in range(len(rows)):
         item = rows[i]
-        at = item["labels"] != NOT_MASKED
+        at = item["labels"] != IGNORED
         assert not at[item["tree_ids"] < 0].any()
-        assert not np.isin(item["labels"][at], list(rows.specials)).any()
+        assert not np.isin(item["labels"][at], rows.masking.specials).any()
         count += int((item["tree_ids"] >= 0).sum())
         chosen += int(at.sum())
-        hidden += int((item["input_ids"][at] == rows.mask_id).sum())
+        hidden += int((item["input_ids"][at] == rows.masking.mask_id).sum())
     assert chosen / count == pytest.approx(0.13, abs=0.03)
     assert hidden / chosen == pytest.approx(0.8, abs=0.05)
 
 
-def test_replaced_tokens_are_to_be_found_and_masked_ones_to_be_predicted(rows):
-    plain, rows.replaced = rows[0], 0.3
-    judged = false = 0
-    for i in range(len(rows)):
-        item = rows[i]
-        truth, hidden = item["replaced"], item["input_ids"] == rows.mask_id
-        assert not (truth[hidden | (item["tree_ids"] < 0)] != NOT_MASKED).any()
-        first = rows.corpus.passage(rows.passages(i)[0])
-        same = torch.from_numpy(first.astype(np.int64)) == item["input_ids"][: len(first)]
-        assert same[truth[: len(first)] == 0].all()
-        judged += int((truth != NOT_MASKED).sum())
-        false += int((truth == 1).sum())
-    assert false / judged == pytest.approx(0.3, abs=0.04)
-    assert torch.equal(plain["labels"], rows[0]["labels"])  # masked as without
-    config = BertConfig(
-        vocab_size=rows.vocabulary, hidden_size=32, num_hidden_layers=1, num_attention_heads=2
-    )
-    batch = {name: value[None] for name, value in rows[0].items() if name != BATCH}
-    predicted, found = PackedMaskedLM(config, detects=True)(**batch)
-    assert len(predicted) == (batch["labels"] != NOT_MASKED).sum()
-    assert len(found) == (batch["replaced"] != NOT_MASKED).sum()
-
-
-def test_a_model_that_found_replaced_tokens_too_is_saved_as_a_plain_one(tmp_path):
-    report = pretrain(small(tmp_path, replaced=0.2))
-    assert report["options"]["replaced"] == 0.2
-    assert not any("detector" in name for name in load_file(tmp_path / "model/model.safetensors"))
-    with pytest.raises(OptionError, match=r"replaced is 1\.5"):
-        small(tmp_path, replaced=1.5)
+def test_random_tokens_are_words_of_a_foreign_vocabulary(tmp_path):
+    words = [c for c in dict.fromkeys("".join(PASSAGES)) if not c.isspace()]
+    specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    listed = ["[PAD]", *(f"[unused{n}]" for n in range(40)), *words, *specials[1:]]
+    tokenizer = BertTokenizer(vocab={token: i for i, token in enumerate(listed)})
+    masking = Masking(tokenizer)
+    ids = np.full(4000, listed.index(words[0]))
+    read, labels = masking.hide(ids, np.ones(4000, bool), np.random.default_rng(0))
+    assert (labels == ids).all()
+    drawn = set(read.tolist()) - {masking.mask_id}
+    assert drawn == {listed.index(word) for word in words}
+    random = np.random.default_rng(0)
+    drawn = {masking.random_token(random) for _ in range(2000)}
+    assert drawn == {listed.index(word) for word in (*words, "[MASK]")}
 
 
 def test_a_passage_that_holds_a_test_sentence_is_left_out(tmp_path):

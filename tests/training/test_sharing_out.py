@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from kbert_core.training.finetune import Batches, TrainOptions, bucketed, fit, train
-from kbert_core.training.items import IGNORED
+from kbert_core.training.masking import IGNORED
 from kbert_core.training.ordered_trainer import BATCH
 from kbert_core.training.pretrain import PretrainOptions, pretrain
 

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.triple import Triple
+from kbert_core.training.masking import IGNORED
 from kbert_core.training.ordered_trainer import BATCH
-from kbert_core.training.packing import NOT_MASKED, MaskedRows, encode_passages, pack
+from kbert_core.training.packing import MaskedRows, encode_passages, pack
 from kbert_core.training.vocabulary import character_tokenizer
 
 LENGTH = 48
@@ -58,8 +59,8 @@ def test_no_word_is_masked_by_half_and_its_tokens_share_their_manner():
     several = 0
     for item in range(len(made)):
         row = made[item]
-        masked = row["labels"] != NOT_MASKED
-        hidden = row["input_ids"] == made.mask_id
+        masked = row["labels"] != IGNORED
+        hidden = row["input_ids"] == made.masking.mask_id
         for places in words_of(made, item):
             assert len(set(masked[places].tolist())) == 1
             assert len(set(hidden[places].tolist())) == 1
@@ -73,11 +74,11 @@ def test_the_share_of_masked_tokens_stays_at_fifteen_per_cent():
         masked = real = 0
         for item in range(len(made)):
             row = made[item]
-            special = torch.isin(row["labels"], torch.tensor(sorted(made.specials)))
+            special = torch.isin(row["labels"], torch.from_numpy(made.masking.specials))
             assert not special.any()
-            ids = torch.where(row["labels"] != NOT_MASKED, row["labels"], row["input_ids"])
-            real += int((~torch.isin(ids, torch.tensor(sorted(made.specials)))).sum())
-            masked += int((row["labels"] != NOT_MASKED).sum())
+            ids = torch.where(row["labels"] != IGNORED, row["labels"], row["input_ids"])
+            real += int((~torch.isin(ids, torch.from_numpy(made.masking.specials))).sum())
+            masked += int((row["labels"] != IGNORED).sum())
         assert masked / real == pytest.approx(0.15, abs=0.012)
 
 
