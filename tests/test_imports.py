@@ -1,0 +1,130 @@
+"""Imports of the core point one way: by package as in the table, by module without a circle.
+
+Read from the source: an import inside a function or under TYPE_CHECKING counts too.
+"""
+
+import ast
+import importlib
+import sys
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+CORE = Path(__file__).parents[1] / "kbert_core"
+
+LOWEST = "errors files labels statistics processor replaced"
+BELOW = f"{LOWEST} text knowledge layers checkpoints"
+SYSTEMS = "kbert knowbert plain roof"  # none imports another
+PREDICTS = f"{BELOW} {SYSTEMS} scoring tasks reader pipeline"
+
+ALLOWED = {  # package or module of the core: what it may import, the lowest first
+    "errors": "",
+    **dict.fromkeys((*LOWEST.split()[1:], "drawing", "layers", "text"), "errors"),
+    "charts": "drawing",
+    "knowledge": f"{LOWEST} text",
+    "checkpoints": f"{LOWEST} text knowledge layers",
+    **dict.fromkeys(SYSTEMS.split(), BELOW),
+    "scoring": f"{BELOW} {SYSTEMS}",
+    "tasks": f"{LOWEST} text knowledge layers",
+    "reader": f"{BELOW} {SYSTEMS} scoring tasks",
+    "pipeline": f"{BELOW} {SYSTEMS} scoring tasks reader",
+    "data": f"{LOWEST} text knowledge",
+    "training": f"{PREDICTS} data",
+    "explain": f"{PREDICTS} drawing",
+    "experiments": f"{PREDICTS} data training explain drawing",
+    "cli": f"{PREDICTS} data training explain experiments drawing",
+}
+
+KNOWN = {  # module → package that it shouldn't import; this list only gets shorter
+    "checkpoints.checkpoint → kbert",
+    "checkpoints.convert → pipeline",
+    "checkpoints.convert → training",
+    "explain.attention_effect → experiments",
+    "kbert.arithmetic → pipeline",
+    "tasks.base → kbert",
+    "tasks.classify → kbert",
+    "tasks.mask → kbert",
+    "tasks.ner → kbert",
+    "training.select_train → cli",
+}
+KNOWN_IN_CIRCLES = {  # module → module of its own package; this one too
+    "knowledge.graph → knowledge.joined",
+    "knowledge.graph → knowledge.opening",
+}
+
+
+def modules():
+    """Every module's file, by its name without ``kbert_core.``; the root's is ""."""
+    found = {}
+    for path in sorted(CORE.rglob("*.py")):
+        parts = path.relative_to(CORE).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+MODULES = modules()
+
+
+def imported(path):
+    """The core's modules that a file imports, anywhere in it."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [(alias.name, "") for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}, line {node.lineno}: a relative import"
+            names = [(node.module, alias.name) for alias in node.names]
+        for module, name in names:
+            if module.split(".")[0] == "kbert_core":
+                place = module.removeprefix("kbert_core").removeprefix(".")
+                inside = f"{place}.{name}".removeprefix(".")
+                yield inside if inside in MODULES else place
+
+
+IMPORTS = {name: set(imported(path)) - {name} for name, path in MODULES.items() if name}
+
+
+def package(module):
+    return module.split(".")[0]
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if not name.endswith("__main__")])
+def test_importing_a_module_gives_a_module(name):
+    """`import a.b as m` takes the attribute b of a, which a re-exported function would hide."""
+    full = f"kbert_core.{name}".removesuffix(".")
+    module = importlib.import_module(full)
+    above, _, last = full.rpartition(".")
+    reached = getattr(sys.modules[above], last) if above else sys.modules[last]
+    assert isinstance(reached, ModuleType)
+    assert reached is module is sys.modules[full]
+
+
+def test_the_table_of_packages_names_every_package_and_points_one_way():
+    assert {package(name) for name in IMPORTS} <= set(ALLOWED)
+    tuple(TopologicalSorter({p: allowed.split() for p, allowed in ALLOWED.items()}).static_order())
+
+
+def test_no_module_imports_a_package_above_it():
+    upward = {
+        f"{module} → {package(other) or 'the root'}"
+        for module, others in IMPORTS.items()
+        for other in others
+        if package(other) not in (package(module), *ALLOWED[package(module)].split())
+    }
+    assert upward - KNOWN == set(), (
+        "see the table: import from a package below, or move what is needed"
+    )
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    known = KNOWN | KNOWN_IN_CIRCLES
+    graph = {
+        module: {o for o in others if not {f"{module} → {o}", f"{module} → {package(o)}"} & known}
+        for module, others in IMPORTS.items()
+    }
+    try:
+        tuple(TopologicalSorter(graph).static_order())
+    except CycleError as error:
+        pytest.fail(f"a circle: {' → '.join(reversed(error.args[1]))}")
