@@ -13,7 +13,7 @@ from app.texts import t
 from app.view_models.importing import Preview
 from app.view_models.knowledge import HEAD, RELATION, TAIL
 from kbert_core import KBertError, KnowledgeGraph, Triple
-from kbert_core.knowledge.graph import Edit
+from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.search import Found, Query, TripleIndex, Where
 from kbert_core.knowledge.store.store import Change
 

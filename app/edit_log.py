@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from kbert_core import KBertError, KnowledgeGraph, Triple
 from kbert_core.errors import GraphConflict, GraphEditError
-from kbert_core.knowledge.graph import Edit
+from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.names import normalise_name
 
 

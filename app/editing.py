@@ -10,7 +10,7 @@ import streamlit as st
 
 from app import state
 from app.view_models.knowledge import Row, read_changes, rows_changed
-from kbert_core.knowledge.graph import Edit
+from kbert_core.knowledge.edit import Edit
 
 ss = st.session_state
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 
 from app.scene import NO_GRAPH, WORDS, GraphRef, Scene
 from kbert_core import Ablation, InjectionOptions, Triple
-from kbert_core.knowledge.graph import Edit
+from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.surface_forms import ALL_RULES
 
 
@@ -160,15 +160,17 @@ class _Script:
         return name
 
     def _loaded(self, source: Source) -> str:
-        self._import("kbert_core", "KnowledgeGraph")
         if source.public:
+            self._import("kbert_core", "load_graph")
             self._import("kbert_core.knowledge.io.download", "fetch")
-            return f"KnowledgeGraph.from_files(fetch({source.public!r}))"
+            return f"load_graph(fetch({source.public!r}))"
         if not source.path:
+            self._import("kbert_core", "KnowledgeGraph")
             return "KnowledgeGraph()"
+        self._import("kbert_core", "load_graph")
         bad = ", skip_bad=True" if source.skip_bad else ""
         where = "" if source.sure else "  # download it from the page, or name your own file"
-        return f"KnowledgeGraph.from_files({source.path!r}{bad}){where}"
+        return f"load_graph({source.path!r}{bad}){where}"
 
     def _model(self, path: str) -> str:
         self._import("kbert_core", "Pipeline")

@@ -6,7 +6,7 @@ from app import workspaces
 from app.edit_log import EditLog
 from kbert_core import KnowledgeGraph
 from kbert_core.errors import GraphEditError
-from kbert_core.knowledge.graph import Edit
+from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import Row
 from kbert_core.knowledge.store.importing import Imported, Source, import_triples
 from kbert_core.knowledge.store.search import GraphSearch

@@ -8,7 +8,7 @@ import hashlib
 from dataclasses import dataclass, replace
 
 from kbert_core import Ablation, InjectionOptions, Intervention, KnowledgeGraph
-from kbert_core.knowledge.graph import Edit
+from kbert_core.knowledge.edit import Edit
 
 WORDS = "words"
 CHARACTERS = "characters"

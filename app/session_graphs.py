@@ -5,7 +5,7 @@ import streamlit as st
 from app import state
 from app.texts import t
 from kbert_core import KnowledgeGraph
-from kbert_core.knowledge.graph import Edit
+from kbert_core.knowledge.edit import Edit
 
 ss = st.session_state
 

@@ -15,7 +15,7 @@ from app.scene import GraphRef, Scene
 from app.texts import t
 from app.view_models.diff import Identity
 from kbert_core import Ablation, InjectionOptions, Intervention, KBertError, Triple
-from kbert_core.knowledge.graph import Action, Edit
+from kbert_core.knowledge.edit import Action, Edit
 from kbert_core.knowledge.selection import Strategy
 from kbert_core.knowledge.surface_forms import RULES, NameRules
 

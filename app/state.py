@@ -22,7 +22,7 @@ from app.view_models.knowledge import describe
 from app.view_models.model_facts import option_name
 from kbert_core import Ablation, InjectionOptions, KBertError, KnowledgeGraph, Trace, Triple
 from kbert_core.errors import GraphConflict, GraphFileError
-from kbert_core.knowledge.graph import Edit
+from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io.download import PUBLIC
 from kbert_core.knowledge.selection import SCORED, Strategy
 from kbert_core.knowledge.surface_forms import RULES, NameRules

@@ -20,7 +20,7 @@ from app.edit_log import EditLog
 from app.texts import t
 from kbert_core import KBertError, KnowledgeGraph, Triple
 from kbert_core.errors import GraphFileError
-from kbert_core.knowledge.graph import Edit
+from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import Row
 from kbert_core.knowledge.store.importing import Source, import_triples
 from kbert_core.knowledge.store.schema import ENDING

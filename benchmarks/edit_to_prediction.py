@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 
 from benchmarks.common import machine, print_table, write
-from kbert_core import NO_KNOWLEDGE, KBertError, KnowledgeGraph, Pipeline, Triple
+from kbert_core import NO_KNOWLEDGE, KBertError, KnowledgeGraph, Pipeline, Triple, load_graph
 
 ROOT = Path(__file__).parents[1]
 SENTENCES = (
@@ -38,7 +38,7 @@ def main() -> None:
     torch.set_num_threads(args.threads)
     try:
         pipeline = Pipeline.load(args.model, device=args.device)
-        graph = KnowledgeGraph.from_files(args.kg)
+        graph = load_graph(args.kg)
     except KBertError as error:
         raise SystemExit(str(error)) from error
 

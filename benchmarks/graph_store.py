@@ -18,8 +18,8 @@ import marisa_trie
 import psutil
 
 from benchmarks.common import machine, print_table, spread, write
-from kbert_core import KnowledgeGraph, Triple, find_mentions
-from kbert_core.knowledge.graph import Edit
+from kbert_core import Triple, find_mentions, load_graph
+from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import open_rows
 from kbert_core.knowledge.names import normalise_name, simplified
 from kbert_core.knowledge.store import store as store_module
@@ -227,7 +227,7 @@ def memory(path: Path) -> float:
     """Private megabytes that opening and 1,000 look-ups take, in a process of their own."""
     process = psutil.Process(os.getpid())
     before = private(process)
-    graph = KnowledgeGraph.from_files(path)
+    graph = load_graph(path)
     heads = first_of(graph.entities(), LOOKUPS)
     for head in heads:
         find_mentions(head, graph)

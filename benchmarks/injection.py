@@ -15,7 +15,7 @@ import torch
 
 from benchmarks.common import data_folder, machine, print_table, spread, write
 from benchmarks.release import ReleasedKnowledge
-from kbert_core import Characters, KnowledgeGraph, flatten, grow_tree, visible_matrix
+from kbert_core import Characters, KnowledgeGraph, flatten, grow_tree, load_graph, visible_matrix
 from kbert_core.kbert.bulk import inject
 
 LENGTH = 256
@@ -30,7 +30,7 @@ def main() -> None:
     repeats = max(2, parser.parse_args().repeats)
     torch.set_num_threads(1)
     data = data_folder() / "kbert"
-    graph = KnowledgeGraph.from_files(data / "Medical.spo")
+    graph = load_graph(data / "Medical.spo")
     released = ReleasedKnowledge(graph)
     texts = medical_ner(data / "medical_ner")
     same, differ = compared(texts, graph, released)

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from kbert_core.kbert.ablation import FULL, Ablation
+from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.tools.shuffled import shuffled
@@ -42,7 +43,7 @@ NO_INVENTED = "K-BERT, no invented names"
 
 def graph() -> KnowledgeGraph:
     """What the riddles are made of."""
-    return KnowledgeGraph.from_files(*(ROOT / name for name in GRAPHS))
+    return load_graph(*(ROOT / name for name in GRAPHS))
 
 
 def run(row: str, injection: str, seed: int) -> dict[str, Any]:

@@ -21,7 +21,7 @@ import torch
 from transformers.utils import logging as transformers_logging
 
 from benchmarks.common import data_folder, print_table
-from kbert_core import InjectionOptions, KnowledgeGraph
+from kbert_core import InjectionOptions, KnowledgeGraph, load_graph
 from kbert_core.data.labelled import read_examples
 from kbert_core.drawing import drawing, tidy
 from kbert_core.experiments.pictures import LINES, MARKERS, _save
@@ -73,7 +73,7 @@ class Homonym:
 
 def homonyms(language: str) -> tuple[KnowledgeGraph, list[Homonym]]:
     """The set of a language, every name with all of its senses, in graph order."""
-    graph = KnowledgeGraph.from_files(DEMO / f"homonyms_{language}.spo")
+    graph = load_graph(DEMO / f"homonyms_{language}.spo")
     senses: dict[str, list[str]] = {}
     for head in dict.fromkeys(triple.head for triple in graph):
         senses.setdefault(name_of(head), []).append(normalise_name(head))
@@ -176,8 +176,8 @@ def run_noise(kinds: Sequence[str]) -> None:
     pipeline = Pipeline.load(MODEL, device="cpu")
     pipeline.similarity.cached = KEPT
     examples = read_examples(data / "ner" / "medical_ner_dedup" / "dev.tsv", "ner")
-    graph = KnowledgeGraph.from_files(data / "kbert" / "Medical.spo", DEMO / "medical_zh.spo")
-    facts = list(KnowledgeGraph.from_files(data / "kg" / "zh_open_nlpcc_kbqa.spo"))
+    graph = load_graph(data / "kbert" / "Medical.spo", DEMO / "medical_zh.spo")
+    facts = list(load_graph(data / "kg" / "zh_open_nlpcc_kbqa.spo"))
     names = [m.entity for e in examples for m in find_mentions(e.sentences[0], graph)]
     for kind, strategy, k, seed in runs(kinds):
         path = RESULTS / "noise" / f"{kind}-{slug(strategy)}-k{k}-seed{seed}.json"

@@ -34,6 +34,7 @@ from kbert_core import (
     collate,
     flatten,
     grow_tree,
+    load_graph,
     pack_trees,
 )
 from kbert_core.data.labelled import Example, read_examples
@@ -68,7 +69,7 @@ def main() -> None:
     data = data_folder()
     try:
         pipeline = Pipeline.load(args.model, device=args.device)
-        graph = KnowledgeGraph.from_files(data / "kbert" / "Medical.spo")
+        graph = load_graph(data / "kbert" / "Medical.spo")
         examples = read_examples(data / "kbert" / "medical_ner" / "train.tsv", "ner")
     except KBertError as error:
         raise SystemExit(str(error)) from error

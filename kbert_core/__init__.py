@@ -34,7 +34,9 @@ from kbert_core.kbert.flat_tree import (
 )
 from kbert_core.kbert.interventions import Intervention, Tokens
 from kbert_core.kbert.sentence_tree import SentenceTree, grow_tree, k_inject, k_query
-from kbert_core.knowledge.graph import Edit, KnowledgeGraph
+from kbert_core.knowledge import join_graphs, load_graph
+from kbert_core.knowledge.edit import Edit
+from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.io.files import read_triples
 from kbert_core.knowledge.io.writers import write_triples
 from kbert_core.knowledge.mentions import Mention, find_mentions
@@ -91,8 +93,10 @@ __all__ = [
     "flatten",
     "flatten_windows",
     "grow_tree",
+    "join_graphs",
     "k_inject",
     "k_query",
+    "load_graph",
     "load_model",
     "pack_trees",
     "probe",

@@ -113,7 +113,7 @@ assert line == "Tim Cook CEO Apple is visiting Beijing capital China is_a City n
 # at both ends, `[CLS]` before a text and `[SEP]` behind it.
 
 # %%
-from kbert_core import KnowledgeGraph, Triple, Words, flatten, k_inject, k_query
+from kbert_core import KnowledgeGraph, Triple, Words, flatten, k_inject, k_query, load_graph
 
 graph = KnowledgeGraph(Triple(*triple) for triple in K)
 queried = k_query([sentence], graph)  # a list, as a text may also be a pair of sentences
@@ -167,7 +167,7 @@ assert ours.tokens == other.tokens and len(ours.hung) == 3 and len(other.hung) =
 # the graph. The library says of every other one by which rule it was left out.
 
 # %%
-more = KnowledgeGraph.from_files("demo_kgs/general_en.spo")
+more = load_graph("demo_kgs/general_en.spo")
 (asked,) = k_query(["We walked through Beijing"], more)
 for triple in asked.used:
     print("injected:", triple)
@@ -184,7 +184,7 @@ for item in asked.left_out:
 # %%
 from kbert_core import Characters, grow_tree
 
-medical = KnowledgeGraph.from_files("demo_kgs/medical_zh.spo")
+medical = load_graph("demo_kgs/medical_zh.spo")
 both_steps = grow_tree(["患者行胃镜检查未见异常"], medical)  # K-Query, then K-Inject
 chinese = flatten(both_steps, Characters(special=True))
 says = "患者行胃镜检查未见异常 with the branches 类别 检查 and 部位 胃 below 胃镜"
@@ -265,7 +265,7 @@ check_twin(my_sentence, my_triples)
 # %%
 from _tools import lab_link
 
-lab_link(sentence, graph=KnowledgeGraph.from_files("demo_kgs/figure2.spo"), model="words")
+lab_link(sentence, graph=load_graph("demo_kgs/figure2.spo"), model="words")
 
 # %% [markdown]
 # Next: [2 · Soft positions](02_soft_positions.ipynb).

@@ -22,10 +22,10 @@ ready("models/zh-mini", "demo_kgs/figure2.spo", "demo_kgs/medical_zh.spo")
 # the words of the sentence are counted too high:
 
 # %%
-from kbert_core import KnowledgeGraph, Words, flatten, grow_tree
+from kbert_core import KnowledgeGraph, Words, flatten, grow_tree, load_graph
 
 sentence = "Tim Cook is visiting Beijing now"
-figure2 = KnowledgeGraph.from_files("demo_kgs/figure2.spo")
+figure2 = load_graph("demo_kgs/figure2.spo")
 plain = flatten(grow_tree([sentence], KnowledgeGraph()), Words(special=True))
 tree = flatten(grow_tree([sentence], figure2), Words(special=True))  # K-Query, K-Inject, flattened
 
@@ -103,7 +103,7 @@ for a, b in zip(trunk, trunk[1:]):
 from _tools import slider
 from kbert_core import Characters, InjectionOptions
 
-medical = KnowledgeGraph.from_files("demo_kgs/medical_zh.spo")
+medical = load_graph("demo_kgs/medical_zh.spo")
 
 
 def read(count):

@@ -69,9 +69,9 @@ for token, row in zip(tokens, V):
 # %%
 import torch
 
-from kbert_core import KnowledgeGraph, Words, collate, flatten, grow_tree, visible_matrix
+from kbert_core import Words, collate, flatten, grow_tree, load_graph, visible_matrix
 
-figure2 = KnowledgeGraph.from_files("demo_kgs/figure2.spo")
+figure2 = load_graph("demo_kgs/figure2.spo")
 flat = flatten(grow_tree(["Tim Cook is visiting Beijing now"], figure2), Words(special=True))
 assert (flat.tokens, flat.branch_ids, flat.anchor_ids) == (tokens, branch, anchor)
 

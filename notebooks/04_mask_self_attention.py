@@ -42,9 +42,9 @@ ready("models/zh-mini", "demo_kgs/figure2.spo", "demo_kgs/medical_zh.spo")
 # %%
 import numpy as np
 
-from kbert_core import KnowledgeGraph, Words, collate, flatten, grow_tree, visible_matrix
+from kbert_core import Words, collate, flatten, grow_tree, load_graph, visible_matrix
 
-figure2 = KnowledgeGraph.from_files("demo_kgs/figure2.spo")
+figure2 = load_graph("demo_kgs/figure2.spo")
 flat = flatten(grow_tree(["Tim Cook is visiting Beijing now"], figure2), Words(special=True))
 batch = collate([flat])
 visible = visible_matrix(batch.branch_ids, batch.anchor_ids)  # (1, N, N) bool
@@ -288,7 +288,7 @@ from kbert_core import Pipeline
 from kbert_core.kbert.arithmetic import attention_arithmetic
 
 kbert = Pipeline.load("models/zh-mini", device="cpu")
-medical = KnowledgeGraph.from_files("demo_kgs/medical_zh.spo")
+medical = load_graph("demo_kgs/medical_zh.spo")
 trace = kbert("患者有糖尿病史", graph=medical, attentions=True, hidden_states=True, decode=False)
 row = trace.rows[0]
 

@@ -22,10 +22,10 @@ ready("models/medical-ner-kbert", "demo_kgs/medical_zh.spo")
 # weights of a common BERT and can be loaded as one.
 
 # %%
-from kbert_core import NO_KNOWLEDGE, KnowledgeGraph, Pipeline
+from kbert_core import NO_KNOWLEDGE, Pipeline, load_graph
 
 kbert = Pipeline.load("models/medical-ner-kbert", device="cpu")
-medical = KnowledgeGraph.from_files("demo_kgs/medical_zh.spo")
+medical = load_graph("demo_kgs/medical_zh.spo")
 text = "患者行胃镜检查未见异常"  # the patient had a gastroscopy, nothing unusual was seen
 
 # %% [markdown]

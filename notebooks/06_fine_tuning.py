@@ -25,10 +25,10 @@ ready("demo_kgs/general_en.spo", "demo_kgs/medical_en.spo")
 # `make_riddles` makes them of two small graphs of this project. A part of the names is held out: they are never in training.
 
 # %%
-from kbert_core import KnowledgeGraph
+from kbert_core import load_graph
 from kbert_core.training.knowledge_riddles import make_riddles
 
-graph = KnowledgeGraph.from_files("demo_kgs/general_en.spo", "demo_kgs/medical_en.spo")
+graph = load_graph("demo_kgs/general_en.spo", "demo_kgs/medical_en.spo")
 riddles = make_riddles(graph, seed=1)
 
 for name, examples in (
@@ -369,7 +369,7 @@ check_new_name(trained, riddles.graph, my_triple)
 # %%
 from _tools import lab_link
 
-general = KnowledgeGraph.from_files("demo_kgs/general_en.spo")
+general = load_graph("demo_kgs/general_en.spo")
 lab_link("tell me about Tokyo and forget Toyota", graph=general, model="words", options=KIND_ALONE)
 
 # %% [markdown]

@@ -33,9 +33,9 @@ ready(
 # %%
 import torch
 
-from kbert_core import Ablation, KnowledgeGraph, Words, collate, flatten, grow_tree
+from kbert_core import Ablation, Words, collate, flatten, grow_tree, load_graph
 
-figure2 = KnowledgeGraph.from_files("demo_kgs/figure2.spo")
+figure2 = load_graph("demo_kgs/figure2.spo")
 flat = flatten(grow_tree(["Tim Cook is visiting Beijing now"], figure2), Words(special=True))
 batch = collate([flat])
 N = len(flat)
@@ -93,7 +93,7 @@ from kbert_core.knowledge.tools.shuffled import shuffled
 from kbert_core.training.knowledge_riddles import make_riddles
 from kbert_core.training.riddle_trial import trial
 
-graph = KnowledgeGraph.from_files("demo_kgs/general_en.spo", "demo_kgs/medical_en.spo")
+graph = load_graph("demo_kgs/general_en.spo", "demo_kgs/medical_en.spo")
 riddles = make_riddles(graph, seed=1)
 FIVE = InjectionOptions(max_triples=5)
 CONTROLS = {

@@ -30,9 +30,9 @@ ready(
 # %%
 import numpy as np
 
-from kbert_core import KnowledgeGraph, Pipeline, Triple
+from kbert_core import KnowledgeGraph, Pipeline, Triple, load_graph
 
-figure2 = KnowledgeGraph.from_files("demo_kgs/figure2.spo")
+figure2 = load_graph("demo_kgs/figure2.spo")
 
 
 def draw(name, count, said, own, seed):
@@ -92,7 +92,7 @@ show(
 
 # %%
 kbert = Pipeline.load("models/medical-ner-kbert", device="cpu")
-medical = KnowledgeGraph.from_files("demo_kgs/medical_zh.spo")
+medical = load_graph("demo_kgs/medical_zh.spo")
 text = "行胃镜检查，见胃体黏膜充血。"
 OWN = kbert.card.options.max_triples  # of its own triples, as trained
 
@@ -233,7 +233,7 @@ assert full["tokens of mentions"] > visible["tokens of mentions"]
 # Facts of everyday things are just irrelevant, and do far less:
 
 # %%
-everyday = KnowledgeGraph.from_files("demo_kgs/everyday_zh.spo")
+everyday = load_graph("demo_kgs/everyday_zh.spo")
 from_elsewhere = how_far(None, tuple(everyday))
 for name, of in (("the same graph", full), ("everyday things", from_elsewhere)):
     print(f"noise of {name:16}", "   ".join(f"{who} {value:.3f}" for who, value in of.items()))

@@ -25,10 +25,10 @@ from _tools import show
 from app.view_models.tags_picture import tags_picture
 from app.view_models.tree import tree_view
 from app.view_models.tree_picture import tree_picture
-from kbert_core import NO_KNOWLEDGE, InjectionOptions, KnowledgeGraph, Pipeline
+from kbert_core import NO_KNOWLEDGE, InjectionOptions, Pipeline, load_graph
 
 kbert = Pipeline.load("models/medical-ner-kbert", device="cpu")
-medical = KnowledgeGraph.from_files("demo_kgs/medical_zh.spo")
+medical = load_graph("demo_kgs/medical_zh.spo")
 text = "因黑便伴上腹痛就诊。"
 THREE = InjectionOptions(max_triples=3)
 

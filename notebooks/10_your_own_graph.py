@@ -68,10 +68,10 @@ def write_lines(file, lines):
 write_lines("mine.tsv", lines + FACTS.splitlines())
 
 # %%
-from kbert_core import KBertError, KnowledgeGraph, Triple
+from kbert_core import KBertError, Triple, load_graph
 
 try:
-    KnowledgeGraph.from_files("mine.tsv")
+    load_graph("mine.tsv")
 except KBertError as error:
     print(error)
 
@@ -81,7 +81,7 @@ except KBertError as error:
 # %%
 FACTS = FACTS.replace("heron\teats", "heron\teats\tfish")
 write_lines("mine.tsv", lines + FACTS.splitlines())
-mine = KnowledgeGraph.from_files("mine.tsv")
+mine = load_graph("mine.tsv")
 print(len(mine), "triples, such as", *mine.triples_of("violin"))
 
 # %% [markdown]
@@ -121,7 +121,7 @@ from kbert_core.knowledge.store.store import GraphStore
 kbert("kg remove mine.kg crane is_a machine --by me")
 with GraphStore("mine.kg") as store:
     print([(entry.revision, entry.who) for entry in store.history()])
-graph = KnowledgeGraph.from_files("mine.kg")
+graph = load_graph("mine.kg")
 assert set(mine) - set(graph) == {Triple("crane", "is_a", "machine")}
 
 # %% [markdown]
@@ -129,7 +129,7 @@ assert set(mine) - set(graph) == {Triple("crane", "is_a", "machine")}
 
 # %%
 kbert("kg export mine.kg mine.ttl")
-turtle = KnowledgeGraph.from_files("mine.ttl")
+turtle = load_graph("mine.ttl")
 print(*Path("mine.ttl").read_text(encoding="utf-8").splitlines()[:5], sep="\n")
 assert set(turtle) == set(graph)
 
@@ -270,7 +270,7 @@ assert abs(right - made.last.unseen) < 0.01  # as `trial` counted
 question = "forget iron , tell me about theremin"
 before = made.pipeline(question, graph=graph).prediction.label
 kbert("kg add mine.kg theremin is_a instrument --by me")
-graph = KnowledgeGraph.from_files("mine.kg")
+graph = load_graph("mine.kg")
 after = made.pipeline(question, graph=graph).prediction.label
 print(f"theremin, which it has never met: a guess, {before}; with your triple: {after}")
 assert after == "instrument"
@@ -309,7 +309,7 @@ assert set(carried) == set(graph) and shared.scene.sentences == (question,)
 # %% [markdown]
 # ## Now yours
 #
-# 1. Read it in place of `mine.tsv`: `mine = KnowledgeGraph.from_files("/whole/path/of/yours.ttl")`, and give the same
+# 1. Read it in place of `mine.tsv`: `mine = load_graph("/whole/path/of/yours.ttl")`, and give the same
 #    path to `kg check` and `kg import`. (The whole path, as the notebook works in its new folder. Any of the formats
 #    named above will do.)
 # 2. Run the cells from `kg check` on, without the lines about *crane* (remove what `check` found in yours), and put
@@ -375,9 +375,9 @@ check_audit(no_use)
 
 # %%
 from _tools import lab_link
-from kbert_core.knowledge.graph import Edit
+from kbert_core.knowledge.edit import Edit
 
-general = KnowledgeGraph.from_files(ROOT / "demo_kgs/general_en.spo")
+general = load_graph(ROOT / "demo_kgs/general_en.spo")
 yours = [Triple("theremin", "is_a", "instrument"), Triple("theremin", "invented_in", "Russia")]
 edits = tuple(Edit("add", triple) for triple in yours)
 lab_link("tell me about theremin and forget Paris", graph=general, model="words", edits=edits)

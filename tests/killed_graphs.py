@@ -8,7 +8,7 @@ import time
 from multiprocessing import get_context
 
 from kbert_core import KnowledgeGraph, Triple
-from kbert_core.knowledge.graph import Edit
+from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.store.importing import Source, import_triples
 from kbert_core.knowledge.store.names import rebuild_names
 from kbert_core.knowledge.store.store import GraphStore

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from kbert_core import Ablation, InjectionOptions, KnowledgeGraph, Triple, grow_tree
+from kbert_core import Ablation, InjectionOptions, KnowledgeGraph, Triple, grow_tree, load_graph
 from kbert_core.training.knowledge_riddles import RiddleOptions, make_riddles
 from kbert_core.training.riddle_trial import KIND_ALONE, TrialOptions, new_pipeline
 
@@ -44,7 +44,7 @@ SAME = {
 }
 
 LEAKS = fine_tuning.LEAKS
-GRAPH = KnowledgeGraph.from_files(ROOT / "demo_kgs" / "general_en.spo")
+GRAPH = load_graph(ROOT / "demo_kgs" / "general_en.spo")
 
 
 class Untrained:

@@ -19,7 +19,7 @@ sys.path.insert(0, str(FOLDER))
 import run  # noqa: E402
 
 import _tools  # noqa: E402
-from kbert_core import KnowledgeGraph  # noqa: E402
+from kbert_core import load_graph  # noqa: E402
 
 SCRIPTS = run.scripts()
 QUICK = ("02", "04", "05", "09")  # run here: the most of library and app in a minute
@@ -137,9 +137,7 @@ def test_a_link_to_the_lab_opens_there(script):
     (value,) = re.findall(r"\?scene=([\w%-]+)", shown[0])
     shared = from_link(value.replace("%3D", "="))
     assert shared.scene.sentences[0]
-    demos = {
-        KnowledgeGraph.from_files(path).fingerprint for path in (ROOT / "demo_kgs").glob("*.spo")
-    }
+    demos = {load_graph(path).fingerprint for path in (ROOT / "demo_kgs").glob("*.spo")}
     assert shared.scene.graph.fingerprint in demos
     model = shared.scene.model
     assert model in ("words", "characters") or (ROOT / "models" / model).is_dir()

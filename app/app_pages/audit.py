@@ -15,7 +15,7 @@ from app.view_models import audit as view
 from app.view_models.html import markdown
 from app.view_models.styles import CSS
 from app.work import alone
-from kbert_core import InjectionOptions, KBertError, KnowledgeGraph
+from kbert_core import InjectionOptions, KBertError, join_graphs
 from kbert_core.data.guess import TASKS
 from kbert_core.data.labelled import SPLITS
 from kbert_core.experiments.audit import MAX_LENGTH
@@ -204,7 +204,7 @@ def problem_in_another_language() -> bool:
 def made() -> Report:
     """Read the data and audit it."""
     graphs = [graph_as_edited(name) for name in ss["audit.graphs"]]
-    graph = graphs[0] if len(graphs) == 1 else KnowledgeGraph.combined(graphs)
+    graph = graphs[0] if len(graphs) == 1 else join_graphs(graphs)
     options = InjectionOptions(int(ss["audit.max_triples"]), bool(ss["audit.tail_only"]))
     return audits.audited(data(), graph, options, int(ss["audit.max_length"]))
 

@@ -20,7 +20,7 @@ from kbert_core.explain.attention_effect import AttentionEffect, attention_effec
 from kbert_core.explain.effects import Effects, stream_effects
 from kbert_core.explain.target import Target
 from kbert_core.explain.variants import Case
-from kbert_core.knowledge.graph import Edit
+from kbert_core.knowledge.edit import Edit
 
 ss = st.session_state
 AT_ONCE = 40  # triples that are measured without being asked for

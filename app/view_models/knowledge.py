@@ -6,7 +6,7 @@ from typing import Any
 
 from app.texts import t
 from kbert_core import KBertError, KnowledgeGraph, Rule, Trace, Triple
-from kbert_core.knowledge.graph import Edit
+from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.selection import Reason, Strategy
 

@@ -17,7 +17,7 @@ from app.view_models.why import why
 from kbert_core import Ablation, FlatTree, KnowledgeGraph, Trace, Triple
 from kbert_core.kbert.ablation import FULL
 from kbert_core.kbert.visible import additive_mask
-from kbert_core.knowledge.graph import Edit
+from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.tools.unrelated import with_noise
 from kbert_core.tasks import NerPrediction
 

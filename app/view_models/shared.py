@@ -8,7 +8,7 @@ from app.view_models.html import escape, scrolling
 from app.view_models.interventions import describe as describe_intervention
 from app.view_models.knowledge import describe
 from kbert_core import Ablation, InjectionOptions
-from kbert_core.knowledge.graph import Edit
+from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.surface_forms import RULES
 
 

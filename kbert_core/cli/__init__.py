@@ -40,6 +40,7 @@ from kbert_core.cli.train_options import (
     add_train_options,
 )
 from kbert_core.errors import KBertError, OptionError
+from kbert_core.knowledge import join_graphs, load_graph
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.io.files import read_triples
 from kbert_core.knowledge.io.writers import write_triples
@@ -193,7 +194,7 @@ def run_kg_stats(args: argparse.Namespace) -> None:
     for path in args.kg:
         stored = Path(path).suffix == ENDING
         file = None if stored else read_triples(path, skip_bad=args.skip_bad)
-        graphs.append(KnowledgeGraph(file.triples) if file else KnowledgeGraph.from_files(path))
+        graphs.append(KnowledgeGraph(file.triples) if file else load_graph(path))
         files.append(
             {
                 "file": str(path),
@@ -202,7 +203,7 @@ def run_kg_stats(args: argparse.Namespace) -> None:
                 "bad_lines": list(file.problems) if file else [],
             }
         )
-    graph = graphs[0] if len(graphs) == 1 else KnowledgeGraph.combined(graphs)
+    graph = graphs[0] if len(graphs) == 1 else join_graphs(graphs)
     relations: Counter[str] = Counter()
     sizes: dict[str, int] = {}
     for entity, triples in graph.items():

@@ -16,7 +16,7 @@ from kbert_core.explain.noise import NoiseCurve, stream_noise
 from kbert_core.explain.reach import NEVER
 from kbert_core.explain.tables import name_of
 from kbert_core.explain.variants import Case
-from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.tools.unrelated import said_by
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def run_noise(args: argparse.Namespace) -> NoiseCurve:
     """`kbert explain noise`: a prediction as unrelated triples are added."""
     source = None
     if args.noise_from:
-        source = said_by(KnowledgeGraph.from_files(*args.noise_from))
+        source = said_by(load_graph(*args.noise_from))
     steps = stream_noise(case_of_args(args), args.counts, args.seeds, source=source)
     made: NoiseCurve = last_of(steps, lambda c: f"{len(c.points)} of {c.total} readings")
     return made

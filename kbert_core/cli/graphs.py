@@ -12,14 +12,15 @@ from typing import Any
 
 from kbert_core.cli.options import add_alias_options
 from kbert_core.errors import GraphEditError, GraphFileError, OptionError
+from kbert_core.knowledge import join_graphs, load_graph
 from kbert_core.knowledge.aliases import AliasRelations
-from kbert_core.knowledge.graph import Action, Edit, KnowledgeGraph
+from kbert_core.knowledge.edit import Action, Edit
+from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.io import ReadOptions, Row, open_rows
 from kbert_core.knowledge.io.compression import plain_ending
 from kbert_core.knowledge.io.opening import ENDINGS, unit_of
 from kbert_core.knowledge.io.writers import write_triples
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.opening import open_graphs
 from kbert_core.knowledge.store.importing import Source, import_triples
 from kbert_core.knowledge.store.log import Entry
 from kbert_core.knowledge.store.schema import ENDING
@@ -184,7 +185,7 @@ def run_merge(args: argparse.Namespace) -> dict[str, Any]:
     graphs = [opened(name, args) for name in args.graphs]
     sources = [Source(name, _rows(graph)) for name, graph in zip(args.graphs, graphs, strict=True)]
     with _Told("triples") as told:
-        aliases = KnowledgeGraph.combined(graphs).aliases
+        aliases = join_graphs(graphs).aliases
         done = import_triples(args.output, sources, who=args.by, aliases=aliases, progress=told)
     off = [t for i, graph in enumerate(graphs) for t in graph.off if _first(graphs, t) == i]
     if off:
@@ -346,8 +347,8 @@ def opened(name: str, args: argparse.Namespace | None = None) -> KnowledgeGraph:
         with GraphStore(path) as store:
             return store.at(int(revision))
     if args is None:
-        return open_graphs([name])
-    return open_graphs([name], _options(args), skip_bad=args.skip_bad)
+        return load_graph(name)
+    return load_graph(name, options=_options(args), skip_bad=args.skip_bad)
 
 
 # What is printed for reading

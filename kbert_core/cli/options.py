@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kbert_core.errors import CheckpointError
+from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.aliases import AliasRelations
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions, Strategy
@@ -23,7 +24,7 @@ DEFAULT_MODEL = "models/medical-ner-kbert"
 def graph_of(args: argparse.Namespace) -> KnowledgeGraph:
     """The graph of every ``--kg``, in order; an empty one without any."""
     aliases = AliasRelations.default_and(args.alias, args.alias_of)
-    return KnowledgeGraph.from_files(*(args.kg or ()), skip_bad=args.skip_bad, aliases=aliases)
+    return load_graph(*(args.kg or ()), skip_bad=args.skip_bad, aliases=aliases)
 
 
 def add_alias_options(parser: argparse.ArgumentParser) -> None:

@@ -37,6 +37,7 @@ from kbert_core.experiments.suite import (
     train_options,
 )
 from kbert_core.kbert.ablation import Ablation
+from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.io.writers import write_triples
 from kbert_core.knowledge.selection import InjectionOptions
@@ -295,7 +296,7 @@ class Experiment:
             options = EntityDisjoint(seed, **{n: s for n, s in shares.items() if s is not None})
             graph = None
             if data.among != AT_RANDOM:
-                graph = KnowledgeGraph.from_files(self.suite.resolved(data.among))
+                graph = load_graph(self.suite.resolved(data.among))
             return entity_disjoint(self._all_examples, options, graph=graph)
         of_split = {split: str(Path(self._data) / name) for split, name in data.files.items()}
         files = DataFiles(
@@ -348,7 +349,7 @@ class Experiment:
         files = self.suite.resolved_all(run.kg)
         if run.knowledge != "shuffled":
             return files, None
-        made = shuffled(KnowledgeGraph.from_files(*files), seed=seed)
+        made = shuffled(load_graph(*files), seed=seed)
         path = self.work / f"shuffled-{self._hash(files)[:8]}-seed{seed}.spo"
         path.parent.mkdir(parents=True, exist_ok=True)
         write_triples(made.graph, path)
@@ -357,7 +358,7 @@ class Experiment:
     @cached_property
     def covering(self) -> KnowledgeGraph:
         """The graph that tells covered from uncovered mentions."""
-        return KnowledgeGraph.from_files(*self.suite.resolved_all(self.suite.covered_by))
+        return load_graph(*self.suite.resolved_all(self.suite.covered_by))
 
     def _files(self, paths: Sequence[str], missing: Missing | None) -> list[dict[str, str | None]]:
         def hash_of(path: str) -> str:

@@ -31,7 +31,7 @@ from kbert_core.experiments.guided import choose_weight, guided_spans, load_scor
 from kbert_core.experiments.results import FORMAT, read_json, whole, write_json
 from kbert_core.experiments.scoring import score_run, score_spans
 from kbert_core.experiments.suite import Baseline, Run, read_suite, train_options
-from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.io.compression import plain_stem
 from kbert_core.processor import processor
 from kbert_core.training.evaluate import surface_forms
@@ -132,7 +132,7 @@ def _trained(experiment: Experiment, run: Run, seed: int, how: How) -> tuple[dic
 def _dictionary(experiment: Experiment, row: Baseline, seed: int) -> dict[str, Any]:
     """Tag the test set by a graph alone, or with what a run predicted."""
     splits = read_folder(experiment.split(seed)[0], "ner")
-    graph = KnowledgeGraph.from_files(*experiment.suite.resolved_all(row.kg))
+    graph = load_graph(*experiment.suite.resolved_all(row.kg))
     labels = learn_tail_labels(splits["train"], graph)
     found: Sequence[Any] = dictionary_spans(splits["test"], graph, labels)
     about: dict[str, Any] = {"tail_labels": len(labels)}

@@ -14,7 +14,8 @@ from typing import Literal, TypeVar
 
 from kbert_core.explain.target import NO_SPAN
 from kbert_core.explain.variants import Case
-from kbert_core.knowledge.graph import Edit, KnowledgeGraph
+from kbert_core.knowledge.edit import Edit
+from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.tools.check import TYPE_RELATIONS

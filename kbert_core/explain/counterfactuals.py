@@ -19,7 +19,8 @@ from kbert_core.explain.figures import signed_bars
 from kbert_core.explain.tables import frame, outcome_dict, target_dict, triple_dict
 from kbert_core.explain.target import Target
 from kbert_core.explain.variants import Case, Outcome, Scored, Variant, case_of
-from kbert_core.knowledge.graph import Edit, KnowledgeGraph
+from kbert_core.knowledge.edit import Edit
+from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.pipeline import Pipeline
 
 if TYPE_CHECKING:

@@ -1,12 +1,14 @@
 """AddedNames: keys of names that came by edits since an index was built, as a value."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from immutables import Map
 from numpy.typing import NDArray
 
 from kbert_core.knowledge.openings import Openings
+from kbert_core.knowledge.source import Names
+from kbert_core.knowledge.triple import Triple
 
 _OPENING = 2  # characters that names are gathered by
 _RECENT = 256  # openings that are kept apart, so that a change doesn't copy them all
@@ -91,3 +93,38 @@ class AddedNames:
     def may_begin(self, codes: NDArray[np.uint32]) -> NDArray[np.bool_]:
         """Say the same for every place of a long text: (M,) code points, (M,) bool."""
         return Openings.of(self._openings | self._recent).may_begin(codes)
+
+
+class EditedNames:
+    """The names of a graph after edits; see ``Names``.
+
+    Args:
+        base: the names before.
+        added: those that came.
+        changed: by entity, all of its triples now; none: it is gone.
+    """
+
+    def __init__(
+        self, base: Names, added: AddedNames, changed: Mapping[str, tuple[Triple, ...]]
+    ) -> None:
+        self._base, self._added, self._changed = base, added, changed
+
+    def at(self, text: str, start: int) -> list[str]:
+        """Return the keys that stand in a text from a place on, the shortest first."""
+        known, added = self._base.at(text, start), self._added.at(text, start)
+        return sorted({*known, *added}, key=len) if added else known
+
+    def meant_by(self, key: str) -> tuple[str, ...]:
+        """Return the entities that a key may mean."""
+        known = [e for e in self._base.meant_by(key) if self._changed.get(e) != ()]
+        return tuple(dict.fromkeys((*known, *self._added.meant_by(key))))
+
+    def places(self, text: str) -> list[int]:
+        """Return where in a text a key may begin, in order."""
+        known, added = self._base.places(text), self._added.places(text)
+        return sorted({*known, *added}) if added else known
+
+    def may_begin(self, codes: NDArray[np.uint32]) -> NDArray[np.bool_]:
+        """Say the same for every place of a long text: (M,) code points, (M,) bool."""
+        known = self._base.may_begin(codes)
+        return known | self._added.may_begin(codes) if self._added else known

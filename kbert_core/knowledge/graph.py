@@ -7,46 +7,20 @@ old one; the file the triples came from is never written.
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from immutables import Map
 from numpy.typing import NDArray
 
 from kbert_core.errors import GraphEditError
-from kbert_core.knowledge.added_names import AddedNames
+from kbert_core.knowledge.added_names import AddedNames, EditedNames
 from kbert_core.knowledge.aliases import ALIAS_RELATIONS, AliasRelations
-from kbert_core.knowledge.loaded import InMemory, Loaded
+from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.names import normalise_name
+from kbert_core.knowledge.source import InMemory, Names, TripleSource, Union
 from kbert_core.knowledge.surface_forms import forms_of
 from kbert_core.knowledge.triple import Triple
-
-Action = Literal["add", "remove", "replace", "switch_off", "switch_on"]
-
-
-@dataclass(frozen=True)
-class Edit:
-    """One change to a graph.
-
-    Attributes:
-        action: what is done.
-        triple: to which triple; for ``add`` the new one.
-        new: for ``replace``, what stands in its place.
-        index: for ``add``, where among the triples of its head; None: last.
-    """
-
-    action: Action
-    triple: Triple
-    new: Triple | None = None
-    index: int | None = None
-
-    def __str__(self) -> str:
-        if self.action == "replace":
-            return f"replace {self.triple} by {self.new}"
-        return f"{self.action.replace('_', ' ')} {self.triple}"
 
 
 class KnowledgeGraph:
@@ -71,51 +45,21 @@ class KnowledgeGraph:
     ) -> None:
         self._load(InMemory(triples, aliases), name)
 
-    def _load(self, loaded: Loaded, name: str) -> None:
-        self._loaded = loaded
+    def _load(self, source: TripleSource, name: str) -> None:
+        self._source = source
         self._changed: Map[str, tuple[Triple, ...]] = Map()
-        self._off: Set[Triple] = loaded.off
+        self._off: Set[Triple] = source.off
         self._added_names = AddedNames()
         self._before: KnowledgeGraph | None = None
         self.name = name
         self.history: tuple[Edit, ...] = ()
 
     @classmethod
-    def over(cls, loaded: Loaded, *, name: str = "") -> "KnowledgeGraph":
-        """Return a graph over triples that were loaded already, such as a store's."""
+    def over(cls, source: TripleSource, *, name: str = "") -> "KnowledgeGraph":
+        """Return a graph over a source of triples, such as a store's."""
         graph = object.__new__(cls)
-        graph._load(loaded, name)
+        graph._load(source, name)
         return graph
-
-    @classmethod
-    def from_files(
-        cls,
-        *paths: str | Path,
-        skip_bad: bool = False,
-        aliases: AliasRelations = ALIAS_RELATIONS,
-    ) -> "KnowledgeGraph":
-        """Open files of triples, and graph files; an earlier one's triples come first.
-
-        Small files of triples are read into memory, large ones indexed once
-        on disk (see ``store.cache``), and graph files (``.kg``) read where
-        they are. With ``skip_bad`` the bad lines are left out and each is
-        logged. ``aliases`` are the relations that say another name; a graph
-        file knows its own.
-
-        Raises:
-            GraphFileError: a file can't be read; see ``read_triples``.
-        """
-        from kbert_core.knowledge.opening import open_graphs  # it builds on this module
-
-        return open_graphs(paths, skip_bad=skip_bad, aliases=aliases)
-
-    @classmethod
-    def combined(cls, graphs: Iterable["KnowledgeGraph"]) -> "KnowledgeGraph":
-        """Join graphs in the given order, copying none; what is switched off stays off."""
-        from kbert_core.knowledge.joined import Joined  # it builds on this module
-
-        graphs = list(graphs)
-        return cls.over(Joined(graphs), name=" + ".join(g.name for g in graphs))
 
     def __iter__(self) -> Iterator[Triple]:
         """Every triple, on or off, by entity in the order of :meth:`entities`."""
@@ -124,7 +68,7 @@ class KnowledgeGraph:
 
     def items(self) -> Iterator[tuple[str, tuple[Triple, ...]]]:
         """Every entity with its triples, in the order of :meth:`entities`."""
-        for entity, triples in self._loaded.items():
+        for entity, triples in self._source.items():
             now = self._changed.get(entity, triples)
             if now:
                 yield entity, now
@@ -132,8 +76,8 @@ class KnowledgeGraph:
             yield entity, self._changed[entity]
 
     def __len__(self) -> int:
-        return len(self._loaded) + sum(
-            len(now) - len(self._loaded.triples_of(entity)) for entity, now in self._changed.items()
+        return len(self._source) + sum(
+            len(now) - len(self._source.triples_of(entity)) for entity, now in self._changed.items()
         )
 
     def __contains__(self, triple: Triple) -> bool:
@@ -172,61 +116,33 @@ class KnowledgeGraph:
             counts[triple.relation] = counts.get(triple.relation, 0) + 1
         return dict(sorted(counts.items(), key=lambda item: -item[1]))
 
+    @cached_property
+    def names(self) -> Names:
+        """The names of every entity, as they are looked up in a text."""
+        if not self._changed:
+            return self._source.names
+        return EditedNames(self._source.names, self._added_names, self._changed)
+
     def places(self, text: str) -> list[int]:
-        """Return where in a text an entity's name may begin, in order.
-
-        A quick look at two characters: :meth:`names_at` decides.
-
-        Args:
-            text: normalised (see ``names.loosen``).
-        """
-        found = self._loaded.names.places(text)
-        if self._added_names:
-            more = self._added_names.places(text)
-            if more:
-                return sorted({*found, *more})
-        return found
+        """See ``Names.places``."""
+        return self.names.places(text)
 
     def may_begin(self, codes: NDArray[np.uint32]) -> NDArray[np.bool_]:
-        """Say :meth:`places` of a long text: (M,) code points, (M,) True where one is."""
-        found = self._loaded.names.may_begin(codes)
-        return found | self._added_names.may_begin(codes) if self._added_names else found
+        """See ``Names.may_begin``."""
+        return self.names.may_begin(codes)
 
     def names_at(self, text: str, start: int) -> list[str]:
-        """Return the keys of names that stand in a text from a place on, the shortest first.
-
-        :meth:`meant_by` tells what they mean.
-
-        Args:
-            text: normalised (see ``names.loosen``).
-            start: in characters.
-        """
-        found = self._loaded.names.at(text, start)
-        if not self._changed:
-            return found
-        added = self._added_names.at(text, start)
-        return sorted({*found, *added}, key=len) if added else found
+        """See ``Names.at``."""
+        return self.names.at(text, start)
 
     def meant_by(self, key: str) -> tuple[str, ...]:
-        """Return the entities that a key may mean, in graph order.
-
-        Only a suggestion: ``mentions.meanings`` looks at the names themselves.
-        """
-        found = self._loaded.names.meant_by(key)
-        changed = self._changed
-        if changed:
-            for entity in found:
-                if changed.get(entity, found) == ():
-                    found = tuple(other for other in found if other != entity)
-            if self._added_names and (added := self._added_names.meant_by(key)):
-                known = (entity for entity in found if self._now(entity))
-                found = tuple(dict.fromkeys((*known, *added)))
-        return found
+        """See ``Names.meant_by``."""
+        return self.names.meant_by(key)
 
     @property
     def aliases(self) -> AliasRelations:
         """The relations that say another name of an entity."""
-        return self._loaded.aliases
+        return self._source.aliases
 
     def apply(self, *edits: Edit) -> "KnowledgeGraph":
         """Return the graph with edits made, one after the other.
@@ -266,9 +182,9 @@ class KnowledgeGraph:
     @cached_property
     def fingerprint(self) -> str:
         """A hash of every triple, their order, and which are off."""
-        digest = hashlib.sha256(self._loaded.fingerprint.encode())
+        digest = hashlib.sha256(self._source.fingerprint.encode())
         changed = self._changed.items()
-        for entity in sorted(e for e, now in changed if now != self._loaded.triples_of(e)):
+        for entity in sorted(e for e, now in changed if now != self._source.triples_of(e)):
             digest.update(f"\n{entity}".encode())
             for t in self._changed[entity]:
                 digest.update(f"\n{t.head}\t{t.relation}\t{t.tail}".encode())
@@ -280,12 +196,12 @@ class KnowledgeGraph:
         return sorted(
             entity
             for entity, now in self._changed.items()
-            if now and not self._loaded.triples_of(entity)
+            if now and not self._source.triples_of(entity)
         )
 
     def _now(self, entity: str) -> tuple[Triple, ...]:
         changed = self._changed.get(entity)
-        return self._loaded.triples_of(entity) if changed is None else changed
+        return self._source.triples_of(entity) if changed is None else changed
 
     def _edited(self, edit: Edit) -> "KnowledgeGraph":
         triple = edit.triple
@@ -358,7 +274,7 @@ class KnowledgeGraph:
             off: every triple of the graph that is switched off.
         """
         graph = object.__new__(KnowledgeGraph)
-        graph._load(self._loaded, self.name)
+        graph._load(self._source, self.name)
         graph._changed = self._changed.update(changed)
         graph._off = off
         graph._added_names = self._added_names
@@ -370,7 +286,7 @@ class KnowledgeGraph:
                     if (found := of(entity))
                     for form in forms_of(entity, found, self.aliases)
                 }
-                for of in (self._loaded.triples_of, graph._now)
+                for of in (self._source.triples_of, graph._now)
             )
             gone = {  # its own names; another name may be said by other entities too
                 form
@@ -382,3 +298,14 @@ class KnowledgeGraph:
                 added=sorted(now - loaded), removed=gone - loaded - now
             )
         return graph
+
+
+def join_graphs(graphs: Iterable[KnowledgeGraph]) -> KnowledgeGraph:
+    """Join graphs, copying none: the first one's triples come first.
+
+    A triple that is switched off in one of them is off. Of no graphs the
+    result is an empty one.
+    """
+    graphs = list(graphs)
+    name = " + ".join(graph.name for graph in graphs)
+    return KnowledgeGraph.over(Union(graphs), name=name)

@@ -43,6 +43,7 @@ from kbert_core.errors import DataError, OptionError
 from kbert_core.kbert.ablation import FULL, Ablation
 from kbert_core.kbert.flat_tree import Batch
 from kbert_core.kbert.mask_transformer import MaskTransformer
+from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.io.compression import plain_stem
 from kbert_core.knowledge.selection import InjectionOptions, Strategy
@@ -305,7 +306,7 @@ def fit(options: TrainOptions, *, replacing_others: bool = True) -> Fitted:
     set_seed(options.seed)
     task = TASKS[options.task]
     splits = read_splits(options.files, options.task, seed=options.seed)
-    graph = KnowledgeGraph.from_files(*options.kg, skip_bad=options.skip_bad)
+    graph = load_graph(*options.kg, skip_bad=options.skip_bad)
     labels = [] if task.name == "mask" else labels_of(splits["train"])
     _check(splits, labels, task.name)
     base = Card() if options.encoder == SCRATCH else card_of(options.encoder)
@@ -337,7 +338,7 @@ def fit(options: TrainOptions, *, replacing_others: bool = True) -> Fitted:
     pipeline = Pipeline(moved(model, device), tokenizer, card)
     hiding = None
     if options.hiding_kg:
-        hiding = KnowledgeGraph.from_files(*options.hiding_kg, skip_bad=options.skip_bad)
+        hiding = load_graph(*options.hiding_kg, skip_bad=options.skip_bad)
     type_labels = {}
     if task.name == "ner":
         type_labels = learn_type_labels(splits["train"], hiding or graph, injection, scorer=scorer)

@@ -11,13 +11,13 @@ from app.edit_log import EditLog
 from app.texts import t
 from app.view_models import audit as view
 from app.view_models.styles import CHANGED, TRUNK
-from kbert_core import Characters, InjectionOptions, KnowledgeGraph, Triple
+from kbert_core import Characters, InjectionOptions, KnowledgeGraph, Triple, load_graph
 from kbert_core.data.labelled import Example, check_labels
 from kbert_core.errors import DataError
 from kbert_core.experiments.audit import audit
 from kbert_core.experiments.audit_data import read_data
 from kbert_core.experiments.verdict import verdict_of
-from kbert_core.knowledge.graph import Edit
+from kbert_core.knowledge.edit import Edit
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "app" / "app_pages" / "audit.py"
@@ -213,7 +213,7 @@ def test_the_example_is_as_its_readme_says():
     for split, examples in read.splits.items():
         mentions = sum(len(e.spans) for e in examples)
         assert f"| `medical_ner/{split}.tsv` | {len(examples)} | {mentions} |" in text
-    graph = KnowledgeGraph.from_files(ROOT / "demo_kgs" / "medical_zh.spo")
+    graph = load_graph(ROOT / "demo_kgs" / "medical_zh.spo")
     found = audit(read.splits, graph, task=read.task, tokenizer=Characters())
     assert [leak.texts.count for leak in found.leaks] == [1, 1, 0]
     assert found.conflicts.texts.count == 1

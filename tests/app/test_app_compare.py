@@ -21,7 +21,7 @@ from kbert_core.explain.compare import ablations_of, compare
 from kbert_core.explain.target import Target
 from kbert_core.explain.variants import Case
 from kbert_core.kbert.interventions import PRESETS
-from kbert_core.knowledge.graph import Edit
+from kbert_core.knowledge.edit import Edit
 
 TEXT = "患者有糖尿病史给予布洛芬口服好转"
 GRAPH = KnowledgeGraph([Triple("糖尿病", "类别", "疾病"), Triple("布洛芬", "类别", "治疗")])

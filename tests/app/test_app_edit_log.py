@@ -5,7 +5,7 @@ import pytest
 from app.edit_log import EditLog, checked, made
 from kbert_core import KnowledgeGraph, Triple, find_mentions
 from kbert_core.errors import GraphConflict, GraphEditError
-from kbert_core.knowledge.graph import Edit
+from kbert_core.knowledge.edit import Edit
 
 A, B, C = (Triple("a", "is", tail) for tail in ("one", "two", "three"))
 OFF, ON = Edit("switch_off", A), Edit("switch_on", A)

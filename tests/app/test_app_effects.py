@@ -25,7 +25,7 @@ from kbert_core.explain.interactions import Interaction, Interactions, interacti
 from kbert_core.explain.shapley import shapley
 from kbert_core.explain.target import Target
 from kbert_core.explain.variants import Case, Outcome, Piece
-from kbert_core.knowledge.graph import Edit
+from kbert_core.knowledge.edit import Edit
 
 INFO = ModelInfo("m", "m", Card("ner"))
 ODD = Triple("=cmd()", "<b>", "@x")

@@ -10,7 +10,7 @@ import pytest
 from app.examples import EXAMPLES
 from app.models import read_model
 from app.services import DEMO_GRAPHS, ROOT
-from kbert_core import NO_KNOWLEDGE, KnowledgeGraph, Pipeline, Triple
+from kbert_core import NO_KNOWLEDGE, Pipeline, Triple, load_graph
 from kbert_core.tasks import TASKS, NerPrediction
 from kbert_core.tasks.mask import MaskPrediction
 
@@ -48,7 +48,7 @@ def name_of(example):
 
 
 def graph_of(example):
-    return KnowledgeGraph.from_files(ROOT / "demo_kgs" / f"{example.graph}.spo")
+    return load_graph(ROOT / "demo_kgs" / f"{example.graph}.spo")
 
 
 def probabilities(prediction):

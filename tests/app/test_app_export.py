@@ -30,10 +30,18 @@ from app.view_models.matrix import (
 from app.view_models.sheet import sheet
 from app.view_models.tags_picture import pieces
 from app.view_models.tree_picture import _lines
-from kbert_core import Ablation, Card, InjectionOptions, KnowledgeGraph, Pipeline, Triple
+from kbert_core import (
+    Ablation,
+    Card,
+    InjectionOptions,
+    KnowledgeGraph,
+    Pipeline,
+    Triple,
+    load_graph,
+)
 from kbert_core.kbert.ablation import FULL
 from kbert_core.kbert.interventions import Intervention, Tokens, visible_by_layer
-from kbert_core.knowledge.graph import Edit
+from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.surface_forms import NameRules
 from kbert_core.tasks import ClassPrediction, Filling, MaskPrediction, Span
 
@@ -381,7 +389,7 @@ def test_python_script_makes_the_prediction_of_the_page(file, checkpoints, optio
         Edit("replace", Triple("布洛芬", "治疗", "好转"), Triple("布洛芬", "类别", "治疗")),
         Edit("switch_off", Triple("糖尿病", "类别", "疾病")),
     )
-    graph = KnowledgeGraph.from_files(file)
+    graph = load_graph(file)
     ref = GraphRef(graph.fingerprint, "g")
     text = "患者有糖尿病史，给予布洛芬口服"
     now = Scene((text,), "ner", ref, edits, options, ablation)
@@ -404,7 +412,7 @@ def test_python_script_of_two_texts_and_of_another_model_before(file, checkpoint
     now = Scene(("a 'cat'", "two\ncats"), "pair", GraphRef("f", "g"))
     before = replace(now, sentences=("a cat",), model="classify", graph=NO_GRAPH)
     space = ran(script_of(now, before, path=file, models=models))
-    graph = KnowledgeGraph.from_files(file)
+    graph = load_graph(file)
     pair = Pipeline.load(models / "pair")("a 'cat'", "two\ncats", graph=graph, options=now.options)
     one = Pipeline.load(models / "classify")("a cat", options=now.options)
     assert space["trace"].prediction == pair.prediction

@@ -131,7 +131,7 @@ def opened(lesson, before=""):
         from app import learning, services, state
         from app.view_models.lessons import exercise
         from kbert_core import Triple
-        from kbert_core.knowledge.graph import Edit
+        from kbert_core.knowledge.edit import Edit
 
         learning.begin()
         if before:

@@ -14,7 +14,7 @@ from app.kept import Kept
 from app.room import Room, RoomError
 from app.scene import CHARACTERS, GraphRef, Scene
 from kbert_core import KnowledgeGraph, Triple
-from kbert_core.knowledge.graph import Edit
+from kbert_core.knowledge.edit import Edit
 
 TEN = "".join(f"head {i}\tis\ttail {i}\n" for i in range(10)).encode()
 

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 from app import services
 from kbert_core import Triple
 from kbert_core.errors import GraphFileError
-from kbert_core.knowledge.graph import Edit
+from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.store.store import GraphStore
 
 PAGES = Path(__file__).resolve().parents[2] / "app" / "app_pages"

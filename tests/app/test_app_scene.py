@@ -6,7 +6,7 @@ import pytest
 
 from app.scene import NO_GRAPH, GraphRef, Scene, content_key
 from kbert_core import Ablation, Triple
-from kbert_core.knowledge.graph import Edit
+from kbert_core.knowledge.edit import Edit
 
 OFF = Edit("switch_off", Triple("a", "b", "c"))
 SCENE = Scene(("text",), "words", GraphRef("f", "g"), (OFF,))

@@ -16,7 +16,7 @@ from kbert_core import KnowledgeGraph, Pipeline, Triple
 from kbert_core.explain.counterfactuals import Search, counterfactuals
 from kbert_core.explain.target import Target
 from kbert_core.explain.variants import Case
-from kbert_core.knowledge.graph import Edit
+from kbert_core.knowledge.edit import Edit
 
 TEXT = "患者有糖尿病史给予布洛芬口服好转"
 GASTROSCOPY = "患者行胃镜检查未见异常"

@@ -13,7 +13,7 @@ from app.edit_log import EditLog
 from app.room import RoomError
 from app.share import MOST_EDITS, from_link
 from kbert_core import KnowledgeGraph, Triple
-from kbert_core.knowledge.graph import Edit
+from kbert_core.knowledge.edit import Edit
 
 LAB = Path(__file__).resolve().parents[2] / "app" / "app_pages" / "lab.py"
 TEXT = "Tim Cook is visiting Beijing now"

@@ -12,7 +12,7 @@ from app.scene import GraphRef, Scene
 from app.share import from_link, to_link
 from app.share_data import Shared
 from kbert_core import Ablation, InjectionOptions, KnowledgeGraph, Triple
-from kbert_core.knowledge.graph import Edit
+from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.surface_forms import RULES, NameRules
 
 PATIENCE = 120

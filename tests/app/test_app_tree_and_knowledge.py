@@ -21,7 +21,7 @@ from kbert_core import (
     grow_tree,
 )
 from kbert_core.kbert.ablation import FULL
-from kbert_core.knowledge.graph import Edit
+from kbert_core.knowledge.edit import Edit
 
 APPLE = Triple("Tim Cook", "CEO", "Apple")
 CHINA = Triple("Beijing", "capital", "China")

@@ -27,7 +27,7 @@ from kbert_core.experiments.file_rows import Verdict
 from kbert_core.experiments.over_file import OverFile, by_chance
 from kbert_core.experiments.prune import Pruned
 from kbert_core.explain.attention_effect import AttentionEffect, FileCorrelation
-from kbert_core.knowledge.graph import Edit
+from kbert_core.knowledge.edit import Edit
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "app" / "app_pages" / "whole_file.py"

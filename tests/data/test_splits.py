@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from kbert_core.data.labelled import SPLITS, Example, Source, read_examples, tagged_examples
 from kbert_core.data.splits import EntityDisjoint, deduplicated, entity_disjoint, write_split
 from kbert_core.errors import DataError, OptionError
+from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.triple import Triple
 
@@ -174,7 +175,7 @@ def test_medical_ner_can_be_split_entity_disjoint():
     examples = [
         e for s in SPLITS for e in read_examples(f"{data}/ner/medical_ner_dedup/{s}.tsv", "ner")
     ]
-    graph = KnowledgeGraph.from_files(f"{data}/kbert/Medical.spo")
+    graph = load_graph(f"{data}/kbert/Medical.spo")
     splits = entity_disjoint(examples, EntityDisjoint(1), graph=graph)
     assert min(map(len, splits.values())) > 200
     unseen = names_of(splits["test"]) - names_of(splits["train"]) - names_of(splits["dev"])

@@ -16,6 +16,7 @@ from kbert_core.experiments.audit import audit
 from kbert_core.experiments.audit_data import plain_tokenizer, read_data
 from kbert_core.experiments.audit_values import Group, Share, as_plain
 from kbert_core.experiments.verdict import Level, verdict_of
+from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.triple import Triple
@@ -483,7 +484,7 @@ def public():
     if not data:
         pytest.skip("KBERT_DATA is not set")
     found = read_data(Path(data) / "kbert" / "medical_ner")
-    graph = KnowledgeGraph.from_files(Path(data) / "kbert" / "Medical.spo")
+    graph = load_graph(Path(data) / "kbert" / "Medical.spo")
     return audit(found.splits, graph, task=found.task, tokenizer=Characters())
 
 

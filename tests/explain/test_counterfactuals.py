@@ -20,7 +20,7 @@ from kbert_core.explain.counterfactuals import (
 )
 from kbert_core.explain.target import Target
 from kbert_core.explain.variants import Case, Outcome
-from kbert_core.knowledge.graph import Edit
+from kbert_core.knowledge.edit import Edit
 
 TEXT = "患者有糖尿病史给予布洛芬口服好转"
 GRAPH = KnowledgeGraph(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from explaining import DISEASE, GRAPH, HAS_SYMPTOM, IS_CURE, IS_DISEASE, TEXT
 
-from kbert_core import InjectionOptions, KnowledgeGraph, Pipeline, Triple
+from kbert_core import InjectionOptions, KnowledgeGraph, Pipeline, Triple, load_graph
 from kbert_core.errors import OptionError
 from kbert_core.explain.effects import Effect, effects, stream_effects
 from kbert_core.explain.target import Target
@@ -85,7 +85,7 @@ def test_an_effect_flips_where_the_answer_is_another():
 
 def test_the_triple_that_says_what_epilepsy_is_flips_its_entity():
     model = Pipeline.load(MODELS / "medical-ner-kbert", device="cpu")
-    graph = KnowledgeGraph.from_files(MODELS.parent / "demo_kgs" / "medical_zh.spo")
+    graph = load_graph(MODELS.parent / "demo_kgs" / "medical_zh.spo")
     found = effects(model, "既往患癫痫多年", graph=graph)
     first = found.ranked[0]
     assert found.target == Target("Disease", 3, 5)

@@ -7,7 +7,7 @@ from conftest import FIGURE_2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbert_core import Edit, KnowledgeGraph, Triple, find_mentions
+from kbert_core import Edit, KnowledgeGraph, Triple, find_mentions, join_graphs, load_graph
 from kbert_core.errors import GraphEditError, GraphFileError
 from kbert_core.knowledge.names import normalise_name
 
@@ -69,9 +69,9 @@ def test_head_that_cannot_be_seen_in_a_text_is_no_entity():
 
 def test_graphs_are_combined_in_the_order_given(figure_2):
     other = KnowledgeGraph([NEW, CAPITAL, Triple("Paris", "capital", "France")], name="other")
-    one = KnowledgeGraph.combined([figure_2, other])
+    one = join_graphs([figure_2, other])
     assert one.triples_of("Beijing") == (CAPITAL, IS_A, NEW)
-    two = KnowledgeGraph.combined([other, figure_2])
+    two = join_graphs([other, figure_2])
     assert two.triples_of("Beijing") == (NEW, CAPITAL, IS_A)
     assert (len(one), len(two)) == (5, 5)
     assert one.name == "figure 2 + other"
@@ -79,7 +79,7 @@ def test_graphs_are_combined_in_the_order_given(figure_2):
 
 def test_what_is_switched_off_stays_off_in_a_combined_graph(figure_2):
     other = KnowledgeGraph([NEW])
-    combined = KnowledgeGraph.combined([figure_2.switch_off(IS_A), other])
+    combined = join_graphs([figure_2.switch_off(IS_A), other])
     assert not combined.is_on(IS_A)
     assert combined.is_on(CAPITAL)
 
@@ -87,7 +87,7 @@ def test_what_is_switched_off_stays_off_in_a_combined_graph(figure_2):
 def test_files_are_combined_in_the_order_given(tmp_path):
     (tmp_path / "one.spo").write_text("a\tr\t1\n")
     (tmp_path / "two.tsv").write_text("a\tr\t0\na\tr\t1\n")
-    graph = KnowledgeGraph.from_files(tmp_path / "two.tsv", tmp_path / "one.spo")
+    graph = load_graph(tmp_path / "two.tsv", tmp_path / "one.spo")
     assert [t.tail for t in graph.triples_of("a")] == ["0", "1"]
     assert graph.name == "two + one"
 
@@ -95,15 +95,15 @@ def test_files_are_combined_in_the_order_given(tmp_path):
 def test_bad_file_stops_the_loading_unless_bad_lines_are_skipped(tmp_path):
     (tmp_path / "one.spo").write_text("a\tr\t1\nbad\n")
     with pytest.raises(GraphFileError, match="line 2"):
-        KnowledgeGraph.from_files(tmp_path / "one.spo")
-    assert len(KnowledgeGraph.from_files(tmp_path / "one.spo", skip_bad=True)) == 1
+        load_graph(tmp_path / "one.spo")
+    assert len(load_graph(tmp_path / "one.spo", skip_bad=True)) == 1
 
 
 def test_edits_never_touch_the_file(tmp_path):
     path = tmp_path / "one.spo"
     path.write_text("a\tr\t1\nb\tr\t2\n")
     before, stamp = path.read_bytes(), path.stat().st_mtime_ns
-    graph = KnowledgeGraph.from_files(path)
+    graph = load_graph(path)
     first = Triple("a", "r", "1")
     graph.add(NEW).replace(first, Triple("c", "r", "9")).switch_off(NEW).remove(NEW).undo()
     assert (path.read_bytes(), path.stat().st_mtime_ns) == (before, stamp)

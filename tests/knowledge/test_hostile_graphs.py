@@ -5,10 +5,18 @@ import time
 
 import pytest
 
-from kbert_core import KnowledgeGraph, Triple, cli, find_mentions, read_triples, write_triples
+from kbert_core import (
+    KnowledgeGraph,
+    Triple,
+    cli,
+    find_mentions,
+    load_graph,
+    read_triples,
+    write_triples,
+)
 from kbert_core.errors import GraphFileError
 from kbert_core.kbert.sentence_tree import grow_tree
-from kbert_core.knowledge.graph import Edit
+from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import ENDINGS, open_rows
 from kbert_core.knowledge.store.importing import Source, import_triples
 from kbert_core.knowledge.store.store import GraphStore
@@ -69,17 +77,17 @@ def test_a_graph_of_any_file_name_stays_in_its_folder(name, tmp_path, capsys, mo
 @pytest.mark.parametrize("name", ["no\0where.spo", "x" * 300 + ".spo", "", "../missing/a.spo", "/"])
 def test_a_path_that_is_no_file_is_refused(name):
     with pytest.raises(GraphFileError):
-        KnowledgeGraph.from_files(name)
+        load_graph(name)
 
 
 def test_a_folder_or_a_device_is_no_file(tmp_path):
     (tmp_path / "a.spo").mkdir()
     with pytest.raises(GraphFileError, match="Is a directory"):
-        KnowledgeGraph.from_files(tmp_path / "a.spo")
+        load_graph(tmp_path / "a.spo")
 
 
 def test_100_000_triples_on_one_head_are_read_stored_and_injected(many, tmp_path):
-    graph = KnowledgeGraph.from_files(many)
+    graph = load_graph(many)
     assert len(graph.triples_of("糖尿病")) == 100_000
     node = grow_tree(["患糖尿病"], graph).nodes[0]
     assert len(node.branches) == 2
@@ -97,14 +105,14 @@ def test_100_000_triples_on_one_head_are_read_stored_and_injected(many, tmp_path
 def test_a_tail_of_50_000_characters_is_kept_and_a_longer_one_refused(tmp_path):
     long = Triple("糖尿病", "说明", "长" * 50_000)
     write_triples([long], tmp_path / "a.jsonl")
-    graph = KnowledgeGraph.from_files(tmp_path / "a.jsonl")
+    graph = load_graph(tmp_path / "a.jsonl")
     with GraphStore.create(tmp_path / "g.kg") as store:
         store.apply(Edit("add", long))
         assert list(store.graph()) == list(graph) == [long]
     assert [f.kind for f in check(graph)] == ["long_tail"]
     write_triples([Triple("糖尿病", "说明", "长" * 50_001)], tmp_path / "a.jsonl")
     with pytest.raises(GraphFileError, match="a field of 50001 characters"):
-        KnowledgeGraph.from_files(tmp_path / "a.jsonl")
+        load_graph(tmp_path / "a.jsonl")
 
 
 def test_aliases_in_a_circle_grow_a_tree_of_their_own_triples():

@@ -11,7 +11,7 @@ from transformers import BertConfig, BertForMaskedLM
 from kbert_core import cli
 from kbert_core.data.labelled import read_examples
 from kbert_core.errors import OptionError
-from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge import load_graph
 from kbert_core.pipeline import Pipeline
 from kbert_core.training.finetune import KnowledgeTrainer, TrainOptions, fit, save, train
 from kbert_core.training.vocabulary import character_tokenizer
@@ -71,7 +71,7 @@ def test_an_adapter_overfits_twenty_sentences_and_leaves_the_encoder_as_it_is(da
     pipeline = Pipeline.load(data / "adapter", device="cpu")
     assert sum(p.numel() for p in pipeline.encoder.model.parameters()) == report["parameters"]
     (gold,) = (example := read_examples(data / "dev.tsv", "ner")[0]).spans
-    trace = pipeline(*example.sentences, graph=KnowledgeGraph.from_files(data / "kg.spo"))
+    trace = pipeline(*example.sentences, graph=load_graph(data / "kg.spo"))
     assert [(s.start, s.end, s.label) for s in trace.prediction.spans] == [gold]
     assert pipeline.card.knowledge == ("kg",)
 

@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from kbert_core.errors import CheckpointError, DataError, OptionError
-from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.pipeline import Pipeline
 from kbert_core.training.checkpoints import replacing, step_of
@@ -49,7 +49,7 @@ def test_training_overfits_twenty_sentences_and_the_model_loads_again(data):
     assert report["scores"]["dev"]["f1"] == 1.0
     assert report["learning_curve"][-1]["f1"] >= report["learning_curve"][0]["f1"]
     pipeline = Pipeline.load(data / "model", device="cpu")
-    graph = KnowledgeGraph.from_files(data / "kg.spo")
+    graph = load_graph(data / "kg.spo")
     trace = pipeline("患者有糖尿病病史", graph=graph)
     assert [(s.text, s.label) for s in trace.prediction.spans] == [("糖尿病", "D")]
     assert pipeline.card.knowledge == ("kg",)

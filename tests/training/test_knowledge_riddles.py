@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from benchmarks import riddles as benchmark
-from kbert_core import NO_KNOWLEDGE, Ablation, InjectionOptions, KnowledgeGraph, Triple
+from kbert_core import NO_KNOWLEDGE, Ablation, InjectionOptions, KnowledgeGraph, Triple, load_graph
 from kbert_core.errors import DataError, OptionError
 from kbert_core.knowledge.mentions import find_mentions
 from kbert_core.training.knowledge_riddles import (
@@ -39,7 +39,7 @@ SMALL = RiddleOptions(train=120, held_out=60)
 @pytest.fixture(scope="module")
 def graph():
     names = ("general_en", "medical_en")
-    return KnowledgeGraph.from_files(*(ROOT / "demo_kgs" / f"{name}.spo" for name in names))
+    return load_graph(*(ROOT / "demo_kgs" / f"{name}.spo" for name in names))
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from kbert_core import InjectionOptions, KnowledgeGraph, cli
+from kbert_core import InjectionOptions, cli, load_graph
 from kbert_core.data.labelled import read_examples
 from kbert_core.pipeline import Pipeline
 from kbert_core.scoring.learned import LearnedScorer
@@ -42,7 +42,7 @@ def test_scorer_is_learned_saved_and_used(model, data, capsys):
     assert str(data) not in (data / "scorer" / "scorer.json").read_text("utf-8")
     options = InjectionOptions(1, strategy="learned", scorer=str(data / "scorer"))
     pipeline = Pipeline.load(model, device="cpu")
-    graph = KnowledgeGraph.from_files(data / "kg.spo")
+    graph = load_graph(data / "kg.spo")
     examples = read_examples(data / "dev.tsv", "ner")
     assert 0 <= evaluate(pipeline, examples, graph, options=options)["f1"] <= 1
     reasons = [
@@ -56,7 +56,7 @@ def test_scorer_is_learned_saved_and_used(model, data, capsys):
 
 def test_gain_is_what_the_loss_falls_by(model, data):
     pipeline = Pipeline.load(model, device="cpu")
-    graph = KnowledgeGraph.from_files(data / "kg.spo")
+    graph = load_graph(data / "kg.spo")
     examples = read_examples(data / "dev.tsv", "ner")[:6]
     options = InjectionOptions()
     tried = list(select_train._tried(pipeline, examples, graph, options, seed=0))

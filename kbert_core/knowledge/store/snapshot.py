@@ -39,7 +39,7 @@ class Connections:
 
 
 class Snapshot:
-    """Triples by entity at one revision; see ``loaded.Loaded``.
+    """Triples by entity at one revision; see ``source.TripleSource``.
 
     What is edited later doesn't show here, whoever edits: the rows that
     counted at a revision stay as they are.

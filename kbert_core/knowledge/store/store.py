@@ -9,7 +9,8 @@ from pathlib import Path
 from types import TracebackType
 
 from kbert_core.errors import GraphEditError, GraphFileError
-from kbert_core.knowledge.graph import Edit, KnowledgeGraph
+from kbert_core.knowledge.edit import Edit
+from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.store import log, undoing
 from kbert_core.knowledge.store.edits import make, refuse_changed_since

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from backports import zstd
 
-from kbert_core import KnowledgeGraph, Triple, cli, read_triples, write_triples
+from kbert_core import Triple, cli, load_graph, read_triples, write_triples
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.io import ReadOptions
 from kbert_core.knowledge.io.compression import plain_stem
@@ -35,7 +35,7 @@ def file(request, tmp_path):
 def test_a_packed_file_holds_the_triples_of_the_plain_one(file):
     (file.parent / "plain.spo").write_text(TEXT, encoding="utf-8")
     assert read_triples(file).triples == read_triples(file.parent / "plain.spo").triples
-    assert KnowledgeGraph.from_files(file).name == "kg"
+    assert load_graph(file).name == "kg"
 
 
 def test_a_bad_line_in_a_packed_file_is_named_as_in_a_plain_one(file):

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbert_core import KnowledgeGraph, Triple, find_mentions
+from kbert_core import KnowledgeGraph, Triple, find_mentions, load_graph
 from kbert_core.errors import GraphConflict, GraphFileError
 from kbert_core.kbert.bulk import scan
-from kbert_core.knowledge.graph import Edit
+from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import open_rows
 from kbert_core.knowledge.store import cache
 from kbert_core.knowledge.store.importing import Source, import_triples
@@ -40,8 +40,8 @@ def test_an_import_makes_a_graph_with_the_triples_in_file_order(path, file):
     with GraphStore(path) as store:
         graph = store.graph()
         assert graph.name == "clinic"
-        assert set(graph) == set(KnowledgeGraph.from_files(file))
-        assert graph.triples_of("糖尿病") == KnowledgeGraph.from_files(file).triples_of("糖尿病")
+        assert set(graph) == set(load_graph(file))
+        assert graph.triples_of("糖尿病") == load_graph(file).triples_of("糖尿病")
         entry = store.history()[0]
         assert (entry.action, entry.edits, entry.who) == ("import", 3, "ann")
         origin = store.origin(Triple("心电图", "类别", "检查"))
@@ -71,7 +71,7 @@ def test_an_import_is_undone_and_made_again_whole(path, file, tmp_path):
     with GraphStore(path, write=True) as store:
         both = set(store.graph())
         store.undo()
-        assert set(store.graph()) == set(KnowledgeGraph.from_files(file))
+        assert set(store.graph()) == set(load_graph(file))
         assert not find_mentions("行胃镜", store.graph())
         store.redo()
         assert set(store.graph()) == both
@@ -155,38 +155,38 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_a_large_text_file_is_indexed_once_for_its_content(file, folder):
-    memory = KnowledgeGraph(KnowledgeGraph.from_files(file))
-    graph = KnowledgeGraph.from_files(file)
+    memory = KnowledgeGraph(load_graph(file))
+    graph = load_graph(file)
     assert graph.name == "kg"
     assert set(graph) == set(memory)
     (made,) = folder.glob("*.kg")
     when = made.stat().st_mtime_ns
     file.rename(file.with_name("other.spo"))
-    again = KnowledgeGraph.from_files(file.with_name("other.spo"))
+    again = load_graph(file.with_name("other.spo"))
     assert (again.fingerprint, again.name) == (graph.fingerprint, "other")
     assert made.stat().st_mtime_ns == when
     file.write_text(LINES + "胃镜\t类别\t检查\n", "utf-8")
-    assert KnowledgeGraph.from_files(file).fingerprint != graph.fingerprint
+    assert load_graph(file).fingerprint != graph.fingerprint
     assert len(list(folder.glob("*.kg"))) == 2
 
 
 def test_a_large_packed_file_is_indexed_too_and_a_bad_line_refused(file, folder):
     packed = file.with_name("kg.spo.gz")
     packed.write_bytes(gzip.compress(LINES.encode()))
-    assert len(KnowledgeGraph.from_files(packed)) == 3
+    assert len(load_graph(packed)) == 3
     packed.write_bytes(gzip.compress(LINES.encode() + b"bad\n"))
     with pytest.raises(GraphFileError, match="line 5"):
-        KnowledgeGraph.from_files(packed)
-    assert len(KnowledgeGraph.from_files(packed, skip_bad=True)) == 3
+        load_graph(packed)
+    assert len(load_graph(packed, skip_bad=True)) == 3
 
 
 def test_a_graph_file_opens_beside_text_files(path, file, tmp_path):
     import_file(path, file)
     more = tmp_path / "more.spo"
     more.write_text("糖尿病\t别名\t消渴\n糖尿病\t类别\t疾病\n", "utf-8")
-    graph = KnowledgeGraph.from_files(path, more)
+    graph = load_graph(path, more)
     assert graph.name == "g + more"
     assert [t.tail for t in graph.triples_of("糖尿病")] == ["疾病", "多饮", "消渴"]
     assert len(graph) == 4
-    one = KnowledgeGraph.from_files(path)
+    one = load_graph(path)
     assert find_mentions("糖尿病，心电图", one) == find_mentions("糖尿病，心电图", graph)

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from kbert_core import KnowledgeGraph, Triple
-from kbert_core.knowledge.graph import Edit
+from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.search import Facets, Found, Query, TripleIndex
 from kbert_core.knowledge.store import search as search_module
 from kbert_core.knowledge.store.importing import Source, import_triples

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from kbert_core import KnowledgeGraph, Triple, find_mentions
 from kbert_core.errors import GraphConflict, GraphEditError, GraphFileError
-from kbert_core.knowledge.graph import Edit
+from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.store import names as names_module
 from kbert_core.knowledge.store import store as store_module
 from kbert_core.knowledge.store.names import NamesFile, rebuild_names

@@ -4,7 +4,7 @@ import pytest
 
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.knowledge.aliases import AliasRelations
-from kbert_core.knowledge.graph import Edit
+from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.tools.unrelated import said_by, with_noise
 
 GRAPH = KnowledgeGraph([Triple(head, "is", f"t{head}{i}") for head in "abcdef" for i in range(3)])

@@ -4,8 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbert_core import KnowledgeGraph, Triple, find_mentions
-from kbert_core.knowledge.joined import Joined
+from kbert_core import KnowledgeGraph, Triple, find_mentions, join_graphs
 from kbert_core.knowledge.scan import scan
 
 names = st.sampled_from(["a", "A", "ab", "阿司匹林", "阿司", "b c"])
@@ -16,7 +15,7 @@ TEXTS = ("ab a 阿司匹林阿司 b c", "阿司", "")
 @given(st.lists(st.lists(triples, max_size=6), min_size=1, max_size=3))
 def test_joined_graphs_are_as_one_of_all_their_triples(parts):
     one = KnowledgeGraph(triple for part in parts for triple in part)
-    joined = KnowledgeGraph.over(Joined([KnowledgeGraph(part) for part in parts]))
+    joined = join_graphs(KnowledgeGraph(part) for part in parts)
     assert list(joined.entities()) == list(one.entities())
     assert list(joined) == list(one)
     assert len(joined) == len(one)
@@ -30,8 +29,15 @@ def test_joined_graphs_are_as_one_of_all_their_triples(parts):
 def test_a_joined_graph_is_edited_like_any_and_keeps_what_is_off():
     first = KnowledgeGraph([Triple("a", "r", "x")])
     off = KnowledgeGraph([Triple("b", "r", "x")]).switch_off(Triple("b", "r", "x"))
-    joined = KnowledgeGraph.over(Joined([first, off]), name="both")
+    joined = join_graphs([first, off])
     assert joined.off == {Triple("b", "r", "x")}
     assert len(joined.remove(Triple("a", "r", "x")).add(Triple("c", "r", "x"))) == 2
-    swapped = KnowledgeGraph.over(Joined([off, first]))
+    swapped = join_graphs([off, first])
     assert joined.fingerprint != swapped.fingerprint
+
+
+def test_join_graphs_of_none_is_an_empty_graph():
+    joined = join_graphs([])
+    assert len(joined) == 0
+    assert find_mentions("a", joined) == ()
+    assert len(joined.add(Triple("a", "r", "x"))) == 1

@@ -1,11 +1,10 @@
 """Any file of triples, or several, as one graph."""
 
 import logging
-from collections.abc import Sequence
 from pathlib import Path
 
 from kbert_core.knowledge.aliases import ALIAS_RELATIONS, AliasRelations
-from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.graph import KnowledgeGraph, join_graphs
 from kbert_core.knowledge.io import ReadOptions
 from kbert_core.knowledge.io.compression import plain_stem
 from kbert_core.knowledge.io.files import read_triples
@@ -17,14 +16,26 @@ from kbert_core.knowledge.triple import Triple
 log = logging.getLogger(__name__)
 
 
-def open_graphs(
-    paths: Sequence[str | Path],
+def load_graph(
+    *paths: str | Path,
     options: ReadOptions = ReadOptions(),
-    *,
     skip_bad: bool = False,
     aliases: AliasRelations = ALIAS_RELATIONS,
 ) -> KnowledgeGraph:
-    """Open files as one graph; see ``KnowledgeGraph.from_files``."""
+    """Open files of triples, and graph files; an earlier one's triples come first.
+
+    Small files of triples are read into memory, large ones indexed once on
+    disk (see ``store.cache``), and graph files (``.kg``) read where they are.
+
+    Args:
+        paths: of the files; none gives an empty graph.
+        options: how files of triples are written, where their names don't tell.
+        skip_bad: leave bad lines out, and log each.
+        aliases: the relations that say another name; a graph file knows its own.
+
+    Raises:
+        GraphFileError: a file can't be read; see ``read_triples``.
+    """
     name = " + ".join(map(plain_stem, paths))
     parts: list[KnowledgeGraph | list[Triple]] = []
     for path in paths:
@@ -45,7 +56,7 @@ def open_graphs(
     ]
     if not graphs:
         return KnowledgeGraph(name=name)
-    graph = graphs[0] if len(graphs) == 1 else KnowledgeGraph.combined(graphs)
+    graph = graphs[0] if len(graphs) == 1 else join_graphs(graphs)
     graph.name = name
     return graph
 

@@ -1,8 +1,8 @@
-"""What a KnowledgeGraph was loaded with, before any edit: in memory or in a store on disk."""
+"""TripleSource: what a KnowledgeGraph reads triples from; in memory, or several graphs as one."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Set
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Sequence, Set
+from functools import cached_property, reduce
 from typing import Protocol
 
 import numpy as np
@@ -31,7 +31,7 @@ class Names(Protocol):
         """Say the same for every place of a long text: (M,) code points, (M,) bool."""
 
 
-class Loaded(Protocol):
+class TripleSource(Protocol):
     """Triples by entity, never changed: shared by a graph and all that is edited from it.
 
     Attributes:
@@ -117,3 +117,73 @@ class InMemory:
             for t in triples:
                 digest.update(f"{t.head}\t{t.relation}\t{t.tail}\n".encode())
         return digest.hexdigest()
+
+
+class Union:
+    """Several graphs, none copied: first the first one's triples; a repeated one counts once."""
+
+    def __init__(self, graphs: Sequence[TripleSource]) -> None:
+        self._graphs = tuple(graphs) or (InMemory(()),)
+        self.names = _UnionNames([graph.names for graph in self._graphs])
+        self.aliases = reduce(AliasRelations.joined, (graph.aliases for graph in self._graphs))
+        self.off = frozenset(triple for graph in graphs for triple in graph.off)
+
+    def __len__(self) -> int:
+        return self._count
+
+    @cached_property
+    def _count(self) -> int:
+        largest = max(self._graphs, key=len)
+        count = len(largest)
+        counted = [largest]
+        for graph in self._graphs:
+            if graph is largest:
+                continue
+            for entity, triples in graph.items():
+                known = {t for other in counted for t in other.triples_of(entity)}
+                count += len({*triples} - known)
+            counted.append(graph)
+        return count
+
+    def entities(self) -> Iterator[str]:
+        """Those of the first graph, then those that others add."""
+        for number, graph in enumerate(self._graphs):
+            for entity in graph.entities():
+                if not any(earlier.triples_of(entity) for earlier in self._graphs[:number]):
+                    yield entity
+
+    def triples_of(self, entity: str) -> tuple[Triple, ...]:
+        """The first graph's triples of an entity, then what others add."""
+        found = [triples for graph in self._graphs if (triples := graph.triples_of(entity))]
+        if len(found) < 2:
+            return found[0] if found else ()
+        return tuple(dict.fromkeys(triple for triples in found for triple in triples))
+
+    def items(self) -> Iterator[tuple[str, tuple[Triple, ...]]]:
+        """Every entity with its triples."""
+        return ((entity, self.triples_of(entity)) for entity in self.entities())
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of the graphs', in order."""
+        all_of_them = "+".join(graph.fingerprint for graph in self._graphs)
+        return hashlib.sha256(all_of_them.encode()).hexdigest()
+
+
+class _UnionNames:
+    """The names of several sources; see ``Names``."""
+
+    def __init__(self, parts: Sequence[Names]) -> None:
+        self._parts = parts
+
+    def at(self, text: str, start: int) -> list[str]:
+        return sorted({key for part in self._parts for key in part.at(text, start)}, key=len)
+
+    def meant_by(self, key: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(e for part in self._parts for e in part.meant_by(key)))
+
+    def places(self, text: str) -> list[int]:
+        return sorted({place for part in self._parts for place in part.places(text)})
+
+    def may_begin(self, codes: NDArray[np.uint32]) -> NDArray[np.bool_]:
+        return reduce(np.logical_or, (part.may_begin(codes) for part in self._parts))
