@@ -6,7 +6,7 @@ import logging
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import fields
 from pathlib import Path
@@ -17,13 +17,15 @@ from kbert_core.cli.options import ablation_of, graph_of, injection_of
 from kbert_core.cli.score_text import report_text
 from kbert_core.data.columns import parse_columns
 from kbert_core.data.guess import TASKS, guess_task, other_task
-from kbert_core.data.labelled import check_labels
+from kbert_core.data.labelled import Example, check_labels
 from kbert_core.data.sources import read_split
 from kbert_core.errors import CheckpointError, DataError, OptionError, SplitError
+from kbert_core.experiments.release import release_count
+from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
 from kbert_core.training import processes
 from kbert_core.training.edit_scores import edit_response
-from kbert_core.training.evaluate import evaluate, surface_forms
+from kbert_core.training.evaluate import evaluate, predict_all, scores_of, surface_forms
 from kbert_core.training.finetune import SCRATCH, TrainOptions, train
 from kbert_core.training.items import Recipe
 from kbert_core.training.matches import tell_of_matches
@@ -155,10 +157,12 @@ def run_evaluate(args: argparse.Namespace) -> dict[str, Any]:
         "model": str(args.model),
         "data": examples[0].source.name if examples[0].source else args.data,
         "kg": list(args.kg or ()),
-        "scores": evaluate(pipeline, examples, graph, **common),
+        "scores": _scored(pipeline, examples, graph, release=args.release, **common),
     }
     if args.kg:
-        report["without_knowledge"] = evaluate(pipeline, examples, NO_KNOWLEDGE, **common)
+        report["without_knowledge"] = _scored(
+            pipeline, examples, NO_KNOWLEDGE, release=args.release, **common
+        )
     if args.edits:
         report["edit_response"] = edit_response(
             pipeline,
@@ -169,6 +173,29 @@ def run_evaluate(args: argparse.Namespace) -> dict[str, Any]:
             seed=args.seed,
         )
     return report
+
+
+def _scored(
+    pipeline: Pipeline,
+    examples: Sequence[Example],
+    graph: KnowledgeGraph,
+    *,
+    release: bool,
+    seen: set[str] | None,
+    **reading: Any,
+) -> dict[str, Any]:
+    """Scores, and the released code's own count if it is asked for."""
+    if not release:
+        return evaluate(pipeline, examples, graph, seen=seen, **reading)
+    assert pipeline.task is not None
+    if pipeline.task.name != "ner":
+        raise OptionError(
+            f"--release counts named entities, and the model is for '{pipeline.task.name}'. "
+            "Leave it out."
+        )
+    predictions = predict_all(pipeline, examples, graph, **reading)
+    scores = scores_of("ner", examples, predictions, seen=seen)
+    return {**scores, **release_count(pipeline, examples, graph, predictions, **reading)}
 
 
 @contextmanager

@@ -117,6 +117,11 @@ def add_evaluate_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="also measure the response to replaced and added triples (needs --train-data)",
     )
+    parser.add_argument(
+        "--release",
+        action="store_true",
+        help="also count named entities as the released K-BERT does, to compare published figures",
+    )
     parser.add_argument("--seed", type=int, default=0, help="which other type an edit takes")
 
 

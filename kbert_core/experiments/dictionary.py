@@ -1,25 +1,40 @@
-"""A plain dictionary tagger: what a graph gives without any model.
+"""What a graph gives as a plain dictionary: without a model, over one, and weighed against one.
 
 The heads of the graph are looked up in the text, the longest first; a head's
 triples say its label. The tails (and, where they are rare, the relations)
 that name a label are learnt from the training set.
+
+Written over a model, the dictionary overrules it everywhere. In constrained
+decoding each of its spans adds a boost to the log-probability of the tags that
+hold it; how great a boost is chosen on dev. A boost of 0 is the model alone, a
+very great one the dictionary written over it.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
 
 from kbert_core.data.labelled import Example
+from kbert_core.errors import DataError
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.scan import scan
 from kbert_core.knowledge.surface_forms import AS_WRITTEN, NameRules
-from kbert_core.training.scores import SpanKey
+from kbert_core.labels import bio_spans
+from kbert_core.tasks.ner import NerPrediction
+from kbert_core.training.scores import SpanKey, span_scores
 
 MIN_MATCHES = 3  # in the training set, for a tail or relation to be judged by
 MIN_SHARE = 0.1  # of these that must be gold mentions with a label, for it to mean that label
 NO_LABEL = ""
+BOOSTS = (0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 48.0, 1e4)  # boosts, in nats
 
 Spans = list[SpanKey]
+Boosted = tuple[int, int, str]  # tokens, end exclusive, and type
 
 
 def matches(
@@ -145,3 +160,168 @@ def _meaning(counts: Counter[str]) -> str:
 def _label(entity: str, graph: KnowledgeGraph, type_labels: Mapping[str, str]) -> str | None:
     triples = (t for t in graph.triples_of(entity) if graph.is_on(t))
     return next((type_labels[t.tail] for t in triples if t.tail in type_labels), None)
+
+
+@dataclass(frozen=True)
+class TagScores:
+    """What a model thinks of every tag of every token, over many texts.
+
+    Attributes:
+        names: the K tags.
+        sizes: (S,) tokens of each of S texts.
+        starts, ends: (T,) in characters of their text; T is the sum of sizes.
+        scores: (T, K) log-probabilities, half precision.
+    """
+
+    names: tuple[str, ...]
+    sizes: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+    scores: np.ndarray
+
+    @classmethod
+    def of(cls, predictions: Sequence[NerPrediction]) -> "TagScores":
+        """Collect them from predictions of one model."""
+        tokens = [token for prediction in predictions for token in prediction.tokens]
+        names = tuple(tokens[0].probabilities) if tokens else ()
+        chances = np.array([[t.probabilities[name] for name in names] for t in tokens])
+        return cls(
+            names,
+            np.array([len(p.tokens) for p in predictions]),
+            np.array([t.start for t in tokens]),
+            np.array([t.end for t in tokens]),
+            np.log(np.maximum(chances, 1e-7)).astype(np.float16),
+        )
+
+
+def save_scores(file: IO[bytes], splits: Mapping[str, TagScores]) -> None:
+    """Write scores of several splits as one ``.npz`` archive."""
+    arrays: dict[str, Any] = {}
+    for split, scores in splits.items():
+        for name in ("names", "sizes", "starts", "ends", "scores"):
+            arrays[f"{split}.{name}"] = np.asarray(getattr(scores, name))
+    np.savez_compressed(file, **arrays)
+
+
+def load_scores(path: Path) -> dict[str, TagScores]:
+    """Read what :func:`save_scores` wrote.
+
+    Raises:
+        DataError: it can't be read.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            return {
+                split: TagScores(
+                    tuple(arrays[f"{split}.names"].tolist()),
+                    *(arrays[f"{split}.{name}"] for name in ("sizes", "starts", "ends", "scores")),
+                )
+                for split in dict.fromkeys(key.partition(".")[0] for key in arrays.files)
+            }
+    except Exception as error:  # a damaged archive raises whatever its parts do
+        raise DataError(
+            f"{path}: can't be read ({error}). Delete it and run the same command again: it names "
+            "the run that makes the file."
+        ) from error
+
+
+def guided_spans(
+    scores: TagScores, dictionary: Sequence[Sequence[SpanKey]], weight: float
+) -> list[Spans]:
+    """Decode anew, each of the dictionary's spans boosted.
+
+    Args:
+        dictionary: (start, end, label) spans of each text. One whose borders
+            aren't tokens', or whose label the model doesn't know, is left out.
+        weight: the boost of a span, in nats, at least 0.
+
+    Returns:
+        Per text its (start, end, label) spans in characters, in reading order.
+    """
+    names = scores.names
+    decoded: list[Spans] = []
+    stop = 0
+    for size, spans in zip(scores.sizes.tolist(), dictionary, strict=True):
+        begin, stop = stop, stop + size
+        starts, ends = scores.starts[begin:stop].tolist(), scores.ends[begin:stop].tolist()
+        first = {start: number for number, start in reversed(list(enumerate(starts)))}
+        after = {end: number + 1 for number, end in enumerate(ends)}
+        boosted = [
+            (first[start], after[end], label)
+            for start, end, label in spans
+            if start in first and end in after and f"I-{label}" in names
+        ]
+        rows = scores.scores[begin:stop].astype(np.float64)
+        tags = [names[tag] for tag in boosted_tags(rows, names, boosted, weight)]
+        decoded.append([(starts[a], ends[b - 1], label) for a, b, label in bio_spans(tags)])
+    return decoded
+
+
+def boosted_tags(
+    scores: np.ndarray, names: Sequence[str], boosted: Sequence[Boosted], boost: float
+) -> list[int]:
+    """Find the likeliest consistent tags where some spans score more (Viterbi).
+
+    Args:
+        scores: (T, K) log-probabilities.
+        names: the K tags. An I- tag may only follow a B- or I- tag of its type.
+        boosted: spans; tags that hold exactly one score its boost besides.
+        boost: in nats.
+
+    Returns:
+        T indices into ``names``.
+    """
+    total, outside = len(scores), len(names)  # a last state: at the start, or a boosted span ended
+    follows = np.array(
+        [
+            [not tag.startswith("I-") or before in (f"B-{tag[2:]}", tag) for tag in names]
+            for before in (*names, "")
+        ]
+    )
+    step = np.where(follows, 0.0, -np.inf)  # (K + 1, K), from one state to a tag
+    number = {name: index for index, name in enumerate(names)}
+    ending: dict[int, list[Boosted]] = {}
+    for span in boosted:
+        ending.setdefault(span[1], []).append(span)
+    best = np.full((total + 1, outside + 1), -np.inf)
+    best[0, outside] = 0.0
+    came_from = np.zeros((total + 1, outside), dtype=int)
+    jumped: dict[int, Boosted] = {}
+    for at, row in enumerate(scores, start=1):
+        reached = best[at - 1, :, None] + step
+        came_from[at] = reached.argmax(0)
+        best[at, :outside] = reached.max(0) + row
+        for first, end, label in ending.get(at, ()):
+            inside = scores[first + 1 : end, number[f"I-{label}"]].sum()
+            begun = best[first].max() + scores[first, number[f"B-{label}"]]
+            if begun + inside + boost > best[at, outside]:
+                best[at, outside] = begun + inside + boost
+                jumped[at] = first, end, label
+    tags: list[int] = []
+    at, state = total, int(best[total].argmax())
+    while at:
+        if state == outside:
+            first, _, label = jumped[at]
+            tags += [number[f"I-{label}"]] * (at - first - 1) + [number[f"B-{label}"]]
+            at, state = first, int(best[first].argmax())
+        else:
+            tags.append(state)
+            state = int(came_from[at, state])
+            at -= 1
+    return tags[::-1]
+
+
+def choose_weight(
+    scores: TagScores,
+    dictionary: Sequence[Sequence[SpanKey]],
+    gold: Sequence[Sequence[SpanKey]],
+) -> tuple[float, dict[str, float]]:
+    """Try every weight on a dev set.
+
+    Returns:
+        The weight with the best F1, of equal ones the smallest; and the F1 of
+        each of ``BOOSTS``.
+    """
+    tried = {w: span_scores(gold, guided_spans(scores, dictionary, w))["f1"] for w in BOOSTS}
+    best = max(BOOSTS, key=lambda weight: tried[weight])
+    return best, {f"{weight:g}": round(f1, 4) for weight, f1 in tried.items()}

@@ -24,7 +24,7 @@ from kbert_core.data.labelled import SPLITS, Example, find_split, read_examples
 from kbert_core.data.sources import DataFiles, read_split, read_splits
 from kbert_core.data.splits import EntityDisjoint, deduplicated, entity_disjoint, write_split
 from kbert_core.errors import CheckpointError, DataError, KBertError, SplitError
-from kbert_core.experiments import guided
+from kbert_core.experiments.dictionary import BOOSTS
 from kbert_core.experiments.results import read_json, result_file
 from kbert_core.experiments.suite import (
     AT_RANDOM,
@@ -199,7 +199,7 @@ class Experiment:
                 assert isinstance(over, Run)
                 made["over"] = self.inputs(Cell(over, cell.seed), missing)
             if row.guided:
-                made["guided"] = list(guided.WEIGHTS)
+                made["guided"] = list(BOOSTS)
             return _plain(made)
         options = train_options(suite, row, seed=0, data="-", kg=(), output="-", check_only=True)
         own = SET_ELSEWHERE - GROUPS.keys()

@@ -25,9 +25,16 @@ from transformers.utils import logging as transformers_logging
 from kbert_core.data.labelled import Example
 from kbert_core.errors import DataError, KBertError
 from kbert_core.experiments.counts import packed
-from kbert_core.experiments.dictionary import dictionary_spans, learn_tail_labels, written_over
+from kbert_core.experiments.dictionary import (
+    choose_weight,
+    dictionary_spans,
+    guided_spans,
+    learn_tail_labels,
+    load_scores,
+    save_scores,
+    written_over,
+)
 from kbert_core.experiments.grid import Cell, Experiment, Places, Status, read_folder
-from kbert_core.experiments.guided import choose_weight, guided_spans, load_scores, save_scores
 from kbert_core.experiments.results import FORMAT, read_json, whole, write_json
 from kbert_core.experiments.scoring import score_run, score_spans
 from kbert_core.experiments.suite import Baseline, Run, read_suite, train_options

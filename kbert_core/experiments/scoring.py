@@ -1,12 +1,12 @@
 """Scores of one finished run, and what it did on every test sentence, as counts."""
 
-from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
 
 from kbert_core.data.labelled import Example
 from kbert_core.experiments.counts import Spans, sentence_counts
-from kbert_core.experiments.guided import TagScores
+from kbert_core.experiments.dictionary import TagScores
+from kbert_core.experiments.release import release_count, release_count_of_spans
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.pipeline import NO_KNOWLEDGE
 from kbert_core.tasks.rank import probability_right
@@ -14,8 +14,6 @@ from kbert_core.training.edit_scores import edit_response
 from kbert_core.training.evaluate import predict_all, scores_of, surface_forms
 from kbert_core.training.finetune import Fitted
 from kbert_core.training.scores import (
-    release_scores,
-    release_spans,
     span_scores,
     unseen_recall,
 )
@@ -46,10 +44,10 @@ def score_run(
         if not examples:
             continue
         found = predict_all(pipeline, examples, fitted.graph)
-        result["scores"][split] = scores_of(task, examples, found, seen=seen)
+        result["scores"][split] = _scores(fitted, examples, fitted.graph, found, seen)
         if len(fitted.graph):
             off = predict_all(pipeline, examples, NO_KNOWLEDGE)
-            result["without_knowledge"][split] = scores_of(task, examples, off, seen=seen)
+            result["without_knowledge"][split] = _scores(fitted, examples, NO_KNOWLEDGE, off, seen)
             if fitted.type_labels:
                 result["edit_response"][split] = edit_response(
                     pipeline, examples, fitted.graph, fitted.type_labels, seen=seen
@@ -68,7 +66,7 @@ def score_spans(
     """The same for spans that come from no model of ours, and so begin on no injected token."""
     gold = [e.spans for e in examples]
     scores = span_scores(gold, found)
-    scores |= {f"release_{name}": value for name, value in _release_scores(examples, found).items()}
+    scores |= release_count_of_spans(examples, found)
     scores["unseen"] = unseen_recall([e.sentences[0] for e in examples], gold, found, seen)
     return {
         "scores": {"test": scores},
@@ -76,15 +74,19 @@ def score_spans(
     }
 
 
-def _release_scores(examples: Sequence[Example], found: Spans) -> dict[str, float]:
-    """The released K-BERT's count of spans, whose ends it reads as the next token's start."""
-    gold, predicted = [], []
-    for example, spans in zip(examples, found, strict=True):
-        starts = [start for start, _ in example.words]
-        stops = [*starts, len(example.sentences[0])]
-        gold.append(release_spans(starts, example.tags, stops[-1]))
-        predicted.append([(start, stops[bisect_left(starts, end)]) for start, end, _ in spans])
-    return release_scores(gold, predicted, [0] * len(examples))
+def _scores(
+    fitted: Fitted,
+    examples: Sequence[Example],
+    graph: KnowledgeGraph,
+    predictions: Sequence[Any],
+    seen: set[str],
+) -> dict[str, Any]:
+    assert fitted.pipeline.task is not None
+    task = fitted.pipeline.task.name
+    scores = scores_of(task, examples, predictions, seen=seen)
+    if task == "ner":
+        scores |= release_count(fitted.pipeline, examples, graph, predictions)
+    return scores
 
 
 def _plain(task: str, predictions: Sequence[Any]) -> list[Any]:

@@ -11,7 +11,7 @@ from transformers import AutoModelForTokenClassification
 
 from kbert_core.kbert.flat_tree import FlatTree, flatten_windows
 from kbert_core.kbert.sentence_tree import SentenceTree
-from kbert_core.labels import OUTSIDE, begins, bio_spans
+from kbert_core.labels import OUTSIDE, bio_spans
 from kbert_core.tasks.base import Task
 from kbert_core.text import Tokenizer
 
@@ -50,34 +50,12 @@ class LabelledToken:
     probabilities: dict[str, float]
 
 
-@dataclass(frozen=True, slots=True)
-class Favoured:
-    """A span that decoding favours.
-
-    Attributes:
-        first, end: tokens of the sentence, end exclusive, at least one.
-        label: its type.
-        bonus: in nats, added to the log-probability of tags that hold it.
-    """
-
-    first: int
-    end: int
-    label: str
-    bonus: float
-
-
 @dataclass(frozen=True)
 class NerPrediction:
-    """The named entities of a text, and the tags they come from.
-
-    Attributes:
-        branch_begins: tokens of branches whose likeliest tag begins an entity.
-            They are no part of the text; the released K-BERT counts them.
-    """
+    """The named entities of a text, and the tags they come from."""
 
     spans: tuple[Span, ...]
     tokens: tuple[LabelledToken, ...]
-    branch_begins: int = 0
 
 
 class Ner(Task):
@@ -117,7 +95,7 @@ class Ner(Task):
             start, end = tokens.starts[first], tokens.ends[last - 1]
             sure = chosen[first:last].mean().exp().item()
             spans.append(Span(start, end, label, text[start:end], sure))
-        return NerPrediction(tuple(spans), labelled, _branch_begins(rows, logits, names))
+        return NerPrediction(tuple(spans), labelled)
 
 
 def joined_windows(rows: Sequence[FlatTree], logits: Sequence[Tensor]) -> Tensor:
@@ -148,69 +126,32 @@ def joined_windows(rows: Sequence[FlatTree], logits: Sequence[Tensor]) -> Tensor
     return scores
 
 
-def best_tags(scores: Tensor, names: Sequence[str], favoured: Sequence[Favoured] = ()) -> list[int]:
+def best_tags(scores: Tensor, names: Sequence[str]) -> list[int]:
     """Find the likeliest tags among the consistent ones (Viterbi).
 
-    An I- tag may only follow a B- or I- tag of its own type. Tags that hold
-    exactly a favoured span score its bonus besides their log-probabilities.
+    An I- tag may only follow a B- or I- tag of its own type.
 
     Args:
         scores: (T, K) log-probabilities.
         names: the K tags.
-        favoured: spans with a bonus, as a graph's mentions may be.
 
     Returns:
         T indices into ``names``.
     """
     rows = scores.double().cpu().numpy()  # numpy: T steps of K x K are too small for torch
-    total, outside = len(rows), len(names)  # a last state: at the start, or a favoured span ended
-    step = np.array([[_cost(after, before) for after in names] for before in (*names, OUTSIDE)])
-    number = {name: index for index, name in enumerate(names)}
-    ending: dict[int, list[Favoured]] = {}
-    for span in favoured:
-        ending.setdefault(span.end, []).append(span)
-    best = np.full((total + 1, outside + 1), -np.inf)
-    best[0, outside] = 0.0
-    came_from = np.zeros((total + 1, outside), dtype=int)
-    jumped: dict[int, Favoured] = {}
-    for at, row in enumerate(rows, start=1):
-        reached = best[at - 1, :, None] + step
+    if not len(rows):
+        return []
+    step = np.array([[_cost(after, before) for after in names] for before in names])
+    best = rows[0] + np.array([_cost(tag, OUTSIDE) for tag in names])
+    came_from = np.zeros((len(rows), len(names)), dtype=int)
+    for at, row in enumerate(rows[1:], start=1):
+        reached = best[:, None] + step
         came_from[at] = reached.argmax(0)
-        best[at, :outside] = reached.max(0) + row
-        for span in ending.get(at, ()):
-            inside = rows[span.first + 1 : at, number[f"I-{span.label}"]].sum()
-            begun = best[span.first].max() + rows[span.first, number[f"B-{span.label}"]]
-            if begun + inside + span.bonus > best[at, outside]:
-                best[at, outside] = begun + inside + span.bonus
-                jumped[at] = span
-    tags: list[int] = []
-    at, state = total, int(best[total].argmax())
-    while at:
-        if state == outside:
-            span = jumped[at]
-            tags += [number[f"I-{span.label}"]] * (at - span.first - 1)
-            tags.append(number[f"B-{span.label}"])
-            at, state = span.first, int(best[span.first].argmax())
-        else:
-            tags.append(state)
-            state = int(came_from[at, state])
-            at -= 1
+        best = reached.max(0) + row
+    tags = [int(best.argmax())]
+    for at in range(len(rows) - 1, 0, -1):
+        tags.append(int(came_from[at, tags[-1]]))
     return tags[::-1]
-
-
-def _branch_begins(rows: Sequence[FlatTree], logits: Sequence[Tensor], names: Sequence[str]) -> int:
-    """Count a branch's tokens that begin an entity; once where windows overlap."""
-    seen = set()
-    count = 0
-    for row, row_logits in zip(rows, logits, strict=True):
-        if not row.hung:
-            continue
-        best = row_logits.argmax(-1).tolist()
-        for hung in row.hung:
-            if (hung.node, hung.branch.triple) not in seen:
-                seen.add((hung.node, hung.branch.triple))
-                count += sum(begins(names[best[i]]) for i in range(hung.start, hung.end))
-    return count
 
 
 def _cost(tag: str, before: str) -> float:

@@ -13,7 +13,6 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.labels import RIGHT
 from kbert_core.pipeline import Pipeline
-from kbert_core.tasks.ner import NerPrediction
 from kbert_core.tasks.rank import probability_right
 from kbert_core.training.items import ItemMaker, batch_of
 from kbert_core.training.masking import IGNORED
@@ -21,8 +20,6 @@ from kbert_core.training.scores import (
     class_scores,
     pair_scores,
     ranking_scores,
-    release_scores,
-    release_spans,
     shared_characters,
     span_scores,
     unseen_recall,
@@ -50,7 +47,7 @@ def evaluate(
 
     Returns:
         For named entities typed exact-span precision, recall, F1, counts and
-        the same by label, and the released code's own count as release_…;
+        the same by label;
         for classification accuracy, macro F1 and by label; for pairs F1 too;
         for answer selection mean reciprocal rank and precision at 1, and as
         ``overlap_mrr`` that of an order by ``shared_characters``; for
@@ -114,7 +111,6 @@ def scores_of(
     gold = [e.spans for e in examples]
     found = [[(s.start, s.end, s.label) for s in p.spans] for p in predictions]
     scores = span_scores(gold, found)
-    scores |= {f"release_{name}": n for name, n in _release_scores(examples, predictions).items()}
     if seen is not None:
         texts = [e.sentences[0] for e in examples]
         scores["unseen"] = unseen_recall(texts, gold, found, seen)
@@ -124,21 +120,6 @@ def scores_of(
 def surface_forms(examples: Sequence[Example]) -> set[str]:
     """Every entity name labelled in a data set, as it stands in the texts."""
     return {e.sentences[0][start:end] for e in examples for start, end, _ in e.spans}
-
-
-def _release_scores(
-    examples: Sequence[Example], predictions: Sequence[NerPrediction]
-) -> dict[str, float]:
-    """The released K-BERT's count, over the likeliest tag of each token by itself."""
-    gold, found = [], []
-    for example, prediction in zip(examples, predictions, strict=True):
-        end = len(example.sentences[0])
-        gold.append(release_spans([start for start, _ in example.words], example.tags, end))
-        likeliest = [
-            max(t.probabilities, key=lambda p: t.probabilities[p]) for t in prediction.tokens
-        ]
-        found.append(release_spans([t.start for t in prediction.tokens], likeliest, end))
-    return release_scores(gold, found, [p.branch_begins for p in predictions])
 
 
 def _mask_scores(

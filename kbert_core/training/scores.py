@@ -2,15 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from math import comb
 from typing import Any
 
-from kbert_core.labels import OUTSIDE, begins, order
+from kbert_core.labels import order
 
 SpanKey = tuple[int, int, str]
-PADDING = "[PAD]"  # a label of checkpoints trained with the release
 
 
 @dataclass(frozen=True)
@@ -75,65 +74,6 @@ def span_scores(
     total = Counts(right.total(), found.total(), wanted.total())
     by_label = {la: Counts(right[la], found[la], wanted[la]).as_dict() for la in labels}
     return {**total.as_dict(), "by_label": by_label}
-
-
-def release_spans(starts: Sequence[int], tags: Sequence[str], end: int) -> list[tuple[int, int]]:
-    """Read entities off tags as the released K-BERT's evaluation does.
-
-    An entity goes from a tag that begins one to the next O, the next tag that
-    begins one, or the end; an I- of another type goes on with it, and what
-    type it has is not looked at.
-
-    Args:
-        starts: where each token begins, in characters.
-        tags: of these tokens.
-        end: where the text ends.
-
-    Returns:
-        (start, start of the first token after it), in characters.
-    """
-    stops = [begins(tag) or tag in (OUTSIDE, PADDING) for tag in tags]
-    spans = []
-    for index, tag in enumerate(tags):
-        if begins(tag):
-            after = index + 1
-            while after < len(tags) and not stops[after]:
-                after += 1
-            spans.append((starts[index], starts[after] if after < len(tags) else end))
-    return spans
-
-
-def release_scores(
-    gold: Sequence[Iterable[tuple[int, int]]],
-    predicted: Sequence[Iterable[tuple[int, int]]],
-    branch_begins: Sequence[int],
-) -> dict[str, float]:
-    """Count entities as the released K-BERT's NER evaluation does (run_kbert_ner.py).
-
-    Its precision also divides by the entities begun on injected tokens. The
-    release trains a label of their own for these, so it predicts hardly any;
-    our training gives them none, so ``trunk_f1`` is the fairer one beside
-    published numbers. Two things differ: the release cuts a text at its
-    length limit and drops what is gold there, and it lets an entity that a
-    text ends with run on over what it predicts on padding.
-
-    Args:
-        gold, predicted: per text its spans, see :func:`release_spans`.
-        branch_begins: per text the tokens of branches predicted to begin an entity.
-
-    Returns:
-        ``precision, recall, f1, right, predicted, gold``; ``on_branches``:
-        how many of those predicted are on branches; ``trunk_f1``: without these.
-    """
-    pairs = [(set(g), set(p)) for g, p in zip(gold, predicted, strict=True)]
-    on_branches = sum(branch_begins)
-    trunk = Counts(
-        sum(len(g & p) for g, p in pairs),
-        sum(len(p) for _, p in pairs),
-        sum(len(g) for g, _ in pairs),
-    )
-    counts = replace(trunk, predicted=trunk.predicted + on_branches)
-    return {**counts.as_dict(), "on_branches": on_branches, "trunk_f1": trunk.f1}
 
 
 def class_scores(

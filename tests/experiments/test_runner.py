@@ -16,8 +16,8 @@ from filelock import FileLock
 from kbert_core import cli
 from kbert_core.errors import DataError
 from kbert_core.experiments import results, runner
+from kbert_core.experiments.dictionary import load_scores
 from kbert_core.experiments.grid import Experiment, Places, Status
-from kbert_core.experiments.guided import load_scores
 from kbert_core.experiments.results import write_json
 from kbert_core.experiments.suite import read_suite
 from kbert_core.pipeline import Pipeline

@@ -90,21 +90,6 @@ def test_predictions_are_kept_of_test_alone(monkeypatch):
     assert score_run(fitted, GRAPH)[1] == ["1"]
 
 
-def test_the_release_counts_a_dictionarys_spans_by_their_borders_alone():
-    made = score_spans([SICK], [[(1, 3, "E"), (3, 4, "E")]], set(), GRAPH)["scores"]["test"]
-    assert made["right"] == 0
-    # 甲病 of another type is right; 查 isn't; 乙图 is missing
-    counts = [made[f"release_{name}"] for name in ("right", "predicted", "gold")]
-    assert counts == [1, 2, 2]
-    assert made["release_f1"] == made["release_trunk_f1"] == pytest.approx(0.5)
-
-
-def test_the_release_counts_a_span_to_the_next_word():
-    words = Example(("tea for two",), None, ((0, 3), (4, 7), (8, 11)), ("B-D", "O", "B-E"))
-    made = score_spans([words], [[(0, 3, "D"), (8, 11, "E")]], set(), GRAPH)["scores"]["test"]
-    assert made["release_f1"] == 1.0
-
-
 def test_columns_come_back_from_json_and_hold_no_text():
     made = sentence_counts("ner", [SICK], [[(1, 3, "D")]], set(), GRAPH)
     written = packed(made)

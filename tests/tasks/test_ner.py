@@ -11,7 +11,7 @@ from conftest import BIO
 from kbert_core import KnowledgeGraph, Triple, Words, flatten, flatten_windows, grow_tree
 from kbert_core.labels import bio_spans
 from kbert_core.tasks import TASKS
-from kbert_core.tasks.ner import Favoured, best_tags, joined_windows
+from kbert_core.tasks.ner import best_tags, joined_windows
 
 NER = TASKS["ner"]
 LABELS = dict(enumerate(BIO))
@@ -24,17 +24,12 @@ def consistent(tags):
     )
 
 
-def slowly_best(scores, names, favoured=()):
+def slowly_best(scores, names):
     """Score every sequence of tags that is consistent."""
     sequences = itertools.product(range(len(names)), repeat=len(scores))
     allowed = [s for s in sequences if consistent([names[tag] for tag in s])]
 
-    def score(sequence):
-        held = bio_spans([names[tag] for tag in sequence])
-        bonus = sum(f.bonus for f in favoured if (f.first, f.end, f.label) in held)
-        return bonus + sum(float(scores[i, tag]) for i, tag in enumerate(sequence))
-
-    return max(allowed, key=score)
+    return max(allowed, key=lambda s: sum(float(scores[i, tag]) for i, tag in enumerate(s)))
 
 
 @pytest.mark.parametrize("names", [BIO, ("I-x", "O", "B-x"), ("B-a", "B-b", "I-b", "I-a", "O")])
@@ -45,33 +40,6 @@ def test_best_tags_agree_with_trying_every_sequence(names):
         tags = best_tags(scores, names)
         assert consistent([names[tag] for tag in tags])
         assert tags == list(slowly_best(scores, names))
-
-
-def test_best_tags_with_favoured_spans_agree_with_trying_every_sequence():
-    names, dice = ("O", "B-a", "I-a", "B-b", "I-b"), torch.Generator().manual_seed(0)
-    changed = 0
-    for length in [1, 2, 3, 4, 5] * 16:
-        scores = torch.randn(length, 5, generator=dice).log_softmax(-1)
-        favoured = []
-        for label in "aab":
-            first = int(torch.randint(length, (), generator=dice))
-            end = int(torch.randint(first + 1, length + 1, (), generator=dice))
-            if (first, end, label) not in [(f.first, f.end, f.label) for f in favoured]:
-                bonus = float(torch.rand((), generator=dice)) * 4
-                favoured.append(Favoured(first, end, label, bonus))
-        tags = best_tags(scores, names, favoured)
-        assert tags == list(slowly_best(scores, names, favoured))
-        changed += tags != best_tags(scores, names)
-    assert changed > 20
-
-
-def test_a_great_bonus_writes_a_span_over_all_others():
-    scores = torch.full((4, 5), -9.0)
-    for at, tag in enumerate((1, 2, 2, 2)):
-        scores[at, tag] = -0.1
-    other = next(name for name in BIO if name.startswith("B-") and name != BIO[1])[2:]
-    tags = best_tags(scores, BIO, [Favoured(1, 3, other, 1e6)])
-    assert (1, 3, other) in bio_spans([BIO[tag] for tag in tags])
 
 
 def test_best_tags_of_a_very_long_text_take_no_minute():
@@ -148,19 +116,6 @@ def test_prediction_is_read_on_the_trunks_tokens_only():
     for token in prediction.tokens:
         assert list(token.probabilities) == list(BIO)
         assert sum(token.probabilities.values()) == pytest.approx(1, abs=1e-5)
-
-
-def test_entities_begun_on_branches_are_counted_apart():
-    graph = KnowledgeGraph([Triple("糖尿病", "类别", "疾病"), Triple("糖尿病", "别名", "糖病")])
-    flat = flatten(grow_tree(["有 糖尿病"], graph), Words(special=True))
-    logits = logits_for(flat, ["O", "B-疾病"])
-    for hung, tags in zip(flat.hung, (("B-疾病", "B-治疗"), ("I-治疗", "O")), strict=True):
-        for index, tag in zip(range(hung.start, hung.end), tags, strict=True):
-            logits[index, BIO.index(tag)] = 99
-    prediction = NER.decode([flat], [logits], LABELS)
-    assert len(prediction.spans) == 1
-    assert prediction.branch_begins == 2
-    assert NER.decode([flat, flat], [logits, logits], LABELS).branch_begins == 2  # seen twice
 
 
 def test_span_over_several_tokens_has_the_texts_own_characters():

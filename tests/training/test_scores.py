@@ -11,8 +11,6 @@ from kbert_core.training.scores import (
     class_scores,
     pair_scores,
     ranking_scores,
-    release_scores,
-    release_spans,
     shared_characters,
     span_scores,
     unseen_recall,
@@ -61,70 +59,6 @@ def test_span_scores_agree_with_seqeval_strict(sentences):
         assert own["precision"] == pytest.approx(report[label]["precision"])
         assert own["recall"] == pytest.approx(report[label]["recall"])
         assert own["gold"] == report[label]["support"]
-
-
-def test_the_release_reads_an_entity_to_the_next_o_or_beginning_whatever_its_type():
-    tags = ["I-A", "B-A", "I-B", "B-B", "O", "I-A", "B-A"]
-    assert release_spans(range(7), tags, 7) == [(1, 3), (3, 4), (6, 7)]
-    assert release_spans([0, 3, 9], ["B-A", "I-A", "O"], 12) == [(0, 9)]
-    assert release_spans([0, 3, 9], ["S-A", "[ENT]", "[PAD]"], 12) == [(0, 9)]
-
-
-def test_the_release_counts_no_type_and_divides_by_what_begins_on_branches():
-    gold, found = [[(0, 2), (3, 4)], []], [[(0, 2)], [(5, 6)]]
-    scores = release_scores(gold, found, [0, 2])
-    assert (scores["right"], scores["predicted"], scores["gold"]) == (1, 4, 2)
-    assert (scores["precision"], scores["recall"]) == (0.25, 0.5)
-    assert scores["f1"] == pytest.approx(1 / 3)
-    assert (scores["on_branches"], scores["trunk_f1"]) == (2, 0.5)
-    assert release_scores([[]], [[]], [0])["f1"] == 0.0
-
-
-# Per token: gold tag, predicted tag, and what is predicted on the branch tokens after it.
-TOKENS = st.lists(
-    st.tuples(
-        st.sampled_from(TAGS), st.sampled_from(TAGS), st.lists(st.sampled_from(TAGS), max_size=3)
-    ),
-    min_size=1,
-    max_size=10,
-)
-
-
-def as_the_release_counts(sentences):
-    """Slowly, on rows as the release has them: branches between, one padding token at the end."""
-    right = predicted = gold_count = 0
-    for tokens in sentences:
-        gold, found = [], []
-        for gold_tag, tag, branch in tokens:
-            gold += [gold_tag] + ["injected"] * len(branch)
-            found += [tag, *branch]
-        gold, found = [*gold, "padding"], [*found, "O"]
-        gold_count += sum(tag[0] == "B" for tag in gold)
-        predicted += sum(tag[0] == "B" for tag in found[:-1])
-        borders = []
-        for tags in (gold, found):
-            pairs = set()
-            for i, tag in enumerate(tags):
-                if tag[0] == "B" and gold[i] != "injected":
-                    later = (
-                        k
-                        for k in range(i + 1, len(tags))
-                        if gold[k] != "injected" and tags[k][0] in "OBp"
-                    )
-                    pairs.add((i, next(later) - 1))
-            borders.append(pairs)
-        right += len(borders[0] & borders[1])
-    return right, predicted, gold_count
-
-
-@given(st.lists(TOKENS, min_size=1, max_size=4))
-def test_the_releases_count_agrees_with_a_slow_one_on_its_own_rows(sentences):
-    gold = [release_spans(range(len(t)), [g for g, _, _ in t], len(t)) for t in sentences]
-    found = [release_spans(range(len(t)), [p for _, p, _ in t], len(t)) for t in sentences]
-    begun = [sum(tag[0] == "B" for _, _, branch in t for tag in branch) for t in sentences]
-    scores = release_scores(gold, found, begun)
-    counts = as_the_release_counts(sentences)
-    assert (scores["right"], scores["predicted"], scores["gold"]) == counts
 
 
 def test_class_scores_by_hand():

@@ -1,19 +1,25 @@
 """A dictionary's spans weighed against a model's scores of tags."""
 
+import itertools
+from itertools import pairwise
+
 import numpy as np
 import pytest
+import torch
 
 from kbert_core.errors import DataError
-from kbert_core.experiments.dictionary import written_over
-from kbert_core.experiments.guided import (
-    WEIGHTS,
+from kbert_core.experiments.dictionary import (
+    BOOSTS,
     TagScores,
+    boosted_tags,
     choose_weight,
     guided_spans,
     load_scores,
     save_scores,
+    written_over,
 )
-from kbert_core.tasks.ner import LabelledToken, NerPrediction
+from kbert_core.labels import bio_spans
+from kbert_core.tasks.ner import LabelledToken, NerPrediction, best_tags
 
 NAMES = ("O", "B-x", "I-x", "B-y", "I-y")
 
@@ -25,6 +31,42 @@ def prediction(*rows):
         chances = dict(zip(NAMES, np.array(row) / sum(row), strict=True))
         tokens.append(LabelledToken(at, at + 1, max(chances, key=chances.get), chances))
     return NerPrediction((), tuple(tokens))
+
+
+def slowly_best(scores, boosted, boost):
+    """Score every sequence of tags that is consistent."""
+
+    def consistent(tags):
+        return all(
+            not tag.startswith("I-") or before[1:] == tag[1:] != ""
+            for before, tag in pairwise(["O", *tags])
+        )
+
+    def score(sequence):
+        held = bio_spans([NAMES[tag] for tag in sequence])
+        return boost * sum(span in held for span in boosted) + sum(
+            scores[range(len(scores)), sequence]
+        )
+
+    every = itertools.product(range(len(NAMES)), repeat=len(scores))
+    return max((s for s in every if consistent([NAMES[tag] for tag in s])), key=score)
+
+
+def test_boosted_tags_agree_with_trying_every_sequence():
+    dice, changed = np.random.default_rng(0), 0
+    for length in [1, 2, 3, 4, 5] * 12:
+        scores = np.log(dice.dirichlet(np.ones(5), length))
+        boosted = []
+        for label in "xxy":
+            first = int(dice.integers(length))
+            boosted.append((first, int(dice.integers(first + 1, length + 1)), label))
+        boosted, boost = list(dict.fromkeys(boosted)), 4 * dice.random()
+        tags = boosted_tags(scores, NAMES, boosted, boost)
+        assert tags == list(slowly_best(scores, boosted, boost))
+        plain = boosted_tags(scores, NAMES, [], 0.0)
+        assert plain == best_tags(torch.from_numpy(scores), NAMES)
+        changed += tags != plain
+    assert changed > 15
 
 
 SURE = [prediction((1, 8, 1, 1, 1), (1, 1, 8, 1, 1), (8, 1, 1, 1, 1), (8, 1, 1, 1, 1))]
@@ -57,8 +99,8 @@ def test_texts_are_kept_apart():
 @pytest.mark.parametrize(("gold", "best"), [((0, 2, "x"), 0.0), ((1, 3, "y"), None)])
 def test_the_smallest_weight_that_does_best_on_dev_is_taken(gold, best):
     weight, tried = choose_weight(TagScores.of(SURE), [[(1, 3, "y")]], [[gold]])
-    assert list(tried) == [f"{w:g}" for w in WEIGHTS]
-    top = [w for w in WEIGHTS if tried[f"{w:g}"] == max(tried.values())]
+    assert list(tried) == [f"{w:g}" for w in BOOSTS]
+    top = [w for w in BOOSTS if tried[f"{w:g}"] == max(tried.values())]
     assert weight == top[0]
     assert best is None or weight == best
     assert best is not None or weight > 0

@@ -1,0 +1,166 @@
+"""The released K-BERT's own count of named entities, to compare published figures with.
+
+It takes the likeliest tag of each token, and looks at borders alone, whatever
+the type. Its precision also divides by the entities begun on injected tokens,
+for which the release trains a label of their own and this training doesn't,
+so ``trunk_f1`` is the fairer figure. Two things differ: the release cuts a
+text at its length limit and drops what is gold there, and it lets an entity
+that a text ends with run on over what it predicts on padding.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from kbert_core.data.labelled import Example
+from kbert_core.kbert.ablation import Ablation
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.labels import OUTSIDE, begins
+from kbert_core.pipeline import Pipeline
+from kbert_core.tasks.ner import NerPrediction
+from kbert_core.training.scores import Counts, SpanKey
+
+PADDING = "[PAD]"  # a label of checkpoints trained with the release
+TEXTS_AT_ONCE = 256
+Borders = tuple[int, int]
+
+
+def release_count(
+    pipeline: Pipeline,
+    examples: Sequence[Example],
+    graph: KnowledgeGraph,
+    predictions: Sequence[NerPrediction],
+    **reading: Any,
+) -> dict[str, float]:
+    """Count a model's entities as the release does (run_kbert_ner.py).
+
+    Args:
+        predictions: of the examples, read with the graph.
+        reading: as for :func:`branch_begins`.
+
+    Returns:
+        As :func:`release_scores`, each name with ``release_`` before it.
+    """
+    predicted = []
+    for example, prediction in zip(examples, predictions, strict=True):
+        tags = [max(t.probabilities, key=lambda p: t.probabilities[p]) for t in prediction.tokens]
+        starts = [token.start for token in prediction.tokens]
+        predicted.append(release_spans(starts, tags, len(example.sentences[0])))
+    return _named(examples, predicted, branch_begins(pipeline, examples, graph, **reading))
+
+
+def release_count_of_spans(
+    examples: Sequence[Example], predicted: Sequence[Iterable[SpanKey]]
+) -> dict[str, float]:
+    """Count spans that come from no model, whose ends the release reads as the next token's start.
+
+    Returns:
+        As :func:`release_count`.
+    """
+    read = []
+    for example, spans in zip(examples, predicted, strict=True):
+        starts = [start for start, _ in example.words]
+        stops = [*starts, len(example.sentences[0])]
+        read.append([(start, stops[bisect_left(starts, end)]) for start, end, _ in spans])
+    return _named(examples, read, [0] * len(examples))
+
+
+def _named(
+    examples: Sequence[Example], predicted: Sequence[Iterable[Borders]], begun: Sequence[int]
+) -> dict[str, float]:
+    gold = [
+        release_spans([start for start, _ in e.words], e.tags, len(e.sentences[0]))
+        for e in examples
+    ]
+    scores = release_scores(gold, predicted, begun)
+    return {f"release_{name}": value for name, value in scores.items()}
+
+
+def release_spans(starts: Sequence[int], tags: Sequence[str], end: int) -> list[Borders]:
+    """Read entities off tags as the release's evaluation does.
+
+    An entity goes from a tag that begins one to the next O, the next tag that
+    begins one, or the end; an I- of another type goes on with it.
+
+    Args:
+        starts: where each token begins, in characters.
+        tags: of these tokens.
+        end: where the text ends.
+
+    Returns:
+        (start, start of the first token after it), in characters.
+    """
+    stops = [begins(tag) or tag in (OUTSIDE, PADDING) for tag in tags]
+    spans = []
+    for index, tag in enumerate(tags):
+        if begins(tag):
+            after = index + 1
+            while after < len(tags) and not stops[after]:
+                after += 1
+            spans.append((starts[index], starts[after] if after < len(tags) else end))
+    return spans
+
+
+def release_scores(
+    gold: Sequence[Iterable[Borders]],
+    predicted: Sequence[Iterable[Borders]],
+    branch_begins: Sequence[int],
+) -> dict[str, float]:
+    """Score spans as the release does.
+
+    Args:
+        gold, predicted: per text its spans, see :func:`release_spans`.
+        branch_begins: per text the tokens of branches predicted to begin an entity.
+
+    Returns:
+        ``precision, recall, f1, right, predicted, gold``; ``on_branches``:
+        how many of those predicted are on branches; ``trunk_f1``: without these.
+    """
+    pairs = [(set(g), set(p)) for g, p in zip(gold, predicted, strict=True)]
+    on_branches = sum(branch_begins)
+    trunk = Counts(
+        sum(len(g & p) for g, p in pairs),
+        sum(len(p) for _, p in pairs),
+        sum(len(g) for g, _ in pairs),
+    )
+    counts = replace(trunk, predicted=trunk.predicted + on_branches)
+    return {**counts.as_dict(), "on_branches": on_branches, "trunk_f1": trunk.f1}
+
+
+def branch_begins(
+    pipeline: Pipeline,
+    examples: Sequence[Example],
+    graph: KnowledgeGraph,
+    *,
+    options: InjectionOptions | None = None,
+    ablation: Ablation | None = None,
+    max_length: int | None = None,
+) -> list[int]:
+    """Count per text the tokens of branches whose likeliest tag begins an entity.
+
+    Tasks decode the tokens of the text alone, so the texts are read once more
+    for this. A branch counts once where windows overlap.
+
+    Args:
+        options, ablation, max_length: how texts are read; None: as the model was trained.
+    """
+    if not len(graph):
+        return [0] * len(examples)
+    starting = [begins(pipeline.labels[i]) for i in range(len(pipeline.labels))]
+    counts = []
+    for first in range(0, len(examples), TEXTS_AT_ONCE):
+        texts = [example.sentences for example in examples[first : first + TEXTS_AT_ONCE]]
+        trees = pipeline.trees(texts, graph, options)
+        rows = [pipeline.flatten(tree, max_length=max_length) for tree in trees]
+        logits = pipeline.logits_of(rows, ablation=ablation)
+        for of_text, logits_of_text in zip(rows, logits, strict=True):
+            branches: dict[Any, list[int]] = {}  # the likeliest tags of its tokens
+            for row, scores in zip(of_text, logits_of_text, strict=True):
+                best = scores.argmax(-1).tolist()
+                for hung in row.hung:
+                    key = (hung.node, hung.branch.triple)
+                    branches.setdefault(key, best[hung.start : hung.end])
+            counts.append(sum(starting[tag] for tags in branches.values() for tag in tags))
+    return counts
