@@ -29,7 +29,7 @@ def scene_of(setting: Setting) -> Scene:
         model = services.english_encoder() or WORDS
     elif setting.model != WORDS:
         model = str(services.models_folder() / setting.model)
-        options = services.model_info(model).card.options
+        options = services.model_info(model).card.reading.options
     return Scene(
         (setting.text,),
         model,

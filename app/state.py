@@ -216,9 +216,9 @@ def options_of(model: str) -> tuple[InjectionOptions, Ablation]:
     options, ablation = InjectionOptions(), Ablation()
     if model not in (WORDS, CHARACTERS):
         card = services.model_info(model).card
-        ablation = card.ablation
+        ablation = card.reading.ablation
         if card.knowledge or card.task is None:
-            options = card.options
+            options = card.reading.options
     return options, ablation
 
 
@@ -450,7 +450,7 @@ def twin_scene(now: Scene) -> Scene | None:
     found = twin()
     if found is None:
         return None
-    scene = now.read_by(found.path, found.card.options, found.card.ablation)
+    scene = now.read_by(found.path, found.card.reading.options, found.card.reading.ablation)
     return scene if found.card.knowledge else scene.without_knowledge()
 
 

@@ -46,14 +46,14 @@ from kbert_core.text import Characters, WordPieces, Words
 
 if TYPE_CHECKING:
     from kbert_core.checkpoints.checkpoint import Card, load_model
-    from kbert_core.kbert.ablation import Ablation
+    from kbert_core.kbert.ablation import Ablation, ReadConfig
     from kbert_core.kbert.mask_transformer import MaskTransformer
     from kbert_core.kbert.probe import probe
     from kbert_core.kbert.visible import Seeing, seeing, visible_everywhere, visible_matrix
     from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline, Trace
 
 _NEED_TORCH = {  # imported when they are asked for: PyTorch takes seconds to start
-    "kbert_core.kbert.ablation": ("Ablation",),
+    "kbert_core.kbert.ablation": ("Ablation", "ReadConfig"),
     "kbert_core.checkpoints.checkpoint": ("Card", "load_model"),
     "kbert_core.kbert.mask_transformer": ("MaskTransformer",),
     "kbert_core.kbert.probe": ("probe",),
@@ -80,6 +80,7 @@ __all__ = [
     "Packed",
     "PackedBatch",
     "Pipeline",
+    "ReadConfig",
     "Rule",
     "Seeing",
     "SentenceTree",

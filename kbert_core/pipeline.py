@@ -157,7 +157,7 @@ class Pipeline:
         reader: Task = self.task or TASKS["classify"]
         self.tokenizer = reader.tokenizer(tokenizer)
         limits = (
-            self.card.max_length,
+            self.card.reading.max_length,
             self.encoder.max_length,
             self.tokenizer.model_max_length(),
         )
@@ -232,7 +232,7 @@ class Pipeline:
         options: InjectionOptions | None = None,
     ) -> list[SentenceTree]:
         """Grow the trees of many texts; triples that a model scores are scored all at once."""
-        options = options or self.card.options
+        options = options or self.card.reading.options
         found = [
             (sentences, self._mentions(sentences, graph, options.names)) for sentences in texts
         ]
@@ -318,7 +318,7 @@ class Pipeline:
         Raises:
             KBertError: a text, option, length or layer that can't be used.
         """
-        ablation = ablation or self.card.ablation
+        ablation = ablation or self.card.reading.ablation
         rows = self.flatten(self._checked_tree(sentences, graph, options), max_length=max_length)
         output: Mapping[str, Any]
         if len(rows) > ROWS_AT_ONCE and not attentions and not hidden_states:
@@ -374,7 +374,7 @@ class Pipeline:
         Returns:
             As of :class:`MaskTransformer`.
         """
-        ablation = ablation or self.card.ablation
+        ablation = ablation or self.card.reading.ablation
         batch = collate(rows, pad_id=self.tokenizer.pad_id)
         visible = None
         if interventions:
@@ -427,7 +427,7 @@ class Pipeline:
                 sorted, fewer where their logits take much room.
             other arguments: as for a single text.
         """
-        trees = self._grown(texts, graph, options or self.card.options)
+        trees = self._grown(texts, graph, options or self.card.reading.options)
         yield from self._read(trees, ablation, max_length, batch_size, interventions)
 
     def predict(self, texts: Iterable[Sequence[str]], **kwargs: Any) -> Iterator[Any]:

@@ -110,7 +110,7 @@ from kbert_core import Triple
 
 kind = Triple("胃镜", "类别", "检查")
 without = kbert(
-    text, graph=medical.switch_off(kind), options=kbert.card.options, hidden_states=True
+    text, graph=medical.switch_off(kind), options=kbert.card.reading.options, hidden_states=True
 )
 print([triple.relation for triple in without.used], "injected instead")
 
@@ -326,7 +326,9 @@ check_same_as_bert(same_as_bert)
 # %%
 from _tools import lab_link
 
-lab_link(text, graph=medical, model="medical-ner-kbert", task="ner", options=kbert.card.options)
+lab_link(
+    text, graph=medical, model="medical-ner-kbert", task="ner", options=kbert.card.reading.options
+)
 
 # %% [markdown]
 # In the Lab, change the tail of the triple in the table and watch tree, matrix, attention and tags. Next:

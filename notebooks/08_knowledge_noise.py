@@ -94,7 +94,7 @@ show(
 kbert = Pipeline.load("models/medical-ner-kbert", device="cpu")
 medical = load_graph("demo_kgs/medical_zh.spo")
 text = "行胃镜检查，见胃体黏膜充血。"
-OWN = kbert.card.options.max_triples  # of its own triples, as trained
+OWN = kbert.card.reading.options.max_triples  # of its own triples, as trained
 
 
 def poured(names, count, said, seed=1):
@@ -410,7 +410,9 @@ check_options(kbert, medical, noise_first, my_options)
 # %%
 from _tools import lab_link
 
-lab_link(text, graph=medical, model="medical-ner-kbert", task="ner", options=kbert.card.options)
+lab_link(
+    text, graph=medical, model="medical-ner-kbert", task="ner", options=kbert.card.reading.options
+)
 
 # %% [markdown]
 # In the app, the page *Knowledge noise* draws these curves for any text. Next: [9 · Explain a

@@ -287,7 +287,7 @@ from kbert_core import Pipeline
 made.pipeline.encoder.model.save_pretrained("my-model")
 made.pipeline.hugging_face_tokenizer.save_pretrained("my-model")
 again = Pipeline.load("my-model", device="cpu")
-assert again.card.options == made.pipeline.card.options
+assert again.card.reading.options == made.pipeline.card.reading.options
 assert again(question, graph=graph).prediction.label == after
 
 # %% [markdown]
@@ -300,7 +300,9 @@ from app.scene import GraphRef, Scene
 from app.share import from_file, to_file
 from app.share_data import Shared
 
-scene = Scene((question,), "words", GraphRef(graph.fingerprint, "mine"), options=again.card.options)
+scene = Scene(
+    (question,), "words", GraphRef(graph.fingerprint, "mine"), options=again.card.reading.options
+)
 Path("mine.kbert.json").write_bytes(to_file(Shared(scene, "tree"), graph))
 shared, carried = from_file(Path("mine.kbert.json").read_bytes())
 print(Path("mine.kbert.json").stat().st_size // 1024, "KB, with", len(carried), "triples")

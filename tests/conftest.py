@@ -25,7 +25,16 @@ from transformers import (
 )
 from transformers.utils import logging as transformers_logging
 
-from kbert_core import Card, InjectionOptions, KnowledgeGraph, Triple, Words, flatten, grow_tree
+from kbert_core import (
+    Card,
+    InjectionOptions,
+    KnowledgeGraph,
+    ReadConfig,
+    Triple,
+    Words,
+    flatten,
+    grow_tree,
+)
 
 transformers_logging.set_verbosity_error()
 transformers_logging.disable_progress_bar()
@@ -118,10 +127,10 @@ def checkpoints(tmp_path_factory):
     root = tmp_path_factory.mktemp("checkpoints")
     labels = {"id2label": dict(enumerate(BIO)), "label2id": {b: i for i, b in enumerate(BIO)}}
     three = {"id2label": {0: "bad", 1: "fair", 2: "good"}}
-    tail_only = InjectionOptions(max_triples=3, tail_only=True)
+    tail_only = ReadConfig(InjectionOptions(max_triples=3, tail_only=True), max_length=48)
     made = {
         "ner": save_checkpoint(
-            root / "ner", AutoModelForTokenClassification, Card("ner", tail_only, 48), **labels
+            root / "ner", AutoModelForTokenClassification, Card("ner", tail_only), **labels
         ),
         "classify": save_checkpoint(
             root / "classify", AutoModelForSequenceClassification, Card("classify"), **three

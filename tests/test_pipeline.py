@@ -4,20 +4,18 @@ import json
 import re
 import shutil
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 import torch
 from conftest import BIO, FIGURE_2, TIM_COOK, tiny_tokenizer
-from transformers import AutoModelForTokenClassification
 
 from kbert_core import (
     Ablation,
-    Card,
     InjectionOptions,
     Intervention,
     KnowledgeGraph,
     Pipeline,
+    ReadConfig,
     Rule,
     Tokens,
     Triple,
@@ -26,7 +24,6 @@ from kbert_core import (
 from kbert_core.checkpoints.checkpoint import card_of
 from kbert_core.errors import CheckpointError, KBertError, OptionError, TextError
 from kbert_core.kbert.interventions import BRANCHES, CLS, PRESETS, TRUNK
-from kbert_core.knowledge.surface_forms import AS_WRITTEN
 
 DIABETES = Triple("糖尿病", "类别", "疾病")
 ECG = Triple("心电图", "类别", "检查")
@@ -95,7 +92,7 @@ def test_trace_names_what_was_left_out_and_why(ner, medical):
 
 
 def test_options_come_from_the_card_unless_given(ner, medical):
-    assert ner.card.options == InjectionOptions(max_triples=3, tail_only=True)
+    assert ner.card.reading.options == InjectionOptions(max_triples=3, tail_only=True)
     assert ner.max_length == 48
     trace = ner(TEXT, graph=medical)
     assert trace.rows[0].hung[0].branch.texts == ("疾病",)
@@ -421,38 +418,6 @@ def test_saved_and_loaded_checkpoint_keeps_labels_card_and_predictions(ner, medi
     assert same(again(TEXT, graph=medical).prediction, ner(TEXT, graph=medical).prediction)
 
 
-def test_card_keeps_everything_it_is_given(checkpoints, tmp_path):
-    model = AutoModelForTokenClassification.from_pretrained(checkpoints["ner"])
-    card = Card(
-        "ner",
-        InjectionOptions(max_triples=5, tail_only=True, relations=("类别", "症状")),
-        40,
-        ("medical",),
-        {"seed": 1, "scores": {"f1": 0.5}},
-    )
-    card.write_to(model.config)
-    model.save_pretrained(tmp_path)
-    assert card_of(tmp_path) == card
-
-
-def test_card_keeps_how_triples_are_chosen_and_an_older_one_still_loads():
-    options = InjectionOptions(
-        3, not_relations=("r",), strategy="context", threshold=0.2, one_sense=True, scorer="x"
-    )
-    holder = SimpleNamespace()
-    Card("ner", options).write_to(holder)
-    assert Card.of(holder).options == options
-    holder.kbert["injection"] = {"max_triples": 3, "tail_only": True, "relations": ["r"]}
-    assert Card.of(holder).options == InjectionOptions(3, True, ("r",), names=AS_WRITTEN)
-    holder.kbert["injection"] = {"strategy": "best"}
-    with pytest.raises(CheckpointError, match="card can't be read"):
-        Card.of(holder)
-
-
-def test_foreign_config_has_an_empty_card(checkpoints):
-    assert card_of(checkpoints["encoder"]) == Card()
-
-
 def broken(checkpoints, tmp_path, change, kind="ner"):
     folder = tmp_path / "copy"
     shutil.copytree(checkpoints[kind], folder)
@@ -564,13 +529,10 @@ def test_no_mention_is_found_inside_a_mask(mask):
 
 
 def test_a_model_is_read_as_it_was_trained_unless_asked_otherwise(ner):
-    card = replace(ner.card, ablation=Ablation("hard", "all"))
+    card = replace(ner.card, reading=ReadConfig(ablation=Ablation("hard", "all")))
     trained = Pipeline(ner.encoder.model, ner.hugging_face_tokenizer, card)
     assert trained("患者有糖尿病史").ablation == Ablation("hard", "all")
     assert trained("患者有糖尿病史", ablation=Ablation()).ablation == Ablation()
-    holder = SimpleNamespace()
-    card.write_to(holder)
-    assert Card.of(holder) == replace(card, notes=card.notes or {})
 
 
 def test_a_masked_language_model_without_a_card_fills_masks(checkpoints, mask, tmp_path):

@@ -30,7 +30,7 @@ ELSEWHERE = {  # what the page says → the test that shows it
     "it is text everywhere": "tests/browser/test_lab.py::markup_in_a_triple_stays_text",
     "with an apostrophe before it": "tests/knowledge/test_writers.py::no_cell_of_a_csv",
     "any bytes give a scene": "tests/app/test_app_share.py::bytes",
-    "read from safetensors only": "tests/kbert/test_mask_transformer.py::folder_with_bin",
+    "read from safetensors only": "tests/checkpoints/test_checkpoint.py::folder_with_bin",
     "only whoever sits at the machine": "tests/app/test_app_local.py::from_here",
     "steps of long runs wait for their turn": "tests/app/test_app_work.py::turns",
     "A visitor's sentence is not logged": "tests/app/test_app_logs.py::nothing",

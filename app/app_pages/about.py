@@ -79,8 +79,8 @@ def model(info: ModelInfo) -> None:
                 heads=config.get("num_attention_heads"),
             )
             facts.append((t("about.shape"), shape))
-        if info.card.max_length:
-            facts.append((t("about.length"), t("about.length_value", n=info.card.max_length)))
+        if length := info.card.reading.max_length:
+            facts.append((t("about.length"), t("about.length_value", n=length)))
         named = [t("text.named", name=name, value=value) for name, value in facts]
         st.caption(" · ".join(map(markdown, named)))
         readme = services.model_readme(info.path)

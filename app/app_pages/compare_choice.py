@@ -83,5 +83,5 @@ def choose(now: Scene, number: int, known: Known) -> Choice:
     )
     options = None
     if model not in (now.model, *NO_MODEL):
-        options = services.model_info(model).card.options
+        options = services.model_info(model).card.reading.options
     return Choice(model, options, graph, Ablation(ss[f"{key}.positions"], ss[f"{key}.visible"]))

@@ -253,7 +253,7 @@ def trained_as() -> None:
     info = services.model_info(ss["lab.model"])
     if info.card.task is None or not info.card.knowledge:
         return
-    options = info.card.options
+    options = info.card.reading.options
     how = t("options.tail") if options.tail_only else t("options.relation_and_tail")
     what = t("options.what", n=options.max_triples, how=how)
     st.caption(markdown(t("options.model_default", model=info.name, what=what)))

@@ -80,7 +80,7 @@ def say_progress(now: Look[FileRow]) -> None:
 
 def audit(setup: FileSetup) -> None:
     """Count what data and graph can show together, before any model."""
-    length = services.model_info(setup.model).card.max_length or MAX_LENGTH
+    length = services.model_info(setup.model).card.reading.max_length or MAX_LENGTH
     try:
         with st.spinner(t("audit.working")):
             report = audits.audited(setup.data, setup.graph, setup.options, length)

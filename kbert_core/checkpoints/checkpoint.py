@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
+from pkgutil import resolve_name
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,9 +20,11 @@ from transformers import (
 
 from kbert_core.checkpoints import adapters
 from kbert_core.errors import CheckpointError, OptionError
-from kbert_core.kbert.ablation import FULL, Ablation
-from kbert_core.knowledge.selection import InjectionOptions
 
+K_BERT = "k-bert"
+CONFIG_CLASSES = {  # a system → its configuration; imported when a card names the system
+    K_BERT: "kbert_core.kbert.ablation:ReadConfig",
+}
 CARD_KEY = "kbert"  # where a checkpoint's config keeps what it was trained with
 TOKENIZER_FILES = (  # without one of these transformers makes up an empty tokenizer
     "tokenizer.json",
@@ -41,63 +44,90 @@ class Card:
 
     Attributes:
         task: a key of ``TASKS``; None for an encoder without a task head.
-        options: the injection options it was trained with.
-        max_length: tokens, special tokens included; None: the encoder's.
+        reading: how texts were read in training, the frozen configuration of
+            the system that read them; None: K-BERT's defaults.
         knowledge: names of the graphs it was trained with; empty: none.
         notes: anything else: data, command, seed, scores.
-        ablation: how trees were read in training.
     """
 
     task: str | None = None
-    options: InjectionOptions = InjectionOptions()
-    max_length: int | None = None
+    reading: Any = None
     knowledge: tuple[str, ...] = ()
     notes: Mapping[str, Any] | None = None
-    ablation: Ablation = FULL
+
+    def __post_init__(self) -> None:
+        if self.reading is None:
+            object.__setattr__(self, "reading", config_class(K_BERT)())
+
+    @property
+    def system(self) -> str:
+        """The system whose configuration this is, such as "k-bert"."""
+        return str(self.reading.system)
 
     @classmethod
     def of(cls, config: Any) -> "Card":
         """Read the card from a Hugging Face config.
 
         A foreign one has an empty card, but that a masked language model is
-        for fill-mask.
+        for fill-mask. A card that names no system is K-BERT's.
 
         Raises:
-            CheckpointError: there is a card, and it is broken.
+            CheckpointError: there is a card, and it is broken, or of an
+                unknown system, or has another system's configuration.
         """
         data = getattr(config, CARD_KEY, None)
         if not data:
             kinds = getattr(config, "architectures", None) or ()
             return cls("mask" if any(str(kind).endswith("ForMaskedLM") for kind in kinds) else None)
+        if not isinstance(data, dict):
+            raise CheckpointError(f"The model's card is {data!r}, expected fields. {COPY_AGAIN}")
+        rest = dict(data)
+        task, notes = rest.pop("task", None), rest.pop("notes", None)
+        knowledge, system = rest.pop("knowledge", []), rest.pop("system", K_BERT)
+        for name, fits, value in (
+            ("task", isinstance(task, str | None), task),
+            ("notes", isinstance(notes, dict | None), notes),
+            ("knowledge", _are_names(knowledge), knowledge),
+        ):
+            if not fits:
+                raise CheckpointError(f"The model's card has {name} {value!r}. {COPY_AGAIN}")
         try:
-            card = cls(
-                data.get("task"),
-                InjectionOptions.from_dict(data.get("injection", {})),
-                data.get("max_length"),
-                tuple(data.get("knowledge", ())),
-                data.get("notes"),
-                Ablation(**data.get("ablation", {})),
-            )
+            reading = config_class(system).from_dict(rest)
         except (ValueError, TypeError, AttributeError, OptionError) as error:
             raise CheckpointError(
-                f"The model's card can't be read ({error}). {COPY_AGAIN}"
+                f"The model's card can't be read as one of the system '{system}' ({error}). "
+                f"{COPY_AGAIN}"
             ) from error
-        for name, value, kind in (("task", card.task, str), ("max_length", card.max_length, int)):
-            if not isinstance(value, kind | None):
-                raise CheckpointError(f"The model's card has {name} {value!r}. {COPY_AGAIN}")
-        return card
+        return cls(task, reading, tuple(knowledge), notes)
 
     def write_to(self, config: Any) -> None:
         """Put the card into a config, to be saved with the model."""
         data = {
+            "system": self.system,
             "task": self.task,
-            "injection": self.options.as_dict(),
-            "max_length": self.max_length,
+            **self.reading.as_dict(),
             "knowledge": list(self.knowledge),
             "notes": dict(self.notes or {}),
-            "ablation": asdict(self.ablation),
         }
         setattr(config, CARD_KEY, json.loads(json.dumps(data)))
+
+
+def config_class(system: Any) -> Any:
+    """Return the class of a system's configuration: frozen, with ``from_dict`` and ``as_dict``.
+
+    Raises:
+        CheckpointError: no such system is known here.
+    """
+    if system not in list(CONFIG_CLASSES):
+        raise CheckpointError(
+            f"The model is for the system {system!r}, and only {', '.join(CONFIG_CLASSES)} are "
+            f"known here. Use a newer version of K-BERT Lab, or another model."
+        )
+    return resolve_name(CONFIG_CLASSES[system])
+
+
+def _are_names(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
 
 
 def load_tokenizer(path: str | Path) -> PreTrainedTokenizerBase:

@@ -40,6 +40,7 @@ from kbert_core.checkpoints.release_names import (
     one_head,
 )
 from kbert_core.errors import CheckpointError
+from kbert_core.kbert.ablation import ReadConfig
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.pipeline import Pipeline
 from kbert_core.training.vocabulary import bert_tokenizer
@@ -127,7 +128,7 @@ def convert(
     guessed = heads is None and "num_attention_heads" not in stated
     card = Card(
         found.task,
-        InjectionOptions(tail_only=found.tuned_by_release and found.task == "ner"),
+        ReadConfig(InjectionOptions(tail_only=found.tuned_by_release and found.task == "ner")),
         notes={"converted_from": file.name, "kind": found.kind},
     )
     card.write_to(made)

@@ -38,7 +38,8 @@ def run_audit(args: argparse.Namespace) -> tuple[Audit, Verdict]:
     if args.model:
         from kbert_core.checkpoints.checkpoint import card_of, load_tokenizer  # seconds to start
 
-        tokenizer, trained = WordPieces(load_tokenizer(args.model)), card_of(args.model).options
+        tokenizer = WordPieces(load_tokenizer(args.model))
+        trained = card_of(args.model).reading.options
     options = injection_of(args, trained)
     scorer = None
     if options.needs_model:

@@ -50,7 +50,7 @@ def model_and_reading(
         )
     return pipeline, {
         "graph": graph,
-        "options": injection_of(args, pipeline.card.options),
+        "options": injection_of(args, pipeline.card.reading.options),
         "ablation": ablation_of(args, pipeline.card),
         "max_length": args.max_length,
     }

@@ -109,7 +109,7 @@ def add_selection_options(parser: argparse.ArgumentParser) -> None:
 
 def ablation_of(args: argparse.Namespace, card: "Card") -> "Ablation":
     """How trees are read: as given, else as the model was trained, else as in the paper."""
-    trained = card.ablation
+    trained = card.reading.ablation
     return replace(
         trained,
         positions=args.positions or trained.positions,

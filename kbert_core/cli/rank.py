@@ -29,7 +29,7 @@ def run_rank(args: argparse.Namespace) -> dict[str, Any]:
     graph = graph_of(args)
     pipeline = Pipeline.load(args.model, device=args.device)
     common: dict[str, Any] = {
-        "options": injection_of(args, pipeline.card.options),
+        "options": injection_of(args, pipeline.card.reading.options),
         "ablation": ablation_of(args, pipeline.card),
         "max_length": args.max_length,
     }

@@ -35,8 +35,8 @@ def run_tree(args: argparse.Namespace) -> None:
     """`kbert tree`: text and graph → sentence tree, positions, visible matrix."""
     graph = graph_of(args)
     card = _card(args)
-    options = injection_of(args, card.options)
-    limit = args.max_length if args.max_length is not None else card.max_length
+    options = injection_of(args, card.reading.options)
+    limit = args.max_length if args.max_length is not None else card.reading.max_length
     tokenizer = _tokenizer(args)
     ablation = ablation_of(args, card)
 
@@ -76,7 +76,7 @@ def run_predict(args: argparse.Namespace) -> None:
             f"{model_of(args)} is an encoder without a task head, so it predicts nothing. "
             "Train a head with `kbert train`, or look at the tree with `kbert tree`."
         )
-    options = injection_of(args, pipeline.card.options)
+    options = injection_of(args, pipeline.card.reading.options)
     ablation = ablation_of(args, pipeline.card)
 
     def readings(texts: Sequence[Sequence[str]], knowledge: KnowledgeGraph) -> Iterator[Reading]:

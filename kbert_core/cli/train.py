@@ -56,7 +56,7 @@ def run_train(args: argparse.Namespace) -> dict[str, Any]:
         encoder=args.encoder,
         kg=tuple(args.kg or ()),
         skip_bad=args.skip_bad,
-        injection=injection_of(args, base.options),
+        injection=injection_of(args, base.reading.options),
         max_length=args.max_length,
         ablation=ablation_of(args, base),
         recipe=Recipe(**{f.name: getattr(args, f.name) for f in fields(Recipe)}),
@@ -133,7 +133,7 @@ def run_evaluate(args: argparse.Namespace) -> dict[str, Any]:
         if task != "mask":
             check_labels(examples, list(pipeline.labels.values()), "the model")
     graph = graph_of(args)
-    options = injection_of(args, pipeline.card.options)
+    options = injection_of(args, pipeline.card.reading.options)
     ablation = ablation_of(args, pipeline.card)
     scorer = pipeline.scorer(options)
     tell_of_matches(examples, graph, options, Path(args.data).name, scorer=scorer)

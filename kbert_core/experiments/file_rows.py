@@ -194,7 +194,7 @@ class Reader:
         assert self.pipeline.task is not None
         for sentences in texts:
             self.pipeline.task.check(sentences)
-        ablation = self.ablation or self.pipeline.card.ablation
+        ablation = self.ablation or self.pipeline.card.reading.ablation
         return [
             Variant(tuple(self.pipeline.flatten(tree, max_length=self.max_length)), ablation)
             for tree in self.pipeline.trees(texts, graph, self.options)
@@ -213,7 +213,7 @@ class Reader:
         """
         different = [{variant.key: variant.rows for variant in own} for own in variants]
         rows = [made for own in different for made in own.values()]
-        ablation = self.ablation or self.pipeline.card.ablation
+        ablation = self.ablation or self.pipeline.card.reading.ablation
         logits = iter(self.pipeline.logits_of(rows, ablation=ablation))
         found = []
         for example, own, unlike in zip(examples, variants, different, strict=True):

@@ -141,7 +141,7 @@ class Case:
         Raises:
             KBertError: a text, option or target that can't be used.
         """
-        options = options or pipeline.card.options
+        options = options or pipeline.card.reading.options
         trace = pipeline(
             *sentences,
             graph=graph,

@@ -1,13 +1,15 @@
-"""Ablation: which of K-BERT's two mechanisms is on. Data, not model switches."""
+"""How K-BERT reads a text, and which of its two mechanisms is on. Data, not model switches."""
 
-from dataclasses import dataclass
-from typing import Literal, get_args
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Literal, Self, get_args
 
 from torch import Tensor
 
 from kbert_core.errors import OptionError
 from kbert_core.kbert.flat_tree import Batch, PackedBatch
 from kbert_core.kbert.visible import visible_everywhere, visible_matrix
+from kbert_core.knowledge.selection import InjectionOptions
 
 Positions = Literal["soft", "hard"]
 Visible = Literal["tree", "all"]
@@ -52,3 +54,42 @@ class Ablation:
 
 
 FULL = Ablation()
+
+
+@dataclass(frozen=True)
+class ReadConfig:
+    """How K-BERT reads a text; what a model's card keeps of its training.
+
+    Attributes:
+        options: how many triples a mention gets, and which.
+        ablation: soft or hard positions, tree or everything visible.
+        max_length: in tokens, special tokens included; None: the encoder's.
+    """
+
+    system: ClassVar[str] = "k-bert"
+    options: InjectionOptions = InjectionOptions()
+    ablation: Ablation = FULL
+    max_length: int | None = None
+
+    def __post_init__(self) -> None:
+        if type(self.max_length) not in (int, type(None)):
+            raise OptionError(f"max_length is {self.max_length!r}, expected a number of tokens.")
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Read what :meth:`as_dict` wrote; what is missing has its default.
+
+        Raises:
+            OptionError, TypeError, ValueError, AttributeError: it is something else.
+        """
+        given = dict(data)
+        options = InjectionOptions.from_dict(given.pop("injection", {}))
+        return cls(options, Ablation(**given.pop("ablation", {})), **given)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The configuration as plain data, for JSON."""
+        return {
+            "injection": self.options.as_dict(),
+            "ablation": asdict(self.ablation),
+            "max_length": self.max_length,
+        }

@@ -97,12 +97,12 @@ def _about_negatives(notes: Mapping[str, Any]) -> list[str]:
 def _about_knowledge(card: Card) -> str:
     if not card.knowledge:
         return "none, in training as later"
-    most = card.options.max_triples
-    said = "tail only" if card.options.tail_only else "relation and tail"
-    if card.options.relations is not None:
-        said += f" of {', '.join(card.options.relations)}"
+    most = card.reading.options.max_triples
+    said = "tail only" if card.reading.options.tail_only else "relation and tail"
+    if card.reading.options.relations is not None:
+        said += f" of {', '.join(card.reading.options.relations)}"
     said += f", at most {most} triple{'s' * (most != 1)} a mention"
-    strategy = card.options.strategy
+    strategy = card.reading.options.strategy
     if strategy is not Strategy.FIRST:
         said += f", chosen by the strategy {strategy}"
     return f"{', '.join(card.knowledge)}; {said}"

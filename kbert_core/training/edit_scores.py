@@ -103,7 +103,7 @@ def edit_response(
 
         A share of nothing is None.
     """
-    options = options or pipeline.card.options
+    options = options or pipeline.card.reading.options
     reading: dict[str, Any] = {
         **{"ablation": ablation, "max_length": max_length, "batch_size": batch_size}
     }

@@ -136,9 +136,9 @@ def _mask_scores(
         pipeline.tokenizer,
         {},
         graph,
-        options or pipeline.card.options,
+        options or pipeline.card.reading.options,
         max_length=pipeline.limit(max_length),
-        scorer=pipeline.scorer(options or pipeline.card.options),
+        scorer=pipeline.scorer(options or pipeline.card.reading.options),
     )
     total, right, count = 0.0, 0, 0
     for start in range(0, len(examples), 16):
@@ -148,7 +148,7 @@ def _mask_scores(
             for item in maker.items(examples[number], epoch=EVALUATION_EPOCH, number=number)
         ]
         batch, labels = batch_of(items, pad_id=pipeline.tokenizer.pad_id)
-        output = pipeline.encoder(batch, ablation=ablation or pipeline.card.ablation)
+        output = pipeline.encoder(batch, ablation=ablation or pipeline.card.reading.ablation)
         logits = output["logits"].float().cpu()
         chosen = labels != IGNORED
         with torch.inference_mode():

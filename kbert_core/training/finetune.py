@@ -40,7 +40,7 @@ from kbert_core.data.labelled import (
 )
 from kbert_core.data.sources import DataFiles, read_splits
 from kbert_core.errors import DataError, OptionError
-from kbert_core.kbert.ablation import FULL, Ablation
+from kbert_core.kbert.ablation import FULL, Ablation, ReadConfig
 from kbert_core.kbert.flat_tree import Batch
 from kbert_core.kbert.mask_transformer import MaskTransformer
 from kbert_core.knowledge import load_graph
@@ -310,7 +310,7 @@ def fit(options: TrainOptions, *, replacing_others: bool = True) -> Fitted:
     labels = [] if task.name == "mask" else labels_of(splits["train"])
     _check(splits, labels, task.name)
     base = Card() if options.encoder == SCRATCH else card_of(options.encoder)
-    injection = _fixed_scorer(options.injection or base.options, options.encoder)
+    injection = _fixed_scorer(options.injection or base.reading.options, options.encoder)
     scorer = scorer_of(injection, device=options.device)
     if together.main:
         tell_of_matches(splits["train"], graph, injection, "train", scorer=scorer)
@@ -327,13 +327,9 @@ def fit(options: TrainOptions, *, replacing_others: bool = True) -> Fitted:
         attached = adapters.attach(
             model, rank=options.adapter, alpha=options.adapter_alpha, missing=missing
         )
-    card = Card(
-        task.name,
-        injection,
-        base.max_length if options.max_length is None else options.max_length,
-        _names(options.kg),
-        ablation=options.ablation,
-    )
+    length = base.reading.max_length if options.max_length is None else options.max_length
+    reading = ReadConfig(injection, options.ablation, length)
+    card = Card(task.name, reading, _names(options.kg))
     card.write_to(model.config)
     pipeline = Pipeline(moved(model, device), tokenizer, card)
     hiding = None

@@ -14,7 +14,7 @@ from transformers import AutoModelForSequenceClassification, BertConfig
 
 from kbert_core.checkpoints.checkpoint import Card
 from kbert_core.data.labelled import Example
-from kbert_core.kbert.ablation import FULL, Ablation
+from kbert_core.kbert.ablation import FULL, Ablation, ReadConfig
 from kbert_core.kbert.flat_tree import FlatTree, collate
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions
@@ -160,7 +160,7 @@ def new_pipeline(
         id2label=dict(enumerate(riddles.kinds)),
         label2id={kind: i for i, kind in enumerate(riddles.kinds)},
     )
-    Card("classify", injection, ablation=ablation).write_to(config)
+    Card("classify", ReadConfig(injection, ablation)).write_to(config)
     return Pipeline(AutoModelForSequenceClassification.from_config(config), tokenizer)
 
 
@@ -185,7 +185,7 @@ def loss_of(pipeline: Pipeline, rows: Sequence[FlatTree], labels: Tensor) -> Ten
     """Cross entropy of a batch, in nats."""
     encoder = pipeline.encoder
     batch = collate(rows, pad_id=pipeline.tokenizer.pad_id)
-    output = encoder.model(**encoder.inputs(batch, ablation=pipeline.card.ablation))
+    output = encoder.model(**encoder.inputs(batch, ablation=pipeline.card.reading.ablation))
     return nn.functional.cross_entropy(output.logits, labels)
 
 

@@ -166,7 +166,7 @@ def _losses(pipeline: Pipeline, made: Sequence[Sequence[Item]]) -> list[float]:
     for start in range(0, len(rows), ROWS_AT_ONCE):
         some = rows[start : start + ROWS_AT_ONCE]
         batch, labels = batch_of([item for _, item in some], pad_id=pipeline.tokenizer.pad_id)
-        output = pipeline.encoder(batch, ablation=pipeline.card.ablation)
+        output = pipeline.encoder(batch, ablation=pipeline.card.reading.ablation)
         logits = output["logits"].float().cpu()
         with torch.inference_mode():
             each = cross_entropy(
@@ -244,7 +244,7 @@ def run_select_train(args: argparse.Namespace) -> dict[str, Any]:
     examples = [examples[i] for i in sorted(order.tolist())]
     graph = graph_of(args)
     if args.noise:
-        rules = injection_of(args, pipeline.card.options).names
+        rules = injection_of(args, pipeline.card.reading.options).names
         found = (m for e in examples for m in mentions_in(e.sentences, graph, rules=rules))
         names = [entity for mention in found for entity in mention.entities]
         graph = with_noise(graph, names, args.noise, seed=args.seed)
@@ -252,7 +252,7 @@ def run_select_train(args: argparse.Namespace) -> dict[str, Any]:
         pipeline,
         examples,
         graph,
-        injection_of(args, pipeline.card.options),
+        injection_of(args, pipeline.card.reading.options),
         encoder=args.scorer or OWN,
         seed=args.seed,
     )

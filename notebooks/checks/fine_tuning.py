@@ -67,7 +67,7 @@ def check_new_name(kbert: Any, graph: Any, answer: object) -> str | None:
         )
     if triple not in trace.used:
         return (
-            f"the triple isn't injected: this model reads '{', '.join(kbert.card.options.relations)}' "
+            f"the triple isn't injected: this model reads '{', '.join(kbert.card.reading.options.relations)}' "
             f"alone, not '{triple.relation}'."
         )
     if trace.prediction.label != "city":

@@ -11,7 +11,7 @@ from transformers import AutoModelForTokenClassification
 
 from app import services
 from app.selection import Selection
-from kbert_core import Card, InjectionOptions, Triple
+from kbert_core import Card, InjectionOptions, ReadConfig, Triple
 
 LAB = Path(__file__).resolve().parents[2] / "app" / "app_pages" / "lab.py"
 PATIENCE = 120
@@ -205,7 +205,7 @@ def test_hiding_special_tokens_hides_them_in_the_drawing_only(read):
 
 def test_attention_of_models_of_other_sizes_is_compared_by_its_means(read, tmp_path):
     labels = {"id2label": dict(enumerate(BIO)), "label2id": {b: i for i, b in enumerate(BIO)}}
-    card = Card("ner", InjectionOptions(max_triples=3, tail_only=True), 48)
+    card = Card("ner", ReadConfig(InjectionOptions(max_triples=3, tail_only=True), max_length=48))
     deep = save_checkpoint(
         tmp_path / "deep", AutoModelForTokenClassification, card, num_hidden_layers=5, **labels
     )

@@ -235,7 +235,7 @@ def reader(checkpoints):
 @pytest.fixture
 def setup(reader):
     data = Data("made", "ner", {"train": TEXTS, "test": TEXTS[:2]})
-    options, ablation = reader.card.options, reader.card.ablation
+    options, ablation = reader.card.reading.options, reader.card.reading.ablation
     return FileSetup(data, "train", "m", "g", GRAPH, options, ablation, ())
 
 

@@ -2,8 +2,7 @@
 
 import pytest
 import torch
-import transformers
-from conftest import TIM_COOK, tiny_config, tiny_vocabulary
+from conftest import TIM_COOK, tiny_config
 from transformers import AutoConfig, AutoModel, AutoTokenizer, BertModel
 
 from kbert_core import (
@@ -19,8 +18,7 @@ from kbert_core import (
     probe,
     visible_matrix,
 )
-from kbert_core.checkpoints.checkpoint import device_named
-from kbert_core.errors import CheckpointError, EncoderError, OptionError
+from kbert_core.errors import EncoderError
 from kbert_core.kbert.flat_tree import Batch
 
 ATTENTION = ["sdpa", "eager"]
@@ -367,25 +365,6 @@ def test_ablations_are_data(encoder, tim_cook):
     assert (everything["attention_mask"] == 0).all()
 
 
-@pytest.mark.parametrize("name", ["tpu-of-sorts", "cuda:99x", "gpu"])
-def test_device_that_does_not_exist_is_refused(name):
-    with pytest.raises(OptionError, match=f"There is no device '{name}'. Use auto, cpu or cuda"):
-        device_named(name)
-
-
-@pytest.mark.parametrize("name", ["mps", "meta", "cpu:3"])
-def test_device_of_another_kind_is_refused(name):
-    with pytest.raises(OptionError, match=f"'{name}'"):
-        device_named(name)
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="a CUDA device is here")
-def test_cuda_asked_for_where_there_is_none_is_refused():
-    with pytest.raises(OptionError, match=r"no CUDA device is here. Use cpu"):
-        device_named("cuda")
-    assert device_named("auto") == torch.device("cpu")
-
-
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device is here")
 @pytest.mark.parametrize("attention", ATTENTION)
 def test_hidden_tokens_have_no_influence_on_cuda(attention):
@@ -396,92 +375,6 @@ def test_hidden_tokens_have_no_influence_on_cuda(attention):
     after = states(encoder, batch_of([5, 6, 7, 18, 19]), visible=visible)
     for one, other in zip(before, after, strict=True):
         assert one[0, :3].equal(other[0, :3])
-
-
-# Checkpoints
-
-
-def test_checkpoint_is_loaded_from_a_folder(checkpoints):
-    model = load_model(checkpoints["encoder"], device="cpu", dtype=torch.bfloat16)
-    assert isinstance(model, transformers.BertModel)
-    assert model.dtype == torch.bfloat16
-    assert not model.training
-
-
-@pytest.fixture
-def folder(checkpoints, tmp_path):
-    """A copy of the encoder's checkpoint, to break."""
-    for file in checkpoints["encoder"].iterdir():
-        (tmp_path / file.name).write_bytes(file.read_bytes())
-    return tmp_path
-
-
-def error_of(path):
-    with pytest.raises(CheckpointError) as caught:
-        load_model(path, device="cpu")
-    return str(caught.value)
-
-
-def test_missing_folder_says_what_to_check(tmp_path):
-    message = error_of(tmp_path / "none")
-    assert f"No model at '{tmp_path / 'none'}'" in message
-    assert "Check the name, or download the model to a folder first" in message
-    assert "No model at 'nobody/nothing-here'" in error_of("nobody/nothing-here")
-
-
-def test_folder_without_a_config_says_so(folder):
-    (folder / "config.json").unlink()
-    assert "no config.json, so no Hugging Face model" in error_of(folder)
-
-
-def test_folder_with_bin_weights_only_says_to_convert(folder):
-    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
-    message = error_of(folder)
-    assert "found pytorch_model.bin, expected model.safetensors" in message
-    assert "`kbert convert`" in message
-
-
-def test_folder_without_weights_says_so(folder):
-    (folder / "model.safetensors").unlink()
-    assert "found no weights, expected model.safetensors" in error_of(folder)
-
-
-@pytest.mark.parametrize("cut", [0, 4, 100, 20_000])
-def test_truncated_weights_are_refused(folder, cut):
-    file = folder / "model.safetensors"
-    file.write_bytes(file.read_bytes()[:cut])
-    assert "the checkpoint can't be read" in error_of(folder)
-    assert "Copy or download it again" in error_of(folder)
-
-
-def test_weights_that_are_no_weights_are_refused(folder):
-    (folder / "model.safetensors").write_bytes(b"<html>not found</html>" * 50)
-    assert "the checkpoint can't be read" in error_of(folder)
-
-
-@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"model_type": "frobnicator"}', "\x00"])
-def test_broken_config_is_refused(folder, text):
-    (folder / "config.json").write_text(text)
-    assert str(folder) in error_of(folder)
-
-
-def test_weights_of_another_architecture_are_refused_not_filled_at_random(folder):
-    sizes = {"vocab_size": len(tiny_vocabulary()), "max_position_embeddings": 64}
-    small("distilbert", **FIT["distilbert"], **sizes).save_pretrained(folder / "other")
-    (folder / "model.safetensors").write_bytes(
-        (folder / "other" / "model.safetensors").read_bytes()
-    )
-    message = error_of(folder)
-    assert "weights of another model" in message
-    assert "missing" in message
-
-
-def test_weights_of_another_size_are_refused(folder):
-    BertModel(tiny_config(hidden_size=16)).save_pretrained(folder / "other")
-    (folder / "model.safetensors").write_bytes(
-        (folder / "other" / "model.safetensors").read_bytes()
-    )
-    assert "its weights have other sizes than its config.json states" in error_of(folder)
 
 
 def test_checkpoint_with_a_head_loads_as_a_bare_encoder(checkpoints):

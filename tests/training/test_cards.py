@@ -9,6 +9,7 @@ import pytest
 from kbert_core.checkpoints.checkpoint import Card, card_of
 from kbert_core.cli import parser
 from kbert_core.cli.options import injection_of
+from kbert_core.kbert.ablation import ReadConfig
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.training.cards import card_text, follows_graph
 
@@ -39,14 +40,14 @@ def test_a_model_without_knowledge_says_nothing_of_knowledge():
 def test_a_model_with_knowledge_says_what_is_injected():
     options = InjectionOptions(max_triples=1, relations=("is_a", "treats"))
     notes = {"recipe": {"tree_dropout": 0.1, "invented": 0.0}, "scores": SCORES}
-    said = lines(Card("pair", options, knowledge=("HowNet",), notes=notes))
+    said = lines(Card("pair", ReadConfig(options), knowledge=("HowNet",), notes=notes))
     assert "- Knowledge: HowNet; relation and tail of is_a, treats, at most 1 triple a mention" in (
         said
     )
     assert "- Recipe: tree dropout 0.1" in said
     assert "| dev, with its knowledge | 50.0 | 50.0 | 50.0 |" in said
     assert TRUSTS not in "\n".join(said)
-    tails = lines(Card("pair", InjectionOptions(tail_only=True), knowledge=("HowNet",)))
+    tails = lines(Card("pair", ReadConfig(InjectionOptions(tail_only=True)), knowledge=("HowNet",)))
     assert "- Knowledge: HowNet; tail only, at most 2 triples a mention" in tails
 
 
@@ -143,7 +144,7 @@ def test_the_command_of_a_shipped_card_makes_a_model_that_reads_as_this_one_does
     recipe = card.notes["recipe"]
     assert {name: getattr(args, name) for name in recipe} == recipe
     if card.knowledge:
-        assert injection_of(args, InjectionOptions()) == card.options
+        assert injection_of(args, InjectionOptions()) == card.reading.options
 
 
 @pytest.mark.parametrize(

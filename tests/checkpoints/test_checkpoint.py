@@ -1,0 +1,198 @@
+"""A checkpoint's folder: its card, its tokenizer, its model on a device."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+import transformers
+from conftest import tiny_config, tiny_vocabulary
+from kbert.test_mask_transformer import FIT, small
+from transformers import AutoModelForTokenClassification, BertModel
+
+from kbert_core import Ablation, Card, InjectionOptions, ReadConfig, load_model
+from kbert_core.checkpoints.checkpoint import card_of, device_named
+from kbert_core.errors import CheckpointError, OptionError
+from kbert_core.knowledge.surface_forms import AS_WRITTEN
+
+# Cards
+
+
+def test_card_keeps_everything_it_is_given(checkpoints, tmp_path):
+    model = AutoModelForTokenClassification.from_pretrained(checkpoints["ner"])
+    card = Card(
+        "ner",
+        ReadConfig(
+            InjectionOptions(max_triples=5, tail_only=True, relations=("类别", "症状")),
+            Ablation("hard", "all"),
+            40,
+        ),
+        ("medical",),
+        {"seed": 1, "scores": {"f1": 0.5}},
+    )
+    card.write_to(model.config)
+    model.save_pretrained(tmp_path)
+    assert card_of(tmp_path) == card
+
+
+def test_card_keeps_how_triples_are_chosen_and_an_older_one_still_loads():
+    options = InjectionOptions(
+        3, not_relations=("r",), strategy="context", threshold=0.2, one_sense=True, scorer="x"
+    )
+    holder = SimpleNamespace()
+    Card("ner", ReadConfig(options)).write_to(holder)
+    assert Card.of(holder).reading.options == options
+    holder.kbert["injection"] = {"max_triples": 3, "tail_only": True, "relations": ["r"]}
+    assert Card.of(holder).reading.options == InjectionOptions(3, True, ("r",), names=AS_WRITTEN)
+    holder.kbert["injection"] = {"strategy": "best"}
+    with pytest.raises(CheckpointError, match="can't be read as one of the system 'k-bert'"):
+        Card.of(holder)
+
+
+def test_foreign_config_has_an_empty_card(checkpoints):
+    assert card_of(checkpoints["encoder"]) == Card()
+
+
+def test_card_that_names_no_system_is_k_berts():
+    holder = SimpleNamespace(
+        kbert={
+            "task": "ner",
+            "injection": {"max_triples": 1, "tail_only": True, "relations": None},
+            "max_length": 40,
+            "knowledge": ["medical"],
+            "notes": {},
+            "ablation": {"positions": "hard", "visible": "tree"},
+        }
+    )
+    reading = ReadConfig(InjectionOptions(1, True, names=AS_WRITTEN), Ablation("hard", "tree"), 40)
+    assert Card.of(holder) == Card("ner", reading, ("medical",), {})
+    assert Card.of(holder).system == "k-bert"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"system": "roof-bert"}, "for the system 'roof-bert', and only k-bert"),
+        ({"system": ["k-bert"]}, "for the system"),
+        ({"linker": {"top": 30}}, "one of the system 'k-bert' .*'linker'"),
+        ({"max_length": 2.5}, "max_length is 2.5"),
+        ({"max_length": True}, "max_length is True"),
+        ({"knowledge": "medical"}, "knowledge 'medical'"),
+        ({"knowledge": [1]}, "knowledge"),
+        ({"notes": ["seed"]}, "notes"),
+        ({"task": 3}, "task 3"),
+    ],
+)
+def test_card_of_an_unknown_system_or_with_another_configuration_is_refused(change, message):
+    holder = SimpleNamespace()
+    Card("ner").write_to(holder)
+    holder.kbert |= change
+    with pytest.raises(CheckpointError, match=message):
+        Card.of(holder)
+
+
+# Devices
+
+
+@pytest.mark.parametrize("name", ["tpu-of-sorts", "cuda:99x", "gpu"])
+def test_device_that_does_not_exist_is_refused(name):
+    with pytest.raises(OptionError, match=f"There is no device '{name}'. Use auto, cpu or cuda"):
+        device_named(name)
+
+
+@pytest.mark.parametrize("name", ["mps", "meta", "cpu:3"])
+def test_device_of_another_kind_is_refused(name):
+    with pytest.raises(OptionError, match=f"'{name}'"):
+        device_named(name)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="a CUDA device is here")
+def test_cuda_asked_for_where_there_is_none_is_refused():
+    with pytest.raises(OptionError, match=r"no CUDA device is here. Use cpu"):
+        device_named("cuda")
+    assert device_named("auto") == torch.device("cpu")
+
+
+# Models
+
+
+def test_checkpoint_is_loaded_from_a_folder(checkpoints):
+    model = load_model(checkpoints["encoder"], device="cpu", dtype=torch.bfloat16)
+    assert isinstance(model, transformers.BertModel)
+    assert model.dtype == torch.bfloat16
+    assert not model.training
+
+
+@pytest.fixture
+def folder(checkpoints, tmp_path):
+    """A copy of the encoder's checkpoint, to break."""
+    for file in checkpoints["encoder"].iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    return tmp_path
+
+
+def error_of(path):
+    with pytest.raises(CheckpointError) as caught:
+        load_model(path, device="cpu")
+    return str(caught.value)
+
+
+def test_missing_folder_says_what_to_check(tmp_path):
+    message = error_of(tmp_path / "none")
+    assert f"No model at '{tmp_path / 'none'}'" in message
+    assert "Check the name, or download the model to a folder first" in message
+    assert "No model at 'nobody/nothing-here'" in error_of("nobody/nothing-here")
+
+
+def test_folder_without_a_config_says_so(folder):
+    (folder / "config.json").unlink()
+    assert "no config.json, so no Hugging Face model" in error_of(folder)
+
+
+def test_folder_with_bin_weights_only_says_to_convert(folder):
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    message = error_of(folder)
+    assert "found pytorch_model.bin, expected model.safetensors" in message
+    assert "`kbert convert`" in message
+
+
+def test_folder_without_weights_says_so(folder):
+    (folder / "model.safetensors").unlink()
+    assert "found no weights, expected model.safetensors" in error_of(folder)
+
+
+@pytest.mark.parametrize("cut", [0, 4, 100, 20_000])
+def test_truncated_weights_are_refused(folder, cut):
+    file = folder / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:cut])
+    assert "the checkpoint can't be read" in error_of(folder)
+    assert "Copy or download it again" in error_of(folder)
+
+
+def test_weights_that_are_no_weights_are_refused(folder):
+    (folder / "model.safetensors").write_bytes(b"<html>not found</html>" * 50)
+    assert "the checkpoint can't be read" in error_of(folder)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"model_type": "frobnicator"}', "\x00"])
+def test_broken_config_is_refused(folder, text):
+    (folder / "config.json").write_text(text)
+    assert str(folder) in error_of(folder)
+
+
+def test_weights_of_another_architecture_are_refused_not_filled_at_random(folder):
+    sizes = {"vocab_size": len(tiny_vocabulary()), "max_position_embeddings": 64}
+    small("distilbert", **FIT["distilbert"], **sizes).save_pretrained(folder / "other")
+    (folder / "model.safetensors").write_bytes(
+        (folder / "other" / "model.safetensors").read_bytes()
+    )
+    message = error_of(folder)
+    assert "weights of another model" in message
+    assert "missing" in message
+
+
+def test_weights_of_another_size_are_refused(folder):
+    BertModel(tiny_config(hidden_size=16)).save_pretrained(folder / "other")
+    (folder / "model.safetensors").write_bytes(
+        (folder / "other" / "model.safetensors").read_bytes()
+    )
+    assert "its weights have other sizes than its config.json states" in error_of(folder)
