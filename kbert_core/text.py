@@ -1,12 +1,18 @@
-"""Text → tokens with their place in the text: words, characters, or word pieces."""
+"""Texts → tokens with their places in the texts: words, characters, or word pieces."""
 
 import copy
+import json
 import re
+import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Protocol, overload
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kbert_core.errors import CheckpointError
 
@@ -14,6 +20,8 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 UNKNOWN_LENGTH = 1_000_000  # a tokenizer without a limit states an absurd one
+Codes = NDArray[np.uint32]
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +44,44 @@ class Tokens:
     def over(self, start: int, end: int) -> tuple[int, int]:
         """Find the tokens that stand over characters [start, end): first, last + 1."""
         return bisect_right(self.ends, start), bisect_left(self.starts, end)
+
+
+@dataclass(frozen=True)
+class TokenizedTexts(Sequence[Tokens]):
+    """T tokens of B texts, end to end; an item is one text's ``Tokens``.
+
+    Attributes:
+        ids, starts, ends: (T,) as of ``Tokens``.
+        sizes: (B,) tokens of each text.
+    """
+
+    ids: Ints
+    starts: Ints
+    ends: Ints
+    sizes: Ints
+
+    @classmethod
+    def of(cls, texts: Iterable[Tokens]) -> "TokenizedTexts":
+        """Lay the tokens of texts end to end."""
+        texts = list(texts)
+        columns = ([getattr(t, name) for t in texts] for name in ("ids", "starts", "ends"))
+        joined = (np.fromiter(chain.from_iterable(column), np.int64) for column in columns)
+        return cls(*joined, np.fromiter(map(len, texts), np.int64, len(texts)))
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    @overload
+    def __getitem__(self, index: int) -> Tokens: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Tokens]: ...
+    def __getitem__(self, index: int | slice) -> Tokens | Sequence[Tokens]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(len(self))[index]]
+        index = range(len(self))[index]
+        first = int(self.sizes[:index].sum())
+        own = slice(first, first + int(self.sizes[index]))
+        return Tokens(self.ids[own].tolist(), self.starts[own].tolist(), self.ends[own].tolist())
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +118,12 @@ class Tokenizer(Protocol):
 
     pad_id: int
 
-    def tokenize(self, text: str) -> Tokens:
-        """Cut a text of the trunk."""
+    def tokenize(self, texts: Sequence[str]) -> TokenizedTexts:
+        """Cut texts of the trunk."""
         ...
 
-    def tokenize_branch(self, text: str) -> Tokens:
-        """Cut a relation or a tail; the same text always gives the same tokens."""
+    def tokenize_branches(self, texts: Sequence[str]) -> TokenizedTexts:
+        """Cut relations or tails; the same text always gives the same tokens."""
         ...
 
     def layout(self, sentences: int) -> Layout:
@@ -109,23 +155,26 @@ class _NoVocabulary:
 class Words(_NoVocabulary):
     """A text split by white space, one token a word."""
 
-    def tokenize(self, text: str) -> Tokens:
-        """Cut a text of the trunk, or a relation or tail."""
-        spans = [found.span() for found in re.finditer(r"\S+", text)]
-        return Tokens([0] * len(spans), [s for s, _ in spans], [e for _, e in spans])
+    def tokenize(self, texts: Sequence[str]) -> TokenizedTexts:
+        """Cut texts of the trunk, relations or tails."""
+        return TokenizedTexts.of(
+            Tokens([0] * len(spans), [start for start, _ in spans], [end for _, end in spans])
+            for spans in ([word.span() for word in re.finditer(r"\S+", text)] for text in texts)
+        )
 
-    tokenize_branch = tokenize
+    tokenize_branches = tokenize
 
 
 class Characters(_NoVocabulary):
     """Every character a token, white space too."""
 
-    def tokenize(self, text: str) -> Tokens:
-        """Cut a text of the trunk, or a relation or tail."""
-        size = len(text)
-        return Tokens([0] * size, range(size), range(1, size + 1))
+    def tokenize(self, texts: Sequence[str]) -> TokenizedTexts:
+        """Cut texts of the trunk, relations or tails."""
+        sizes = np.fromiter(map(len, texts), np.int64, len(texts))
+        starts = counting(sizes)
+        return TokenizedTexts(np.zeros_like(starts), starts, starts + 1, sizes)
 
-    tokenize_branch = tokenize
+    tokenize_branches = tokenize
 
 
 class WordPieces:
@@ -162,36 +211,29 @@ class WordPieces:
         self._backend.no_truncation()
         self._backend.no_padding()
         self._layouts = {n: _layout(tokenizer, n) for n in (1, 2)}
-        self.tokenize_branch = lru_cache(maxsize=100_000)(self._plain)
+        self._ids = CharacterTable(self._id_of) if _cuts_by_character(self._backend) else None
+        self._known_runs: dict[str, Tokens] = {}
 
-    def tokenize(self, text: str) -> Tokens:
-        """Cut a text of the trunk."""
-        if self._mask is None or self._mask not in text:
-            return self._plain(text)
-        ids: list[int] = []
-        starts: list[int] = []
-        ends: list[int] = []
-        at = 0
-        pieces = text.split(self._mask)
-        for number, piece in enumerate(pieces):
-            if number:
-                ids.append(self._mask_id)
-                starts.append(at)
-                at += len(self._mask)
-                ends.append(at)
-            ends_at_mask = self._mask_takes_space and number < len(pieces) - 1
-            tokens = self._plain(piece.rstrip() if ends_at_mask else piece)
-            ids += tokens.ids
-            starts += [at + start for start in tokens.starts]
-            ends += [at + end for end in tokens.ends]
-            at += len(piece)
-        return Tokens(ids, starts, ends)
+    def tokenize(self, texts: Sequence[str]) -> TokenizedTexts:
+        """Cut texts of the trunk."""
+        if self._mask is None:
+            return self._tokenize(texts, set())
+        joined, at = "".join(texts), 0
+        masks = set()
+        for text in texts if self._mask in joined else ():
+            masks |= {(at + start, at + end) for start, end in self.mask_spans(text)}
+            at += len(text)
+        return self._tokenize(texts, masks)
+
+    def tokenize_branches(self, texts: Sequence[str]) -> TokenizedTexts:
+        """Cut relations or tails."""
+        return self._tokenize(texts, set())
 
     def mask_spans(self, text: str) -> list[tuple[int, int]]:
         """Where a text holds a mask token that is read as one, in characters."""
         if self._mask is None:
             return []
-        return [found.span() for found in re.finditer(re.escape(self._mask), text)]
+        return [mask.span() for mask in re.finditer(re.escape(self._mask), text)]
 
     def layout(self, sentences: int) -> Layout:
         """Special tokens as the tokenizer itself puts them."""
@@ -202,15 +244,199 @@ class WordPieces:
         length = self.hugging_face.model_max_length
         return int(length) if length < UNKNOWN_LENGTH else None
 
-    def _plain(self, text: str) -> Tokens:
-        encoding = self._backend.encode(text, add_special_tokens=False)
-        starts, ends = [], []
-        for start, end in encoding.offsets:
-            while start < end - 1 and text[start].isspace():
-                start += 1
-            starts.append(start)
-            ends.append(end)
-        return Tokens(encoding.ids, starts, ends)
+    def _tokenize(self, texts: Sequence[str], masks: Set[tuple[int, int]]) -> TokenizedTexts:
+        """Take tokens from the table, and from the tokenizer those of runs that it can't tell.
+
+        Args:
+            texts: B texts, joined K characters.
+            masks: spans of mask tokens, in characters of the joined texts.
+        """
+        joined = "".join(texts)
+        lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+        if self._ids is None:
+            ids = np.full(len(joined), IN_RUN)
+        else:
+            ids = self._ids(code_points(joined)).astype(np.int64)
+        cut = np.zeros(len(joined) + 1, bool)  # no run goes on over these places
+        cut[before(lengths)] = True
+        takes_space = {start for start, _ in masks if self._mask_takes_space and not cut[start]}
+        for start, end in masks:
+            cut[[start, end]] = True
+            ids[start:end] = IN_RUN
+        ids[:-1][(ids[1:] == EXTENDS) & ~cut[1:-1]] = IN_RUN  # composes with what follows
+        counts = (ids >= 0).astype(np.int64)
+        in_run = ids <= IN_RUN
+        goes_on = np.zeros(len(joined) + 1, bool)
+        goes_on[1:-1] = in_run[1:] & in_run[:-1] & ~cut[1:-1]
+        firsts = np.flatnonzero(in_run & ~goes_on[:-1])
+        if not len(firsts):
+            return _one_each(ids, counts, lengths)
+        lasts = np.flatnonzero(in_run & ~goes_on[1:])
+
+        def stripped(first: int, end: int) -> str:
+            return joined[first:end].rstrip() if end in takes_space else joined[first:end]
+
+        runs, which = self._runs(
+            None if (first, end) in masks else stripped(first, end)
+            for first, end in zip(firsts.tolist(), (lasts + 1).tolist(), strict=True)
+        )
+        counts[firsts] = runs.sizes[which]
+        tokens = _one_each(ids, counts, lengths)
+        sizes = runs.sizes[which]
+        along = counting(sizes)
+        to = np.repeat(before(counts)[firsts], sizes) + along
+        source = np.repeat(before(runs.sizes)[which], sizes) + along
+        tokens.ids[to] = runs.ids[source]
+        tokens.ends[to] = tokens.starts[to] + runs.ends[source]
+        tokens.starts[to] += runs.starts[source]
+        return tokens
+
+    def _runs(self, runs: Iterable[str | None]) -> tuple[TokenizedTexts, Ints]:
+        """Tokenize runs of characters, each different one once; None is the mask.
+
+        Returns:
+            The different runs, and (R,) which of them each run is.
+        """
+        numbers: dict[str | None, int] = {}
+        which = [numbers.setdefault(run, len(numbers)) for run in runs]
+        known = self._known_runs
+        new = [run for run in numbers if run is not None and run not in known]
+        tokens = dict(zip(new, map(_tokens, new, self._encoded(new)), strict=True))
+        mask = Tokens([self._mask_id], [0], [len(self._mask or "")])
+        different = TokenizedTexts.of(
+            mask if run is None else tokens[run] if run in tokens else known[run] for run in numbers
+        )
+        if len(known) > MOST_KNOWN_RUNS:
+            known = {}
+        short = {run: cut for run, cut in tokens.items() if len(run) <= LONGEST_KNOWN}
+        self._known_runs = known | short if short else known
+        return different, np.array(which, np.int64)
+
+    def _encoded(self, texts: list[str]) -> list[Any]:
+        return self._backend.encode_batch(texts, add_special_tokens=False)
+
+    def _id_of(self, codes: list[int]) -> list[int]:
+        """Ask the tokenizer for characters' ids, by themselves and between two others."""
+        characters = [chr(code) for code in codes if not 0xD800 <= code < 0xE000]
+        beside = f"{NEIGHBOUR}{{}}{NEIGHBOUR}"
+        alone = self._encoded([NEIGHBOUR, *characters])
+        between = self._encoded([beside.format(character) for character in characters])
+        neighbour = alone.pop(0).ids
+        ids = dict.fromkeys(codes, IN_RUN)
+        for character, token, three in zip(characters, alone, between, strict=True):
+            apart = [*neighbour, *token.ids, *neighbour] == three.ids
+            if extends(character) or unicodedata.category(character) == UNASSIGNED:
+                ids[ord(character)] = EXTENDS
+            elif apart and len(token.ids) <= 1:
+                ids[ord(character)] = token.ids[0] if token.ids else NO_TOKEN
+        return list(ids.values())
+
+
+NEIGHBOUR = "x"  # a letter: what isn't cut off from it by itself isn't cut off from any
+UNASSIGNED = "Cn"  # a newer Unicode may know it, and that it composes
+NO_TOKEN, IN_RUN, EXTENDS = -1, -2, -3  # in place of a character's id
+MOST_KNOWN_RUNS, LONGEST_KNOWN = 100_000, 32
+_CONTEXT_FREE = ("NFC", "NFD", "NFKC", "NFKD", "Lowercase", "BertNormalizer", "StripAccents")
+_CUTTING = ("WhitespaceSplit", "BertPreTokenizer")
+_EACH_ALONE = {
+    "type": "Split",
+    "pattern": {"Regex": "[\\s\\S]"},
+    "behavior": "Isolated",
+    "invert": False,
+}
+
+
+def _cuts_by_character(backend: Any) -> bool:
+    """Say whether a tokenizer's normalizer and pre-tokenizer look at single characters.
+
+    Then a character that is cut off from a letter beside it is so in any text.
+    """
+    parts = json.loads(backend.to_str())
+    normalizers = _steps(parts["normalizer"], "normalizers")
+    cuts = _steps(parts["pre_tokenizer"], "pretokenizers")
+    return (
+        all(step["type"] in _CONTEXT_FREE for step in normalizers)
+        and all(step["type"] in _CUTTING or step == _EACH_ALONE for step in cuts)
+        and all(token["special"] for token in parts["added_tokens"])
+    )
+
+
+def _steps(part: Mapping[str, Any] | None, name: str) -> list[Mapping[str, Any]]:
+    if part is None:
+        return []
+    return part[name] if part["type"] == "Sequence" else [part]
+
+
+def _one_each(ids: Ints, counts: Ints, lengths: Ints) -> TokenizedTexts:
+    """Give each of K characters so many tokens that have its place and its id.
+
+    Args:
+        ids, counts: (K,)
+        lengths: (B,) characters of every text.
+    """
+    begins = before(lengths)
+    sizes = np.diff(np.append(before(counts), counts.sum())[np.append(begins, len(counts))])
+    starts = np.repeat(counting(lengths), counts)
+    return TokenizedTexts(np.repeat(ids, counts), starts, starts + 1, sizes)
+
+
+def _tokens(text: str, encoding: Any) -> Tokens:
+    starts, ends = [], []
+    for start, end in encoding.offsets:
+        while start < end - 1 and text[start].isspace():
+            start += 1
+        starts.append(start)
+        ends.append(end)
+    return Tokens(encoding.ids, starts, ends)
+
+
+@lru_cache(maxsize=65_536)
+def extends(character: str) -> bool:
+    """Say whether a character may compose with the one before it."""
+    first = unicodedata.normalize("NFKD", character)[0]
+    return unicodedata.category(first)[0] == "M" or "\u1160" <= first <= "\u11ff"
+
+
+class CharacterTable:
+    """A function of a character as a table, filled as characters are met.
+
+    Args:
+        function: of code points.
+    """
+
+    PLANE = 0x10000  # characters beyond it are rare, and no table is kept for them
+    UNKNOWN = -(2**31)
+
+    def __init__(self, function: Callable[[list[int]], Sequence[int]]) -> None:
+        self.function = function
+        self.table = np.full(self.PLANE + 1, self.UNKNOWN, np.int32)
+
+    def __call__(self, codes: Codes) -> NDArray[np.int32]:
+        """(K,) the function's values for code points."""
+        values = self.table[np.minimum(codes, self.PLANE)]
+        unknown = values == self.UNKNOWN
+        if unknown.any():
+            met, which = np.unique(codes[unknown], return_inverse=True)
+            new = np.array(self.function(met.tolist()), np.int32)
+            values[unknown] = new[which]
+            inside = met < self.PLANE
+            self.table[met[inside]] = new[inside]
+        return values
+
+
+def code_points(text: str) -> Codes:
+    """(K,) the code points of a text's characters, halves of some too."""
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+
+
+def before(sizes: Ints) -> Ints:
+    """Add up the sizes before each."""
+    return np.cumsum(sizes) - sizes
+
+
+def counting(sizes: Ints) -> Ints:
+    """Count 0, 1, 2, ... for each size, end to end."""
+    return np.arange(int(sizes.sum())) - np.repeat(before(sizes), sizes)
 
 
 def _layout(tokenizer: "PreTrainedTokenizerBase", sentences: int) -> Layout:

@@ -1,7 +1,11 @@
 """Texts cut into tokens that know their place in the text."""
 
+import copy
+from pathlib import Path
+
 import pytest
 import torch
+from conftest import tiny_tokenizer
 from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import AddedToken
@@ -10,13 +14,15 @@ from transformers import AutoTokenizer, BertTokenizer, BertTokenizerLegacy, Robe
 from kbert_core import Characters, WordPieces, Words
 from kbert_core.errors import CheckpointError
 
+MODELS = Path(__file__).parents[1] / "models"
+
 
 def pieces(tokens, text):
     return [text[s:e] for s, e in zip(tokens.starts, tokens.ends, strict=True)]
 
 
 def names(words, text, tokenizer):
-    return tokenizer.convert_ids_to_tokens(list(words.tokenize(text).ids))
+    return tokenizer.convert_ids_to_tokens(list(words.tokenize([text])[0].ids))
 
 
 @pytest.fixture(scope="module")
@@ -30,15 +36,66 @@ def roberta():
     return RobertaTokenizer(vocab=vocab, merges=[], mask_token=mask)
 
 
+class Slow:
+    """A tokenizer asked for one text after the other, piece by piece between mask tokens."""
+
+    def __init__(self, own):
+        self.own, self.mask = own, own.mask_token
+        self.backend = copy.deepcopy(own.backend_tokenizer)
+        self.backend.encode_special_tokens = True
+        self.fast = {masks: WordPieces(own, masks=masks) for masks in (False, True)}
+
+    def tokenize(self, text, masks):
+        at, found = 0, []
+        parts = text.split(self.mask) if masks else [text]
+        for number, part in enumerate(parts):
+            if number:
+                found.append((self.own.mask_token_id, at, at + len(self.mask)))
+                at += len(self.mask)
+            takes_space = self.mask == "<mask>" and number < len(parts) - 1
+            read = part.rstrip() if takes_space else part
+            encoding = self.backend.encode(read, add_special_tokens=False)
+            for token, (start, end) in zip(encoding.ids, encoding.offsets, strict=True):
+                while start < end - 1 and read[start].isspace():
+                    start += 1
+                found.append((token, at + start, at + end))
+            at += len(part)
+        return found
+
+
+@pytest.fixture(scope="module")
+def slow_tokenizers(roberta):
+    shipped = [AutoTokenizer.from_pretrained(MODELS / name) for name in ("zh-mini", "ner-en")]
+    return [Slow(own) for own in (tiny_tokenizer(), roberta, *shipped)]
+
+
+UNUSUAL = "\u0301\u0308\u3099\uff9e\u1161\u11a8\u00a0\u3000\t\n\0\x01\u200b\ufeff\ufffd\U000e2f23"
+CHARACTERS = st.one_of(
+    st.sampled_from("患者有糖尿病史，。12 3abxyzé"),
+    st.sampled_from(UNUSUAL + "か가ﬁ℃Ⅱ¨´İßÅ😀𠮷"),
+    st.characters(exclude_categories=["Cs"]),
+    st.just("MASK"),
+)
+
+
+@given(st.lists(st.lists(CHARACTERS, max_size=12), max_size=6), st.booleans())
+def test_tokens_of_many_texts_are_those_of_the_tokenizer(slow_tokenizers, texts, masks):
+    for slow in slow_tokenizers:
+        given = ["".join(slow.mask if c == "MASK" else c for c in text) for text in texts]
+        tokens = slow.fast[masks].tokenize(given)
+        found = [list(zip(t.ids, t.starts, t.ends, strict=True)) for t in tokens]
+        assert found == [slow.tokenize(text, masks) for text in given]
+
+
 def test_words_are_split_at_any_white_space():
     text = " Tim\t Cook\u3000在\nBeijing "
-    assert pieces(Words().tokenize(text), text) == ["Tim", "Cook", "在", "Beijing"]
-    assert len(Words().tokenize("  ")) == 0
+    assert pieces(Words().tokenize([text])[0], text) == ["Tim", "Cook", "在", "Beijing"]
+    assert len(Words().tokenize(["  "])[0]) == 0
 
 
 def test_characters_are_all_characters():
     text = "a 😀\u0301𠮷"
-    assert pieces(Characters().tokenize(text), text) == list(text)
+    assert pieces(Characters().tokenize([text])[0], text) == list(text)
 
 
 def test_layout_without_a_vocabulary_follows_bert():
@@ -57,7 +114,7 @@ def test_layout_without_a_vocabulary_follows_bert():
 
 def test_word_pieces_point_into_the_text_as_given(tokenizer):
     text = " Cats  ｃook 糖尿病!"
-    tokens = WordPieces(tokenizer).tokenize(text)
+    tokens = WordPieces(tokenizer).tokenize([text])[0]
     assert pieces(tokens, text)[0] == "Cats"
     assert pieces(tokens, text)[-4:] == ["糖", "尿", "病", "!"]
 
@@ -65,14 +122,14 @@ def test_word_pieces_point_into_the_text_as_given(tokenizer):
 @given(st.text(st.sampled_from("cats apple 糖尿病12,.!éÀ😀\t\n"), max_size=30))
 def test_word_pieces_are_those_of_the_tokenizer_itself(tokenizer, text):
     assert (
-        list(WordPieces(tokenizer).tokenize(text).ids)
+        list(WordPieces(tokenizer).tokenize([text])[0].ids)
         == tokenizer(text, add_special_tokens=False)["input_ids"]
     )
 
 
 @given(st.text(max_size=20))
 def test_word_pieces_spans_are_in_order_and_inside_the_text(tokenizer, text):
-    tokens = WordPieces(tokenizer).tokenize(text)
+    tokens = WordPieces(tokenizer).tokenize([text])[0]
     assert list(tokens.starts) == sorted(tokens.starts)
     assert list(tokens.ends) == sorted(tokens.ends)
     assert all(0 <= s <= e <= len(text) for s, e in zip(tokens.starts, tokens.ends, strict=True))
@@ -85,7 +142,7 @@ def test_special_token_typed_into_a_text_is_plain_text(tokenizer, typed):
     assert typed not in plain
     assert plain[:2] == ["a", "["]
     assert plain[-2:] == ["]", "b"]
-    assert typed not in tokenizer.convert_ids_to_tokens(list(words.tokenize_branch(typed).ids))
+    assert typed not in tokenizer.convert_ids_to_tokens(list(words.tokenize_branches([typed]).ids))
 
 
 def test_special_token_stays_plain_text_after_the_tokenizer_was_used_by_others(tokenizer):
@@ -93,7 +150,7 @@ def test_special_token_stays_plain_text_after_the_tokenizer_was_used_by_others(t
     tokenizer("a [MASK]", truncation=True, max_length=2, padding="max_length")
     text = "cat [MASK] cat"
     assert "[MASK]" not in names(words, text, tokenizer)
-    assert len(words.tokenize(text)) > 2
+    assert len(words.tokenize([text])[0]) > 2
 
 
 def test_wrapping_a_tokenizer_leaves_it_as_it_was(tokenizer):
@@ -106,7 +163,7 @@ def test_wrapping_a_tokenizer_leaves_it_as_it_was(tokenizer):
 def test_mask_is_special_in_a_trunk_where_asked_for_and_nothing_else_is(tokenizer):
     words = WordPieces(tokenizer, masks=True)
     text = "a [MASK]  [CLS][MASK] b"
-    tokens = words.tokenize(text)
+    tokens = words.tokenize([text])[0]
     found = tokenizer.convert_ids_to_tokens(list(tokens.ids))
     assert found.count("[MASK]") == 2
     assert "[CLS]" not in found
@@ -114,19 +171,21 @@ def test_mask_is_special_in_a_trunk_where_asked_for_and_nothing_else_is(tokenize
     assert (tokens.starts[at], tokens.ends[at]) == (2, 8)
     assert pieces(tokens, text)[-1] == "b"
     assert "[MASK]" not in tokenizer.convert_ids_to_tokens(
-        list(words.tokenize_branch("[MASK]").ids)
+        list(words.tokenize_branches(["[MASK]"]).ids)
     )
 
 
 def test_mask_of_a_byte_level_tokenizer_takes_the_space_before_it(roberta):
     text = "a b <mask> c"
     words = WordPieces(roberta, masks=True)
-    assert list(words.tokenize(text).ids) == roberta(text, add_special_tokens=False)["input_ids"]
+    assert (
+        list(words.tokenize([text])[0].ids) == roberta(text, add_special_tokens=False)["input_ids"]
+    )
 
 
 def test_byte_level_spans_leave_white_space_out(roberta):
     text = "a b 糖"
-    tokens = WordPieces(roberta).tokenize(text)
+    tokens = WordPieces(roberta).tokenize([text])[0]
     spans = list(dict.fromkeys(zip(tokens.starts, tokens.ends, strict=True)))
     assert (4, 5) in spans
     assert list(tokens.starts) == sorted(tokens.starts)
@@ -140,7 +199,7 @@ def test_layout_is_the_tokenizers_own(tokenizer, roberta, count):
         texts = ["cat", "a b"][:count]
         ids, segments = [], []
         for number, text in enumerate(texts):
-            inner = list(words.tokenize(text).ids)
+            inner = list(words.tokenize([text])[0].ids)
             ids += [s.id for s in layout.before[number]] + inner
             segments += [s.segment for s in layout.before[number]]
             segments += [layout.segments[number]] * len(inner)
@@ -175,7 +234,7 @@ def test_real_word_pieces_are_those_of_the_tokenizer_itself(minilm_folder):
     own = AutoTokenizer.from_pretrained(minilm_folder)
     words = WordPieces(own)
     text = "Tim Cook is visiting Beijing now, naïvely; 糖尿病 😀!"
-    tokens = words.tokenize(text)
+    tokens = words.tokenize([text])[0]
     assert list(tokens.ids) == own(text, add_special_tokens=False)["input_ids"]
     assert pieces(tokens, text)[:3] == ["Tim", "Cook", "is"]
     assert torch.tensor(tokens.ids).max() < own.vocab_size

@@ -233,7 +233,7 @@ def _tokenizer_for(sentences: Sequence[str], special: bool) -> Tokenizer:
 
 
 def _spans(words: Words, text: str) -> list[tuple[int, int]]:
-    tokens = words.tokenize(text)
+    (tokens,) = words.tokenize([text])
     return list(zip(tokens.starts, tokens.ends, strict=True))
 
 

@@ -187,7 +187,7 @@ class _Trunk:
             starts = _counting(sizes)
             ids, ends = None, starts + 1
         else:
-            tokens = [tokenizer.tokenize(text) for text in texts]
+            tokens = list(tokenizer.tokenize(texts))
             sizes = np.fromiter(map(len, tokens), np.int64, count)
             ids = _joined(t.ids for t in tokens)
             starts, ends = _joined(t.starts for t in tokens), _joined(t.ends for t in tokens)
@@ -286,7 +286,7 @@ class _Branches:
                 if texts not in places:
                     start = len(pool)
                     for text in texts:
-                        pool += tokenizer.tokenize_branch(text).ids
+                        pool += tokenizer.tokenize_branches([text]).ids.tolist()
                     places[texts] = start, len(pool) - start
                 if places[texts][1]:
                     own.append(places[texts])

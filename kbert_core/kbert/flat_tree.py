@@ -166,7 +166,7 @@ def flatten(tree: SentenceTree, tokenizer: Tokenizer, *, max_length: int | None 
     Raises:
         OptionError: the limit has no room for a single token of text.
     """
-    trunk = tuple(map(tokenizer.tokenize, tree.sentences))
+    trunk = tuple(tokenizer.tokenize(tree.sentences))
     layout = tokenizer.layout(len(trunk))
     sizes = _sizes_within([len(t) for t in trunk], layout.count, max_length)
     return _Flattener(
@@ -183,7 +183,7 @@ def flatten_windows(
     branches, so that every token stands in at least one; a trunk within the
     limit makes one window, the same as :func:`flatten`.
     """
-    trunk = tuple(map(tokenizer.tokenize, tree.sentences))
+    trunk = tuple(tokenizer.tokenize(tree.sentences))
     layout = tokenizer.layout(len(trunk))
     if len(trunk) != 1:
         raise OptionError("Windows are for one sentence; a pair of sentences is cut instead.")
@@ -359,7 +359,7 @@ class _Flattener:
             self.position += last - first
 
     def put_branch(self, node: int, branch: Branch, segment: int) -> None:
-        pieces = [self.tokenizer.tokenize_branch(text) for text in branch.texts]
+        pieces = list(self.tokenizer.tokenize_branches(branch.texts))
         ids = [token for piece in pieces for token in piece.ids]
         if not ids or len(ids) > self.free:
             rule = Rule.LENGTH if ids else Rule.NO_TOKENS

@@ -14,6 +14,8 @@ from functools import cache, lru_cache
 
 from opencc import OpenCC
 
+from kbert_core.text import extends
+
 _NO_SPACES = (  # scripts written without spaces between words: names match anywhere
     "CJK ",
     "IDEOGRAPHIC ",
@@ -153,7 +155,7 @@ def is_word_character(character: str) -> bool:
 
 def _chunks(text: str, start: int, end: int) -> list[tuple[int, int]]:
     """Cut [start, end) where normalising the parts equals normalising the whole."""
-    cuts = [i for i in range(start, end) if i == start or not _extends(text[i])]
+    cuts = [i for i in range(start, end) if i == start or not extends(text[i])]
     return list(zip(cuts, [*cuts[1:], end], strict=True))
 
 
@@ -172,13 +174,6 @@ def _single_spaced(normal: NormalisedText) -> NormalisedText:
 
 
 @lru_cache(maxsize=65_536)
-def _extends(character: str) -> bool:
-    """Say whether a character may compose with the one before it."""
-    first = unicodedata.normalize("NFKD", character)[0]
-    return unicodedata.category(first)[0] == "M" or "\u1160" <= first <= "\u11ff"
-
-
-@lru_cache(maxsize=65_536)
 def _fold(chunk: str) -> str:
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", chunk).casefold())
     return "".join(" " if c.isspace() else c for c in folded)
@@ -190,7 +185,7 @@ class _OneToOne(dict[int, str]):
     def __missing__(self, code: int) -> str:
         character = chr(code)
         folded = _fold(character)
-        slow = len(folded) != 1 or _extends(character)
+        slow = len(folded) != 1 or extends(character)
         self[code] = SLOW if slow else folded
         return self[code]
 
