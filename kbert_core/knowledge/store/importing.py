@@ -1,9 +1,9 @@
 """Many triples at once into a graph file: all of them, or none."""
 
-import secrets
 import sqlite3
 from array import array
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,9 +20,17 @@ from kbert_core.knowledge.store.names import (
     aliases_of,
     build_names,
     note_aliases,
-    remove_old_names,
+    remove_leftovers,
 )
-from kbert_core.knowledge.store.schema import connect, create_indexes, database_errors, writing
+from kbert_core.knowledge.store.schema import (
+    GraphBusy,
+    connect,
+    create_indexes,
+    database_errors,
+    graph_lock,
+    last_revision,
+    writing,
+)
 
 Progress = Callable[[int], None]  # called now and then with the number of rows read
 _STEP = 20_000  # rows between two calls of it
@@ -95,11 +103,12 @@ def import_triples(
     path = Path(path)
     reading = _Reading(sources, progress)
     if not path.exists():
-        part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
-        with making(part, path, name=name or path.stem, identity=identity) as database:
-            if aliases is not None:
-                note_aliases(database, aliases)
-            return _fill(database, reading, who)
+        with graph_lock(path):
+            if not path.exists():  # else another process made it while this one waited
+                with making(path, name=name or path.stem, identity=identity) as database:
+                    if aliases is not None:
+                        note_aliases(database, aliases)
+                    return _fill(database, reading, who)
     with database_errors(path):
         database = connect(path, write=True)
         try:
@@ -109,7 +118,8 @@ def import_triples(
                     note_aliases(database, aliases_of(database).joined(aliases))
                 names = build_names(database, path, done.revision)
                 names.note(database)
-            remove_old_names(path, NamesFile.of(database))
+            with suppress(GraphBusy), graph_lock(path, wait=0), writing(database):
+                remove_leftovers(path, NamesFile.of(database))
         finally:
             database.close()
     return done
@@ -197,7 +207,7 @@ def _repeated(database: sqlite3.Connection, hashes: np.ndarray) -> list[tuple[in
 
 def _add(database: sqlite3.Connection, reading: _Reading, who: str) -> Imported:
     """Import into a graph that holds triples: each is looked up first."""
-    revision = database.execute("SELECT max(revision) + 1 FROM entry").fetchone()[0]
+    revision = last_revision(database) + 1
     version = database.execute("SELECT ifnull(max(version), 0) FROM triple").fetchone()[0]
     first = database.execute("SELECT ifnull(max(id) + 1, 0) FROM source").fetchone()[0]
     count = 0

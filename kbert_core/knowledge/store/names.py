@@ -7,31 +7,44 @@ graph's table of facts names it; whoever has the old one open keeps it.
 
 import json
 import logging
+import re
 import secrets
 import sqlite3
 import subprocess
 import sys
 import tempfile
+import zlib
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
+from functools import lru_cache
 from pathlib import Path
 
 import marisa_trie
 import numpy as np
-from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
-from kbert_core.errors import GraphFileError
+from kbert_core.errors import GraphFileError, KBertError
 from kbert_core.knowledge.aliases import ALIAS_RELATIONS, AliasRelations
 from kbert_core.knowledge.names import loose_keys
 from kbert_core.knowledge.openings import Openings
-from kbert_core.knowledge.store.schema import THEN, connect, database_errors, writing
+from kbert_core.knowledge.store.schema import (
+    THEN,
+    GraphBusy,
+    connect,
+    database_errors,
+    graph_lock,
+    last_revision,
+    writing,
+)
 from kbert_core.knowledge.surface_forms import forms_of, has_more_forms
 from kbert_core.knowledge.triple import Triple
 
 log = logging.getLogger(__name__)
 
 FORMAT = 4  # of the file
+MAPPED = 4 << 20  # bytes from which on a file is mapped, and shared with other processes
+PROJECT = Path(__file__).parents[3]  # whence another process imports this module
+_LEFTOVER = re.compile(r"\.names-[0-9a-f]{8}(\.part)?|(\.[0-9a-f]{8})?\.part(-wal|-shm|-journal)?")
 _AT_ONCE = 10_000  # names
 _LEADS_TO = "\x01"  # in the trie, between a key, a rank and an entity that it may mean
 
@@ -44,17 +57,33 @@ class StoredNames:
     entity``, in the order of two numbers: the first triple of the entity that
     says it, and the triple.
 
+    A small file is read into memory, a large one mapped: see :data:`MAPPED`.
+
     Args:
         path: of the trie, and behind it the table of openings.
         longest: characters of the longest key.
         slots: of the table.
+        checksum: CRC-32 of the file; None: it isn't known.
+
+    Raises:
+        OSError, RuntimeError: it can't be read.
+        ValueError: it is shorter than its table, or its checksum another.
     """
 
-    def __init__(self, path: Path, longest: int, slots: int) -> None:
+    def __init__(self, path: Path, longest: int, slots: int, checksum: int | None = None) -> None:
+        stat = path.stat()
+        if checksum is not None:
+            _check_once(path, checksum, stat.st_ino, stat.st_size, stat.st_mtime_ns)
         self._trie = marisa_trie.Trie()
-        self._trie.mmap(str(path))
+        if stat.st_size < MAPPED:
+            content = path.read_bytes()
+            self._trie.frombytes(content)
+            table = np.frombuffer(content, np.bool_, slots, len(content) - slots)
+            openings = Openings(table.copy())  # without the rest of the file
+        else:
+            self._trie.mmap(str(path))
+            openings = Openings.at_end_of(path, slots)
         self._longest = longest
-        openings = Openings.at_end_of(path, slots)
         self.places, self.may_begin = openings.places, openings.may_begin
 
     def at(self, text: str, start: int) -> list[str]:
@@ -81,6 +110,7 @@ class NamesFile:
         revision: of the graph whose names they are.
         longest, slots: see :class:`StoredNames`.
         format: of the trie; one of another format is made anew.
+        checksum: CRC-32 of the file; None: written before there was one.
     """
 
     token: str
@@ -89,14 +119,27 @@ class NamesFile:
     longest: int
     slots: int = 0
     format: int = 1
+    checksum: int | None = None
 
     @classmethod
     def of(cls, database: sqlite3.Connection) -> "NamesFile":
-        """Read what a graph file says."""
+        """Read what a graph file says.
+
+        Raises:
+            sqlite3.DatabaseError: it doesn't say it, so it is damaged.
+        """
         facts = dict(database.execute("SELECT name, value FROM fact WHERE name LIKE 'names_%'"))
-        known = {field.name for field in fields(cls)}
-        found = {name.removeprefix("names_"): value for name, value in facts.items()}
-        return cls(**{name: value for name, value in found.items() if name in known})
+        found = {}
+        for field in fields(cls):
+            value = facts.get(f"names_{field.name}", field.default)
+            if value is not field.default and type(value) is not (
+                str if field.name == "token" else int
+            ):
+                value = MISSING
+            if value is MISSING:
+                raise sqlite3.DatabaseError(f"its table of facts lacks 'names_{field.name}'")
+            found[field.name] = value
+        return cls(**found)
 
     def note(self, database: sqlite3.Connection) -> None:
         """Write it down; the caller commits."""
@@ -121,19 +164,15 @@ def build_names(database: sqlite3.Connection, graph: Path, revision: int) -> Nam
     """
     index = _indexed(database, revision)
     token = secrets.token_hex(4)
-    part = graph.with_name(f"{graph.name}.names-{token}.part")
+    path = graph.with_name(f"{graph.name}.names-{token}")
     try:
-        index.save(part)
-        size = part.stat().st_size
-        target = part.with_suffix("")
-        part.rename(target)
+        size, checksum = index.save(path)
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise GraphFileError(
-            f"{part}: can't be written ({error.strerror or error}). Make room, or mend the "
+            f"{path}: can't be written ({error.strerror or error}). Make room, or mend the "
             "folder's rights, and do it again."
         ) from error
-    return NamesFile(token, size, revision, index.longest, len(index.table), FORMAT)
+    return NamesFile(token, size, revision, index.longest, len(index.table), FORMAT, checksum)
 
 
 def open_names(
@@ -151,20 +190,19 @@ def open_names(
     path = said.path(graph)
     with suppress(OSError, RuntimeError, ValueError):
         if path.stat().st_size == said.size and said.format == FORMAT:
-            return StoredNames(path, said.longest, said.slots)
+            return StoredNames(path, said.longest, said.slots, said.checksum)
     log.warning(
         "%s: its index of names is missing, damaged or of an earlier version; making another", graph
     )
     index = _indexed(database, said.revision)
     with tempfile.TemporaryDirectory() as folder:
         own = Path(folder) / "names"
-        index.save(own)
+        size, checksum = index.save(own)
         names = StoredNames(own, index.longest, len(index.table))  # mapped when it is gone too
-    if write and (said.format, said.longest, said.slots) == (
-        FORMAT,
-        index.longest,
-        len(index.table),
-    ):
+    made = NamesFile(
+        said.token, size, said.revision, index.longest, len(index.table), FORMAT, checksum
+    )
+    if write and made == replace(said, checksum=checksum):
         with suppress(OSError):
             index.save(path)
     return names
@@ -178,38 +216,63 @@ def rebuild_names(path: str | Path) -> bool:
     """
     path = Path(path)
     try:
-        with FileLock(f"{path}.names.lock", timeout=0), database_errors(path):
+        with graph_lock(path, wait=0), database_errors(path):
             database = connect(path, write=True)
             try:
                 _rebuild(database, path)
             finally:
                 database.close()
-    except Timeout:
+    except GraphBusy:
         return False
     return True
 
 
-def rebuild_in_background(path: Path) -> subprocess.Popen[bytes]:
-    """Start :func:`rebuild_names` in a process of its own."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "kbert_core.knowledge.store.names", str(path.resolve())],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+class Rebuilding:
+    """:func:`rebuild_names` in a process of its own, so that no edit waits for it."""
+
+    def __init__(self, path: Path) -> None:
+        self._messages = tempfile.TemporaryFile()  # noqa: SIM115 - read when the process has ended
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "kbert_core.knowledge.store.names", str(path.resolve())],
+            cwd=PROJECT,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=self._messages,
+        )
+
+    @property
+    def running(self) -> bool:
+        """Whether it is still at work."""
+        return self.process.poll() is None
+
+    def failure(self) -> str | None:
+        """Say why it failed; None: it didn't, or is still at work."""
+        if not self.process.poll():
+            return None
+        self._messages.seek(0)
+        lines = self._messages.read().decode("utf-8", "replace").strip().splitlines()
+        return lines[-1] if lines else f"it ended with status {self.process.returncode}"
 
 
-def remove_old_names(graph: Path, kept: NamesFile) -> None:
-    """Delete the tries of a graph that it doesn't name any more."""
-    for path in graph.parent.glob(f"{graph.name}.names-*"):
-        if path != kept.path(graph):
+def remove_leftovers(graph: Path, kept: NamesFile | None = None) -> None:
+    """Delete what killed processes left beside a graph, and tries that it names no more.
+
+    The caller holds the ``graph_lock``, and writes to the graph where there is one.
+
+    Args:
+        graph: its path.
+        kept: the trie that it names.
+    """
+    for path in graph.parent.iterdir():
+        ending = path.name.removeprefix(graph.name)
+        if _LEFTOVER.fullmatch(ending) and (kept is None or path != kept.path(graph)):
             with suppress(OSError):
                 path.unlink()
 
 
 def _rebuild(database: sqlite3.Connection, path: Path) -> None:
     database.execute("BEGIN")  # a reader: others write meanwhile
-    revision = database.execute("SELECT max(revision) FROM entry").fetchone()[0]
+    revision = last_revision(database)
     made = build_names(database, path, revision)
     database.execute("COMMIT")
     with writing(database):
@@ -217,7 +280,7 @@ def _rebuild(database: sqlite3.Connection, path: Path) -> None:
         if newest.revision < made.revision or newest.format != made.format:
             newest = made
             made.note(database)
-    remove_old_names(path, newest)
+        remove_leftovers(path, newest)
 
 
 @dataclass(frozen=True)
@@ -234,11 +297,41 @@ class _Index:
     table: NDArray[np.bool_]
     longest: int
 
-    def save(self, path: Path) -> None:
-        """Write it: the trie, and the table behind it."""
-        self.trie.save(str(path))
-        with path.open("ab") as file:
-            file.write(self.table.tobytes())
+    def save(self, path: Path) -> tuple[int, int]:
+        """Write the trie, and the table behind it; return the file's size and checksum.
+
+        The file appears whole or not at all: others may have an earlier one mapped.
+        """
+        part = path.with_name(f"{path.name}.part")
+        try:
+            self.trie.save(str(part))
+            with part.open("ab") as file:
+                file.write(self.table.tobytes())
+            size, checksum = part.stat().st_size, _checksum(part)
+            part.replace(path)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+        return size, checksum
+
+
+def _checksum(path: Path) -> int:
+    value = 0
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            value = zlib.crc32(block, value)
+    return value
+
+
+@lru_cache(maxsize=256)
+def _check_once(path: Path, checksum: int, *stat: int) -> None:
+    """Compare a file's checksum, once in a process as long as the file's stat stays.
+
+    Raises:
+        ValueError: it is another.
+    """
+    if _checksum(path) != checksum:
+        raise ValueError(f"{path}: its checksum is not {checksum}")
 
 
 def _indexed(database: sqlite3.Connection, revision: int) -> _Index:
@@ -289,7 +382,13 @@ def _indexed(database: sqlite3.Connection, revision: int) -> _Index:
 def aliases_of(database: sqlite3.Connection) -> AliasRelations:
     """The relations by which a graph says other names."""
     found = database.execute("SELECT value FROM fact WHERE name = 'aliases'").fetchone()
-    return AliasRelations(*map(frozenset, json.loads(found[0]))) if found else ALIAS_RELATIONS
+    if found is None:
+        return ALIAS_RELATIONS
+    try:
+        of_head, of_tail = map(frozenset, json.loads(found[0]))
+    except (TypeError, ValueError) as error:
+        raise sqlite3.DatabaseError("its relations of other names can't be read") from error
+    return AliasRelations(of_head, of_tail)
 
 
 def note_aliases(database: sqlite3.Connection, aliases: AliasRelations) -> None:
@@ -317,4 +416,7 @@ def _alias_triples(
 
 
 if __name__ == "__main__":
-    rebuild_names(sys.argv[1])
+    try:
+        rebuild_names(sys.argv[1])
+    except KBertError as error:
+        sys.exit(str(error))

@@ -3,8 +3,11 @@
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
 
 from kbert_core.errors import GraphFileError
 
@@ -14,6 +17,11 @@ ENDING = ".kg"
 PAGE = 8192  # bytes
 WAIT = 30.0  # seconds for another process's edit or import to end
 THEN = "added <= :then AND (removed IS NULL OR removed > :then)"  # rows that count at a revision
+
+
+class GraphBusy(GraphFileError):
+    """Another process is making a graph file, or indexing its names."""
+
 
 _TABLES = """
 CREATE TABLE fact (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -84,20 +92,30 @@ def connect(path: Path, *, write: bool = False) -> sqlite3.Connection:
         raise GraphFileError(f"{path}: is a folder. Give the graph file in it.")
     if not path.is_file():
         raise GraphFileError(f"{path}: no such graph. Check the name, or make it with `kg import`.")
-    how = "rw" if write else "ro"
+    log = path.with_name(path.name + "-wal")
+    log_is_empty = not (log.is_file() and log.stat().st_size)
     if not os.access(path.parent, os.W_OK) or not os.access(path, os.W_OK):
         if write:
             raise GraphFileError(
                 f"{path}: may only be read here, so it can't be edited. Copy it to a folder of "
                 "your own and edit the copy."
             )
-        how = "ro&immutable=1"
-        log = path.with_name(path.name + "-wal")
-        if log.is_file() and log.stat().st_size:
+        if not log_is_empty:
             raise GraphFileError(
                 f"{path}: {log.name} beside it holds edits that aren't in it yet, and the folder "
                 "may only be read. Copy both to a folder of your own and open the copy."
             )
+        return _connected(path, "ro&immutable=1")
+    try:
+        return _connected(path, "rw" if write else "ro")
+    except GraphFileError as error:
+        no_room = _name_of(error.__cause__).startswith(("SQLITE_IOERR_SHM", "SQLITE_CANTOPEN"))
+        if write or not no_room or not log_is_empty:
+            raise
+        return _connected(path, "ro&immutable=1")  # SQLite needs no file beside it then
+
+
+def _connected(path: Path, how: str) -> sqlite3.Connection:
     with database_errors(path):
         database = sqlite3.connect(
             f"{path.resolve().as_uri()}?mode={how}",
@@ -109,12 +127,36 @@ def connect(path: Path, *, write: bool = False) -> sqlite3.Connection:
         try:
             _check(database, path)
             database.execute("PRAGMA mmap_size = 1073741824")  # shared with other readers
-            if write:
+            if how == "rw":
                 database.execute("PRAGMA synchronous = FULL")  # an edit survives a power cut
         except BaseException:
             database.close()
             raise
     return database
+
+
+def fact(database: sqlite3.Connection, name: str) -> Any:
+    """Look up a value in a graph's table of facts.
+
+    Raises:
+        sqlite3.DatabaseError: it isn't there, so the file is damaged.
+    """
+    row = database.execute("SELECT value FROM fact WHERE name = ?", (name,)).fetchone()
+    if row is None:
+        raise sqlite3.DatabaseError(f"its table of facts lacks '{name}'")
+    return row[0]
+
+
+def last_revision(database: sqlite3.Connection) -> int:
+    """The number of the latest entry of a graph's log.
+
+    Raises:
+        sqlite3.DatabaseError: the log is empty, so the file is damaged.
+    """
+    revision = database.execute("SELECT max(revision) FROM entry").fetchone()[0]
+    if not isinstance(revision, int):
+        raise sqlite3.DatabaseError("its log has no entries")
+    return revision
 
 
 @contextmanager
@@ -125,16 +167,63 @@ def database_errors(path: Path) -> Iterator[None]:
     except sqlite3.ProgrammingError:
         raise  # a mistake of ours
     except sqlite3.Error as error:
-        what = str(error)
-        if "full" in what:
-            what = "the disk is full, so nothing of this was done. Make room and do it again"
-        elif "locked" in what or "busy" in what:
-            what = f"another process has been writing to it for {WAIT:.0f} s. Try again later"
-        elif isinstance(error, sqlite3.OperationalError) and "readonly" in what:
-            what = "it may only be read here. Copy it to a folder of your own and edit the copy"
-        elif isinstance(error, sqlite3.DatabaseError):
-            what = f"it is damaged or no graph ({what}). Take a copy of it that is whole"
-        raise GraphFileError(f"{path}: {what}.") from error
+        raise GraphFileError(f"{path}: {_in_words(error, path)}.") from error
+
+
+def _in_words(error: sqlite3.Error, path: Path) -> str:
+    name, what = _name_of(error), str(error)
+    if name in ("SQLITE_FULL", "SQLITE_IOERR_WRITE"):
+        return "the disk is full, so nothing of this was done. Make room and do it again"
+    if name.startswith(("SQLITE_IOERR_SHM", "SQLITE_CANTOPEN")):
+        return (
+            f"SQLite can't make the files {path.name}-wal and {path.name}-shm beside it ({what}). "
+            "Nothing is lost: make room on the disk, or mend the folder's rights, and do it again"
+        )
+    if name.startswith("SQLITE_IOERR"):
+        return (
+            f"the disk failed ({name}: {what}). Do it again; if it fails again, take another copy "
+            "of the graph"
+        )
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return f"another process has been writing to it for {WAIT:.0f} s. Try again later"
+    if name.startswith("SQLITE_READONLY"):
+        return "it may only be read here. Copy it to a folder of your own and edit the copy"
+    return f"it is damaged or no graph ({what}). Take a copy of it that is whole"
+
+
+def _name_of(error: BaseException | None) -> str:
+    """SQLite's name of what went wrong; "" for what isn't from SQLite."""
+    return getattr(error, "sqlite_errorname", "")
+
+
+@contextmanager
+def graph_lock(path: Path, *, wait: float = WAIT) -> Iterator[None]:
+    """Let one process at a time make a graph file, or index its names.
+
+    Args:
+        path: of the graph, which need not be there yet.
+        wait: seconds for another process to end.
+
+    Raises:
+        GraphBusy: it hasn't ended.
+        GraphFileError: the folder can't be written to.
+    """
+    lock = FileLock(f"{path}.lock", timeout=wait)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise GraphBusy(
+            f"{path}: another process has been making it, or indexing its names, for {wait:.0f} s. "
+            "Try again later."
+        ) from None
+    except OSError as error:
+        raise GraphFileError(f"{path}: can't be written ({error.strerror or error}).") from error
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # while it is held: whoever waits for it looks whether it is there
+            os.unlink(lock.lock_file)
+        lock.release()
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from operator import itemgetter
 from pathlib import Path
 
 from kbert_core.knowledge.store.names import StoredNames, aliases_of
-from kbert_core.knowledge.store.schema import THEN, connect, database_errors
+from kbert_core.knowledge.store.schema import THEN, connect, database_errors, fact
 from kbert_core.knowledge.triple import Triple
 
 _KEPT = 4096  # entities whose triples stay in memory
@@ -56,7 +56,7 @@ class Snapshot:
         self.names = names
         database = connections.get()
         with database_errors(connections.path):
-            identity = database.execute("SELECT value FROM fact WHERE name = 'id'").fetchone()[0]
+            identity = fact(database, "id")
             off = database.execute(
                 f"SELECT head, relation, tail FROM triple WHERE off AND {THEN}", self._then
             )

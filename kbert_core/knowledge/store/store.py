@@ -1,10 +1,10 @@
 """GraphStore: a graph file that is read, edited, undone and looked back on."""
 
-import secrets
-import subprocess
+import logging
+import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -19,15 +19,29 @@ from kbert_core.knowledge.store.making import making
 from kbert_core.knowledge.store.names import (
     FORMAT,
     NamesFile,
+    Rebuilding,
     StoredNames,
     build_names,
     open_names,
-    rebuild_in_background,
 )
-from kbert_core.knowledge.store.schema import connect, create_indexes, database_errors, writing
+from kbert_core.knowledge.store.schema import (
+    connect,
+    create_indexes,
+    database_errors,
+    fact,
+    graph_lock,
+    last_revision,
+    writing,
+)
 from kbert_core.knowledge.store.snapshot import Connections, Snapshot
 from kbert_core.knowledge.triple import Triple
 
+logger = logging.getLogger(__name__)
+
+INDEXING_FAILED = (
+    "%s: its names could not be indexed: %s Every edit is safe, but opening the graph stays slow "
+    "until they are; open it again once the cause is mended."
+)
 PENDING = 10_000  # entities edited since the names were indexed, before they are indexed anew
 
 
@@ -48,7 +62,8 @@ class GraphStore:
         self._write = write
         self._database = connect(self.path, write=write)
         self._connections = Connections(self.path)
-        self._rebuilding: subprocess.Popen[bytes] | None = None
+        self._rebuilding: Rebuilding | None = None
+        self._said_why = False
         self._opened: tuple[NamesFile, StoredNames] | None = None
         self._data_version = self._revision = -1
         self._closed = False
@@ -62,13 +77,15 @@ class GraphStore:
             GraphFileError: there is a file of that name, or no room.
         """
         path = Path(path)
-        if path.exists():
-            raise GraphFileError(f"{path}: is there already. Give another name, or open that one.")
         if not path.parent.is_dir():
             raise GraphFileError(f"{path}: there is no folder {path.parent}. Make it first.")
-        part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
-        with making(part, path, name=name or path.stem) as database:
-            create_indexes(database)
+        with graph_lock(path):
+            if path.exists():
+                raise GraphFileError(
+                    f"{path}: is there already. Give another name, or open that one."
+                )
+            with making(path, name=name or path.stem) as database:
+                create_indexes(database)
         return cls(path, write=True)
 
     def __enter__(self) -> "GraphStore":
@@ -90,8 +107,11 @@ class GraphStore:
             self._closed = True
             self._connections.close()
             if self._write:
-                self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                with suppress(sqlite3.OperationalError):  # the log is read at the next opening
+                    self._database.execute("PRAGMA busy_timeout = 0")
+                    self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self._database.close()
+        self._say_if_indexing_failed()
 
     @property
     def revision(self) -> int:
@@ -273,13 +293,12 @@ class GraphStore:
                 database.execute("BEGIN")
             self._data_version = database.execute("PRAGMA data_version").fetchone()[0]
             said = NamesFile.of(database)
-            revision = database.execute("SELECT max(revision) FROM entry").fetchone()[0]
+            revision = last_revision(database)
             if self._opened is None or self._opened[0] != said:
                 names = open_names(database, self.path, said, write=self._write)
                 self._opened = said, names
                 snapshot = Snapshot(self._connections, said.revision, names)
-                title = database.execute("SELECT value FROM fact WHERE name = 'title'").fetchone()
-                graph = KnowledgeGraph.over(snapshot, name=title[0])
+                graph = KnowledgeGraph.over(snapshot, name=fact(database, "title"))
                 since = said.revision
             else:
                 graph, since = self._graph, self._revision
@@ -318,12 +337,25 @@ class GraphStore:
         return entry
 
     def _index_if_many_wait(self) -> None:
-        if self._rebuilding is not None and self._rebuilding.poll() is None:
+        if self._rebuilding is not None and self._rebuilding.running:
             return
+        if self._say_if_indexing_failed():
+            return  # it would fail again
         assert self._opened is not None
         said = self._opened[0]
         waiting = self._database.execute(
             "SELECT count(*) FROM touched WHERE revision > ?", (said.revision,)
         ).fetchone()[0]
         if waiting > PENDING or said.format != FORMAT:
-            self._rebuilding = rebuild_in_background(self.path)
+            try:
+                self._rebuilding = Rebuilding(self.path)
+            except OSError as error:
+                logger.warning(INDEXING_FAILED, self.path, error)
+
+    def _say_if_indexing_failed(self) -> bool:
+        """Log, once, why the other process couldn't index the names; return whether it couldn't."""
+        failure = self._rebuilding.failure() if self._rebuilding else None
+        if failure and not self._said_why:
+            self._said_why = True
+            logger.warning(INDEXING_FAILED, self.path, failure)
+        return failure is not None

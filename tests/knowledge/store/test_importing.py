@@ -1,6 +1,10 @@
 """Triples from text files into a graph file, and large text files indexed once."""
 
 import gzip
+import os
+import shutil
+import sqlite3
+import threading
 
 import pytest
 from hypothesis import given
@@ -13,6 +17,7 @@ from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import open_rows
 from kbert_core.knowledge.store import cache
 from kbert_core.knowledge.store.importing import Source, import_triples
+from kbert_core.knowledge.store.schema import GraphBusy, graph_lock
 from kbert_core.knowledge.store.store import GraphStore
 
 LINES = "糖尿病\t类别\t疾病\n糖尿病\t症状\t多饮\n心电图\t类别\t检查\n糖尿病\t类别\t疾病\n"
@@ -108,6 +113,72 @@ def test_an_import_that_fails_leaves_nothing(path, file, tmp_path):
         assert store.revision == 1
 
 
+def test_what_an_older_graph_of_that_name_left_doesnt_reach_a_new_one(path, file, tmp_path):
+    with GraphStore.create(tmp_path / "old.kg") as old:
+        for number in range(50):
+            old.apply(Edit("add", Triple(f"old {number}", "r", "t")))
+        for ending in ("-wal", "-shm"):
+            shutil.copy(f"{old.path}{ending}", f"{path}{ending}")
+        (tmp_path / "g.kg-journal").write_bytes(b"\0" * 512)
+    import_file(path, file)
+    database = sqlite3.connect(path)
+    assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    with GraphStore(path) as store:
+        assert len(store.graph()) == 3
+
+
+def test_two_processes_that_make_the_same_graph_take_turns(path, file):
+    def slow_rows():
+        yield 1, "a", "r", "t"
+        other.start()
+        other.join(0.3)
+        assert other.is_alive()  # it waits
+        yield 2, "b", "r", "t"
+
+    other = threading.Thread(target=import_file, args=(path, file))
+    import_triples(path, [Source("slow", slow_rows())])
+    other.join()
+    with GraphStore(path) as store:
+        assert len(store.graph()) == 5
+        assert [entry.action for entry in store.history()] == ["import", "import", "create"]
+    with pytest.raises(GraphFileError, match="is there already"):
+        GraphStore.create(path)
+
+
+def test_a_graph_being_made_isnt_waited_for_without_end(path, file):
+    refused = pytest.raises(GraphBusy, match="another process has been making it")
+    with graph_lock(path), refused, graph_lock(path, wait=0):
+        pass
+    import_file(path, file)
+    assert not path.with_name("g.kg.lock").exists()
+
+
+def test_a_file_that_another_program_put_there_is_kept(path):
+    def rows():
+        path.write_text("mine")
+        yield 1, "a", "r", "t"
+
+    with pytest.raises(GraphFileError, match="another program put a file there meanwhile"):
+        import_triples(path, [Source("rows", rows())])
+    assert path.read_text() == "mine"
+    assert [p.name for p in path.parent.iterdir() if ".part" in p.name] == []
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_what_killed_imports_left_is_removed_by_the_next_one(path, file, tmp_path, there):
+    if there:
+        import_file(path, file)
+    left = ["g.kg.part", "g.kg.0123abcd.part", "g.kg.names-0123abcd", "g.kg.names-4567cdef.part"]
+    others = {"g.kg.names-mine", "other.kg.part", "kg.spo"}
+    for name in (*left, *others - {"kg.spo"}):
+        (tmp_path / name).write_text("x")
+    import_file(path, file)
+    now = {p.name for p in tmp_path.iterdir()}
+    assert not now & set(left)
+    assert others <= now
+    assert len(now - others) == 2  # the graph and its names
+
+
 def test_an_import_tells_how_far_it_is(path, monkeypatch):
     from kbert_core.knowledge.store import importing
 
@@ -168,6 +239,28 @@ def test_a_large_text_file_is_indexed_once_for_its_content(file, folder):
     file.write_text(LINES + "胃镜\t类别\t检查\n", "utf-8")
     assert load_graph(file).fingerprint != graph.fingerprint
     assert len(list(folder.glob("*.kg"))) == 2
+
+
+def test_a_large_text_file_that_stays_is_hashed_once(file, folder, monkeypatch):
+    hashed = []
+    digest = cache.hashlib.file_digest
+    monkeypatch.setattr(
+        cache.hashlib, "file_digest", lambda *given: hashed.append(1) or digest(*given)
+    )
+    load_graph(file)
+    load_graph(file)
+    assert len(hashed) == 2  # it was changed just now: another change could leave the same times
+    monkeypatch.setattr(cache, "SETTLED", -1)
+    first = load_graph(file)
+    assert load_graph(file).fingerprint == first.fingerprint
+    assert len(hashed) == 3
+    stat = file.stat()
+    file.write_text(LINES.replace("多饮", "多尿"), "utf-8")
+    os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))  # the same size and time
+    assert Triple("糖尿病", "症状", "多尿") in load_graph(file)
+    for remembered in folder.glob("*.hash"):
+        remembered.write_text("../../harm")
+    assert Triple("糖尿病", "症状", "多尿") in load_graph(file)
 
 
 def test_a_large_packed_file_is_indexed_too_and_a_bad_line_refused(file, folder):

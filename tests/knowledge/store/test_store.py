@@ -1,10 +1,15 @@
 """A graph file: edits, the log, undo, and what others see meanwhile."""
 
 import os
+import resource
 import shutil
+import signal
 import sqlite3
+import sys
 import tempfile
 import threading
+import time
+from contextlib import closing
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -15,9 +20,9 @@ from hypothesis import strategies as st
 from kbert_core import KnowledgeGraph, Triple, find_mentions
 from kbert_core.errors import GraphConflict, GraphEditError, GraphFileError
 from kbert_core.knowledge.edit import Edit
-from kbert_core.knowledge.store import names as names_module
 from kbert_core.knowledge.store import store as store_module
 from kbert_core.knowledge.store.names import NamesFile, rebuild_names
+from kbert_core.knowledge.store.schema import graph_lock
 from kbert_core.knowledge.store.store import GraphStore
 
 COOK = Triple("Tim Cook", "CEO", "Apple")
@@ -315,13 +320,13 @@ def test_many_edits_have_the_names_indexed_in_the_background(store, path, monkey
     for number in range(8):
         store.apply(*add(Triple(f"name {number}", "n", "x")))
     assert store._rebuilding is not None
-    assert store._rebuilding.wait(60) == 0
+    assert store._rebuilding.process.wait(60) == 0
     assert NamesFile.of(sqlite3.connect(path)).revision > 4
     assert find_mentions("name 7", store.graph())
 
 
 def test_one_process_at_a_time_indexes_the_names(store, path):
-    with names_module.FileLock(f"{path}.names.lock"):
+    with graph_lock(path):
         assert not rebuild_names(path)
 
 
@@ -338,6 +343,45 @@ def test_lost_names_are_indexed_again(store, path, harm):
     with GraphStore(path, write=True) as store:
         assert content(store.graph()) == expected
     assert names.stat().st_size > 10  # mended by the one that may write
+
+
+def test_an_index_with_a_flipped_bit_is_noticed_and_made_anew(store, path):
+    store.close()
+    (names,) = path.parent.glob("*.names-????????")
+    whole = names.read_bytes()
+    names.write_bytes(whole[:40] + bytes([whole[40] ^ 1]) + whole[41:])
+    with GraphStore(path, write=True) as store:
+        assert len(find_mentions("Tim Cook left Apple", store.graph())) == 2
+    assert names.read_bytes() == whole
+
+
+def test_a_reader_survives_its_index_being_cut_short(store, path):
+    graph = GraphStore(path).graph()
+    (names,) = path.parent.glob("*.names-????????")
+    os.truncate(names, 0)
+    assert len(find_mentions("Tim Cook left Apple", graph)) == 2
+
+
+def test_an_index_process_that_fails_says_so_once(store, tmp_path, monkeypatch, caplog):
+    broken = tmp_path / "python"
+    broken.write_text("#!/bin/sh\necho 'no room' >&2; exit 3\n")
+    broken.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(broken))
+    monkeypatch.setattr(store_module, "PENDING", 0)
+    store.apply(*add(PEAR))
+    store._rebuilding.process.wait(60)
+    store.apply(*add(FRUIT))
+    store.close()
+    (record,) = caplog.records
+    assert "its names could not be indexed: no room" in record.message
+
+
+def test_an_index_process_that_cant_be_started_says_so(store, monkeypatch, caplog):
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    monkeypatch.setattr(store_module, "PENDING", 0)
+    store.apply(*add(PEAR))
+    assert PEAR in store.graph()
+    assert "No such file" in caplog.text
 
 
 # What is no graph
@@ -441,6 +485,57 @@ def test_a_full_disk_leaves_the_graph_as_it_was(store):
     store._database.execute(f"PRAGMA max_page_count = {pages + 1000}")
     store.apply(*add(PEAR))
     assert PEAR in store.graph()
+
+
+def read_without_room(path, number):
+    """In a process that may not make any file longer: whether the graph is read."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    found = content(GraphStore(path).graph())
+    try:
+        GraphStore(path, write=True)
+    except GraphFileError as error:
+        refused = "can't make the files" in str(error) and "Nothing is lost" in str(error)
+    os._exit(0 if refused and len(found) == number else 1)
+
+
+def test_a_graph_is_read_on_a_full_disk_and_not_called_damaged(store, path):
+    store.close()
+    process = get_context("fork").Process(target=read_without_room, args=(path, 2))
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+
+
+def test_a_graph_that_another_process_holds_is_refused_in_time_and_closed(store, monkeypatch):
+    store.apply(*add(PEAR))
+    store._database.execute("PRAGMA busy_timeout = 100")
+    with closing(sqlite3.connect(store.path)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(GraphFileError, match="another process has been writing to it for 30 s"):
+            store.apply(*add(FRUIT))
+        store._database.execute("PRAGMA busy_timeout = 30000")
+        begun = time.monotonic()
+        store.close()
+        assert time.monotonic() - begun < 10
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [
+        ("DELETE FROM fact WHERE name = 'names_token'", "lacks 'names_token'"),
+        ("DELETE FROM fact WHERE name = 'id'", "lacks 'id'"),
+        ("DELETE FROM fact WHERE name = 'title'", "lacks 'title'"),
+        ("UPDATE fact SET value = 'x' WHERE name = 'names_longest'", "lacks 'names_longest'"),
+        ("INSERT INTO fact VALUES ('aliases', '[')", "other names can't be read"),
+        ("DELETE FROM entry", "its log has no entries"),
+    ],
+)
+def test_a_file_that_lacks_what_it_must_say_is_damaged(store, path, harm, said):
+    store.close()
+    sqlite3.connect(path).execute(harm).connection.commit()
+    with pytest.raises(GraphFileError, match=f"damaged or no graph .*{said}"):
+        GraphStore(path)
 
 
 # A second, obvious implementation: the graph in memory
