@@ -8,6 +8,7 @@ from pkgutil import resolve_name
 from types import SimpleNamespace
 from typing import Any
 
+import tokenizers
 import torch
 from safetensors import SafetensorError
 from transformers import (
@@ -16,6 +17,7 @@ from transformers import (
     AutoTokenizer,
     PreTrainedModel,
     PreTrainedTokenizerBase,
+    PreTrainedTokenizerFast,
 )
 
 from kbert_core.checkpoints import adapters
@@ -154,6 +156,19 @@ def load_tokenizer(path: str | Path) -> PreTrainedTokenizerBase:
             f"{path}: the tokenizer can't be read ({str(error).splitlines()[0][:200]}). "
             f"{COPY_TOKENIZER}"
         ) from error
+
+
+def bert_tokenizer(backend: tokenizers.Tokenizer, max_length: int) -> PreTrainedTokenizerFast:
+    """Wrap a tokenizer whose vocabulary has BERT's special tokens."""
+    return PreTrainedTokenizerFast(
+        tokenizer_object=backend,
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        mask_token="[MASK]",
+        model_max_length=max_length,
+    )
 
 
 def card_of(path: str | Path) -> Card:

@@ -7,7 +7,7 @@ import re
 import secrets
 import shutil
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from transformers import (
 )
 from transformers.activations import ACT2FN
 
-from kbert_core.checkpoints.checkpoint import Card
+from kbert_core.checkpoints.checkpoint import Card, bert_tokenizer, load_model, load_tokenizer
 from kbert_core.checkpoints.release_names import (
     DECODER,
     POSITIONS,
@@ -40,10 +40,7 @@ from kbert_core.checkpoints.release_names import (
     one_head,
 )
 from kbert_core.errors import CheckpointError
-from kbert_core.kbert.ablation import ReadConfig
 from kbert_core.knowledge.selection import InjectionOptions
-from kbert_core.pipeline import Pipeline
-from kbert_core.training.vocabulary import bert_tokenizer
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 VOCABULARIES = ("vocab.txt", "google_vocab.txt")  # the second is the release's
@@ -126,12 +123,10 @@ def convert(
     lower_cased = _lower_cased(file, vocabulary)
     tokenizer = _tokenizer(vocabulary, found, lower_cased, made)
     guessed = heads is None and "num_attention_heads" not in stated
-    card = Card(
-        found.task,
-        ReadConfig(InjectionOptions(tail_only=found.tuned_by_release and found.task == "ner")),
-        notes={"converted_from": file.name, "kind": found.kind},
-    )
-    card.write_to(made)
+    options = InjectionOptions(tail_only=found.tuned_by_release and found.task == "ner")
+    reading = replace(Card().reading, options=options)
+    notes = {"converted_from": file.name, "kind": found.kind}
+    Card(found.task, reading, notes=notes).write_to(made)
     _save(_model(found, made, file), tokenizer, target)
     report = ConversionReport(
         found.kind,
@@ -479,7 +474,8 @@ def _save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, target: Pa
         temporary.mkdir(parents=True)
         model.save_pretrained(temporary)
         tokenizer.save_pretrained(temporary)
-        Pipeline.load(temporary, device="cpu")
+        load_tokenizer(temporary)
+        load_model(temporary, type(model), device="cpu")
         if target.is_dir():
             target.rmdir()
         temporary.rename(target)

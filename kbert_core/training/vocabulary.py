@@ -10,6 +10,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_toke
 from tokenizers.trainers import WordPieceTrainer
 from transformers import PreTrainedTokenizerFast
 
+from kbert_core.checkpoints.checkpoint import bert_tokenizer
 from kbert_core.errors import DataError
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.io.compression import PROBLEMS, open_unpacked, remedy
@@ -168,16 +169,3 @@ def read_words(paths: Sequence[str | Path]) -> KnowledgeGraph:
             "Give a file of words, one a line, or of triples."
         )
     return KnowledgeGraph(found, name="words")
-
-
-def bert_tokenizer(backend: Tokenizer, max_length: int) -> PreTrainedTokenizerFast:
-    """Wrap a tokenizer whose vocabulary has BERT's special tokens."""
-    return PreTrainedTokenizerFast(
-        tokenizer_object=backend,
-        pad_token="[PAD]",
-        unk_token="[UNK]",
-        cls_token="[CLS]",
-        sep_token="[SEP]",
-        mask_token="[MASK]",
-        model_max_length=max_length,
-    )
