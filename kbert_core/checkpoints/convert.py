@@ -4,8 +4,6 @@ import json
 import logging
 import pickle
 import re
-import secrets
-import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -40,6 +38,7 @@ from kbert_core.checkpoints.release_names import (
     one_head,
 )
 from kbert_core.errors import CheckpointError
+from kbert_core.files import new_folder
 from kbert_core.knowledge.selection import InjectionOptions
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -469,22 +468,16 @@ def _model(found: Found, made: BertConfig, file: Path) -> PreTrainedModel:
 
 def _save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, target: Path) -> None:
     """Write the folder, load it once, and only then give it its name."""
-    temporary = target.with_name(f"{target.name}.{secrets.token_hex(4)}")
     try:
-        temporary.mkdir(parents=True)
-        model.save_pretrained(temporary)
-        tokenizer.save_pretrained(temporary)
-        load_tokenizer(temporary)
-        load_model(temporary, type(model), device="cpu")
-        if target.is_dir():
-            target.rmdir()
-        temporary.rename(target)
+        with new_folder(target) as folder:
+            model.save_pretrained(folder)
+            tokenizer.save_pretrained(folder)
+            load_tokenizer(folder)
+            load_model(folder, type(model), device="cpu")
     except (OSError, SafetensorError) as error:
         raise CheckpointError(
             f"{target}: can't be written ({error}). Name another folder."
         ) from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _remarks(

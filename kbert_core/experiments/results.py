@@ -8,7 +8,7 @@ from typing import IO, Any
 
 from kbert_core.errors import DataError
 from kbert_core.experiments.suite import Suite, slug
-from kbert_core.replaced import replaced
+from kbert_core.files import replaced
 
 FORMAT = 1
 

@@ -18,6 +18,7 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from kbert_core.checkpoints.checkpoint import card_of
 from kbert_core.errors import CheckpointError, OptionError
+from kbert_core.files import replaced
 
 RUN_FILE = "run.json"  # beside the checkpoints: the options they were made with
 WEIGHTS = ("*.safetensors", "*.safetensors.index.json")
@@ -114,10 +115,9 @@ def also_same(
         )
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        written = folder / f"{RUN_FILE}.new"
         noting = {**before, **run, **(changing or {})}
-        written.write_text(json.dumps(noting, ensure_ascii=False, indent=1), encoding="utf-8")
-        written.replace(folder / RUN_FILE)
+        with replaced(folder / RUN_FILE) as file:
+            file.write(json.dumps(noting, ensure_ascii=False, indent=1).encode())
     except OSError as error:
         raise OptionError(
             f"{output}: can't be written to ({error.strerror or error}). Name a folder for the "

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kbert_core.errors import FetchError
-from kbert_core.replaced import replaced
+from kbert_core.files import replaced
 
 Progress = Callable[[int, int | None], None]
 TIMEOUT = 30.0  # seconds without a byte

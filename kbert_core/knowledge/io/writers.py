@@ -13,11 +13,11 @@ from urllib.parse import quote
 import pyoxigraph as ox
 
 from kbert_core.errors import GraphFileError
+from kbert_core.files import replaced
 from kbert_core.knowledge.io.compression import packing, plain_ending
 from kbert_core.knowledge.io.rdf import FORMATS as RDF
 from kbert_core.knowledge.io.tables import guarded, headings_of
 from kbert_core.knowledge.triple import Triple
-from kbert_core.replaced import replaced
 
 LABEL = ox.NamedNode("http://www.w3.org/2000/01/rdf-schema#label")
 NAMESPACE = "urn:kbert:"
