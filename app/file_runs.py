@@ -10,10 +10,17 @@ from app.background import Progress
 from kbert_core import Ablation, InjectionOptions, KnowledgeGraph, Pipeline
 from kbert_core.data.labelled import Example
 from kbert_core.experiments.audit_data import Data
-from kbert_core.experiments.file_rows import Answer, FileRow, each_row
-from kbert_core.experiments.over_file import OverFile
-from kbert_core.experiments.prune import Pruned, Rule, What, each_left_out, each_of_three, prune
-from kbert_core.explain.attention_effect import AttentionEffect, each_attention
+from kbert_core.experiments.whole_file import (
+    Answer,
+    FileRow,
+    each_attention,
+    each_left_out,
+    each_of_three,
+    each_row,
+)
+from kbert_core.experiments.whole_file_groups import WholeFile
+from kbert_core.experiments.whole_file_ways import Pruned, Rule, What, prune
+from kbert_core.explain.attention_effect import AttentionEffect
 
 MOST_TEXTS = 5000  # of a file; longer ones belong on the command line
 Three = tuple[Answer, Answer, Answer]
@@ -57,7 +64,7 @@ class FileSetup:
 
 @dataclass(frozen=True, slots=True)
 class HowToPrune:
-    """By which rule a graph is pruned; see :func:`kbert_core.experiments.prune`."""
+    """By which rule a graph is pruned; see :func:`kbert_core.experiments.whole_file_ways.prune`."""
 
     rule: Rule
     what: What
@@ -75,7 +82,7 @@ def rows(pipeline: Pipeline, setup: FileSetup) -> Iterator[FileRow | Progress]:
 
 
 def pruning(
-    pipeline: Pipeline, setup: FileSetup, found: OverFile, how: HowToPrune
+    pipeline: Pipeline, setup: FileSetup, found: WholeFile, how: HowToPrune
 ) -> Iterator[Pruned | Three | Progress]:
     """Choose what goes, then read the test set without a graph, with the full and the pruned one.
 
@@ -93,7 +100,7 @@ def pruning(
         for one in read:
             left_out.append(one)
             yield Progress(len(left_out), total)
-    pruned = prune(setup.graph, found, left_out, rule=how.rule, what=how.what, least=how.least)
+    pruned = prune(setup.graph, found.rows, left_out, rule=how.rule, what=how.what, least=how.least)
     yield pruned
     answers = each_of_three(
         pipeline,
@@ -109,7 +116,7 @@ def pruning(
 
 
 def attentions(
-    pipeline: Pipeline, setup: FileSetup, found: OverFile
+    pipeline: Pipeline, setup: FileSetup, found: WholeFile
 ) -> Iterator[AttentionEffect | Progress]:
     """Put attention beside effect in every text with knowledge."""
     total = len(found.with_knowledge)

@@ -14,8 +14,8 @@ from app.texts import listed, sentences, t
 from app.view_models import whole_file as view
 from app.view_models.html import markdown
 from kbert_core import KBertError
-from kbert_core.experiments.file_rows import FileRow
-from kbert_core.experiments.over_file import KINDS, OverFile
+from kbert_core.experiments.whole_file import FileRow
+from kbert_core.experiments.whole_file_groups import KINDS, WholeFile
 from kbert_core.explain.tables import name_of
 
 ss = st.session_state
@@ -55,18 +55,20 @@ def show_found(setup: FileSetup, rows: Sequence[FileRow]) -> None:
         rows_view(setup, found)
 
 
-def collected(setup: FileSetup, rows: Sequence[FileRow]) -> OverFile:
+def collected(setup: FileSetup, rows: Sequence[FileRow]) -> WholeFile:
     """The rows put together, once."""
-    kept: OverFile | None = ss.get("whole_file.found")
+    kept: WholeFile | None = ss.get("whole_file.found")
     if kept is None or len(kept.rows) != len(rows):
         reader = services.pipeline(setup.model, ss["lab.device"])
         labels = tuple(reader.labels.values())
-        kept = OverFile(setup.data.task, labels, setup.graph.name, tuple(rows), len(setup.examples))
+        kept = WholeFile(
+            setup.data.task, labels, setup.graph.name, tuple(rows), len(setup.examples)
+        )
         ss["whole_file.found"] = kept
     return kept
 
 
-def summary(setup: FileSetup, found: OverFile) -> None:
+def summary(setup: FileSetup, found: WholeFile) -> None:
     """The numbers that answer most, and what they say."""
     with st.container(border=True, key="whole_file_summary"):
         st.html(f'<div class="kb-headline">{view.escape(view.say_whole(found))}</div>')
@@ -99,7 +101,7 @@ def summary(setup: FileSetup, found: OverFile) -> None:
 # Text by text
 
 
-def rows_view(setup: FileSetup, found: OverFile) -> None:
+def rows_view(setup: FileSetup, found: WholeFile) -> None:
     """The texts that changed, and the chosen one of them."""
     which = st.segmented_control(
         t("file.which"),
@@ -222,7 +224,7 @@ def open_in_lab(setup: FileSetup, row: FileRow) -> None:
 # By group
 
 
-def groups_view(found: OverFile) -> None:
+def groups_view(found: WholeFile) -> None:
     """Helped and hurt by label, entity, relation and triple."""
     by = st.segmented_control(
         t("file.by"),

@@ -16,9 +16,8 @@ from app.texts import t
 from app.view_models import whole_file as view
 from app.view_models.html import markdown
 from kbert_core import KBertError, KnowledgeGraph
-from kbert_core.experiments.file_scores import score_ways
-from kbert_core.experiments.over_file import OverFile
-from kbert_core.experiments.prune import WAYS, Pruned
+from kbert_core.experiments.whole_file_groups import WholeFile
+from kbert_core.experiments.whole_file_ways import WAYS, Pruned, score_ways
 from kbert_core.explain.attention_effect import AttentionEffect, Looker, rank_correlation
 
 ss = st.session_state
@@ -32,7 +31,7 @@ T = TypeVar("T")
 # Pruning
 
 
-def prune_view(setup: FileSetup, found: OverFile) -> None:
+def prune_view(setup: FileSetup, found: WholeFile) -> None:
     """Choose a rule; see what goes, and how the rest does on the test set."""
     st.markdown(markdown(t("file.prune_what")))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
@@ -71,7 +70,7 @@ def prune_view(setup: FileSetup, found: OverFile) -> None:
         pruned_panel(setup, found, run)
 
 
-def begin_pruning(setup: FileSetup, found: OverFile) -> None:
+def begin_pruning(setup: FileSetup, found: WholeFile) -> None:
     """Callback: prune in the background, and read the test set."""
     how = HowToPrune(
         ss["whole_file.rule"], ss["whole_file.prune_what"], int(ss["whole_file.least"])
@@ -89,7 +88,7 @@ def once(name: str, run: Run[Any], make: Callable[[], T]) -> T:
     return kept[1]
 
 
-def pruned_panel(setup: FileSetup, found: OverFile, run: Run[Pruned | Three]) -> None:
+def pruned_panel(setup: FileSetup, found: WholeFile, run: Run[Pruned | Three]) -> None:
     """What was taken out, what that does elsewhere, and the graph that is left."""
     pruned, *read = run.look().results
     assert isinstance(pruned, Pruned)
@@ -124,7 +123,7 @@ def pruned_panel(setup: FileSetup, found: OverFile, run: Run[Pruned | Three]) ->
 
 
 def test_panel(
-    setup: FileSetup, found: OverFile, run: Run[Pruned | Three], answers: list[Three]
+    setup: FileSetup, found: WholeFile, run: Run[Pruned | Three], answers: list[Three]
 ) -> None:
     """The test set without a graph, with the full one, and with the pruned one."""
     count = f"{len(answers):,}"
@@ -178,7 +177,7 @@ def use_pruned(graph: KnowledgeGraph) -> None:
 # Attention
 
 
-def attention_view(setup: FileSetup, found: OverFile) -> None:
+def attention_view(setup: FileSetup, found: WholeFile) -> None:
     """Whether the triples that are looked at are those that matter."""
     st.markdown(markdown(t("file.attention_what")))
     st.button(
@@ -215,7 +214,7 @@ def attention_view(setup: FileSetup, found: OverFile) -> None:
         )
 
 
-def begin_attention(setup: FileSetup, found: OverFile) -> None:
+def begin_attention(setup: FileSetup, found: WholeFile) -> None:
     """Callback: measure in the background."""
     reader = services.pipeline(setup.model, ss["lab.device"])
     begin("whole_file.attention_run", (), lambda: file_runs.attentions(reader, setup, found))

@@ -10,19 +10,19 @@ from app.models import ModelInfo
 from app.texts import listed, t
 from app.view_models.html import escape
 from app.view_models.styles import BRANCH, TRUNK
-from kbert_core.experiments.file_rows import FileRow, Verdict
-from kbert_core.experiments.file_scores import Difference, FileScores
-from kbert_core.experiments.over_file import (
+from kbert_core.experiments.statistics import Difference
+from kbert_core.experiments.whole_file import FileRow, Verdict
+from kbert_core.experiments.whole_file_groups import (
     WITH,
     WITHOUT,
     By,
     Group,
-    OverFile,
+    WholeFile,
+    answer_text,
     by_chance,
     row_dict,
-    said_of,
 )
-from kbert_core.experiments.prune import WAYS, Pruned
+from kbert_core.experiments.whole_file_ways import WAYS, FileScores, Pruned
 from kbert_core.explain.attention_effect import AttentionEffect, FileCorrelation
 from kbert_core.explain.figures import nats
 from kbert_core.explain.tables import name_of
@@ -52,7 +52,7 @@ def going(rows: Sequence[FileRow]) -> str:
     )
 
 
-def say_whole(found: OverFile) -> str:
+def say_whole(found: WholeFile) -> str:
     """Whether the graph helps, and how sure that is; plain text."""
     if not found.with_knowledge:
         return t("file.none")
@@ -80,7 +80,7 @@ def say_test(scores: FileScores) -> str:
     return t(key, **_interval(difference))
 
 
-def say_hurting(found: OverFile, by: By) -> str:
+def say_hurting(found: WholeFile, by: By) -> str:
     """Name the groups that hurt, or those that come nearest; plain text."""
     groups = found.groups(by)
     sure = [group for group in groups if group.verdict is Verdict.HURT]
@@ -91,7 +91,7 @@ def say_hurting(found: OverFile, by: By) -> str:
     return t("file.hurting_maybe", names=listed(map(_hurting, maybe[:NAMED]))) if maybe else ""
 
 
-def say_chance(found: OverFile, by: By) -> str:
+def say_chance(found: WholeFile, by: By) -> str:
     """Say how many groups are marked, and how many would be by chance; plain text."""
     groups = [group for group in found.groups(by) if group.helped or group.hurt]
     marked = sum(group.verdict is not Verdict.NEUTRAL for group in groups)
@@ -165,7 +165,7 @@ def points(share: float) -> str:
 # The rows
 
 
-def shown(found: OverFile, which: str) -> tuple[FileRow, ...]:
+def shown(found: WholeFile, which: str) -> tuple[FileRow, ...]:
     """The texts whose prediction changed, all of them or by what knowledge did."""
     return tuple(row for row in found.changed if which == ALL or str(row.verdict) == which)
 
@@ -196,7 +196,7 @@ def said(row: FileRow, value: Any, info: ModelInfo) -> str:
     """An answer in a line; plain text."""
     if isinstance(value, str):
         return info.label(value)
-    return said_of(row, value) or t("file.nothing")
+    return answer_text(row, value) or t("file.nothing")
 
 
 def row_html(row: FileRow, info: ModelInfo) -> str:
@@ -289,15 +289,7 @@ def groups_chart(groups: Sequence[Group]) -> go.Figure | None:
 
 def groups_csv(groups: Sequence[Group]) -> bytes:
     """The groups with everything counted of them."""
-    rows = []
-    for group in groups:
-        row = group.as_dict()
-        row.pop("triple", None)
-        for name in ("helped_interval", "hurt_interval", "gain_interval"):
-            low, high = row.pop(name) or ("", "")
-            row |= {f"{name}_low": low, f"{name}_high": high}
-        rows.append(row)
-    return csv_of(rows)
+    return csv_of([group.flat_dict() for group in groups])
 
 
 # Scores, and a pruned graph

@@ -11,22 +11,10 @@ from kbert_core.cli.explain_effects import model_and_reading, table_text
 from kbert_core.data.columns import parse_columns
 from kbert_core.data.sources import labelled_file, read_split
 from kbert_core.errors import OptionError
-from kbert_core.experiments.file_rows import each_row
-from kbert_core.experiments.file_scores import FileScores
-from kbert_core.experiments.over_file import By, Group, Interval, OverFile, collected
-from kbert_core.experiments.prune import (
-    Pruned,
-    Rule,
-    each_left_out,
-    each_of_three,
-    prune,
-    score_three,
-)
-from kbert_core.explain.attention_effect import (
-    FileCorrelation,
-    each_attention,
-    rank_correlation,
-)
+from kbert_core.experiments.whole_file import each_attention, each_left_out, each_of_three, each_row
+from kbert_core.experiments.whole_file_groups import By, Group, Interval, WholeFile, whole_file_of
+from kbert_core.experiments.whole_file_ways import FileScores, Pruned, Rule, prune, score_three
+from kbert_core.explain.attention_effect import FileCorrelation, rank_correlation
 from kbert_core.explain.figures import nats
 from kbert_core.knowledge.io.writers import write_triples
 
@@ -51,7 +39,7 @@ class FileReport:
         attention: rank correlations; empty unless asked for.
     """
 
-    found: OverFile
+    found: WholeFile
     by: By
     pruned: Pruned | None = None
     test: FileScores | None = None
@@ -88,7 +76,7 @@ def run_file(args: argparse.Namespace) -> FileReport:
     if args.prune:
         test = read_split(_other_texts(args), "test", task, columns)[: args.most]
     rows = _counted(each_row(pipeline, examples, graph, **reading), len(examples), "texts")
-    found = collected(pipeline, rows, graph, len(examples))
+    found = whole_file_of(pipeline, rows, graph, len(examples))
     attention: tuple[FileCorrelation, ...] = ()
     if args.attention:
         read = each_attention(pipeline, found.rows, graph, **reading)
@@ -99,7 +87,9 @@ def run_file(args: argparse.Namespace) -> FileReport:
         return FileReport(found, args.by, attention=attention)
     left = each_left_out(pipeline, found.rows, graph, **reading)
     left_out = _counted(left, None, "triples") if args.prune == "leave-one-out" else []
-    pruned = prune(graph, found, left_out, rule=RULES[args.prune], what=args.what, least=args.least)
+    pruned = prune(
+        graph, found.rows, left_out, rule=RULES[args.prune], what=args.what, least=args.least
+    )
     if args.output is not None:
         write_triples((t for t in pruned.graph if pruned.graph.is_on(t)), args.output)
     three = each_of_three(pipeline, test, graph, pruned.graph, **reading)

@@ -10,7 +10,7 @@ through the mention, layer by layer. Attention is not explanation (Jain and
 Wallace 2019); the effect beside it is exact.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,11 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbert_core.drawing import BLUE, ORANGE, drawing, names_beside, tidy
-from kbert_core.experiments.file_rows import FileRow
 from kbert_core.explain.effects import Effect, Effects, effects
 from kbert_core.explain.figures import NOTHING, nats
 from kbert_core.explain.tables import frame, name_of, target_dict, triple_dict
-from kbert_core.explain.target import NothingPredicted, Target
+from kbert_core.explain.target import Target
 from kbert_core.explain.variants import Case, Piece, case_of
 from kbert_core.kbert.flat_tree import FlatTree, Hung
 from kbert_core.knowledge.graph import KnowledgeGraph
@@ -298,29 +297,7 @@ def scatter(points: Sequence[Attended], *, title: str, named: bool = False) -> "
     return figure
 
 
-# Over a whole file
-
-
-def each_attention(
-    pipeline: Pipeline, rows: Iterable[FileRow], graph: KnowledgeGraph, **reading: Any
-) -> Iterator[AttentionEffect]:
-    """Measure every labelled text in which a triple stands, one prediction of each.
-
-    What is explained is what is predicted, of named entities the first with
-    knowledge on it; a text without any entity predicted is left out.
-
-    Args:
-        rows: read with the same graph and options, see ``each_row``.
-        reading: as for :meth:`Case.of`.
-    """
-    for row in rows:
-        if not row.hung:
-            continue
-        try:
-            case = Case.of(pipeline, *row.example.sentences, graph=graph, **reading)
-        except NothingPredicted:
-            continue
-        yield attention_effect(case)
+# Over many texts
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,10 @@ from app.texts import ENGLISH
 from app.view_models import whole_file as view
 from app.view_models.styles import BRANCH, TRUNK
 from kbert_core import Card, KnowledgeGraph, Pipeline, Triple
-from kbert_core.experiments import prune
 from kbert_core.experiments.audit_data import Data
-from kbert_core.experiments.file_rows import Verdict
-from kbert_core.experiments.over_file import OverFile, by_chance
-from kbert_core.experiments.prune import Pruned
+from kbert_core.experiments.whole_file import Verdict
+from kbert_core.experiments.whole_file_groups import WholeFile, by_chance
+from kbert_core.experiments.whole_file_ways import Pruned, prune
 from kbert_core.explain.attention_effect import AttentionEffect, FileCorrelation
 from kbert_core.knowledge.edit import Edit
 
@@ -39,7 +38,7 @@ INFO = ModelInfo("m", "m", Card("classify", notes={"label_names": {"good": "4 or
 
 def file_of(*rows, task="classify"):
     labels = ("bad", "good") if task == "classify" else ("O", "B-D", "I-D")
-    return OverFile(task, labels, "animals", rows, len(rows))
+    return WholeFile(task, labels, "animals", rows, len(rows))
 
 
 MIXED = file_of(
@@ -171,24 +170,23 @@ def test_bars_go_to_both_sides_and_only_changed_groups_have_one():
 
 def test_what_was_pruned_is_said():
     graph = KnowledgeGraph([A, B, C, ODD], name="animals")
-    pruned = prune(graph, MIXED)
+    pruned = prune(graph, MIXED.rows)
     assert view.say_pruned(pruned, 4) == (
         "Triples taken out: 2 of the graph's 4; chosen on 4 texts."
     )
     assert view.removed_table(pruned)["removed"] == ["dog · is · animal", "=cmd() · <b> · @x"]
     assert "triples" not in view.removed_table(pruned)
-    relations = prune(graph, MIXED, what="relation")
+    relations = prune(graph, MIXED.rows, what="relation")
     columns = view.removed_table(relations)
     assert dict(zip(columns["removed"], columns["triples"], strict=True)) == {"is": 2, "<b>": 1}
     assert "Relations taken out: 2, with 3 of the graph's 4 triples" in view.say_pruned(
         relations, 4
     )
-    assert view.say_pruned(prune(graph, MIXED, least=5), 4) == ENGLISH["file.pruned_nothing"]
+    assert view.say_pruned(prune(graph, MIXED.rows, least=5), 4) == ENGLISH["file.pruned_nothing"]
 
 
 def test_the_test_set_says_whether_pruning_helped():
-    from kbert_core.experiments.file_scores import score_ways
-    from kbert_core.experiments.prune import WAYS
+    from kbert_core.experiments.whole_file_ways import WAYS, score_ways
 
     examples = [row.example for row in many(9, 0, 3).rows]
     right = [row.known for row in many(9, 0, 3).rows]
@@ -258,7 +256,7 @@ def test_too_many_texts_are_cut_and_a_test_set_read_is_none_to_prune_on(setup, m
 @pytest.mark.parametrize("rule", ["counts", "leave one out"])
 def test_pruning_yields_the_graph_then_the_test_set(reader, setup, rule):
     rows = [item for item in file_runs.rows(reader, setup) if not isinstance(item, Progress)]
-    found = OverFile("ner", tuple(reader.labels.values()), "two", tuple(rows), 3)
+    found = WholeFile("ner", tuple(reader.labels.values()), "two", tuple(rows), 3)
     items = list(file_runs.pruning(reader, setup, found, HowToPrune(rule, "triple", 1)))
     results = [item for item in items if not isinstance(item, Progress)]
     assert isinstance(results[0], Pruned)
@@ -269,7 +267,7 @@ def test_pruning_yields_the_graph_then_the_test_set(reader, setup, rule):
 
 def test_attention_is_measured_in_texts_with_knowledge(reader, setup):
     rows = [item for item in file_runs.rows(reader, setup) if not isinstance(item, Progress)]
-    found = OverFile("ner", tuple(reader.labels.values()), "two", tuple(rows), 3)
+    found = WholeFile("ner", tuple(reader.labels.values()), "two", tuple(rows), 3)
     items = list(file_runs.attentions(reader, setup, found))
     measured = [item for item in items if isinstance(item, AttentionEffect)]
     assert len(measured) == sum(bool(row.hung and row.known.spans) for row in rows)
@@ -466,7 +464,7 @@ def test_a_task_without_a_model_says_so(page, tmp_path):
 def test_a_stopped_reading_says_how_far_it_came(page):
     _, run = page.session_state["whole_file.run"]
     found = page.session_state["whole_file.found"]
-    page.session_state["whole_file.found"] = OverFile(
+    page.session_state["whole_file.found"] = WholeFile(
         found.task, found.labels, found.graph, found.rows, 9
     )
     page.run()

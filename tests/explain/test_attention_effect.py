@@ -9,13 +9,12 @@ from tagged_texts import tagged
 
 from kbert_core import Ablation, KnowledgeGraph, Triple
 from kbert_core.data.labelled import Example
-from kbert_core.experiments.file_rows import each_row
+from kbert_core.experiments.whole_file import each_attention, each_row
 from kbert_core.explain.attention_effect import (
     Attended,
     AttentionEffect,
     Kind,
     attention_effect,
-    each_attention,
     rank_correlation,
 )
 from kbert_core.explain.effects import Effect, Effects

@@ -9,9 +9,14 @@ from explain.labelled import classed, entities, triple
 from explaining import GRAPH, TEXT
 from tagged_texts import tagged
 
-from kbert_core.experiments import over_file
-from kbert_core.experiments.file_rows import Verdict
-from kbert_core.experiments.over_file import KINDS, OverFile, by_chance, wilson
+from kbert_core.experiments.whole_file import Verdict
+from kbert_core.experiments.whole_file_groups import (
+    KINDS,
+    WholeFile,
+    by_chance,
+    read_whole_file,
+    wilson,
+)
 from kbert_core.training.scores import class_scores, span_scores
 
 A, B, C = triple("cat eats fish"), triple("cat is animal"), triple("dog is animal")
@@ -22,9 +27,9 @@ ROWS = (
     classed(3, "bad", "bad", "bad", [B], gain=0.5),
     classed(4, "bad", "bad", "bad"),
 )
-FILE = OverFile("classify", ("bad", "good"), "animals", ROWS, 5)
+FILE = WholeFile("classify", ("bad", "good"), "animals", ROWS, 5)
 D, E, NONE = (0, 2, "D"), (4, 6, "E"), (7, 9, "D")
-NER = OverFile(
+NER = WholeFile(
     "ner",
     ("O", "B-D", "I-D", "B-E", "I-E"),
     "animals",
@@ -76,14 +81,14 @@ def test_mean_gain_is_of_the_score_of_what_is_right():
     dog, cat = FILE.groups("entity")
     assert (dog.mean_gain, cat.mean_gain) == (-2.0, 1.25)
     assert dog.gain_interval is None  # of two texts
-    many = OverFile(
+    many = WholeFile(
         "classify", ("a", "b"), "g", tuple(classed(n, "a", "a", "a", [A], n) for n in range(9)), 9
     )
     (group,) = many.groups("triple")
     low, high = group.gain_interval
     assert low < group.mean_gain == 4 < high
     assert many.groups("triple")[0].gain_interval == (low, high)
-    same = OverFile(
+    same = WholeFile(
         "classify", ("a", "b"), "g", tuple(classed(n, "a", "a", "a", [A], 1.5) for n in range(9)), 9
     )
     assert same.groups("triple")[0].gain_interval == (1.5, 1.5)
@@ -128,7 +133,7 @@ def test_a_group_hurts_only_where_its_interval_says_so(helped, hurt, verdict):
     rows = [classed(n, "a", "a", "b", [A]) for n in range(helped)]
     rows += [classed(n, "a", "b", "a", [A]) for n in range(hurt)]
     rows += [classed(n, "a", "a", "a", [A]) for n in range(50)]
-    (group,) = OverFile("classify", ("a", "b"), "g", tuple(rows), len(rows)).groups("triple")
+    (group,) = WholeFile("classify", ("a", "b"), "g", tuple(rows), len(rows)).groups("triple")
     assert group.verdict is verdict
 
 
@@ -170,12 +175,12 @@ def test_results_are_rows_plain_data_and_figures():
 
 
 def test_a_file_without_any_change_is_drawn_too():
-    OverFile("classify", ("a",), "g", (classed(0, "a", "a", "a"),), 1).figure()
+    WholeFile("classify", ("a",), "g", (classed(0, "a", "a", "a"),), 1).figure()
 
 
 def test_a_file_is_read_in_one_call(ner):
     examples = [tagged(TEXT, ("糖尿病", "疾病")), tagged("患者好转")]
-    found = over_file(ner, examples, GRAPH)
+    found = read_whole_file(ner, examples, GRAPH)
     assert (found.task, found.graph, found.total, len(found.rows)) == ("ner", "three", 2, 2)
     assert counts(found, "relation")["类别"][0] == 1
 
@@ -186,7 +191,7 @@ def test_answers_are_ranked_by_question():
     for number, (group, gold, score) in enumerate(right):
         row = classed(number, gold, gold, "0", gain=abs(score))
         rows.append(row.__class__(number, _of(row, group), row.hung, row.known, row.plain))
-    found = OverFile("rank", ("0", "1"), "g", tuple(rows), 4)
+    found = WholeFile("rank", ("0", "1"), "g", tuple(rows), 4)
     assert found.scores.metric == "MRR"
     assert found.scores.main["with the graph"].mean == 1
     assert found.scores.all_scores["with the graph"]["questions"] == 2

@@ -1,27 +1,24 @@
-"""A whole labelled file: where knowledge helps, where it hurts, and which knowledge was there.
+"""Where knowledge helps and where it hurts, over a whole labelled file; and how sure that is.
 
-Every text is read with the graph and without. By label what is counted is
-texts (of named entities: gold entities found and lost); by entity, relation
-and triple it is the texts in which such a triple stood. Several triples of
-one text share its verdict, so these counts say where to look, and leaving the
-triples out one by one (:mod:`kbert_core.experiments.prune`) says which it was.
+By label what is counted is texts (of named entities: gold entities found and
+lost); by entity, relation and triple it is the texts in which such a triple
+stood. Several triples of one text share its verdict, so these counts say where
+to look, and leaving the triples out one by one says which it was.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from kbert_core.data.labelled import Example
 from kbert_core.drawing import BLUE, INK, ORANGE, drawing, legend_below, tidy
-from kbert_core.experiments.file_rows import FileRow, Verdict, each_row
-from kbert_core.experiments.file_scores import FileScores, score_ways
+from kbert_core.experiments.whole_file import FileRow, Verdict, each_row
+from kbert_core.experiments.whole_file_ways import FileScores, score_ways
 from kbert_core.explain.figures import clipped
 from kbert_core.explain.tables import frame, name_of, triple_dict
-from kbert_core.kbert.ablation import Ablation
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.triple import Triple
 from kbert_core.pipeline import Pipeline
 
@@ -63,6 +60,16 @@ class Group:
     gains: tuple[float, ...] = ()
     triple: Triple | None = None
 
+    @classmethod
+    def of(
+        cls, by: By, name: str, rows: Sequence[FileRow], triple: Triple | None = None
+    ) -> "Group":
+        """Count texts."""
+        verdicts = Counter(row.verdict for row in rows)
+        helped, hurt = verdicts[Verdict.HELPED], verdicts[Verdict.HURT]
+        gains = tuple(row.gain for row in rows)
+        return cls(by, name, "texts", len(rows), helped, hurt, gains, triple)
+
     @property
     def neutral(self) -> int:
         """Neither helped nor hurt."""
@@ -84,14 +91,9 @@ class Group:
         return wilson(self.hurt, self.count)
 
     @cached_property
-    def hurt_of_changed(self) -> Interval:
-        """95 % of the share of hurt among helped and hurt (Wilson 1927)."""
-        return wilson(self.hurt, self.helped + self.hurt)
-
-    @property
     def verdict(self) -> Verdict:
-        """Hurt or helped where the interval of hurt among both is on one side of a half."""
-        low, high = self.hurt_of_changed
+        """Hurt or helped where 95 % of the share of hurt among both is on one side of a half."""
+        low, high = wilson(self.hurt, self.helped + self.hurt)
         if low > 0.5:
             return Verdict.HURT
         return Verdict.HELPED if high < 0.5 else Verdict.NEUTRAL
@@ -112,7 +114,7 @@ class Group:
 
         found = bootstrap(
             (self.gains,),
-            _mean,
+            lambda values, axis: values.mean(axis=axis),
             n_resamples=RESAMPLES,
             confidence_level=LEVEL,
             method="percentile",
@@ -122,25 +124,24 @@ class Group:
 
     def as_dict(self) -> dict[str, Any]:
         """All of it as plain data, for JSON."""
-        return {
-            "by": self.by,
-            "name": self.name,
-            **({} if self.triple is None else {"triple": triple_dict(self.triple)}),
-            "unit": self.unit,
-            "count": self.count,
-            "helped": self.helped,
-            "hurt": self.hurt,
-            "neutral": self.neutral,
-            "helped_interval": self.helped_interval,
-            "hurt_interval": self.hurt_interval,
-            "verdict": str(self.verdict),
-            "mean_gain": self.mean_gain,
-            "gain_interval": self.gain_interval,
-        }
+        names = (
+            *("by", "name", "unit", "count", "helped", "hurt", "neutral", "helped_interval"),
+            *("hurt_interval", "verdict", "mean_gain", "gain_interval"),
+        )
+        data = {name: getattr(self, name) for name in names}
+        return data if self.triple is None else {**data, "triple": triple_dict(self.triple)}
+
+    def flat_dict(self) -> dict[str, Any]:
+        """The same as one row of a table: each interval in two columns."""
+        row = self.as_dict()
+        row.pop("triple", None)
+        for name in ("helped_interval", "hurt_interval", "gain_interval"):
+            row[f"{name}_low"], row[f"{name}_high"] = row.pop(name) or (None, None)
+        return row
 
 
 @dataclass(frozen=True)
-class OverFile:
+class WholeFile:
     """A labelled file, read with knowledge and without.
 
     Attributes:
@@ -171,18 +172,12 @@ class OverFile:
     @cached_property
     def whole(self) -> Group:
         """All texts together."""
-        return _group("label", "", self.rows)
+        return Group.of("label", "", self.rows)
 
     def groups(self, by: By) -> tuple[Group, ...]:
         """The texts by what they have in common, those hurt most first."""
         if by not in self._groups:
-            if by == "label":
-                found = self._by_label()
-            else:
-                found = [
-                    _group(by, name, rows, triple)
-                    for name, (triple, rows) in _sharing(self.with_knowledge, by).items()
-                ]
+            found = self._by_label() if by == "label" else self._by_triple(by)
             found.sort(key=lambda group: (group.net, -group.hurt, -group.count))
             self._groups[by] = tuple(found)
         return self._groups[by]
@@ -194,13 +189,11 @@ class OverFile:
 
     def _by_label(self) -> list[Group]:
         """Texts by gold label; of named entities gold entities, found and lost."""
-        found: list[Group] = []
         if self.task != "ner":
-            labels = dict.fromkeys(row.example.label or "" for row in self.rows)
-            for label in labels:
-                rows = [row for row in self.rows if row.example.label == label]
-                found.append(_group("label", label, rows))
-            return found
+            of_label: dict[str, list[FileRow]] = {}
+            for row in self.rows:
+                of_label.setdefault(row.example.label or "", []).append(row)
+            return [Group.of("label", label, rows) for label, rows in of_label.items()]
         gold = Counter(label for row in self.rows for *_, label in row.example.spans)
         helped = Counter(label for row in self.changed for *_, label in row.found)
         hurt = Counter(label for row in self.changed for *_, label in row.lost)
@@ -209,18 +202,27 @@ class OverFile:
             for label, count in gold.items()
         ]
 
+    def _by_triple(self, by: By) -> list[Group]:
+        """Texts by the entities, relations or triples that stood in them."""
+        found: dict[str, tuple[Triple | None, list[FileRow]]] = {}
+        for row in self.with_knowledge:
+            if by == "triple":
+                names = {name_of(triple): triple for triple in row.triples}
+            else:
+                part = "head" if by == "entity" else "relation"
+                names = dict.fromkeys(getattr(triple, part) for triple in row.triples)
+            for name, triple in names.items():
+                found.setdefault(name, (triple, []))[1].append(row)
+        return [Group.of(by, name, rows, triple) for name, (triple, rows) in found.items()]
+
     @cached_property
     def scores(self) -> FileScores:
         """The scores with knowledge and without, and how sure their difference is."""
-        return score_ways(
-            self.task,
-            self.labels,
-            [row.example for row in self.rows],
-            {
-                WITHOUT: [row.plain for row in self.rows],
-                WITH: [row.known for row in self.rows],
-            },
-        )
+        answers = {
+            WITHOUT: [row.plain for row in self.rows],
+            WITH: [row.known for row in self.rows],
+        }
+        return score_ways(self.task, self.labels, [row.example for row in self.rows], answers)
 
     def as_dict(self) -> dict[str, Any]:
         """All of it as plain data, for JSON; of the rows those that changed."""
@@ -240,18 +242,11 @@ class OverFile:
 
     def to_frame(self) -> "DataFrame":
         """A row a text, in order."""
-        return frame(map(row_dict, self.rows), FRAME)
+        return frame(map(row_dict, self.rows), ROW_COLUMNS)
 
     def groups_frame(self, by: By) -> "DataFrame":
         """A row a group, those hurt most first."""
-        rows = []
-        for group in self.groups(by):
-            row = group.as_dict()
-            for name in ("helped", "hurt"):
-                row[f"{name}_low"], row[f"{name}_high"] = row.pop(f"{name}_interval")
-            row["gain_low"], row["gain_high"] = row.pop("gain_interval") or (None, None)
-            rows.append(row)
-        return frame(rows, GROUP_FRAME)
+        return frame((group.flat_dict() for group in self.groups(by)), GROUP_COLUMNS)
 
     def figure(self, by: By = "relation") -> "Figure":
         """Draw for each group a bar to the right for helped and to the left for hurt."""
@@ -259,47 +254,40 @@ class OverFile:
         return _drawn(groups, by, f"{len(self.changed):,} of {len(self.rows):,} texts changed")
 
 
-FRAME = (
+ROW_COLUMNS = (
     *("number", "text", "gold", "with_knowledge", "without", "verdict", "changed"),
     *("gain", "wrong_with", "wrong_without", "triples"),
 )
-GROUP_FRAME = (
-    *("name", "unit", "count", "helped", "hurt", "neutral", "helped_low", "helped_high"),
-    *("hurt_low", "hurt_high", "verdict", "mean_gain", "gain_low", "gain_high"),
+GROUP_COLUMNS = (
+    *("name", "unit", "count", "helped", "hurt", "neutral", "helped_interval_low"),
+    *("helped_interval_high", "hurt_interval_low", "hurt_interval_high", "verdict"),
+    *("mean_gain", "gain_interval_low", "gain_interval_high"),
 )
 
 
-def over_file(
-    pipeline: Pipeline,
-    examples: Sequence[Example],
-    graph: KnowledgeGraph,
-    *,
-    options: InjectionOptions | None = None,
-    ablation: Ablation | None = None,
-    max_length: int | None = None,
-) -> OverFile:
+def read_whole_file(
+    pipeline: Pipeline, examples: Sequence[Example], graph: KnowledgeGraph, **reading: Any
+) -> WholeFile:
     """Read labelled texts with a graph and without, and count where it helps and hurts.
 
     Args:
-        other arguments: as for a call of the pipeline.
+        reading: options, ablation, max_length as for a call of the pipeline.
 
     Raises:
         DataError: a label that the model doesn't know, or texts to fill in.
         KBertError: a text or option that can't be used.
     """
-    rows = each_row(
-        pipeline, examples, graph, options=options, ablation=ablation, max_length=max_length
-    )
-    return collected(pipeline, rows, graph, len(examples))
+    rows = each_row(pipeline, examples, graph, **reading)
+    return whole_file_of(pipeline, rows, graph, len(examples))
 
 
-def collected(
+def whole_file_of(
     pipeline: Pipeline, rows: Iterable[FileRow], graph: KnowledgeGraph, total: int
-) -> OverFile:
-    """Put rows that were read elsewhere together; see :func:`over_file`."""
+) -> WholeFile:
+    """Put rows that were read elsewhere together; see :func:`read_whole_file`."""
     assert pipeline.task is not None
     labels = tuple(pipeline.labels.values())
-    return OverFile(pipeline.task.name, labels, graph.name, tuple(rows), total)
+    return WholeFile(pipeline.task.name, labels, graph.name, tuple(rows), total)
 
 
 def wilson(count: int, total: int) -> Interval:
@@ -330,12 +318,13 @@ def by_chance(changed: int) -> float:
 
 def row_dict(row: FileRow) -> dict[str, Any]:
     """A text, what is right, what was said, as plain data."""
+    gold = row.example.spans if row.known.label is None else row.example.label
     return {
         "number": row.number,
         "text": " ‖ ".join(row.example.sentences),
-        "gold": said_of(row, row.example.spans if row.known.label is None else row.example.label),
-        "with_knowledge": said_of(row, row.known.said),
-        "without": said_of(row, row.plain.said),
+        "gold": answer_text(row, gold),
+        "with_knowledge": answer_text(row, row.known.said),
+        "without": answer_text(row, row.plain.said),
         "verdict": str(row.verdict),
         "changed": row.changed,
         "gain": row.gain,
@@ -345,43 +334,12 @@ def row_dict(row: FileRow) -> dict[str, Any]:
     }
 
 
-def said_of(row: FileRow, said: Any) -> str:
+def answer_text(row: FileRow, answer: Any) -> str:
     """A label, or entities with their text, in a line."""
-    if said is None or isinstance(said, str):
-        return said or ""
+    if answer is None or isinstance(answer, str):
+        return answer or ""
     text = row.example.sentences[0]
-    return ", ".join(f"{text[start:end]} {label}" for start, end, label in sorted(said))
-
-
-def _group(by: By, name: str, rows: Sequence[FileRow], triple: Triple | None = None) -> Group:
-    verdicts = [row.verdict for row in rows]
-    return Group(
-        by,
-        name,
-        "texts",
-        len(rows),
-        verdicts.count(Verdict.HELPED),
-        verdicts.count(Verdict.HURT),
-        tuple(row.gain for row in rows),
-        triple,
-    )
-
-
-def _sharing(rows: Iterable[FileRow], by: By) -> dict[str, tuple[Triple | None, list[FileRow]]]:
-    """The rows of every entity, relation or triple that stood in one."""
-    found: dict[str, tuple[Triple | None, list[FileRow]]] = {}
-    for row in rows:
-        for name, triple in dict(_names(row, by)).items():
-            found.setdefault(name, (triple, []))[1].append(row)
-    return found
-
-
-def _names(row: FileRow, by: By) -> Iterator[tuple[str, Triple | None]]:
-    for triple in row.triples:
-        if by == "triple":
-            yield name_of(triple), triple
-        else:
-            yield (triple.head if by == "entity" else triple.relation), None
+    return ", ".join(f"{text[start:end]} {label}" for start, end, label in sorted(answer))
 
 
 def _drawn(groups: Sequence[Group], by: By, title: str) -> "Figure":
@@ -389,9 +347,8 @@ def _drawn(groups: Sequence[Group], by: By, title: str) -> "Figure":
     with drawing(8.4, 1.5 + 0.36 * max(1, len(shown))) as figure:
         panel = figure.subplots()
         for place, group in enumerate(shown):
-            panel.barh(place, group.helped, height=0.62, color=BLUE)
-            panel.barh(place, -group.hurt, height=0.62, color=ORANGE)
-            for value, side in ((group.helped, 1), (group.hurt, -1)):
+            for value, side, colour in ((group.helped, 1, BLUE), (group.hurt, -1, ORANGE)):
+                panel.barh(place, side * value, height=0.62, color=colour)
                 panel.annotate(
                     str(value),
                     (side * value, place),
@@ -415,7 +372,3 @@ def _drawn(groups: Sequence[Group], by: By, title: str) -> "Figure":
         tidy(panel, "x")
         legend_below(figure, {"hurt": ORANGE, "helped": BLUE})
     return figure
-
-
-def _mean(values: Any, axis: int) -> Any:
-    return values.mean(axis=axis)

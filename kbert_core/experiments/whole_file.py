@@ -1,10 +1,12 @@
-"""A labelled text read with knowledge and without: what was said, what was right.
+"""A whole labelled file, read with knowledge and without: what was said, what was right.
 
 Nothing of a prediction is kept that isn't needed, so that thousands of rows
-stay small.
+stay small. What the rows have in common is counted in
+:mod:`kbert_core.experiments.whole_file_groups`; ways of reading are compared,
+and a graph is pruned, in :mod:`kbert_core.experiments.whole_file_ways`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -13,8 +15,16 @@ from torch import Tensor
 
 from kbert_core.data.labelled import Example, check_labels
 from kbert_core.errors import DataError
-from kbert_core.explain.target import Target
-from kbert_core.explain.variants import Variant, with_only_branches
+from kbert_core.explain.attention_effect import AttentionEffect, attention_effect
+from kbert_core.explain.target import NothingPredicted, Target
+from kbert_core.explain.variants import (
+    AT_ONCE,
+    Case,
+    Piece,
+    Variant,
+    with_only_branches,
+    without_branches,
+)
 from kbert_core.kbert.ablation import Ablation
 from kbert_core.kbert.flat_tree import FlatTree
 from kbert_core.knowledge.graph import KnowledgeGraph
@@ -114,19 +124,21 @@ class FileRow:
         return tuple(s for s in self.example.spans if s in one.spans and s not in other.spans)
 
 
-def check_examples(pipeline: Pipeline, examples: Sequence[Example]) -> None:
-    """Refuse what has no answer that could be right or wrong.
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """One triple left out of one text, the rest of its knowledge held fixed.
 
-    Raises:
-        DataError: fill-mask, whose texts have no gold; or an unknown label.
+    Attributes:
+        number: of the text in its file.
+        triple: which.
+        effect: score of what is right with it minus without it, in nats.
+        wrong: how much more is wrong without it; negative: it hurt.
     """
-    assert pipeline.task is not None
-    if pipeline.task.name == "mask":
-        raise DataError(
-            "The model fills masks, and a file of texts doesn't say what stands at a [MASK]. "
-            "Choose a model that labels texts or entities."
-        )
-    check_labels(examples, list(pipeline.labels.values()), "the model")
+
+    number: int
+    triple: Triple
+    effect: float
+    wrong: int
 
 
 def each_row(
@@ -134,59 +146,134 @@ def each_row(
     examples: Sequence[Example],
     graph: KnowledgeGraph,
     *,
-    options: InjectionOptions | None = None,
-    ablation: Ablation | None = None,
-    max_length: int | None = None,
     at_once: int = TEXTS_AT_ONCE,
+    **reading: Any,
 ) -> Iterator[FileRow]:
     """Read labelled texts with knowledge and without, in order; yields as batches are done.
 
     A text without a triple is read once.
 
     Args:
-        other arguments: as for a call of the pipeline.
         at_once: texts a batch.
+        reading: options, ablation, max_length as for a call of the pipeline.
 
     Raises:
-        DataError: see :func:`check_examples`.
+        DataError: fill-mask, whose texts have no gold; or an unknown label.
         KBertError: a text or option that can't be used.
     """
-    check_examples(pipeline, examples)
-    reader = Reader(pipeline, options, ablation, max_length)
+    reader = _Reader(pipeline, **reading)
+    reader.check(examples)
     for start in range(0, len(examples), at_once):
         some = examples[start : start + at_once]
         known = reader.read(some, graph)
-        pairs = [[variant, without(variant)] for variant in known]
+        pairs = [[variant, _without(variant)] for variant in known]
         answers = reader.answers(some, pairs)
-        for shift, (one, (with_it, plain)) in enumerate(zip(known, answers, strict=True)):
-            yield FileRow(start + shift, some[shift], hung_in(one), with_it, plain)
+        for shift, (variant, (with_it, plain)) in enumerate(zip(known, answers, strict=True)):
+            yield FileRow(start + shift, some[shift], _hung(variant), with_it, plain)
 
 
-def without(variant: Variant) -> Variant:
-    """The same reading with no branch at all."""
-    return Variant(tuple(with_only_branches(row, ()) for row in variant.rows), variant.ablation)
+def each_left_out(
+    pipeline: Pipeline, rows: Sequence[FileRow], graph: KnowledgeGraph, **reading: Any
+) -> Iterator[LeftOut]:
+    """Leave every triple out of every text it stood in; yields as batches are done.
+
+    Args:
+        rows: read with the same graph and options, see :func:`each_row`.
+        reading: as for :func:`each_row`.
+    """
+    reader = _Reader(pipeline, **reading)
+    waiting: list[FileRow] = []
+    size = 0
+    for row in rows:
+        if not row.hung:
+            continue
+        if waiting and size + len(row.triples) > AT_ONCE:
+            yield from _left_out(reader, waiting, graph)
+            waiting, size = [], 0
+        waiting.append(row)
+        size += len(row.triples)
+    yield from _left_out(reader, waiting, graph)
 
 
-def hung_in(variant: Variant) -> tuple[tuple[Mention, Triple], ...]:
-    """The branches of a reading, in order, each once where windows overlap."""
-    found = dict.fromkeys((h.node, h.branch.triple) for row in variant.rows for h in row.hung)
-    nodes = variant.rows[0].tree.nodes
-    in_order = sorted(found, key=lambda branch: branch[0])
-    return tuple((nodes[node].mention, triple) for node, triple in in_order)
+def _left_out(
+    reader: "_Reader", rows: Sequence[FileRow], graph: KnowledgeGraph
+) -> Iterator[LeftOut]:
+    examples = [row.example for row in rows]
+    read = reader.read(examples, graph)
+    variants = [
+        [variant, *(_less(variant, triple) for triple in row.triples)]
+        for row, variant in zip(rows, read, strict=True)
+    ]
+    answers = reader.answers(examples, variants)
+    for row, (whole, *less) in zip(rows, answers, strict=True):
+        for triple, one in zip(row.triples, less, strict=True):
+            yield LeftOut(row.number, triple, whole.score - one.score, one.wrong - whole.wrong)
+
+
+def each_of_three(
+    pipeline: Pipeline,
+    examples: Sequence[Example],
+    graph: KnowledgeGraph,
+    pruned: KnowledgeGraph,
+    **reading: Any,
+) -> Iterator[tuple[Answer, Answer, Answer]]:
+    """Read labelled texts without a graph, with the full one and with the pruned one.
+
+    Args:
+        reading: as for :func:`each_row`.
+    """
+    reader = _Reader(pipeline, **reading)
+    reader.check(examples)
+    for start in range(0, len(examples), TEXTS_AT_ONCE):
+        some = examples[start : start + TEXTS_AT_ONCE]
+        full, less = reader.read(some, graph), reader.read(some, pruned)
+        ways = [[_without(f), f, p] for f, p in zip(full, less, strict=True)]
+        yield from ((n, f, p) for n, f, p in reader.answers(some, ways))
+
+
+def each_attention(
+    pipeline: Pipeline, rows: Iterable[FileRow], graph: KnowledgeGraph, **reading: Any
+) -> Iterator[AttentionEffect]:
+    """Put attention beside effect in every text in which a triple stands, one prediction of each.
+
+    What is explained is what is predicted, of named entities the first with
+    knowledge on it; a text without any entity predicted is left out.
+
+    Args:
+        rows: read with the same graph and options, see :func:`each_row`.
+        reading: as for :meth:`Case.of`.
+    """
+    for row in rows:
+        if not row.hung:
+            continue
+        try:
+            case = Case.of(pipeline, *row.example.sentences, graph=graph, **reading)
+        except NothingPredicted:
+            continue
+        yield attention_effect(case)
+
+
+# How texts are read
 
 
 @dataclass(frozen=True, eq=False)
-class Reader:
-    """Reads labelled texts in one way, several at once.
-
-    Attributes:
-        other attributes: as for a call of the pipeline.
-    """
+class _Reader:
+    """Reads labelled texts in one way, several at once; attributes as of a pipeline's call."""
 
     pipeline: Pipeline
     options: InjectionOptions | None = None
     ablation: Ablation | None = None
     max_length: int | None = None
+
+    def check(self, examples: Sequence[Example]) -> None:
+        """Refuse what has no answer that could be right or wrong."""
+        assert self.pipeline.task is not None
+        if self.pipeline.task.name == "mask":
+            raise DataError(
+                "The model fills masks, and a file of texts doesn't say what stands at a [MASK]. "
+                "Choose a model that labels texts or entities."
+            )
+        check_labels(examples, list(self.pipeline.labels.values()), "the model")
 
     def read(self, examples: Sequence[Example], graph: KnowledgeGraph) -> list[Variant]:
         """K-Query, K-Inject and flatten."""
@@ -211,14 +298,14 @@ class Reader:
         Returns:
             Per example and reading its answer.
         """
-        different = [{variant.key: variant.rows for variant in own} for own in variants]
-        rows = [made for own in different for made in own.values()]
+        different = [{variant.key: variant.rows for variant in of_text} for of_text in variants]
+        rows = [made for of_text in different for made in of_text.values()]
         ablation = self.ablation or self.pipeline.card.reading.ablation
         logits = iter(self.pipeline.logits_of(rows, ablation=ablation))
         found = []
-        for example, own, unlike in zip(examples, variants, different, strict=True):
+        for example, of_text, unlike in zip(examples, variants, different, strict=True):
             made = {key: self._answer(example, r, next(logits)) for key, r in unlike.items()}
-            found.append([made[variant.key] for variant in own])
+            found.append([made[variant.key] for variant in of_text])
         return found
 
     def _answer(
@@ -234,6 +321,24 @@ class Reader:
         gold = example.label or ""
         score = Target(gold).score(rows, logits, labels)
         return Answer(prediction.label, (), score, int(prediction.label != gold))
+
+
+def _without(variant: Variant) -> Variant:
+    """The same reading with no branch at all."""
+    return Variant(tuple(with_only_branches(row, ()) for row in variant.rows), variant.ablation)
+
+
+def _less(variant: Variant, triple: Triple) -> Variant:
+    rows = tuple(without_branches(row, [Piece(triple)]) for row in variant.rows)
+    return Variant(rows, variant.ablation)
+
+
+def _hung(variant: Variant) -> tuple[tuple[Mention, Triple], ...]:
+    """The branches of a reading, in order, each once where windows overlap."""
+    found = dict.fromkeys((h.node, h.branch.triple) for row in variant.rows for h in row.hung)
+    nodes = variant.rows[0].tree.nodes
+    in_order = sorted(found, key=lambda branch: branch[0])
+    return tuple((nodes[node].mention, triple) for node, triple in in_order)
 
 
 def _tags_score(

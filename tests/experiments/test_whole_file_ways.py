@@ -11,22 +11,14 @@ from tagged_texts import tagged
 
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.errors import OptionError
-from kbert_core.experiments.file_rows import each_row
-from kbert_core.experiments.over_file import OverFile
-from kbert_core.experiments.prune import (
-    WAYS,
-    LeftOut,
-    each_left_out,
-    each_of_three,
-    prune,
-    score_three,
-    without_triples,
-)
+from kbert_core.experiments.whole_file import LeftOut, each_left_out, each_of_three, each_row
+from kbert_core.experiments.whole_file_groups import WholeFile
+from kbert_core.experiments.whole_file_ways import WAYS, prune, score_three, without_triples
 
 A, B, C = triple("cat eats fish"), triple("cat is animal"), triple("dog is animal")
 OFF = triple("dog is off")
 ANIMALS = KnowledgeGraph([A, B, C, OFF, triple("cow is animal")], name="animals").switch_off(OFF)
-FILE = OverFile(
+FILE = WholeFile(
     "classify",
     ("bad", "good"),
     "animals",
@@ -42,7 +34,7 @@ GOLD = tagged(TEXT, ("糖尿病", "疾病"), ("布洛芬", "治疗"))
 
 
 def test_what_hurt_more_texts_than_it_helped_goes():
-    pruned = prune(ANIMALS, FILE)
+    pruned = prune(ANIMALS, FILE.rows)
     (gone,) = pruned.removed
     assert (gone.name, gone.texts, gone.helped, gone.hurt, gone.triples) == (
         "dog · is · animal",
@@ -59,14 +51,14 @@ def test_what_hurt_more_texts_than_it_helped_goes():
 
 
 def test_more_may_be_asked_for_before_something_goes():
-    assert prune(ANIMALS, FILE, least=2).removed == prune(ANIMALS, FILE).removed
-    assert prune(ANIMALS, FILE, least=3).removed == ()
+    assert prune(ANIMALS, FILE.rows, least=2).removed == prune(ANIMALS, FILE.rows).removed
+    assert prune(ANIMALS, FILE.rows, least=3).removed == ()
     with pytest.raises(OptionError, match="least is 0"):
-        prune(ANIMALS, FILE, least=0)
+        prune(ANIMALS, FILE.rows, least=0)
 
 
 def test_a_relation_goes_as_a_whole_also_where_it_never_stood_in_a_text():
-    pruned = prune(ANIMALS, FILE, what="relation")
+    pruned = prune(ANIMALS, FILE.rows, what="relation")
     (gone,) = pruned.removed
     assert (gone.name, gone.texts, gone.helped, gone.hurt, gone.triples) == ("is", 3, 1, 2, 4)
     assert list(pruned.graph) == [A]
@@ -81,10 +73,10 @@ def test_leaving_one_out_tells_triples_of_one_text_apart():
         LeftOut(2, C, 0.1, 0),
         LeftOut(3, A, 0.0, 0),
     ]
-    pruned = prune(ANIMALS, FILE, left_out, rule="leave one out")
+    pruned = prune(ANIMALS, FILE.rows, left_out, rule="leave one out")
     assert [gone.name for gone in pruned.removed] == ["cat · is · animal"]
     assert (pruned.removed[0].texts, pruned.removed[0].hurt) == (2, 1)
-    whole = prune(ANIMALS, FILE, left_out, rule="leave one out", what="relation")
+    whole = prune(ANIMALS, FILE.rows, left_out, rule="leave one out", what="relation")
     assert [(gone.name, gone.texts, gone.hurt) for gone in whole.removed] == [("is", 3, 1)]
     json.dumps(whole.as_dict())
 
