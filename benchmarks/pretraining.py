@@ -19,7 +19,6 @@ import json
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from statistics import median
@@ -29,6 +28,7 @@ import torch
 
 from benchmarks.common import RESULTS, data_folder, machine, print_table, write
 from kbert_core import KBertError
+from kbert_core.training.options import PretrainOptions
 from kbert_core.training.packing import (
     MaskedRows,
     encode_passages,
@@ -36,7 +36,7 @@ from kbert_core.training.packing import (
     read_passages,
     stack,
 )
-from kbert_core.training.pretrain import PretrainOptions, new_model, pretrain, total_loss
+from kbert_core.training.pretrain import new_model, pretrain, total_loss
 from kbert_core.training.vocabulary import character_tokenizer, read_words
 
 NAME = "pretraining.json"
@@ -75,7 +75,7 @@ def main() -> None:
         done = json.loads(written.read_text("utf-8")) if written.is_file() else {"trials": {}}
         if name in done["trials"] or (args.only and args.only not in name):
             continue
-        options = PretrainOptions(
+        options = PretrainOptions.of(
             text=(str(data / "text" / "zh_modern_mix.txt.xz"),),
             output=str(Path(args.work) / name),
             seed=1,
@@ -99,8 +99,8 @@ def trial(options: PretrainOptions, changes: dict[str, Any], first: int) -> dict
         Steps, what a step takes beside one of the first trial, tokens seen,
         the held-out scores and their curve, and seconds where it wasn't cut off.
     """
-    changed = replace(options, **changes)
-    noted = Path(options.output) / "cost.json"
+    changed = options.changed(**changes)
+    noted = Path(options.run.output) / "cost.json"
     if not noted.is_file():
         alike = not changes.keys() - {"learning_rate", "seed"}
         cost = 1.0 if alike else cost_of_a_step(options, changed)
@@ -108,15 +108,15 @@ def trial(options: PretrainOptions, changes: dict[str, Any], first: int) -> dict
         noted.write_text(json.dumps(cost))
     cost = json.loads(noted.read_text())
     cut_off = (noted.parent / "checkpoints").is_dir()
-    begun = clock(options.device)
-    found = pretrain(replace(changed, steps=round(first / cost)))
+    begun = clock(options.run.device)
+    found = pretrain(changed.changed(steps=round(first / cost)))
     return {
         "steps": round(first / cost),
         "cost_of_a_step": round(cost, 3),
         "tokens": found["tokens_seen"],
-        **({} if cut_off else {"seconds": round(clock(options.device) - begun)}),
+        **({} if cut_off else {"seconds": round(clock(options.run.device) - begun)}),
         **{name: round(found[name], 4) for name in ("loss", "perplexity", "accuracy")},
-        "curve": curve_of(options.output),
+        "curve": curve_of(options.run.output),
     }
 
 
@@ -136,37 +136,37 @@ def cost_of_a_step(options: PretrainOptions, changed: PretrainOptions) -> float:
     for turn in range(WARM + TURNS):
         taken = []
         for step in (first, other):
-            begun = clock(options.device)
+            begun = clock(options.run.device)
             step(turn)
-            taken.append(clock(options.device) - begun)
+            taken.append(clock(options.run.device) - begun)
         ratios.append(taken[1] / taken[0])
     return median(ratios[WARM:])
 
 
 def step_of(options: PretrainOptions) -> Callable[[int], None]:
     """One optimiser step of a new model as a function of its number."""
-    passages = list(islice(read_passages(options.text), SAMPLE))
+    passages = list(islice(read_passages(options.corpus.text), SAMPLE))
     tokenizer = character_tokenizer(
-        passages, size=options.vocabulary_size, min_count=options.min_count
+        passages, size=options.corpus.vocabulary_size, min_count=options.corpus.min_count
     )
-    words = read_words(options.words) if options.words else None
-    corpus = encode_passages(passages, tokenizer, max_length=options.row_length, words=words)
+    words = read_words(options.corpus.words) if options.corpus.words else None
+    corpus = encode_passages(passages, tokenizer, max_length=options.corpus.row_length, words=words)
     rows = MaskedRows(
         corpus,
-        pack(corpus, max_length=options.row_length, seed=options.seed),
+        pack(corpus, max_length=options.corpus.row_length, seed=options.run.seed),
         tokenizer,
         count=(WARM + TURNS) * options.rows,
-        max_length=options.row_length,
-        positions=options.max_positions,
-        seed=options.seed,
+        max_length=options.corpus.row_length,
+        positions=options.bert.max_positions,
+        seed=options.run.seed,
     )
-    model = new_model(options, tokenizer).to(options.device).train()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=options.learning_rate)
+    model = new_model(options, tokenizer).to(options.run.device).train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=options.optimiser.learning_rate)
 
     def step(number: int) -> None:
         first = number * options.rows
         made = stack([rows[item] for item in range(first, first + options.rows)])
-        loss = total_loss(model, {name: t.to(options.device) for name, t in made.items()})
+        loss = total_loss(model, {name: t.to(options.run.device) for name, t in made.items()})
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()

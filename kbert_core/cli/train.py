@@ -26,10 +26,10 @@ from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
 from kbert_core.training import processes
 from kbert_core.training.edit_scores import edit_response
 from kbert_core.training.evaluate import evaluate, predict_all, scores_of, surface_forms
-from kbert_core.training.finetune import SCRATCH, TrainOptions, train
-from kbert_core.training.items import Recipe
+from kbert_core.training.finetune import train
 from kbert_core.training.matches import tell_of_matches
-from kbert_core.training.pretrain import PretrainOptions, pretrain
+from kbert_core.training.options import SCRATCH, PretrainOptions, Recipe, TrainOptions
+from kbert_core.training.pretrain import pretrain
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ def run_train(args: argparse.Namespace) -> dict[str, Any]:
             "from its card. Put them into a graph file with `kbert kg import`, and train with that."
         )
     base = Card() if args.encoder == SCRATCH else card_of(args.encoder)
-    options = TrainOptions(
+    options = TrainOptions.of(
         task=args.task,
         data=args.data,
         train=args.train,
@@ -75,11 +75,13 @@ def run_train(args: argparse.Namespace) -> dict[str, Any]:
         device=args.device,
         bf16=args.bf16,
         log_every=args.log_every,
-        half=not args.float32,
+        float32=args.float32,
         command=command_line(),
     )
-    _tell_of_a_second_text(options.files.named("train"), options.task, options.columns, "train")
-    with _naming_another_task(options.files.named("train"), options.task, options.columns):
+    _tell_of_a_second_text(
+        options.files.named("train"), options.task, options.files.columns, "train"
+    )
+    with _naming_another_task(options.files.named("train"), options.task, options.files.columns):
         return train(options)
 
 
@@ -87,7 +89,7 @@ def run_pretrain(args: argparse.Namespace) -> dict[str, Any]:
     """Pretrain as the command line says; returns the report."""
     _let_the_main_one_speak()
     return pretrain(
-        PretrainOptions(
+        PretrainOptions.of(
             text=tuple(args.text),
             output=args.output,
             steps=args.steps,

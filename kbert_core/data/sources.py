@@ -3,11 +3,12 @@
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from kbert_core.data.columns import parse_columns
 from kbert_core.data.hub import (
     HiddenLabels,
     is_folder_of_tables,
@@ -17,33 +18,45 @@ from kbert_core.data.hub import (
 )
 from kbert_core.data.labelled import SPLITS, Example, find_split, read_examples
 from kbert_core.errors import OptionError, SplitError
+from kbert_core.options import Options, option
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class DataFiles:
-    """Where a data set's splits are.
+class DataFiles(Options):
+    """Where a data set's splits are."""
 
-    Attributes:
-        data: a folder of train, dev and test, or "hf:NAME"; may be empty
-            where ``train`` names a file. A single file is train alone.
-        train, dev, test: files that stand in for those of ``data``.
-        dev_share: this share of train becomes dev; for data without any.
-        columns: our column names → the data's, where they can't be guessed.
-        also_train: files, folders or "hf:NAME" of the same task, to train on
-            beside train; nothing of them becomes dev.
-    """
-
-    data: str = ""
-    train: str | None = None
-    dev: str | None = None
-    test: str | None = None
-    dev_share: float = 0.0
-    columns: Mapping[str, str] = field(default_factory=dict)
-    also_train: tuple[str, ...] = ()
+    data: str = option(
+        "",
+        metavar="DIR|hf:NAME",
+        help="folder of train.tsv, dev.tsv and test.tsv (or .conll, with one token a line), or "
+        "saved by Hugging Face's datasets; or a data set of its hub, hf:NAME or hf:NAME/CONFIG; "
+        "not needed where --train names a file. A single file is train alone",
+    )
+    train: str | None = option(None, metavar="FILE", help="take train from this file")
+    dev: str | None = option(None, metavar="FILE", help="take dev from this file")
+    test: str | None = option(None, metavar="FILE", help="take test from this file")
+    dev_share: float = option(
+        0.0,
+        metavar="P",
+        help="where there is no dev set: this share of train, drawn by --seed",
+    )
+    columns: Mapping[str, str] = option(
+        factory=dict,
+        metavar="NAME=COLUMN,…",
+        parse=parse_columns,
+        help="which columns to take, if not the usual ones: text_a=, text_b=, label=, qid=",
+    )
+    also_train: tuple[str, ...] = option(
+        (),
+        metavar="FILE",
+        help="further training sets of the same task, from which no dev is drawn; rows of dev or "
+        "test in them are left out",
+    )
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not self.data and not self.train:
             raise OptionError("No data given. Name a folder with --data, or a file with --train.")
         if not 0 <= self.dev_share < 1:

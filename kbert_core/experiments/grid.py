@@ -36,15 +36,15 @@ from kbert_core.experiments.suite import (
     slug,
     train_options,
 )
-from kbert_core.kbert.ablation import Ablation
+from kbert_core.kbert.ablation import FULL, Ablation
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.io.writers import write_triples
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.tools.shuffled import shuffled
+from kbert_core.options import option_fields
 from kbert_core.scoring.learned import CARD_FILE, WEIGHTS_FILE
-from kbert_core.training.finetune import SCRATCH, TrainOptions
-from kbert_core.training.items import Recipe
+from kbert_core.training.options import SCRATCH, Recipe, TrainOptions
 
 State = Literal["done", "stale", "left", "failed"]
 TOKENIZERS = ("tokenizer.json", "vocab.txt")
@@ -203,11 +203,12 @@ class Experiment:
             return _plain(made)
         options = train_options(suite, row, seed=0, data="-", kg=(), output="-", check_only=True)
         own = SET_ELSEWHERE - GROUPS.keys()
+        usual = {name: _default(of) for name, of in option_fields(TrainOptions).items()}
+        usual["ablation"] = FULL  # of a suite's runs
         changed = {
-            f.name: getattr(options, f.name)
-            for f in fields(TrainOptions)
-            if f.name not in own
-            if getattr(options, f.name) != _default(f)
+            name: value
+            for name, value in options.flat().items()
+            if name not in own and value != usual[name]
         }
         changed = {
             k: asdict(v) if hasattr(v, "__dataclass_fields__") else v for k, v in changed.items()
@@ -226,7 +227,8 @@ class Experiment:
             "encoder": {"name": row.encoder, "sha256": encoder},
             "options": changed,
         }
-        scorer = options.injection.scorer if options.injection is not None else None
+        injection = options.knowledge.injection
+        scorer = injection.scorer if injection is not None else None
         if scorer is not None:
             content = self._or_missing(
                 f"the scorer {scorer}", partial(self._scorer, scorer), missing

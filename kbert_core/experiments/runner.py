@@ -42,7 +42,8 @@ from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.io.compression import plain_stem
 from kbert_core.processor import processor
 from kbert_core.training.evaluate import surface_forms
-from kbert_core.training.finetune import MAIN_SCORE, Fitted, TrainOptions, fit, save
+from kbert_core.training.finetune import MAIN_SCORE, Fitted, fit, save
+from kbert_core.training.options import TrainOptions
 
 PREDICTIONS = "predictions.json"  # what stays in a cell's folder: others may be written over it
 TAG_SCORES = "tag_scores.npz"  # and this: decoding may be guided by others
@@ -423,14 +424,14 @@ def _sizes(splits: Mapping[str, Sequence[Example]]) -> dict[str, Any]:
 
 def _card_notes(command: str, options: TrainOptions, made: Mapping[str, Any]) -> dict[str, Any]:
     kept = ("scores", "without_knowledge", "edit_response", "type_labels", "parameters")
-    hiding = [plain_stem(path) for path in options.hiding_kg]
+    hiding = [plain_stem(path) for path in options.knowledge.hiding_kg]
     return {
-        "data": Path(options.data).name,
-        "seed": options.seed,
+        "data": Path(options.files.data).name,
+        "seed": options.run.seed,
         "command": command,
-        "encoder": Path(options.encoder).name,
+        "encoder": Path(options.start.encoder).name,
         "recipe": asdict(options.recipe),
-        "epochs": options.epochs,
+        "epochs": options.optimiser.epochs,
         **({"hiding_knowledge": hiding} if hiding else {}),
         **{key: made[key] for key in kept if key in made},
     }

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Any, Literal, get_args
 
 import yaml
 
@@ -22,9 +22,9 @@ from kbert_core.experiments.keys import Keys, shown
 from kbert_core.kbert.ablation import FULL, Ablation
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.surface_forms import NameRules
+from kbert_core.options import option_fields
 from kbert_core.tasks import TASKS
-from kbert_core.training.finetune import SCRATCH, SIZE, TrainOptions
-from kbert_core.training.items import Recipe
+from kbert_core.training.options import SCRATCH, SIZE, Recipe, TrainOptions
 
 Split = Literal["official", "deduplicated", "entity-disjoint"]
 Knowledge = Literal["none", "graph", "shuffled"]
@@ -39,7 +39,7 @@ ABLATIONS = {
 AT_RANDOM = "random"
 SET_ELSEWHERE = {  # fields of TrainOptions that the suite gives by other keys, or the command line
     *("task", "data", "output", "encoder", "kg", "hiding_kg", "injection", "ablation", "recipe"),
-    *("seed", "device", "half", "command", "train", "dev", "test", "dev_share", "columns"),
+    *("seed", "device", "float32", "command", "train", "dev", "test", "dev_share", "columns"),
     "also_train",
 }
 INJECTION_KEYS: dict[str, type] = {
@@ -50,7 +50,9 @@ INJECTION_KEYS: dict[str, type] = {
     "one_sense": bool,
     "scorer": str,
 }  # and relations and names, as lists
-TRAIN_KEYS = {f.name: f.default for f in fields(TrainOptions) if f.name not in SET_ELSEWHERE}
+TRAIN_KEYS = {
+    name: field for name, field in option_fields(TrainOptions).items() if name not in SET_ELSEWHERE
+}
 
 
 @dataclass(frozen=True)
@@ -376,9 +378,8 @@ def _injection(keys: Keys) -> InjectionOptions | None:
 
 def _train(keys: Keys) -> dict[str, Any]:
     given = {}
-    hints = get_type_hints(TrainOptions)
-    for name in TRAIN_KEYS:
-        kind, *_ = get_args(hints[name]) or (hints[name],)  # of `int | None` the first
+    for name, of in TRAIN_KEYS.items():
+        kind, *_ = get_args(of.type) or (of.type,)  # of `int | None` the first
         value = keys.take(name, kind, None)
         if value is not None:
             given[name] = value
@@ -542,7 +543,7 @@ def train_options(
     injection = run.injection
     if injection is not None and injection.scorer is not None and not check_only:
         injection = replace(injection, scorer=suite.resolved(injection.scorer))
-    return TrainOptions(
+    return TrainOptions.of(
         task=suite.task,
         data=data,
         output=output,
@@ -554,6 +555,6 @@ def train_options(
         recipe=run.recipe,
         seed=seed,
         device=device,
-        half=False,
+        float32=True,
         **run.train,
     )

@@ -38,9 +38,9 @@ from kbert_core.data.labelled import (
     labels_of,
     warn_of_rare_labels,
 )
-from kbert_core.data.sources import DataFiles, read_splits
+from kbert_core.data.sources import read_splits
 from kbert_core.errors import DataError, OptionError
-from kbert_core.kbert.ablation import FULL, Ablation, ReadConfig
+from kbert_core.kbert.ablation import Ablation, ReadConfig
 from kbert_core.kbert.flat_tree import Batch
 from kbert_core.kbert.mask_transformer import MaskTransformer
 from kbert_core.knowledge import load_graph
@@ -68,174 +68,29 @@ from kbert_core.training.items import (
     NEEDED_TYPES,
     TYPE_SHARE,
     ItemMaker,
-    Recipe,
     batch_of,
     learn_type_labels,
     without_effect,
 )
-from kbert_core.training.limits import at_least, share, usable_folder, usable_seed
 from kbert_core.training.masking import IGNORED
 from kbert_core.training.matches import tell_of_matches
+from kbert_core.training.options import SCRATCH, StartOptions, TrainOptions
 from kbert_core.training.ordered_trainer import BATCH, OrderedTrainer, arguments
 from kbert_core.training.processes import Processes
 from kbert_core.training.vocabulary import character_tokenizer
 
-SCRATCH = "scratch"
-SIZE = {"hidden_size": 256, "num_hidden_layers": 4}  # of a BERT from scratch
 MAIN_SCORE = {
     **{"ner": "f1", "classify": "accuracy", "pair": "accuracy", "mask": "accuracy"},
     "rank": "mrr",
 }
 NOT_THE_RUN = {  # may differ when a run goes on; fingerprints stand for data and graphs
     *("data", "train", "dev", "test", "dev_share", "columns", "also_train"),
-    *("kg", "hiding_kg", "skip_bad", "output", "command", "device", "bf16", "half"),
+    *("kg", "hiding_kg", "skip_bad", "output", "command", "device", "bf16", "float32"),
     *("batch_tokens", "accumulate", "patience", "log_every"),
 }
 WITH_LABELS = ("ForTokenClassification", "ForSequenceClassification")  # heads of a like name
 SHOWN_EXAMPLES = 5  # of a batch that is named in an error
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class TrainOptions:
-    """How to fine-tune.
-
-    Attributes:
-        task: "ner", "classify", "pair", "rank" or "mask".
-        data: folder of train, dev and test, or "hf:NAME".
-        output: folder for the model; a run that was cut off goes on there.
-        encoder: folder or hub name of the encoder to start from, or
-            "scratch" for a small BERT with a vocabulary of the training set.
-        kg: files of triples, in order; none: the twin without knowledge.
-        skip_bad: leave bad lines of a graph out and log them.
-        injection: None: the encoder's card, else relation and tail, 2 triples.
-        max_length: in tokens; None: the card's or the encoder's.
-        ablation: how trees are read, in training as later.
-        recipe: what happens to knowledge in training.
-        hiding_kg: files of triples for a twin without ``kg``: what the recipe
-            would hide of a text read with them is hidden, and nothing injected.
-        adapter: rank of a low-rank adapter on the encoder, which is itself
-            left as it is; None: the whole encoder is trained. Where the encoder
-            is an adapter of this rank or a higher one, that one is trained
-            further, brought to this rank.
-        adapter_alpha: the adapter's weight is alpha / rank; None: twice the
-            rank, or that of the adapter trained further.
-        epochs: times through the training set.
-        negatives: for answer selection: each epoch reads so many of a
-            question's wrong answers, drawn anew; None: all.
-        batch_tokens: tokens read at once by each process, padding included.
-        accumulate: how often, before an optimiser step is made of them; the
-            same as so many times ``batch_tokens``, in less memory.
-        learning_rate: None: 1e-3 for an adapter, 5e-4 from scratch, 4e-4 for
-            encoders up to 384 wide, else 5e-5.
-        hidden_size, num_hidden_layers: of a BERT from scratch, and for that
-            alone; None: 256 and 4.
-        patience: epochs without a better dev score before stopping; 0: never.
-        device: "auto", "cpu" or "cuda".
-        bf16: compute in bfloat16; None: on CUDA.
-        log_every: in steps.
-        half: save parameters in half precision.
-        train, dev, test, dev_share, columns, also_train: see
-            :class:`DataFiles`.
-    """
-
-    task: str
-    data: str
-    output: str
-    encoder: str = SCRATCH
-    kg: tuple[str, ...] = ()
-    skip_bad: bool = False
-    injection: InjectionOptions | None = None
-    max_length: int | None = None
-    ablation: Ablation = FULL
-    recipe: Recipe = field(default_factory=Recipe)
-    hiding_kg: tuple[str, ...] = ()
-    adapter: int | None = None
-    adapter_alpha: float | None = None
-    epochs: int = 4
-    negatives: int | None = None
-    batch_tokens: int = 1024
-    accumulate: int = 1
-    learning_rate: float | None = None
-    warmup: float = 0.1
-    weight_decay: float = 0.01
-    dropout: float = 0.1
-    hidden_size: int | None = None
-    num_hidden_layers: int | None = None
-    patience: int = 0
-    seed: int = 0
-    device: str = "auto"
-    bf16: bool | None = None
-    log_every: int = 50
-    half: bool = True
-    command: str = ""
-    train: str | None = None
-    dev: str | None = None
-    test: str | None = None
-    dev_share: float = 0.0
-    columns: Mapping[str, str] = field(default_factory=dict)
-    also_train: tuple[str, ...] = ()
-
-    @property
-    def files(self) -> DataFiles:
-        """Where the data is."""
-        splits = (self.train, self.dev, self.test)
-        return DataFiles(self.data, *splits, self.dev_share, self.columns, self.also_train)
-
-    def __post_init__(self) -> None:
-        if self.task not in TASKS:
-            raise OptionError(f"No task '{self.task}'; expected one of {', '.join(TASKS)}.")
-        assert self.files  # which checks what is given of the data
-        for name in ("epochs", "accumulate", "log_every"):
-            at_least(1, name, getattr(self, name))
-        for name, value in self.size.items():
-            at_least(1, name, value)
-        at_least(16, "batch_tokens", self.batch_tokens)
-        if self.negatives is not None:
-            at_least(1, "negatives", self.negatives)
-            if self.task != "rank":
-                raise OptionError(
-                    f"negatives is {self.negatives}, and is for answer selection (task rank) "
-                    f"alone; the task is '{self.task}'. Leave it out."
-                )
-        for name in ("patience", "weight_decay"):
-            at_least(0, name, getattr(self, name))
-        if self.learning_rate is not None:
-            at_least(0, "learning_rate", self.learning_rate, above=True)
-        shares = {"dropout": self.dropout, "warmup": self.warmup, **asdict(self.recipe)}
-        for name, value in shares.items():
-            share(name, value)
-        usable_seed(self.seed)
-        usable_folder(self.output)
-        given = [name for name in SIZE if getattr(self, name) is not None]
-        if given and self.encoder != SCRATCH:
-            raise OptionError(
-                f"{given[0]} is {getattr(self, given[0])}, and is for a BERT from scratch; "
-                f"{self.encoder} has its own size. Leave it out, or leave the encoder out."
-            )
-        width = self.size["hidden_size"]
-        if width % max(1, width // 64):
-            raise OptionError(
-                f"hidden_size is {width}, which attention heads of width 64 don't "
-                "divide. Give a multiple of 64."
-            )
-        if self.hiding_kg and self.kg:
-            raise OptionError("Both kg and hiding_kg are given. Give kg, or for a twin hiding_kg.")
-        adapters.check_options(
-            self.adapter, self.adapter_alpha, encoder=self.encoder, output=self.output
-        )
-
-    @property
-    def size(self) -> dict[str, int]:
-        """Width and layers of a BERT from scratch."""
-        given = {name: getattr(self, name) for name in SIZE}
-        return SIZE | {name: value for name, value in given.items() if value is not None}
-
-    @property
-    def body(self) -> str:
-        """The encoder under an adapter that is to be trained further; else as it is given."""
-        further = self.adapter and adapters.is_adapter(self.encoder)
-        return str(adapters.encoder_of(self.encoder)) if further else self.encoder
 
 
 @dataclass(frozen=True)
@@ -301,40 +156,41 @@ def fit(options: TrainOptions, *, replacing_others: bool = True) -> Fitted:
     Raises:
         As :func:`train`.
     """
-    device = device_named(options.device)
+    knowledge, steps, output = options.knowledge, options.optimiser, options.run.output
+    device = device_named(options.run.device)
     together = processes.join(device)
-    set_seed(options.seed)
+    set_seed(options.run.seed)
     task = TASKS[options.task]
-    splits = read_splits(options.files, options.task, seed=options.seed)
-    graph = load_graph(*options.kg, skip_bad=options.skip_bad)
+    splits = read_splits(options.files, options.task, seed=options.run.seed)
+    graph = load_graph(*knowledge.kg, skip_bad=knowledge.skip_bad)
     labels = [] if task.name == "mask" else labels_of(splits["train"])
     _check(splits, labels, task.name)
-    base = Card() if options.encoder == SCRATCH else card_of(options.encoder)
-    injection = _fixed_scorer(options.injection or base.reading.options, options.encoder)
-    scorer = scorer_of(injection, device=options.device)
+    scratch, encoder = options.start.encoder == SCRATCH, _body(options.start)
+    base = Card() if scratch else card_of(options.start.encoder)
+    injection = _fixed_scorer(knowledge.injection or base.reading.options, options.start.encoder)
+    scorer = scorer_of(injection, device=options.run.device)
     if together.main:
         tell_of_matches(splits["train"], graph, injection, "train", scorer=scorer)
-    start = replace(options, encoder=options.body)
-    tokenizer, model, missing = _start(start, splits["train"], graph, labels)
-    scratch = options.encoder == SCRATCH
+    tokenizer, model, missing = _start(options, encoder, splits["train"], graph, labels)
     weights = SCRATCH if scratch else adapters.weights_hash(model, missing)
     attached = None
-    if options.adapter and options.body != options.encoder:
+    if options.start.adapter and encoder != options.start.encoder:
         attached = adapters.attach_again(
-            model, options.encoder, rank=options.adapter, missing=missing
+            model, options.start.encoder, rank=options.start.adapter, missing=missing
         )
-    elif options.adapter:
+    elif options.start.adapter:
         attached = adapters.attach(
-            model, rank=options.adapter, alpha=options.adapter_alpha, missing=missing
+            model, rank=options.start.adapter, alpha=options.start.adapter_alpha, missing=missing
         )
-    length = base.reading.max_length if options.max_length is None else options.max_length
-    reading = ReadConfig(injection, options.ablation, length)
-    card = Card(task.name, reading, _names(options.kg))
+    length = base.reading.max_length if knowledge.max_length is None else knowledge.max_length
+    ablation = knowledge.ablation or base.reading.ablation
+    reading = ReadConfig(injection, ablation, length)
+    card = Card(task.name, reading, _names(knowledge.kg))
     card.write_to(model.config)
     pipeline = Pipeline(moved(model, device), tokenizer, card)
     hiding = None
-    if options.hiding_kg:
-        hiding = load_graph(*options.hiding_kg, skip_bad=options.skip_bad)
+    if knowledge.hiding_kg:
+        hiding = load_graph(*knowledge.hiding_kg, skip_bad=knowledge.skip_bad)
     type_labels = {}
     if task.name == "ner":
         type_labels = learn_type_labels(splits["train"], hiding or graph, injection, scorer=scorer)
@@ -349,35 +205,37 @@ def fit(options: TrainOptions, *, replacing_others: bool = True) -> Fitted:
         recipe=options.recipe,
         type_labels=type_labels,
         hiding_graph=hiding,
-        seed=options.seed,
+        seed=options.run.seed,
         scorer=scorer,
     )
     maker.look_ahead(splits["train"])
     checkpoints = checkpoints_of(options)
     last = together.shared(lambda: last_whole(checkpoints))
-    rate = options.learning_rate or _learning_rate(options, model.config)
-    batches = Batches(splits["train"], maker, options, parts=options.accumulate * together.count)
+    rate = steps.learning_rate or _learning_rate(options, model.config)
+    batches = Batches(splits["train"], maker, options, parts=steps.accumulate * together.count)
     run = {
-        **{name: value for name, value in asdict(options).items() if name not in NOT_THE_RUN},
-        **options.size,
+        **{name: value for name, value in options.flat().items() if name not in NOT_THE_RUN},
+        **options.start.size,
+        "ablation": asdict(ablation),
+        "recipe": asdict(options.recipe),
         "learning_rate": rate,
         "injection": injection.as_dict(),
-        "tokens a step": options.batch_tokens * batches.parts,
+        "tokens a step": steps.batch_tokens * batches.parts,
         "training and dev data": _fingerprint(splits),
         "graph": (hiding or graph).fingerprint[:16],
         "the graph only hides": hiding is not None,
     }
-    its_own = {"kind": "train", "encoder": weights, "patience": options.patience}
-    made = digests({**run, **its_own, "precision to save in": options.half})
+    its_own = {"kind": "train", "encoder": weights, "patience": steps.patience}
+    made = digests({**run, **its_own, "precision to save in": not options.float32})
 
     def begin() -> None:
         if not replacing_others and last is None:
-            refuse_another_model(options.output, made, options.command)
-        prepared(options.output, run, last=last)
+            refuse_another_model(output, made, options.run.command)
+        prepared(output, run, last=last)
 
     together.shared(begin)
     if not checkpoints.is_dir():
-        raise OptionError(f"{options.output} isn't one folder for all machines. Name a shared one.")
+        raise OptionError(f"{output} isn't one folder for all machines. Name a shared one.")
     trainer = _trainer(options, pipeline, batches, splits["dev"], graph, rate, together)
     trainer.train_on(last)
     pipeline.encoder.model.eval()
@@ -416,7 +274,7 @@ def _fingerprint(splits: Mapping[str, Sequence[Example]]) -> str:
 
 def checkpoints_of(options: TrainOptions) -> Path:
     """The folder of the checkpoints that a run goes on from."""
-    return Path(options.output) / "checkpoints"
+    return Path(options.run.output) / "checkpoints"
 
 
 class Batches(Dataset[dict[str, Tensor]]):
@@ -450,12 +308,13 @@ class Batches(Dataset[dict[str, Tensor]]):
         self.steps: list[tuple[int, list[int]]] = []
         self.epoch_ends: list[int] = []
         self.tokens = [0]
-        for epoch in range(options.epochs):
-            random = np.random.default_rng((options.seed, epoch))
+        steps = options.optimiser
+        for epoch in range(steps.epochs):
+            random = np.random.default_rng((options.run.seed, epoch))
             read = None
-            if options.negatives is not None:
-                read = with_negatives(examples, options.negatives, random)
-            for numbers in bucketed(lengths, parts * options.batch_tokens, random, among=read):
+            if steps.negatives is not None:
+                read = with_negatives(examples, steps.negatives, random)
+            for numbers in bucketed(lengths, parts * steps.batch_tokens, random, among=read):
                 self.steps.append((epoch, numbers))
                 self.tokens.append(self.tokens[-1] + sum(lengths[n] for n in numbers))
             self.epoch_ends.append(len(self.steps))
@@ -611,35 +470,35 @@ def _trainer(
     made = arguments(
         pipeline.encoder.device,
         checkpoints_of(options),
-        bf16=options.bf16,
+        bf16=options.run.bf16,
         max_steps=len(batches.steps),
         per_device_train_batch_size=1,
-        gradient_accumulation_steps=options.accumulate,
+        gradient_accumulation_steps=options.optimiser.accumulate,
         learning_rate=rate,
         lr_scheduler_type="linear",
-        warmup_steps=options.warmup,
-        weight_decay=options.weight_decay,
+        warmup_steps=options.optimiser.warmup,
+        weight_decay=options.optimiser.weight_decay,
         eval_strategy="steps",
         eval_steps=never,
         save_strategy="steps",
         save_steps=never,
-        logging_steps=options.log_every,
+        logging_steps=options.run.log_every,
         load_best_model_at_end=True,
         metric_for_best_model=name,
         greater_is_better=True,
-        seed=options.seed,
+        seed=options.run.seed,
     )
     callbacks: list[TrainerCallback] = [_AtEpochEnds(batches.epoch_ends)]
-    if options.patience:
-        callbacks.append(_Patience(options.patience, f"eval_{name}"))
+    if options.optimiser.patience:
+        callbacks.append(_Patience(options.optimiser.patience, f"eval_{name}"))
 
     def score() -> dict[str, float]:
         pipeline.encoder.model.eval()
-        return {name: evaluate(pipeline, dev, graph, ablation=options.ablation)[name]}
+        return {name: evaluate(pipeline, dev, graph)[name]}
 
     return KnowledgeTrainer(
         encoder=pipeline.encoder,
-        ablation=options.ablation,
+        ablation=pipeline.card.reading.ablation,
         score=score,
         processes=together,
         describe=batches.described,
@@ -652,8 +511,15 @@ def _trainer(
     )
 
 
+def _body(start: StartOptions) -> str:
+    """The encoder under an adapter that is to be trained further; else as it is given."""
+    further = start.adapter and adapters.is_adapter(start.encoder)
+    return str(adapters.encoder_of(start.encoder)) if further else start.encoder
+
+
 def _start(
     options: TrainOptions,
+    encoder: str,
     examples: Sequence[Example],
     graph: KnowledgeGraph,
     labels: Sequence[str],
@@ -664,20 +530,20 @@ def _start(
     if labels:
         heads["id2label"] = dict(enumerate(labels))
         heads["label2id"] = {label: i for i, label in enumerate(labels)}
-    if options.encoder != SCRATCH:
-        return load_tokenizer(options.encoder), *_pretrained(options, labels, heads)
+    if encoder != SCRATCH:
+        return load_tokenizer(encoder), *_pretrained(options, encoder, labels, heads)
     texts = [s for e in examples for s in e.sentences]
     texts += [text for triple in graph for text in (triple.relation, triple.tail)]
     tokenizer = character_tokenizer(texts)
-    width = options.size["hidden_size"]
+    width = options.start.size["hidden_size"]
     config = BertConfig(
         vocab_size=len(tokenizer),
         hidden_size=width,
-        num_hidden_layers=options.size["num_hidden_layers"],
+        num_hidden_layers=options.start.size["num_hidden_layers"],
         num_attention_heads=max(1, width // 64),
         intermediate_size=4 * width,
-        hidden_dropout_prob=options.dropout,
-        attention_probs_dropout_prob=options.dropout,
+        hidden_dropout_prob=options.start.dropout,
+        attention_probs_dropout_prob=options.start.dropout,
         pad_token_id=tokenizer.pad_token_id,
         **heads,
     )
@@ -686,14 +552,14 @@ def _start(
 
 
 def _pretrained(
-    options: TrainOptions, labels: Sequence[str], heads: dict[str, Any]
+    options: TrainOptions, path: str, labels: Sequence[str], heads: dict[str, Any]
 ) -> tuple[PreTrainedModel, list[str]]:
     """A pretrained encoder with the task's head, which is new unless it is for these labels."""
-    task, path = TASKS[options.task], options.encoder
+    task = TASKS[options.task]
     known = _config(path)
     dropouts = ("hidden_dropout_prob", "attention_probs_dropout_prob")
-    heads = {**heads, **{name: options.dropout for name in dropouts if name in known}}
-    common: dict[str, Any] = {"device": options.device, "dtype": torch.float32}
+    heads = {**heads, **{name: options.start.dropout for name in dropouts if name in known}}
+    common: dict[str, Any] = {"device": options.run.device, "dtype": torch.float32}
     trained_for = card_of(path).task
     kind = task.auto_class.__name__.removeprefix("AutoModel")
     before = [str(label) for _, label in sorted((known.get("id2label") or {}).items())]
@@ -755,7 +621,7 @@ def _warn_of_no_effect(options: TrainOptions, type_labels: Mapping[str, str]) ->
     for name in without_effect(recipe, type_labels):
         if options.task != "ner":
             why = f"it needs named entities, and the task is '{options.task}'. Leave it out"
-        elif not (options.kg or options.hiding_kg):
+        elif not (options.knowledge.kg or options.knowledge.hiding_kg):
             why = "there is no graph. Give one that says its names' types, or leave it out"
         else:
             known = ", ".join(type_labels) or "none"
@@ -776,11 +642,10 @@ def _report(options: TrainOptions, fitted: Fitted) -> dict[str, Any]:
     for split, examples in splits.items():
         if split == "train":
             continue
-        common: dict[str, Any] = {"ablation": options.ablation, "seen": seen}
-        report["scores"][split] = evaluate(pipeline, examples, graph, **common)
-        if options.kg:
+        report["scores"][split] = evaluate(pipeline, examples, graph, seen=seen)
+        if options.knowledge.kg:
             report["without_knowledge"][split] = evaluate(
-                pipeline, examples, NO_KNOWLEDGE, **common
+                pipeline, examples, NO_KNOWLEDGE, seen=seen
             )
             if options.task == "ner" and type_labels:
                 report.setdefault("edit_response", {})[split] = edit_response(
@@ -789,27 +654,27 @@ def _report(options: TrainOptions, fitted: Fitted) -> dict[str, Any]:
                     graph,
                     type_labels,
                     seen=seen or set(),
-                    ablation=options.ablation,
                 )
     report.update(
         data=options.files.name,
-        seed=options.seed,
-        command=options.command,
-        encoder=Path(options.encoder).name,
+        seed=options.run.seed,
+        command=options.run.command,
+        encoder=Path(options.start.encoder).name,
         recipe=asdict(options.recipe),
-        epochs=options.epochs,
+        epochs=options.optimiser.epochs,
         type_labels=dict(type_labels),
         parameters=sum(p.numel() for p in pipeline.encoder.model.parameters()),
         processes=fitted.together.count,
     )
-    if options.negatives is not None:
-        report["negatives"] = options.negatives
-    if options.hiding_kg:
-        report["hiding_knowledge"] = list(_names(options.hiding_kg))
+    if options.optimiser.negatives is not None:
+        report["negatives"] = options.optimiser.negatives
+    if options.knowledge.hiding_kg:
+        report["hiding_knowledge"] = list(_names(options.knowledge.hiding_kg))
     if fitted.attached:
-        report.update(adapters.described(fitted.attached, options.body, options.output))
-        if options.body != options.encoder:
-            report["trained_further"] = Path(options.encoder).name
+        encoder = _body(options.start)
+        report.update(adapters.described(fitted.attached, encoder, options.run.output))
+        if encoder != options.start.encoder:
+            report["trained_further"] = Path(options.start.encoder).name
     return report
 
 
@@ -820,16 +685,16 @@ def save(options: TrainOptions, fitted: Fitted, *, notes: Mapping[str, Any]) -> 
         CheckpointError: there is no room; the checkpoints are kept, and so is
             a model that was there before.
     """
-    output = Path(options.output)
+    output = Path(options.run.output)
     model = fitted.pipeline.encoder.model
     card = replace(fitted.pipeline.card, notes=notes)
     card.write_to(model.config)
-    if options.half:
+    if not options.float32:
         model.half()
     with saving(output):
         with replacing(output, checkpoints_of(options)) as new:
             if fitted.attached:
-                name = adapters.encoder_name(options.body, output)
+                name = adapters.encoder_name(_body(options.start), output)
                 adapters.save(fitted.attached, new, encoder=name)
             else:
                 model.save_pretrained(new)
@@ -845,8 +710,8 @@ def _names(paths: Sequence[str]) -> tuple[str, ...]:
 
 
 def _learning_rate(options: TrainOptions, config: Any) -> float:
-    if options.adapter:
+    if options.start.adapter:
         return 1e-3
-    if options.encoder == SCRATCH:
+    if options.start.encoder == SCRATCH:
         return 5e-4
     return 4e-4 if getattr(config, "hidden_size", 768) <= 384 else 5e-5

@@ -31,42 +31,13 @@ from kbert_core.labels import OUTSIDE
 from kbert_core.tasks import Task
 from kbert_core.text import WordPieces
 from kbert_core.training.masking import IGNORED, MASKED_SHARE, Masking
+from kbert_core.training.options import Recipe
 
 SCORED_AT_ONCE = 256  # examples whose triples are scored together
 MIN_EVIDENCE = 10  # matched gold mentions a tail needs to count as a type
 LONGEST_INVENTED = 6  # words, in Chinese characters, of an invented name outside of mentions
 TYPE_SHARE = 0.5  # of a label's matched gold mentions, so that it is no mere fact of some
 NEEDED_TYPES = {"counterfactual": 2, "invented": 1}  # tails that name a label
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """What happens to knowledge during training; all shares are probabilities.
-
-    Attributes:
-        counterfactual: of a gold mention whose tail names its type: another
-            such tail, and the label that goes with it. Teaches the model to
-            read the graph, wrong triples too.
-        mention_dropout: of a gold mention with branches: its characters are
-            hidden, by the mask token or by random ones, half and half.
-        branch_dropout: of every branch: left out.
-        tree_dropout: of every sentence: no knowledge at all.
-        invented: of every sentence: a name that the graph doesn't know, half
-            the time a gold mention, else any words outside of one, gets a
-            branch with a tail that names a type, and that type as its label.
-            Teaches the model to trust where a branch's name begins and ends.
-        mismatch_dropout: of every branch of a name that is no gold mention:
-            left out, where that is more than ``branch_dropout``; named
-            entities only. So that a match is right as often in training as it
-            will be later (`kbert audit` tells how often, on train and dev).
-    """
-
-    counterfactual: float = 0.0
-    mention_dropout: float = 0.0
-    branch_dropout: float = 0.0
-    tree_dropout: float = 0.0
-    invented: float = 0.0
-    mismatch_dropout: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.selection import InjectionOptions, select
 from kbert_core.knowledge.triple import Triple
-from kbert_core.training.limits import at_least, share
+from kbert_core.options import Options, option
 
 ASKED, OTHER = "{asked}", "{other}"
 TEMPLATES = (
@@ -41,7 +41,7 @@ SYLLABLES = [first + vowel for first in "bdfgklmnprstvz" for vowel in "aeiou"]
 
 
 @dataclass(frozen=True)
-class RiddleOptions:
+class RiddleOptions(Options):
     """How riddles are made.
 
     Attributes:
@@ -54,20 +54,13 @@ class RiddleOptions:
         injection: a name counts if these options inject what says its kind.
     """
 
-    kinds: int = 6
+    kinds: int = option(6, least=2)
     relation: str = "is_a"
-    train: int = 1500
-    held_out: int = 180
-    unseen_share: float = 0.3
-    invented_share: float = 0.5
+    train: int = option(1500, least=1)
+    held_out: int = option(180, least=1)
+    unseen_share: float = option(0.3, share=True)
+    invented_share: float = option(0.5, share=True)
     injection: InjectionOptions = InjectionOptions()
-
-    def __post_init__(self) -> None:
-        at_least(2, "kinds", self.kinds)
-        at_least(1, "train", self.train)
-        at_least(1, "held_out", self.held_out)
-        share("unseen_share", self.unseen_share)
-        share("invented_share", self.invented_share)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ import json
 import logging
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +40,8 @@ from kbert_core.training.checkpoints import (
     saving,
     step_of,
 )
-from kbert_core.training.limits import at_least, share, usable_folder, usable_seed
 from kbert_core.training.masking import IGNORED
+from kbert_core.training.options import PretrainOptions, PretrainSteps
 from kbert_core.training.ordered_trainer import BATCH, OrderedTrainer, arguments
 from kbert_core.training.packing import (
     UNREADABLE,
@@ -53,7 +53,7 @@ from kbert_core.training.packing import (
     read_passages,
     stack,
 )
-from kbert_core.training.vocabulary import SPECIALS, character_tokenizer, read_words
+from kbert_core.training.vocabulary import character_tokenizer, read_words
 
 FEWEST_ROWS = 20
 HELD_OUT_ROWS = 256
@@ -65,119 +65,6 @@ NOT_THE_RUN = {  # may differ when a run goes on; the corpus's fingerprint stand
     *("save_every", "log_every", "batch_tokens", "accumulate", *SCHEDULE),
 }
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class PretrainOptions:
-    """How to pretrain.
-
-    Attributes:
-        text: files of passages, one a line.
-        output: folder for the model; a run that was cut off goes on there.
-        steps: optimiser steps in all.
-        batch_tokens: tokens read at once, by each process.
-        accumulate: how often, before a step is made of them.
-        row_length: N of a packed row.
-        hidden_size, num_hidden_layers, num_attention_heads: of the BERT.
-        learning_rate: reached after ``warmup`` steps and kept, until the last
-            ``decay`` of the steps after those, in which it falls linearly to
-            0. So a run can be given more steps, or cut short, until it begins
-            to fall.
-        vocabulary_size: at most so many tokens; of these
-        word_pieces: so many for words of Latin letters and digits; 0: single
-            characters there too.
-        exclude: labelled files (of test sets) whose texts are kept out of the
-            text: ``.tsv`` or ``.txt``, ``.xz`` too, and ``.json`` in SQuAD's form.
-        vocabulary: folder of a tokenizer to take; None: made from the text.
-        words: files of words whose characters are masked together.
-        whole_words: whether word pieces and ``words`` are masked together.
-        save_every, log_every: in steps.
-        device: "auto", "cpu" or "cuda".
-        bf16: compute in bfloat16; None: on CUDA.
-    """
-
-    text: tuple[str, ...]
-    output: str
-    steps: int = 10_000
-    batch_tokens: int = 2048
-    accumulate: int = 1
-    row_length: int = 128
-    hidden_size: int = 256
-    num_hidden_layers: int = 4
-    num_attention_heads: int = 4
-    max_positions: int = 512
-    learning_rate: float = 1e-3
-    warmup: int = 500
-    decay: float = 0.25
-    weight_decay: float = 0.01
-    dropout: float = 0.0
-    vocabulary_size: int = 6000
-    word_pieces: int = 0
-    min_count: int = 10
-    exclude: tuple[str, ...] = ()
-    vocabulary: str | None = None
-    words: tuple[str, ...] = ()
-    whole_words: bool = True
-    save_every: int = 500
-    log_every: int = 50
-    seed: int = 0
-    device: str = "auto"
-    bf16: bool | None = None
-    command: str = ""
-
-    def __post_init__(self) -> None:
-        for name in (
-            *("steps", "accumulate", "hidden_size", "num_hidden_layers", "num_attention_heads"),
-            *("save_every", "log_every", "min_count"),
-        ):
-            at_least(1, name, getattr(self, name))
-        at_least(8, "row_length", self.row_length)
-        at_least(8, "vocabulary_size", self.vocabulary_size)
-        for name in ("warmup", "weight_decay", "word_pieces"):
-            at_least(0, name, getattr(self, name))
-        at_least(0, "learning_rate", self.learning_rate, above=True)
-        for name in ("decay", "dropout"):
-            share(name, getattr(self, name))
-        usable_seed(self.seed)
-        usable_folder(self.output)
-        if self.batch_tokens < self.row_length:
-            raise OptionError(
-                f"batch_tokens is {self.batch_tokens}, less than a row of {self.row_length}. "
-                "Give at least one row's tokens."
-            )
-        if self.max_positions < self.row_length:
-            raise OptionError(
-                f"max_positions is {self.max_positions}, less than a row of {self.row_length}. "
-                "Give at least a row's length."
-            )
-        if self.hidden_size % self.num_attention_heads:
-            raise OptionError(
-                f"hidden_size is {self.hidden_size}, which {self.num_attention_heads} attention "
-                "heads don't divide. Give a multiple of their number."
-            )
-        if not self.vocabulary and self.word_pieces > self.vocabulary_size - len(SPECIALS):
-            raise OptionError(
-                f"word_pieces is {self.word_pieces}, more than a vocabulary_size of "
-                f"{self.vocabulary_size} has room for beside {len(SPECIALS)} special tokens. Give "
-                "fewer pieces or a larger vocabulary."
-            )
-        if self.vocabulary and self.word_pieces:
-            raise OptionError("Both vocabulary and word_pieces are given. Give one of them.")
-
-    @property
-    def rows(self) -> int:
-        """Rows that a process reads at once."""
-        return self.batch_tokens // self.row_length
-
-    @property
-    def warmup_steps(self) -> int:
-        """Steps in which the rate rises: ``warmup``, at most half of all."""
-        return min(self.warmup, self.steps // 2)
-
-    @property
-    def decay_steps(self) -> int:
-        """Steps in which the rate falls."""
-        return max(1, round(self.decay * (self.steps - self.warmup_steps)))
 
 
 class PackedMaskedLM(BertForMaskedLM):
@@ -247,27 +134,28 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
             number. OptionError: the output folder can't be used, or holds
             another run or its model. CheckpointError: there is no room to save.
     """
-    device = device_named(options.device)
+    of, output = options.corpus, options.run.output
+    device = device_named(options.run.device)
     together = processes.join(device)
-    set_seed(options.seed)
-    checkpoints = Path(options.output) / "checkpoints"
+    set_seed(options.run.seed)
+    checkpoints = Path(output) / "checkpoints"
     last = together.shared(lambda: last_whole(checkpoints))
-    step_rows = options.rows * options.accumulate * together.count
+    step_rows = options.rows * options.optimiser.accumulate * together.count
     made = together.shared(lambda: _begin(options, last, step_rows))
     if not checkpoints.is_dir():
-        raise OptionError(f"{options.output} isn't one folder for all machines. Name a shared one.")
+        raise OptionError(f"{output} isn't one folder for all machines. Name a shared one.")
     tokenizer = _tokenizer(options, together, last)
     corpus = encode_passages(
         _passages(options),
         tokenizer,
-        max_length=options.row_length,
-        words=read_words(options.words) if options.words and options.whole_words else None,
+        max_length=of.row_length,
+        words=read_words(of.words) if of.words and of.whole_words else None,
     )
-    together.shared(lambda: also_same(options.output, _fingerprint(corpus)))
-    rows = pack(corpus, max_length=options.row_length, seed=options.seed)
+    together.shared(lambda: also_same(output, _fingerprint(corpus)))
+    rows = pack(corpus, max_length=of.row_length, seed=options.run.seed)
     if len(rows) < FEWEST_ROWS:
         raise DataError(
-            f"The text makes {len(rows)} rows of {options.row_length} tokens, and pretraining "
+            f"The text makes {len(rows)} rows of {of.row_length} tokens, and pretraining "
             f"needs {FEWEST_ROWS}. Add text files, or make rows shorter with --row-length."
         )
     held_out = min(HELD_OUT_ROWS, len(rows) // 10)
@@ -279,13 +167,17 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
             rows[part],
             tokenizer,
             count=count,
-            max_length=options.row_length,
-            positions=options.max_positions,
-            seed=options.seed,
+            max_length=of.row_length,
+            positions=options.bert.max_positions,
+            seed=options.run.seed,
             whole_words=whole_words,
         )
         for part, count, whole_words in (
-            (slice(held_out, None), options.steps * step_rows, options.whole_words),
+            (
+                slice(held_out, None),
+                options.optimiser.steps * step_rows,
+                of.whole_words,
+            ),
             (slice(held_out), held_out, False),  # so that held-out losses can be compared
         )
     )
@@ -308,17 +200,17 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
         report = {
             **held_out_scores(model, test),
             "tokens_seen": int(len(train) * filled),
-            "tokens_a_step": step_rows * options.row_length,
+            "tokens_a_step": step_rows * of.row_length,
             "processes": together.count,
             "seconds": round(trainer.progress.seconds),
             "parameters": sum(p.numel() for p in model.parameters()),
             "held_out_rows": held_out,
-            "options": {k: v for k, v in vars(options).items() if k not in NOT_ON_THE_CARD},
-            "data": ", ".join(Path(path).name for path in options.text),
-            "command": options.command,
-            "seed": options.seed,
+            "options": {k: v for k, v in options.flat().items() if k not in NOT_ON_THE_CARD},
+            "data": ", ".join(Path(path).name for path in of.text),
+            "command": options.run.command,
+            "seed": options.run.seed,
         }
-        with saving(options.output):
+        with saving(output):
             _save(options, model, tokenizer, {**report, "run": made}, trainer.curve)
         return report
 
@@ -344,14 +236,14 @@ def held_out_scores(model: PackedMaskedLM, rows: Dataset[dict[str, Tensor]]) -> 
     return {"loss": loss, "perplexity": math.exp(loss), "accuracy": right / count}
 
 
-def schedule(options: PretrainOptions) -> Callable[[int], float]:
+def schedule(steps: PretrainSteps) -> Callable[[int], float]:
     """The share of the learning rate that each step gets, as the trainer sets it."""
     optimizer = torch.optim.SGD([torch.zeros(1)])
     made = get_wsd_schedule(
         optimizer,
-        num_warmup_steps=options.warmup_steps,
-        num_decay_steps=options.decay_steps,
-        num_training_steps=options.steps,
+        num_warmup_steps=steps.warmup_steps,
+        num_decay_steps=steps.decay_steps,
+        num_training_steps=steps.steps,
         decay_type="linear",
     )
     return made.lr_lambdas[0]  # type: ignore[no-any-return]
@@ -366,43 +258,49 @@ def check_schedule(options: PretrainOptions, last: Path) -> None:
     Raises:
         OptionError: not more steps, and the rate would have been another.
     """
-    before = noted(options.output)
-    planned = replace(options, **{name: before[name] for name in SCHEDULE if name in before})
+    output, asked = options.run.output, options.optimiser
+    before = noted(output)
+    planned = replace(asked, **{name: before[name] for name in SCHEDULE if name in before})
     done = step_of(last)
-    now, then = schedule(options), schedule(planned)
+    now, then = schedule(asked), schedule(planned)
     if all(then(step) == now(step) for step in range(done + 1)):
-        if options.steps != planned.steps:
-            log.info("%d steps instead of %d from here on", options.steps, planned.steps)
-    elif options.steps > planned.steps:
+        if asked.steps != planned.steps:
+            log.info("%d steps instead of %d from here on", asked.steps, planned.steps)
+    elif asked.steps > planned.steps:
         log.warning(
             "At step %d of %d the rate wasn't that of a run of %d steps, and changes at once: the "
             "model won't be quite what such a run gives",
-            *(done, planned.steps, options.steps),
+            *(done, planned.steps, asked.steps),
         )
     else:
         raise OptionError(
-            f"{options.output}: the run there has gone on to step {done} of {planned.steps}, at "
-            f"another rate than with steps {options.steps}, warmup {options.warmup} and decay "
-            f"{options.decay}. Give steps {planned.steps} or more, warmup {planned.warmup} and "
+            f"{output}: the run there has gone on to step {done} of {planned.steps}, at "
+            f"another rate than with steps {asked.steps}, warmup {asked.warmup} and decay "
+            f"{asked.decay}. Give steps {planned.steps} or more, warmup {planned.warmup} and "
             f"decay {planned.decay}, or name another --output."
         )
 
 
 def _begin(options: PretrainOptions, last: Path | None, step_rows: int) -> dict[str, str]:
     """Refuse another run or its model, before anything takes long; the run's ``digests``."""
-    kept = {name: value for name, value in vars(options).items() if name not in NOT_THE_RUN}
-    run = {**kept, "tokens a step": step_rows * options.row_length}
-    changing = {name: getattr(options, name) for name in SCHEDULE}
-    read = {"text": options.text, "texts left out": options.exclude, "words": options.words}
+    of = options.corpus
+    kept = {name: value for name, value in options.flat().items() if name not in NOT_THE_RUN}
+    run = {**kept, "tokens a step": step_rows * of.row_length}
+    changing = {name: getattr(options.optimiser, name) for name in SCHEDULE}
+    read = {
+        "text": of.text,
+        "texts left out": of.exclude,
+        "words": of.words,
+    }
     sizes: dict[str, Any] = {name: _sizes(paths) for name, paths in read.items()}
-    folder = Path(options.vocabulary or "")
+    folder = Path(of.vocabulary or "")
     sizes["vocabulary"] = [folder.name, *_sizes([folder / name for name in VOCABULARIES])]
     made = digests({**run, **changing, **sizes, "kind": "pretrain"})
     if last:
         check_schedule(options, last)
     else:
-        refuse_another_model(options.output, made, options.command)
-    prepared(options.output, run, last=last, changing=changing)
+        refuse_another_model(options.run.output, made, options.run.command)
+    prepared(options.run.output, run, last=last, changing=changing)
     return made
 
 
@@ -425,23 +323,26 @@ def _arguments(
     return arguments(
         device,
         checkpoints,
-        bf16=options.bf16,
-        max_steps=options.steps,
+        bf16=options.run.bf16,
+        max_steps=options.optimiser.steps,
         per_device_train_batch_size=options.rows,
-        gradient_accumulation_steps=options.accumulate,
-        learning_rate=options.learning_rate,
+        gradient_accumulation_steps=options.optimiser.accumulate,
+        learning_rate=options.optimiser.learning_rate,
         lr_scheduler_type="warmup_stable_decay",
-        lr_scheduler_kwargs={"num_decay_steps": options.decay_steps, "decay_type": "linear"},
-        warmup_steps=options.warmup_steps,
-        weight_decay=options.weight_decay,
+        lr_scheduler_kwargs={
+            "num_decay_steps": options.optimiser.decay_steps,
+            "decay_type": "linear",
+        },
+        warmup_steps=options.optimiser.warmup_steps,
+        weight_decay=options.optimiser.weight_decay,
         adam_beta2=0.98,
         max_grad_norm=1.0,
         ddp_find_unused_parameters=False,
         eval_strategy="steps",
-        eval_steps=options.save_every,
-        save_steps=options.save_every,
-        logging_steps=options.log_every,
-        seed=options.seed,
+        eval_steps=options.optimiser.save_every,
+        save_steps=options.optimiser.save_every,
+        logging_steps=options.run.log_every,
+        seed=options.run.seed,
     )
 
 
@@ -449,21 +350,21 @@ def _tokenizer(
     options: PretrainOptions, together: processes.Processes, last: Path | None
 ) -> PreTrainedTokenizerBase:
     """The tokenizer given; that of the run to go on with; else one made from the text."""
-    if options.vocabulary:
-        return _given_tokenizer(options.vocabulary)
+    if options.corpus.vocabulary:
+        return _given_tokenizer(options.corpus.vocabulary)
 
     def made() -> PreTrainedTokenizerBase:
         if last:
-            return load_tokenizer(options.output)
+            return load_tokenizer(options.run.output)
         tokenizer = character_tokenizer(
             _passages(options),
-            size=options.vocabulary_size,
-            word_pieces=options.word_pieces,
-            min_count=options.min_count,
-            max_length=options.max_positions,
+            size=options.corpus.vocabulary_size,
+            word_pieces=options.corpus.word_pieces,
+            min_count=options.corpus.min_count,
+            max_length=options.bert.max_positions,
         )
-        with saving(options.output):
-            tokenizer.save_pretrained(options.output)
+        with saving(options.run.output):
+            tokenizer.save_pretrained(options.run.output)
         return tokenizer
 
     return together.shared(made)
@@ -474,13 +375,13 @@ def new_model(options: PretrainOptions, tokenizer: PreTrainedTokenizerBase) -> P
     return PackedMaskedLM(
         BertConfig(
             vocab_size=len(tokenizer),
-            hidden_size=options.hidden_size,
-            num_hidden_layers=options.num_hidden_layers,
-            num_attention_heads=options.num_attention_heads,
-            intermediate_size=4 * options.hidden_size,
-            max_position_embeddings=options.max_positions,
-            hidden_dropout_prob=options.dropout,
-            attention_probs_dropout_prob=options.dropout,
+            hidden_size=options.bert.hidden_size,
+            num_hidden_layers=options.bert.num_hidden_layers,
+            num_attention_heads=options.bert.num_attention_heads,
+            intermediate_size=4 * options.bert.hidden_size,
+            max_position_embeddings=options.bert.max_positions,
+            hidden_dropout_prob=options.bert.dropout,
+            attention_probs_dropout_prob=options.bert.dropout,
             pad_token_id=tokenizer.pad_token_id,
         ),
     )
@@ -502,7 +403,7 @@ def _save(
     plain.load_state_dict({name: weights[name] for name in plain.state_dict()})
     card = Card(task="mask", notes=report)
     card.write_to(plain.config)
-    with replacing(options.output, Path(options.output) / "checkpoints") as new:
+    with replacing(options.run.output, Path(options.run.output) / "checkpoints") as new:
         plain.half().save_pretrained(new)
         tokenizer.save_pretrained(new)
         write_card(new, card)
@@ -514,11 +415,12 @@ def _save(
 def _passages(options: PretrainOptions) -> Iterator[str]:
     """The text without what is to be left out; refused if nothing stays."""
     passage = None
-    for passage in read_passages(options.text, sentences_of(options.exclude)):
+    for passage in read_passages(options.corpus.text, sentences_of(options.corpus.exclude)):
         yield passage
-    if passage is None and any(True for _ in read_passages(options.text)):
+    if passage is None and any(True for _ in read_passages(options.corpus.text)):
+        left_out = " ".join(options.corpus.exclude)
         raise DataError(
-            f"--exclude {' '.join(options.exclude)}: every passage of the text holds a sentence of "
+            f"--exclude {left_out}: every passage of the text holds a sentence of "
             "these. Give other text, or leave some of these files out."
         )
 

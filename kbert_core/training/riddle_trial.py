@@ -18,16 +18,16 @@ from kbert_core.kbert.ablation import FULL, Ablation, ReadConfig
 from kbert_core.kbert.flat_tree import FlatTree, collate
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.options import Options, option
 from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
 from kbert_core.training.knowledge_riddles import Riddles
-from kbert_core.training.limits import at_least
 from kbert_core.training.vocabulary import word_tokenizer
 
 KIND_ALONE = InjectionOptions(max_triples=1, relations=("is_a",))
 
 
 @dataclass(frozen=True)
-class TrialOptions:
+class TrialOptions(Options):
     """How to train.
 
     Attributes:
@@ -42,19 +42,15 @@ class TrialOptions:
         every: steps between two points of the curve.
     """
 
-    steps: int = 140
-    batch: int = 32
+    steps: int = option(140, least=1)
+    batch: int = option(32, least=1)
     learning_rate: float = 3e-3
     hidden_size: int = 128
     num_hidden_layers: int = 2
     num_attention_heads: int = 2
     initializer_range: float = 0.05
     dropout: float = 0.0
-    every: int = 20
-
-    def __post_init__(self) -> None:
-        for name in ("steps", "batch", "every"):
-            at_least(1, name, getattr(self, name))
+    every: int = option(20, least=1)
 
     def rate(self, step: int) -> float:
         """The share of the learning rate at a step, from 0."""

@@ -32,8 +32,8 @@ from kbert_core.scoring.learned import LearnedScorer
 from kbert_core.scoring.opening import OWN, similarity_under
 from kbert_core.scoring.similarity import Similarity
 from kbert_core.training.items import Item, ItemMaker, batch_of
-from kbert_core.training.limits import at_least, usable_folder, usable_seed
 from kbert_core.training.masking import IGNORED
+from kbert_core.training.options import RunOptions
 
 MOST_TRIPLES = 8  # of a mention that are tried
 CLIPPED = 2.0  # nats: a larger difference counts as this one
@@ -229,10 +229,10 @@ def run_select_train(args: argparse.Namespace) -> dict[str, Any]:
     """
     if not args.kg:
         raise OptionError("No graph given. Name one or more with --kg FILE.")
-    usable_folder(args.output)
-    usable_seed(args.seed)
-    at_least(1, "max_texts", args.max_texts)
-    at_least(0, "noise", args.noise)
+    RunOptions(args.output, args.seed)  # which checks the two
+    for name, least in (("max_texts", 1), ("noise", 0)):
+        if getattr(args, name) < least:
+            raise OptionError(f"{name} is {getattr(args, name)}, expected at least {least}.")
     pipeline = Pipeline.load(args.model, device=args.device)
     if pipeline.task is None or pipeline.task.name == "mask":
         raise OptionError(

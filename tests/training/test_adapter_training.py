@@ -13,7 +13,8 @@ from kbert_core.data.labelled import read_examples
 from kbert_core.errors import OptionError
 from kbert_core.knowledge import load_graph
 from kbert_core.pipeline import Pipeline
-from kbert_core.training.finetune import KnowledgeTrainer, TrainOptions, fit, save, train
+from kbert_core.training.finetune import KnowledgeTrainer, fit, save, train
+from kbert_core.training.options import TrainOptions
 from kbert_core.training.vocabulary import character_tokenizer
 
 
@@ -51,7 +52,7 @@ def options(data, output="adapter", **changes):
         "dropout": 0.0,
         "device": "cpu",
     }
-    return TrainOptions(**{**given, **changes})
+    return TrainOptions.of(**{**given, **changes})
 
 
 def test_an_adapter_overfits_twenty_sentences_and_leaves_the_encoder_as_it_is(data, encoder):
@@ -77,7 +78,7 @@ def test_an_adapter_overfits_twenty_sentences_and_leaves_the_encoder_as_it_is(da
 
 
 def test_an_adapters_run_that_was_cut_off_goes_on_to_the_same_weights(data, encoder, monkeypatch):
-    short = {"epochs": 4, "dropout": 0.1, "half": False}
+    short = {"epochs": 4, "dropout": 0.1, "float32": True}
     train(options(data, "whole", **short))
     steps = 0
     plain = KnowledgeTrainer.training_step

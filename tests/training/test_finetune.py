@@ -15,8 +15,8 @@ from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.pipeline import Pipeline
 from kbert_core.training.checkpoints import replacing, step_of
-from kbert_core.training.finetune import KnowledgeTrainer, TrainOptions, fit, save, train
-from kbert_core.training.items import Recipe
+from kbert_core.training.finetune import KnowledgeTrainer, fit, save, train
+from kbert_core.training.options import Recipe, TrainOptions
 
 SIZE = {"hidden_size": 64, "num_hidden_layers": 2}
 
@@ -29,7 +29,7 @@ def encoder(checkpoints, tmp_path):
 
 def options(data, output="model", **changes):
     size = {} if "encoder" in changes else SIZE
-    made = TrainOptions(
+    made = TrainOptions.of(
         task="ner",
         data=str(data),
         output=str(data / output),
@@ -39,9 +39,9 @@ def options(data, output="model", **changes):
         learning_rate=3e-3,
         dropout=0.0,
         device="cpu",
-        half=False,
+        float32=True,
     )
-    return replace(made, **{**size, **changes})
+    return made.changed(**{**size, **changes})
 
 
 def test_training_overfits_twenty_sentences_and_the_model_loads_again(data):
@@ -158,13 +158,13 @@ def test_a_cut_off_run_is_gone_on_from_with_the_same_options_only(data, monkeypa
         ({"batch_tokens": 64}, "tokens a step 128, now 64"),
     ):
         with pytest.raises(OptionError, match=f"a run with other options .*{message}"):
-            train(replace(short, **changes))
+            train(short.changed(**changes))
     rows = (data / "train.tsv").read_text(encoding="utf-8")
     (data / "train.tsv").write_text(rows.replace("明 显", "不 明"), encoding="utf-8")
     with pytest.raises(OptionError, match="training and dev data"):
         train(short)
     (data / "train.tsv").write_text(rows, encoding="utf-8")
-    assert len(train(replace(short, patience=5, half=True))["learning_curve"]) == 3
+    assert len(train(short.changed(patience=5, float32=False))["learning_curve"]) == 3
 
 
 @pytest.mark.parametrize("cut", [7, 10, 13])
@@ -274,7 +274,7 @@ def test_a_data_folder_without_a_test_set_trains(data, caplog):
 
 
 def test_an_unknown_task_and_no_epochs_are_refused(data):
-    with pytest.raises(OptionError, match="No task 'nre'"):
+    with pytest.raises(OptionError, match="task is 'nre', expected one of ner"):
         options(data, task="nre")
     with pytest.raises(OptionError, match="epochs is 0"):
         options(data, epochs=0)
@@ -284,7 +284,6 @@ def test_an_unknown_task_and_no_epochs_are_refused(data):
     ("changes", "message"),
     [
         ({"dropout": 3.0}, "dropout is 3.0"),
-        ({"recipe": Recipe(counterfactual=7)}, "counterfactual is 7"),
         ({"hidden_size": 200}, "Give a multiple of 64"),
         ({"num_hidden_layers": 0}, "num_hidden_layers is 0"),
         ({"output": "train.tsv"}, "is a file"),
@@ -324,7 +323,7 @@ def test_a_finished_model_of_another_run_is_not_replaced(data):
         ({"patience": 1}, "another patience"),
     ):
         with pytest.raises(OptionError, match=f"model: holds .*{message}.* another --output"):
-            train(replace(once, **changes))
+            train(once.changed(**changes))
     rows = (data / "train.tsv").read_text(encoding="utf-8")
     (data / "train.tsv").write_text(rows.replace("明 显", "不 明"), encoding="utf-8")
     with pytest.raises(OptionError, match="another training and dev data, which would be lost"):
@@ -339,7 +338,7 @@ def test_a_finished_model_knows_its_encoder_by_its_weights(data, encoder):
     path = Path(encoder)
     once = options(data, encoder=f"{path.parent}/./{path.name}", epochs=1)
     train(once)
-    train(replace(once, encoder=encoder))
+    train(once.changed(encoder=encoder))
     weights = path / "model.safetensors"
     parameters = load_file(weights)
     next(iter(parameters.values())).add_(0.1)
@@ -360,9 +359,9 @@ def test_a_size_beside_an_encoder_is_refused(data, encoder):
 
 def test_a_model_saved_without_its_run_is_known_by_its_command(data):
     once = options(data, epochs=1, command="kbert train --output model")
-    save(once, fit(once), notes={"command": once.command})
+    save(once, fit(once), notes={"command": once.run.command})
     with pytest.raises(OptionError, match=r"another model \(kbert train --output model\)"):
-        train(replace(once, command="kbert train --seed 1 --output model"))
+        train(once.changed(command="kbert train --seed 1 --output model"))
     with pytest.raises(OptionError, match="another model"):
-        train(replace(once, command=""))
+        train(once.changed(command=""))
     train(once)

@@ -3,7 +3,6 @@
 import errno
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,13 +15,9 @@ from kbert_core import cli
 from kbert_core.errors import CheckpointError, DataError, OptionError
 from kbert_core.training import checkpoints
 from kbert_core.training.checkpoints import last_whole, what_is_broken
+from kbert_core.training.options import PretrainOptions
 from kbert_core.training.ordered_trainer import OrderedTrainer, arguments, duration
-from kbert_core.training.pretrain import (
-    MaskedLanguageTrainer,
-    PretrainOptions,
-    pretrain,
-    schedule,
-)
+from kbert_core.training.pretrain import MaskedLanguageTrainer, pretrain, schedule
 
 LINES = [f"第{i}句话说的是天气很好，今天{i % 7}度。" for i in range(400)]
 
@@ -30,7 +25,7 @@ LINES = [f"第{i}句话说的是天气很好，今天{i % 7}度。" for i in ran
 @pytest.fixture
 def options(tmp_path):
     (tmp_path / "text.txt").write_text("\n".join(LINES), encoding="utf-8")
-    return PretrainOptions(
+    return PretrainOptions.of(
         text=(str(tmp_path / "text.txt"),),
         output=str(tmp_path / "model"),
         steps=12,
@@ -51,11 +46,11 @@ def options(tmp_path):
 
 
 def to(options, name):
-    return replace(options, output=str(Path(options.output).parent / name))
+    return options.changed(output=str(Path(options.run.output).parent / name))
 
 
 def folder(options):
-    return Path(options.output) / "checkpoints"
+    return Path(options.run.output) / "checkpoints"
 
 
 def stopping_at(monkeypatch, step, error=KeyboardInterrupt):
@@ -93,14 +88,14 @@ def assert_same(one, other):
 
 
 def test_the_rate_rises_stays_and_falls(options):
-    at = schedule(replace(options, steps=100, warmup=10, decay=0.5))
+    at = schedule(options.changed(steps=100, warmup=10, decay=0.5))
     assert [at(step) for step in (0, 5, 10, 30, 55)] == [0, 0.5, 1, 1, 1]
     assert at(77.5) == pytest.approx(0.5)
     assert at(100) == 0
 
 
 def test_a_short_run_warms_up_for_half_of_its_steps(options):
-    assert replace(options, steps=10, warmup=500).warmup_steps == 5
+    assert options.changed(steps=10, warmup=500).optimiser.warmup_steps == 5
 
 
 def test_the_trainer_takes_this_schedule(options):
@@ -108,7 +103,9 @@ def test_the_trainer_takes_this_schedule(options):
     state = json.loads((last_whole(folder(options)) / "trainer_state.json").read_text())
     logged = [e["learning_rate"] for e in state["log_history"] if "learning_rate" in e]
     at = schedule(options)
-    assert logged == pytest.approx([options.learning_rate * at(step) for step in range(12)])
+    assert logged == pytest.approx(
+        [options.optimiser.learning_rate * at(step) for step in range(12)]
+    )
 
 
 # Going on
@@ -120,35 +117,35 @@ def test_a_run_cut_off_goes_on_to_the_weights_of_a_whole_one(options, monkeypatc
     again = pretrain(options)
     assert_same(weights(to(options, "whole")), weights(options))
     assert again["loss"] == pytest.approx(whole["loss"], rel=1e-5)
-    kept = json.loads((Path(options.output) / "pretraining.json").read_text())
+    kept = json.loads((Path(options.run.output) / "pretraining.json").read_text())
     assert [scores["step"] for scores in kept["history"]] == [4, 8, 12]
     assert kept["history"][0]["train_loss"] > 0
 
 
 def test_more_steps_while_the_rate_is_stable_equal_a_run_planned_so(options, monkeypatch):
-    long = replace(options, steps=24)
-    pretrain(replace(to(options, "planned"), steps=24))
+    long = options.changed(steps=24)
+    pretrain(to(options, "planned").changed(steps=24))
     cut_off(options, monkeypatch, 7)  # after checkpoint 4 of 12; the rate falls from step 8 on
     pretrain(long)
     assert_same(weights(to(options, "planned")), weights(options))
 
 
 def test_fewer_steps_while_the_rate_is_stable_equal_a_run_planned_so(options, monkeypatch):
-    pretrain(replace(to(options, "planned"), steps=8))
-    cut_off(replace(options, steps=24), monkeypatch, 7)
-    pretrain(replace(options, steps=8))
+    pretrain(to(options, "planned").changed(steps=8))
+    cut_off(options.changed(steps=24), monkeypatch, 7)
+    pretrain(options.changed(steps=8))
     assert_same(weights(to(options, "planned")), weights(options))
 
 
 def test_fewer_steps_are_refused_once_the_rate_should_be_falling(options, monkeypatch):
-    cut_off(replace(options, steps=24), monkeypatch, 11)  # checkpoint 8
+    cut_off(options.changed(steps=24), monkeypatch, 11)  # checkpoint 8
     with pytest.raises(OptionError, match="to step 8 of 24, at another rate than with steps 9"):
-        pretrain(replace(options, steps=9))
+        pretrain(options.changed(steps=9))
 
 
 def test_more_steps_after_the_rate_fell_are_told_of(options, caplog):
     pretrain(options)
-    report = pretrain(replace(options, steps=16))
+    report = pretrain(options.changed(steps=16))
     assert "changes at once" in caplog.text
     assert report["options"]["steps"] == 16
 
@@ -168,27 +165,27 @@ def test_other_options_are_refused_by_name_and_the_run_can_go_on(
 ):
     cut_off(options, monkeypatch, 6)
     with pytest.raises(OptionError, match=f"checkpoints of a run with other options .*{message}"):
-        pretrain(replace(options, **changes))
+        pretrain(options.changed(**changes))
     assert pretrain(options)["tokens_seen"] > 0
 
 
 def test_another_text_is_refused_and_the_same_text_elsewhere_is_not(options, monkeypatch):
     cut_off(options, monkeypatch, 6)
-    other = Path(options.text[0]).with_name("other.txt")
+    other = Path(options.corpus.text[0]).with_name("other.txt")
     other.write_text("\n".join([*LINES, "又一句话。"]), encoding="utf-8")
     with pytest.raises(OptionError, match="text, its vocabulary and words"):
-        pretrain(replace(options, text=(str(other),)))
-    shutil.copy(options.text[0], other)
-    pretrain(replace(options, text=(str(other),)))
+        pretrain(options.changed(text=(str(other),)))
+    shutil.copy(options.corpus.text[0], other)
+    pretrain(options.changed(text=(str(other),)))
 
 
 def test_the_tokens_of_a_step_may_be_read_in_other_portions(options, monkeypatch):
-    whole = replace(options, batch_tokens=256, dropout=0.0)
+    whole = options.changed(batch_tokens=256, dropout=0.0)
     pretrain(to(whole, "whole"))
     cut_off(whole, monkeypatch, 7)
-    pretrain(replace(whole, batch_tokens=128, accumulate=2))
+    pretrain(whole.changed(batch_tokens=128, accumulate=2))
     one = json.loads((Path(to(whole, "whole").output) / "pretraining.json").read_text())
-    other = json.loads((Path(whole.output) / "pretraining.json").read_text())
+    other = json.loads((Path(whole.run.output) / "pretraining.json").read_text())
     assert other["loss"] == pytest.approx(one["loss"], rel=1e-3)
 
 
@@ -306,11 +303,11 @@ def test_a_full_disk_leaves_the_model_as_it_was_when_a_run_is_given_more_steps(
     pretrain(options)
 
     def files():
-        found = Path(options.output).iterdir()
+        found = Path(options.run.output).iterdir()
         return {path.name: path.read_bytes() for path in found if path.is_file()}
 
     before = files()
-    longer = replace(options, steps=options.steps + 4)
+    longer = options.changed(steps=options.optimiser.steps + 4)
     with monkeypatch.context() as patch:
         full = OSError(errno.ENOSPC, "No space left on device")
         patch.setattr(where, lambda *a, **k: (_ for _ in ()).throw(full))
@@ -346,11 +343,11 @@ def test_a_loss_that_is_no_number_names_the_step_and_the_text(options):
     with pytest.raises(
         DataError, match=r"The loss is (nan|inf) in step \d+, on rows of text that "
     ):
-        pretrain(replace(options, learning_rate=1e25, warmup=0, decay=0.0))
+        pretrain(options.changed(learning_rate=1e25, warmup=0, decay=0.0))
 
 
 def test_ctrl_c_says_how_to_go_on(options, monkeypatch, caplog, capsys):
-    arguments = ["pretrain", "--text", options.text[0], "--output", options.output]
+    arguments = ["pretrain", "--text", options.corpus.text[0], "--output", options.run.output]
     arguments += "--steps 12 --batch-tokens 128 --row-length 64 --hidden-size 16 --layers 1".split()
     arguments += "--attention-heads 1 --max-positions 64 --min-count 1 --save-every 4".split()
     with monkeypatch.context() as patch:
@@ -389,8 +386,8 @@ def test_a_duration_is_said_in_its_own_unit(seconds, said):
 
 
 def test_computing_in_bfloat16_trains_about_as_well(options):
-    plain = pretrain(replace(options, dropout=0.0, steps=40, learning_rate=3e-3))
-    half = pretrain(replace(to(options, "b"), dropout=0.0, steps=40, learning_rate=3e-3, bf16=True))
+    plain = pretrain(options.changed(dropout=0.0, steps=40, learning_rate=3e-3))
+    half = pretrain(to(options, "b").changed(dropout=0.0, steps=40, learning_rate=3e-3, bf16=True))
     assert half["loss"] == pytest.approx(plain["loss"], rel=0.02)
     assert half["loss"] != plain["loss"]
 

@@ -12,8 +12,9 @@ from kbert_core.knowledge.triple import Triple
 from kbert_core.pipeline import NO_KNOWLEDGE
 from kbert_core.tasks import TASKS
 from kbert_core.training.finetune import bucketed
-from kbert_core.training.items import ItemMaker, Recipe, batch_of, learn_type_labels
+from kbert_core.training.items import ItemMaker, batch_of, learn_type_labels
 from kbert_core.training.masking import IGNORED
+from kbert_core.training.options import Recipe
 from kbert_core.training.vocabulary import character_tokenizer
 
 TEXT = "有糖尿病史"

@@ -4,8 +4,7 @@ import pytest
 
 from kbert_core import cli
 from kbert_core.errors import OptionError
-from kbert_core.training.finetune import TrainOptions
-from kbert_core.training.pretrain import PretrainOptions
+from kbert_core.training.options import PretrainOptions, Recipe, TrainOptions
 
 
 @pytest.mark.parametrize(
@@ -39,7 +38,7 @@ from kbert_core.training.pretrain import PretrainOptions
 def test_pretraining_refuses_options_out_of_range(changes, message):
     changes = {("num_" * (k == "attention_heads") + k): v for k, v in changes.items()}
     with pytest.raises(OptionError, match=message):
-        PretrainOptions(text=("a.txt",), output="model", **changes)
+        PretrainOptions.of(text=("a.txt",), output="model", **changes)
 
 
 @pytest.mark.parametrize(
@@ -59,16 +58,21 @@ def test_pretraining_refuses_options_out_of_range(changes, message):
 )
 def test_training_refuses_options_out_of_range(changes, message):
     with pytest.raises(OptionError, match=message):
-        TrainOptions(task="ner", data="data", output="model", **changes)
+        TrainOptions.of(task="ner", data="data", output="model", **changes)
+
+
+def test_a_share_of_a_recipe_outside_0_to_1_is_named():
+    with pytest.raises(OptionError, match="counterfactual is 7, expected a share"):
+        Recipe(counterfactual=7)
 
 
 def test_a_file_in_the_way_of_the_output_is_named(tmp_path):
     (tmp_path / "taken").write_text("")
     for output in ("taken", "taken/model"):
         with pytest.raises(OptionError, match=r"taken is a file\. Name a folder"):
-            PretrainOptions(text=("a.txt",), output=str(tmp_path / output))
+            PretrainOptions.of(text=("a.txt",), output=str(tmp_path / output))
         with pytest.raises(OptionError, match=r"taken is a file\. Name a folder"):
-            TrainOptions(task="ner", data="data", output=str(tmp_path / output))
+            TrainOptions.of(task="ner", data="data", output=str(tmp_path / output))
 
 
 def test_the_command_line_says_the_same(tmp_path, capsys):

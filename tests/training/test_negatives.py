@@ -7,7 +7,8 @@ import pytest
 
 from kbert_core.data.labelled import Example
 from kbert_core.errors import OptionError
-from kbert_core.training.finetune import Batches, TrainOptions, bucketed, train, with_negatives
+from kbert_core.training.finetune import Batches, bucketed, train, with_negatives
+from kbert_core.training.options import TrainOptions
 
 CANDIDATES = [
     Example((question, answer), str(int(answer == "丙")), group=question)
@@ -27,7 +28,7 @@ class OfLengthTen:
 
 def read_by_epoch(epochs=8, **changes):
     made = {"task": "rank", "data": "d", "output": "m", "batch_tokens": 40, "epochs": epochs}
-    batches = Batches(EVERY, OfLengthTen(), TrainOptions(**made | changes), parts=1)
+    batches = Batches(EVERY, OfLengthTen(), TrainOptions.of(**made | changes), parts=1)
     assert batches.tokens[-1] == 10 * sum(len(numbers) for _, numbers in batches.steps)
     return [
         sorted(n for epoch, numbers in batches.steps if epoch == wanted for n in numbers)
@@ -77,7 +78,7 @@ def test_only_the_numbers_asked_for_are_grouped():
 )
 def test_a_number_that_can_not_be_meant_is_refused(task, negatives, said):
     with pytest.raises(OptionError, match=said):
-        TrainOptions(task=task, data="d", output="m", negatives=negatives)
+        TrainOptions.of(task=task, data="d", output="m", negatives=negatives)
 
 
 def test_a_model_trained_so_ranks_answers_and_its_card_says_so(tmp_path):
@@ -85,7 +86,7 @@ def test_a_model_trained_so_ranks_answers_and_its_card_says_so(tmp_path):
     for split in ("train", "dev", "test"):
         (tmp_path / f"{split}.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
     report = train(
-        TrainOptions(
+        TrainOptions.of(
             task="rank",
             data=str(tmp_path),
             output=str(tmp_path / "model"),

@@ -13,17 +13,14 @@ from kbert_core.errors import CheckpointError, DataError, OptionError
 from kbert_core.kbert.visible import additive_mask, visible_matrix
 from kbert_core.pipeline import Pipeline
 from kbert_core.training.masking import IGNORED, Masking
+from kbert_core.training.options import PretrainOptions
 from kbert_core.training.packing import (
     MaskedRows,
     encode_passages,
     pack,
     read_passages,
 )
-from kbert_core.training.pretrain import (
-    PretrainOptions,
-    pretrain,
-    sentences_of,
-)
+from kbert_core.training.pretrain import pretrain, sentences_of
 from kbert_core.training.vocabulary import character_tokenizer
 
 PASSAGES = [f"第{i}句话说的是天气很好。" * (1 + i % 4) for i in range(300)]
@@ -164,7 +161,7 @@ def test_texts_to_leave_out_are_read_from_labelled_files_and_reading_comprehensi
 
 def test_pretraining_lowers_the_loss_and_saves_a_fill_mask_model(tmp_path):
     (tmp_path / "text.txt").write_text("\n".join(PASSAGES * 4), encoding="utf-8")
-    options = PretrainOptions(
+    options = PretrainOptions.of(
         text=(str(tmp_path / "text.txt"),),
         output=str(tmp_path / "model"),
         steps=200,
@@ -192,7 +189,7 @@ def small(tmp_path, **changes):
         **{"steps": 3, "batch_tokens": 128, "row_length": 64, "hidden_size": 16, "min_count": 1},
         **{"num_hidden_layers": 1, "num_attention_heads": 1, "max_positions": 64},
     }
-    return PretrainOptions(**{**how, **changes})
+    return PretrainOptions.of(**{**how, **changes})
 
 
 def test_another_tokenizer_can_be_taken_and_its_word_pieces_are_masked_whole(tmp_path, tokenizer):

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,10 +11,11 @@ import numpy as np
 import pytest
 import torch
 
-from kbert_core.training.finetune import Batches, TrainOptions, bucketed, fit, train
+from kbert_core.training.finetune import Batches, bucketed, fit, train
 from kbert_core.training.masking import IGNORED
+from kbert_core.training.options import PretrainOptions, TrainOptions
 from kbert_core.training.ordered_trainer import BATCH
-from kbert_core.training.pretrain import PretrainOptions, pretrain
+from kbert_core.training.pretrain import pretrain
 
 ROOT = Path(__file__).parents[2]
 LINES = [f"第{i}句话说的是天气很好，今天{i % 7}度。" for i in range(400)]
@@ -23,7 +23,7 @@ LINES = [f"第{i}句话说的是天气很好，今天{i % 7}度。" for i in ran
 
 def pretraining(tmp_path, **changes):
     (tmp_path / "text.txt").write_text("\n".join(LINES), encoding="utf-8")
-    made = PretrainOptions(
+    made = PretrainOptions.of(
         text=(str(tmp_path / "text.txt"),),
         output=str(tmp_path / "model"),
         steps=12,
@@ -39,11 +39,11 @@ def pretraining(tmp_path, **changes):
         save_every=1,
         device="cpu",
     )
-    return replace(made, **changes)
+    return made.changed(**changes)
 
 
 def tuning(data, **changes):
-    made = TrainOptions(
+    made = TrainOptions.of(
         task="ner",
         data=str(data),
         output=str(data / "model"),
@@ -55,14 +55,14 @@ def tuning(data, **changes):
         learning_rate=2e-3,
         dropout=0.0,
         log_every=1,
-        half=False,
+        float32=True,
         device="cpu",
     )
-    return replace(made, **changes)
+    return made.changed(**changes)
 
 
 def losses(options, name="pretraining.json"):
-    curve = json.loads((Path(options.output) / name).read_text())["history"]
+    curve = json.loads((Path(options.run.output) / name).read_text())["history"]
     return [scores["train_loss"] for scores in curve], [scores["loss"] for scores in curve]
 
 
@@ -141,7 +141,7 @@ def test_the_parts_of_a_step_hold_its_examples_once(parts, monkeypatch):
         lambda items, pad_id: (SimpleNamespace(), torch.zeros(len(items))),
     )
     lengths = np.random.default_rng(0).integers(3, 40, 50).tolist()
-    options = TrainOptions(task="ner", data="d", output="m", batch_tokens=64, epochs=2)
+    options = TrainOptions.of(task="ner", data="d", output="m", batch_tokens=64, epochs=2)
     batches = Batches([None] * 50, OneTokenEach(lengths), options, parts=parts)
     groups = bucketed(lengths, 64 * parts, np.random.default_rng((0, 0)))
     assert [numbers for epoch, numbers in batches.steps if epoch == 0] == groups
@@ -167,7 +167,7 @@ def test_a_step_with_fewer_examples_than_parts_fills_up_without_labels(data):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("kbert_core.training.finetune.Batches", Watching)
-        trained = fit(replace(made, accumulate=5))
+        trained = fit(made.changed(accumulate=5))
     assert trained.curve[-1]["train_loss"] > 0
     counted = sorted(n for numbers, labelled in seen if labelled for n in numbers)
     assert counted == list(range(20))
@@ -179,10 +179,10 @@ def test_a_step_with_fewer_examples_than_parts_fills_up_without_labels(data):
 
 def test_two_processes_pretrain_as_one_with_twice_the_batch(tmp_path):
     one = pretraining(tmp_path, output=str(tmp_path / "one"), batch_tokens=512)
-    two = replace(one, output=str(tmp_path / "two"), batch_tokens=256)
+    two = one.changed(output=str(tmp_path / "two"), batch_tokens=256)
     alone = pretrain(one)
     done = together(
-        *("pretrain", "--text", *two.text, "--json", "--device", "cpu"),
+        *("pretrain", "--text", *two.corpus.text, "--json", "--device", "cpu"),
         *options_of(two, "output", "steps", "batch_tokens", "row_length", "hidden_size"),
         *options_of(two, "num_hidden_layers", "num_attention_heads", "max_positions", "warmup"),
         *options_of(two, "learning_rate", "min_count", "save_every"),
@@ -200,7 +200,7 @@ def test_two_processes_pretrain_as_one_with_twice_the_batch(tmp_path):
 
 def test_two_processes_fine_tune_as_one_with_twice_the_batch_and_stop_together(data):
     one = tuning(data, output=str(data / "one"), batch_tokens=256, patience=2, epochs=30)
-    two = replace(one, output=str(data / "two"), batch_tokens=128)
+    two = one.changed(output=str(data / "two"), batch_tokens=128)
     alone = train(one)
     done = together(
         *("train", "--json", "--float32", "--kg", *two.kg),

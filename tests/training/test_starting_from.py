@@ -12,12 +12,13 @@ from kbert_core.checkpoints.checkpoint import load_model_and_missing
 from kbert_core.errors import CheckpointError, KBertError
 from kbert_core.pipeline import Pipeline
 from kbert_core.tasks import TASKS
-from kbert_core.training.finetune import TrainOptions, fit, train
+from kbert_core.training.finetune import fit, train
+from kbert_core.training.options import TrainOptions
 
 
 def options(data, encoder, **changes):
     made = {"task": "ner", "data": str(data), "output": str(data / "model"), "device": "cpu"}
-    return TrainOptions(**{**made, "encoder": str(encoder), "epochs": 1, **changes})
+    return TrainOptions.of(**{**made, "encoder": str(encoder), "epochs": 1, **changes})
 
 
 def test_a_checkpoint_of_another_task_is_started_from_with_a_warning(data, checkpoints, caplog):
@@ -63,7 +64,9 @@ def test_a_head_of_another_task_is_new_even_where_its_size_fits(data, checkpoint
 
 
 def test_a_head_for_the_same_labels_goes_on(data, checkpoints, caplog):
-    first = train(options(data, checkpoints["encoder"], epochs=10, learning_rate=3e-3, half=False))
+    first = train(
+        options(data, checkpoints["encoder"], epochs=10, learning_rate=3e-3, float32=True)
+    )
     shutil.copytree(data / "model", data / "first")
     again = options(data, data / "first", learning_rate=1e-12, warmup=0.0, output=str(data / "b"))
     assert fit(again).curve[0]["f1"] == pytest.approx(first["scores"]["dev"]["f1"])

@@ -1,0 +1,146 @@
+"""Options, declared once: a field says its default, its help and its limits.
+
+A small frozen dataclass holds the options of one concern, a larger one groups
+them. The command line makes its flags of the fields, suites their keys, and
+what lies outside a limit is refused when it is built::
+
+    @dataclass(frozen=True)
+    class Rate(Options):
+        learning_rate: float = option(1e-3, above=0, help="after warm-up")
+        warmup: float = option(0.1, share=True, help="of all steps, in which the rate rises")
+
+    @dataclass(frozen=True)
+    class Training(Options):
+        rate: Rate = group(Rate)
+
+    Training.of(warmup=0.2).rate.warmup  # 0.2
+    option_fields(Training)["warmup"].metadata["help"]
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, field, fields
+from typing import Any, Self
+
+from kbert_core.errors import OptionError
+
+
+def option(
+    default: Any = MISSING,
+    *,
+    help: str = "",
+    metavar: str | None = None,
+    flag: str | None = "",
+    choices: tuple[str, ...] = (),
+    parse: Callable[[str], Any] | None = None,
+    factory: Any = MISSING,
+    least: float | None = None,
+    above: float | None = None,
+    share: bool = False,
+) -> Any:
+    """Declare an option.
+
+    Args:
+        default, factory: as of ``dataclasses.field``.
+        help: what it says, without the default; the only place that does.
+        metavar: how its value is shown in a usage line.
+        flag: on the command line; "" for ``--its-name``, None for no flag.
+        choices: the values there are.
+        parse: makes a value of the text on the command line.
+        least, above: a number is at least this, or more than this.
+        share: a number is from 0 to 1.
+    """
+    metadata = {"help": help, "metavar": metavar, "flag": flag, "choices": choices, "parse": parse}
+    limits = {"least": least, "above": above, "share": share}
+    return field(default=default, default_factory=factory, metadata={**metadata, **limits})
+
+
+def group(kind: type["Options"], title: str = "") -> Any:
+    """Declare the options of one concern as a part of others.
+
+    Args:
+        kind: their class; where all of them have defaults they may be left out.
+        title: over them in a list.
+    """
+    options = option_fields(kind).values()
+    needed = any(f.default is f.default_factory is MISSING for f in options)
+    return field(
+        default_factory=MISSING if needed else kind,  # type: ignore[arg-type]
+        metadata={"group": True, "help": title},
+    )
+
+
+class Options:
+    """What classes of options share."""
+
+    def __post_init__(self) -> None:
+        """Refuse a number outside its limits, or a value that isn't among its choices.
+
+        Raises:
+            OptionError: naming the option.
+        """
+        for f in fields(self):  # type: ignore[arg-type]
+            _check(f, getattr(self, f.name))
+
+    @classmethod
+    def of(cls, **values: Any) -> Self:
+        """Build them from the options of all groups.
+
+        Raises:
+            TypeError: there is no such option, or one without a default is missing.
+        """
+        known = option_fields(cls)
+        unknown = [name for name in values if name not in known]
+        if unknown:
+            raise TypeError(f"{cls.__name__} has no option '{unknown[0]}': {', '.join(known)}")
+        return _built(cls, values)
+
+    def flat(self) -> dict[str, Any]:
+        """The options of all groups: name → value."""
+        found: dict[str, Any] = {}
+        for f in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, f.name)
+            found |= value.flat() if f.metadata.get("group") else {f.name: value}
+        return found
+
+    def changed(self, **values: Any) -> Self:
+        """The same but for some options, of any group."""
+        return type(self).of(**{**self.flat(), **values})
+
+
+def option_fields(kind: type[Options]) -> dict[str, Field[Any]]:
+    """Every option of a class, those of a group where the group stands: name → field."""
+    found: dict[str, Field[Any]] = {}
+    for f in fields(kind):  # type: ignore[arg-type]
+        found |= option_fields(_kind_of(f)) if f.metadata.get("group") else {f.name: f}
+    return found
+
+
+def _built(kind: type[Options], values: Mapping[str, Any]) -> Any:
+    given: dict[str, Any] = {}
+    for f in fields(kind):  # type: ignore[arg-type]
+        if f.metadata.get("group"):
+            given[f.name] = _built(_kind_of(f), values)
+        elif f.name in values:
+            given[f.name] = values[f.name]
+    return kind(**given)
+
+
+def _kind_of(f: Field[Any]) -> type[Options]:
+    assert isinstance(f.type, type)
+    return f.type
+
+
+def _check(f: Field[Any], value: Any) -> None:
+    limits = f.metadata
+    if value is None:
+        return
+    choices = limits.get("choices")
+    if choices and value not in choices:
+        raise OptionError(f"{f.name} is '{value}', expected one of {', '.join(choices)}.")
+    if limits.get("share") and not 0 <= value <= 1:
+        raise OptionError(f"{f.name} is {value}, expected a share from 0 to 1.")
+    least, above = limits.get("least"), limits.get("above")
+    if least is not None and not value >= least:  # as for a number that is none
+        raise OptionError(f"{f.name} is {value}, expected at least {least}.")
+    if above is not None and not value > above:
+        raise OptionError(f"{f.name} is {value}, expected more than {above}.")

@@ -1,0 +1,363 @@
+"""Options of training and pretraining, by concern.
+
+Nothing here needs PyTorch, so that a command line that only shows its help is quick.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kbert_core.data.columns import NEEDED
+from kbert_core.data.sources import DataFiles
+from kbert_core.errors import OptionError
+from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.options import Options, group, option
+
+if TYPE_CHECKING:
+    from kbert_core.kbert.ablation import Ablation
+
+SCRATCH = "scratch"
+SIZE = {"hidden_size": 256, "num_hidden_layers": 4}  # of a BERT from scratch
+LARGEST_SEED = 2**32 - 1  # that NumPy takes
+SPECIAL_TOKENS = 5  # of a vocabulary made from the text
+
+
+@dataclass(frozen=True)
+class RunOptions(Options):
+    """Where and how something is trained."""
+
+    output: str = option(
+        metavar="DIR", help="where the model goes; a run that was cut off goes on there"
+    )
+    seed: int = option(0, help="of everything random")
+    device: str = option("auto", help="auto, cpu or cuda")
+    bf16: bool | None = option(None, help="compute in bfloat16; default: on CUDA")
+    log_every: int = option(50, least=1, metavar="N", help="steps")
+    command: str = option("", flag=None, help="what was typed, for the model's card")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.seed <= LARGEST_SEED:
+            raise OptionError(
+                f"seed is {self.seed}, expected a whole number from 0 to {LARGEST_SEED}."
+            )
+        for path in (Path(self.output), *Path(self.output).parents):
+            if path.is_file():
+                raise OptionError(f"{path} is a file. Name a folder for the model.")
+
+
+@dataclass(frozen=True)
+class KnowledgeOptions(Options):
+    """What is injected in training, and how texts are read."""
+
+    kg: tuple[str, ...] = option(
+        (), metavar="FILE", help="files of triples, in order; none: the twin without knowledge"
+    )
+    hiding_kg: tuple[str, ...] = option(
+        (),
+        flag=None,
+        help="files of triples for a twin without kg: what the recipe would hide of a text read "
+        "with them is hidden, and nothing injected",
+    )
+    skip_bad: bool = option(False, help="leave bad lines of a graph out and log them")
+    injection: InjectionOptions | None = option(
+        None, flag=None, help="None: as the encoder's card says, else relation and tail, 2 triples"
+    )
+    max_length: int | None = option(
+        None, metavar="N", help="in tokens; default: the card's or the encoder's"
+    )
+    ablation: "Ablation | None" = option(
+        None, flag=None, help="how trees are read; None: as the encoder's card says"
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.hiding_kg and self.kg:
+            raise OptionError("Both kg and hiding_kg are given. Give kg, or for a twin hiding_kg.")
+
+
+@dataclass(frozen=True)
+class StartOptions(Options):
+    """What a model starts from, and which of its parameters are trained."""
+
+    encoder: str = option(
+        SCRATCH,
+        metavar="DIR|NAME|package:NAME|scratch",
+        help="encoder to start from: a folder, a hub name, an installed Python package that holds "
+        "one, or a new small BERT with a vocabulary of the training set",
+    )
+    adapter: int | None = option(
+        None,
+        metavar="RANK",
+        help="train a low-rank adapter (8 or 16 is usual) and the task head; the encoder stays as "
+        "it is and where it is; an adapter of this rank or a higher one in its place is trained "
+        "further, brought to this rank",
+    )
+    adapter_alpha: float | None = option(
+        None,
+        metavar="A",
+        help="its scale is A / RANK; default: 2 RANK, or that of the adapter trained further",
+    )
+    dropout: float = option(0.1, share=True, help="of the encoder")
+    hidden_size: int | None = option(
+        None, least=1, help=f"of a BERT from scratch; default: {SIZE['hidden_size']}"
+    )
+    num_hidden_layers: int | None = option(
+        None,
+        least=1,
+        flag="--layers",
+        help=f"of a BERT from scratch; default: {SIZE['num_hidden_layers']}",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        given = [name for name in SIZE if getattr(self, name) is not None]
+        if given and self.encoder != SCRATCH:
+            raise OptionError(
+                f"{given[0]} is {getattr(self, given[0])}, and is for a BERT from scratch; "
+                f"{self.encoder} has its own size. Leave it out, or leave the encoder out."
+            )
+        width = self.size["hidden_size"]
+        if width % max(1, width // 64):
+            raise OptionError(
+                f"hidden_size is {width}, which attention heads of width 64 don't "
+                "divide. Give a multiple of 64."
+            )
+
+    @property
+    def size(self) -> dict[str, int]:
+        """Width and layers of a BERT from scratch."""
+        given = {name: getattr(self, name) for name in SIZE}
+        return SIZE | {name: value for name, value in given.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class OptimiserOptions(Options):
+    """What is read in a step of training, and how far a step goes."""
+
+    epochs: int = option(4, least=1, help="times through the training set")
+    negatives: int | None = option(
+        None,
+        least=1,
+        metavar="N",
+        help="for answer selection: each epoch reads so many of a question's wrong answers, drawn "
+        "anew; default: all",
+    )
+    batch_tokens: int = option(
+        1024, least=16, help="tokens read at once by each process, padding included"
+    )
+    accumulate: int = option(
+        1,
+        least=1,
+        metavar="N",
+        help="read so many batches for one step: as so many times the tokens, in less memory",
+    )
+    learning_rate: float | None = option(
+        None,
+        above=0,
+        help="default: 1e-3 for an adapter, 5e-4 from scratch, 4e-4 for encoders up to 384 wide, "
+        "else 5e-5",
+    )
+    warmup: float = option(
+        0.1, share=True, flag=None, help="share of the steps in which the rate rises"
+    )
+    weight_decay: float = option(0.01, least=0, flag=None, help="of AdamW")
+    patience: int = option(
+        0, least=0, help="stop after so many epochs without a better dev score; 0: never"
+    )
+
+
+@dataclass(frozen=True)
+class Recipe(Options):
+    """What happens to knowledge during training; all shares are probabilities.
+
+    A mention is *gold* where the training set labels just these characters.
+    """
+
+    counterfactual: float = option(
+        0.0,
+        share=True,
+        metavar="P",
+        help="of gold mentions whose tail names their type: trained with another such tail and "
+        "its label, to teach reading the graph, wrong triples too",
+    )
+    mention_dropout: float = option(
+        0.0,
+        share=True,
+        metavar="P",
+        help="of gold mentions with branches: their characters are hidden, by the mask token or "
+        "by random ones, half and half",
+    )
+    branch_dropout: float = option(0.0, share=True, metavar="P", help="of branches left out")
+    tree_dropout: float = option(
+        0.0, share=True, metavar="P", help="of sentences trained without knowledge"
+    )
+    invented: float = option(
+        0.0,
+        share=True,
+        metavar="P",
+        help="of sentences in which a name that the graph doesn't know, half the time a gold "
+        "mention, else any words outside of one, gets a branch that names a type, and that type "
+        "as its label, to teach trusting where a branch's name begins and ends",
+    )
+    mismatch_dropout: float = option(
+        0.0,
+        share=True,
+        metavar="P",
+        help="of branches of names that aren't gold mentions left out, where that is more than "
+        "the branch dropout; named entities only. So a match is right as often in training as "
+        "later (`kbert audit` tells how often)",
+    )
+
+
+@dataclass(frozen=True)
+class TrainOptions(Options):
+    """How to fine-tune."""
+
+    task: str = option(choices=tuple(NEEDED), help="kind of task")
+    run: RunOptions = group(RunOptions)
+    files: DataFiles = group(DataFiles)
+    start: StartOptions = group(StartOptions)
+    knowledge: KnowledgeOptions = group(KnowledgeOptions)
+    optimiser: OptimiserOptions = group(OptimiserOptions)
+    recipe: Recipe = field(default_factory=Recipe)
+    float32: bool = option(False, help="save single, not half precision")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        negatives = self.optimiser.negatives
+        if negatives is not None and self.task != "rank":
+            raise OptionError(
+                f"negatives is {negatives}, and is for answer selection (task rank) "
+                f"alone; the task is '{self.task}'. Leave it out."
+            )
+        if self.start.adapter is not None or self.start.adapter_alpha is not None:
+            from kbert_core.checkpoints import adapters  # needs PyTorch
+
+            adapters.check_options(
+                self.start.adapter,
+                self.start.adapter_alpha,
+                encoder=self.start.encoder,
+                output=self.run.output,
+            )
+
+
+@dataclass(frozen=True)
+class CorpusOptions(Options):
+    """The text to pretrain on, and the tokens made of it."""
+
+    text: tuple[str, ...] = option(
+        metavar="FILE", help=".txt or .txt.xz, one passage a line", flag="--text"
+    )
+    exclude: tuple[str, ...] = option(
+        (),
+        metavar="FILE",
+        help="labelled files of test sets (.tsv, .txt, also .xz, or .json in SQuAD's form); "
+        "passages that hold one of their texts are left out, white space apart",
+    )
+    vocabulary: str | None = option(
+        None, metavar="DIR", help="take this tokenizer; default: made from the text"
+    )
+    words: tuple[str, ...] = option(
+        (),
+        metavar="FILE",
+        help="words to mask whole: a word a line, or triples, whose heads are taken",
+    )
+    whole_words: bool = option(True, help="mask the word pieces of a word, and --words, together")
+    row_length: int = option(128, least=8, help="tokens of a packed row")
+    vocabulary_size: int = option(6000, least=8, help="at most so many tokens")
+    word_pieces: int = option(
+        0, least=0, help="of them for words of Latin letters and digits; 0: characters"
+    )
+    min_count: int = option(10, least=1, help="characters seen less often are unknown")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.vocabulary and self.word_pieces > self.vocabulary_size - SPECIAL_TOKENS:
+            raise OptionError(
+                f"word_pieces is {self.word_pieces}, more than a vocabulary_size of "
+                f"{self.vocabulary_size} has room for beside {SPECIAL_TOKENS} special tokens. Give "
+                "fewer pieces or a larger vocabulary."
+            )
+        if self.vocabulary and self.word_pieces:
+            raise OptionError("Both vocabulary and word_pieces are given. Give one of them.")
+
+
+@dataclass(frozen=True)
+class BertOptions(Options):
+    """The size of a BERT to pretrain."""
+
+    hidden_size: int = option(256, least=1, help="of the BERT")
+    num_hidden_layers: int = option(4, least=1, flag="--layers", help="of the BERT")
+    num_attention_heads: int = option(4, least=1, flag="--attention-heads", help="of the BERT")
+    max_positions: int = option(512, help="of the BERT")
+    dropout: float = option(0.0, share=True, help="of the BERT")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.hidden_size % self.num_attention_heads:
+            raise OptionError(
+                f"hidden_size is {self.hidden_size}, which {self.num_attention_heads} attention "
+                "heads don't divide. Give a multiple of their number."
+            )
+
+
+@dataclass(frozen=True)
+class PretrainSteps(Options):
+    """How long to pretrain, and at what rate.
+
+    The rate is reached after ``warmup`` steps and kept until the last
+    ``decay`` of the steps after those, in which it falls linearly to 0. So a
+    run can be given more steps, or cut short, until it begins to fall.
+    """
+
+    steps: int = option(
+        10_000, least=1, help="optimiser steps in all; a run that goes on may have more"
+    )
+    batch_tokens: int = option(2048, help="tokens read at once, by each process")
+    accumulate: int = option(1, least=1, metavar="N", help="read so many batches for one step")
+    learning_rate: float = option(1e-3, above=0, help="after warm-up")
+    warmup: int = option(500, least=0, help="steps in which the rate rises, at most half of all")
+    decay: float = option(
+        0.25, share=True, help="share of the steps after warm-up in which the rate falls"
+    )
+    weight_decay: float = option(0.01, least=0, flag=None, help="of AdamW")
+    save_every: int = option(500, least=1, help="steps between checkpoints")
+
+    @property
+    def warmup_steps(self) -> int:
+        """Steps in which the rate rises: ``warmup``, at most half of all."""
+        return min(self.warmup, self.steps // 2)
+
+    @property
+    def decay_steps(self) -> int:
+        """Steps in which the rate falls."""
+        return max(1, round(self.decay * (self.steps - self.warmup_steps)))
+
+
+@dataclass(frozen=True)
+class PretrainOptions(Options):
+    """How to pretrain."""
+
+    corpus: CorpusOptions = group(CorpusOptions)
+    run: RunOptions = group(RunOptions)
+    bert: BertOptions = group(BertOptions)
+    optimiser: PretrainSteps = group(PretrainSteps)
+
+    def __post_init__(self) -> None:
+        row = self.corpus.row_length
+        if self.optimiser.batch_tokens < row:
+            raise OptionError(
+                f"batch_tokens is {self.optimiser.batch_tokens}, less than a row of {row}. "
+                "Give at least one row's tokens."
+            )
+        if self.bert.max_positions < row:
+            raise OptionError(
+                f"max_positions is {self.bert.max_positions}, less than a row of {row}. "
+                "Give at least a row's length."
+            )
+
+    @property
+    def rows(self) -> int:
+        """Rows that a process reads at once."""
+        return self.optimiser.batch_tokens // self.corpus.row_length

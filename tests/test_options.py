@@ -1,0 +1,72 @@
+"""Options declared once: groups, limits, and what they need to be read."""
+
+import subprocess
+import sys
+from dataclasses import dataclass
+
+import pytest
+
+from kbert_core.data.columns import NEEDED
+from kbert_core.errors import OptionError
+from kbert_core.options import Options, group, option, option_fields
+from kbert_core.tasks import TASKS
+from kbert_core.training.options import PretrainOptions, TrainOptions
+
+
+@dataclass(frozen=True)
+class Rate(Options):
+    learning_rate: float = option(1e-3, above=0, help="after warm-up")
+    warmup: float = option(0.1, share=True, help="of the steps")
+
+
+@dataclass(frozen=True)
+class Run(Options):
+    output: str = option(help="folder")
+    device: str = option("cpu", choices=("cpu", "cuda"), help="where")
+
+
+@dataclass(frozen=True)
+class Training(Options):
+    run: Run = group(Run)
+    rate: Rate = group(Rate)
+    epochs: int = option(4, least=1, help="times")
+
+
+def test_options_of_all_groups_are_given_and_changed_by_their_names():
+    made = Training.of(output="m", warmup=0.2)
+    assert made == Training(Run("m"), Rate(warmup=0.2))
+    assert made.changed(epochs=2, output="n").flat() == {
+        **{"output": "n", "device": "cpu", "learning_rate": 1e-3, "warmup": 0.2, "epochs": 2}
+    }
+    assert list(option_fields(Training)) == list(made.flat())
+    assert option_fields(Training)["warmup"].metadata["help"] == "of the steps"
+    with pytest.raises(TypeError, match="Training has no option 'warm': output, device"):
+        Training.of(output="m", warm=1)
+    with pytest.raises(TypeError, match="output"):
+        Training.of()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"epochs": 0}, "epochs is 0, expected at least 1"),
+        ({"warmup": 1.5}, r"warmup is 1\.5, expected a share from 0 to 1"),
+        ({"learning_rate": float("nan")}, "learning_rate is nan, expected more than 0"),
+        ({"device": "tpu"}, "device is 'tpu', expected one of cpu, cuda"),
+    ],
+)
+def test_an_option_outside_its_limits_is_named(changes, message):
+    with pytest.raises(OptionError, match=message):
+        Training.of(output="m", **changes)
+
+
+def test_every_option_of_training_says_what_it_is_and_no_name_stands_twice():
+    for kind in (TrainOptions, PretrainOptions):
+        for name, field in option_fields(kind).items():
+            assert name == "recipe" or field.metadata["help"]
+    assert set(NEEDED) == set(TASKS)  # the tasks that can be named
+
+
+def test_options_are_read_without_pytorch():
+    code = "import sys, kbert_core.training.options; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
