@@ -20,7 +20,7 @@ from kbert_core.experiments.whole_file import (
 )
 from kbert_core.experiments.whole_file_groups import WholeFile
 from kbert_core.experiments.whole_file_ways import Pruned, Rule, What, prune
-from kbert_core.explain.attention_effect import AttentionEffect
+from kbert_core.explain.attention import AttentionEffect
 
 MOST_TEXTS = 5000  # of a file; longer ones belong on the command line
 Three = tuple[Answer, Answer, Answer]

@@ -211,7 +211,7 @@ mass = [layer[0, :, lookers][:, :, branch].sum(-1).mean().item() for layer in tr
 print("mass on", "".join(row.tokens[i] for i in branch), "by layer:", *(f"{m:.3f}" for m in mass))
 
 # %%
-from kbert_core.explain.attention_effect import attention_effect
+from kbert_core.explain.attention import attention_effect
 
 beside = attention_effect(case)
 assert all(abs(a - b) < 1e-4 for a, b in zip(beside.each[0].by_target, mass))
@@ -237,7 +237,7 @@ assert most.mass("target") > 0.1 and abs(most.effect.effect) < 0.05
 
 # %%
 from kbert_core.data.sources import read_present
-from kbert_core.explain.attention_effect import rank_correlation
+from kbert_core.explain.attention import rank_correlation
 from kbert_core.explain.target import NothingPredicted
 
 parts = read_present("demo_kgs/example_data/medical_ner", "ner").values()  # train, dev and test
@@ -255,7 +255,7 @@ print(
 print(f"attention and effect part in {both.disagreeing} texts")
 
 # %%
-from kbert_core.explain.attention_effect import scatter
+from kbert_core.explain.attention import scatter
 
 points = [one for text_ in looked for one in text_.each]
 show(

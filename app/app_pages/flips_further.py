@@ -11,8 +11,8 @@ from app.background import Look, Progress
 from app.texts import t
 from app.view_models import effects as view
 from app.view_models.html import markdown
-from kbert_core.explain.attention_effect import AttentionEffect
-from kbert_core.explain.interactions import Interactions, stream_interactions
+from kbert_core.explain.attention import AttentionEffect
+from kbert_core.explain.effects import Interactions, stream_interactions
 from kbert_core.explain.shapley import EXACT_UP_TO, Shapley, stream_shapley
 from kbert_core.explain.target import NO_SPAN
 from kbert_core.explain.variants import Case

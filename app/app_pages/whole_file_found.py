@@ -16,7 +16,7 @@ from app.view_models.html import markdown
 from kbert_core import KBertError
 from kbert_core.experiments.whole_file import FileRow
 from kbert_core.experiments.whole_file_groups import KINDS, WholeFile
-from kbert_core.explain.tables import name_of
+from kbert_core.explain.result import name_of
 
 ss = st.session_state
 VIEWS = {

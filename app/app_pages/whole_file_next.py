@@ -18,7 +18,7 @@ from app.view_models.html import markdown
 from kbert_core import KBertError, KnowledgeGraph
 from kbert_core.experiments.whole_file_groups import WholeFile
 from kbert_core.experiments.whole_file_ways import WAYS, Pruned, score_ways
-from kbert_core.explain.attention_effect import AttentionEffect, Looker, rank_correlation
+from kbert_core.explain.attention import AttentionEffect, Looker, rank_correlation
 
 ss = st.session_state
 RULES = ("leave one out", "counts")

@@ -7,18 +7,16 @@ from app.models import ModelInfo
 from app.texts import listed, sentences, t
 from app.view_models.html import escape, scrolling
 from app.view_models.targets import answer_name
-from kbert_core.explain.attention_effect import (
+from kbert_core.explain.attention import (
     FEWEST,
     Attended,
     AttentionEffect,
     Disagreement,
     Kind,
 )
-from kbert_core.explain.effects import Effect, Effects
-from kbert_core.explain.figures import NOTHING, nats
-from kbert_core.explain.interactions import Interactions
+from kbert_core.explain.effects import Effect, Effects, Interactions
+from kbert_core.explain.result import NO_EFFECT, mention_text, name_of, nats
 from kbert_core.explain.shapley import Shapley
-from kbert_core.explain.tables import mention_text, name_of
 from kbert_core.explain.target import NO_SPAN, Target
 from kbert_core.explain.variants import Piece
 from kbert_core.knowledge.triple import Triple
@@ -59,7 +57,7 @@ def say_most(found: Effects, info: ModelInfo) -> str:
     if not found.each:
         return ""
     first = found.ranked[0]
-    if abs(first.effect) < NOTHING:
+    if abs(first.effect) < NO_EFFECT:
         return t("effects.nothing") if len(found.each) == found.total else ""
     key = "effects.most_flips" if first.flips else "effects.most"
     answer = answer_name(first.without.answer, info, found.sentences[0])
@@ -71,7 +69,7 @@ def say_rest(found: Effects) -> str:
     total = sum(effect.effect for effect in found.each)
     if len(found.each) < 2 or len(found.each) < found.total:
         return ""
-    if abs(total - found.whole) <= max(REST * abs(found.whole), 10 * NOTHING):
+    if abs(total - found.whole) <= max(REST * abs(found.whole), 10 * NO_EFFECT):
         return ""
     return t("effects.rest", sum=nats(total), whole=nats(found.whole))
 

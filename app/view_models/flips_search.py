@@ -8,7 +8,7 @@ from app.view_models.html import escape
 from app.view_models.targets import SPANS, answer_name
 from kbert_core.explain.candidates import MOST_READ
 from kbert_core.explain.counterfactuals import Counterfactual, Counterfactuals
-from kbert_core.explain.figures import nats
+from kbert_core.explain.result import nats
 from kbert_core.knowledge.edit import Edit
 
 

@@ -21,7 +21,7 @@ from app.view_models.paths import power_of_ten
 from app.view_models.targets import answer_name
 from kbert_core import FlatTree
 from kbert_core.explain.compare import Comparison, Difference
-from kbert_core.explain.figures import nats
+from kbert_core.explain.result import nats
 
 # What they are called
 

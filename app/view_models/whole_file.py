@@ -23,9 +23,8 @@ from kbert_core.experiments.whole_file_groups import (
     row_dict,
 )
 from kbert_core.experiments.whole_file_ways import WAYS, FileScores, Pruned
-from kbert_core.explain.attention_effect import AttentionEffect, FileCorrelation
-from kbert_core.explain.figures import nats
-from kbert_core.explain.tables import name_of
+from kbert_core.explain.attention import AttentionEffect, FileCorrelation
+from kbert_core.explain.result import name_of, nats
 
 ALL = "all"
 WHICH = (ALL, *(str(verdict) for verdict in Verdict))

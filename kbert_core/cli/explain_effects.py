@@ -8,12 +8,10 @@ from typing import Any
 from kbert_core.cli.options import ablation_of, graph_of, injection_of, model_of
 from kbert_core.cli.text import width
 from kbert_core.errors import CheckpointError, OptionError, TextError
-from kbert_core.explain.attention_effect import AttentionEffect, attention_effect
-from kbert_core.explain.effects import Effects, stream_effects
-from kbert_core.explain.figures import nats
-from kbert_core.explain.interactions import Interactions, stream_interactions
+from kbert_core.explain.attention import AttentionEffect, attention_effect
+from kbert_core.explain.effects import Effects, Interactions, stream_effects, stream_interactions
+from kbert_core.explain.result import name_of, nats
 from kbert_core.explain.shapley import Shapley, stream_shapley
-from kbert_core.explain.tables import name_of
 from kbert_core.explain.target import target_named
 from kbert_core.explain.variants import Case
 from kbert_core.pipeline import Pipeline

@@ -14,8 +14,8 @@ from kbert_core.errors import OptionError
 from kbert_core.experiments.whole_file import each_attention, each_left_out, each_of_three, each_row
 from kbert_core.experiments.whole_file_groups import By, Group, Interval, WholeFile, whole_file_of
 from kbert_core.experiments.whole_file_ways import FileScores, Pruned, Rule, prune, score_three
-from kbert_core.explain.attention_effect import FileCorrelation, rank_correlation
-from kbert_core.explain.figures import nats
+from kbert_core.explain.attention import FileCorrelation, rank_correlation
+from kbert_core.explain.result import nats
 from kbert_core.knowledge.io.writers import write_triples
 
 if TYPE_CHECKING:

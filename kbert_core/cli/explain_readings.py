@@ -10,11 +10,10 @@ from kbert_core.cli.options import model_of
 from kbert_core.errors import OptionError, TextError
 from kbert_core.explain.compare import BERT, Comparison, ablations_of, compare
 from kbert_core.explain.counterfactuals import Counterfactuals, Search, stream_counterfactuals
-from kbert_core.explain.figures import nats
 from kbert_core.explain.influence import Influence, influence
 from kbert_core.explain.noise import NoiseCurve, stream_noise
 from kbert_core.explain.reach import NEVER
-from kbert_core.explain.tables import name_of
+from kbert_core.explain.result import name_of, nats
 from kbert_core.explain.variants import Case
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.tools.unrelated import said_by

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from kbert_core.data.labelled import Example, check_labels
 from kbert_core.errors import DataError
-from kbert_core.explain.attention_effect import AttentionEffect, attention_effect
+from kbert_core.explain.attention import AttentionEffect, attention_effect
 from kbert_core.explain.target import NothingPredicted, Target
 from kbert_core.explain.variants import (
     AT_ONCE,

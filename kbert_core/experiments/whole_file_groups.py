@@ -16,8 +16,7 @@ from kbert_core.data.labelled import Example
 from kbert_core.drawing import BLUE, INK, ORANGE, drawing, legend_below, tidy
 from kbert_core.experiments.whole_file import FileRow, Verdict, each_row
 from kbert_core.experiments.whole_file_ways import FileScores, score_ways
-from kbert_core.explain.figures import clipped
-from kbert_core.explain.tables import frame, name_of, triple_dict
+from kbert_core.explain.result import clipped, frame, name_of, plain
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.triple import Triple
 from kbert_core.pipeline import Pipeline
@@ -129,7 +128,7 @@ class Group:
             *("hurt_interval", "verdict", "mean_gain", "gain_interval"),
         )
         data = {name: getattr(self, name) for name in names}
-        return data if self.triple is None else {**data, "triple": triple_dict(self.triple)}
+        return data if self.triple is None else {**data, "triple": plain(self.triple)}
 
     def flat_dict(self) -> dict[str, Any]:
         """The same as one row of a table: each interval in two columns."""

@@ -25,7 +25,7 @@ from kbert_core.errors import OptionError
 from kbert_core.experiments.counts import sentence_counts
 from kbert_core.experiments.statistics import METRICS, Counts, Difference, Resampled, Score
 from kbert_core.experiments.whole_file import Answer, FileRow, LeftOut
-from kbert_core.explain.tables import frame, name_of
+from kbert_core.explain.result import frame, name_of
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.triple import Triple

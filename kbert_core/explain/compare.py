@@ -4,20 +4,19 @@ Where two of them are equal, the result says why, and only after their states
 have been computed and compared: what should be equal is never assumed to be.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from kbert_core.errors import OptionError, TextError
-from kbert_core.explain.figures import signed_bars
+from kbert_core.explain.influence import states_of
 from kbert_core.explain.noise import variation
-from kbert_core.explain.states import states_of
-from kbert_core.explain.tables import frame, outcome_dict, target_dict
+from kbert_core.explain.result import Plain, Result, plain, signed_bars
 from kbert_core.explain.target import NOTHING, Target
 from kbert_core.explain.variants import Case, Outcome, Scored, Variant
 from kbert_core.kbert.ablation import Ablation
@@ -26,12 +25,10 @@ from kbert_core.kbert.interventions import Intervention, visible_by_layer
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from pandas import DataFrame
 
 ROUNDING = 1e-4  # between the same numbers computed in batches of other shapes
 MOST = 4
 BERT, K_BERT, HARD, ALL = "BERT", "K-BERT", "hard positions", "everything visible"
-Identity = tuple[object, ...]
 
 
 class Why(StrEnum):
@@ -76,7 +73,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Plain):
     """Two readings, the second against the first.
 
     Attributes:
@@ -111,7 +108,7 @@ class Difference:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(Result):
     """Two to four readings of one text.
 
     Attributes:
@@ -126,6 +123,10 @@ class Comparison:
     sides: tuple[Side, ...]
     pairs: tuple[Difference, ...]
 
+    keys: ClassVar = "text=sentences target differences=pairs"
+    rows: ClassVar = "pairs"
+    columns: ClassVar = " ".join(field.name for field in fields(Difference))
+
     @property
     def equal(self) -> tuple[Difference, ...]:
         """The pairs that are equal, each with its reason."""
@@ -137,26 +138,18 @@ class Comparison:
 
     def as_dict(self) -> dict[str, Any]:
         """All of it as plain data, for JSON."""
-        return {
-            "text": list(self.sentences),
-            "target": None if self.target is None else target_dict(self.target),
-            "readings": [
-                {
-                    "name": side.name,
-                    "tokens": sum(map(len, side.rows)),
-                    "triples": side.triples,
-                    "positions": side.ablation.positions,
-                    "visible": side.ablation.visible,
-                    **(outcome_dict(side.outcome) if side.outcome else {}),
-                }
-                for side in self.sides
-            ],
-            "differences": list(self._rows()),
-        }
-
-    def to_frame(self) -> "DataFrame":
-        """A row for every two readings."""
-        return frame(self._rows(), FRAME)
+        readings = [
+            {
+                "name": side.name,
+                "tokens": sum(map(len, side.rows)),
+                "triples": side.triples,
+                "positions": side.ablation.positions,
+                "visible": side.ablation.visible,
+                **({} if side.outcome is None else plain(side.outcome)),
+            }
+            for side in self.sides
+        ]
+        return {**super().as_dict(), "readings": readings}
 
     def figure(self) -> "Figure":
         """A bar a reading: the target's score."""
@@ -167,17 +160,6 @@ class Comparison:
             axis=f"score of {self.target}, nats",
             title=" ".join(self.sentences),
         )
-
-    def _rows(self) -> Iterator[dict[str, Any]]:
-        for pair in self.pairs:
-            row = {name: getattr(pair, name) for name in FRAME}
-            yield {**row, "why": None if pair.why is None else str(pair.why)}
-
-
-FRAME = (
-    *("one", "other", "score", "variation", "flips", "only_one", "only_other"),
-    *("cells", "moved", "largest", "same_input", "why"),
-)
 
 
 def ablations_of(case: Case) -> dict[str, Variant]:

@@ -11,21 +11,17 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations, islice
 from math import comb
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from kbert_core.errors import GraphEditError, OptionError
 from kbert_core.explain.candidates import KINDS, Candidates, Kind
-from kbert_core.explain.figures import signed_bars
-from kbert_core.explain.tables import frame, outcome_dict, target_dict, triple_dict
+from kbert_core.explain.result import Plain, Result, final, signed_bars
 from kbert_core.explain.target import Target
-from kbert_core.explain.variants import Case, Outcome, Scored, Variant, case_of
-from kbert_core.knowledge.edit import Edit
-from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.pipeline import Pipeline
+from kbert_core.explain.variants import Case, Outcome, Scored, Variant
+from kbert_core.knowledge.graph import Edit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from pandas import DataFrame
 
 BUDGET = 200  # model runs
 MOST_EDITS = 3  # of one set
@@ -77,14 +73,15 @@ class Search:
 
 
 @dataclass(frozen=True)
-class Counterfactual:
+class Counterfactual(Plain):
     """A set of edits, and what becomes of the prediction.
 
     Attributes:
         edits: to the graph, to be made in this order.
         before, after: score and answer.
         prediction: the task's, with the edits made.
-        runs: after how many model runs it was found.
+        runs: after how many model runs it was tried.
+        flips: whether the prediction becomes what was looked for.
     """
 
     edits: tuple[Edit, ...]
@@ -92,6 +89,9 @@ class Counterfactual:
     after: Outcome
     prediction: Any
     runs: int
+    flips: bool = False
+
+    keys: ClassVar = "edits after change runs"
 
     @property
     def change(self) -> float:
@@ -103,9 +103,14 @@ class Counterfactual:
         """The edits in a line."""
         return "; ".join(map(str, self.edits))
 
+    @property
+    def size(self) -> int:
+        """How many edits."""
+        return len(self.edits)
+
 
 @dataclass(frozen=True)
-class Counterfactuals:
+class Counterfactuals(Result):
     """What a search has found, so far or in the end.
 
     Attributes:
@@ -138,39 +143,19 @@ class Counterfactuals:
     ended: Ended = ""
     complete: bool = True
 
-    def as_dict(self) -> dict[str, Any]:
-        """All of it as plain data, for JSON."""
-        return {
-            "text": list(self.sentences),
-            "target": target_dict(self.target),
-            "base": outcome_dict(self.base),
-            "to": self.search.to,
-            "found": [_plain(one) for one in self.found],
-            "nearest": [_plain(one) for one in self.nearest],
-            "runs": self.runs,
-            "budget": self.search.budget,
-            "largest_set": self.size,
-            "ended": self.ended,
-            "graph_read_to_the_end": self.complete,
-        }
+    keys: ClassVar = (
+        "text=sentences target base to=search.to found nearest runs budget=search.budget "
+        "largest_set=size ended graph_read_to_the_end=complete"
+    )
+    columns: ClassVar = (
+        "edits=said size flips before=before.answer after=after.answer "
+        "score_before=before.score score_after=after.score change runs"
+    )
 
-    def to_frame(self) -> "DataFrame":
-        """A row a set of edits, those that flip the prediction first."""
-        rows = [
-            {
-                "edits": one.said,
-                "size": len(one.edits),
-                "flips": one in self.found,
-                "before": one.before.answer,
-                "after": one.after.answer,
-                "score_before": one.before.score,
-                "score_after": one.after.score,
-                "change": one.change,
-                "runs": one.runs,
-            }
-            for one in (*self.found, *self.nearest)
-        ]
-        return frame(rows, FRAME)
+    @property
+    def each(self) -> tuple[Counterfactual, ...]:
+        """The sets of edits, those that flip the prediction first."""
+        return (*self.found, *self.nearest)
 
     def figure(self) -> "Figure":
         """A bar for every set of edits found: what it does to the score."""
@@ -184,46 +169,22 @@ class Counterfactuals:
         )
 
 
-FRAME = (
-    *("edits", "size", "flips", "before", "after"),
-    *("score_before", "score_after", "change", "runs"),
-)
-
-
-def counterfactuals(
-    case: Case | Pipeline,
-    *sentences: str,
-    graph: KnowledgeGraph | None = None,
-    target: Target | None = None,
-    search: Search | None = None,
-    **reading: Any,
-) -> Counterfactuals:
-    """Search for the smallest changes of the graph that flip a prediction.
-
-    Args:
-        case: a text as it was read; or a model, with the text to read.
-        sentences, graph, target: with a model: the text, K, and which
-            prediction (None: what is predicted).
-        search: how to search.
-        reading: further arguments of :meth:`Case.of`.
-
-    Raises:
-        KBertError: a text, option or target that can't be used.
-    """
-    made = case_of(case, sentences, graph=graph, target=target, **reading)
-    *_, last = stream_counterfactuals(made, search or Search())
-    return last
-
-
 def stream_counterfactuals(
     case: Case, search: Search | None = None, *, at_once: int = AT_ONCE
 ) -> Iterator[Counterfactuals]:
-    """The same, batch by batch; close the iterator to stop the search.
+    """Search for the smallest changes of the graph that flip a prediction; yields batch by batch.
+
+    Close the iterator to stop the search.
 
     Args:
+        case: a text as it was read.
+        search: how to search.
         at_once: readings a batch; fewer of a long text.
     """
     yield from _Searcher(case, search or Search(), at_once).run()
+
+
+counterfactuals = final(stream_counterfactuals)
 
 
 class _Searcher:
@@ -307,12 +268,13 @@ class _Searcher:
         """Put a set of edits where it belongs."""
         base, runs = self.state.base, self.state.runs + 1
         after = Outcome(scored.score, self.case.target.answer(scored.prediction))
-        one = Counterfactual(edits, base, after, scored.prediction, runs)
+        flips = after.answer != base.answer and self.search.to in (None, after.answer)
+        one = Counterfactual(edits, base, after, scored.prediction, runs, flips)
         found = self.state.found
-        if after.answer != base.answer and self.search.to in (None, after.answer):
+        if flips:
             smallest = [other for other in found if not set(edits) < set(other.edits)]
-            found = tuple(sorted([*smallest, one], key=lambda o: (len(o.edits), -abs(o.change))))
-        elif len(edits) == 1:
+            found = tuple(sorted([*smallest, one], key=lambda o: (o.size, -abs(o.change))))
+        elif one.size == 1:
             self.singles.append(one)
         nearest = sorted(self.singles, key=self._gain, reverse=True)[:NEAREST]
         self.state = replace(self.state, found=found, nearest=tuple(nearest), runs=runs)
@@ -328,22 +290,3 @@ class _Searcher:
     def _gain(self, one: Counterfactual) -> float:
         """How much nearer to a flip a change brings the prediction, in nats."""
         return self.sign * one.change
-
-
-def edit_dict(edit: Edit) -> dict[str, Any]:
-    """An edit as plain data."""
-    made: dict[str, Any] = {"action": edit.action, "triple": triple_dict(edit.triple)}
-    if edit.new is not None:
-        made["new"] = triple_dict(edit.new)
-    if edit.index is not None:
-        made["index"] = edit.index
-    return made
-
-
-def _plain(one: Counterfactual) -> dict[str, Any]:
-    return {
-        "edits": [edit_dict(edit) for edit in one.edits],
-        "after": outcome_dict(one.after),
-        "change": one.change,
-        "runs": one.runs,
-    }

@@ -1,4 +1,4 @@
-"""Effects: what every triple does to a prediction, by leaving it out.
+"""Effects: what every triple does to a prediction, and every two beyond the sum, by leaving out.
 
 The effect of a triple z is exact, not estimated: score(all) - score(all but z),
 with the rest of the selection held fixed. Deleting z from the graph is
@@ -7,34 +7,32 @@ another question, as the mention's next triple may move up; both are answered.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from itertools import combinations
+from typing import TYPE_CHECKING, ClassVar
 
-from kbert_core.explain.figures import nats, signed_bars
-from kbert_core.explain.tables import (
-    frame,
-    mention_dict,
+from kbert_core.drawing import BLUE, ORANGE
+from kbert_core.explain.result import (
+    Plain,
+    Result,
+    batches,
+    clipped,
+    final,
     mention_text,
     name_of,
-    outcome_dict,
-    target_dict,
-    triple_dict,
+    nats,
+    signed_bars,
 )
 from kbert_core.explain.target import Target
-from kbert_core.explain.variants import Case, Outcome, Piece, Variant, case_of
-from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.explain.variants import Case, Outcome, Piece, Variant
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.triple import Triple
-from kbert_core.pipeline import Pipeline
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from pandas import DataFrame
-
-Hangs = tuple[int, int, Triple]  # a branch: sentence, where its mention starts, triple
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class Effect(Plain):
     """What one piece of knowledge does.
 
     Attributes:
@@ -58,6 +56,11 @@ class Effect:
     moved_up: tuple[Triple, ...] = ()
     moved_out: tuple[Triple, ...] = ()
 
+    keys: ClassVar = (
+        "triple=piece.triple mentions effect flips without deleted_effect deleted_flips deleted "
+        "moved_up moved_out"
+    )
+
     @property
     def effect(self) -> float:
         """Score with all minus score without it, in nats; positive: it raises the score."""
@@ -80,7 +83,7 @@ class Effect:
 
 
 @dataclass(frozen=True)
-class Effects:
+class Effects(Result):
     """What every piece of knowledge of a text does to its prediction.
 
     Attributes:
@@ -102,6 +105,16 @@ class Effects:
     total: int
     runs: int
 
+    keys: ClassVar = (
+        "text=sentences target base plain whole_effect=whole flips_without_any=flips effects=each "
+        "runs"
+    )
+    columns: ClassVar = (
+        "triple=piece.triple mentions effect flips "
+        "score_without=without.score answer_without=without.answer deleted_effect deleted_flips "
+        "score_deleted=deleted.score answer_deleted=deleted.answer moved_up moved_out"
+    )
+
     @property
     def whole(self) -> float:
         """What all knowledge does together: score with all minus score with none, in nats."""
@@ -116,31 +129,6 @@ class Effects:
     def ranked(self) -> tuple[Effect, ...]:
         """The effects, the largest first whatever its sign."""
         return tuple(sorted(self.each, key=lambda effect: -abs(effect.effect)))
-
-    def as_dict(self) -> dict[str, Any]:
-        """All of it as plain data, for JSON."""
-        return {
-            "text": list(self.sentences),
-            "target": target_dict(self.target),
-            "base": outcome_dict(self.base),
-            "plain": outcome_dict(self.plain),
-            "whole_effect": self.whole,
-            "flips_without_any": self.flips,
-            "effects": [self._row(effect) for effect in self.each],
-            "runs": self.runs,
-        }
-
-    def to_frame(self) -> "DataFrame":
-        """A row a piece, in reading order."""
-        rows = []
-        for effect in self.each:
-            row = self._row(effect)
-            for name in ("without", "deleted"):
-                outcome = row.pop(name)
-                row[f"score_{name}"] = outcome and outcome["score"]
-                row[f"answer_{name}"] = outcome and outcome["answer"]
-            rows.append({**row, **row.pop("triple")})
-        return frame(rows, FRAME)
 
     def figure(self) -> "Figure":
         """A bar a piece, the largest on top; diamonds where the triple is deleted instead."""
@@ -162,72 +150,34 @@ class Effects:
             return said
         return f"{said} @ {mention_text(self.sentences, mentions[0])} {mentions[0].start}"
 
-    def _row(self, effect: Effect) -> dict[str, Any]:
-        return {
-            "triple": triple_dict(effect.piece.triple),
-            "mentions": [mention_dict(self.sentences, mention) for mention in effect.mentions],
-            "effect": effect.effect,
-            "flips": effect.flips,
-            "without": outcome_dict(effect.without),
-            "deleted_effect": effect.deleted_effect,
-            "deleted_flips": effect.deleted_flips,
-            "deleted": None if effect.deleted is None else outcome_dict(effect.deleted),
-            "moved_up": [triple_dict(triple) for triple in effect.moved_up],
-            "moved_out": [triple_dict(triple) for triple in effect.moved_out],
-        }
-
-
-FRAME = (
-    *("head", "relation", "tail", "mentions"),
-    *("effect", "flips", "score_without", "answer_without"),
-    *("deleted_effect", "deleted_flips", "score_deleted", "answer_deleted"),
-    *("moved_up", "moved_out"),
-)
-
-
-def effects(
-    case: Case | Pipeline,
-    *sentences: str,
-    graph: KnowledgeGraph | None = None,
-    target: Target | None = None,
-    by_mention: bool = False,
-    deleted: bool = True,
-    **reading: Any,
-) -> Effects:
-    """Measure what every triple of a text does to its prediction.
-
-    Args:
-        case: a text as it was read; or a model, with the text to read.
-        sentences, graph, target: with a model: the text, K, and what to
-            explain (None: what is predicted).
-        by_mention: one piece for each mention that a triple hangs from.
-        deleted: also delete each triple from the graph.
-        reading: further arguments of :meth:`Case.of`.
-
-    Raises:
-        KBertError: a text, option or target that can't be used.
-    """
-    made = case_of(case, sentences, graph=graph, target=target, **reading)
-    *_, last = stream_effects(made, by_mention=by_mention, deleted=deleted)
-    return last
-
 
 def stream_effects(
     case: Case, *, by_mention: bool = False, deleted: bool = True
 ) -> Iterator[Effects]:
-    """The same, batch by batch: every result has more effects than the one before."""
+    """Measure what every triple of a text does to its prediction; yields batch by batch.
+
+    Args:
+        case: a text as it was read.
+        by_mention: one piece for each mention that a triple hangs from.
+        deleted: also delete each triple from the graph.
+
+    Yields:
+        Results with more and more effects.
+    """
     base, plain = case.outcomes([case.as_it_is(), case.without_knowledge()])
     pieces = case.pieces_by_mention if by_mention else case.pieces
     deleted = deleted and not by_mention
-    made = Effects(case.sentences, case.target, base, plain, (), len(pieces), 2)
+    result = Effects(case.sentences, case.target, base, plain, (), len(pieces), 2)
     if not pieces:
-        yield made
+        yield result
     size = max(1, case.at_once() // 2) if deleted else case.at_once()
-    for start in range(0, len(pieces), size):
-        some = pieces[start : start + size]
-        found, runs = _effects_of(case, some, base, deleted)
-        made = replace(made, each=(*made.each, *found), runs=made.runs + runs)
-        yield made
+    for some in batches(pieces, size):
+        measured, runs = _effects_of(case, some, base, deleted)
+        result = replace(result, each=(*result.each, *measured), runs=result.runs + runs)
+        yield result
+
+
+effects = final(stream_effects)
 
 
 def _effects_of(
@@ -235,28 +185,19 @@ def _effects_of(
 ) -> tuple[list[Effect], int]:
     """The effects of some pieces, run together; also the number of readings."""
     without = [case.without([piece]) for piece in pieces]
-    gone = [
-        case.read_with(case.graph.remove(piece.triple)) if deleted else None for piece in pieces
-    ]
-    own = [  # where nothing takes the triple's place, the two readings are one
-        other is not None and variant.key != other.key
-        for variant, other in zip(without, gone, strict=True)
-    ]
-    more = [variant for variant, runs in zip(gone, own, strict=True) if variant and runs]
-    outcomes = case.outcomes([*without, *more])
-    left = [next(outcomes) for _ in pieces]
-    found = []
+    gone = [case.read_with(case.graph.remove(piece.triple)) for piece in pieces if deleted]
+    # Where nothing takes the place of a deleted triple, the two readings are one.
+    different = {variant.key: variant for variant in (*without, *gone)}
+    outcomes = dict(zip(different, case.outcomes(different.values()), strict=True))
+    measured = []
     for number, piece in enumerate(pieces):
-        other = gone[number]
-        up: tuple[Triple, ...] = ()
-        out: tuple[Triple, ...] = ()
-        outcome = None
-        if other is not None:
-            outcome = next(outcomes) if own[number] else left[number]
-            up, out = _moved(case, piece, other)
-        mentions = case.mentions_of(piece)
-        found.append(Effect(piece, mentions, base, left[number], outcome, up, out))
-    return found, len(without) + len(more)
+        effect = Effect(piece, case.mentions_of(piece), base, outcomes[without[number].key])
+        if deleted:
+            up, out = _moved(case, piece, gone[number])
+            outcome = outcomes[gone[number].key]
+            effect = replace(effect, deleted=outcome, moved_up=up, moved_out=out)
+        measured.append(effect)
+    return measured, len(different)
 
 
 def _moved(
@@ -270,11 +211,109 @@ def _moved(
     return tuple(up), tuple(out)
 
 
-def _hanging(variant: Variant) -> dict[Hangs, None]:
-    """Every branch of a reading, in reading order."""
+def _hanging(variant: Variant) -> dict[tuple[int, int, Triple], None]:
+    """Every branch of a reading in reading order: sentence, start of its mention, triple."""
     return dict.fromkeys(
         (mention.sentence, mention.start, hung.branch.triple)
         for row in variant.rows
         for hung in row.hung
         for mention in (row.tree.nodes[hung.node].mention,)
     )
+
+
+# Two together
+
+
+@dataclass(frozen=True, slots=True)
+class Interaction(Plain):
+    """What two pieces do together beyond what each does.
+
+    Attributes:
+        pieces: the two.
+        value: score(all) - score(without one) - score(without the other) +
+            score(without both), in nats. Positive: together they raise the
+            score by more, or lower it by less, than the sum of what each does
+            without the other. Negative: they raise it by less, or lower it by
+            more. So of two that raise it, negative says that each stands in
+            for the other; of two that lower it, positive does. Zero: they add
+            up.
+    """
+
+    pieces: tuple[Piece, Piece]
+    value: float
+
+    keys: ClassVar = "one=pieces.0 other=pieces.1 interaction=value"
+
+
+@dataclass(frozen=True)
+class Interactions(Result):
+    """What every two pieces of knowledge do together.
+
+    Attributes:
+        sentences: the text.
+        target: what of the prediction is followed.
+        each: every pair, in reading order.
+        total: how many pairs there are.
+        runs: how many readings were run.
+    """
+
+    sentences: tuple[str, ...]
+    target: Target
+    each: tuple[Interaction, ...]
+    total: int
+    runs: int
+
+    keys: ClassVar = "text=sentences target interactions=each runs"
+    columns: ClassVar = "triple_1=pieces.0.triple triple_2=pieces.1.triple interaction=value"
+
+    @property
+    def ranked(self) -> tuple[Interaction, ...]:
+        """The pairs, the largest first whatever its sign."""
+        return tuple(sorted(self.each, key=lambda pair: -abs(pair.value)))
+
+    def figure(self) -> "Figure":
+        """A bar a pair, the largest on top."""
+        ranked = self.ranked
+        return signed_bars(
+            [" & ".join(clipped(name_of(p.triple), 24) for p in pair.pieces) for pair in ranked],
+            [pair.value for pair in ranked],
+            axis=f"interaction on {self.target}, nats",
+            title="What two triples do beyond the sum",
+            colours={"together above the sum": BLUE, "together below the sum": ORANGE},
+        )
+
+
+def stream_interactions(
+    case: Case, pieces: Sequence[Piece] | None = None
+) -> Iterator[Interactions]:
+    """Measure what every two triples of a text do together; yields batch by batch.
+
+    Args:
+        case: a text as it was read.
+        pieces: which; None: all the case's.
+
+    Yields:
+        Results with no fewer pairs than before; the first have none, as each
+        piece is left out by itself before any two are.
+    """
+    chosen = tuple(case.pieces if pieces is None else pieces)
+    pairs = list(combinations(chosen, 2))
+    result = Interactions(case.sentences, case.target, (), len(pairs), 0)
+    scores: list[float] = []
+    for some in batches([(), *((piece,) for piece in chosen)], case.at_once()):
+        scores += [outcome.score for outcome in case.outcomes(map(case.without, some))]
+        result = replace(result, runs=len(scores))
+        yield result
+    base, *left = scores
+    without = dict(zip(chosen, left, strict=True))
+    for two in batches(pairs, case.at_once()):
+        both = case.outcomes(map(case.without, two))
+        measured = tuple(
+            Interaction((a, b), base - without[a] - without[b] + outcome.score)
+            for (a, b), outcome in zip(two, both, strict=True)
+        )
+        result = replace(result, each=(*result.each, *measured), runs=result.runs + len(two))
+        yield result
+
+
+interactions = final(stream_interactions)

@@ -10,7 +10,7 @@ the second is zero.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -18,15 +18,13 @@ from torch import Tensor
 from kbert_core.drawing import INK, ORANGE, drawing
 from kbert_core.errors import OptionError
 from kbert_core.explain.reach import NEVER, Reach, first_layer, reach
-from kbert_core.explain.states import states_of
-from kbert_core.explain.tables import frame, name_of, triple_dict
+from kbert_core.explain.result import Result, batches, final, frame, name_of, plain
 from kbert_core.explain.target import NOTHING
-from kbert_core.explain.variants import AT_ONCE, Case, Piece, case_of
+from kbert_core.explain.variants import AT_ONCE, Case, Piece
 from kbert_core.kbert.ablation import Ablation
 from kbert_core.kbert.flat_tree import FlatTree, collate
-from kbert_core.kbert.interventions import visible_by_layer
-from kbert_core.kbert.visible import layer_masks
-from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.kbert.interventions import Intervention, visible_by_layer
+from kbert_core.kbert.mask_transformer import layer_masks
 from kbert_core.pipeline import Pipeline
 
 if TYPE_CHECKING:
@@ -34,6 +32,35 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 ROUNDING = 1e-5  # a relative change up to which two states are the same
+TOKENS_AT_ONCE = 4096  # whose states of all layers are kept together
+
+
+def states_of(
+    pipeline: Pipeline,
+    rows: Sequence[FlatTree],
+    ablation: Ablation,
+    interventions: Sequence[Intervention] = (),
+) -> Iterator[Tensor]:
+    """Run flat trees and yield the states of each.
+
+    Args:
+        pipeline: the model; its task head isn't used.
+        rows: of N tokens each, in any order.
+        ablation: how they are read.
+        interventions: made to their visible matrices.
+
+    Yields:
+        (L + 1, N, H) float32 of every row, padding removed.
+    """
+    at_once = max(1, TOKENS_AT_ONCE // max(map(len, rows), default=1))
+    for start in range(0, len(rows), at_once):
+        some = rows[start : start + at_once]
+        output = pipeline.encode(
+            some, ablation=ablation, interventions=interventions, hidden_states=True
+        )
+        states = torch.stack(list(output["hidden_states"]), dim=1).float().cpu()
+        for number, row in enumerate(some):
+            yield states[number, :, : len(row)]
 
 
 @dataclass(frozen=True)
@@ -52,7 +79,7 @@ class Arrival:
 
 
 @dataclass(frozen=True, eq=False)
-class Influence:
+class Influence(Result):
     """What leaving each triple out can change and does change, by layer and token.
 
     Attributes:
@@ -78,6 +105,8 @@ class Influence:
     moved: Tensor
     total: int
 
+    keys: ClassVar = "tokens=flat.tokens window layers triples=by_triple"
+
     @property
     def layers(self) -> int:
         """L."""
@@ -86,11 +115,7 @@ class Influence:
     @cached_property
     def first(self) -> Tensor:
         """(P, N) int64: the layer after which a token's state can be another; -1: never."""
-        return (
-            torch.stack([first_layer(one) for one in self.reached])
-            if self.pieces
-            else (torch.zeros(0, len(self.flat), dtype=torch.int64))
-        )
+        return first_layer(self.reached.transpose(0, 1))
 
     @cached_property
     def largest_beyond_reach(self) -> float:
@@ -113,34 +138,44 @@ class Influence:
             for n, piece in enumerate(self.pieces)
         )
 
+    @property
+    def by_triple(self) -> list[dict[str, Any]]:
+        """Every triple's numbers by layer and token; None where its own tokens are gone."""
+        return [
+            {
+                "triple": piece.triple,
+                "first_layer": [None if at == NEVER else at for at in first],
+                "influence": [
+                    [None if x != x else round(x, 8) for x in layer] for layer in changed
+                ],
+                "moved": [token for token, there in enumerate(moved) if there],
+            }
+            for piece, first, changed, moved in zip(
+                self.pieces,
+                self.first.tolist(),
+                self.measured.tolist(),
+                self.moved.tolist(),
+                strict=True,
+            )
+        ]
+
     def to_frame(self) -> "DataFrame":
         """A row for every triple, layer and token."""
-        return frame(self._rows(), FRAME)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain data for JSON; None where the triple's own tokens are gone."""
-        return {
-            "tokens": self.flat.tokens,
-            "window": self.window,
-            "layers": self.layers,
-            "triples": [
-                {
-                    "triple": triple_dict(piece.triple),
-                    "first_layer": [None if at == NEVER else at for at in first],
-                    "influence": [
-                        [None if x != x else round(x, 8) for x in layer] for layer in measured
-                    ],
-                    "moved": [token for token, there in enumerate(moved) if there],
-                }
-                for piece, first, measured, moved in zip(
-                    self.pieces,
-                    self.first.tolist(),
-                    self.measured.tolist(),
-                    self.moved.tolist(),
-                    strict=True,
-                )
-            ],
-        }
+        rows = (
+            {
+                **plain(piece),
+                **{"layer": layer, "token": token, "text": text},
+                "own": token in own,
+                "reached": bool(self.reached[n, layer, token]),
+                "influence": float(self.measured[n, layer, token]),
+            }
+            for n, piece in enumerate(self.pieces)
+            for own in [self.own(n)]
+            for layer in range(self.layers + 1)
+            for token, text in enumerate(self.flat.tokens)
+        )
+        names = "head relation tail layer token text own reached influence"
+        return frame(rows, names.split())
 
     def figure(self, piece: int = 0) -> "Figure":
         """Draw layer by token: by how much one triple changes a state; blank where it can't.
@@ -176,54 +211,6 @@ class Influence:
             figure.suptitle(title, fontsize=10)
         return figure
 
-    def _rows(self) -> Iterator[dict[str, Any]]:
-        for n, piece in enumerate(self.pieces):
-            own = set(self.own(n))
-            for layer in range(self.layers + 1):
-                for token, text in enumerate(self.flat.tokens):
-                    yield {
-                        **triple_dict(piece.triple),
-                        "layer": layer,
-                        "token": token,
-                        "text": text,
-                        "own": token in own,
-                        "reached": bool(self.reached[n, layer, token]),
-                        "influence": float(self.measured[n, layer, token]),
-                    }
-
-
-FRAME = ("head", "relation", "tail", "layer", "token", "text", "own", "reached", "influence")
-
-
-def influence(
-    case: Case | Pipeline,
-    *sentences: str,
-    graph: KnowledgeGraph | None = None,
-    pieces: Sequence[Piece] | None = None,
-    window: int | None = None,
-    **reading: Any,
-) -> Influence:
-    """Follow triples through the layers: where they can have come, and what they changed.
-
-    Costs a run for each triple, and one for the text as it is. It follows
-    states, not a prediction, so that an encoder without a task head will do.
-
-    Args:
-        case: a text as it was read; or a model, with the text to read.
-        sentences, graph: with a model: the text, and K.
-        pieces: which triples; None: all that hang in the row.
-        window: which row of a long text; None: the first with knowledge.
-        reading: further arguments of :meth:`Case.of`.
-
-    Raises:
-        OptionError: there is no such row, or a triple doesn't hang in it.
-    """
-    if isinstance(case, Pipeline):
-        reading.setdefault("target", NOTHING)
-    made = case_of(case, sentences, graph=graph, **reading)
-    *_, last = stream_influence(made, pieces, window)
-    return last
-
 
 def stream_influence(
     case: Case,
@@ -232,11 +219,22 @@ def stream_influence(
     *,
     at_once: int = AT_ONCE,
 ) -> Iterator[Influence]:
-    """The same, batch by batch: every result follows more triples than the one before.
+    """Follow triples through the layers: where they can have come, and what they changed.
+
+    Costs a run for each triple, and one for the text as it is. It follows
+    states, not a prediction, so that an encoder without a task head will do.
 
     Args:
+        case: a text as it was read.
+        pieces: which triples; None: all that hang in the row.
+        window: which row of a long text; None: the first with knowledge.
         at_once: readings a batch; fewer of a long text.
-        other arguments: as for :func:`influence`.
+
+    Yields:
+        Results that follow more and more triples.
+
+    Raises:
+        OptionError: there is no such row, or a triple doesn't hang in it.
     """
     rows = case.trace.rows
     if window is None:
@@ -248,40 +246,32 @@ def stream_influence(
     for piece in chosen:
         if not _own(flat, piece):
             raise OptionError(f"The triple {piece.triple} hangs nowhere in this part of the text.")
-    whole = _layers_of(case, flat)
+    trace, whole = case.trace, _layers_of(case, flat)
     ways = reach(whole)
-    trace = case.trace
     (base,) = states_of(case.pipeline, [flat], trace.ablation, trace.interventions)
     shape = (0, ways.layers + 1, len(flat))
-    reached = [torch.zeros(shape, dtype=torch.bool)]
-    measured = [torch.zeros(shape)]
-    moved = [torch.zeros(0, len(flat), dtype=torch.bool)]
-    at_once = case.at_once(at_once)
-    for start in range(0, max(1, len(chosen)), at_once):
-        some = chosen[start : start + at_once]
+    reached = torch.zeros(shape, dtype=torch.bool)
+    measured = torch.zeros(shape)
+    moved = torch.zeros(0, len(flat), dtype=torch.bool)
+    for some in batches(chosen, case.at_once(at_once)) if chosen else [()]:
         less = [case.without([piece]).rows[window] for piece in some]
-        found = states_of(case.pipeline, less, trace.ablation, trace.interventions)
-        for piece, row, states in zip(some, less, found, strict=True):
+        states = states_of(case.pipeline, less, trace.ablation, trace.interventions)
+        for piece, row, after in zip(some, less, states, strict=True):
             kept = _places(row, flat)
             shifted = _shifted(trace.ablation, flat, row, kept)
-            changed = torch.full((ways.layers + 1, len(flat)), float("nan"))
-            apart = (base[:, kept] - states).norm(dim=-1)
+            changed = torch.full(shape[1:], float("nan"))
+            apart = (base[:, kept] - after).norm(dim=-1)
             changed[:, kept] = apart / base[:, kept].norm(dim=-1).clamp(min=1e-12)
             sources = [*_own(flat, piece), *shifted.nonzero()[:, 0].tolist()]
             out = reach(_either(whole, _layers_of(case, row), kept)).out_of(sources)
-            reached.append(out[None])
-            measured.append(changed[None])
-            moved.append(shifted[None])
-        yield Influence(
-            flat,
-            window,
-            chosen[: start + len(some)],
-            ways,
-            torch.cat(reached),
-            torch.cat(measured),
-            torch.cat(moved),
-            len(chosen),
-        )
+            reached = torch.cat([reached, out[None]])
+            measured = torch.cat([measured, changed[None]])
+            moved = torch.cat([moved, shifted[None]])
+        done = chosen[: len(reached)]
+        yield Influence(flat, window, done, ways, reached, measured, moved, len(chosen))
+
+
+influence = final(stream_influence, target=NOTHING)
 
 
 def _own(flat: FlatTree, piece: Piece) -> list[int]:

@@ -10,27 +10,24 @@ with everything visible.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from torch import Tensor
 
 from kbert_core.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, drawing, tidy
 from kbert_core.errors import OptionError
 from kbert_core.explain.candidates import MOST_READ
-from kbert_core.explain.tables import frame, outcome_dict, target_dict
+from kbert_core.explain.result import Plain, Result, batches, final
 from kbert_core.explain.target import Target
-from kbert_core.explain.variants import AT_ONCE, Case, Outcome, Scored, Variant, case_of
+from kbert_core.explain.variants import AT_ONCE, Case, Outcome, Scored, Variant
 from kbert_core.kbert.ablation import FULL, Ablation
 from kbert_core.kbert.flat_tree import FlatTree
 from kbert_core.kbert.sentence_tree import SentenceTree, branch_of
-from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.tools.unrelated import said_by, with_noise
 from kbert_core.knowledge.triple import Triple
-from kbert_core.pipeline import Pipeline
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from pandas import DataFrame
 
 COUNTS = (0, 1, 2, 4, 8, 16)
 SEEDS = (1, 2, 3)
@@ -43,7 +40,7 @@ ABLATIONS: Mapping[str, Ablation] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class Point(Plain):
     """One reading with noise.
 
     Attributes:
@@ -75,6 +72,11 @@ class Point:
     divergence: float
     moved: float
 
+    keys: ClassVar = (
+        "ablation count seed injected score=outcome.score answer=outcome.answer probability "
+        "from_plain variation divergence moved"
+    )
+
 
 @dataclass(frozen=True, slots=True)
 class Spread:
@@ -90,7 +92,7 @@ class Spread:
 
 
 @dataclass(frozen=True)
-class NoiseCurve:
+class NoiseCurve(Result):
     """A prediction as unrelated triples are added.
 
     Attributes:
@@ -116,6 +118,10 @@ class NoiseCurve:
     total: int
     mentions: int
 
+    keys: ClassVar = "text=sentences target plain mentions points"
+    rows: ClassVar = "points"
+    columns: ClassVar = Point.keys
+
     def at(self, ablation: str, count: int) -> tuple[Point, ...]:
         """The seeds of one ablation at one count."""
         return tuple(p for p in self.points if (p.ablation, p.count) == (ablation, count))
@@ -127,24 +133,9 @@ class NoiseCurve:
 
     def as_dict(self) -> dict[str, Any]:
         """All of it as plain data, for JSON."""
-        return {
-            "text": list(self.sentences),
-            "target": target_dict(self.target),
-            "plain": outcome_dict(self.plain) | {"probability": self.plain_probability},
-            "mentions": self.mentions,
-            "points": [
-                {
-                    **{name: getattr(point, name) for name in FRAME[:4]},
-                    **outcome_dict(point.outcome),
-                    **{name: getattr(point, name) for name in FRAME[6:]},
-                }
-                for point in self.points
-            ],
-        }
-
-    def to_frame(self) -> "DataFrame":
-        """A row a reading."""
-        return frame(self.as_dict()["points"], FRAME)
+        data = super().as_dict()
+        data["plain"]["probability"] = self.plain_probability
+        return data
 
     def figure(self) -> "Figure":
         """Draw score and distance from plain BERT against the number of unrelated triples."""
@@ -193,47 +184,6 @@ class NoiseCurve:
         return figure
 
 
-FRAME = (
-    *("ablation", "count", "seed", "injected", "score", "answer"),
-    *("probability", "from_plain", "variation", "divergence", "moved"),
-)
-
-
-def noise_curve(
-    case: Case | Pipeline,
-    *sentences: str,
-    graph: KnowledgeGraph | None = None,
-    target: Target | None = None,
-    counts: Sequence[int] = COUNTS,
-    seeds: Sequence[int] = SEEDS,
-    ablations: Mapping[str, Ablation] = ABLATIONS,
-    source: Sequence[Triple] | None = None,
-    **reading: Any,
-) -> NoiseCurve:
-    """Follow a prediction as every mention gets more and more unrelated triples.
-
-    A mention's own triples stay, and come first; what is drawn for a count is
-    drawn for every larger one too.
-
-    Args:
-        case: a text as it was read; or a model, with the text to read.
-        sentences, graph, target: with a model: the text, K, and what to
-            follow (None: what is predicted).
-        counts: unrelated triples for each mention.
-        seeds: of what is drawn.
-        ablations: ways to read the tree, by name.
-        source: triples whose relations and tails are drawn; None: the
-            graph's own, of a large one the first.
-        reading: further arguments of :meth:`Case.of`.
-
-    Raises:
-        KBertError: a text, option or target that can't be used.
-    """
-    made = case_of(case, sentences, graph=graph, target=target, **reading)
-    *_, last = stream_noise(made, counts, seeds, ablations, source)
-    return last
-
-
 def stream_noise(
     case: Case,
     counts: Sequence[int] = COUNTS,
@@ -243,11 +193,25 @@ def stream_noise(
     *,
     at_once: int = AT_ONCE,
 ) -> Iterator[NoiseCurve]:
-    """The same, batch by batch: every result has more points than the one before.
+    """Follow a prediction as every mention gets more unrelated triples; yields batch by batch.
+
+    A mention's own triples stay, and come first; what is drawn for a count is
+    drawn for every larger one too.
 
     Args:
+        case: a text as it was read.
+        counts: unrelated triples for each mention.
+        seeds: of what is drawn.
+        ablations: ways to read the tree, by name.
+        source: triples whose relations and tails are drawn; None: the
+            graph's own, of a large one the first.
         at_once: readings a batch; fewer of a long text.
-        other arguments: as for :func:`noise_curve`.
+
+    Yields:
+        Results with more and more points.
+
+    Raises:
+        OptionError: a count below 0, or no seed.
     """
     if any(count < 0 for count in counts):
         raise OptionError(f"A count is {min(counts)}; give how many triples a mention gets, 0 up.")
@@ -261,39 +225,35 @@ def stream_noise(
         for name, way in ablations.items()
     }
     quiet = dict(zip(ways, case.run(ways.values()), strict=True))
-    none = [_point(case, 0, seeds[0], name, ways[name], quiet[name], quiet) for name in ways]
-    todo = [
-        (count, seed, name)
-        for count in counts
-        for seed in seeds
-        for name in ablations
-        if count  # nothing is drawn for none
-    ]
+    points = [_point(case, 0, seeds[0], name, ways[name], quiet[name], quiet) for name in ways]
+    todo = [(count, seed, name) for count in counts if count for seed in seeds for name in ways]
+    points = points if 0 in counts else []  # nothing is drawn for 0, so that one seed is enough
     curve = NoiseCurve(
         case.sentences,
         case.target,
         Outcome(case.plain.score, case.target.answer(case.plain.prediction)),
         case.target.probability_in(case.plain.likely, case.pipeline.labels),
-        tuple(ablations),
+        tuple(ways),
         counts,
-        tuple(none) if 0 in counts else (),
-        len(todo) + len(none) * (0 in counts),
+        tuple(points),
+        len(points) + len(todo),
         len(case.trace.tree.nodes),
     )
     yield curve
-    at_once = case.at_once(at_once)
-    for start in range(0, len(todo), at_once):
-        some = todo[start : start + at_once]
+    for some in batches(todo, case.at_once(at_once)):
         variants = [
             replace(ways[name], rows=_noisy_rows(case, count, seed, source))
             for count, seed, name in some
         ]
-        points = tuple(
+        more = (
             _point(case, *key, variant, scored, quiet)
             for key, variant, scored in zip(some, variants, case.run(variants), strict=True)
         )
-        curve = replace(curve, points=(*curve.points, *points))
+        curve = replace(curve, points=(*curve.points, *more))
         yield curve
+
+
+noise_curve = final(stream_noise)
 
 
 def _noisy_rows(

@@ -9,25 +9,22 @@ values do too, however few orders were drawn.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import combinations
+from dataclasses import dataclass, replace
+from itertools import accumulate, combinations
 from math import comb
-from typing import TYPE_CHECKING, Any
+from operator import or_
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kbert_core.errors import OptionError
-from kbert_core.explain.figures import nats, signed_bars
-from kbert_core.explain.tables import frame, name_of, target_dict, triple_dict
+from kbert_core.explain.result import Plain, Result, batches, final, name_of, nats, signed_bars
 from kbert_core.explain.target import Target
-from kbert_core.explain.variants import AT_ONCE, Case, Piece, case_of
-from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.pipeline import Pipeline
+from kbert_core.explain.variants import AT_ONCE, Case, Piece
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from pandas import DataFrame
 
 EXACT_UP_TO = 6  # pieces: 64 readings
 MOST_EXACT = 12  # on request: 4,096 readings
@@ -38,7 +35,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class ShapleyValue:
+class ShapleyValue(Plain):
     """One piece's share of the whole effect.
 
     Attributes:
@@ -53,9 +50,11 @@ class ShapleyValue:
     low: float | None
     high: float | None
 
+    keys: ClassVar = "triple=piece.triple mention=piece.node value low high"
+
 
 @dataclass(frozen=True)
-class Shapley:
+class Shapley(Result):
     """The whole effect, shared out.
 
     Attributes:
@@ -80,46 +79,13 @@ class Shapley:
     runs: int
     seed: int
 
+    keys: ClassVar = "text=sentences target whole_effect=whole exact orders runs seed values=each"
+    columns: ClassVar = ShapleyValue.keys
+
     @property
     def ranked(self) -> tuple[ShapleyValue, ...]:
         """The values, the largest first whatever its sign."""
         return tuple(sorted(self.each, key=lambda share: -abs(share.value)))
-
-    def as_dict(self) -> dict[str, Any]:
-        """All of it as plain data, for JSON."""
-        return {
-            "text": list(self.sentences),
-            "target": target_dict(self.target),
-            "whole_effect": self.whole,
-            "exact": self.exact,
-            "orders": self.orders,
-            "runs": self.runs,
-            "seed": self.seed,
-            "values": [
-                {
-                    "triple": triple_dict(share.piece.triple),
-                    "mention": share.piece.node,
-                    "value": share.value,
-                    "low": share.low,
-                    "high": share.high,
-                }
-                for share in self.each
-            ],
-        }
-
-    def to_frame(self) -> "DataFrame":
-        """A row a piece, in reading order."""
-        rows = [
-            {
-                **triple_dict(share.piece.triple),
-                "mention": share.piece.node,
-                "value": share.value,
-                "low": share.low,
-                "high": share.high,
-            }
-            for share in self.each
-        ]
-        return frame(rows, ("head", "relation", "tail", "mention", "value", "low", "high"))
 
     def figure(self) -> "Figure":
         """A bar a piece, the largest on top, with its interval."""
@@ -139,38 +105,6 @@ class Shapley:
         )
 
 
-def shapley(
-    case: Case | Pipeline,
-    *sentences: str,
-    graph: KnowledgeGraph | None = None,
-    target: Target | None = None,
-    by_mention: bool = False,
-    orders: int = ORDERS,
-    seed: int = 0,
-    exact: bool | None = None,
-    **reading: Any,
-) -> Shapley:
-    """Share a text's whole effect of knowledge out among its triples.
-
-    Args:
-        case: a text as it was read; or a model, with the text to read.
-        sentences, graph, target: with a model: the text, K, and what to
-            explain (None: what is predicted).
-        by_mention: one piece for each mention that a triple hangs from.
-        orders: how many to draw; an odd number gets one more.
-        seed: of the draw.
-        exact: run every subset; None: where there are few pieces.
-        reading: further arguments of :meth:`Case.of`.
-
-    Raises:
-        OptionError: too many pieces for every subset, or no orders.
-        KBertError: a text, option or target that can't be used.
-    """
-    made = case_of(case, sentences, graph=graph, target=target, **reading)
-    *_, last = stream_shapley(made, by_mention=by_mention, orders=orders, seed=seed, exact=exact)
-    return last
-
-
 def stream_shapley(
     case: Case,
     *,
@@ -179,9 +113,21 @@ def stream_shapley(
     seed: int = 0,
     exact: bool | None = None,
 ) -> Iterator[Shapley]:
-    """The same, batch by batch: each result rests on no fewer orders than the one before.
+    """Share a text's whole effect of knowledge out among its triples; yields batch by batch.
 
-    The first ones may hold no values yet, and exact values come at the end.
+    Args:
+        case: a text as it was read.
+        by_mention: one piece for each mention that a triple hangs from.
+        orders: how many to draw; an odd number gets one more.
+        seed: of the draw.
+        exact: run every subset; None: where there are few pieces.
+
+    Yields:
+        Results that rest on no fewer orders than before. The first may hold
+        no values yet, and exact values come at the end.
+
+    Raises:
+        OptionError: too many pieces for every subset, or no orders.
     """
     pieces = case.pieces_by_mention if by_mention else case.pieces
     if exact is None:
@@ -194,136 +140,105 @@ def stream_shapley(
     if orders < 1:
         raise OptionError(f"{orders} orders are asked for. Draw at least 1.")
     game = _Game(case, pieces)
-    for _ in game.need([frozenset(), game.everyone]):
-        pass  # the whole effect
-    yield from _exact(game) if exact else _drawn(game, orders + orders % 2, seed)
+    for _ in game.run([0, game.everyone]):
+        pass
+    whole = game.scores[game.everyone] - game.scores[0]
+    total = 0 if exact else orders + orders % 2
+    result = Shapley(
+        case.sentences, case.target, (), whole, exact, 0, total, 0, 0 if exact else seed
+    )
+    for found in _exact(game, result) if exact else _drawn(game, result):
+        yield replace(found, runs=len(game.scores))
+
+
+shapley = final(stream_shapley)
 
 
 class _Game:
-    """What every set of pieces scores, each set run once."""
+    """What every set of pieces scores, each set run once; a set is a number, a bit a piece."""
 
     def __init__(self, case: Case, pieces: Sequence[Piece]) -> None:
         self.case, self.pieces = case, tuple(pieces)
-        self.everyone = frozenset(range(len(self.pieces)))
-        self._scores: dict[int, float] = {}  # by ``_number``, as sets would fill the memory
+        self.everyone = (1 << len(self.pieces)) - 1
+        self.scores: dict[int, float] = {}
 
-    def __getitem__(self, members: frozenset[int]) -> float:
-        return self._scores[_number(members)]
+    def missing(self, sets: Sequence[int]) -> list[int]:
+        """Those of the sets that weren't run yet, each once."""
+        return [members for members in dict.fromkeys(sets) if members not in self.scores]
 
-    def __contains__(self, members: frozenset[int]) -> bool:
-        return _number(members) in self._scores
-
-    def need(self, sets: Sequence[frozenset[int]]) -> Iterator[None]:
+    def run(self, sets: Sequence[int]) -> Iterator[None]:
         """Run those of the sets that weren't yet; yields after each batch."""
-        new = [members for members in dict.fromkeys(sets) if members not in self]
-        size = self.case.at_once()
-        for start in range(0, len(new), size):
-            some = new[start : start + size]
-            variants = [self.case.with_only([self.pieces[i] for i in s]) for s in some]
+        for some in batches(self.missing(sets), self.case.at_once()):
+            variants = [
+                self.case.with_only([p for i, p in enumerate(self.pieces) if members >> i & 1])
+                for members in some
+            ]
             for members, scored in zip(some, self.case.run(variants), strict=True):
-                self._scores[_number(members)] = scored.score
+                self.scores[members] = scored.score
             yield
 
-    def missing(self, sets: Sequence[frozenset[int]]) -> int:
-        """How many of the sets weren't run yet."""
-        return len({members for members in sets if members not in self})
-
-    @property
-    def whole(self) -> float:
-        return self[self.everyone] - self[frozenset()]
-
-    def shared(
-        self,
-        values: Sequence[ShapleyValue],
-        *,
-        exact: bool,
-        orders: int = 0,
-        total: int = 0,
-        seed: int = 0,
-    ) -> Shapley:
-        return Shapley(
-            self.case.sentences,
-            self.case.target,
-            tuple(values),
-            self.whole,
-            exact,
-            orders,
-            total,
-            len(self._scores),
-            seed,
-        )
+    def changes(self, order: Sequence[int]) -> Floats:
+        """What each piece changes when it comes in, in this order: (n,)."""
+        changes = np.zeros(len(order))
+        changes[list(order)] = np.diff([self.scores[members] for members in _prefixes(order)])
+        return changes
 
 
-def _number(members: frozenset[int]) -> int:
-    """A set as one number, a bit a member."""
-    return sum(1 << member for member in members)
+def _prefixes(order: Sequence[int]) -> list[int]:
+    """Who is there, from nobody to everybody."""
+    return list(accumulate((1 << piece for piece in order), or_, initial=0))
 
 
-def _exact(game: _Game) -> Iterator[Shapley]:
+def _exact(game: _Game, result: Shapley) -> Iterator[Shapley]:
     """phi(i) = sum over subsets S without i of |S|! (n-|S|-1)! / n! (v(S + i) - v(S))."""
     count = len(game.pieces)
-    sets = [frozenset(s) for k in range(count + 1) for s in combinations(range(count), k)]
-    for _ in game.need(sets):
-        yield game.shared((), exact=True)
+    chosen = [c for size in range(count + 1) for c in combinations(range(count), size)]
+    sets = {sum(1 << piece for piece in c): len(c) for c in chosen}
+    for _ in game.run(list(sets)):
+        yield result
     values = []
     for i, piece in enumerate(game.pieces):
         value = sum(
-            (game[s | {i}] - game[s]) / (count * comb(count - 1, len(s)))
-            for s in sets
-            if i not in s
+            (game.scores[s | 1 << i] - game.scores[s]) / (count * comb(count - 1, size))
+            for s, size in sets.items()
+            if not s >> i & 1
         )
         values.append(ShapleyValue(piece, value, value, value))
-    yield game.shared(values, exact=True)
+    yield replace(result, each=tuple(values))
 
 
-def _drawn(game: _Game, orders: int, seed: int) -> Iterator[Shapley]:
+def _drawn(game: _Game, result: Shapley) -> Iterator[Shapley]:
     """Draw orders in pairs, one the reverse of the other, as many at once as fill a batch."""
-    random = np.random.default_rng(seed)
-    count = len(game.pieces)
+    random = np.random.default_rng(result.seed)
     pairs: list[Floats] = []  # per pair the mean change of each piece, (n,)
     waiting: list[list[int]] = []
-    sets: list[frozenset[int]] = []
-    made = game.shared((), exact=False, total=orders, seed=seed)
-    for number in range(orders // 2):
-        order = random.permutation(count).tolist()
+    sets: list[int] = []
+    last = result.total // 2
+    for number in range(1, last + 1):
+        order = random.permutation(len(game.pieces)).tolist()
         waiting.append(order)
         sets += [*_prefixes(order), *_prefixes(order[::-1])]
-        last = number + 1 == orders // 2
-        if not last and len(waiting) < AT_ONCE and game.missing(sets) < AT_ONCE:
+        if number < last and len(waiting) < AT_ONCE and len(game.missing(sets)) < AT_ONCE:
             continue
-        for _ in game.need(sets):
-            yield made
-        for one in waiting:
-            pairs.append((_changes(game, one) + _changes(game, one[::-1])) / 2)
+        for _ in game.run(sets):
+            yield result
+        pairs += [(game.changes(one) + game.changes(one[::-1])) / 2 for one in waiting]
         waiting, sets = [], []
-        values = _estimates(game, np.array(pairs))
-        made = game.shared(values, exact=False, orders=2 * len(pairs), total=orders, seed=seed)
-        yield made
+        values = _estimates(game.pieces, np.array(pairs))
+        result = replace(result, each=values, orders=2 * len(pairs))
+        yield result
 
 
-def _prefixes(order: Sequence[int]) -> list[frozenset[int]]:
-    """Who is there, from nobody to everybody."""
-    return [frozenset(order[:size]) for size in range(len(order) + 1)]
-
-
-def _changes(game: _Game, order: Sequence[int]) -> Floats:
-    """What each piece changes when it comes in, in this order: (n,)."""
-    scores = [game[members] for members in _prefixes(order)]
-    changes = np.zeros(len(order))
-    changes[list(order)] = np.diff(scores)
-    return changes
-
-
-def _estimates(game: _Game, pairs: Floats) -> list[ShapleyValue]:
+def _estimates(pieces: Sequence[Piece], pairs: Floats) -> tuple[ShapleyValue, ...]:
     """Means over the pairs, (P, n), with their interval by Student's t."""
     from scipy.stats import t  # slow to start
 
     means = pairs.mean(axis=0).tolist()
     if len(pairs) < 2:
-        return [ShapleyValue(p, m, None, None) for p, m in zip(game.pieces, means, strict=True)]
+        return tuple(ShapleyValue(p, m, None, None) for p, m in zip(pieces, means, strict=True))
     wide = t.ppf((1 + LEVEL) / 2, len(pairs) - 1)
     errors = (wide * pairs.std(axis=0, ddof=1) / np.sqrt(len(pairs))).tolist()
-    return [
+    return tuple(
         ShapleyValue(piece, mean, mean - error, mean + error)
-        for piece, mean, error in zip(game.pieces, means, errors, strict=True)
-    ]
+        for piece, mean, error in zip(pieces, means, errors, strict=True)
+    )

@@ -18,10 +18,16 @@ from app.texts import ENGLISH
 from app.view_models import effects as view
 from app.view_models.effects import bar_html
 from kbert_core import Card, InjectionOptions, Mention, Pipeline, Triple
-from kbert_core.explain.attention_effect import Attended, AttentionEffect, attention_effect
-from kbert_core.explain.effects import Effect, Effects, effects
-from kbert_core.explain.figures import nats
-from kbert_core.explain.interactions import Interaction, Interactions, interactions
+from kbert_core.explain.attention import Attended, AttentionEffect, attention_effect
+from kbert_core.explain.effects import (
+    Effect,
+    Effects,
+    Interaction,
+    Interactions,
+    effects,
+    interactions,
+)
+from kbert_core.explain.result import nats
 from kbert_core.explain.shapley import shapley
 from kbert_core.explain.target import Target
 from kbert_core.explain.variants import Case, Outcome, Piece

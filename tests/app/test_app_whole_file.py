@@ -25,7 +25,7 @@ from kbert_core.experiments.audit_data import Data
 from kbert_core.experiments.whole_file import Verdict
 from kbert_core.experiments.whole_file_groups import WholeFile, by_chance
 from kbert_core.experiments.whole_file_ways import Pruned, prune
-from kbert_core.explain.attention_effect import AttentionEffect, FileCorrelation
+from kbert_core.explain.attention import AttentionEffect, FileCorrelation
 from kbert_core.knowledge.edit import Edit
 
 ROOT = Path(__file__).resolve().parents[2]

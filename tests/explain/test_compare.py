@@ -9,7 +9,7 @@ import torch
 from kbert_core import Ablation, InjectionOptions, KnowledgeGraph, Pipeline, Triple
 from kbert_core.errors import OptionError
 from kbert_core.explain.compare import ALL, BERT, HARD, K_BERT, Why, ablations_of, compare
-from kbert_core.explain.states import states_of
+from kbert_core.explain.influence import states_of
 from kbert_core.explain.target import NOTHING, Target
 from kbert_core.explain.variants import Case, Variant
 from kbert_core.kbert.interventions import BRANCHES, TRUNK, Intervention, Tokens

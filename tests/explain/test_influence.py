@@ -14,8 +14,7 @@ from transformers import BertForSequenceClassification, ModernBertConfig, Modern
 
 from kbert_core import Ablation, Card, InjectionOptions, KnowledgeGraph, Pipeline, Triple
 from kbert_core.errors import OptionError, TextError
-from kbert_core.explain.influence import ROUNDING, influence, stream_influence
-from kbert_core.explain.states import states_of
+from kbert_core.explain.influence import ROUNDING, influence, states_of, stream_influence
 from kbert_core.explain.target import Target
 from kbert_core.explain.variants import Case, Piece
 from kbert_core.kbert.interventions import BRANCHES, PRESETS, TRUNK, Intervention

@@ -13,8 +13,7 @@ from kbert_core import InjectionOptions, KnowledgeGraph, Pipeline, Triple, Words
 from kbert_core.errors import TextError
 from kbert_core.explain import variants
 from kbert_core.explain.counterfactuals import stream_counterfactuals
-from kbert_core.explain.effects import stream_effects
-from kbert_core.explain.interactions import stream_interactions
+from kbert_core.explain.effects import stream_effects, stream_interactions
 from kbert_core.explain.noise import stream_noise
 from kbert_core.explain.shapley import stream_shapley
 from kbert_core.explain.target import Target, target_of

@@ -10,7 +10,7 @@ from tagged_texts import tagged
 from kbert_core import Ablation, KnowledgeGraph, Triple
 from kbert_core.data.labelled import Example
 from kbert_core.experiments.whole_file import each_attention, each_row
-from kbert_core.explain.attention_effect import (
+from kbert_core.explain.attention import (
     Attended,
     AttentionEffect,
     Kind,

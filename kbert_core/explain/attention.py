@@ -11,22 +11,18 @@ Wallace 2019); the effect beside it is exact.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kbert_core.drawing import BLUE, ORANGE, drawing, names_beside, tidy
 from kbert_core.explain.effects import Effect, Effects, effects
-from kbert_core.explain.figures import NOTHING, nats
-from kbert_core.explain.tables import frame, name_of, target_dict, triple_dict
+from kbert_core.explain.result import NO_EFFECT, Plain, Result, name_of, nats, of_text
 from kbert_core.explain.target import Target
-from kbert_core.explain.variants import Case, Piece, case_of
-from kbert_core.kbert.flat_tree import FlatTree, Hung
-from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.pipeline import Pipeline
+from kbert_core.explain.variants import Case, Piece
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,7 +39,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Attended:
+class Attended(Plain):
     """One piece: how much it is looked at, and what it does.
 
     Attributes:
@@ -55,6 +51,8 @@ class Attended:
     effect: Effect
     by_target: tuple[float, ...]
     by_trunk: tuple[float, ...]
+
+    keys: ClassVar = "triple=piece.triple effect=effect.effect by_target by_trunk"
 
     @property
     def piece(self) -> Piece:
@@ -108,7 +106,7 @@ class Disagreement:
 
 
 @dataclass(frozen=True)
-class AttentionEffect:
+class AttentionEffect(Result):
     """Attention beside effect, of one text.
 
     Attributes:
@@ -118,6 +116,9 @@ class AttentionEffect:
 
     effects: Effects
     each: tuple[Attended, ...]
+
+    keys: ClassVar = "text=effects.sentences target pieces=each"
+    columns: ClassVar = "triple=piece.triple effect=effect.effect"
 
     @property
     def target(self) -> Target:
@@ -131,7 +132,7 @@ class AttentionEffect:
     @property
     def acts(self) -> bool:
         """Whether any piece does more than rounding may."""
-        return any(abs(one.effect.effect) >= NOTHING for one in self.each)
+        return any(abs(one.effect.effect) >= NO_EFFECT for one in self.each)
 
     def rank_correlation(self, looker: Looker = "trunk") -> float | None:
         """Spearman's rho of attention mass and size of the effect, over the pieces.
@@ -172,38 +173,16 @@ class AttentionEffect:
 
     def as_dict(self) -> dict[str, Any]:
         """All of it as plain data, for JSON."""
-        return {
-            "text": list(self.effects.sentences),
-            "target": target_dict(self.target),
-            "rank_correlation": {
-                looker: self.rank_correlation(looker) for looker in ("target", "trunk")
-            },
-            "count": len(self.each),
-            "pieces": [
-                {
-                    "triple": triple_dict(one.piece.triple),
-                    "effect": one.effect.effect,
-                    "by_target": list(one.by_target),
-                    "by_trunk": list(one.by_trunk),
-                }
-                for one in self.each
-            ],
-            "disagreements": [str(item) for item in self.disagreements()],
-        }
+        correlations = {looker: self.rank_correlation(looker) for looker in get_args(Looker)}
+        more = {"count": len(self.each), "disagreements": [str(d) for d in self.disagreements()]}
+        return {**super().as_dict(), "rank_correlation": correlations, **more}
 
     def to_frame(self) -> "DataFrame":
         """A row a piece, in reading order."""
-        rows = [
-            {
-                **triple_dict(one.piece.triple),
-                "effect": one.effect.effect,
-                "attention_of_target": one.mass("target"),
-                "attention_of_trunk": one.mass("trunk"),
-            }
-            for one in self.each
-        ]
-        names = ("head", "relation", "tail", "effect", "attention_of_target", "attention_of_trunk")
-        return frame(rows, names)
+        table = super().to_frame()
+        for looker in get_args(Looker):
+            table[f"attention_of_{looker}"] = [one.mass(looker) for one in self.each]
+        return table
 
     def figure(self) -> "Figure":
         """A point a piece: attention mass across, size of the effect up."""
@@ -212,31 +191,19 @@ class AttentionEffect:
         return scatter(self.each, title=f"{len(self.each)} triples{said}", named=True)
 
 
+@of_text
 def attention_effect(
-    case: Case | Pipeline,
-    *sentences: str,
-    graph: KnowledgeGraph | None = None,
-    target: Target | None = None,
-    by_mention: bool = False,
-    measured: Effects | None = None,
-    **reading: Any,
+    case: Case, *, by_mention: bool = False, measured: Effects | None = None
 ) -> AttentionEffect:
     """Put the attention on every triple of a text beside what it does.
 
     Args:
-        case: a text as it was read; or a model, with the text to read.
-        sentences, graph, target: with a model: the text, K, and what to
-            explain (None: what is predicted).
+        case: a text as it was read.
         by_mention: one piece for each mention that a triple hangs from.
         measured: the effects, where they are known already.
-        reading: further arguments of :meth:`Case.of`.
-
-    Raises:
-        KBertError: a text, option or target that can't be used.
     """
-    made = case_of(case, sentences, graph=graph, target=target, **reading)
-    known = measured or effects(made, by_mention=by_mention, deleted=False)
-    masses = _masses(made, [effect.piece for effect in known.each])
+    known = measured or effects(case, by_mention=by_mention, deleted=False)
+    masses = _masses(case, [effect.piece for effect in known.each])
     each = tuple(
         Attended(effect, tuple(by_target.tolist()), tuple(by_trunk.tolist()))
         for effect, (by_target, by_trunk) in zip(known.each, masses, strict=True)
@@ -267,14 +234,11 @@ def _masses(case: Case, pieces: Sequence[Piece]) -> list[tuple[Floats, Floats]]:
             lookers[which] += len(looking)
             given = maps[:, looking].sum(axis=1)  # (L, N)
             for number, piece in enumerate(pieces):
-                for hung in _branches(row, piece):
-                    sums[number, which] += given[:, hung.start : hung.end].sum(axis=1)
+                for hung in row.hung:
+                    if piece.covers(hung.node, hung.branch.triple):
+                        sums[number, which] += given[:, hung.start : hung.end].sum(axis=1)
     means = sums / np.maximum(lookers, 1)[None, :, None]
     return [(by_target, by_trunk) for by_target, by_trunk in means]
-
-
-def _branches(row: FlatTree, piece: Piece) -> list[Hung]:
-    return [hung for hung in row.hung if piece.covers(hung.node, hung.branch.triple)]
 
 
 def scatter(points: Sequence[Attended], *, title: str, named: bool = False) -> "Figure":
@@ -301,7 +265,7 @@ def scatter(points: Sequence[Attended], *, title: str, named: bool = False) -> "
 
 
 @dataclass(frozen=True)
-class FileCorrelation:
+class FileCorrelation(Plain):
     """Rank correlation of attention and effect over the pieces of many texts.
 
     Attributes:
@@ -323,10 +287,6 @@ class FileCorrelation:
     within: float | None
     texts_within: int
     disagreeing: int
-
-    def as_dict(self) -> dict[str, Any]:
-        """All of it as plain data, for JSON."""
-        return asdict(self)
 
 
 def rank_correlation(
