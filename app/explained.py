@@ -30,7 +30,7 @@ def case_of(scene: Scene, graph: KnowledgeGraph, target: Target = NOTHING) -> Ca
     """
     trace = services.trace(scene, graph)
     reader = services.pipeline(scene.model, scene.device)
-    return Case(reader, graph, scene.options, trace, target)
+    return Case(reader, graph, trace, target)
 
 
 def key_of(scene: Scene, graph: KnowledgeGraph) -> str:

@@ -19,7 +19,7 @@ from app.view_models.tags_picture import tags_picture
 from app.view_models.tree import TreeView, tree_view
 from app.view_models.tree_picture import tree_picture
 from app.view_models.visible import share_of_layers, visible_in
-from kbert_core import FlatTree, KnowledgeGraph, Trace, Triple
+from kbert_core import FlatTree, KBertTrace, KnowledgeGraph, Triple
 from kbert_core.knowledge.io.tables import guarded
 from kbert_core.tasks import ClassPrediction, MaskPrediction, NerPrediction
 
@@ -41,8 +41,8 @@ class Kept:
 
     scene: Scene
     graph: KnowledgeGraph
-    trace: Trace
-    before: Trace | None
+    trace: KBertTrace
+    before: KBertTrace | None
     names: tuple[str, str]
     info: ModelInfo | None
     window: int = 0

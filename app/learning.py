@@ -11,7 +11,7 @@ from app.scene import WORDS, Scene
 from app.share_data import Shared
 from app.state import AUTO, NO_TASK
 from app.view_models.lessons import LESSONS, MODEL, Exercise, Setting, place
-from kbert_core import InjectionOptions, Trace
+from kbert_core import InjectionOptions, KBertTrace
 
 ss = st.session_state
 NOTEBOOKS = services.ROOT / "notebooks"
@@ -40,7 +40,7 @@ def scene_of(setting: Setting) -> Scene:
     )
 
 
-def read(setting: Setting) -> Trace:
+def read(setting: Setting) -> KBertTrace:
     """Run a setting, or find it where it has run before.
 
     Raises:

@@ -32,9 +32,9 @@ from kbert_core import (
     NO_KNOWLEDGE,
     Characters,
     FlatTree,
+    KBertTrace,
     KnowledgeGraph,
     Pipeline,
-    Trace,
     Triple,
     Words,
     collate,
@@ -43,8 +43,10 @@ from kbert_core import (
 )
 from kbert_core.checkpoints import adapters
 from kbert_core.errors import CheckpointError, GraphFileError, TextError
+from kbert_core.kbert.ablation import ReadConfig
 from kbert_core.kbert.arithmetic import CellArithmetic, attention_arithmetic
 from kbert_core.kbert.interventions import intervene
+from kbert_core.kbert.reader import KBertReading
 from kbert_core.knowledge.io import ENDINGS, ReadOptions, open_rows
 from kbert_core.knowledge.io import download as public
 from kbert_core.knowledge.io.compression import ENDINGS as PACKED
@@ -343,7 +345,7 @@ def _stamp(path: Path) -> str:
 # Results
 
 
-def trace(scene: Scene, graph: KnowledgeGraph) -> Trace:
+def trace(scene: Scene, graph: KnowledgeGraph) -> KBertTrace:
     """Run a scene, or find it where it has run before.
 
     Args:
@@ -357,14 +359,14 @@ def trace(scene: Scene, graph: KnowledgeGraph) -> Trace:
         KBertError: a text, option or model that can't be used.
     """
 
-    def run() -> Trace:
+    def run() -> KBertTrace:
         with turns().first():
             return replace(_run(scene, graph), logits=None)
 
     return _traces.get(content_key(scene, graph, stamp(scene.model)), run)
 
 
-def size_of_trace(trace: Trace) -> int:
+def size_of_trace(trace: KBertTrace) -> int:
     """Bytes of memory that a trace takes, about."""
     looked = (*(trace.visible_layers or ()), *(trace.attentions or ()))
     parts = (*vars(trace.batch).values(), trace.visible, *looked, *(trace.hidden_states or ()))
@@ -373,7 +375,7 @@ def size_of_trace(trace: Trace) -> int:
     return held + TOKEN_BYTES * sum(map(len, trace.rows))
 
 
-def _run(scene: Scene, graph: KnowledgeGraph) -> Trace:
+def _run(scene: Scene, graph: KnowledgeGraph) -> KBertTrace:
     if scene.has_model:
         reader = pipeline(scene.model, scene.device)
         given: dict = {
@@ -394,11 +396,12 @@ def _run(scene: Scene, graph: KnowledgeGraph) -> Trace:
     return _without_model(scene, row)
 
 
-def _without_model(scene: Scene, row: FlatTree) -> Trace:
+def _without_model(scene: Scene, row: FlatTree) -> KBertTrace:
     """Of a scene that no model reads: as many layers as its interventions name."""
+    config = ReadConfig(scene.options, scene.ablation, interventions=scene.interventions)
     batch = collate([row])
     visible = scene.ablation.visible_in(batch)
-    trace = Trace(row.tree, (row,), batch, scene.ablation, visible)
+    trace = KBertTrace(KBertReading((row,), config, tree=row.tree), batch=batch, visible=visible)
     if not scene.interventions:
         return trace
     most = max((layer for one in scene.interventions for layer in one.layers), default=1)
@@ -406,7 +409,6 @@ def _without_model(scene: Scene, row: FlatTree) -> Trace:
     return replace(
         trace,
         visible=made.layers[-1],
-        interventions=made.interventions,
         visible_layers=made.layers,
         idle_interventions=made.idle,
     )
@@ -468,35 +470,19 @@ def arithmetic(
     name = (content_key(scene, graph, stamp(scene.model)), window)
     states = _states.get(name, lambda: _looked(scene, graph, window, hidden_states=True))
     reader = pipeline(scene.model, scene.device)
-    return attention_arithmetic(reader, states, 0, layer, head, query, key)
+    return attention_arithmetic(reader.reader, states, 0, layer, head, query, key)
 
 
 def _looked(
     scene: Scene, graph: KnowledgeGraph, window: int, *, hidden_states: bool = False
-) -> Trace:
+) -> KBertTrace:
     """Run one row of a scene again, and keep its attention maps."""
     reader = pipeline(scene.model, scene.device)
     found = trace(scene, graph)
-    row = found.rows[window]
+    reading = replace(found.reading, rows=(found.rows[window],))
     with turns().first():
-        output = reader.encode(
-            [row],
-            ablation=scene.ablation,
-            interventions=scene.interventions,
-            attentions=True,
-            hidden_states=hidden_states,
-        )
-    here = slice(window, window + 1), slice(len(row)), slice(len(row))
-    layers = found.visible_layers
-    return replace(
-        found,
-        rows=(row,),
-        batch=collate([row], pad_id=reader.tokenizer.pad_id),
-        visible=found.visible[here],
-        visible_layers=tuple(layer[here] for layer in layers) if layers else None,
-        attentions=output["attentions"],
-        hidden_states=output.get("hidden_states"),
-    )
+        looked = reader.kbert.trace(reading, attentions=True, hidden_states=hidden_states)
+    return replace(looked, prediction=found.prediction)
 
 
 def difference_from_bert(scene: Scene, graph: KnowledgeGraph) -> float:
@@ -569,7 +555,7 @@ def safe_name(name: str) -> str:
 
 _graphs: Kept[OpenedGraph] = Kept(512 << 20, lambda opened: opened.size)
 _indexes: Kept[TripleIndex] = Kept(256 << 20, lambda index: TRIPLE_BYTES * len(index.triples))
-_traces: Kept[Trace] = Kept(192 << 20, size_of_trace)
+_traces: Kept[KBertTrace] = Kept(192 << 20, size_of_trace)
 _maps: Kept[np.ndarray] = Kept(192 << 20, lambda maps: maps.nbytes)
 _small_maps: Kept[HeadsView] = Kept(16 << 20, lambda view: view.codes.nbytes)
-_states: Kept[Trace] = Kept(192 << 20, size_of_trace)
+_states: Kept[KBertTrace] = Kept(192 << 20, size_of_trace)

@@ -20,7 +20,7 @@ from app.texts import clauses, t
 from app.view_models.diff import Identity
 from app.view_models.knowledge import describe
 from app.view_models.model_facts import option_name
-from kbert_core import Ablation, InjectionOptions, KBertError, KnowledgeGraph, Trace, Triple
+from kbert_core import Ablation, InjectionOptions, KBertError, KBertTrace, KnowledgeGraph, Triple
 from kbert_core.errors import GraphConflict, GraphFileError
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io.download import PUBLIC
@@ -375,7 +375,7 @@ def baseline(now: Scene) -> tuple[Scene, str]:
     return replace(now, edits=log().before_last().done), AUTO
 
 
-def compared_with(now: Scene, trace: Trace) -> tuple[Scene, str, Trace | None]:
+def compared_with(now: Scene, trace: KBertTrace) -> tuple[Scene, str, KBertTrace | None]:
     """The scene to compare with, what kind it is, and its trace where it can be run.
 
     Args:
@@ -391,7 +391,7 @@ def compared_with(now: Scene, trace: Trace) -> tuple[Scene, str, Trace | None]:
     return compared, kind, before
 
 
-def _trace_of(scene: Scene) -> Trace | None:
+def _trace_of(scene: Scene) -> KBertTrace | None:
     try:
         return services.trace(scene, graph_of(scene))
     except KBertError:

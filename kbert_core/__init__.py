@@ -49,21 +49,26 @@ if TYPE_CHECKING:
     from kbert_core.kbert.ablation import Ablation, ReadConfig
     from kbert_core.kbert.mask_transformer import MaskTransformer
     from kbert_core.kbert.probe import probe
+    from kbert_core.kbert.reader import KBertTrace
     from kbert_core.kbert.visible import Seeing, seeing, visible_everywhere, visible_matrix
-    from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline, Trace
+    from kbert_core.pipeline import NO_KNOWLEDGE, SYSTEMS, Pipeline
+    from kbert_core.reader import Piece, Reader, Reading, Trace
 
 _NEED_TORCH = {  # imported when they are asked for: PyTorch takes seconds to start
     "kbert_core.kbert.ablation": ("Ablation", "ReadConfig"),
     "kbert_core.checkpoints.checkpoint": ("Card", "load_model"),
     "kbert_core.kbert.mask_transformer": ("MaskTransformer",),
     "kbert_core.kbert.probe": ("probe",),
-    "kbert_core.pipeline": ("NO_KNOWLEDGE", "Pipeline", "Trace"),
+    "kbert_core.kbert.reader": ("KBertTrace",),
+    "kbert_core.pipeline": ("NO_KNOWLEDGE", "SYSTEMS", "Pipeline"),
+    "kbert_core.reader": ("Piece", "Reader", "Reading", "Trace"),
     "kbert_core.kbert.visible": ("Seeing", "seeing", "visible_everywhere", "visible_matrix"),
 }
 _HOMES = {name: module for module, names in _NEED_TORCH.items() for name in names}
 
 __all__ = [
     "NO_KNOWLEDGE",
+    "SYSTEMS",
     "Ablation",
     "Batch",
     "Card",
@@ -73,14 +78,18 @@ __all__ = [
     "InjectionOptions",
     "Intervention",
     "KBertError",
+    "KBertTrace",
     "KnowledgeGraph",
     "LeftOut",
     "MaskTransformer",
     "Mention",
     "Packed",
     "PackedBatch",
+    "Piece",
     "Pipeline",
     "ReadConfig",
+    "Reader",
+    "Reading",
     "Rule",
     "Seeing",
     "SentenceTree",

@@ -1,9 +1,31 @@
 """Labels of labelled data: tags of named entities, and whether an answer is right."""
 
 from collections.abc import Sequence
+from functools import cached_property
 
 OUTSIDE = "O"
 RIGHT, WRONG = "1", "0"  # labels of a question with a candidate answer
+IGNORED = -100  # the target that PyTorch's cross entropy leaves out
+MASK_TOKENS = ("[MASK]", "<mask>")
+
+
+class Labels(dict[int, str]):
+    """Names of K logits: classes, tags, or for fill-mask the vocabulary's tokens."""
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """Name → number."""
+        return {name: number for number, name in self.items()}
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The K names in order."""
+        return [self[number] for number in range(len(self))]
+
+    @property
+    def mask_id(self) -> int | None:
+        """Number of the mask token, where the labels are a vocabulary."""
+        return next((self.numbers[t] for t in MASK_TOKENS if t in self.numbers), None)
 
 
 def bio_spans(tags: Sequence[str]) -> list[tuple[int, int, str]]:

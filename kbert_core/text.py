@@ -41,6 +41,10 @@ class Tokens:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def first(self, count: int) -> "Tokens":
+        """Return the first tokens alone."""
+        return Tokens(self.ids[:count], self.starts[:count], self.ends[:count])
+
     def over(self, start: int, end: int) -> tuple[int, int]:
         """Find the tokens that stand over characters [start, end): first, last + 1."""
         return bisect_right(self.ends, start), bisect_left(self.starts, end)
@@ -82,6 +86,22 @@ class TokenizedTexts(Sequence[Tokens]):
         first = int(self.sizes[:index].sum())
         own = slice(first, first + int(self.sizes[index]))
         return Tokens(self.ids[own].tolist(), self.starts[own].tolist(), self.ends[own].tolist())
+
+
+@dataclass(frozen=True, slots=True)
+class TrunkPart:
+    """A run of one sentence's tokens that stand side by side in a row.
+
+    Attributes:
+        sentence: which.
+        first: index of the run's first token in its sentence.
+        start, end: the run, as indices along N; end exclusive.
+    """
+
+    sentence: int
+    first: int
+    start: int
+    end: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -296,7 +296,7 @@ row = trace.rows[0]
 def cell(query, key, layer=1, head=2):
     """Print how one weight comes about, and compare it with the model's own."""
     a, b = row.tokens.index(query), row.tokens.index(key)
-    found = attention_arithmetic(kbert, trace, 0, layer, head, a, b)
+    found = attention_arithmetic(kbert.reader, trace, 0, layer, head, a, b)
     print(f"{query} looks at {key}, layer {layer}, head {head}:")
     print(
         f"   q · k = {found.dot:.2f}; over √{found.size}: {found.scaled:.2f}; M: {found.mask:.0f}"

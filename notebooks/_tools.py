@@ -147,11 +147,11 @@ def show(picture: Any, says: str, *, width: int = WIDTH) -> Any:
 
 def trace_of(flat: Any, ablation: Any = None) -> Any:
     """A flat tree as the app's views take it, where no model has read it."""
-    from kbert_core import Ablation, Trace, collate
+    from kbert_core import Ablation, KBertTrace, collate
 
     ablation = ablation or Ablation()
     batch = collate([flat])
-    return Trace(flat.tree, (flat,), batch, ablation, ablation.visible_in(batch))
+    return KBertTrace(flat.tree, (flat,), batch, ablation, ablation.visible_in(batch))
 
 
 def slider(function: Callable[..., Any], **choices: Any) -> None:

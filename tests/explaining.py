@@ -38,8 +38,7 @@ def score(ner):
 
     def of(graph, target=DISEASE, **reading):
         trace = ner(TEXT, graph=graph, **reading)
-        logits = [trace.logits[i, : len(row)] for i, row in enumerate(trace.rows)]
-        return target.score(trace.rows, logits, ner.labels)
+        return target.score(trace.reading, trace.logits_on_text(), ner.labels)
 
     return of
 

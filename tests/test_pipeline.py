@@ -93,7 +93,7 @@ def test_trace_names_what_was_left_out_and_why(ner, medical):
 
 def test_options_come_from_the_card_unless_given(ner, medical):
     assert ner.card.reading.options == InjectionOptions(max_triples=3, tail_only=True)
-    assert ner.max_length == 48
+    assert ner.config.max_length == 48
     trace = ner(TEXT, graph=medical)
     assert trace.rows[0].hung[0].branch.texts == ("疾病",)
     given = ner(TEXT, graph=medical, options=InjectionOptions(max_triples=1))
@@ -231,7 +231,7 @@ def test_many_texts_are_read_with_interventions_as_one_is(ner, medical):
 def test_encode_runs_the_rows_of_a_trace(ner, medical):
     made = [Intervention("block", TRUNK, BRANCHES, layers=(2,))]
     trace = ner(TEXT, graph=medical, interventions=made, attentions=True)
-    output = ner.encode(trace.rows, interventions=made, attentions=True)
+    output = ner.reader.encode(trace.rows, trace.reading.config, attentions=True)
     assert output["logits"].equal(trace.logits)
     for one, other in zip(output["attentions"], trace.attentions, strict=True):
         assert one.equal(other)
@@ -516,7 +516,7 @@ def test_many_windows_are_read_in_parts_with_the_same_result(ner, monkeypatch):
     pipeline = ner
     text = "患者有糖尿病史，给予布洛芬口服好转。" * 30
     whole = pipeline(text, max_length=32).prediction
-    monkeypatch.setattr("kbert_core.pipeline.ROWS_AT_ONCE", 4)
+    monkeypatch.setattr("kbert_core.kbert.reader.ROWS_AT_ONCE", 4)
     parts = pipeline(text, max_length=32).prediction
     assert [t.tag for t in parts.tokens] == [t.tag for t in whole.tokens]
     assert len(parts.tokens) == len(text)

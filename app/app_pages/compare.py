@@ -21,7 +21,7 @@ from app.view_models.html import markdown
 from app.view_models.styles import CSS
 from app.view_models.targets import name_of
 from app.view_models.twins import Side
-from kbert_core import KBertError, KnowledgeGraph, Trace
+from kbert_core import KBertError, KBertTrace, KnowledgeGraph
 from kbert_core.explain.target import NOTHING, Target
 from kbert_core.tasks import ClassPrediction, MaskPrediction, NerPrediction
 
@@ -46,7 +46,7 @@ class Run:
     by: str
     about: str
     graph: KnowledgeGraph
-    trace: Trace
+    trace: KBertTrace
 
     @property
     def scene(self) -> Scene:

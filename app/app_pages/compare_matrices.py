@@ -19,10 +19,10 @@ from app.view_models.html import markdown
 from app.view_models.matrix import MatrixView
 from app.view_models.selected import marks_of
 from app.view_models.visible import visible_in
-from kbert_core import FlatTree, KBertError, Trace
+from kbert_core import FlatTree, KBertError, KBertTrace
 
 ss = st.session_state
-Shown = tuple[str, str, Scene, Trace]  # what it is called, what it reads, what was run
+Shown = tuple[str, str, Scene, KBertTrace]  # what it is called, what it reads, what was run
 FOUR_IN_A_LINE = 36  # tokens up to which four matrices stand side by side
 
 

@@ -11,7 +11,7 @@ from app.texts import t
 from app.view_models import targets as view
 from app.view_models.html import markdown
 from app.view_models.prediction import percent
-from kbert_core import Trace
+from kbert_core import KBertTrace
 from kbert_core.explain.target import Target
 from kbert_core.labels import OUTSIDE
 from kbert_core.tasks import ClassPrediction, MaskPrediction
@@ -20,7 +20,7 @@ OTHER = Target("", -2, -2)  # stands for another one than those listed
 CANDIDATES = 5  # tokens of each mask that are listed
 
 
-def choose_target(now: Scene, trace: Trace) -> Target | None:
+def choose_target(now: Scene, trace: KBertTrace) -> Target | None:
     """Draw the choosers; None where what is written fits nothing, which is said."""
     info = services.model_info(now.model)
     if isinstance(trace.prediction, ClassPrediction):
@@ -90,7 +90,7 @@ def choose_token(now: Scene, found: MaskPrediction) -> Target | None:
     return Target(token, filling.start, filling.end)
 
 
-def choose_span(now: Scene, trace: Trace, info: ModelInfo) -> Target | None:
+def choose_span(now: Scene, trace: KBertTrace, info: ModelInfo) -> Target | None:
     """A span with its label: predicted, a mention's, or any other."""
     found = view.targets(trace)
     names = {target: view.name_of(target, trace, info) for target in found}

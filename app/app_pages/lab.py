@@ -26,7 +26,7 @@ from app.view_models.selected import marks_of
 from app.view_models.share_of_edits import shares
 from app.view_models.styles import CSS
 from app.view_models.visible import visible_in
-from kbert_core import KBertError, KnowledgeGraph, Trace
+from kbert_core import KBertError, KBertTrace, KnowledgeGraph
 from kbert_core.kbert.sentence_tree import passed_over
 from kbert_core.knowledge.selection import SCORED, Strategy
 from kbert_core.knowledge.surface_forms import RULES
@@ -285,7 +285,7 @@ def text_problem(now: Scene) -> str | None:
     return None
 
 
-def window_chooser(trace: Trace) -> int:
+def window_chooser(trace: KBertTrace) -> int:
     """Choose a window of a long text."""
     count = len(trace.rows)
     if count == 1:
@@ -305,7 +305,9 @@ def window_chooser(trace: Trace) -> int:
 # Knowledge
 
 
-def knowledge_panel(now: Scene, graph: KnowledgeGraph, trace: Trace, before: Trace | None) -> None:
+def knowledge_panel(
+    now: Scene, graph: KnowledgeGraph, trace: KBertTrace, before: KBertTrace | None
+) -> None:
     """The sentence's triples, to switch, change, add and delete."""
     rows = knowledge.triple_rows(trace, graph, before)
     log = state.log()
@@ -370,8 +372,8 @@ def edit_buttons(log: EditLog, graph: KnowledgeGraph) -> None:
 def last_edit(
     log: EditLog,
     rows: tuple[knowledge.TripleRow, ...],
-    trace: Trace,
-    before: Trace | None,
+    trace: KBertTrace,
+    before: KBertTrace | None,
 ) -> None:
     """Say what the last edit did, and what moved up because of it."""
     if not log.done:
@@ -421,7 +423,7 @@ def triple_table(rows: tuple[knowledge.TripleRow, ...]) -> None:
     )
 
 
-def add_form(trace: Trace) -> None:
+def add_form(trace: KBertTrace) -> None:
     """Add a triple; it stands first under its head."""
     heads = list(
         dict.fromkeys(
@@ -492,7 +494,7 @@ def state_of_knowledge(
 
 @linked("lab.tree_panel")
 def tree_panel(
-    now: Scene, graph: KnowledgeGraph, trace: Trace, before: Trace | None, window: int
+    now: Scene, graph: KnowledgeGraph, trace: KBertTrace, before: KBertTrace | None, window: int
 ) -> None:
     """The sentence tree, and how the names in it were read."""
     flat = trace.rows[window]

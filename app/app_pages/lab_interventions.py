@@ -12,7 +12,7 @@ from app.scene import Scene
 from app.texts import t
 from app.view_models import equal_runs, interventions
 from app.view_models.html import markdown
-from kbert_core import FlatTree, Intervention, Trace
+from kbert_core import FlatTree, Intervention, KBertTrace
 from kbert_core.kbert.interventions import PRESETS, Intervened
 
 After = Callable[[Standing], Intervened]  # what interventions make of the visible matrix
@@ -58,7 +58,7 @@ def head() -> None:
             )
 
 
-def cell_controls(trace: Trace, layers: int, window: int, after: After) -> None:
+def cell_controls(trace: KBertTrace, layers: int, window: int, after: After) -> None:
     """What the chosen cell is part of, and the buttons that block and open it."""
     row = trace.rows[window]
     cell = state.chosen_cell()
@@ -148,7 +148,7 @@ def removable(
         )
 
 
-def what_it_does(now: Scene, trace: Trace) -> None:
+def what_it_does(now: Scene, trace: KBertTrace) -> None:
     """The prediction against the one without interventions; where it must be equal, why."""
     if trace.prediction is None:
         return

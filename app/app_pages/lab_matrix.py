@@ -22,7 +22,7 @@ from app.view_models.html import markdown, plain
 from app.view_models.interventions import why_now
 from app.view_models.selected import marks_of
 from app.view_models.visible import share_of_layers, visible_in
-from kbert_core import FlatTree, KBertError, Trace
+from kbert_core import FlatTree, KBertError, KBertTrace
 
 ss = st.session_state
 
@@ -40,7 +40,7 @@ class Side:
     """
 
     scene: Scene
-    trace: Trace
+    trace: KBertTrace
     window: int
     maps: np.ndarray | None = None
     chosen: tuple[int, int] | None = None

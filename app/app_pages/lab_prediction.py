@@ -16,13 +16,13 @@ from app.view_models import model_facts, prediction, twins
 from app.view_models.html import markdown
 from app.view_models.selected import chosen_characters
 from app.view_models.twins import Side
-from kbert_core import KBertError, Trace
+from kbert_core import KBertError, KBertTrace
 from kbert_core.tasks import ClassPrediction, MaskPrediction, NerPrediction
 
 ss = st.session_state
 
 
-def prediction_panel(now: Scene, trace: Trace, before: Trace | None, kind: str) -> None:
+def prediction_panel(now: Scene, trace: KBertTrace, before: KBertTrace | None, kind: str) -> None:
     """The prediction before and now; where it is wanted, beside the twin's."""
     with st.container(
         horizontal=True, vertical_alignment="bottom", gap="xsmall", key="lab_head_prediction"
@@ -56,7 +56,7 @@ def prediction_panel(now: Scene, trace: Trace, before: Trace | None, kind: str) 
             st.html(prediction.bars_html(old, new, head=head))
 
 
-def comparable(trace: Trace, before: Trace | None) -> Any:
+def comparable(trace: KBertTrace, before: KBertTrace | None) -> Any:
     """The earlier prediction, where it is of the same text and kind."""
     if before is None or type(before.prediction) is not type(trace.prediction):
         return None
@@ -119,7 +119,7 @@ def no_prediction(now: Scene) -> None:
 @linked("lab.tags")
 def ner_panel(
     now: Scene,
-    trace: Trace,
+    trace: KBertTrace,
     before: NerPrediction | None,
     names: tuple[str, str],
 ) -> None:
@@ -180,7 +180,7 @@ def twin_switch(info: ModelInfo) -> None:
 
 
 def beside_twin(
-    now: Scene, twin: Scene, info: ModelInfo, trace: Trace, earlier: tuple[Any, str]
+    now: Scene, twin: Scene, info: ModelInfo, trace: KBertTrace, earlier: tuple[Any, str]
 ) -> None:
     """Three predictions of one text: with the graph, with it off, by the twin.
 

@@ -17,7 +17,7 @@ from app.view_models import noise as view
 from app.view_models.html import markdown
 from app.view_models.styles import CSS
 from app.view_models.targets import answer_name
-from kbert_core import KBertError, KnowledgeGraph, Trace
+from kbert_core import KBertError, KBertTrace, KnowledgeGraph
 from kbert_core.explain.noise import COUNTS, SEEDS, NoiseCurve, stream_noise
 from kbert_core.explain.target import Target
 
@@ -52,7 +52,7 @@ def page() -> None:
         st.error(markdown(error))
 
 
-def panels(now: Scene, graph: KnowledgeGraph, trace: Trace) -> None:
+def panels(now: Scene, graph: KnowledgeGraph, trace: KBertTrace) -> None:
     """The dial and what it gives; the curve."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="noise_top"):
         count = st.slider(t("noise.count"), 0, MOST, 4, key="noise.count", width=320)

@@ -15,7 +15,7 @@ from app.texts import t
 from app.view_models import paths as view
 from app.view_models.html import markdown
 from app.view_models.styles import CSS
-from kbert_core import KBertError, KnowledgeGraph, Trace
+from kbert_core import KBertError, KBertTrace, KnowledgeGraph
 from kbert_core.explain.influence import Influence, stream_influence
 from kbert_core.explain.reach import reach
 from kbert_core.explain.variants import Case
@@ -78,7 +78,7 @@ def steps(case: Case, window: int) -> Iterator[Influence | Progress]:
         yield found
 
 
-def choose_window(trace: Trace) -> int:
+def choose_window(trace: KBertTrace) -> int:
     """Choose a window of a long text; the first with knowledge is the default."""
     count = len(trace.rows)
     if count == 1:
@@ -97,7 +97,7 @@ def choose_window(trace: Trace) -> int:
 
 @st.fragment
 def panels(
-    now: Scene, graph: KnowledgeGraph, trace: Trace, window: int, found: Influence | None
+    now: Scene, graph: KnowledgeGraph, trace: KBertTrace, window: int, found: Influence | None
 ) -> None:
     """The choosers and what they choose; nothing here runs a model."""
     flat = trace.rows[window]

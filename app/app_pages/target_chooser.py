@@ -6,11 +6,11 @@ from app import services
 from app.scene import Scene
 from app.texts import t
 from app.view_models import targets as view
-from kbert_core import Trace
+from kbert_core import KBertTrace
 from kbert_core.explain.target import Target
 
 
-def choose_target(now: Scene, trace: Trace, page: str) -> Target | None:
+def choose_target(now: Scene, trace: KBertTrace, page: str) -> Target | None:
     """Choose what to explain, where there is a choice.
 
     Args:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from kbert_core import FlatTree, Trace
+from kbert_core import FlatTree, KBertTrace
 
 Identity = tuple[object, ...]
 Status = Literal["same", "added", "removed"]
@@ -62,7 +62,7 @@ def same_text(before: FlatTree, after: FlatTree) -> bool:
     ] == [list(zip(t.starts, t.ends, strict=True)) for t in after.trunk_tokens]
 
 
-def row_of(trace: Trace | None, window: int, like: FlatTree) -> FlatTree | None:
+def row_of(trace: KBertTrace | None, window: int, like: FlatTree) -> FlatTree | None:
     """The row of another trace that can be laid over one, if there is one."""
     if trace is None or window >= len(trace.rows):
         return None

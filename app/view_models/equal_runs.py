@@ -10,13 +10,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from kbert_core import FlatTree, Trace
+from kbert_core import FlatTree, KBertTrace
 from kbert_core.tasks import ClassPrediction, MaskPrediction, NerPrediction
 
 Equal = Literal["no_knowledge", "no_change", "not_read"]
 
 
-def equal_to(trace: Trace) -> Equal | None:
+def equal_to(trace: KBertTrace) -> Equal | None:
     """Say to what a prediction with interventions must be equal.
 
     Returns:
@@ -67,7 +67,7 @@ def reached(
     return found
 
 
-def _read(trace: Trace, row: FlatTree) -> np.ndarray:
+def _read(trace: KBertTrace, row: FlatTree) -> np.ndarray:
     """(N,) bool: the tokens whose last states the prediction is read from."""
     if isinstance(trace.prediction, ClassPrediction):
         return np.arange(len(row)) == 0

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from app.texts import clauses, listed, t
 from app.view_models.diff import Identity
-from kbert_core import FlatTree, Intervention, Tokens, Trace
+from kbert_core import FlatTree, Intervention, KBertTrace, Tokens
 from kbert_core.kbert.interventions import BRANCHES, TRUNK, Action, Intervened, intervene
 
 SHOWN_LAYERS = 4  # of an intervention in many, by number
@@ -144,7 +144,9 @@ def _text(row: FlatTree, sentence: int, start: int) -> str:
     return ""
 
 
-def of_trace(trace: Trace, interventions: tuple[Intervention, ...], layer_count: int) -> Intervened:
+def of_trace(
+    trace: KBertTrace, interventions: tuple[Intervention, ...], layer_count: int
+) -> Intervened:
     """What some interventions would make of a trace's visible matrix.
 
     Args:
@@ -157,7 +159,7 @@ def of_trace(trace: Trace, interventions: tuple[Intervention, ...], layer_count:
     )
 
 
-def why_now(trace: Trace, window: int, cell: tuple[Identity, Identity], why: str) -> str:
+def why_now(trace: KBertTrace, window: int, cell: tuple[Identity, Identity], why: str) -> str:
     """Say why a cell is as it is, where interventions have the last word; plain text.
 
     Args:

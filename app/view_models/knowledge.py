@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from app.texts import t
-from kbert_core import KBertError, KnowledgeGraph, Rule, Trace, Triple
+from kbert_core import KBertError, KBertTrace, KnowledgeGraph, Rule, Triple
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.selection import Reason, Strategy
@@ -58,7 +58,7 @@ class TripleRow:
 
 
 def triple_rows(
-    trace: Trace, graph: KnowledgeGraph, before: Trace | None = None
+    trace: KBertTrace, graph: KnowledgeGraph, before: KBertTrace | None = None
 ) -> tuple[TripleRow, ...]:
     """List the triples of every entity named, in reading and graph order.
 
@@ -216,7 +216,7 @@ def _edits_between(before: Row, after: Row) -> Iterable[Edit]:
         yield Edit("switch_on" if new_on else "switch_off", new)
 
 
-def _used(trace: Trace) -> dict[Triple, int]:
+def _used(trace: KBertTrace) -> dict[Triple, int]:
     """At how many mentions each triple is injected, over all windows."""
     places = {(hung.node, hung.branch.triple) for row in trace.rows for hung in row.hung}
     used: dict[Triple, int] = {}

@@ -14,7 +14,7 @@ from app.view_models.html import escape, shown
 from app.view_models.prediction import Mark, Place, line_html, lines_html, ner_html, percent, tints
 from app.view_models.tree import tree_html, tree_view
 from app.view_models.why import why
-from kbert_core import Ablation, FlatTree, KnowledgeGraph, Trace, Triple
+from kbert_core import Ablation, FlatTree, KBertTrace, KnowledgeGraph, Triple
 from kbert_core.kbert.ablation import FULL
 from kbert_core.kbert.visible import additive_mask
 from kbert_core.knowledge.edit import Edit
@@ -63,7 +63,7 @@ class Setting:
         return graph
 
 
-Read = Callable[[Setting], Trace]
+Read = Callable[[Setting], KBertTrace]
 Demo = Callable[[str], KnowledgeGraph]
 
 
@@ -397,7 +397,7 @@ def _named(label: str, probability: float) -> str:
 # Pictures
 
 
-def _tree(trace: Trace, *, positions: bool = True) -> str:
+def _tree(trace: KBertTrace, *, positions: bool = True) -> str:
     drawn = tree_html(tree_view(trace))
     return drawn if positions else f'<div class="kb-no-positions">{drawn}</div>'
 

@@ -7,7 +7,7 @@ from app.models import ModelInfo
 from app.texts import listed, t
 from app.view_models.html import plain
 from app.view_models.prediction import percent
-from kbert_core import Trace
+from kbert_core import KBertTrace
 from kbert_core.explain.target import Target, target_of
 from kbert_core.labels import OUTSIDE
 from kbert_core.tasks import ClassPrediction, MaskPrediction, NerPrediction
@@ -15,7 +15,7 @@ from kbert_core.tasks import ClassPrediction, MaskPrediction, NerPrediction
 SPANS = re.compile(r"(\S.*?) \[(\d+), (\d+)\)(?:, |$)")
 
 
-def targets(trace: Trace) -> tuple[Target, ...]:
+def targets(trace: KBertTrace) -> tuple[Target, ...]:
     """What there is to explain, what is asked about first at the head.
 
     Of named entities those predicted, then the mentions where none is; of
@@ -35,12 +35,12 @@ def targets(trace: Trace) -> tuple[Target, ...]:
     if not isinstance(found, NerPrediction):
         return ()
     spans = [Target(span.label, span.start, span.end) for span in found.spans]
-    first = [target_of(found, trace.rows)] if spans else []
+    first = [target_of(found, trace.reading)] if spans else []
     none = [Target(OUTSIDE, *place) for place in _mentions(trace) if _free(place, spans)]
     return tuple(dict.fromkeys([*first, *spans, *none]))
 
 
-def name_of(target: Target, trace: Trace, info: ModelInfo) -> str:
+def name_of(target: Target, trace: KBertTrace, info: ModelInfo) -> str:
     """What a target is called: its text and its label; plain text."""
     found = trace.prediction
     if isinstance(found, ClassPrediction):
@@ -71,7 +71,7 @@ def answer_name(answer: str, info: ModelInfo, text: str) -> str:
     return t("prediction.outside") if answer == OUTSIDE else info.label(answer)
 
 
-def _mentions(trace: Trace) -> Iterator[tuple[int, int]]:
+def _mentions(trace: KBertTrace) -> Iterator[tuple[int, int]]:
     for node in trace.tree.nodes:
         tokens = trace.rows[0].trunk_tokens[0]
         first, last = tokens.over(node.mention.start, node.mention.end)

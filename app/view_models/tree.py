@@ -7,7 +7,7 @@ from app.texts import t
 from app.view_models.diff import Status
 from app.view_models.html import escape, shown
 from app.view_models.selected import Marks
-from kbert_core import Ablation, FlatTree, Rule, Trace, Triple
+from kbert_core import Ablation, FlatTree, KBertTrace, Rule, Triple
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class TreeView:
 
 
 def tree_view(
-    trace: Trace, window: int = 0, before: FlatTree | None = None, *, most: int = 4000
+    trace: KBertTrace, window: int = 0, before: FlatTree | None = None, *, most: int = 4000
 ) -> TreeView:
     """Lay out one row of a trace.
 

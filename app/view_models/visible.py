@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from kbert_core import Trace
+from kbert_core import KBertTrace
 
 
-def share_of_layers(trace: Trace, window: int) -> np.ndarray:
+def share_of_layers(trace: KBertTrace, window: int) -> np.ndarray:
     """Say in which share of the layers a row's tokens see each other, interventions included.
 
     Returns:
@@ -20,7 +20,7 @@ def share_of_layers(trace: Trace, window: int) -> np.ndarray:
     return total / len(layers)
 
 
-def visible_in(trace: Trace, window: int, layer: int = 0) -> np.ndarray:
+def visible_in(trace: KBertTrace, window: int, layer: int = 0) -> np.ndarray:
     """Take a row's visible matrix out of a trace, interventions included.
 
     Args:

@@ -26,6 +26,7 @@ from kbert_core.errors import CheckpointError, OptionError
 K_BERT = "k-bert"
 CONFIG_CLASSES = {  # a system → its configuration; imported when a card names the system
     K_BERT: "kbert_core.kbert.ablation:ReadConfig",
+    "plain-text": "kbert_core.kbert.plain_text:PlainTextConfig",
 }
 CARD_KEY = "kbert"  # where a checkpoint's config keeps what it was trained with
 TOKENIZER_FILES = (  # without one of these transformers makes up an empty tokenizer

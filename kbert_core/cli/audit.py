@@ -46,7 +46,9 @@ def run_audit(args: argparse.Namespace) -> tuple[Audit, Verdict]:
         from kbert_core.pipeline import Pipeline
         from kbert_core.scoring.opening import scorer_of
 
-        scorer = scorer_of(options, Pipeline.load(args.model).similarity if args.model else None)
+        scorer = scorer_of(
+            options, Pipeline.load(args.model).kbert.similarity if args.model else None
+        )
     made = audit(
         data.splits,
         graph,

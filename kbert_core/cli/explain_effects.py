@@ -25,10 +25,8 @@ def case_of_args(args: argparse.Namespace) -> Case:
         raise TextError("No text given. Write one in quotes.")
     pipeline, reading = model_and_reading(args)
     trace = pipeline(*args.text, **reading)
-    target = target_named(trace.prediction, trace.rows, label=args.target, span=_span(args.span))
-    return Case(
-        pipeline, reading["graph"], reading["options"], trace, target, reading["max_length"]
-    )
+    target = target_named(trace.prediction, trace.reading, label=args.target, span=_span(args.span))
+    return Case(pipeline, reading["graph"], trace, target)
 
 
 def model_and_reading(

@@ -38,9 +38,8 @@ def run_rank(args: argparse.Namespace) -> dict[str, Any]:
         if key == "answers" or args.compare:
             ranked = pipeline.rank(args.question, answers, graph=knowledge, **common)
             data[key] = [asdict(answer) for answer in ranked]
-    trees = (pipeline.tree((args.question, a), graph, common["options"]) for a in answers)
-    rows = (pipeline.flatten(tree, max_length=args.max_length) for tree in trees)
-    cut = sum(any(row.trunk_cuts for row in made) for made in rows)
+    readings = pipeline.readings([(args.question, a) for a in answers], graph=graph, **common)
+    cut = sum(any(row.trunk_cuts for row in reading.rows) for reading in readings)
     if cut:
         log.warning("%d of %d candidates are over the length limit and cut", cut, len(answers))
     return data

@@ -21,8 +21,9 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention, PassedOver
 from kbert_core.knowledge.names import is_word_character
 from kbert_core.knowledge.selection import Reason
-from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline, Reading
+from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
 from kbert_core.scoring.opening import scorer_of
+from kbert_core.tasks import NerPrediction
 from kbert_core.text import Characters, Tokenizer, WordPieces, Words
 
 PROGRESS_EVERY = 1000  # texts
@@ -42,7 +43,7 @@ def run_tree(args: argparse.Namespace) -> None:
 
     scorer = None
     if options.needs_model:
-        own = Pipeline.load(args.model, device="cpu").similarity if args.model else None
+        own = Pipeline.load(args.model, device="cpu").kbert.similarity if args.model else None
         scorer = scorer_of(options, own)
 
     def show(texts: Sequence[Sequence[str]]) -> Iterator[None]:
@@ -79,7 +80,7 @@ def run_predict(args: argparse.Namespace) -> None:
     options = injection_of(args, pipeline.card.reading.options)
     ablation = ablation_of(args, pipeline.card)
 
-    def readings(texts: Sequence[Sequence[str]], knowledge: KnowledgeGraph) -> Iterator[Reading]:
+    def readings(texts: Sequence[Sequence[str]], knowledge: KnowledgeGraph) -> Iterator[Any]:
         return pipeline.read(
             texts,
             graph=knowledge,
@@ -93,12 +94,12 @@ def run_predict(args: argparse.Namespace) -> None:
         for sentences, reading in zip(texts, readings(texts, graph), strict=True):
             data: dict[str, Any] = {
                 "text": list(sentences) if len(sentences) > 1 else sentences[0],
-                "prediction": asdict(reading.prediction),
+                "prediction": prediction_data(reading.prediction),
                 "triples": [_triple(t) for t in reading.used],
                 "dropped": _dropped(reading.left_out, reading.rows[0]),
             }
             if plain is not None:
-                data["without_knowledge"] = asdict(next(plain).prediction)
+                data["without_knowledge"] = prediction_data(next(plain).prediction)
             print_result(args, dict, prediction_text, data)
             yield
 
@@ -106,6 +107,14 @@ def run_predict(args: argparse.Namespace) -> None:
 
 
 # What commands print
+
+
+def prediction_data(prediction: Any) -> dict[str, Any]:
+    """A prediction as plain data, for JSON."""
+    data: dict[str, Any] = (
+        prediction.as_dict() if isinstance(prediction, NerPrediction) else asdict(prediction)
+    )
+    return data
 
 
 def tree_data(

@@ -137,7 +137,7 @@ def run_evaluate(args: argparse.Namespace) -> dict[str, Any]:
     graph = graph_of(args)
     options = injection_of(args, pipeline.card.reading.options)
     ablation = ablation_of(args, pipeline.card)
-    scorer = pipeline.scorer(options)
+    scorer = pipeline.kbert.scorer(options)
     tell_of_matches(examples, graph, options, Path(args.data).name, scorer=scorer)
     seen = None
     if args.train_data:

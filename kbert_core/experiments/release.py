@@ -14,9 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from kbert_core.data.labelled import Example
-from kbert_core.kbert.ablation import Ablation
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.labels import OUTSIDE, begins
 from kbert_core.pipeline import Pipeline
 from kbert_core.tasks.ner import NerPrediction
@@ -133,10 +131,7 @@ def branch_begins(
     pipeline: Pipeline,
     examples: Sequence[Example],
     graph: KnowledgeGraph,
-    *,
-    options: InjectionOptions | None = None,
-    ablation: Ablation | None = None,
-    max_length: int | None = None,
+    **reading: Any,
 ) -> list[int]:
     """Count per text the tokens of branches whose likeliest tag begins an entity.
 
@@ -144,7 +139,7 @@ def branch_begins(
     for this. A branch counts once where windows overlap.
 
     Args:
-        options, ablation, max_length: how texts are read; None: as the model was trained.
+        reading: ``config`` and its fields, as for a call of the pipeline.
     """
     if not len(graph):
         return [0] * len(examples)
@@ -152,12 +147,10 @@ def branch_begins(
     counts = []
     for first in range(0, len(examples), TEXTS_AT_ONCE):
         texts = [example.sentences for example in examples[first : first + TEXTS_AT_ONCE]]
-        trees = pipeline.trees(texts, graph, options)
-        rows = [pipeline.flatten(tree, max_length=max_length) for tree in trees]
-        logits = pipeline.logits_of(rows, ablation=ablation)
-        for of_text, logits_of_text in zip(rows, logits, strict=True):
+        readings = pipeline.readings(texts, graph=graph, **reading)
+        for own, logits in zip(readings, pipeline.reader.outputs(readings), strict=True):
             branches: dict[Any, list[int]] = {}  # the likeliest tags of its tokens
-            for row, scores in zip(of_text, logits_of_text, strict=True):
+            for row, scores in zip(own.rows, logits, strict=True):
                 best = scores.argmax(-1).tolist()
                 for hung in row.hung:
                     key = (hung.node, hung.branch.triple)

@@ -6,7 +6,7 @@ stay small. What the rows have in common is counted in
 and a graph is pruned, in :mod:`kbert_core.experiments.whole_file_ways`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -17,23 +17,14 @@ from kbert_core.data.labelled import Example, check_labels
 from kbert_core.errors import DataError
 from kbert_core.explain.attention import AttentionEffect, attention_effect
 from kbert_core.explain.target import NothingPredicted, Target
-from kbert_core.explain.variants import (
-    AT_ONCE,
-    Case,
-    Piece,
-    Variant,
-    with_only_branches,
-    without_branches,
-)
-from kbert_core.kbert.ablation import Ablation
-from kbert_core.kbert.flat_tree import FlatTree
+from kbert_core.explain.variants import AT_ONCE, Case
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
-from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.triple import Triple
-from kbert_core.labels import OUTSIDE
+from kbert_core.labels import OUTSIDE, Labels
 from kbert_core.pipeline import Pipeline
-from kbert_core.tasks.ner import NerPrediction, joined_windows
+from kbert_core.reader import Piece, Reading
+from kbert_core.tasks.ner import NerPrediction
 from kbert_core.training.scores import SpanKey
 
 TEXTS_AT_ONCE = 8
@@ -155,21 +146,21 @@ def each_row(
 
     Args:
         at_once: texts a batch.
-        reading: options, ablation, max_length as for a call of the pipeline.
+        reading: ``config`` and its fields, as for a call of the pipeline.
 
     Raises:
         DataError: fill-mask, whose texts have no gold; or an unknown label.
         KBertError: a text or option that can't be used.
     """
-    reader = _Reader(pipeline, **reading)
-    reader.check(examples)
+    _check(pipeline, examples)
     for start in range(0, len(examples), at_once):
         some = examples[start : start + at_once]
-        known = reader.read(some, graph)
-        pairs = [[variant, _without(variant)] for variant in known]
-        answers = reader.answers(some, pairs)
-        for shift, (variant, (with_it, plain)) in enumerate(zip(known, answers, strict=True)):
-            yield FileRow(start + shift, some[shift], _hung(variant), with_it, plain)
+        known = _read(pipeline, some, graph, reading)
+        pairs = [[own, _without(pipeline, own)] for own in known]
+        answers = _answers(pipeline, some, pairs)
+        for shift, (own, (with_it, plain)) in enumerate(zip(known, answers, strict=True)):
+            hung = tuple((own.mentions[p.node or 0], p.triple) for p in own.pieces)
+            yield FileRow(start + shift, some[shift], hung, with_it, plain)
 
 
 def each_left_out(
@@ -181,30 +172,29 @@ def each_left_out(
         rows: read with the same graph and options, see :func:`each_row`.
         reading: as for :func:`each_row`.
     """
-    reader = _Reader(pipeline, **reading)
     waiting: list[FileRow] = []
     size = 0
     for row in rows:
         if not row.hung:
             continue
         if waiting and size + len(row.triples) > AT_ONCE:
-            yield from _left_out(reader, waiting, graph)
+            yield from _left_out(pipeline, waiting, graph, reading)
             waiting, size = [], 0
         waiting.append(row)
         size += len(row.triples)
-    yield from _left_out(reader, waiting, graph)
+    yield from _left_out(pipeline, waiting, graph, reading)
 
 
 def _left_out(
-    reader: "_Reader", rows: Sequence[FileRow], graph: KnowledgeGraph
+    pipeline: Pipeline, rows: Sequence[FileRow], graph: KnowledgeGraph, reading: dict[str, Any]
 ) -> Iterator[LeftOut]:
     examples = [row.example for row in rows]
-    read = reader.read(examples, graph)
+    less_of = pipeline.reader.without
     variants = [
-        [variant, *(_less(variant, triple) for triple in row.triples)]
-        for row, variant in zip(rows, read, strict=True)
+        [own, *(less_of(own, [Piece(triple)]) for triple in row.triples)]
+        for row, own in zip(rows, _read(pipeline, examples, graph, reading), strict=True)
     ]
-    answers = reader.answers(examples, variants)
+    answers = _answers(pipeline, examples, variants)
     for row, (whole, *less) in zip(rows, answers, strict=True):
         for triple, one in zip(row.triples, less, strict=True):
             yield LeftOut(row.number, triple, whole.score - one.score, one.wrong - whole.wrong)
@@ -222,13 +212,12 @@ def each_of_three(
     Args:
         reading: as for :func:`each_row`.
     """
-    reader = _Reader(pipeline, **reading)
-    reader.check(examples)
+    _check(pipeline, examples)
     for start in range(0, len(examples), TEXTS_AT_ONCE):
         some = examples[start : start + TEXTS_AT_ONCE]
-        full, less = reader.read(some, graph), reader.read(some, pruned)
-        ways = [[_without(f), f, p] for f, p in zip(full, less, strict=True)]
-        yield from ((n, f, p) for n, f, p in reader.answers(some, ways))
+        full, less = (_read(pipeline, some, k, reading) for k in (graph, pruned))
+        ways = [[_without(pipeline, f), f, p] for f, p in zip(full, less, strict=True)]
+        yield from ((n, f, p) for n, f, p in _answers(pipeline, some, ways))
 
 
 def each_attention(
@@ -256,106 +245,71 @@ def each_attention(
 # How texts are read
 
 
-@dataclass(frozen=True, eq=False)
-class _Reader:
-    """Reads labelled texts in one way, several at once; attributes as of a pipeline's call."""
-
-    pipeline: Pipeline
-    options: InjectionOptions | None = None
-    ablation: Ablation | None = None
-    max_length: int | None = None
-
-    def check(self, examples: Sequence[Example]) -> None:
-        """Refuse what has no answer that could be right or wrong."""
-        assert self.pipeline.task is not None
-        if self.pipeline.task.name == "mask":
-            raise DataError(
-                "The model fills masks, and a file of texts doesn't say what stands at a [MASK]. "
-                "Choose a model that labels texts or entities."
-            )
-        check_labels(examples, list(self.pipeline.labels.values()), "the model")
-
-    def read(self, examples: Sequence[Example], graph: KnowledgeGraph) -> list[Variant]:
-        """K-Query, K-Inject and flatten."""
-        texts = [example.sentences for example in examples]
-        assert self.pipeline.task is not None
-        for sentences in texts:
-            self.pipeline.task.check(sentences)
-        ablation = self.ablation or self.pipeline.card.reading.ablation
-        return [
-            Variant(tuple(self.pipeline.flatten(tree, max_length=self.max_length)), ablation)
-            for tree in self.pipeline.trees(texts, graph, self.options)
-        ]
-
-    def answers(
-        self, examples: Sequence[Example], variants: Sequence[Sequence[Variant]]
-    ) -> list[list[Answer]]:
-        """Run several readings of each text, those that are the same once.
-
-        Args:
-            variants: per example its readings.
-
-        Returns:
-            Per example and reading its answer.
-        """
-        different = [{variant.key: variant.rows for variant in of_text} for of_text in variants]
-        rows = [made for of_text in different for made in of_text.values()]
-        ablation = self.ablation or self.pipeline.card.reading.ablation
-        logits = iter(self.pipeline.logits_of(rows, ablation=ablation))
-        found = []
-        for example, of_text, unlike in zip(examples, variants, different, strict=True):
-            made = {key: self._answer(example, r, next(logits)) for key, r in unlike.items()}
-            found.append([made[variant.key] for variant in of_text])
-        return found
-
-    def _answer(
-        self, example: Example, rows: Sequence[FlatTree], logits: Sequence[Tensor]
-    ) -> Answer:
-        labels, task = self.pipeline.labels, self.pipeline.task
-        assert task is not None
-        prediction: Any = task.decode(rows, logits, labels)
-        if isinstance(prediction, NerPrediction):
-            spans = tuple((s.start, s.end, s.label) for s in prediction.spans)
-            wrong = len(set(spans) ^ set(example.spans))
-            return Answer(None, spans, _tags_score(example, rows, logits, labels), wrong)
-        gold = example.label or ""
-        score = Target(gold).score(rows, logits, labels)
-        return Answer(prediction.label, (), score, int(prediction.label != gold))
+def _check(pipeline: Pipeline, examples: Sequence[Example]) -> None:
+    """Refuse what has no answer that could be right or wrong."""
+    assert pipeline.task is not None
+    if pipeline.task.name == "mask":
+        raise DataError(
+            "The model fills masks, and a file of texts doesn't say what stands at a [MASK]. "
+            "Choose a model that labels texts or entities."
+        )
+    check_labels(examples, list(pipeline.labels.values()), "the model")
 
 
-def _without(variant: Variant) -> Variant:
-    """The same reading with no branch at all."""
-    return Variant(tuple(with_only_branches(row, ()) for row in variant.rows), variant.ablation)
+def _read(
+    pipeline: Pipeline, examples: Sequence[Example], graph: KnowledgeGraph, reading: dict[str, Any]
+) -> Sequence[Reading]:
+    return pipeline.readings([own.sentences for own in examples], graph=graph, **reading)
 
 
-def _less(variant: Variant, triple: Triple) -> Variant:
-    rows = tuple(without_branches(row, [Piece(triple)]) for row in variant.rows)
-    return Variant(rows, variant.ablation)
+def _without(pipeline: Pipeline, reading: Reading) -> Reading:
+    """The same reading with no knowledge at all."""
+    return pipeline.reader.without(reading, reading.pieces)
 
 
-def _hung(variant: Variant) -> tuple[tuple[Mention, Triple], ...]:
-    """The branches of a reading, in order, each once where windows overlap."""
-    found = dict.fromkeys((h.node, h.branch.triple) for row in variant.rows for h in row.hung)
-    nodes = variant.rows[0].tree.nodes
-    in_order = sorted(found, key=lambda branch: branch[0])
-    return tuple((nodes[node].mention, triple) for node, triple in in_order)
+def _answers(
+    pipeline: Pipeline, examples: Sequence[Example], variants: Sequence[Sequence[Reading]]
+) -> list[list[Answer]]:
+    """Run several readings of each text, those that are the same once.
+
+    Args:
+        variants: per example its readings.
+
+    Returns:
+        Per example and reading its answer.
+    """
+    key = pipeline.reader.key
+    different = [{key(variant): variant for variant in of_text} for of_text in variants]
+    logits = iter(pipeline.reader.logits([own for unlike in different for own in unlike.values()]))
+    answers = []
+    for example, of_text, unlike in zip(examples, variants, different, strict=True):
+        by_key = {name: _answer(pipeline, example, r, next(logits)) for name, r in unlike.items()}
+        answers.append([by_key[key(variant)] for variant in of_text])
+    return answers
 
 
-def _tags_score(
-    example: Example,
-    rows: Sequence[FlatTree],
-    logits: Sequence[Tensor],
-    labels: Mapping[int, str],
-) -> float:
+def _answer(pipeline: Pipeline, example: Example, reading: Reading, logits: Tensor) -> Answer:
+    labels, task = pipeline.labels, pipeline.task
+    assert task is not None
+    prediction: Any = task.decode(reading, logits, labels)
+    if isinstance(prediction, NerPrediction):
+        spans = tuple((s.start, s.end, s.label) for s in prediction.spans)
+        wrong = len(set(spans) ^ set(example.spans))
+        return Answer(None, spans, _tags_score(example, reading, logits, labels), wrong)
+    gold = example.label or ""
+    score = Target(gold).score(reading, logits, labels)
+    return Answer(prediction.label, (), score, int(prediction.label != gold))
+
+
+def _tags_score(example: Example, reading: Reading, logits: Tensor, labels: Labels) -> float:
     """Mean log-probability of the gold tags over the text's tokens, in nats."""
-    scores = joined_windows(rows, logits)
-    tokens = rows[0].trunk_tokens[0]
+    tokens = reading.tokens[0]
     tags = [OUTSIDE] * len(tokens)
     for start, end, label in example.spans:
         first, last = tokens.over(start, end)
         if last > first:
             tags[first:last] = [f"B-{label}"] + [f"I-{label}"] * (last - first - 1)
-    number = {name: index for index, name in labels.items()}
     if not tags:
         return 0.0
-    return float(scores[range(len(tags)), [number[tag] for tag in tags]].mean())
+    scores = logits.float().log_softmax(-1).cpu()
+    return float(scores[range(len(tags)), [labels.numbers[tag] for tag in tags]].mean())

@@ -270,7 +270,7 @@ def read_whole_file(
     """Read labelled texts with a graph and without, and count where it helps and hurts.
 
     Args:
-        reading: options, ablation, max_length as for a call of the pipeline.
+        reading: ``config`` and its fields, as for a call of the pipeline.
 
     Raises:
         DataError: a label that the model doesn't know, or texts to fill in.

@@ -220,12 +220,7 @@ def _masses(case: Case, pieces: Sequence[Piece]) -> list[tuple[Floats, Floats]]:
     sums = np.zeros((len(pieces), 2, case.pipeline.encoder.layer_count))
     lookers = np.zeros(2)
     for row in case.trace.rows:
-        output = case.pipeline.encode(
-            [row],
-            ablation=case.trace.ablation,
-            interventions=case.trace.interventions,
-            attentions=True,
-        )
+        output = case.pipeline.reader.encode([row], case.config, attentions=True)
         maps = np.stack(
             [layer[0].float().mean(0).cpu().numpy() for layer in output["attentions"]]
         )  # (L, N, N)

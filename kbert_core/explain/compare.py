@@ -18,10 +18,11 @@ from kbert_core.explain.influence import states_of
 from kbert_core.explain.noise import variation
 from kbert_core.explain.result import Plain, Result, plain, signed_bars
 from kbert_core.explain.target import NOTHING, Target
-from kbert_core.explain.variants import Case, Outcome, Scored, Variant
+from kbert_core.explain.variants import Case, Outcome, Scored
 from kbert_core.kbert.ablation import Ablation
 from kbert_core.kbert.flat_tree import FlatTree, collate
 from kbert_core.kbert.interventions import Intervention, visible_by_layer
+from kbert_core.reader import Reading
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -162,22 +163,26 @@ class Comparison(Result):
         )
 
 
-def ablations_of(case: Case) -> dict[str, Variant]:
+def ablations_of(case: Case) -> dict[str, Reading]:
     """The four readings that show K-BERT's parts: BERT, K-BERT, hard positions, all visible.
 
     None has the case's own ablation or interventions: these are what it is compared by.
     """
-    rows = case.trace.rows
+
+    def read(reading: Reading, ablation: Ablation) -> Reading:
+        config = replace(reading.config, ablation=ablation, interventions=())
+        return replace(reading, config=config)
+
     return {
-        BERT: Variant(case.without_knowledge().rows, Ablation("soft", "tree")),
-        K_BERT: Variant(rows, Ablation("soft", "tree")),
-        HARD: Variant(rows, Ablation("hard", "tree")),
-        ALL: Variant(rows, Ablation("soft", "all")),
+        BERT: read(case.without_knowledge(), Ablation("soft", "tree")),
+        K_BERT: read(case.reading, Ablation("soft", "tree")),
+        HARD: read(case.reading, Ablation("hard", "tree")),
+        ALL: read(case.reading, Ablation("soft", "all")),
     }
 
 
 def compare(
-    readings: Mapping[str, Case | Variant], *, of: Case | None = None, target: Target | None = None
+    readings: Mapping[str, Case | Reading], *, of: Case | None = None, target: Target | None = None
 ) -> Comparison:
     """Put readings of one text side by side.
 
@@ -192,10 +197,10 @@ def compare(
     """
     if not 2 <= len(readings) <= MOST:
         raise OptionError(f"Got {len(readings)} readings, expected two to {MOST}.")
-    cases: dict[str, tuple[Case, Variant]] = {}
+    cases: dict[str, tuple[Case, Reading]] = {}
     for name, reading in readings.items():
         if isinstance(reading, Case):
-            cases[name] = (reading, reading.as_it_is())
+            cases[name] = (reading, reading.reading)
         elif of is not None:
             cases[name] = (of, reading)
         else:
@@ -213,23 +218,23 @@ def compare(
     return Comparison(first.sentences, None if none else target, tuple(sides.values()), pairs)
 
 
-def _side(name: str, case: Case, variant: Variant, target: Target) -> Side:
+def _side(name: str, case: Case, variant: Reading, target: Target) -> Side:
     scored: Scored | None = None
     if target != NOTHING and case.pipeline.task is not None:
         try:
             scored = next(replace(case, target=target).run([variant]))
         except TextError:
             scored = None  # this model has no such label
-    states = states_of(case.pipeline, variant.rows, *variant.way)
+    states = states_of(case.pipeline, variant.rows, variant.config)
     outcome = None
     if scored is not None:
         outcome = Outcome(scored.score, target.answer(scored.prediction))
     return Side(
         name,
         variant.rows,
-        variant.ablation,
-        variant.interventions,
-        len({(h.node, h.branch.triple) for row in variant.rows for h in row.hung}),
+        variant.config.ablation,
+        variant.config.interventions,
+        len(variant.pieces),
         outcome,
         scored.prediction if scored else None,
         case.pipeline.labels if case.pipeline.task else {},
@@ -240,7 +245,7 @@ def _side(name: str, case: Case, variant: Variant, target: Target) -> Side:
 
 
 def _difference(
-    one: Side, other: Side, case: tuple[Case, Variant], beside: tuple[Case, Variant]
+    one: Side, other: Side, case: tuple[Case, Reading], beside: tuple[Case, Reading]
 ) -> Difference:
     joined = [_Joined(*rows, one, other) for rows in zip(one.rows, other.rows, strict=False)]
     same_model = case[0].pipeline is beside[0].pipeline

@@ -17,7 +17,8 @@ from kbert_core.errors import GraphEditError, OptionError
 from kbert_core.explain.candidates import KINDS, Candidates, Kind
 from kbert_core.explain.result import Plain, Result, final, signed_bars
 from kbert_core.explain.target import Target
-from kbert_core.explain.variants import Case, Outcome, Scored, Variant
+from kbert_core.explain.variants import Case, Outcome, Scored
+from kbert_core.reader import Reading
 from kbert_core.knowledge.graph import Edit
 
 if TYPE_CHECKING:
@@ -209,7 +210,7 @@ class _Searcher:
             search,
             complete=self.candidates.said.complete,
         )
-        self.seen: set[Hashable] = {case.as_it_is().key}
+        self.seen: set[Hashable] = {case.key(case.reading)}
         self.singles: list[Counterfactual] = []  # that don't flip it
 
     def run(self) -> Iterator[Counterfactuals]:
@@ -231,7 +232,7 @@ class _Searcher:
             yield self.state
 
     def _try(
-        self, readings: Iterator[tuple[tuple[Edit, ...], Variant]], last: int
+        self, readings: Iterator[tuple[tuple[Edit, ...], Reading]], last: int
     ) -> Iterator[Counterfactuals]:
         """Run readings until all are through or ``last`` runs are used."""
         while not self.state.ended:
@@ -249,7 +250,7 @@ class _Searcher:
 
     def _readings(
         self, sets: Iterable[tuple[Edit, ...]]
-    ) -> Iterator[tuple[tuple[Edit, ...], Variant]]:
+    ) -> Iterator[tuple[tuple[Edit, ...], Reading]]:
         """Read the text with the edits made, where they fit and what is read is new."""
         for edits in sets:
             if any(set(one.edits) <= set(edits) for one in self.state.found):
@@ -258,10 +259,10 @@ class _Searcher:
                 variant = self.case.read_with(self.case.graph.apply(*edits))
             except GraphEditError:
                 continue  # two edits of one triple
-            if variant.key in self.seen:
+            if self.case.key(variant) in self.seen:
                 self.state = replace(self.state, unread=self.state.unread + 1)
                 continue
-            self.seen.add(variant.key)
+            self.seen.add(self.case.key(variant))
             yield edits, variant
 
     def _keep(self, edits: tuple[Edit, ...], scored: Scored) -> None:

@@ -23,9 +23,10 @@ from kbert_core.explain.result import (
     signed_bars,
 )
 from kbert_core.explain.target import Target
-from kbert_core.explain.variants import Case, Outcome, Piece, Variant
+from kbert_core.explain.variants import Case, Outcome
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.triple import Triple
+from kbert_core.reader import Piece, Reading
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -164,7 +165,7 @@ def stream_effects(
     Yields:
         Results with more and more effects.
     """
-    base, plain = case.outcomes([case.as_it_is(), case.without_knowledge()])
+    base, plain = case.outcomes([case.reading, case.without_knowledge()])
     pieces = case.pieces_by_mention if by_mention else case.pieces
     deleted = deleted and not by_mention
     result = Effects(case.sentences, case.target, base, plain, (), len(pieces), 2)
@@ -187,37 +188,37 @@ def _effects_of(
     without = [case.without([piece]) for piece in pieces]
     gone = [case.read_with(case.graph.remove(piece.triple)) for piece in pieces if deleted]
     # Where nothing takes the place of a deleted triple, the two readings are one.
-    different = {variant.key: variant for variant in (*without, *gone)}
+    different = {case.key(variant): variant for variant in (*without, *gone)}
     outcomes = dict(zip(different, case.outcomes(different.values()), strict=True))
     measured = []
     for number, piece in enumerate(pieces):
-        effect = Effect(piece, case.mentions_of(piece), base, outcomes[without[number].key])
+        effect = Effect(piece, case.mentions_of(piece), base, outcomes[case.key(without[number])])
         if deleted:
             up, out = _moved(case, piece, gone[number])
-            outcome = outcomes[gone[number].key]
+            outcome = outcomes[case.key(gone[number])]
             effect = replace(effect, deleted=outcome, moved_up=up, moved_out=out)
         measured.append(effect)
     return measured, len(different)
 
 
 def _moved(
-    case: Case, piece: Piece, other: Variant
+    case: Case, piece: Piece, other: Reading
 ) -> tuple[tuple[Triple, ...], tuple[Triple, ...]]:
     """The triples that hang where none of them did, and those that don't any more."""
-    before, after = _hanging(case.as_it_is()), _hanging(other)
+    before, after = _hanging(case.reading), _hanging(other)
     up = dict.fromkeys(branch[2] for branch in after if branch not in before)
     out = dict.fromkeys(branch[2] for branch in before if branch not in after)
     out.pop(piece.triple, None)
     return tuple(up), tuple(out)
 
 
-def _hanging(variant: Variant) -> dict[tuple[int, int, Triple], None]:
+def _hanging(reading: Reading) -> dict[tuple[int, int, Triple], None]:
     """Every branch of a reading in reading order: sentence, start of its mention, triple."""
     return dict.fromkeys(
-        (mention.sentence, mention.start, hung.branch.triple)
-        for row in variant.rows
-        for hung in row.hung
-        for mention in (row.tree.nodes[hung.node].mention,)
+        (mention.sentence, mention.start, piece.triple)
+        for piece in reading.pieces
+        if piece.node is not None
+        for mention in (reading.mentions[piece.node],)
     )
 
 

@@ -26,6 +26,7 @@ from kbert_core.kbert.flat_tree import FlatTree, collate
 from kbert_core.kbert.interventions import Intervention, visible_by_layer
 from kbert_core.kbert.mask_transformer import layer_masks
 from kbert_core.pipeline import Pipeline
+from kbert_core.reader import Row
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,18 +37,14 @@ TOKENS_AT_ONCE = 4096  # whose states of all layers are kept together
 
 
 def states_of(
-    pipeline: Pipeline,
-    rows: Sequence[FlatTree],
-    ablation: Ablation,
-    interventions: Sequence[Intervention] = (),
+    pipeline: Pipeline, rows: Sequence[Row], config: Any
 ) -> Iterator[Tensor]:
-    """Run flat trees and yield the states of each.
+    """Run rows and yield the states of each.
 
     Args:
         pipeline: the model; its task head isn't used.
         rows: of N tokens each, in any order.
-        ablation: how they are read.
-        interventions: made to their visible matrices.
+        config: how they are read.
 
     Yields:
         (L + 1, N, H) float32 of every row, padding removed.
@@ -55,9 +52,7 @@ def states_of(
     at_once = max(1, TOKENS_AT_ONCE // max(map(len, rows), default=1))
     for start in range(0, len(rows), at_once):
         some = rows[start : start + at_once]
-        output = pipeline.encode(
-            some, ablation=ablation, interventions=interventions, hidden_states=True
-        )
+        output = pipeline.reader.encode(some, config, hidden_states=True)
         states = torch.stack(list(output["hidden_states"]), dim=1).float().cpu()
         for number, row in enumerate(some):
             yield states[number, :, : len(row)]
@@ -248,14 +243,14 @@ def stream_influence(
             raise OptionError(f"The triple {piece.triple} hangs nowhere in this part of the text.")
     trace, whole = case.trace, _layers_of(case, flat)
     ways = reach(whole)
-    (base,) = states_of(case.pipeline, [flat], trace.ablation, trace.interventions)
+    (base,) = states_of(case.pipeline, [flat], case.config)
     shape = (0, ways.layers + 1, len(flat))
     reached = torch.zeros(shape, dtype=torch.bool)
     measured = torch.zeros(shape)
     moved = torch.zeros(0, len(flat), dtype=torch.bool)
     for some in batches(chosen, case.at_once(at_once)) if chosen else [()]:
         less = [case.without([piece]).rows[window] for piece in some]
-        states = states_of(case.pipeline, less, trace.ablation, trace.interventions)
+        states = states_of(case.pipeline, less, case.config)
         for piece, row, after in zip(some, less, states, strict=True):
             kept = _places(row, flat)
             shifted = _shifted(trace.ablation, flat, row, kept)

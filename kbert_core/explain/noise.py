@@ -19,9 +19,9 @@ from kbert_core.errors import OptionError
 from kbert_core.explain.candidates import MOST_READ
 from kbert_core.explain.result import Plain, Result, batches, final
 from kbert_core.explain.target import Target
-from kbert_core.explain.variants import AT_ONCE, Case, Outcome, Scored, Variant
+from kbert_core.explain.variants import AT_ONCE, Case, Outcome, Scored
+from kbert_core.reader import Reading
 from kbert_core.kbert.ablation import FULL, Ablation
-from kbert_core.kbert.flat_tree import FlatTree
 from kbert_core.kbert.sentence_tree import SentenceTree, branch_of
 from kbert_core.knowledge.tools.unrelated import said_by, with_noise
 from kbert_core.knowledge.triple import Triple
@@ -221,7 +221,7 @@ def stream_noise(
         source = said_by(case.graph, MOST_READ)
     counts = tuple(sorted(set(counts)))
     ways = {
-        name: Variant(case.trace.rows, way, case.trace.interventions)
+        name: replace(case.reading, config=replace(case.config, ablation=way))
         for name, way in ablations.items()
     }
     quiet = dict(zip(ways, case.run(ways.values()), strict=True))
@@ -242,8 +242,7 @@ def stream_noise(
     yield curve
     for some in batches(todo, case.at_once(at_once)):
         variants = [
-            replace(ways[name], rows=_noisy_rows(case, count, seed, source))
-            for count, seed, name in some
+            _noisy(case, ways[name], count, seed, source) for count, seed, name in some
         ]
         more = (
             _point(case, *key, variant, scored, quiet)
@@ -256,11 +255,11 @@ def stream_noise(
 noise_curve = final(stream_noise)
 
 
-def _noisy_rows(
-    case: Case, count: int, seed: int, source: Sequence[Triple]
-) -> tuple[FlatTree, ...]:
+def _noisy(
+    case: Case, reading: Reading, count: int, seed: int, source: Sequence[Triple]
+) -> Reading:
     tree = noisy_tree(case, count, seed=seed, source=source)
-    return tuple(case.pipeline.flatten(tree, max_length=case.max_length))
+    return case.pipeline.lay([tree], reading.config)[0]
 
 
 def noisy_tree(case: Case, count: int, *, seed: int, source: Sequence[Triple]) -> SentenceTree:
@@ -282,7 +281,7 @@ def noisy_tree(case: Case, count: int, *, seed: int, source: Sequence[Triple]) -
     for node in tree.nodes:
         now = noisy.triples_of(node.mention.entity)
         drawn = now[: len(now) - len(graph.triples_of(node.mention.entity))]
-        branches = (branch_of(triple, case.options) for triple in drawn)
+        branches = (branch_of(triple, case.config.options) for triple in drawn)
         nodes.append(replace(node, branches=(*node.branches, *branches)))
     return replace(tree, nodes=tuple(nodes))
 
@@ -302,18 +301,16 @@ def _point(
     count: int,
     seed: int,
     name: str,
-    variant: Variant,
+    variant: Reading,
     scored: Scored,
     quiet: Mapping[str, Scored],
 ) -> Point:
-    own = {(p.node, p.triple) for p in case.pieces_by_mention}
-    hung = {(h.node, h.branch.triple) for row in variant.rows for h in row.hung}
     plain = case.plain
     return Point(
         name,
         count,
         seed,
-        len(hung - own),
+        len(set(variant.pieces) - set(case.pieces_by_mention)),
         Outcome(scored.score, case.target.answer(scored.prediction)),
         case.target.probability_in(scored.likely, case.pipeline.labels),
         scored.score - plain.score,

@@ -1,6 +1,6 @@
 """Target: the one number of a prediction that an explanation follows."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,10 +9,9 @@ from torch import Tensor
 
 from kbert_core.errors import TextError
 from kbert_core.kbert.flat_tree import FlatTree
-from kbert_core.labels import OUTSIDE
+from kbert_core.labels import OUTSIDE, Labels
+from kbert_core.reader import Reading
 from kbert_core.tasks import ClassPrediction, MaskPrediction, NerPrediction, Span
-from kbert_core.tasks.mask import MASK_TOKENS, mask_id_of
-from kbert_core.tasks.ner import joined_windows
 
 NO_SPAN = -1
 
@@ -42,14 +41,12 @@ class Target:
     def __str__(self) -> str:
         return self.label if self.start == NO_SPAN else f"{self.label} [{self.start}, {self.end})"
 
-    def score(
-        self, rows: Sequence[FlatTree], logits: Sequence[Tensor], labels: Mapping[int, str]
-    ) -> float:
+    def score(self, reading: Reading, logits: Tensor, labels: Labels) -> float:
         """Reduce the logits of one text to the target's number.
 
         Args:
-            rows: the text's flat trees.
-            logits: per row (N, K), or (K,) for a class; padding removed.
+            reading: the text, as it was read.
+            logits: (T, K), a row for each of its tokens, or (K,) for a class.
             labels: names of the K logits.
 
         Returns:
@@ -58,28 +55,25 @@ class Target:
         Raises:
             TextError: no such label, or no token of the text there.
         """
-        return self.score_in(self.log_probabilities(rows, logits, labels), labels)
+        return self.score_in(self.log_probabilities(reading, logits, labels), labels)
 
-    def score_in(self, here: Tensor, labels: Mapping[int, str]) -> float:
+    def score_in(self, here: Tensor, labels: Labels) -> float:
         """The same of log-probabilities (T, K); see :meth:`log_probabilities`."""
-        number = {name: index for index, name in labels.items()}
-        if not self._is_span(number):
-            return _log_odds(here[0], self._index(number, self.label))
+        if not self._is_span(labels):
+            return _log_odds(here[0], self._index(labels, self.label))
         if self.label == OUTSIDE:
             tags = [OUTSIDE] * len(here)
         else:
             tags = [f"B-{self.label}"] + [f"I-{self.label}"] * (len(here) - 1)
-        chosen = [self._index(number, tag) for tag in tags]
+        chosen = [self._index(labels, tag) for tag in tags]
         return float(here[range(len(here)), chosen].mean())
 
-    def probability_in(self, here: Tensor, labels: Mapping[int, str]) -> float:
+    def probability_in(self, here: Tensor, labels: Labels) -> float:
         """The target's probability: of a span the geometric mean over its tags."""
         score = torch.tensor(self.score_in(here, labels))
-        return float(score.exp() if self._is_span(labels.values()) else score.sigmoid())
+        return float(score.exp() if self._is_span(labels) else score.sigmoid())
 
-    def log_probabilities(
-        self, rows: Sequence[FlatTree], logits: Sequence[Tensor], labels: Mapping[int, str]
-    ) -> Tensor:
+    def log_probabilities(self, reading: Reading, logits: Tensor, labels: Labels) -> Tensor:
         """What the model holds likely where the target stands; arguments as for :meth:`score`.
 
         Returns:
@@ -89,22 +83,23 @@ class Target:
             TextError: a class of a model that tags tokens, or a span of one
                 that labels whole texts; no token of the text there.
         """
-        if (self.start == NO_SPAN) != (logits[0].dim() == 1):
-            kind = "whole texts" if logits[0].dim() == 1 else "tokens"
+        if (self.start == NO_SPAN) != (logits.dim() == 1):
+            kind = "whole texts" if logits.dim() == 1 else "tokens"
             raise TextError(f"The model labels {kind}, and '{self}' is none of its answers.")
         if self.start == NO_SPAN:
-            return logits[0][None].double().log_softmax(-1).cpu()
-        if not self._is_span(labels.values()):
-            at = self._mask(rows[0], mask_id_of(labels))
-            return logits[0][at][None].double().log_softmax(-1).cpu()
-        first, last = rows[0].trunk_tokens[0].over(self.start, self.end)
-        if last <= first:
-            raise TextError(f"No token of the text stands at [{self.start}, {self.end}).")
-        return joined_windows(rows, logits)[first:last].double()
+            here = logits[None]
+        elif self._is_span(labels):
+            first, last = reading.tokens[0].over(self.start, self.end)
+            if last <= first:
+                raise TextError(f"No token of the text stands at [{self.start}, {self.end}).")
+            return logits[first:last].float().log_softmax(-1).double().cpu()
+        else:
+            here = logits[self._mask(reading, labels)][None]
+        return here.double().log_softmax(-1).cpu()
 
-    def _is_span(self, labels: Collection[str]) -> bool:
+    def _is_span(self, labels: Labels) -> bool:
         """Whether it is a span of tagged tokens: where the labels are a vocabulary, a [MASK]."""
-        return self.start != NO_SPAN and not any(token in labels for token in MASK_TOKENS)
+        return self.start != NO_SPAN and labels.mask_id is None
 
     def tokens(self, row: FlatTree) -> list[int]:
         """Find the tokens that it is read from: a span's, the [MASK], or of a class [CLS].
@@ -140,24 +135,24 @@ class Target:
             return touching[0].label
         return ", ".join(f"{s.label} [{s.start}, {s.end})" for s in touching) or OUTSIDE
 
-    def _index(self, number: Mapping[str, int], name: str) -> int:
-        if name not in number:
-            known = ", ".join(list(number)[:8]) + (", …" if len(number) > 8 else "")
+    def _index(self, labels: Labels, name: str) -> int:
+        if name not in labels.numbers:
+            known = ", ".join(labels.names[:8]) + (", …" if len(labels) > 8 else "")
             raise TextError(f"The model has no label '{name}'; it has {known}.")
-        return number[name]
+        return labels.numbers[name]
 
-    def _mask(self, row: FlatTree, mask_id: int) -> int:
-        tokens = row.trunk_tokens[0]
-        for index, (_, at) in enumerate(row.trunk_places):
-            if at >= 0 and row.input_ids[index] == mask_id and tokens.starts[at] == self.start:
-                return index
+    def _mask(self, reading: Reading, labels: Labels) -> int:
+        tokens = reading.tokens[0]
+        for at, token in enumerate(tokens.ids):
+            if token == labels.mask_id and tokens.starts[at] == self.start:
+                return at
         raise TextError(f"No [MASK] of the text stands at [{self.start}, {self.end}).")
 
 
 NOTHING = Target("")  # for what follows states, not a prediction
 
 
-def target_of(prediction: Any, rows: Sequence[FlatTree] = ()) -> Target:
+def target_of(prediction: Any, reading: Reading | None = None) -> Target:
     """Choose what to explain where nobody did: what was predicted.
 
     Of named entities the first with knowledge on it, else the first; of
@@ -165,7 +160,7 @@ def target_of(prediction: Any, rows: Sequence[FlatTree] = ()) -> Target:
 
     Args:
         prediction: of a task.
-        rows: where it was read from.
+        reading: what it was made from.
 
     Raises:
         NothingPredicted: no entity, or no prediction at all.
@@ -180,7 +175,7 @@ def target_of(prediction: Any, rows: Sequence[FlatTree] = ()) -> Target:
             raise NothingPredicted(
                 "No entity is predicted, so say which span and label to explain."
             )
-        known = [span for span in prediction.spans if _has_branch(span, rows)]
+        known = [span for span in prediction.spans if _has_knowledge(span, reading)]
         span = (known or prediction.spans)[0]
         return Target(span.label, span.start, span.end)
     raise NothingPredicted("The model makes no prediction, so there is nothing to explain.")
@@ -188,7 +183,7 @@ def target_of(prediction: Any, rows: Sequence[FlatTree] = ()) -> Target:
 
 def target_named(
     prediction: Any,
-    rows: Sequence[FlatTree] = (),
+    reading: Reading | None = None,
     *,
     label: str | None = None,
     span: tuple[int, int] | None = None,
@@ -197,7 +192,7 @@ def target_named(
 
     Args:
         prediction: of a task.
-        rows: where it was read from.
+        reading: what it was made from.
         label: a class, an entity type or O, or a token; None: what is
             predicted at the place.
         span: in characters, end exclusive; None: the first span predicted to
@@ -207,7 +202,7 @@ def target_named(
         TextError: nothing fits, or a class has no place.
     """
     if label is None and span is None:
-        return target_of(prediction, rows)
+        return target_of(prediction, reading)
     if isinstance(prediction, ClassPrediction):
         if span is not None:
             raise TextError("The model labels whole texts, so there is no span. Leave it out.")
@@ -220,7 +215,7 @@ def target_named(
         at = Target("", start, end)
         return Target(label or at.answer(prediction), start, end)
     if not isinstance(prediction, NerPrediction):
-        return target_of(prediction, rows)
+        return target_of(prediction, reading)
     if span is not None:
         found = [s.label for s in prediction.spans if (s.start, s.end) == span]
         return Target(label or (found[0] if found else OUTSIDE), *span)
@@ -234,8 +229,9 @@ def target_named(
     return Target(first.label, first.start, first.end)
 
 
-def _has_branch(span: Span, rows: Sequence[FlatTree]) -> bool:
-    mentions = [row.tree.nodes[hung.node].mention for row in rows for hung in row.hung]
+def _has_knowledge(span: Span, reading: Reading | None) -> bool:
+    nodes = {piece.node for piece in reading.pieces} if reading else set()
+    mentions = [reading.mentions[node] for node in nodes if node is not None] if reading else []
     return any(m.start < span.end and span.start < m.end for m in mentions)
 
 

@@ -1,12 +1,12 @@
 """Case: a text as it was read, and variants of it run in one or few batches.
 
-A variant leaves branches out of the flat tree as it is (the rest of the
-selection held fixed), or reads the text again with another graph, other
-options, or otherwise; its score is the target's.
+A variant is another reading of the text: with knowledge left out (the rest of
+the selection held fixed), or read again with another graph or configuration;
+its score is the target's.
 """
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from typing import Any
@@ -15,60 +15,13 @@ from torch import Tensor
 
 from kbert_core.errors import OptionError
 from kbert_core.explain.target import NOTHING, Target, target_of
-from kbert_core.kbert.ablation import Ablation
-from kbert_core.kbert.flat_tree import FlatTree
-from kbert_core.kbert.interventions import Intervention
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
-from kbert_core.knowledge.selection import InjectionOptions
-from kbert_core.knowledge.triple import Triple
-from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline, Trace
+from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
+from kbert_core.reader import Piece, Reading
 
 AT_ONCE = 32  # rows a batch
 TOKENS_A_STEP = 4096  # of the readings between two results: whoever waits or stops waits for them
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A piece of knowledge that can be left out: a triple, everywhere or at one mention.
-
-    Attributes:
-        triple: what it says.
-        node: index of its mention in ``tree.nodes``; None: every mention it hangs from.
-    """
-
-    triple: Triple
-    node: int | None = None
-
-    def covers(self, node: int, triple: Triple) -> bool:
-        """Whether a branch is this piece's."""
-        return triple == self.triple and self.node in (None, node)
-
-
-@dataclass(frozen=True)
-class Variant:
-    """Another reading of a case.
-
-    Attributes:
-        rows: its flat trees.
-        ablation: how they are read.
-        interventions: made to their visible matrices.
-    """
-
-    rows: tuple[FlatTree, ...]
-    ablation: Ablation
-    interventions: tuple[Intervention, ...] = ()
-
-    @property
-    def way(self) -> tuple[Ablation, tuple[Intervention, ...]]:
-        """How the rows are read; those read in one way can share a batch."""
-        return self.ablation, self.interventions
-
-    @property
-    def key(self) -> Hashable:
-        """Two variants with one key give the encoder the same, so that one run is enough."""
-        named = map(_named, self.rows) if self.interventions else ()
-        return *self.way, *map(_input, self.rows), *named
 
 
 @dataclass(frozen=True)
@@ -106,18 +59,14 @@ class Case:
     Attributes:
         pipeline: the model.
         graph: K.
-        options: how triples were chosen.
         trace: of the reading as it is.
         target: what is explained.
-        max_length: in tokens, as the text was read.
     """
 
     pipeline: Pipeline
     graph: KnowledgeGraph
-    options: InjectionOptions
-    trace: Trace
+    trace: Any
     target: Target
-    max_length: int | None = None
 
     @classmethod
     def of(
@@ -125,105 +74,93 @@ class Case:
         pipeline: Pipeline,
         *sentences: str,
         graph: KnowledgeGraph,
-        options: InjectionOptions | None = None,
-        ablation: Ablation | None = None,
-        max_length: int | None = None,
-        interventions: Sequence[Intervention] = (),
         target: Target | None = None,
+        **reading: Any,
     ) -> "Case":
         """Read a text, and choose what to explain.
 
         Args:
             target: None: what is predicted, see :func:`target_of`; NOTHING: no
                 prediction is made, so a text without [MASK] will do.
-            other arguments: as for a call of the pipeline.
+            reading: ``config`` and its fields, as for a call of the pipeline.
 
         Raises:
             KBertError: a text, option or target that can't be used.
         """
-        options = options or pipeline.card.reading.options
-        trace = pipeline(
-            *sentences,
-            graph=graph,
-            options=options,
-            ablation=ablation,
-            max_length=max_length,
-            interventions=interventions,
-            decode=target != NOTHING,
-        )
-        target = target or target_of(trace.prediction, trace.rows)
-        return cls(pipeline, graph, options, trace, target, max_length)
+        trace = pipeline(*sentences, graph=graph, decode=target != NOTHING, **reading)
+        target = target or target_of(trace.prediction, trace.reading)
+        return cls(pipeline, graph, trace, target)
+
+    @property
+    def reading(self) -> Reading:
+        """The text as it was read."""
+        reading: Reading = self.trace.reading
+        return reading
+
+    @property
+    def config(self) -> Any:
+        """How the text was read."""
+        return self.reading.config
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """The text."""
-        return self.trace.tree.sentences
+        return self.reading.sentences
 
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:
-        """The triples that hang in the tree, in reading order, each once."""
+        """The triples that are in, in reading order, each once."""
         return tuple(dict.fromkeys(Piece(piece.triple) for piece in self.pieces_by_mention))
 
-    @cached_property
+    @property
     def pieces_by_mention(self) -> tuple[Piece, ...]:
-        """The branches that hang in the tree, in reading order, each once."""
-        hung = {(h.node, h.branch.triple) for row in self.trace.rows for h in row.hung}
-        return tuple(
-            Piece(branch.triple, number)
-            for number, node in enumerate(self.trace.tree.nodes)
-            for branch in node.branches
-            if (number, branch.triple) in hung
-        )
+        """The triples that are in, in reading order, once for each mention."""
+        return self.reading.pieces
 
     def mentions_of(self, piece: Piece) -> tuple[Mention, ...]:
         """Where a piece hangs."""
         nodes = [p.node for p in self.pieces_by_mention if piece.triple == p.triple]
         return tuple(
-            self.trace.tree.nodes[node].mention
+            self.reading.mentions[node]
             for node in nodes
             if node is not None and piece.node in (None, node)
         )
 
-    # Variants
+    # Variants: other readings of the text
 
-    def as_it_is(self) -> Variant:
-        """The reading itself."""
-        return self._read_alike(self.trace.rows)
+    def without(self, pieces: Iterable[Piece]) -> Reading:
+        """The same reading with knowledge left out, and nothing in its place."""
+        return self.pipeline.reader.without(self.reading, tuple(pieces))
 
-    def without(self, pieces: Iterable[Piece]) -> Variant:
-        """The same reading with branches left out, and nothing in their place."""
-        left_out = tuple(pieces)
-        return self._read_alike(without_branches(row, left_out) for row in self.trace.rows)
-
-    def with_only(self, pieces: Collection[Piece]) -> Variant:
-        """The same reading with these branches and no others."""
+    def with_only(self, pieces: Iterable[Piece]) -> Reading:
+        """The same reading with these pieces and no others."""
         kept = tuple(pieces)
-        return self._read_alike(with_only_branches(row, kept) for row in self.trace.rows)
+        return self.without(
+            own
+            for own in self.pieces_by_mention
+            if own.node is not None and not any(p.covers(own.node, own.triple) for p in kept)
+        )
 
-    def without_knowledge(self) -> Variant:
-        """Plain BERT: no branch at all."""
+    def without_knowledge(self) -> Reading:
+        """No knowledge at all: for K-BERT plain BERT."""
         return self.with_only(())
 
-    def read_with(
-        self,
-        graph: KnowledgeGraph | None = None,
-        *,
-        options: InjectionOptions | None = None,
-        ablation: Ablation | None = None,
-    ) -> Variant:
-        """The text read again: K-Query and K-Inject with another graph or options.
+    def read_with(self, graph: KnowledgeGraph | None = None, **changes: Any) -> Reading:
+        """The text read again, with another graph or configuration.
+
+        Args:
+            changes: ``config``, or fields of it.
 
         Raises:
-            KBertError: see :meth:`Pipeline.tree`.
+            KBertError: see :meth:`Pipeline.readings`.
         """
         graph = self.graph if graph is None else graph
-        tree = self.pipeline.tree(self.sentences, graph, options or self.options)
-        variant = self._read_alike(self.pipeline.flatten(tree, max_length=self.max_length))
-        return replace(variant, ablation=ablation or self.trace.ablation)
+        reading = {"config": self.config, **changes}
+        return self.pipeline.readings([self.sentences], graph=graph, **reading)[0]
 
-    def _read_alike(self, rows: Iterable[FlatTree]) -> Variant:
-        """Other rows, read as the text was."""
-        return Variant(tuple(rows), self.trace.ablation, self.trace.interventions)
+    def key(self, variant: Reading) -> Hashable:
+        """Two variants with one key give the encoder the same, so that one run is enough."""
+        return self.pipeline.reader.key(variant)
 
     # Running them
 
@@ -236,7 +173,7 @@ class Case:
         tokens = sum(map(len, self.trace.rows))
         return max(1, min(most, TOKENS_A_STEP // max(1, tokens)))
 
-    def outcomes(self, variants: Iterable[Variant], *, at_once: int = AT_ONCE) -> Iterator[Outcome]:
+    def outcomes(self, variants: Iterable[Reading], *, at_once: int = AT_ONCE) -> Iterator[Outcome]:
         """Run variants as :meth:`run` does, and keep what they say of the target."""
         for scored in self.run(variants, at_once=at_once):
             yield Outcome(scored.score, self.target.answer(scored.prediction))
@@ -244,14 +181,14 @@ class Case:
     @cached_property
     def base(self) -> Scored:
         """The reading itself."""
-        return next(self.run([self.as_it_is()]))
+        return next(self.run([self.reading]))
 
     @cached_property
     def plain(self) -> Scored:
         """The reading without knowledge."""
         return next(self.run([self.without_knowledge()]))
 
-    def run(self, variants: Iterable[Variant], *, at_once: int = AT_ONCE) -> Iterator[Scored]:
+    def run(self, variants: Iterable[Reading], *, at_once: int = AT_ONCE) -> Iterator[Scored]:
         """Run variants in order, several to a batch; yields as batches are done.
 
         Args:
@@ -262,28 +199,13 @@ class Case:
             TextError: the target isn't in a variant.
         """
         unread = iter(variants)
-        labels = self.pipeline.labels
-        task = self.pipeline.task
+        labels, task = self.pipeline.labels, self.pipeline.task
         while some := list(islice(unread, at_once)):
-            for variant, logits in zip(some, self._logits(some, at_once), strict=True):
-                likely = self.target.log_probabilities(variant.rows, logits, labels)
-                prediction = task.decode(variant.rows, logits, labels) if task else None
+            logits = self.pipeline.reader.logits(some, batch_size=at_once)
+            for variant, own in zip(some, logits, strict=True):
+                likely = self.target.log_probabilities(variant, own, labels)
+                prediction = task.decode(variant, own, labels) if task else None
                 yield Scored(self.target.score_in(likely, labels), prediction, likely)
-
-    def _logits(self, variants: Sequence[Variant], at_once: int) -> list[list[Any]]:
-        """Logits of every variant's rows, those read in one way in the same batches."""
-        found: list[list[Any]] = [[] for _ in variants]
-        ways = dict.fromkeys(variant.way for variant in variants)
-        for way in ways:
-            own = [n for n, variant in enumerate(variants) if variant.way == way]
-            rows = [variants[n].rows for n in own]
-            ablation, interventions = way
-            made = self.pipeline.logits_of(
-                rows, ablation=ablation, interventions=interventions, batch_size=at_once
-            )
-            for n, logits in zip(own, made, strict=True):
-                found[n] = logits
-        return found
 
 
 def case_of(case: Case | Pipeline, sentences: Sequence[str], **reading: Any) -> Case:
@@ -307,69 +229,3 @@ def case_of(case: Case | Pipeline, sentences: Sequence[str], **reading: Any) -> 
             "case, or leave the rest out."
         )
     return case
-
-
-def without_branches(flat: FlatTree, pieces: Collection[Piece]) -> FlatTree:
-    """Take branches out of a flat tree; every other token keeps its soft position and its place.
-
-    The same as flattening the tree without them where no limit cuts it; where
-    one does, no other branch takes the room.
-    """
-    return _kept(flat, lambda node, triple: not any(p.covers(node, triple) for p in pieces))
-
-
-def with_only_branches(flat: FlatTree, pieces: Collection[Piece]) -> FlatTree:
-    """Take all other branches out of a flat tree; see :func:`without_branches`."""
-    return _kept(flat, lambda node, triple: any(p.covers(node, triple) for p in pieces))
-
-
-def _kept(flat: FlatTree, keep: Callable[[int, Triple], bool]) -> FlatTree:
-    kept = [hung for hung in flat.hung if keep(hung.node, hung.branch.triple)]
-    gone = [hung for hung in flat.hung if hung not in kept]
-    nodes = tuple(
-        replace(node, branches=tuple(b for b in node.branches if keep(number, b.triple)))
-        for number, node in enumerate(flat.tree.nodes)
-    )
-    stay = [True] * len(flat)
-    for hung in gone:
-        stay[hung.start : hung.end] = [False] * (hung.end - hung.start)
-    place = [0]  # of each token among those that stay
-    for here in stay:
-        place.append(place[-1] + here)
-    number = {0: 0} | {1 + flat.hung.index(hung): n for n, hung in enumerate(kept, start=1)}
-
-    def chosen(values: Sequence[int]) -> list[int]:
-        return [value for value, here in zip(values, stay, strict=True) if here]
-
-    return replace(
-        flat,
-        tree=replace(flat.tree, nodes=nodes),
-        input_ids=chosen(flat.input_ids),
-        soft_positions=chosen(flat.soft_positions),
-        branch_ids=[number[branch] for branch in chosen(flat.branch_ids)],
-        anchor_ids=chosen(flat.anchor_ids),
-        token_type_ids=chosen(flat.token_type_ids),
-        hung=tuple(replace(h, start=place[h.start], end=place[h.end]) for h in kept),
-        branch_texts=tuple(
-            texts for hung, texts in zip(flat.hung, flat.branch_texts, strict=True) if hung in kept
-        ),
-        trunk_parts=tuple(
-            replace(part, start=place[part.start], end=place[part.end]) for part in flat.trunk_parts
-        ),
-        specials=tuple((place[index], special) for index, special in flat.specials),
-    )
-
-
-def _input(row: FlatTree) -> Hashable:
-    """What the encoder gets of a row; a mention counts only where a branch hangs from it."""
-    hanging = {row.anchor_ids[hung.start] for hung in row.hung}
-    number = {anchor: n for n, anchor in enumerate(sorted(hanging), start=1)}
-    anchors = [number.get(anchor, 0) for anchor in row.anchor_ids]
-    codes = (row.input_ids, row.soft_positions, row.branch_ids, anchors, row.token_type_ids)
-    return tuple(map(tuple, codes))
-
-
-def _named(row: FlatTree) -> Hashable:
-    """What interventions may name: mentions and branches."""
-    mentions = tuple(node.mention for node in row.tree.nodes)
-    return mentions, tuple((hung.node, hung.branch.triple) for hung in row.hung)

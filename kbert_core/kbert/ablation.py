@@ -8,6 +8,7 @@ from torch import Tensor
 
 from kbert_core.errors import OptionError
 from kbert_core.kbert.flat_tree import Batch, PackedBatch
+from kbert_core.kbert.interventions import Intervention
 from kbert_core.kbert.visible import visible_everywhere, visible_matrix
 from kbert_core.knowledge.selection import InjectionOptions
 
@@ -64,14 +65,17 @@ class ReadConfig:
         options: how many triples a mention gets, and which.
         ablation: soft or hard positions, tree or everything visible.
         max_length: in tokens, special tokens included; None: the encoder's.
+        interventions: cells of the visible matrix to block and open, in order.
     """
 
     system: ClassVar[str] = "k-bert"
     options: InjectionOptions = InjectionOptions()
     ablation: Ablation = FULL
     max_length: int | None = None
+    interventions: tuple[Intervention, ...] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "interventions", tuple(self.interventions))
         if type(self.max_length) not in (int, type(None)):
             raise OptionError(f"max_length is {self.max_length!r}, expected a number of tokens.")
 
@@ -84,12 +88,16 @@ class ReadConfig:
         """
         given = dict(data)
         options = InjectionOptions.from_dict(given.pop("injection", {}))
-        return cls(options, Ablation(**given.pop("ablation", {})), **given)
+        made = tuple(map(Intervention.from_dict, given.pop("interventions", ())))
+        ablation = Ablation(**given.pop("ablation", {}))
+        return cls(options, ablation, interventions=made, **given)
 
     def as_dict(self) -> dict[str, Any]:
         """The configuration as plain data, for JSON."""
+        made = [intervention.as_dict() for intervention in self.interventions]
         return {
             "injection": self.options.as_dict(),
             "ablation": asdict(self.ablation),
             "max_length": self.max_length,
+            **({"interventions": made} if made else {}),
         }

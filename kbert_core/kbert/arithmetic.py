@@ -14,7 +14,8 @@ from typing import Any, cast
 from torch import Tensor, nn
 
 from kbert_core.errors import EncoderError, OptionError
-from kbert_core.pipeline import Pipeline, Trace
+from kbert_core.kbert.reader import KBertTrace
+from kbert_core.reader import Reader
 
 PROJECTIONS = (("query", "key"), ("q_lin", "k_lin"), ("q_proj", "k_proj"), ("q", "k"))
 TOLERANCE = 1e-4  # of a weight; half precision leaves more
@@ -72,7 +73,7 @@ class CellArithmetic:
 
 
 def attention_arithmetic(
-    pipeline: Pipeline, trace: Trace, row: int, layer: int, head: int, query: int, key: int
+    reader: Reader, trace: KBertTrace, row: int, layer: int, head: int, query: int, key: int
 ) -> CellArithmetic:
     """Work one attention weight out from the hidden states below its layer.
 
@@ -81,7 +82,7 @@ def attention_arithmetic(
     that computes attention otherwise is refused, not explained wrongly.
 
     Args:
-        pipeline: what made the trace.
+        reader: what made the trace.
         trace: made with ``attentions=True, hidden_states=True``.
         row: which of ``trace.rows``.
         layer, head: from 1.
@@ -103,7 +104,7 @@ def attention_arithmetic(
     _check("head", head, 1, maps[0].shape[1])
     _check("query", query, 0, length - 1)
     _check("key", key, 0, length - 1)
-    projections = _projections(pipeline.encoder.model, layer, len(maps))
+    projections = _projections(reader.model, layer, len(maps))
     states = trace.hidden_states[layer - 1][row, :length].double()  # (N, H)
     q, k = (_of_head(states, one, head, maps[0].shape[1]) for one in projections)  # (N, D)
     dots = k @ q[query]  # (N,)
@@ -126,7 +127,7 @@ def attention_arithmetic(
     precise = trace.hidden_states[layer - 1].dtype.itemsize >= 4
     if apart > (TOLERANCE if precise else HALF_TOLERANCE):
         raise EncoderError(
-            f"{type(pipeline.encoder.model).__name__} computes more between its hidden states and "
+            f"{type(reader.model).__name__} computes more between its hidden states and "
             f"its attention than softmax(q·k / √D + M): by hand the row differs by up to "
             f"{apart:.2g} from the encoder's. Its cells can't be explained; use a BERT, RoBERTa, "
             "ELECTRA, ALBERT or DistilBERT."
@@ -134,7 +135,7 @@ def attention_arithmetic(
     return found
 
 
-def _visible(trace: Trace, layer: int) -> Tensor:
+def _visible(trace: KBertTrace, layer: int) -> Tensor:
     """(B, N, N) bool, what a layer sees."""
     return trace.visible if trace.visible_layers is None else trace.visible_layers[layer - 1]
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from kbert_core.errors import OptionError
 from kbert_core.kbert.sentence_tree import Branch, Node, SentenceTree
 from kbert_core.knowledge.selection import LeftOut, Rule
-from kbert_core.text import Layout, Special, Tokenizer, Tokens
+from kbert_core.text import Layout, Special, Tokenizer, Tokens, TrunkPart
 
 if TYPE_CHECKING:  # PyTorch takes seconds to start, and only a batch needs it
     import torch
@@ -47,22 +47,6 @@ class Hung:
 
     node: int
     branch: Branch
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
-class TrunkPart:
-    """A run of trunk tokens of one sentence that stand side by side.
-
-    Attributes:
-        sentence: which.
-        first: index of the run's first token in its sentence.
-        start, end: the run, as indices along N; end exclusive.
-    """
-
-    sentence: int
-    first: int
     start: int
     end: int
 

@@ -7,7 +7,7 @@ ablations are the coarsest of them, see :data:`PRESETS`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from kbert_core.errors import OptionError, ShapeError
@@ -15,6 +15,7 @@ from kbert_core.kbert.flat_tree import FlatTree
 from kbert_core.knowledge.triple import Triple
 
 if TYPE_CHECKING:  # PyTorch takes seconds to start, and only matrices need it
+    import torch
     from torch import Tensor
 
 Kind = Literal["all", "trunk", "branches", "specials", "branch", "hung", "mention", "token"]
@@ -227,6 +228,11 @@ class Intervened:
     interventions: tuple[Intervention, ...]
     layers: "tuple[Tensor, ...]"
     changed: tuple[int, ...]
+
+    def to(self, device: "torch.device | str") -> "Intervened":
+        """Move every matrix to a device."""
+        moved = {id(layer): layer.to(device) for layer in self.layers}
+        return replace(self, layers=tuple(moved[id(layer)] for layer in self.layers))
 
     @property
     def idle(self) -> tuple[Intervention, ...]:

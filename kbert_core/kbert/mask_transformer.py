@@ -7,7 +7,7 @@ be run so is not a list but a test, made on the loaded encoder: :func:`probe`.
 
 import inspect
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, Literal
 
@@ -107,7 +107,12 @@ class MaskTransformer:
             arguments["token_type_ids"] = batch.token_type_ids
         return arguments
 
-    def __call__(
+    def __call__(self, batch: Batch, **arguments: Any) -> ModelOutput:
+        """Run the encoder without gradients; arguments as for :meth:`forward`."""
+        with torch.inference_mode():
+            return self.forward(batch, **arguments)
+
+    def forward(
         self,
         batch: Batch,
         *,
@@ -115,8 +120,9 @@ class MaskTransformer:
         visible: Tensor | Sequence[Tensor] | None = None,
         attentions: bool = False,
         hidden_states: bool = False,
+        model: Callable[..., ModelOutput] | None = None,
     ) -> ModelOutput:
-        """Run the encoder without gradients.
+        """Run the encoder; gradients flow where the caller lets them.
 
         Args:
             batch: B flat trees of N tokens.
@@ -124,6 +130,7 @@ class MaskTransformer:
             visible: (B, N, N) bool, used instead of the ablation's; or L of
                 them, one a layer.
             attentions, hidden_states: whether to return them.
+            model: run in place of the encoder, such as a wrapper of it that trains.
 
         Returns:
             What the Hugging Face model returns; ``attentions`` is L tensors
@@ -142,17 +149,14 @@ class MaskTransformer:
             "return_dict": True,
         }
         if visible is None or one is not None:
-            with torch.inference_mode():
-                return (self._eager if attentions else self.model)(**arguments)
+            return (model or (self._eager if attentions else self.model))(**arguments)
         masks = layer_masks(
             self.config,
             [own.to(self.device) for own in visible],
             arguments["position_ids"],
             self.model.dtype,
         )
-        twin = self._layered_eager if attentions else self._layered
-        with torch.inference_mode():
-            return twin(masks, **arguments)
+        return (self._layered_eager if attentions else self._layered)(masks, **arguments)
 
     def _one_matrix(self, visible: Tensor | Sequence[Tensor] | None) -> Tensor | None:
         """The matrix of all layers alike; None where none is given, or they differ."""

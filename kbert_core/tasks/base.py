@@ -1,16 +1,16 @@
 """What every task says about itself."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
 
 from kbert_core.errors import TextError
-from kbert_core.kbert.flat_tree import FlatTree, flatten
-from kbert_core.kbert.sentence_tree import SentenceTree
-from kbert_core.text import Tokenizer, WordPieces
+from kbert_core.labels import IGNORED, Labels
+from kbert_core.reader import Reading
+from kbert_core.text import WordPieces
 
 
 class Task(ABC):
@@ -21,12 +21,14 @@ class Task(ABC):
         title: for people.
         sentences: how many sentences one input has.
         auto_class: the ``transformers`` class that loads its model.
+        windows: whether a long text is read in windows, so that every token gets logits.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     sentences: ClassVar[int] = 1
     auto_class: ClassVar[type]
+    windows: ClassVar[bool] = False
 
     def tokenizer(self, tokenizer: PreTrainedTokenizerBase) -> WordPieces:
         """Wrap a checkpoint's tokenizer as this task reads texts."""
@@ -42,20 +44,23 @@ class Task(ABC):
             wanted = "one sentence" if self.sentences == 1 else "two sentences"
             raise TextError(f"{self.title} takes {wanted}, got {len(sentences)}.")
 
-    def flatten(
-        self, tree: SentenceTree, tokenizer: Tokenizer, *, max_length: int | None
-    ) -> list[FlatTree]:
-        """Put a tree into reading order, as one or several rows for the encoder."""
-        return [flatten(tree, tokenizer, max_length=max_length)]
-
     @abstractmethod
-    def decode(
-        self, rows: Sequence[FlatTree], logits: Sequence[Tensor], labels: Mapping[int, str]
-    ) -> Any:
-        """Turn the logits of one input into a prediction.
+    def decode(self, text: Reading, logits: Tensor, labels: Labels) -> Any:
+        """Turn the logits of one text into a prediction.
 
         Args:
-            rows: what :meth:`flatten` made of the input.
-            logits: per row, (N, K) for token tasks or (K,), padding removed.
+            text: its sentences, and their T tokens.
+            logits: (T, K) for token tasks, a row for each token of the text; else (K,).
             labels: the K labels' names; for fill-mask the vocabulary's.
         """
+
+    def loss(self, logits: Tensor, targets: Tensor) -> Tensor:
+        """Sum up the cross entropy, in nats.
+
+        Args:
+            logits: (..., K).
+            targets: (...) int64; ``IGNORED`` where there is none.
+        """
+        return nn.functional.cross_entropy(
+            logits.float().flatten(0, -2), targets.flatten(), ignore_index=IGNORED, reduction="sum"
+        )

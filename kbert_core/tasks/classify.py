@@ -1,13 +1,13 @@
 """One label for a sentence, or for a pair of sentences."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from torch import Tensor
 from transformers import AutoModelForSequenceClassification
 
-from kbert_core.kbert.flat_tree import FlatTree
+from kbert_core.labels import Labels
+from kbert_core.reader import Reading
 from kbert_core.tasks.base import Task
 
 
@@ -31,12 +31,9 @@ class Classify(Task):
     title = "Sentence classification"
     auto_class: ClassVar[type] = AutoModelForSequenceClassification
 
-    def decode(
-        self, rows: Sequence[FlatTree], logits: Sequence[Tensor], labels: Mapping[int, str]
-    ) -> ClassPrediction:
+    def decode(self, text: Reading, logits: Tensor, labels: Labels) -> ClassPrediction:
         """Softmax over the K labels."""
-        probabilities = logits[0].float().softmax(-1).tolist()
-        named = {labels[i]: p for i, p in enumerate(probabilities)}
+        named = dict(zip(labels.names, logits.float().softmax(-1).tolist(), strict=True))
         return ClassPrediction(max(named, key=lambda label: named[label]), named)
 
 

@@ -1,6 +1,5 @@
 """Fill-mask: which word stands where the text says [MASK]."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -8,12 +7,12 @@ from torch import Tensor
 from transformers import AutoModelForMaskedLM, PreTrainedTokenizerBase
 
 from kbert_core.errors import CheckpointError, TextError
-from kbert_core.kbert.flat_tree import FlatTree
+from kbert_core.labels import MASK_TOKENS, Labels
+from kbert_core.reader import Reading
 from kbert_core.tasks.base import Task
 from kbert_core.text import WordPieces
 
 SHOWN = 10
-MASK_TOKENS = ("[MASK]", "<mask>")
 
 
 @dataclass(frozen=True)
@@ -48,37 +47,38 @@ class FillMask(Task):
         """Wrap a checkpoint's tokenizer so that its mask token is read in a text."""
         return WordPieces(tokenizer, masks=True)
 
-    def decode(
-        self, rows: Sequence[FlatTree], logits: Sequence[Tensor], labels: Mapping[int, str]
-    ) -> MaskPrediction:
+    def decode(self, text: Reading, logits: Tensor, labels: Labels) -> MaskPrediction:
         """The likeliest tokens at every mask."""
-        row, scores = rows[0], logits[0]
-        tokens = row.trunk_tokens[0]
-        text = row.tree.sentences[0]
-        mask_id = mask_id_of(labels)
-        fillings = []
-        for index, (_, at) in enumerate(row.trunk_places):
-            if at < 0 or row.input_ids[index] != mask_id:
-                continue
-            best = scores[index].float().softmax(-1).topk(min(SHOWN, scores.shape[-1]))
-            candidates = tuple(
-                (labels[i], p)
-                for i, p in zip(best.indices.tolist(), best.values.tolist(), strict=True)
-            )
-            fillings.append(Filling(tokens.starts[at], tokens.ends[at], candidates))
-        if not fillings:
+        mask, tokens = mask_of(labels), text.tokens[0]
+        places = [at for at, token in enumerate(tokens.ids) if token == labels.numbers[mask]]
+        if not places:
             raise TextError(
-                f"No {labels[mask_id]} to fill in '{text[:40]}'. "
-                f"Write {labels[mask_id]} where a token is wanted."
+                f"No {mask} to fill in '{text.sentences[0][:40]}'. "
+                f"Write {mask} where a token is wanted."
             )
-        return MaskPrediction(tuple(fillings))
+        best = logits[places].float().softmax(-1).topk(min(SHOWN, logits.shape[-1]))
+        return MaskPrediction(
+            tuple(
+                Filling(
+                    tokens.starts[at],
+                    tokens.ends[at],
+                    tuple((labels[i], p) for i, p in zip(ids, probabilities, strict=True)),
+                )
+                for at, ids, probabilities in zip(
+                    places, best.indices.tolist(), best.values.tolist(), strict=True
+                )
+            )
+        )
 
 
-def mask_id_of(labels: Mapping[int, str]) -> int:
-    """Find the mask token in a vocabulary."""
-    found = next((i for i, token in labels.items() if token in MASK_TOKENS), None)
-    if found is None:
+def mask_of(labels: Labels) -> str:
+    """Name the mask token of a vocabulary.
+
+    Raises:
+        CheckpointError: it has none.
+    """
+    if labels.mask_id is None:
         raise CheckpointError(
             f"The vocabulary has no mask token ({' or '.join(MASK_TOKENS)}); fill-mask needs one."
         )
-    return found
+    return labels[labels.mask_id]

@@ -1,19 +1,22 @@
-"""Token labelling: named entities as BIO tags on the trunk's tokens."""
+"""Token labelling: named entities as BIO tags on the text's tokens."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from typing import Any, ClassVar, overload
 
 import numpy as np
-import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from transformers import AutoModelForTokenClassification
 
-from kbert_core.kbert.flat_tree import FlatTree, flatten_windows
-from kbert_core.kbert.sentence_tree import SentenceTree
-from kbert_core.labels import OUTSIDE, bio_spans
+from kbert_core.labels import Labels, bio_spans
+from kbert_core.reader import Reading
 from kbert_core.tasks.base import Task
-from kbert_core.text import Tokenizer
+from kbert_core.text import Tokens
+
+Floats = NDArray[np.floating[Any]]
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class LabelledToken:
-    """One token of the trunk with its tag.
+    """One token of the text with its tag.
 
     Attributes:
         start, end: in characters of the text, end exclusive.
@@ -50,111 +53,143 @@ class LabelledToken:
     probabilities: dict[str, float]
 
 
+class LabelledTokens(Sequence[LabelledToken]):
+    """The T tokens of a text with their tags, each made when it is asked for.
+
+    Args:
+        tokens: of the text.
+        tags: T numbers of tags.
+        names: of the K tags.
+        probabilities: (T, K).
+    """
+
+    def __init__(
+        self, tokens: Tokens, tags: Ints, names: Sequence[str], probabilities: Floats
+    ) -> None:
+        self.tokens, self.tags, self.names = tokens, tags, names
+        self.probabilities = probabilities
+
+    def __len__(self) -> int:
+        return len(self.tags)
+
+    @overload
+    def __getitem__(self, index: int) -> LabelledToken: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[LabelledToken, ...]: ...
+    def __getitem__(self, index: int | slice) -> LabelledToken | tuple[LabelledToken, ...]:
+        if isinstance(index, slice):
+            return tuple(self[at] for at in range(*index.indices(len(self))))
+        at = range(len(self))[index]
+        return LabelledToken(
+            self.tokens.starts[at],
+            self.tokens.ends[at],
+            self.names[self.tags[at]],
+            dict(zip(self.names, self.probabilities[at].tolist(), strict=True)),
+        )
+
+    def __iter__(self) -> Iterator[LabelledToken]:
+        return (self[at] for at in range(len(self)))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
 @dataclass(frozen=True)
 class NerPrediction:
-    """The named entities of a text, and the tags they come from."""
+    """The named entities of a text, and the tagged tokens they come from."""
 
     spans: tuple[Span, ...]
-    tokens: tuple[LabelledToken, ...]
+    tokens: Sequence[LabelledToken]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return {
+            "spans": [asdict(span) for span in self.spans],
+            "tokens": [asdict(token) for token in self.tokens],
+        }
 
 
 class Ner(Task):
-    """Token labelling in BIO; labels stand on the trunk's tokens only."""
+    """Token labelling in BIO."""
 
     name = "ner"
     title = "Named entities"
     auto_class: ClassVar[type] = AutoModelForTokenClassification
+    windows = True
 
-    def flatten(
-        self, tree: SentenceTree, tokenizer: Tokenizer, *, max_length: int | None
-    ) -> list[FlatTree]:
-        """Windows over a long text, so that every token gets a label."""
-        return flatten_windows(tree, tokenizer, max_length=max_length)
-
-    def decode(
-        self, rows: Sequence[FlatTree], logits: Sequence[Tensor], labels: Mapping[int, str]
-    ) -> NerPrediction:
+    def decode(self, text: Reading, logits: Tensor, labels: Labels) -> NerPrediction:
         """The best consistent sequence of tags, and its spans."""
-        names = [labels[i] for i in range(len(labels))]
-        scores = joined_windows(rows, logits)
+        sentence, tokens, names = text.sentences[0], text.tokens[0], labels.names
+        scores = logits.float().log_softmax(-1).cpu().numpy()
         tags = best_tags(scores, names)
-        text, tokens = rows[0].tree.sentences[0], rows[0].trunk_tokens[0]
-        probabilities = scores.exp()
-        labelled = tuple(
-            LabelledToken(
-                tokens.starts[i],
-                tokens.ends[i],
-                names[tag],
-                dict(zip(names, probabilities[i].tolist(), strict=True)),
-            )
-            for i, tag in enumerate(tags)
-        )
-        chosen = scores[range(len(tags)), tags] if tags else scores.new_zeros(0)
+        chosen = scores[np.arange(len(tags)), tags]
         spans = []
         for first, last, label in bio_spans([names[tag] for tag in tags]):
             start, end = tokens.starts[first], tokens.ends[last - 1]
-            sure = chosen[first:last].mean().exp().item()
-            spans.append(Span(start, end, label, text[start:end], sure))
-        return NerPrediction(tuple(spans), labelled)
+            probability = float(np.exp(chosen[first:last].mean()))
+            spans.append(Span(start, end, label, sentence[start:end], probability))
+        return NerPrediction(tuple(spans), LabelledTokens(tokens, tags, names, np.exp(scores)))
 
 
-def joined_windows(rows: Sequence[FlatTree], logits: Sequence[Tensor]) -> Tensor:
-    """Give each token of a sentence the scores from where it has most context.
+def best_tags(scores: Floats, names: Sequence[str]) -> Ints:
+    """Find the likeliest tags among the consistent ones.
 
-    Args:
-        rows: one or several windows over one sentence.
-        logits: per window (N, K).
-
-    Returns:
-        (T, K) log-probabilities for the sentence's T tokens.
-    """
-    total = len(rows[0].trunk_tokens[0])
-    scores = torch.zeros(total, logits[0].shape[-1])
-    context = [-1] * total
-    for row, row_logits in zip(rows, logits, strict=True):
-        log_probabilities = row_logits.float().log_softmax(-1).cpu()
-        begin = min((p.first for p in row.trunk_parts), default=0)
-        stop = max((p.first + p.end - p.start for p in row.trunk_parts), default=0)
-        for part in row.trunk_parts:
-            for shift in range(part.end - part.start):
-                at = part.first + shift
-                left = at - begin if begin else total
-                right = stop - 1 - at if stop < total else total
-                if min(left, right) > context[at]:
-                    context[at] = min(left, right)
-                    scores[at] = log_probabilities[part.start + shift]
-    return scores
-
-
-def best_tags(scores: Tensor, names: Sequence[str]) -> list[int]:
-    """Find the likeliest tags among the consistent ones (Viterbi).
-
-    An I- tag may only follow a B- or I- tag of its own type.
+    An I- tag may only follow a B- or I- tag of its own type. Where each token's likeliest tag
+    is consistent with the one before, these are the answer. A tag that begins something is
+    consistent with whatever stands before it, so only the stretch between two such tags has to
+    be searched (Viterbi); where its best way would go on from the stretch before, the whole is.
 
     Args:
         scores: (T, K) log-probabilities.
         names: the K tags.
 
     Returns:
-        T indices into ``names``.
+        (T,) numbers of tags.
     """
-    rows = scores.double().cpu().numpy()  # numpy: T steps of K x K are too small for torch
-    if not len(rows):
-        return []
-    step = np.array([[_cost(after, before) for after in names] for before in names])
-    best = rows[0] + np.array([_cost(tag, OUTSIDE) for tag in names])
-    came_from = np.zeros((len(rows), len(names)), dtype=int)
-    for at, row in enumerate(rows[1:], start=1):
+    allowed, inside = _transitions(tuple(names))
+    tags = scores.argmax(1)
+    if not len(tags):
+        return tags
+    wrong = np.append(inside[tags[0]], ~allowed[tags[:-1], tags[1:]])
+    starts = np.flatnonzero(~inside[tags])
+    for at in np.flatnonzero(wrong).tolist():
+        number = int(np.searchsorted(starts, at, "right"))
+        first = int(starts[number - 1]) if number else 0
+        last = int(starts[number]) if number < len(starts) else len(tags)
+        tags[first:last] = _viterbi(scores[first:last], allowed, inside if not first else None)
+        if first and inside[tags[first]]:
+            return _viterbi(scores, allowed, inside)
+    return tags
+
+
+def _viterbi(scores: Floats, allowed: NDArray[np.bool_], barred: NDArray[np.bool_] | None) -> Ints:
+    """Find the best way through (T, K) scores by allowed steps, begun with no barred tag."""
+    step = np.where(allowed, 0.0, -np.inf)
+    best = scores[0].astype(float)
+    if barred is not None:
+        best = np.where(barred, -np.inf, best)
+    came_from = np.zeros(scores.shape, int)
+    for at, row in enumerate(scores[1:], start=1):
         reached = best[:, None] + step
         came_from[at] = reached.argmax(0)
         best = reached.max(0) + row
-    tags = [int(best.argmax())]
-    for at in range(len(rows) - 1, 0, -1):
-        tags.append(int(came_from[at, tags[-1]]))
-    return tags[::-1]
+    tags = np.zeros(len(scores), int)
+    tags[-1] = best.argmax()
+    for at in range(len(scores) - 1, 0, -1):
+        tags[at - 1] = came_from[at, tags[at]]
+    return tags
 
 
-def _cost(tag: str, before: str) -> float:
-    """0 where a tag may follow another, minus infinity where not."""
-    consistent = not tag.startswith("I-") or before in (f"B-{tag[2:]}", tag)
-    return 0.0 if consistent else float("-inf")
+@lru_cache(maxsize=16)
+def _transitions(names: tuple[str, ...]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """(K, K) bool, whether a column's tag may follow a row's; (K,) bool, which tags are I-."""
+    inside = np.array([name.startswith("I-") for name in names])
+    same = np.array(
+        [[before in (f"B-{after[2:]}", f"I-{after[2:]}") for after in names] for before in names]
+    )
+    return same | ~inside[None, :], inside

@@ -1,20 +1,20 @@
 """How a model's named entities answer to edits of the graph."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from kbert_core.data.labelled import Example
-from kbert_core.kbert.ablation import Ablation
 from kbert_core.kbert.sentence_tree import Node, SentenceTree, grow_tree
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.selection import InjectionOptions, TripleScorer
 from kbert_core.knowledge.triple import Triple
 from kbert_core.pipeline import Pipeline
+from kbert_core.tasks import NerPrediction
 from kbert_core.training.items import overlaps, type_relations
 from kbert_core.training.scores import SpanKey
 
@@ -61,11 +61,9 @@ def edit_response(
     type_labels: Mapping[str, str],
     *,
     seen: set[str],
-    options: InjectionOptions | None = None,
-    ablation: Ablation | None = None,
-    max_length: int | None = None,
     seed: int = 0,
     batch_size: int = 32,
+    **reading: Any,
 ) -> dict[str, Any]:
     """Measure what an edited triple does to the prediction.
 
@@ -79,9 +77,8 @@ def edit_response(
     Args:
         type_labels: tail → label, see ``learn_type_labels``.
         seen: surface forms labelled in training.
-        options, ablation, max_length: how the sentences are read; None: as
-            the model was trained.
         seed: which other type is taken, and which mentions are drawn.
+        reading: ``config`` and its fields, as for a call of the pipeline.
 
     Returns:
         For "unseen" and "seen" names the number of replaced tails ("n") and
@@ -103,18 +100,20 @@ def edit_response(
 
         A share of nothing is None.
     """
-    options = options or pipeline.card.reading.options
-    reading: dict[str, Any] = {
-        **{"ablation": ablation, "max_length": max_length, "batch_size": batch_size}
-    }
-    scorer = pipeline.scorer(options) if options.needs_model else None
+    config = pipeline.reader.configured(**reading)
+    options, scorer = config.options, pipeline.kbert.scorer(config.options)
+
+    def predicted(trees: Iterable[SentenceTree]) -> list[NerPrediction]:
+        readings = pipeline.lay(list(trees), config)
+        return [own.prediction for own in pipeline.predicted(readings, batch_size=batch_size)]
+
     trees = [grow_tree(e.sentences, graph, options, scorer=scorer) for e in examples]
-    before = [_spans(p) for p in pipeline.predict_trees(trees, **reading)]
+    before = [_spans(prediction) for prediction in predicted(trees)]
     edits = [
         *_replaced(examples, trees, before, graph, type_labels, options, seed, scorer),
         *_added(examples, trees, graph, type_labels, seen, options, seed, scorer),
     ]
-    after = pipeline.predict_trees((edit.tree for edit in edits), **reading)
+    after = predicted(edit.tree for edit in edits)
     counts = {(group, added): Counter[str]() for group in GROUPS for added in (False, True)}
     for edit, prediction in zip(edits, after, strict=True):
         group = _group(examples[edit.number], edit.place, seen)

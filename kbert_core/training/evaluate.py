@@ -5,17 +5,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch import nn
 
 from kbert_core.data.labelled import Example, check_labels
-from kbert_core.kbert.ablation import Ablation
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.selection import InjectionOptions
-from kbert_core.labels import RIGHT
+from kbert_core.labels import IGNORED, RIGHT
 from kbert_core.pipeline import Pipeline
 from kbert_core.tasks.rank import probability_right
 from kbert_core.training.items import ItemMaker, batch_of
-from kbert_core.training.masking import IGNORED
 from kbert_core.training.scores import (
     class_scores,
     pair_scores,
@@ -33,22 +29,20 @@ def evaluate(
     examples: Sequence[Example],
     graph: KnowledgeGraph,
     *,
-    options: InjectionOptions | None = None,
-    ablation: Ablation | None = None,
-    max_length: int | None = None,
     seen: set[str] | None = None,
-    batch_size: int = 32,
+    **reading: Any,
 ) -> dict[str, Any]:
     """Score a model on labelled examples.
 
     Args:
         seen: surface forms labelled in training, to report recall on unseen
             ones; named entities only.
+        reading: ``config``, its fields and ``batch_size``, as for
+            :meth:`Pipeline.read`.
 
     Returns:
         For named entities typed exact-span precision, recall, F1, counts and
-        the same by label;
-        for classification accuracy, macro F1 and by label; for pairs F1 too;
+        the same by label; for classification accuracy, macro F1 and by label; for pairs F1 too;
         for answer selection mean reciprocal rank and precision at 1, and as
         ``overlap_mrr`` that of an order by ``shared_characters``; for
         fill-mask loss (nats), perplexity and accuracy.
@@ -58,16 +52,8 @@ def evaluate(
     """
     assert pipeline.task is not None
     if pipeline.task.name == "mask":
-        return _mask_scores(pipeline, examples, graph, options, ablation, max_length)
-    predictions = predict_all(
-        pipeline,
-        examples,
-        graph,
-        options=options,
-        ablation=ablation,
-        max_length=max_length,
-        batch_size=batch_size,
-    )
+        return _mask_scores(pipeline, examples, graph, **reading)
+    predictions = predict_all(pipeline, examples, graph, **reading)
     return scores_of(pipeline.task.name, examples, predictions, seen=seen)
 
 
@@ -123,23 +109,13 @@ def surface_forms(examples: Sequence[Example]) -> set[str]:
 
 
 def _mask_scores(
-    pipeline: Pipeline,
-    examples: Sequence[Example],
-    graph: KnowledgeGraph,
-    options: InjectionOptions | None,
-    ablation: Ablation | None,
-    max_length: int | None,
+    pipeline: Pipeline, examples: Sequence[Example], graph: KnowledgeGraph, **reading: Any
 ) -> dict[str, Any]:
     assert pipeline.task is not None
-    maker = ItemMaker(
-        pipeline.task,
-        pipeline.tokenizer,
-        {},
-        graph,
-        options or pipeline.card.reading.options,
-        max_length=pipeline.limit(max_length),
-        scorer=pipeline.scorer(options or pipeline.card.reading.options),
-    )
+    reader = pipeline.kbert
+    config = reader.configured(**{k: v for k, v in reading.items() if k != "batch_size"})
+    scorer = reader.scorer(config.options)
+    maker = ItemMaker(pipeline.task, reader, {}, graph, config, scorer=scorer)
     total, right, count = 0.0, 0, 0
     for start in range(0, len(examples), 16):
         items = [
@@ -148,12 +124,10 @@ def _mask_scores(
             for item in maker.items(examples[number], epoch=EVALUATION_EPOCH, number=number)
         ]
         batch, labels = batch_of(items, pad_id=pipeline.tokenizer.pad_id)
-        output = pipeline.encoder(batch, ablation=ablation or pipeline.card.reading.ablation)
-        logits = output["logits"].float().cpu()
-        chosen = labels != IGNORED
         with torch.inference_mode():
-            loss = nn.functional.cross_entropy(logits[chosen], labels[chosen], reduction="sum")
-        total += loss.item()
+            logits = reader.forward(batch, config)["logits"].float().cpu()
+            total += pipeline.task.loss(logits, labels).item()
+        chosen = labels != IGNORED
         right += int((logits[chosen].argmax(-1) == labels[chosen]).sum())
         count += int(chosen.sum())
     loss_mean = total / max(1, count)

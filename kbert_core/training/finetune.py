@@ -72,7 +72,7 @@ from kbert_core.training.items import (
     learn_type_labels,
     without_effect,
 )
-from kbert_core.training.masking import IGNORED
+from kbert_core.labels import IGNORED
 from kbert_core.training.matches import tell_of_matches
 from kbert_core.training.options import SCRATCH, StartOptions, TrainOptions
 from kbert_core.training.ordered_trainer import BATCH, OrderedTrainer, arguments
@@ -197,11 +197,10 @@ def fit(options: TrainOptions, *, replacing_others: bool = True) -> Fitted:
     _warn_of_no_effect(options, type_labels)
     maker = ItemMaker(
         task,
-        pipeline.tokenizer,
+        pipeline.kbert,
         {label: i for i, label in enumerate(labels)},
         graph,
-        injection,
-        max_length=pipeline.max_length,
+        pipeline.config,
         recipe=options.recipe,
         type_labels=type_labels,
         hiding_graph=hiding,

@@ -8,6 +8,7 @@ exists only for the batch, on the model's device.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -27,10 +28,10 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.selection import InjectionOptions, TripleScorer
 from kbert_core.knowledge.triple import Triple
-from kbert_core.labels import OUTSIDE
+from kbert_core.kbert.reader import KBertReader
+from kbert_core.labels import IGNORED, OUTSIDE
 from kbert_core.tasks import Task
-from kbert_core.text import WordPieces
-from kbert_core.training.masking import IGNORED, MASKED_SHARE, Masking
+from kbert_core.training.masking import MASKED_SHARE, Masking
 from kbert_core.training.options import Recipe
 
 SCORED_AT_ONCE = 256  # examples whose triples are scored together
@@ -59,11 +60,10 @@ class ItemMaker:
     """Makes items of examples, augmented by the recipe.
 
     Args:
-        task, tokenizer: of the model.
+        task, reader: of the model.
         labels: label → number.
         graph: knowledge; the empty graph for the twin.
-        options: injection options.
-        max_length: in tokens.
+        config: how texts are read.
         recipe: None for none.
         type_labels: tail → label, for the counterfactuals; see
             :func:`learn_type_labels`.
@@ -76,25 +76,25 @@ class ItemMaker:
     def __init__(
         self,
         task: Task,
-        tokenizer: WordPieces,
+        reader: KBertReader,
         labels: Mapping[str, int],
         graph: KnowledgeGraph,
-        options: InjectionOptions,
+        config: Any,
         *,
-        max_length: int,
         recipe: Recipe = Recipe(),
         type_labels: Mapping[str, str] | None = None,
         hiding_graph: KnowledgeGraph | None = None,
         seed: int = 0,
         scorer: TripleScorer | None = None,
     ) -> None:
-        self.task, self.tokenizer, self.labels = task, tokenizer, labels
-        self.graph, self.options, self.max_length = graph, options, max_length
+        self.task, self.reader, self.labels = task, reader, labels
+        self.graph, self.config, self.options = graph, config, config.options
+        self.tokenizer = tokenizer = reader.tokenizer
         self.recipe, self.type_labels = recipe, dict(type_labels or {})
         self.hiding_graph, self.seed, self.scorer = hiding_graph, seed, scorer
         self._relations: dict[str, str] = {}  # of the tails that name a label
         if recipe.invented:
-            self._relations = type_relations(hiding_graph or graph, self.type_labels, options)
+            self._relations = type_relations(hiding_graph or graph, self.type_labels, self.options)
         self._masking = Masking(tokenizer.hugging_face)
 
     def items(self, example: Example, *, epoch: int, number: int) -> list[Item]:
@@ -108,7 +108,7 @@ class ItemMaker:
             other = self._grown(example, self.hiding_graph)
             hidden = self._augmented(other, list(spans), example, random)[2]
         made = []
-        for row in self.task.flatten(tree, self.tokenizer, max_length=self.max_length):
+        for row in self._rows(tree):
             if self.task.name == "mask":
                 made.append(self._masked(row, random))
                 continue
@@ -121,7 +121,7 @@ class ItemMaker:
         """Make the rows of an example with a tree grown elsewhere, nothing augmented."""
         return [
             Item(row, self._target(row, example, example.spans))
-            for row in self.task.flatten(tree, self.tokenizer, max_length=self.max_length)
+            for row in self._rows(tree)
         ]
 
     def look_ahead(self, examples: Sequence[Example]) -> None:
@@ -136,6 +136,9 @@ class ItemMaker:
                 for e in some
             ]
             choose(found, graph, self.options, scorer=self.scorer)
+
+    def _rows(self, tree: SentenceTree) -> tuple[FlatTree, ...]:
+        return self.reader.lay([tree], self.config, windows=self.task.windows)[0].rows
 
     def _grown(self, example: Example, graph: KnowledgeGraph) -> SentenceTree:
         return grow_tree(example.sentences, graph, self.options, scorer=self.scorer)

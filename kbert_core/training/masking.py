@@ -5,7 +5,8 @@ import re
 import numpy as np
 from transformers import PreTrainedTokenizerBase
 
-IGNORED = -100  # the label that PyTorch's cross entropy leaves out
+from kbert_core.labels import IGNORED
+
 MASKED_SHARE = 0.15  # of the tokens
 BECOME_MASK, STAY_FROM = 0.8, 0.9  # of the masked tokens; those between become a random token
 UNUSED = re.compile(r"\[unused\d+\]")  # places that BERT's vocabularies keep free

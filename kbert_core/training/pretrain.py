@@ -40,7 +40,7 @@ from kbert_core.training.checkpoints import (
     saving,
     step_of,
 )
-from kbert_core.training.masking import IGNORED
+from kbert_core.labels import IGNORED
 from kbert_core.training.options import PretrainOptions, PretrainSteps
 from kbert_core.training.ordered_trainer import BATCH, OrderedTrainer, arguments
 from kbert_core.training.packing import (

@@ -32,7 +32,7 @@ from kbert_core.scoring.learned import LearnedScorer
 from kbert_core.scoring.opening import OWN, similarity_under
 from kbert_core.scoring.similarity import Similarity
 from kbert_core.training.items import Item, ItemMaker, batch_of
-from kbert_core.training.masking import IGNORED
+from kbert_core.labels import IGNORED
 from kbert_core.training.options import RunOptions
 
 MOST_TRIPLES = 8  # of a mention that are tried
@@ -83,7 +83,7 @@ def learn_scorer(
     Raises:
         DataError: the texts have too few triples to learn from.
     """
-    similarity = pipeline.similarity if encoder == OWN else similarity_under(encoder)
+    similarity = pipeline.kbert.similarity if encoder == OWN else similarity_under(encoder)
     options = replace(
         options, strategy=Strategy.FIRST, threshold=None, one_sense=False, scorer=None
     )
@@ -127,7 +127,7 @@ def _tried(
     assert pipeline.task is not None
     labels = {label: number for number, label in pipeline.labels.items()}
     maker = ItemMaker(
-        pipeline.task, pipeline.tokenizer, labels, graph, options, max_length=pipeline.max_length
+        pipeline.task, pipeline.kbert, labels, graph, replace(pipeline.config, options=options)
     )
     everything = replace(options, max_triples=1000)
     for number, example in enumerate(examples):
@@ -166,7 +166,7 @@ def _losses(pipeline: Pipeline, made: Sequence[Sequence[Item]]) -> list[float]:
     for start in range(0, len(rows), ROWS_AT_ONCE):
         some = rows[start : start + ROWS_AT_ONCE]
         batch, labels = batch_of([item for _, item in some], pad_id=pipeline.tokenizer.pad_id)
-        output = pipeline.encoder(batch, ablation=pipeline.card.reading.ablation)
+        output = pipeline.encoder(batch, ablation=pipeline.config.ablation)
         logits = output["logits"].float().cpu()
         with torch.inference_mode():
             each = cross_entropy(

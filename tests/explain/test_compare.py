@@ -1,5 +1,6 @@
 """Readings of one text side by side, and why two of them are equal."""
 
+import dataclasses
 import json
 from importlib import import_module
 
@@ -11,7 +12,7 @@ from kbert_core.errors import OptionError
 from kbert_core.explain.compare import ALL, BERT, HARD, K_BERT, Why, ablations_of, compare
 from kbert_core.explain.influence import states_of
 from kbert_core.explain.target import NOTHING, Target
-from kbert_core.explain.variants import Case, Variant
+from kbert_core.explain.variants import Case
 from kbert_core.kbert.interventions import BRANCHES, TRUNK, Intervention, Tokens
 
 TEXT = "患者有糖尿病史给予布洛芬口服好转"
@@ -102,6 +103,11 @@ def test_without_a_triple_all_ablations_are_bert_and_the_states_prove_it(reader,
     assert all(pair.largest == 0 for pair in made.pairs)
 
 
+def read_as(case, **changes):
+    config = dataclasses.replace(case.config, **changes)
+    return dataclasses.replace(case.reading, config=config)
+
+
 def test_two_graphs_that_say_the_same_of_a_text_are_equal(classifier):
     elsewhere = GRAPH.add(Triple("心电图", "类别", "检查"))
     here = GRAPH.add(Triple("布洛芬", "症状", "好"))
@@ -124,12 +130,11 @@ def test_an_ablation_that_changes_nothing_in_this_tree_is_equal(reader):
         options=InjectionOptions(1, tail_only=True),
         target=Target("治疗", 0, 3),
     )
-    row = case.trace.rows[0]
-    bare = Variant((row,), Ablation("hard", "tree"))
+    bare = read_as(case, ablation=Ablation("hard", "tree"))
     made = compare({"soft": case, "hard": bare}, of=case)
     assert made.pairs[0].moved == 1  # [SEP] alone
     assert made.pairs[0].why is None
-    again = compare({"one": case, "two": case.as_it_is()}, of=case)
+    again = compare({"one": case, "two": case.reading}, of=case)
     assert again.pairs[0].why is Why.SAME_TRIPLES
 
 
@@ -196,7 +201,7 @@ def test_compare_refuses_what_it_cant_put_side_by_side(reader):
     with pytest.raises(OptionError, match="Got 1 readings"):
         compare({"one": case})
     with pytest.raises(OptionError, match="of which case"):
-        compare({"one": case.as_it_is(), "two": case.as_it_is()})
+        compare({"one": case.reading, "two": case.reading})
     with pytest.raises(OptionError, match="of 2 texts"):
         compare({"one": case, "two": other})
 
@@ -220,8 +225,8 @@ def test_interventions_are_compared_by_the_cells_they_change(reader):
     made = compare(
         {
             "as it is": case,
-            "idle": Variant((row,), Ablation(), (idle,)),
-            "cut": Variant((row,), Ablation(), (link,)),
+            "idle": read_as(case, interventions=(idle,)),
+            "cut": read_as(case, interventions=(link,)),
         },
         of=case,
     )

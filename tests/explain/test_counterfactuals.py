@@ -63,7 +63,7 @@ def case_of(pipeline, *texts, **given):
 def answer_of(case, edits):
     """The slow way: make the edits, read the text as anybody would."""
     graph = case.graph.apply(*edits)
-    prediction = case.pipeline(*case.sentences, graph=graph, options=case.options).prediction
+    prediction = case.pipeline(*case.sentences, graph=graph, options=case.config.options).prediction
     return case.target.answer(prediction)
 
 
@@ -130,14 +130,14 @@ def test_search_goes_on_to_larger_sets_only_where_no_smaller_one_flips(reader):
 
 def test_runs_are_counted_and_kept_to_the_budget(reader, monkeypatch):
     ran = 0
-    real = reader.logits_of
+    real = reader.reader.logits
 
     def counted(inputs, **given):
         nonlocal ran
         ran += len(inputs)
         return real(inputs, **given)
 
-    monkeypatch.setattr(reader, "logits_of", counted)
+    monkeypatch.setattr(reader.reader, "logits", counted)
     for budget in (1, 7, 20):
         ran = 0
         *_, last = stream_counterfactuals(case_of(reader, target=SPAN), Search(budget=budget))
@@ -152,7 +152,7 @@ def test_closing_a_search_stops_it(reader, monkeypatch):
     assert (first.runs, first.found, first.ended) == (1, (), "")
     next(steps)
     steps.close()
-    monkeypatch.setattr(reader, "logits_of", lambda *_, **__: pytest.fail("it ran on"))
+    monkeypatch.setattr(reader.reader, "logits", lambda *_, **__: pytest.fail("it ran on"))
     assert list(steps) == []
 
 

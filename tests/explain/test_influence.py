@@ -76,7 +76,7 @@ def test_influence_arrives_at_the_mention_after_one_layer_and_at_cls_after_two(
 def test_influence_equals_two_runs_compared_by_hand(classifier):
     case = case_of(classifier, TEXT)
     found = influence(case, pieces=[Piece(GRAPH.triples_of("布洛芬")[0])])
-    given = {"options": case.options, "hidden_states": True}
+    given = {"options": case.config.options, "hidden_states": True}
     whole = classifier(TEXT, graph=GRAPH, **given)
     less = classifier(TEXT, graph=GRAPH.switch_off(GRAPH.triples_of("布洛芬")[0]), **given)
     places = {name: index for index, name in enumerate(less.rows[0].identities)}

@@ -1,6 +1,7 @@
 """Knowledge noise: a prediction as unrelated triples are added."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
@@ -18,7 +19,7 @@ from kbert_core.explain.noise import (
     variation,
 )
 from kbert_core.explain.target import Target
-from kbert_core.explain.variants import Case, Variant
+from kbert_core.explain.variants import Case
 
 TEXT = "患者有糖尿病史给予布洛芬口服好转"
 GRAPH = KnowledgeGraph(
@@ -156,8 +157,10 @@ def test_what_noise_moves_is_the_distance_from_the_same_reading_without_it(case)
     curve = noise_curve(case, counts=(2,), seeds=(1,))
     assert [point.count for point in curve.points] == [2] * 3
     for name, way in ABLATIONS.items():
-        rows = tuple(case.pipeline.flatten(noisy_tree(case, 2, seed=1, source=tuple(GRAPH))))
-        quiet, noisy = case.run([Variant(case.trace.rows, way), Variant(rows, way)])
+        config = replace(case.config, ablation=way)
+        tree = noisy_tree(case, 2, seed=1, source=tuple(GRAPH))
+        (noise,) = case.pipeline.lay([tree], config)
+        quiet, noisy = case.run([replace(case.reading, config=config), noise])
         (point,) = curve.at(name, 2)
         assert point.moved == pytest.approx(variation(quiet.likely, noisy.likely), abs=1e-6)
         assert point.moved > 0

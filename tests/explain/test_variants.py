@@ -17,8 +17,11 @@ from kbert_core.explain.effects import stream_effects, stream_interactions
 from kbert_core.explain.noise import stream_noise
 from kbert_core.explain.shapley import stream_shapley
 from kbert_core.explain.target import Target, target_of
-from kbert_core.explain.variants import Case, Piece, with_only_branches, without_branches
+from kbert_core.explain.variants import Case
 from kbert_core.kbert.interventions import PRESETS
+from kbert_core.kbert.reader import KBertReader, with_branches
+from kbert_core.labels import Labels
+from kbert_core.reader import Piece
 from kbert_core.tasks import ClassPrediction, NerPrediction, Span
 
 TEXT = "患者有糖尿病史给予布洛芬口服好转"
@@ -41,6 +44,14 @@ def reader(checkpoints):
 @pytest.fixture(scope="module")
 def classifier(checkpoints):
     return Pipeline.load(checkpoints["classify"], device="cpu")
+
+
+def without_branches(flat, pieces):
+    return with_branches(flat, lambda *place: not any(p.covers(*place) for p in pieces))
+
+
+def with_only_branches(flat, pieces):
+    return with_branches(flat, lambda *place: any(p.covers(*place) for p in pieces))
 
 
 def equal(one, other):
@@ -92,10 +103,8 @@ def test_a_case_without_branches_equals_the_run_without_a_graph(reader):
     case = Case.of(reader, TEXT, graph=GRAPH, target=Target("疾病", 3, 6))
     plain = reader(TEXT)
     assert case.plain.prediction.spans == plain.prediction.spans
-    logits = [plain.logits[0]]
-    assert case.plain.score == pytest.approx(
-        case.target.score(plain.rows, logits, reader.labels), abs=1e-5
-    )
+    score = case.target.score(plain.reading, plain.logits_on_text(), reader.labels)
+    assert case.plain.score == pytest.approx(score, abs=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -114,13 +123,13 @@ def test_a_long_text_is_explained_in_short_steps(reader, monkeypatch, stream):
     tokens = sum(map(len, case.trace.rows))
     monkeypatch.setattr(variants, "TOKENS_A_STEP", 2 * tokens)
     assert case.at_once() == 2
-    run, logits = [0], Case._logits
+    run, logits = [0], KBertReader.logits
 
-    def counted(self, some, at_once):
+    def counted(self, some, **given):
         run[-1] += len(some)
-        return logits(self, some, at_once)
+        return logits(self, some, **given)
 
-    monkeypatch.setattr(Case, "_logits", counted)
+    monkeypatch.setattr(KBertReader, "logits", counted)
     for number, _ in enumerate(stream(case)):
         assert run[-1] <= (5 if number == 0 else 2)  # what all are measured against comes first
         run.append(0)
@@ -131,7 +140,7 @@ def test_a_long_text_is_explained_in_short_steps(reader, monkeypatch, stream):
 
 def test_variants_run_together_score_as_each_run_alone(reader):
     case = Case.of(reader, TEXT, graph=GRAPH, target=Target("疾病", 3, 6))
-    variants = [case.as_it_is(), *(case.without([p]) for p in case.pieces)]
+    variants = [case.reading, *(case.without([p]) for p in case.pieces)]
     together = [s.score for s in case.run(variants, at_once=2)]
     alone = [next(case.run([variant])).score for variant in variants]
     assert together == pytest.approx(alone, abs=1e-5)
@@ -174,13 +183,13 @@ def test_score_of_a_token_is_its_log_odds_at_the_mask(checkpoints):
 
 
 def test_target_of_a_text_is_the_entity_with_knowledge_on_it(reader):
-    rows = reader(TEXT, graph=GRAPH).rows
+    read = reader(TEXT, graph=GRAPH).reading
     outside, known = Span(0, 2, "疾病", "患者", 0.9), Span(8, 12, "治疗", "予布洛芬", 0.4)
-    assert target_of(NerPrediction((outside, known), ()), rows) == Target("治疗", 8, 12)
+    assert target_of(NerPrediction((outside, known), ()), read) == Target("治疗", 8, 12)
     assert target_of(NerPrediction((outside, known), ())) == Target("疾病", 0, 2)
     assert target_of(ClassPrediction("good", {"good": 1.0})) == Target("good")
     with pytest.raises(TextError, match="No entity is predicted"):
-        target_of(NerPrediction((), ()), rows)
+        target_of(NerPrediction((), ()), read)
 
 
 @pytest.mark.parametrize(
@@ -205,8 +214,8 @@ def test_pieces_are_the_triples_that_hang_each_once(reader):
     assert [m.start for m in case.mentions_of(PIECES[2])] == [9, 25]
 
 
-def test_log_odds_of_two_labels_is_the_difference_of_their_logits(tim_cook):
-    score = Target("b").score([tim_cook], [torch.tensor([1.0, 3.5])], {0: "a", 1: "b"})
+def test_log_odds_of_two_labels_is_the_difference_of_their_logits():
+    score = Target("b").score(None, torch.tensor([1.0, 3.5]), Labels({0: "a", 1: "b"}))
     assert score == pytest.approx(2.5)
 
 
@@ -219,18 +228,20 @@ def test_interventions_of_a_reading_are_made_to_its_variants_too(reader):
     assert case.base.score == pytest.approx(without.score, abs=1e-5)  # no knowledge gets in
     assert case.base.score == pytest.approx(case.plain.score, abs=1e-5)
     open_again = Case.of(reader, TEXT, graph=GRAPH, target=Target("疾病", 3, 6))
-    both = [case.as_it_is(), open_again.as_it_is()]
-    assert both[0].key != both[1].key
+    both = [case.reading, open_again.reading]
+    assert case.key(both[0]) != case.key(both[1])
     together = [scored.score for scored in case.run(both)]
     assert together == pytest.approx([case.base.score, open_again.base.score], abs=1e-5)
 
 
 def test_key_of_a_variant_tells_what_the_encoder_gets(reader):
     case = Case.of(reader, TEXT, graph=GRAPH, target=Target("疾病", 3, 6))
-    assert case.as_it_is().key == case.without(()).key == case.read_with().key
-    assert case.without([PIECES[0]]).key == case.read_with(GRAPH.remove(PIECES[0].triple)).key
-    keys = {case.without([piece]).key for piece in PIECES}
-    assert len(keys | {case.without_knowledge().key, case.as_it_is().key}) == len(PIECES) + 2
+    key = case.key
+    assert key(case.reading) == key(case.without(())) == key(case.read_with())
+    removed = case.read_with(GRAPH.remove(PIECES[0].triple))
+    assert key(case.without([PIECES[0]])) == key(removed)
+    keys = {key(case.without([piece])) for piece in PIECES}
+    assert len(keys | {key(case.without_knowledge()), key(case.reading)}) == len(PIECES) + 2
 
 
 def test_what_is_likely_at_a_target_is_a_distribution(reader, classifier):

@@ -47,7 +47,7 @@ def branch(trace, tail):
 
 def test_cell_arithmetic_equals_numpy_by_hand(bert, trace):
     layer, head, query, key = 2, 3, token(trace, "Cook"), branch(trace, "Apple")
-    found = attention_arithmetic(bert, trace, 0, layer, head, query, key)
+    found = attention_arithmetic(bert.reader, trace, 0, layer, head, query, key)
     weights = {n: p.detach().numpy() for n, p in bert.encoder.model.named_parameters()}
     inside = f"encoder.layer.{layer - 1}.attention.self."
     below = trace.hidden_states[layer - 1][0].numpy()
@@ -78,7 +78,7 @@ def test_every_cell_gives_the_encoders_weight_and_rows_sum_to_one(bert, trace):
     for layer, head in ((1, 1), (3, 4)):
         for query in (0, token(trace, "Cook"), branch(trace, "City")):
             cells = [
-                attention_arithmetic(bert, trace, 0, layer, head, query, key)
+                attention_arithmetic(bert.reader, trace, 0, layer, head, query, key)
                 for key in range(count)
             ]
             given = trace.attentions[layer - 1][0, head - 1, query].numpy()
@@ -88,7 +88,7 @@ def test_every_cell_gives_the_encoders_weight_and_rows_sum_to_one(bert, trace):
 
 def test_a_hidden_cell_weighs_nothing_whatever_its_dot_product(bert, trace):
     apple, china = branch(trace, "Apple"), branch(trace, "China")
-    found = attention_arithmetic(bert, trace, 0, 1, 1, apple, china)
+    found = attention_arithmetic(bert.reader, trace, 0, 1, 1, apple, china)
     assert not found.visible
     assert (found.mask, found.score, found.weight) == (-math.inf, -math.inf, 0)
     assert found.dot != 0
@@ -97,7 +97,7 @@ def test_a_hidden_cell_weighs_nothing_whatever_its_dot_product(bert, trace):
 def test_an_ablation_opens_the_cell(bert, figure_2):
     trace = read(bert, figure_2, ablation=Ablation(visible="all"))
     found = attention_arithmetic(
-        bert, trace, 0, 1, 1, branch(trace, "Apple"), branch(trace, "China")
+        bert.reader, trace, 0, 1, 1, branch(trace, "Apple"), branch(trace, "China")
     )
     assert found.visible
     assert found.weight > 0
@@ -127,7 +127,7 @@ def test_other_families_projections_are_found(kind, layer, figure_2):
     pipeline = family(kind, **FAMILIES[kind])
     trace = read(pipeline, figure_2)
     query, key = token(trace, "Cook"), branch(trace, "Apple")
-    found = attention_arithmetic(pipeline, trace, 0, layer, 2, query, key)
+    found = attention_arithmetic(pipeline.reader, trace, 0, layer, 2, query, key)
     assert found.weight == pytest.approx(
         float(trace.attentions[layer - 1][0, 1, query, key]), abs=1e-5
     )
@@ -138,20 +138,20 @@ def test_an_encoder_without_such_projections_is_refused_with_the_reason(figure_2
     pipeline = family("modernbert", local_attention=8, global_attn_every_n_layers=2)
     trace = read(pipeline, figure_2)
     with pytest.raises(EncoderError, match="no separate query and key projections named query/key"):
-        attention_arithmetic(pipeline, trace, 0, 1, 1, 0, 0)
+        attention_arithmetic(pipeline.reader, trace, 0, 1, 1, 0, 0)
 
 
 def test_an_encoder_that_computes_otherwise_is_refused_and_not_explained_wrongly(figure_2):
     pipeline = family("roberta-prelayernorm", pad_token_id=1, type_vocab_size=1)
     trace = read(pipeline, figure_2)
     with pytest.raises(EncoderError, match="computes more between its hidden states"):
-        attention_arithmetic(pipeline, trace, 0, 2, 1, 0, 1)
+        attention_arithmetic(pipeline.reader, trace, 0, 2, 1, 0, 1)
 
 
 def test_a_trace_without_states_says_how_to_make_one(bert, figure_2):
     trace = bert(TIM_COOK, graph=figure_2)
     with pytest.raises(OptionError, match="attentions=True, hidden_states=True"):
-        attention_arithmetic(bert, trace, 0, 1, 1, 0, 0)
+        attention_arithmetic(bert.reader, trace, 0, 1, 1, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -162,4 +162,4 @@ def test_a_number_out_of_range_is_named(bert, trace, name, place, value):
     numbers = [0, 1, 1, 0, 0]
     numbers[place] = value
     with pytest.raises(OptionError, match=f"{name} is {value}, expected"):
-        attention_arithmetic(bert, trace, *numbers)
+        attention_arithmetic(bert.reader, trace, *numbers)

@@ -3,18 +3,20 @@
 import itertools
 import random
 import time
+from types import SimpleNamespace
 
 import pytest
 import torch
 from conftest import BIO
 
-from kbert_core import KnowledgeGraph, Triple, Words, flatten, flatten_windows, grow_tree
-from kbert_core.labels import bio_spans
+from kbert_core import KnowledgeGraph, ReadConfig, Words, flatten_windows, grow_tree
+from kbert_core.kbert.reader import KBertReading
+from kbert_core.labels import Labels, bio_spans
 from kbert_core.tasks import TASKS
-from kbert_core.tasks.ner import best_tags, joined_windows
+from kbert_core.tasks.ner import best_tags
 
 NER = TASKS["ner"]
-LABELS = dict(enumerate(BIO))
+LABELS = Labels(enumerate(BIO))
 
 
 def consistent(tags):
@@ -36,28 +38,28 @@ def slowly_best(scores, names):
 def test_best_tags_agree_with_trying_every_sequence(names):
     dice = torch.Generator().manual_seed(0)
     for length in [1, 2, 3, 4, 5] * 12:
-        scores = torch.randn(length, len(names), generator=dice).log_softmax(-1)
-        tags = best_tags(scores, names)
+        scores = torch.randn(length, len(names), generator=dice).log_softmax(-1).numpy()
+        tags = best_tags(scores, names).tolist()
         assert consistent([names[tag] for tag in tags])
         assert tags == list(slowly_best(scores, names))
 
 
 def test_best_tags_of_a_very_long_text_take_no_minute():
-    scores = torch.randn(100_000, 5).log_softmax(-1)
+    scores = torch.randn(100_000, 5).log_softmax(-1).numpy()
     began = time.perf_counter()
     assert len(best_tags(scores, BIO)) == 100_000
     assert time.perf_counter() - began < 15
 
 
 def test_best_tags_of_nothing_are_none():
-    assert best_tags(torch.zeros(0, 5), BIO) == []
+    assert best_tags(torch.zeros(0, 5).numpy(), BIO).tolist() == []
 
 
 def test_likeliest_tags_are_kept_where_they_are_consistent():
     scores = torch.full((3, 5), -9.0)
     for at, tag in enumerate((1, 2, 0)):
         scores[at, tag] = -0.1
-    assert best_tags(scores, BIO) == [1, 2, 0]
+    assert best_tags(scores.numpy(), BIO).tolist() == [1, 2, 0]
 
 
 @pytest.mark.parametrize(
@@ -89,22 +91,20 @@ def test_spans_agree_with_seqeval_on_random_tags():
         assert bio_spans(tags) == [(e.start, e.end, e.tag) for e in strict]
 
 
-def logits_for(flat, tags):
-    """Logits that put a given tag on each trunk token, and 'B-治疗' loudly everywhere else."""
-    logits = torch.zeros(len(flat), len(BIO))
-    logits[:, 3] = 50
-    for index, (sentence, at) in enumerate(flat.trunk_places):
-        if sentence == 0:
-            logits[index] = 0
-            logits[index, BIO.index(tags[at])] = 5
+def read(text):
+    return SimpleNamespace(sentences=(text,), tokens=tuple(Words().tokenize([text])))
+
+
+def logits_for(tags):
+    """Logits that put a given tag on each token of the text."""
+    logits = torch.zeros(len(tags), len(BIO))
+    logits[range(len(tags)), [BIO.index(tag) for tag in tags]] = 5
     return logits
 
 
-def test_prediction_is_read_on_the_trunks_tokens_only():
-    graph = KnowledgeGraph([Triple("糖尿病", "类别", "疾病")])
-    text = "有 糖尿病  史"
-    flat = flatten(grow_tree([text], graph), Words(special=True))
-    prediction = NER.decode([flat], [logits_for(flat, ["O", "B-疾病", "O"])], LABELS)
+def test_prediction_is_read_on_the_texts_tokens():
+    tags = ["O", "B-疾病", "O"]
+    prediction = NER.decode(read("有 糖尿病  史"), logits_for(tags), LABELS)
     (span,) = prediction.spans
     assert (span.start, span.end, span.label, span.text) == (2, 5, "疾病", "糖尿病")
     assert 0.9 < span.probability < 1
@@ -119,15 +119,13 @@ def test_prediction_is_read_on_the_trunks_tokens_only():
 
 
 def test_span_over_several_tokens_has_the_texts_own_characters():
-    text = "see Tim \t Cook."
-    flat = flatten(grow_tree([text], KnowledgeGraph()), Words(special=True))
-    prediction = NER.decode([flat], [logits_for(flat, ["O", "B-疾病", "I-疾病"])], LABELS)
+    tags = ["O", "B-疾病", "I-疾病"]
+    prediction = NER.decode(read("see Tim \t Cook."), logits_for(tags), LABELS)
     assert prediction.spans[0].text == "Tim \t Cook."
 
 
 def test_empty_text_has_no_spans():
-    flat = flatten(grow_tree([""], KnowledgeGraph()), Words(special=True))
-    prediction = NER.decode([flat], [torch.zeros(2, 5)], LABELS)
+    prediction = NER.decode(read(""), torch.zeros(0, 5), LABELS)
     assert prediction.spans == ()
     assert prediction.tokens == ()
 
@@ -143,7 +141,8 @@ def test_windows_are_joined_where_a_token_has_most_context():
         scores = torch.zeros(len(window), len(windows))
         scores[:, number] = 9
         logits.append(scores)
-    came_from = joined_windows(windows, logits).argmax(-1).tolist()
+    reading = KBertReading(tuple(windows), ReadConfig(), tree=windows[0].tree)
+    came_from = reading.on_text(logits).argmax(-1).tolist()
     assert len(came_from) == 50
     assert came_from == sorted(came_from)
     assert set(came_from) == set(range(len(windows)))

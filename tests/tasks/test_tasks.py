@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from kbert_core.errors import TextError
+from kbert_core.labels import Labels
 from kbert_core.tasks import TASKS
 
 
@@ -25,10 +26,9 @@ def test_every_task_is_found_by_its_name():
 
 
 def test_likeliest_class_is_the_label():
-    row = SimpleNamespace()
-    prediction = TASKS["classify"].decode(
-        [row], [torch.tensor([0.0, 2.0, 1.0])], {0: "bad", 1: "fair", 2: "good"}
-    )
+    labels = Labels({0: "bad", 1: "fair", 2: "good"})
+    text = SimpleNamespace(sentences=("",))
+    prediction = TASKS["classify"].decode(text, torch.tensor([0.0, 2.0, 1.0]), labels)
     assert prediction.label == "fair"
     assert list(prediction.probabilities) == ["bad", "fair", "good"]
     assert sum(prediction.probabilities.values()) == pytest.approx(1, abs=1e-6)

@@ -1,0 +1,367 @@
+"""K-BERT as a reader: texts → sentence trees → flat trees → mask-transformer (Eq. 1-6)."""
+
+from collections.abc import Callable, Collection, Hashable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+from transformers.modeling_outputs import ModelOutput
+
+from kbert_core.kbert.ablation import Ablation, ReadConfig
+from kbert_core.kbert.flat_tree import Batch, FlatTree, collate, flatten, flatten_windows
+from kbert_core.kbert.interventions import Intervened, Intervention, intervene
+from kbert_core.kbert.mask_transformer import MaskTransformer
+from kbert_core.kbert.sentence_tree import SentenceTree, choose, k_inject, mentions_in
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.mentions import Mention
+from kbert_core.knowledge.selection import InjectionOptions, LeftOut, TripleScorer
+from kbert_core.knowledge.triple import Triple
+from kbert_core.reader import Piece, Reader, Reading, Trace
+from kbert_core.scoring.opening import scorer_of
+from kbert_core.scoring.similarity import Similarity
+from kbert_core.text import Tokens, WordPieces
+
+ROWS_AT_ONCE = 16  # windows of one long text
+
+
+@dataclass(frozen=True)
+class KBertReading(Reading):
+    """A text with its sentence tree, and the tree in reading order.
+
+    Attributes:
+        tree: mentions, triples used and left out, branches.
+        rows: flat trees; several only where a long text is read in windows.
+    """
+
+    tree: SentenceTree = field(kw_only=True)
+    rows: tuple[FlatTree, ...]
+    config: ReadConfig
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The text: one sentence or two."""
+        return self.tree.sentences
+
+    @cached_property
+    def tokens(self) -> tuple[Tokens, ...]:
+        """Per sentence its tokens that are read."""
+        read = list(self.rows[0].trunk_tokens)
+        for cut in self.rows[0].trunk_cuts:
+            read[cut.sentence] = read[cut.sentence].first(cut.kept)
+        return tuple(read)
+
+    @property
+    def mentions(self) -> tuple[Mention, ...]:
+        """The entities that the text names, in reading order."""
+        return tuple(node.mention for node in self.tree.nodes)
+
+    @cached_property
+    def pieces(self) -> tuple[Piece, ...]:
+        """The branches that stand in a row, in reading order, each once."""
+        return tuple(
+            Piece(branch.triple, number)
+            for number, node in enumerate(self.tree.nodes)
+            for branch in node.branches
+            if (number, branch.triple) in self._placed
+        )
+
+    @property
+    def left_out(self) -> tuple[tuple[int, LeftOut], ...]:
+        """Every triple that stands in no row, with the number of its mention."""
+        left = dict.fromkeys(item for row in self.rows for item in row.left_out)
+        return tuple(item for item in left if (item[0], item[1].triple) not in self._placed)
+
+    @cached_property
+    def _placed(self) -> set[tuple[int, Triple]]:
+        return {(placed.node, placed.branch.triple) for row in self.rows for placed in row.hung}
+
+
+@dataclass(frozen=True)
+class IntervenedBatch(Batch):
+    """A batch whose visible matrix interventions have changed.
+
+    Attributes:
+        intervened: the matrix of every layer.
+    """
+
+    intervened: Intervened
+
+
+@dataclass(frozen=True)
+class KBertTrace(Trace):
+    """A trace with the visible matrix.
+
+    Attributes:
+        batch: the rows as tensors (B, N).
+        visible: (B, N, N) bool, that of all layers; where interventions made layers differ,
+            the last layer's.
+        visible_layers: L tensors (B, N, N) bool, the same one where layers are equal; None
+            without interventions.
+        idle_interventions: those that changed no cell, as what they name isn't in the tree or
+            was so already.
+    """
+
+    batch: Batch = field(kw_only=True)
+    visible: Tensor = field(kw_only=True)
+    visible_layers: tuple[Tensor, ...] | None = None
+    idle_interventions: tuple[Intervention, ...] = ()
+
+    @property
+    def tree(self) -> SentenceTree:
+        """Mentions, triples used and left out, branches."""
+        tree: SentenceTree = self.reading.tree
+        return tree
+
+    @property
+    def left_out(self) -> tuple[tuple[int, LeftOut], ...]:
+        """Every triple that stands in no row, with the number of its mention."""
+        left: tuple[tuple[int, LeftOut], ...] = self.reading.left_out
+        return left
+
+    @property
+    def ablation(self) -> Ablation:
+        """How the rows were read."""
+        ablation: Ablation = self.reading.config.ablation
+        return ablation
+
+    @property
+    def interventions(self) -> tuple[Intervention, ...]:
+        """Made to the visible matrix, in order."""
+        made: tuple[Intervention, ...] = self.reading.config.interventions
+        return made
+
+
+class KBertReader(Reader):
+    """K-BERT: triples hang on their mentions as branches, read by a mask-transformer.
+
+    Raises:
+        EncoderError: the encoder can't be run with soft positions and a visible matrix.
+    """
+
+    config_class: ClassVar[type] = ReadConfig
+    config: ReadConfig
+
+    def __init__(
+        self, model: PreTrainedModel, tokenizer: WordPieces, config: ReadConfig | None = None
+    ) -> None:
+        self.encoder = MaskTransformer(model)
+        super().__init__(model, tokenizer, config)
+        self._scorers: dict[tuple[str, str | None], TripleScorer | None] = {}
+
+    @property
+    def positions(self) -> int | None:
+        """The most tokens that a row can have; None: no limit."""
+        return self.encoder.max_length
+
+    def read(
+        self,
+        texts: Sequence[Sequence[str]],
+        graph: KnowledgeGraph,
+        config: ReadConfig | None = None,
+        *,
+        windows: bool = False,
+    ) -> list[KBertReading]:
+        """Read texts with a graph: K-Query, K-Inject, flatten; see :meth:`Reader.read`."""
+        config = self.configured(config)
+        return self.lay(self.trees(texts, graph, config.options), config, windows=windows)
+
+    def trees(
+        self, texts: Sequence[Sequence[str]], graph: KnowledgeGraph, options: InjectionOptions
+    ) -> list[SentenceTree]:
+        """Grow the trees of many texts (Eq. 1, 2); a [MASK] to fill is no part of a mention."""
+        mentions = [(sentences, self._mentions(sentences, graph, options)) for sentences in texts]
+        queried = choose(mentions, graph, options, scorer=self.scorer(options))
+        return [
+            k_inject(sentences, own, options) for sentences, own in zip(texts, queried, strict=True)
+        ]
+
+    def lay(
+        self, trees: Sequence[SentenceTree], config: Any = None, *, windows: bool
+    ) -> list[KBertReading]:
+        """Put trees into reading order within the length limit."""
+        config = self.configured(config)
+        return [
+            KBertReading(self.rows_of(tree, config, windows), config, tree=tree) for tree in trees
+        ]
+
+    def rows_of(self, tree: SentenceTree, config: Any, windows: bool) -> tuple[FlatTree, ...]:
+        """Lay one tree out as rows of tokens."""
+        if windows:
+            return tuple(flatten_windows(tree, self.tokenizer, max_length=config.max_length))
+        return (flatten(tree, self.tokenizer, max_length=config.max_length),)
+
+    def collate(self, rows: Sequence[FlatTree], config: ReadConfig) -> Batch:
+        """Pad flat trees to the longest, and carry the interventions out on what each sees."""
+        batch = collate(rows, pad_id=self.tokenizer.pad_id)
+        if not config.interventions:
+            return batch
+        visible = config.ablation.visible_in(batch)
+        layers = self.encoder.layer_count
+        made = intervene(visible, rows, config.interventions, layers)
+        return IntervenedBatch(**vars(batch), intervened=made)
+
+    def forward(
+        self,
+        batch: Batch,
+        config: ReadConfig,
+        *,
+        model: Callable[..., Any] | None = None,
+        **kept: bool,
+    ) -> ModelOutput:
+        """Run flat trees through the mask-transformer in one batch (Eq. 3-6)."""
+        visible = batch.intervened.layers if isinstance(batch, IntervenedBatch) else None
+        return self.encoder.forward(
+            batch, ablation=config.ablation, visible=visible, model=model, **kept
+        )
+
+    def trace(self, reading: Reading, **kept: bool) -> KBertTrace:
+        """Run one reading, and keep every stage."""
+        rows, config = reading.rows, reading.config
+        batch = self.collate(rows, config)
+        made = batch.intervened if isinstance(batch, IntervenedBatch) else None
+        visible = made.layers[-1] if made else config.ablation.visible_in(batch)
+        output: Any = {}
+        if len(rows) <= ROWS_AT_ONCE or any(kept.values()):
+            layers = made.layers if made else visible
+            output = self.encoder(batch, ablation=config.ablation, visible=layers, **kept)
+        elif self.has_head:
+            output = {"logits": self._in_parts(rows, config)}
+        return KBertTrace(
+            reading,
+            logits=output.get("logits"),
+            attentions=output.get("attentions"),
+            hidden_states=output.get("hidden_states"),
+            batch=batch,
+            visible=visible,
+            visible_layers=made.layers if made else None,
+            idle_interventions=made.idle if made else (),
+        )
+
+    def _in_parts(self, rows: Sequence[FlatTree], config: ReadConfig) -> Tensor:
+        """Run many windows a few at a time, so that memory doesn't grow with the text."""
+        width = max(map(len, rows))
+        parts = []
+        for start in range(0, len(rows), ROWS_AT_ONCE):
+            logits = self.encode(rows[start : start + ROWS_AT_ONCE], config)["logits"]
+            parts.append(nn.functional.pad(logits, (0, 0, 0, width - logits.shape[1])))
+        return torch.cat(parts)
+
+    def without(self, reading: Reading, pieces: Collection[Piece]) -> KBertReading:
+        """Take branches out; every other token keeps its soft position and its place.
+
+        The same as flattening the tree without them where no limit cuts it; where one does,
+        no other branch takes the room.
+        """
+        assert isinstance(reading, KBertReading)
+        rows = self.rows_with(
+            reading.rows, lambda *place: not any(piece.covers(*place) for piece in pieces)
+        )
+        return replace(reading, rows=rows, tree=rows[0].tree, prediction=None)
+
+    def rows_with(
+        self, rows: Sequence[FlatTree], keep: Callable[[int, Triple], bool]
+    ) -> tuple[FlatTree, ...]:
+        """Take all branches out of rows but those to keep; see :func:`with_branches`."""
+        return tuple(with_branches(row, keep) for row in rows)
+
+    def way(self, config: ReadConfig) -> Hashable:
+        """Equal ablations and interventions share batches."""
+        return config.ablation, config.interventions
+
+    def key(self, reading: Reading) -> Hashable:
+        """What the encoder gets of a reading."""
+        names = map(_named, reading.rows) if reading.config.interventions else ()
+        return self.way(reading.config), *map(_input, reading.rows), *names
+
+    def scorer(self, options: InjectionOptions) -> TripleScorer | None:
+        """Return what scores triples for these options, opened once; None where nothing does.
+
+        Raises:
+            CheckpointError: it can't be read.
+        """
+        if not options.needs_model:
+            return None
+        key = (options.strategy, options.scorer)
+        if key not in self._scorers:
+            self._scorers[key] = scorer_of(options, self.similarity, device=str(self.device))
+        return self._scorers[key]
+
+    @cached_property
+    def similarity(self) -> Similarity:
+        """Texts and triples compared by the model's own encoder, without knowledge."""
+        return Similarity(self.encoder, self.tokenizer)
+
+    def _mentions(
+        self, sentences: Sequence[str], graph: KnowledgeGraph, options: InjectionOptions
+    ) -> list[Mention]:
+        masks = [self.tokenizer.mask_spans(text) for text in sentences]
+        return [
+            mention
+            for mention in mentions_in(sentences, graph, rules=options.names)
+            if not any(
+                mention.start < end and start < mention.end
+                for start, end in masks[mention.sentence]
+            )
+        ]
+
+
+def with_branches(flat: FlatTree, keep: Callable[[int, Triple], bool]) -> FlatTree:
+    """Take all branches out of a flat tree but those to keep.
+
+    Args:
+        keep: (number of the mention, triple) → whether its branch stays.
+    """
+    kept = [placed for placed in flat.hung if keep(placed.node, placed.branch.triple)]
+    nodes = tuple(
+        replace(node, branches=tuple(b for b in node.branches if keep(number, b.triple)))
+        for number, node in enumerate(flat.tree.nodes)
+    )
+    stay = [True] * len(flat)
+    for placed in flat.hung:
+        if placed not in kept:
+            stay[placed.start : placed.end] = [False] * (placed.end - placed.start)
+    place = [0]  # of each token among those that stay
+    for here in stay:
+        place.append(place[-1] + here)
+    number = {0: 0} | {1 + flat.hung.index(placed): n for n, placed in enumerate(kept, start=1)}
+
+    def chosen(values: Sequence[int]) -> list[int]:
+        return [value for value, here in zip(values, stay, strict=True) if here]
+
+    return replace(
+        flat,
+        tree=replace(flat.tree, nodes=nodes),
+        input_ids=chosen(flat.input_ids),
+        soft_positions=chosen(flat.soft_positions),
+        branch_ids=[number[branch] for branch in chosen(flat.branch_ids)],
+        anchor_ids=chosen(flat.anchor_ids),
+        token_type_ids=chosen(flat.token_type_ids),
+        hung=tuple(replace(h, start=place[h.start], end=place[h.end]) for h in kept),
+        branch_texts=tuple(
+            texts
+            for placed, texts in zip(flat.hung, flat.branch_texts, strict=True)
+            if placed in kept
+        ),
+        trunk_parts=tuple(
+            replace(part, start=place[part.start], end=place[part.end]) for part in flat.trunk_parts
+        ),
+        specials=tuple((place[index], special) for index, special in flat.specials),
+    )
+
+
+def _input(row: FlatTree) -> Hashable:
+    """What the encoder gets of a row; a mention counts only where a branch hangs from it."""
+    hanging = {row.anchor_ids[placed.start] for placed in row.hung}
+    number = {anchor: n for n, anchor in enumerate(sorted(hanging), start=1)}
+    anchors = [number.get(anchor, 0) for anchor in row.anchor_ids]
+    codes = (row.input_ids, row.soft_positions, row.branch_ids, anchors, row.token_type_ids)
+    return tuple(map(tuple, codes))
+
+
+def _named(row: FlatTree) -> Hashable:
+    """What interventions may name: mentions and branches."""
+    mentions = tuple(node.mention for node in row.tree.nodes)
+    return mentions, tuple((placed.node, placed.branch.triple) for placed in row.hung)

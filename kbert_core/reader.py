@@ -1,0 +1,384 @@
+"""Reader: how one system reads texts with a graph; its states stand on the text's own tokens.
+
+A system of the field (K-BERT, triples as plain text, ...) is a :class:`Reader`: it turns texts
+and a graph into :class:`Reading` values, runs them through its model, and gives one state and
+one row of logits for each token *of the text*. Tasks, training and explanations know nothing
+else of a system, so a new one is a new reader and not a new task.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+from transformers.modeling_outputs import ModelOutput
+
+from kbert_core.errors import OptionError
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.mentions import Mention
+from kbert_core.knowledge.triple import Triple
+from kbert_core.text import Tokens, TrunkPart, WordPieces
+
+DEFAULT_LENGTH = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A piece of knowledge that can be left out: a triple, everywhere or at one mention.
+
+    Attributes:
+        triple: what it says.
+        node: number of its mention in the reading; None: every mention that has the triple.
+    """
+
+    triple: Triple
+    node: int | None = None
+
+    def covers(self, node: int, triple: Triple) -> bool:
+        """Whether a triple at a mention is this piece."""
+        return triple == self.triple and self.node in (None, node)
+
+
+class Row(Protocol):
+    """One row of a batch: N tokens, and where the text's own tokens are among them."""
+
+    @property
+    def trunk_parts(self) -> Sequence[TrunkPart]:
+        """Runs of the text's tokens, in reading order."""
+
+    def __len__(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class Reading(ABC):
+    """A text as a system reads it.
+
+    Attributes:
+        rows: what the encoder gets; several where a long text is read in windows.
+        config: the system's, as the text was read.
+        prediction: what a task made of the logits; None before.
+    """
+
+    rows: tuple[Any, ...]
+    config: Any
+    prediction: Any = None
+
+    @property
+    @abstractmethod
+    def sentences(self) -> tuple[str, ...]:
+        """The text: one sentence or two."""
+
+    @property
+    @abstractmethod
+    def tokens(self) -> tuple[Tokens, ...]:
+        """Per sentence its tokens that are read: T in all; a length limit may cut the last."""
+
+    @property
+    @abstractmethod
+    def mentions(self) -> tuple[Mention, ...]:
+        """The entities that the text names, in reading order."""
+
+    @property
+    @abstractmethod
+    def pieces(self) -> tuple[Piece, ...]:
+        """The triples that are in, in reading order, each once for each of its mentions."""
+
+    @property
+    def used(self) -> tuple[Triple, ...]:
+        """The triples that are in, in reading order, once for each mention."""
+        return tuple(piece.triple for piece in self.pieces)
+
+    def on_text(self, values: Sequence[Tensor]) -> Tensor:
+        """Take the text's own tokens out of the rows, each from where it has most context.
+
+        Args:
+            values: per row (N, ...), padding removed.
+
+        Returns:
+            (T, ...), in the order of ``tokens``.
+        """
+        row, place = _text_places(self.rows, [len(tokens) for tokens in self.tokens])
+        if len(values) == 1:
+            return values[0][place]
+        offsets = np.cumsum([0, *(len(own) for own in values)])
+        return torch.cat(list(values))[torch.from_numpy(offsets[row] + place)]
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Everything between a text and its prediction, stage by stage.
+
+    Attributes:
+        reading: what happened before the encoder.
+        prediction: what the task made of the logits; None without a head.
+        logits: of B rows, (B, N, K) or (B, K); None without a head.
+        attentions: L tensors (B, A, N, N), if asked for.
+        hidden_states: L + 1 tensors (B, N, H), if asked for.
+    """
+
+    reading: Any
+    prediction: Any = None
+    logits: Tensor | None = None
+    attentions: tuple[Tensor, ...] | None = None
+    hidden_states: tuple[Tensor, ...] | None = None
+
+    @property
+    def rows(self) -> tuple[Any, ...]:
+        """What the encoder got; several rows where a long text was read in windows."""
+        rows: tuple[Any, ...] = self.reading.rows
+        return rows
+
+    @property
+    def used(self) -> tuple[Triple, ...]:
+        """The triples that are in, in reading order, once for each mention."""
+        used: tuple[Triple, ...] = self.reading.used
+        return used
+
+    def logits_on_text(self) -> Tensor:
+        """(T, K), a row for each token of the text, or (K,)."""
+        assert self.logits is not None
+        return _on_text(self.reading, list(self.logits))
+
+
+def _on_text(reading: Reading, values: Sequence[Tensor]) -> Tensor:
+    """Take logits of rows, padding or not, to the text: (T, K) or (K,)."""
+    return values[0] if values[0].dim() == 1 else reading.on_text(values)
+
+
+def _text_places(
+    rows: Sequence[Row], sizes: Sequence[int]
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Find for each token of the text a row and its place there, with most text on both sides."""
+    before = np.cumsum([0, *sizes])
+    context = np.full(before[-1], -1)
+    of_row, of_place = np.zeros(before[-1], int), np.zeros(before[-1], int)
+    for number, row in enumerate(rows):
+        for sentence, total in enumerate(sizes):
+            parts = [part for part in row.trunk_parts if part.sentence == sentence]
+            if not parts:
+                continue
+            at = np.concatenate([np.arange(p.end - p.start) + p.first for p in parts])
+            place = np.concatenate([np.arange(p.start, p.end) for p in parts])
+            left = at - at[0] if at[0] else np.full(len(at), total)
+            right = at[-1] - at if at[-1] + 1 < total else np.full(len(at), total)
+            near, at = np.minimum(left, right), at + before[sentence]
+            better = near > context[at]
+            context[at[better]] = near[better]
+            of_row[at[better]], of_place[at[better]] = number, place[better]
+    return of_row, of_place
+
+
+class Reader(ABC):
+    """A system: a model, its tokenizer, and how texts are read for it.
+
+    Args:
+        model: a Hugging Face encoder, with or without a task's head.
+        tokenizer: as the task reads texts.
+        config: how texts are read where nothing else is said; None: the defaults.
+
+    Attributes:
+        config_class: its frozen configuration: ``system``, its name on cards and on the command
+            line, ``max_length``, and what else it needs.
+    """
+
+    config_class: ClassVar[Any]
+
+    def __init__(self, model: PreTrainedModel, tokenizer: WordPieces, config: Any = None) -> None:
+        self.model, self.tokenizer = model.eval(), tokenizer
+        config = config or self.config_class()
+        if not isinstance(config, self.config_class):
+            raise OptionError(
+                f"The system '{self.system}' is configured by a {self.config_class.__name__}, got "
+                f"a {type(config).__name__}. Give the one of its own."
+            )
+        limits = (config.max_length, self.positions, tokenizer.model_max_length())
+        longest = min((limit for limit in limits if limit is not None), default=DEFAULT_LENGTH)
+        self.config = replace(config, max_length=longest)
+
+    @property
+    def system(self) -> str:
+        """Its name."""
+        return str(self.config_class.system)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model is."""
+        return self.model.device
+
+    @property
+    def has_head(self) -> bool:
+        """Whether the model is more than a bare encoder."""
+        return self.model.base_model is not self.model
+
+    @property
+    def positions(self) -> int | None:
+        """The most tokens that a row can have; None: no limit."""
+        count = getattr(self.model.config, "max_position_embeddings", None)
+        return count if isinstance(count, int) and count > 0 else None
+
+    def configured(self, config: Any = None, **changes: Any) -> Any:
+        """Return the configuration, or another one, with changes and a length limit.
+
+        Args:
+            config: None: the reader's own.
+            changes: fields of the configuration; those that are None stay.
+
+        Raises:
+            OptionError: the system has no such option; the limit is over what the encoder
+                has positions for.
+        """
+        config = self.config if config is None else config
+        known = [field.name for field in fields(config)]
+        unknown = [name for name in changes if name not in known]
+        if unknown:
+            raise OptionError(
+                f"The system '{self.system}' has no option '{unknown[0]}', only {', '.join(known)}."
+            )
+        given = {name: value for name, value in changes.items() if value is not None}
+        config = replace(config, **given)
+        length, most = config.max_length, self.positions
+        if length is not None and most is not None and length > most:
+            raise OptionError(
+                f"max_length is {length}, and the encoder has {most} positions. "
+                f"Give at most {most}."
+            )
+        return config if length is not None else replace(config, max_length=self.config.max_length)
+
+    @abstractmethod
+    def read(
+        self,
+        texts: Sequence[Sequence[str]],
+        graph: KnowledgeGraph,
+        config: Any | None = None,
+        *,
+        windows: bool = False,
+    ) -> Sequence[Reading]:
+        """Read texts with a graph: everything that happens before the encoder.
+
+        Args:
+            texts: each one sentence or two.
+            graph: K.
+            config: how; None: the reader's own.
+            windows: read a text over the length limit in overlapping windows, so that no
+                token is lost; else its end is cut.
+
+        Raises:
+            KBertError: a text or an option that can't be used.
+        """
+
+    @abstractmethod
+    def without(self, reading: Reading, pieces: Collection[Piece]) -> Reading:
+        """Leave knowledge out of a reading, the rest held fixed."""
+
+    @abstractmethod
+    def collate(self, rows: Sequence[Any], config: Any) -> Any:
+        """Put rows of one configuration into a batch, padded to the longest: (B, N) tensors."""
+
+    @abstractmethod
+    def forward(
+        self, batch: Any, config: Any, *, model: Callable[..., Any] | None = None, **kept: bool
+    ) -> ModelOutput:
+        """Run a batch through the model; gradients flow where the caller lets them.
+
+        Args:
+            batch: made by :meth:`collate`.
+            config: how its rows were read.
+            model: run in place of the reader's, such as a wrapper of it that trains.
+            kept: ``attentions`` and ``hidden_states``: whether to return them.
+
+        Returns:
+            What the Hugging Face model returns: ``logits`` (B, N, K) or (B, K), or of a bare
+            encoder ``last_hidden_state`` (B, N, H).
+        """
+
+    def encode(self, rows: Sequence[Any], config: Any, **kept: Any) -> ModelOutput:
+        """Run rows through the model in one batch, without gradients; see :meth:`forward`."""
+        with torch.inference_mode():
+            return self.forward(self.collate(rows, config), config, **kept)
+
+    def trace(self, reading: Reading, **kept: bool) -> Trace:
+        """Run one reading, and keep every stage.
+
+        Args:
+            kept: as for :meth:`forward`.
+        """
+        output = self.encode(reading.rows, reading.config, **kept)
+        return Trace(
+            reading,
+            logits=output.get("logits"),
+            attentions=output.get("attentions"),
+            hidden_states=output.get("hidden_states"),
+        )
+
+    def way(self, config: Any) -> Hashable:
+        """What of a configuration the forward pass depends on: equal ones share batches."""
+        return config
+
+    def key(self, reading: Reading) -> Hashable:
+        """Two readings with one key give the encoder the same, so that one run is enough."""
+        return id(reading)
+
+    def logits(self, readings: Sequence[Reading], *, batch_size: int = 32) -> list[Tensor]:
+        """Run readings through the model, batched by similar length, without gradients.
+
+        Returns:
+            Per text (T, K), a row for each of its tokens, or (K,).
+        """
+        outputs = self.outputs(readings, "logits", batch_size)
+        return [_on_text(*text) for text in zip(readings, outputs, strict=True)]
+
+    def states(self, readings: Sequence[Reading], *, batch_size: int = 32) -> list[Tensor]:
+        """Give the last layer's state of every token of the text.
+
+        Returns:
+            Per text (T, H).
+        """
+        outputs = self.outputs(readings, "hidden_states", batch_size)
+        return [reading.on_text(own) for reading, own in zip(readings, outputs, strict=True)]
+
+    def parameter_groups(self, learning_rate: float) -> list[dict[str, Any]]:
+        """Say what is trained and how fast: the arguments of an optimiser of PyTorch."""
+        trained = [p for p in self.model.parameters() if p.requires_grad]
+        return [{"params": trained, "lr": learning_rate}]
+
+    def to(self, device: torch.device | str) -> Self:
+        """Move the model to a device."""
+        nn.Module.to(self.model, device)
+        return self
+
+    def outputs(
+        self, readings: Sequence[Reading], name: str = "logits", batch_size: int = 32
+    ) -> list[list[Tensor]]:
+        """Run readings; what a system makes of every row, branches included, comes back.
+
+        Args:
+            name: "logits" or "hidden_states", of which the last layer's.
+
+        Returns:
+            Per text and row (N, ...), padding removed.
+        """
+        values: list[list[Any]] = [[None] * len(reading.rows) for reading in readings]
+        for config, places in self._batches(readings, batch_size):
+            rows = [readings[text].rows[row] for text, row in places]
+            output = self.encode(rows, config, hidden_states=name == "hidden_states")
+            batch = output[name][-1] if name == "hidden_states" else output[name]
+            for (text, row), own in zip(places, batch, strict=True):
+                values[text][row] = own if own.dim() == 1 else own[: len(readings[text].rows[row])]
+        return values
+
+    def _batches(
+        self, readings: Sequence[Reading], batch_size: int
+    ) -> Iterator[tuple[Any, list[tuple[int, int]]]]:
+        """Group rows of one configuration by length: (text, row) of each of a batch."""
+        ways: dict[Hashable, tuple[Any, list[tuple[int, int, int]]]] = {}
+        for text, reading in enumerate(readings):
+            _, own = ways.setdefault(self.way(reading.config), (reading.config, []))
+            own += [(len(made), text, row) for row, made in enumerate(reading.rows)]
+        for config, own in ways.values():
+            own.sort()
+            for start in range(0, len(own), batch_size):
+                yield config, [(text, row) for _, text, row in own[start : start + batch_size]]
