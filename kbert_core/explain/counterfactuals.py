@@ -18,8 +18,8 @@ from kbert_core.explain.candidates import KINDS, Candidates, Kind
 from kbert_core.explain.result import Plain, Result, final, signed_bars
 from kbert_core.explain.target import Target
 from kbert_core.explain.variants import Case, Outcome, Scored
-from kbert_core.reader import Reading
 from kbert_core.knowledge.graph import Edit
+from kbert_core.reader import Reading
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -23,7 +23,7 @@ from kbert_core.explain.target import NOTHING
 from kbert_core.explain.variants import AT_ONCE, Case, Piece
 from kbert_core.kbert.ablation import Ablation
 from kbert_core.kbert.flat_tree import FlatTree, collate
-from kbert_core.kbert.interventions import Intervention, visible_by_layer
+from kbert_core.kbert.interventions import visible_by_layer
 from kbert_core.kbert.mask_transformer import layer_masks
 from kbert_core.pipeline import Pipeline
 from kbert_core.reader import Row
@@ -36,9 +36,7 @@ ROUNDING = 1e-5  # a relative change up to which two states are the same
 TOKENS_AT_ONCE = 4096  # whose states of all layers are kept together
 
 
-def states_of(
-    pipeline: Pipeline, rows: Sequence[Row], config: Any
-) -> Iterator[Tensor]:
+def states_of(pipeline: Pipeline, rows: Sequence[Row], config: Any) -> Iterator[Tensor]:
     """Run rows and yield the states of each.
 
     Args:

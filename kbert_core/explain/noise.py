@@ -20,11 +20,11 @@ from kbert_core.explain.candidates import MOST_READ
 from kbert_core.explain.result import Plain, Result, batches, final
 from kbert_core.explain.target import Target
 from kbert_core.explain.variants import AT_ONCE, Case, Outcome, Scored
-from kbert_core.reader import Reading
 from kbert_core.kbert.ablation import FULL, Ablation
 from kbert_core.kbert.sentence_tree import SentenceTree, branch_of
 from kbert_core.knowledge.tools.unrelated import said_by, with_noise
 from kbert_core.knowledge.triple import Triple
+from kbert_core.reader import Reading
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -241,9 +241,7 @@ def stream_noise(
     )
     yield curve
     for some in batches(todo, case.at_once(at_once)):
-        variants = [
-            _noisy(case, ways[name], count, seed, source) for count, seed, name in some
-        ]
+        variants = [_noisy(case, ways[name], count, seed, source) for count, seed, name in some]
         more = (
             _point(case, *key, variant, scored, quiet)
             for key, variant, scored in zip(some, variants, case.run(variants), strict=True)

@@ -47,7 +47,7 @@ from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.io.compression import plain_stem
 from kbert_core.knowledge.selection import InjectionOptions, Strategy
-from kbert_core.labels import WRONG
+from kbert_core.labels import IGNORED, WRONG
 from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
 from kbert_core.scoring.opening import scorer_of
 from kbert_core.tasks import TASKS
@@ -72,7 +72,6 @@ from kbert_core.training.items import (
     learn_type_labels,
     without_effect,
 )
-from kbert_core.labels import IGNORED
 from kbert_core.training.matches import tell_of_matches
 from kbert_core.training.options import SCRATCH, StartOptions, TrainOptions
 from kbert_core.training.ordered_trainer import BATCH, OrderedTrainer, arguments

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from kbert_core.data.labelled import Example
 from kbert_core.kbert.flat_tree import Batch, FlatTree, collate
+from kbert_core.kbert.reader import KBertReader
 from kbert_core.kbert.sentence_tree import (
     Node,
     SentenceTree,
@@ -28,7 +29,6 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.selection import InjectionOptions, TripleScorer
 from kbert_core.knowledge.triple import Triple
-from kbert_core.kbert.reader import KBertReader
 from kbert_core.labels import IGNORED, OUTSIDE
 from kbert_core.tasks import Task
 from kbert_core.training.masking import MASKED_SHARE, Masking
@@ -119,10 +119,7 @@ class ItemMaker:
 
     def plain_items(self, tree: SentenceTree, example: Example) -> list[Item]:
         """Make the rows of an example with a tree grown elsewhere, nothing augmented."""
-        return [
-            Item(row, self._target(row, example, example.spans))
-            for row in self._rows(tree)
-        ]
+        return [Item(row, self._target(row, example, example.spans)) for row in self._rows(tree)]
 
     def look_ahead(self, examples: Sequence[Example]) -> None:
         """Have the triples of many examples scored together, so that each is found scored."""

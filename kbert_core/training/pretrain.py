@@ -27,6 +27,7 @@ from kbert_core.data.squad import comprehension_texts
 from kbert_core.errors import CheckpointError, DataError, OptionError
 from kbert_core.kbert.visible import additive_mask, visible_matrix
 from kbert_core.knowledge.io.compression import remedy
+from kbert_core.labels import IGNORED
 from kbert_core.training import processes
 from kbert_core.training.cards import write_card
 from kbert_core.training.checkpoints import (
@@ -40,7 +41,6 @@ from kbert_core.training.checkpoints import (
     saving,
     step_of,
 )
-from kbert_core.labels import IGNORED
 from kbert_core.training.options import PretrainOptions, PretrainSteps
 from kbert_core.training.ordered_trainer import BATCH, OrderedTrainer, arguments
 from kbert_core.training.packing import (

@@ -162,9 +162,8 @@ def new_pipeline(
 
 def read(pipeline: Pipeline, examples: Sequence[Example], graph: KnowledgeGraph) -> list[FlatTree]:
     """K-Query, K-Inject and flattening of many sentences."""
-    return [
-        pipeline.flatten(tree)[0] for tree in pipeline.trees([e.sentences for e in examples], graph)
-    ]
+    readings = pipeline.readings([e.sentences for e in examples], graph=graph)
+    return [reading.rows[0] for reading in readings]
 
 
 def batches(count: int, options: TrialOptions, seed: int) -> list[list[int]]:
@@ -187,7 +186,7 @@ def loss_of(pipeline: Pipeline, rows: Sequence[FlatTree], labels: Tensor) -> Ten
 
 def accuracy(pipeline: Pipeline, rows: Sequence[FlatTree], examples: Sequence[Example]) -> float:
     """The share of sentences whose kind the model gives."""
-    logits = pipeline.logits_of([[row] for row in rows], batch_size=len(rows))
-    named = [pipeline.labels[int(one[0].argmax())] for one in logits]
+    logits = pipeline.reader.encode(rows, pipeline.config)["logits"]
+    named = [pipeline.labels[number] for number in logits.argmax(-1).tolist()]
     right = [name == example.label for name, example in zip(named, examples, strict=True)]
     return sum(right) / len(right)

@@ -26,13 +26,13 @@ from kbert_core.kbert.sentence_tree import Node, SentenceTree, branch_of, mentio
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import Asked, Candidates, InjectionOptions, Strategy, select_all
 from kbert_core.knowledge.tools.unrelated import with_noise
+from kbert_core.labels import IGNORED
 from kbert_core.pipeline import Pipeline
 from kbert_core.scoring.features import features
 from kbert_core.scoring.learned import LearnedScorer
 from kbert_core.scoring.opening import OWN, similarity_under
 from kbert_core.scoring.similarity import Similarity
 from kbert_core.training.items import Item, ItemMaker, batch_of
-from kbert_core.labels import IGNORED
 from kbert_core.training.options import RunOptions
 
 MOST_TRIPLES = 8  # of a mention that are tried

@@ -112,7 +112,7 @@ def test_equal_panels_are_named_together_with_the_reason_and_what_was_measured(c
 
 
 def test_panels_equal_for_different_reasons_are_told_apart(case):
-    made = compare({"1": case, "2": case.as_it_is(), "3": case.without_knowledge()}, of=case)
+    made = compare({"1": case, "2": case.reading, "3": case.without_knowledge()}, of=case)
     words = sides.say_equal(made, {"1": "one", "2": "two", "3": "three"})
     assert words.startswith("one, two are equal: the same triples hang at the same mentions")
     assert "three" not in words

@@ -114,13 +114,13 @@ def test_edits_are_measured_as_the_scores_above_them(trained, capsys, monkeypatc
     response = json.loads(capsys.readouterr().out)["edit_response"]
     assert response["seen"]["n"] == report["edit_response"]["dev"]["seen"]["n"]
     read = []
-    plain = Pipeline.predict_trees
+    plain = Pipeline.lay
 
-    def noted(pipeline, trees, **how):
-        read.append((how["ablation"], how["max_length"]))
-        return plain(pipeline, trees, **how)
+    def noted(pipeline, trees, config):
+        read.append((config.ablation, config.max_length))
+        return plain(pipeline, trees, config)
 
-    monkeypatch.setattr(Pipeline, "predict_trees", noted)
+    monkeypatch.setattr(Pipeline, "lay", noted)
     how = ["--edits", "--positions", "hard", "--max-length", "12"]
     assert cli.main([*arguments, *how]) == 0
     assert read == [(Ablation(positions="hard"), 12)] * 2

@@ -1,5 +1,7 @@
 """The release's count of entities, against its own rows read slowly."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from conftest import BIO
@@ -104,15 +106,17 @@ class Reader:
     def __init__(self, *tags):
         self.tags, self.labels = tags, dict(enumerate(BIO))
 
-    def trees(self, texts, graph, options):
-        return [grow_tree(sentences, graph) for sentences in texts]
+    @property
+    def reader(self):
+        return self
 
-    def flatten(self, tree, max_length):
-        return [flatten(tree, Words(special=True))] * 2
+    def readings(self, texts, graph):
+        flats = [flatten(grow_tree(sentences, graph), Words(special=True)) for sentences in texts]
+        return [SimpleNamespace(rows=(flat, flat)) for flat in flats]
 
-    def logits_of(self, inputs, ablation):
+    def outputs(self, readings):
         made = []
-        for rows in inputs:
+        for rows in (reading.rows for reading in readings):
             logits = torch.zeros(len(rows[0]), len(BIO))
             for hung, tags in zip(rows[0].hung, self.tags, strict=True):
                 for index, tag in zip(range(hung.start, hung.end), tags, strict=True):

@@ -45,13 +45,13 @@ def test_rows_hold_what_is_said_with_knowledge_and_without(ner):
 
 def test_a_text_without_a_triple_is_run_once(ner, monkeypatch):
     seen = []
-    real = ner.logits_of
+    real = ner.reader.logits
 
     def counted(inputs, **arguments):
         seen.append(len(inputs))
         return real(inputs, **arguments)
 
-    monkeypatch.setattr(ner, "logits_of", counted)
+    monkeypatch.setattr(ner.reader, "logits", counted)
     list(each_row(ner, [GOLD, PLAIN], GRAPH))
     assert seen == [3]
 
