@@ -8,6 +8,7 @@ done is kept in results/riddles.json, so a run that was cut off goes on.
 """
 
 import json
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -22,10 +23,13 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.tools.shuffled import shuffled
 from kbert_core.pipeline import NO_KNOWLEDGE
-from kbert_core.training.knowledge_riddles import RiddleOptions, make_riddles
-from kbert_core.training.riddle_trial import KIND_ALONE, TrialOptions, trial
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "notebooks"))
+
+from _riddle_trial import KIND_ALONE, TrialOptions, trial  # noqa: E402
+from _riddles import RiddleOptions, make_riddles  # noqa: E402
+
 RESULTS = ROOT / "results" / "riddles.json"
 GRAPHS = ("demo_kgs/general_en.spo", "demo_kgs/medical_en.spo")
 SEEDS = (1, 2, 3)

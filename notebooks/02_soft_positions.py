@@ -134,7 +134,7 @@ def draw(triples):
 slider(draw, triples=(0, 8))
 
 # %%
-from kbert_core.charts import line_chart
+from _charts import line_chart
 
 counts = range(0, 13)
 apart = [distances(count) for count in counts]

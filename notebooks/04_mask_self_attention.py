@@ -175,7 +175,7 @@ leaks = {
 }
 
 # %%
-from kbert_core.charts import line_chart
+from _charts import line_chart
 
 chart = line_chart(
     sizes, leaks, across="m, where M is 0 and −m", up="attention on hidden cells", log=True

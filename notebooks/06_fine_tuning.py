@@ -25,8 +25,8 @@ ready("demo_kgs/general_en.spo", "demo_kgs/medical_en.spo")
 # `make_riddles` makes them of two small graphs of this project. A part of the names is held out: they are never in training.
 
 # %%
+from _riddles import make_riddles
 from kbert_core import load_graph
-from kbert_core.training.knowledge_riddles import make_riddles
 
 graph = load_graph("demo_kgs/general_en.spo", "demo_kgs/medical_en.spo")
 riddles = make_riddles(graph, seed=1)
@@ -86,11 +86,11 @@ for name in (word for word in example.sentences[0].split() if word[0].isupper())
 # %%
 import torch
 
+from _riddle_trial import KIND_ALONE, TrialOptions, new_pipeline, read
 from _tools import show, trace_of
 from app.view_models.tree import tree_view
 from app.view_models.tree_picture import tree_picture
 from kbert_core import Ablation
-from kbert_core.training.riddle_trial import KIND_ALONE, TrialOptions, new_pipeline, read
 
 options = TrialOptions()
 torch.manual_seed(1)
@@ -116,8 +116,8 @@ show(
 # %%
 from torch.nn.functional import cross_entropy
 
+from _riddle_trial import batches
 from kbert_core import collate
-from kbert_core.training.riddle_trial import batches
 
 labels = torch.tensor([riddles.kinds.index(example.label) for example in riddles.train])
 model = kbert.encoder.model.train()
@@ -147,8 +147,8 @@ print(
 # order.
 
 # %%
+from _riddle_trial import trial
 from kbert_core import NO_KNOWLEDGE
-from kbert_core.training.riddle_trial import trial
 
 SEEDS = (1, 2, 3)
 sets = {seed: make_riddles(graph, seed=seed) for seed in SEEDS}
@@ -178,7 +178,7 @@ assert mean(scores["BERT"]["seen"]) > 0.6
 # (± is the standard deviation over the three seeds; each seed stands in brackets.)
 
 # %%
-from kbert_core.charts import bar_chart
+from _charts import bar_chart
 
 chart = bar_chart(
     {
@@ -198,7 +198,7 @@ show(chart, "K-BERT answers both; BERT only what it saw")
 # that it never saw, as the graph tells it.
 
 # %%
-from kbert_core.charts import line_chart
+from _charts import line_chart
 
 steps = [point.step for point in k_bert[1].curve]
 curves = {
@@ -220,8 +220,8 @@ show(chart, "Learning curves: mean and range of three seeds")
 # that every name has the kind of another.
 
 # %% tags=["about"]
+from _riddle_trial import accuracy
 from kbert_core.knowledge.tools.shuffled import shuffled
-from kbert_core.training.riddle_trial import accuracy
 
 trained = k_bert[1].pipeline
 wrong = shuffled(riddles.graph, seed=1).graph
@@ -259,7 +259,7 @@ assert follows > 0.6
 # dozens of times.
 
 # %% tags=["about"]
-from kbert_core.training.knowledge_riddles import RiddleOptions
+from _riddles import RiddleOptions
 
 plain = make_riddles(graph, RiddleOptions(invented_share=0.0), seed=1)
 remembers = trial(plain, plain.graph, seed=1)

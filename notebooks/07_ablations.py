@@ -88,10 +88,10 @@ picture("everything visible")
 # off. Six models, 140 steps each, one seed.
 
 # %%
+from _riddle_trial import trial
+from _riddles import make_riddles
 from kbert_core import NO_KNOWLEDGE, InjectionOptions
 from kbert_core.knowledge.tools.shuffled import shuffled
-from kbert_core.training.knowledge_riddles import make_riddles
-from kbert_core.training.riddle_trial import trial
 
 graph = load_graph("demo_kgs/general_en.spo", "demo_kgs/medical_en.spo")
 riddles = make_riddles(graph, seed=1)
@@ -112,7 +112,7 @@ for name, made in live.items():
     print(f"{name:20} unseen names right: {made.last.unseen:.2f}   (seen: {made.last.seen:.2f})")
 
 # %%
-from kbert_core.charts import line_chart
+from _charts import line_chart
 
 steps = [point.step for point in live["K-BERT"].curve]
 chart = line_chart(
@@ -157,7 +157,7 @@ for row in ROWS:
     print(f"{row:20} {cells[0]:>28} {cells[1]:>30}")
 
 # %%
-from kbert_core.charts import bar_chart
+from _charts import bar_chart
 
 chart = bar_chart(
     {

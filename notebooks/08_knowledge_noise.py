@@ -209,7 +209,7 @@ for name, of in from_itself.items():
     print(f"{name:20}", "   ".join(f"{who} {distance:.3f}" for who, distance in of.items()))
 
 # %%
-from kbert_core.charts import bar_chart
+from _charts import bar_chart
 
 rows = {name: {who: [value] for who, value in of.items()} for name, of in from_itself.items()}
 chart = bar_chart(rows, across="total variation that noise makes")
@@ -305,7 +305,7 @@ for name, points in scores.items():
 print(f"no knowledge at all: {without:.1f}")
 
 # %%
-from kbert_core.charts import line_chart
+from _charts import line_chart
 
 chart = line_chart(
     [str(count) for count in COUNTS],

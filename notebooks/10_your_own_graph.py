@@ -142,7 +142,7 @@ assert set(turtle) == set(graph)
 # the many invented ones included.
 
 # %%
-from kbert_core.training.knowledge_riddles import RiddleOptions, make_riddles
+from _riddles import RiddleOptions, make_riddles
 
 options = RiddleOptions(kinds=4, train=1200, held_out=160)
 riddles = make_riddles(graph, options, seed=1)  # half of the names invented, as in notebook 6
@@ -224,8 +224,8 @@ tree(3, only_kinds=False)
 # Here the small loop of notebook 6 does it, in seconds.
 
 # %%
+from _riddle_trial import trial
 from kbert_core import NO_KNOWLEDGE
-from kbert_core.training.riddle_trial import trial
 
 made = trial(riddles, riddles.graph, seed=1)
 twin = trial(riddles, NO_KNOWLEDGE, seed=1)

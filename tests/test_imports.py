@@ -22,7 +22,6 @@ PREDICTS = f"{BELOW} {SYSTEMS} scoring tasks reader pipeline"
 ALLOWED = {  # package or module of the core: what it may import, the lowest first
     "errors": "",
     **dict.fromkeys((*LOWEST.split()[1:], "drawing", "layers", "text"), "errors"),
-    "charts": "drawing",
     "knowledge": f"{LOWEST} text",
     "checkpoints": f"{LOWEST} text knowledge layers",
     **dict.fromkeys(SYSTEMS.split(), BELOW),

@@ -11,12 +11,12 @@ import pytest
 import torch
 
 from kbert_core import Ablation, InjectionOptions, KnowledgeGraph, Triple, grow_tree, load_graph
-from kbert_core.training.knowledge_riddles import RiddleOptions, make_riddles
-from kbert_core.training.riddle_trial import KIND_ALONE, TrialOptions, new_pipeline
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "notebooks"))
 
+from _riddle_trial import KIND_ALONE, TrialOptions, new_pipeline  # noqa: E402
+from _riddles import RiddleOptions, make_riddles  # noqa: E402
 from _tools import NO_ANSWER, Check, exercise  # noqa: E402
 from checks import (  # noqa: E402
     ablations,

@@ -164,14 +164,6 @@ def run_data_rank(args: argparse.Namespace) -> None:
     print_result(args, dict, fields_text, {"output": str(args.output), **asdict(counts)})
 
 
-def run_data_contrast(args: argparse.Namespace) -> None:
-    """`kbert data contrast`: pairs of texts → more pairs of them."""
-    from kbert_core.data.contrast_sets import write_contrast_set
-
-    counts = write_contrast_set(args.input, args.output, leave_out=args.leave_out, seed=args.seed)
-    print_result(args, dict, fields_text, {"output": str(args.output), **counts})
-
-
 def run_kg_shuffle(args: argparse.Namespace) -> None:
     """`kbert kg shuffle`: the same names and tails, wrongly paired."""
     if not args.kg:
@@ -340,26 +332,6 @@ def parser() -> argparse.ArgumentParser:
     rank_set.add_argument(
         "--output", required=True, metavar="FILE", help="qid, label and texts, .tsv"
     )
-    contrast = _add(
-        makers,
-        "contrast",
-        run_data_contrast,
-        "make more pairs of a small set's texts: with a changed copy (1), with another text (0), "
-        "with a copy with a part of the other (0)",
-    )
-    contrast.add_argument(
-        "--input",
-        required=True,
-        metavar="FILE",
-        help="pairs with label 1 (they mean the same) or 0",
-    )
-    contrast.add_argument(
-        "--leave-out", nargs="+", default=[], metavar="FILE", help="pairs whose texts to leave out"
-    )
-    contrast.add_argument(
-        "--output", required=True, metavar="FILE", help="label and texts, .tsv, for --also-train"
-    )
-    contrast.add_argument("--seed", type=int, default=0, help="default: 0")
 
     kg = commands.add_parser("kg", help="make, look at, edit, compare and check graphs")
     kinds = kg.add_subparsers(title="commands", required=True, metavar="COMMAND")

@@ -3,7 +3,7 @@
 import io
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
@@ -81,44 +81,24 @@ def character_tokenizer(
     backend.pre_tokenizer = pre_tokenizers.Sequence(
         [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Split(one, "isolated")]
     )
-    return bert_tokenizer(_with_specials(backend, vocabulary), max_length)
+    return with_specials(backend, vocabulary, max_length)
 
 
-def word_tokenizer(texts: Iterable[str], *, max_length: int = 512) -> PreTrainedTokenizerFast:
-    """Build a tokenizer that makes every word, number or run of punctuation a token.
-
-    For teaching and trials: a word that isn't among the texts is unknown.
-    Texts are normalised on the way in (NFKC and lower case).
+def with_specials(
+    backend: Tokenizer, vocabulary: Mapping[str, int], max_length: int
+) -> PreTrainedTokenizerFast:
+    """Wrap a tokenizer, and have it put [CLS] and [SEP] around texts.
 
     Args:
-        texts: whose words are the vocabulary, in the order in which they come.
+        vocabulary: with ``SPECIALS``.
         max_length: written into the tokenizer's config, in tokens.
-
-    Raises:
-        DataError: the texts hold no word.
     """
-    normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()])
-    split = pre_tokenizers.Whitespace()
-    words: dict[str, None] = {}
-    for text in texts:
-        for word, _ in split.pre_tokenize_str(normalizer.normalize_str(text)):
-            words[word] = None
-    if not words:
-        raise DataError("The texts hold no word to build a vocabulary from. Give some text.")
-    vocabulary = {token: i for i, token in enumerate(dict.fromkeys((*SPECIALS, *words)))}
-    backend = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
-    backend.normalizer, backend.pre_tokenizer = normalizer, split
-    return bert_tokenizer(_with_specials(backend, vocabulary), max_length)
-
-
-def _with_specials(backend: Tokenizer, vocabulary: dict[str, int]) -> Tokenizer:
-    """Have [CLS] and [SEP] put around texts."""
     backend.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]",
         pair="[CLS] $A [SEP] $B:1 [SEP]:1",
         special_tokens=[(token, vocabulary[token]) for token in ("[CLS]", "[SEP]")],
     )
-    return backend
+    return bert_tokenizer(backend, max_length)
 
 
 def _word_pieces(words: Counter[str], *, size: int, min_count: int) -> list[str]:

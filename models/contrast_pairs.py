@@ -1,13 +1,18 @@
 """A small set of pairs → more pairs of its texts, so that they must be compared.
 
+    python models/contrast_pairs.py --input train.tsv --leave-out test.tsv --output more.tsv
+
 In a small set most texts stand in pairs of one label only, and a model learns
 which texts these are. Here every text stands in three further pairs: with itself, changed
 a little (label 1), with another that looks like it (0), and with itself, a part
-of it exchanged for one of that other (0).
+of it exchanged for one of that other (0). `matching-zh` was trained on such a
+set, with `kbert train --also-train more.tsv`.
 """
 
+import argparse
 import random
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -17,7 +22,7 @@ import networkx as nx
 
 from kbert_core.data.labelled import Example, read_examples
 from kbert_core.data.splits import write_rows
-from kbert_core.errors import DataError
+from kbert_core.errors import DataError, KBertError
 from kbert_core.labels import RIGHT, WRONG
 
 PIECE = re.compile(r"[0-9A-Za-z\u00c0-\u024f]+\s*|\S\s*")  # a character, or a word that spaces part
@@ -160,3 +165,25 @@ def _pieces(text: str) -> list[str]:
 def texts_of(examples: Iterable[Example]) -> list[str]:
     """Every text once, in reading order."""
     return list(dict.fromkeys(text for example in examples for text in example.sentences))
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Write the pairs of a file, and print their counts."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    add = parser.add_argument
+    add("--input", required=True, help="pairs with label 1 (they mean the same) or 0")
+    add("--leave-out", nargs="+", default=[], help="pairs whose texts to leave out")
+    add("--output", required=True, help="label and texts, .tsv, for --also-train")
+    add("--seed", type=int, default=0, help="default: 0")
+    args = parser.parse_args(words)
+    try:
+        counts = write_contrast_set(
+            args.input, args.output, leave_out=args.leave_out, seed=args.seed
+        )
+    except KBertError as error:
+        sys.exit(str(error))
+    print(", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in counts.items()))
+
+
+if __name__ == "__main__":
+    main()

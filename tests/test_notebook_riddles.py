@@ -1,6 +1,7 @@
 """Riddles whose answer only a graph knows, and the small model that is trained on them."""
 
 import json
+import sys
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
@@ -8,19 +9,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmarks import riddles as benchmark
 from kbert_core import NO_KNOWLEDGE, Ablation, InjectionOptions, KnowledgeGraph, Triple, load_graph
 from kbert_core.errors import DataError, OptionError
 from kbert_core.knowledge.mentions import find_mentions
-from kbert_core.training.knowledge_riddles import (
-    ASKED,
-    OTHER,
-    TEMPLATES,
-    RiddleOptions,
-    kinds_of,
-    make_riddles,
-)
-from kbert_core.training.riddle_trial import (
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "notebooks"))
+
+from _riddle_trial import (  # noqa: E402
     KIND_ALONE,
     TrialOptions,
     accuracy,
@@ -29,10 +25,18 @@ from kbert_core.training.riddle_trial import (
     new_pipeline,
     read,
     trial,
+    word_tokenizer,
 )
-from kbert_core.training.vocabulary import word_tokenizer
+from _riddles import (  # noqa: E402
+    ASKED,
+    OTHER,
+    TEMPLATES,
+    RiddleOptions,
+    kinds_of,
+    make_riddles,
+)
+from benchmarks import riddles as benchmark  # noqa: E402
 
-ROOT = Path(__file__).parents[2]
 SMALL = RiddleOptions(train=120, held_out=60)
 
 

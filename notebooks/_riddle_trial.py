@@ -4,24 +4,26 @@ For teaching and quick trials: a model from scratch, a plain loop, nothing
 saved. `kbert train` is for anything else.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 from torch import Tensor, nn
-from transformers import AutoModelForSequenceClassification, BertConfig
+from transformers import AutoModelForSequenceClassification, BertConfig, PreTrainedTokenizerFast
 
+from _riddles import Riddles
 from kbert_core.checkpoints.checkpoint import Card
 from kbert_core.data.labelled import Example
+from kbert_core.errors import DataError
 from kbert_core.kbert.ablation import FULL, Ablation, ReadConfig
 from kbert_core.kbert.flat_tree import FlatTree, collate
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.options import Options, option
 from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
-from kbert_core.training.knowledge_riddles import Riddles
-from kbert_core.training.vocabulary import word_tokenizer
+from kbert_core.training.vocabulary import SPECIALS, with_specials
 
 KIND_ALONE = InjectionOptions(max_triples=1, relations=("is_a",))
 
@@ -158,6 +160,33 @@ def new_pipeline(
     )
     Card("classify", ReadConfig(injection, ablation)).write_to(config)
     return Pipeline(AutoModelForSequenceClassification.from_config(config), tokenizer)
+
+
+def word_tokenizer(texts: Iterable[str], *, max_length: int = 512) -> PreTrainedTokenizerFast:
+    """Build a tokenizer that makes every word, number or run of punctuation a token.
+
+    A word that isn't among the texts is unknown. Texts are normalised on the
+    way in (NFKC and lower case).
+
+    Args:
+        texts: whose words are the vocabulary, in the order in which they come.
+        max_length: written into the tokenizer's config, in tokens.
+
+    Raises:
+        DataError: the texts hold no word.
+    """
+    normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()])
+    split = pre_tokenizers.Whitespace()
+    words: dict[str, None] = {}
+    for text in texts:
+        for word, _ in split.pre_tokenize_str(normalizer.normalize_str(text)):
+            words[word] = None
+    if not words:
+        raise DataError("The texts hold no word to build a vocabulary from. Give some text.")
+    vocabulary = {token: i for i, token in enumerate(dict.fromkeys((*SPECIALS, *words)))}
+    backend = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    backend.normalizer, backend.pre_tokenizer = normalizer, split
+    return with_specials(backend, vocabulary, max_length)
 
 
 def read(pipeline: Pipeline, examples: Sequence[Example], graph: KnowledgeGraph) -> list[FlatTree]:

@@ -1,8 +1,13 @@
 """Charts of numbers that several seeds gave: what is drawn is what was given."""
 
+import sys
+from pathlib import Path
+
 import pytest
 
-from kbert_core.charts import bar_chart, line_chart
+sys.path.insert(0, str(Path(__file__).parents[1] / "notebooks"))
+
+from _charts import bar_chart, line_chart
 
 pytest.importorskip("matplotlib")
 
