@@ -69,7 +69,7 @@ def test_every_piece_points_at_the_text_that_it_was_made_of(text):
     normal = tokenizer.backend_tokenizer.normalizer.normalize_str
     at = 0
     for id_, start, end in zip(tokens.ids, tokens.starts, tokens.ends, strict=True):
-        piece = tokenizer.convert_ids_to_tokens(id_).removeprefix("##")
+        piece = tokenizer.convert_ids_to_tokens(int(id_)).removeprefix("##")
         assert piece in normal(text[start:end])
         assert not text[at:start].strip()  # nothing but white space is passed over
         at = max(at, end)
