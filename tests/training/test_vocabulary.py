@@ -65,11 +65,11 @@ def test_the_tokenizer_is_the_same_after_saving(pieces, tmp_path):
 @given(st.text(ALPHABET, max_size=40))
 def test_every_piece_points_at_the_text_that_it_was_made_of(text):
     tokenizer = character_tokenizer([*TEXTS, ALPHABET], word_pieces=100)
-    tokens = WordPieces(tokenizer).tokenize(text)
+    tokens = WordPieces(tokenizer).tokenize([text])[0]
     normal = tokenizer.backend_tokenizer.normalizer.normalize_str
     at = 0
     for id_, start, end in zip(tokens.ids, tokens.starts, tokens.ends, strict=True):
-        piece = tokenizer.convert_ids_to_tokens(int(id_)).removeprefix("##")
+        piece = tokenizer.convert_ids_to_tokens(id_).removeprefix("##")
         assert piece in normal(text[start:end])
         assert not text[at:start].strip()  # nothing but white space is passed over
         at = max(at, end)
