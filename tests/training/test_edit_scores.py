@@ -1,14 +1,14 @@
 """The response to edits, worked by hand on a reader whose rules are known."""
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
 from kbert_core import cli
-from kbert_core.checkpoints.checkpoint import Card
 from kbert_core.data.labelled import Example
-from kbert_core.kbert.ablation import Ablation
+from kbert_core.kbert.ablation import Ablation, ReadConfig
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.triple import Triple
@@ -40,17 +40,26 @@ class Reader:
             a span of it.
     """
 
-    card = Card("ner")
-
     def __init__(self, odd=None, alone=None, startled=None):
         self.odd, self.alone, self.startled = odd or {}, alone or {}, startled or {}
         self.readings, self.trees = [], []
+        self.reader = self.kbert = self
 
-    def predict_trees(self, trees, **how):
-        self.readings.append(how)
-        for tree in trees:
-            self.trees.append(tree)
-            yield SimpleNamespace(spans=self.spans(tree))
+    def configured(self, **changes):
+        return replace(ReadConfig(), **changes)
+
+    def scorer(self, options):
+        return None
+
+    def lay(self, trees, config):
+        self.readings.append(config)
+        self.trees += trees
+        return trees
+
+    def predicted(self, trees, batch_size):
+        return [
+            SimpleNamespace(prediction=SimpleNamespace(spans=self.spans(tree))) for tree in trees
+        ]
 
     def spans(self, tree):
         found = dict(self.alone)
@@ -203,10 +212,10 @@ def test_at_most_so_many_triples_are_added(monkeypatch):
 
 
 def test_edits_are_read_as_the_scores_were():
-    how = {"ablation": Ablation(positions="hard"), "max_length": 9, "batch_size": 2}
+    how = {"ablation": Ablation(positions="hard"), "max_length": 9}
     reader = Reader()
-    respond(reader, example("甲病", (0, 2, "D")), **how)
-    assert reader.readings == [how, how]
+    respond(reader, example("甲病", (0, 2, "D")), batch_size=2, **how)
+    assert reader.readings == [ReadConfig(**how)] * 2
 
 
 def test_the_relation_of_an_added_triple_is_one_that_is_injected():

@@ -3,17 +3,21 @@
 import numpy as np
 import pytest
 import torch
+from conftest import tiny_config
+from transformers import BertModel
 
 from kbert_core.checkpoints.checkpoint import load_tokenizer
 from kbert_core.data.labelled import Example, labels_of
+from kbert_core.kbert.ablation import ReadConfig
+from kbert_core.kbert.reader import KBertReader, KBertReading
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.triple import Triple
+from kbert_core.labels import IGNORED, Labels
 from kbert_core.pipeline import NO_KNOWLEDGE
 from kbert_core.tasks import TASKS
 from kbert_core.training.finetune import bucketed
 from kbert_core.training.items import ItemMaker, batch_of, learn_type_labels
-from kbert_core.training.masking import IGNORED
 from kbert_core.training.options import Recipe
 from kbert_core.training.vocabulary import character_tokenizer
 
@@ -25,11 +29,13 @@ LABELS = {"O": 0, "B-D": 1, "I-D": 2, "B-E": 3, "I-E": 4}
 
 def maker(recipe=Recipe(), task="ner", graph=GRAPH, **kwargs):
     tokenizer = character_tokenizer([TEXT, "类别疾病检查心电图"])
-    pieces = TASKS[task].tokenizer(tokenizer)
-    options = InjectionOptions()
-    return ItemMaker(
-        TASKS[task], pieces, LABELS, graph, options, max_length=64, recipe=recipe, **kwargs
-    )
+    return maker_of(task, tokenizer, LABELS, graph, recipe=recipe, **kwargs)
+
+
+def maker_of(task, tokenizer, labels, graph, **how):
+    encoder = BertModel(tiny_config(vocab_size=len(tokenizer)))
+    reader = KBertReader(encoder, TASKS[task].tokenizer(tokenizer))
+    return ItemMaker(TASKS[task], reader, labels, graph, reader.config, **how)
 
 
 def test_labels_stand_on_the_trunk_only():
@@ -61,10 +67,9 @@ def test_an_invented_name_gets_a_type_and_its_label_where_the_graph_has_none():
     text = "有肾结石及糖尿病史"
     tags = ("O", "B-D", "I-D", "I-D", "O", "B-D", "I-D", "I-D", "O")
     example = Example((text,), None, tuple((i, i + 1) for i in range(9)), tags)
-    pieces = TASKS["ner"].tokenizer(character_tokenizer([text, "类别疾病检查"]))
-    how = {"max_length": 64, "type_labels": {"疾病": "D", "检查": "E"}}
-    options, recipe = InjectionOptions(), Recipe(invented=1.0)
-    made = ItemMaker(TASKS["ner"], pieces, LABELS, GRAPH, options, recipe=recipe, **how)
+    tokenizer = character_tokenizer([text, "类别疾病检查"])
+    how = {"recipe": Recipe(invented=1.0), "type_labels": {"疾病": "D", "检查": "E"}}
+    made = maker_of("ner", tokenizer, LABELS, GRAPH, **how)
     names = dict(zip(LABELS.values(), LABELS, strict=True))
     seen = set()
     for number in range(60):
@@ -91,9 +96,8 @@ def test_branches_of_names_that_are_no_mention_can_be_dropped_alone():
             SICK, epoch=0, number=number
         )
         assert [t.head for t in item.row.tree.used] == ["糖尿病"]
-    pieces = TASKS["classify"].tokenizer(character_tokenizer([TEXT]))
-    how = {"max_length": 64, "recipe": Recipe(mismatch_dropout=1.0)}
-    made = ItemMaker(TASKS["classify"], pieces, {"1": 0}, graph, InjectionOptions(), **how)
+    recipe = Recipe(mismatch_dropout=1.0)
+    made = maker_of("classify", character_tokenizer([TEXT]), {"1": 0}, graph, recipe=recipe)
     (item,) = made.items(Example((TEXT,), "1"), epoch=0, number=0)
     assert len(item.row.tree.used) == 2  # where nothing is tagged, nothing is a mismatch
 
@@ -176,20 +180,20 @@ def test_a_tail_that_only_some_mentions_of_a_label_have_names_no_type():
 
 
 def test_every_piece_of_a_word_carries_its_tag_and_no_gold_span_is_lost(minilm_folder):
-    pieces = TASKS["ner"].tokenizer(load_tokenizer(minilm_folder))
     words = ["Naloxone", "reverses", "pan-cytopenia", "."]
     text, starts = " ".join(words), [0, 9, 18, 32]
     spans = tuple((s, s + len(w)) for s, w in zip(starts, words, strict=True))
     example = Example((text,), None, spans, ("B-C", "O", "B-D", "O"))
     labels = {"O": 0, "B-C": 1, "I-C": 2, "B-D": 3, "I-D": 4}
     graph = KnowledgeGraph([Triple("naloxone", "treats", "overdose")])
-    made = ItemMaker(TASKS["ner"], pieces, labels, graph, InjectionOptions(), max_length=64)
+    made = maker_of("ner", load_tokenizer(minilm_folder), labels, graph)
     (item,) = made.items(example, epoch=0, number=0)
     logits = torch.zeros(len(item.row), len(labels))
     for place, target in enumerate(item.target):
         logits[place, max(target, 0)] = 9.0
-    names = dict(enumerate(labels))
-    found = TASKS["ner"].decode([item.row], [logits], names)
+    reading = KBertReading((item.row,), ReadConfig(), tree=item.row.tree)
+    names = Labels(enumerate(labels))
+    found = TASKS["ner"].decode(reading, reading.on_text([logits]), names)
     assert [(s.text, s.label) for s in found.spans] == [("Naloxone", "C"), ("pan-cytopenia", "D")]
     starts_of_pieces = item.row.trunk_tokens[0].starts
     of_naloxone = [
