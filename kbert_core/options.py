@@ -31,7 +31,8 @@ def option(
     metavar: str | None = None,
     flag: str | None = "",
     choices: tuple[str, ...] = (),
-    parse: Callable[[str], Any] | None = None,
+    parse: Callable[[Any], Any] | None = None,
+    nargs: str | None = None,
     factory: Any = MISSING,
     least: float | None = None,
     above: float | None = None,
@@ -45,11 +46,13 @@ def option(
         metavar: how its value is shown in a usage line.
         flag: on the command line; "" for ``--its-name``, None for no flag.
         choices: the values there are.
-        parse: makes a value of the text on the command line.
+        parse: makes a value of what is typed, the text or a tuple of words.
+        nargs: how many words are typed, as argparse has it, where the type doesn't tell.
         least, above: a number is at least this, or more than this.
         share: a number is from 0 to 1.
     """
-    metadata = {"help": help, "metavar": metavar, "flag": flag, "choices": choices, "parse": parse}
+    metadata = {"help": help, "metavar": metavar, "flag": flag, "choices": choices}
+    metadata |= {"parse": parse, "nargs": nargs}
     limits = {"least": least, "above": above, "share": share}
     return field(default=default, default_factory=factory, metadata={**metadata, **limits})
 

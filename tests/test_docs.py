@@ -26,7 +26,7 @@ def test_the_documents_show_commands():
 
 @pytest.mark.parametrize(("file", "command"), COMMANDS)
 def test_a_command_of_a_document_can_be_parsed(file, command):
-    assert parser().parse_args(shlex.split(command)[1:]).run
+    assert parser().parse_args(shlex.split(command)[1:]).command
 
 
 def test_the_python_that_explains_a_prediction_runs():

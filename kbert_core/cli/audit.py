@@ -1,11 +1,13 @@
-"""`kbert audit`: options in, a report out, and how it reads in a terminal."""
+"""`kbert audit`: what a data set and a graph can show together, in the terminal."""
 
-import argparse
+from argparse import Namespace
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from kbert_core.cli.options import graph_of, injection_of
-from kbert_core.cli.text import width
+from kbert_core.cli.commands import argument, command
+from kbert_core.cli.output import per_cent, table
+from kbert_core.cli.shared import COLUMNS, DATA_SETS, GRAPH, graph_of, injection_of
 from kbert_core.data.columns import parse_columns
 from kbert_core.data.guess import TASKS
 from kbert_core.errors import OptionError
@@ -21,18 +23,61 @@ SHOWN = 5  # examples of what is odd
 Row = Sequence[str]
 
 
-def run_audit(args: argparse.Namespace) -> tuple[Audit, Verdict]:
-    """Audit as the command line says.
+@dataclass(frozen=True)
+class Report:
+    """What was counted, and what it means."""
+
+    counts: Audit
+    verdict: Verdict
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON; the verdict first."""
+        return {"verdict": self.verdict.as_dict(), **as_plain(self.counts)}
+
+    def text(self) -> str:
+        """For reading: the verdict, then small tables."""
+        audit, verdict = self.counts, self.verdict
+        parts = [
+            [
+                f"{audit.data} ({TASKS[audit.task]}) with {audit.graph}: {audit.triples:,} "
+                f"triples, {audit.heads:,} heads"
+            ],
+            [verdict.headline, *(f"  {MARKS[f.level]} {f.text}" for f in verdict.findings)],
+            *(part(audit) for part in (_splits, _mentions, _names, _heads, _dictionary, _lengths)),
+        ]
+        return "\n\n".join("\n".join(part) for part in parts if part)
+
+
+@command(
+    "audit",
+    "count what data and a graph can show together",
+    argument("--data", required=True, metavar="DIR|hf:NAME", help=DATA_SETS),
+    argument(
+        "--task",
+        choices=("ner", "classify", "pair", "rank"),
+        help="kind of task; default: as the training set looks",
+    ),
+    COLUMNS,
+    GRAPH,
+    argument("--max-length", type=int, metavar="N", help=f"in tokens; default: {MAX_LENGTH}"),
+    argument(
+        "--model",
+        metavar="DIR",
+        help="count tokens and triples as this model does; default: characters, or words of a "
+        "language with spaces, and two triples a mention",
+    ),
+    text=Report.text,
+)
+def run(args: Namespace) -> Report:
+    """Audit a data set and a graph.
 
     Raises:
         OptionError: no graph is named; DataError, GraphFileError: a file
             can't be read.
     """
-    if not args.kg:
-        raise OptionError("No graph given. Name one or more with --kg FILE.")
+    graph = graph_of(args, needed=True)
     if args.max_length is not None and args.max_length < 3:
         raise OptionError(f"max_length is {args.max_length}, expected 3 or more tokens.")
-    graph = graph_of(args)
     data = read_data(args.data, args.task, parse_columns(args.columns))
     tokenizer, trained = plain_tokenizer(data), InjectionOptions()
     if args.model:
@@ -49,7 +94,7 @@ def run_audit(args: argparse.Namespace) -> tuple[Audit, Verdict]:
         scorer = scorer_of(
             options, Pipeline.load(args.model).kbert.similarity if args.model else None
         )
-    made = audit(
+    counts = audit(
         data.splits,
         graph,
         task=data.task,
@@ -59,37 +104,12 @@ def run_audit(args: argparse.Namespace) -> tuple[Audit, Verdict]:
         data=data.name,
         scorer=scorer,
     )
-    return made, verdict_of(made)
+    return Report(counts, verdict_of(counts))
 
 
-def audit_data(report: tuple[Audit, Verdict]) -> dict[str, Any]:
-    """The report as plain data, for JSON; the verdict first."""
-    made, verdict = report
-    return {"verdict": verdict.as_dict(), **as_plain(made)}
-
-
-def audit_text(report: tuple[Audit, Verdict]) -> str:
-    """The report for reading: the verdict, then small tables."""
-    made, verdict = report
-    parts = [
-        [
-            f"{made.data} ({TASKS[made.task]}) with {made.graph}: {made.triples:,} triples, "
-            f"{made.heads:,} heads"
-        ],
-        [verdict.headline, *(f"  {MARKS[f.level]} {f.text}" for f in verdict.findings)],
-        _splits(made),
-        _mentions(made),
-        _names(made),
-        _heads(made),
-        _dictionary(made),
-        _lengths(made),
-    ]
-    return "\n\n".join("\n".join(part) for part in parts if part)
-
-
-def _splits(made: Audit) -> list[str]:
+def _splits(audit: Audit) -> list[str]:
     rows = [["split", "rows", "repeated", "with a head", "matches a row", "are mentions"]]
-    for name, split in made.splits.items():
+    for name, split in audit.splits.items():
         rows.append(
             [
                 name,
@@ -101,21 +121,21 @@ def _splits(made: Audit) -> list[str]:
             ]
         )
     lines = _table(rows)
-    lines += [f"  no {name} set" for name in made.missing]
+    lines += [f"  no {name} set" for name in audit.missing]
     lines += [
         f"  texts of {leak.of} that stand in {leak.into}: {leak.texts}, "
         f"{_percent(leak.same_label)} of them labelled as there"
-        for leak in made.leaks
+        for leak in audit.leaks
     ]
-    conflicts = made.conflicts
+    conflicts = audit.conflicts
     lines.append(f"  texts labelled in several ways: {conflicts.texts}, in {conflicts.rows:,} rows")
     lines += [f"    {text[:60]}" for text in conflicts.examples[:SHOWN]]
     return lines
 
 
-def _mentions(made: Audit) -> list[str]:
+def _mentions(audit: Audit) -> list[str]:
     rows = [["gold mentions", "all", "in the graph", "unseen", "in the graph"]]
-    for name, split in made.splits.items():
+    for name, split in audit.splits.items():
         if split.mentions is None:
             return []
         gold = split.mentions
@@ -127,8 +147,8 @@ def _mentions(made: Audit) -> list[str]:
     return _table(rows)
 
 
-def _names(made: Audit) -> list[str]:
-    answers = made.answers
+def _names(audit: Audit) -> list[str]:
+    answers = audit.answers
     if answers is None:
         return []
     lines = _table(
@@ -143,14 +163,14 @@ def _names(made: Audit) -> list[str]:
             f"  heads that are gold mentions of the test set only: {answers.test_only}; "
             f"{_percent(answers.test_only_of_gold)} of those that are gold mentions"
         )
-    what = "type" if made.ambiguity.relation else "relation"
+    what = "type" if audit.ambiguity.relation else "relation"
     rows = [[what, "heads", "gold mentions"]]
     rows += [[group.name, *_known(group.gold)] for group in answers.groups]
     return [*lines, "", *_table(rows)]
 
 
-def _heads(made: Audit) -> list[str]:
-    heads = made.ambiguity
+def _heads(audit: Audit) -> list[str]:
+    heads = audit.ambiguity
     if heads.relation is None:
         lines = ["no relation of the graph looks like a type"]
     else:
@@ -158,35 +178,35 @@ def _heads(made: Audit) -> list[str]:
         lines += [f"    {head}: {', '.join(tails)}" for head, tails in heads.examples[:SHOWN]]
     if heads.several_labels is not None:
         lines.append(f"heads whose tails stand for several labels: {heads.several_labels}")
-    homonyms = made.splits[made.held_out].homonyms
+    homonyms = audit.splits[audit.held_out].homonyms
     if homonyms.matches.count:
         lines.append(
-            f"matches in {made.held_out} whose name may mean several heads: {homonyms.matches}, "
+            f"matches in {audit.held_out} whose name may mean several heads: {homonyms.matches}, "
             f"in {_percent(homonyms.rows)} of the rows with a match"
         )
         lines += [f"    {name}: {', '.join(may)}" for name, may in homonyms.examples[:SHOWN]]
     return lines
 
 
-def _dictionary(made: Audit) -> list[str]:
+def _dictionary(audit: Audit) -> list[str]:
     rows = [["plain dictionary", "precision", "recall", "F1", "recall on unseen"]]
-    for name, split in made.splits.items():
+    for name, split in audit.splits.items():
         scores = split.dictionary
         if scores is not None:
-            rows.append([name, *_scores(scores), _score(scores["unseen"]["recall"])])
+            rows.append([name, *_scores(scores), per_cent(scores["unseen"]["recall"])])
             rows += [[f"  {n}", *_scores(of), ""] for n, of in scores["by_label"].items()]
     if len(rows) > 1:
-        tails = ", ".join(f"{tail} → {label}" for tail, label in made.tail_labels.items())
+        tails = ", ".join(f"{tail} → {label}" for tail, label in audit.tail_labels.items())
         return [*_table(rows), f"  learnt from train: {tails or 'nothing'}"]
     rows = [["always the same", "accuracy"]]
-    rows += [[n, _percent(s.majority)] for n, s in made.splits.items() if s.majority is not None]
+    rows += [[n, _percent(s.majority)] for n, s in audit.splits.items() if s.majority is not None]
     return _table(rows) if len(rows) > 1 else []
 
 
-def _lengths(made: Audit) -> list[str]:
-    limit = next(iter(made.splits.values())).injection.limit
+def _lengths(audit: Audit) -> list[str]:
+    limit = next(iter(audit.splits.values())).injection.limit
     rows = [["tokens", "text", "added", "longest", f"over {limit}", "branch tokens without room"]]
-    for name, split in made.splits.items():
+    for name, split in audit.splits.items():
         injection, count = split.injection, split.examples
         rows.append(
             [
@@ -210,11 +230,7 @@ def _known(share: Share) -> Row:
 
 
 def _scores(scores: Mapping[str, float]) -> list[str]:
-    return [_score(scores[name]) for name in ("precision", "recall", "f1")]
-
-
-def _score(value: float) -> str:
-    return f"{100 * value:.1f}"
+    return [per_cent(scores[name]) for name in ("precision", "recall", "f1")]
 
 
 def _percent(share: Share | None) -> str:
@@ -222,14 +238,4 @@ def _percent(share: Share | None) -> str:
 
 
 def _table(rows: Sequence[Row]) -> list[str]:
-    """Columns side by side: the first to the left, numbers to the right."""
-    widest = [max(map(width, column)) for column in zip(*rows, strict=True)]
-    lines = []
-    for row in rows:
-        first, *others = row
-        cells = [first + " " * (widest[0] - width(first))]
-        cells += [
-            " " * (size - width(cell)) + cell for cell, size in zip(others, widest[1:], strict=True)
-        ]
-        lines.append("  ".join(cells).rstrip())
-    return lines
+    return table(rows[0], rows[1:], numbers=True)

@@ -1,40 +1,105 @@
 """`kbert experiment`: options in, a grid run, results and a report out."""
 
-import argparse
 import logging
 import os
-from collections.abc import Sequence
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from kbert_core.cli.commands import argument, command
+from kbert_core.cli.output import show, table
 from kbert_core.errors import ExperimentError, OptionError
-from kbert_core.experiments.grid import Cell, Experiment, Places, Status
-from kbert_core.experiments.report import summary, write_report
-from kbert_core.experiments.runner import How, duration, run_all, seconds_left
-from kbert_core.experiments.side_by_side import check_tasks
-from kbert_core.experiments.suite import read_suite
-from kbert_core.experiments.tables import Tables
-from kbert_core.training.processes import started_together
+
+if TYPE_CHECKING:  # not imported to run: it needs PyTorch
+    from kbert_core.experiments.grid import Cell, Status
 
 log = logging.getLogger(__name__)
 
 
-def run_experiment(args: argparse.Namespace) -> dict[str, Any]:
-    """Run, list or report as the command line says.
-
-    Returns:
-        Per suite its cells as they stand now, and ``failed``: what went wrong
-        in this call.
+@command(
+    "experiment",
+    "run a grid of trainings and compare them",
+    argument("suite", nargs="+", metavar="SUITE", help="suite files (.yaml), each taken once"),
+    argument(
+        "--list", action="store_true", help="show what is done, stale, failed and left, and stop"
+    ),
+    argument("--only", action="append", default=[], metavar="RUN", help="this run; repeatable"),
+    argument("--seeds", type=int, nargs="+", default=[], metavar="N", help="only these seeds"),
+    argument("--again", action="store_true", help="run also what is done"),
+    argument("--jobs", type=int, default=1, metavar="N", help="processes at a time; default: 1"),
+    argument("--device", default="auto", help="auto, cpu or cuda"),
+    argument(
+        "--keep-models", action="store_true", help="keep the trained models, in the work folder"
+    ),
+    argument(
+        "--results", default="results", metavar="DIR", help="one JSON a run; default: results"
+    ),
+    argument(
+        "--work",
+        default="runs/experiments",
+        metavar="DIR",
+        help="splits, checkpoints; may be deleted; default: runs/experiments",
+    ),
+    argument(
+        "--report",
+        metavar="FILE",
+        help="where the report goes (.md), with .html and pictures beside it; "
+        "default: in the folder of the results",
+    ),
+    argument(
+        "--published", metavar="FILE", help="figures published by others, for the report (.yaml)"
+    ),
+    argument(
+        "--appendix",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a section of the report made elsewhere, Markdown with links from the report's "
+        "folder; repeatable",
+    ),
+    argument("--report-only", action="store_true", help="run nothing, write the report"),
+    epilog="What is done is skipped, and a run that was cut off goes on. A result is stale, and is "
+    "made again, when the suite, the data, a graph or the encoder has changed since. "
+    "The exit code is 2 if a run failed.",
+)
+def run(args: Namespace) -> None:
+    """Run, list or report as the command line says; the report is printed also where a run failed.
 
     Raises:
         OptionError: several processes were started for it, a number of jobs
             that can't be, two suites of one name, or a file or folder that
             can't be used.
         DataError: a suite has no such run or seed, or its data can't be used.
-        ExperimentError: suites of different tasks are to stand side by side.
+        ExperimentError: suites of different tasks are to stand side by side,
+            or a run failed.
     """
+    report = experiment(args)
+    show(report, list_text, args)
+    if report["failed"]:
+        raise ExperimentError(
+            f"Failed: {'; '.join(report['failed'])}. The errors stand above and in the work "
+            "folder; the same command tries once more."
+        )
+
+
+def experiment(args: Namespace) -> dict[str, Any]:
+    """The same.
+
+    Returns:
+        Per suite its cells as they stand now, and ``failed``: what went wrong
+        in this call.
+    """
+    from kbert_core.experiments.grid import Experiment, Places
+    from kbert_core.experiments.report import summary, write_report
+    from kbert_core.experiments.runner import How, duration, run_all, seconds_left
+    from kbert_core.experiments.side_by_side import check_tasks
+    from kbert_core.experiments.suite import read_suite
+    from kbert_core.experiments.tables import Tables
+    from kbert_core.training.processes import started_together
+
     if (together := started_together()) > 1:
         raise OptionError(
             f"`kbert experiment` was started in {together} processes, as by torchrun, and each "
@@ -90,7 +155,7 @@ def run_experiment(args: argparse.Namespace) -> dict[str, Any]:
     return report
 
 
-def report_file(args: argparse.Namespace, names: Sequence[str]) -> Path:
+def report_file(args: Namespace, names: Sequence[str]) -> Path:
     """Where the report goes.
 
     Raises:
@@ -103,7 +168,7 @@ def report_file(args: argparse.Namespace, names: Sequence[str]) -> Path:
     return output
 
 
-def check_files(args: argparse.Namespace, names: Sequence[str]) -> None:
+def check_files(args: Namespace, names: Sequence[str]) -> None:
     """Check what is read and written, so that nothing runs for hours before it fails.
 
     Args:
@@ -147,15 +212,17 @@ def _check_folder(option: str, folder: Path, *, written: bool) -> None:
         ) from error
 
 
-def _report_command(args: argparse.Namespace, output: Path) -> str:
+def _report_command(args: Namespace, output: Path) -> str:
     words = ["kbert experiment", *args.suite, "--report-only"]
     words += [word for name in args.appendix for word in ("--appendix", name)]
     words += ["--published", args.published] if args.published else []
     return " ".join([*words, "--report", str(output)])
 
 
-def listed(statuses: Sequence[Status], jobs: int) -> dict[str, Any]:
+def listed(statuses: "Sequence[Status]", jobs: int) -> dict[str, Any]:
     """How the cells of a suite stand, for JSON."""
+    from kbert_core.experiments.runner import seconds_left
+
     todo = [status.cell for status in statuses if status.state != "done"]
     return {
         "cells": [
@@ -173,41 +240,27 @@ def listed(statuses: Sequence[Status], jobs: int) -> dict[str, Any]:
     }
 
 
-def check_failed(report: dict[str, Any]) -> None:
-    """Say which runs failed.
-
-    Raises:
-        ExperimentError: any did.
-    """
-    if report["failed"]:
-        raise ExperimentError(
-            f"Failed: {'; '.join(report['failed'])}. The errors stand above and in the work "
-            "folder; the same command tries once more."
-        )
-
-
-def list_text(report: dict[str, Any]) -> str:
+def list_text(report: Mapping[str, Any]) -> str:
     """How every suite stands, for reading."""
+    from kbert_core.experiments.runner import duration
+
     lines = []
     for name, suite in report["suites"].items():
         cells = suite.get("cells")
         if cells is None:  # only a report was asked for
             continue
-        width = max((len(cell["run"]) for cell in cells), default=0)
-        lines.append(name)
+        rows = []
         for cell in cells:
-            took = f"  {duration(cell['seconds'])}" if cell["seconds"] is not None else ""
-            why = f"  {cell['reason']}" if cell["reason"] else ""
-            why += f"  not checked: {', '.join(cell['unchecked'])}" if cell["unchecked"] else ""
-            state = cell["state"]
-            lines.append(f"  {cell['run']:{width}}  seed {cell['seed']}  {state:6}{took}{why}")
+            took = duration(cell["seconds"]) if cell["seconds"] is not None else ""
+            why = [cell["reason"]] if cell["reason"] else []
+            why += [f"not checked: {', '.join(cell['unchecked'])}"] if cell["unchecked"] else []
+            about = "  ".join([took, *why] if took else why)
+            rows.append((f"  {cell['run']}", f"seed {cell['seed']}", cell["state"], about))
         todo = sum(cell["state"] != "done" for cell in cells)
         left = suite["seconds_left"]
         how_long = (
             "no run to tell the time left by" if left is None else f"about {duration(left)} left"
         )
-        lines.append(
-            f"  {len(cells) - todo} of {len(cells)} done" + (f", {how_long}" if todo else "")
-        )
-    lines += [f"report: {file}" for file in report.get("report", [])[:2]]
-    return "\n".join(lines)
+        done = f"  {len(cells) - todo} of {len(cells)} done" + (f", {how_long}" if todo else "")
+        lines += [name, *table((), rows), done]
+    return "\n".join([*lines, *(f"report: {file}" for file in report.get("report", [])[:2])])

@@ -1,13 +1,13 @@
 """What `kbert explain file` runs and prints."""
 
-import argparse
-import sys
-from collections.abc import Callable, Iterable, Iterator
+from argparse import Namespace
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from kbert_core.cli.explain_effects import model_and_reading, table_text
+from kbert_core.cli.explanations import model_and_reading
+from kbert_core.cli.output import Progress, table
 from kbert_core.data.columns import parse_columns
 from kbert_core.data.sources import labelled_file, read_split
 from kbert_core.errors import OptionError
@@ -61,8 +61,8 @@ class FileReport:
         return self.found.figure(self.by) if self.test is None else self.test.figure()
 
 
-def run_file(args: argparse.Namespace) -> FileReport:
-    """`kbert explain file`: a labelled file with the graph and without."""
+def file(args: Namespace) -> FileReport:
+    """A labelled file with the graph and without."""
     if not args.kg:
         raise OptionError("No graph given. Name one or more with --kg FILE.")
     if args.most is not None and args.most < 1:
@@ -97,7 +97,12 @@ def run_file(args: argparse.Namespace) -> FileReport:
     return FileReport(found, args.by, pruned, score_three(pipeline, test, answers), attention)
 
 
-def _other_texts(args: argparse.Namespace) -> str:
+def _counted(items: Iterable[T], total: int | None, what: str) -> list[T]:
+    """Read to the end; someone who looks on sees how far it is."""
+    return list(Progress(what, total=total).over(items))
+
+
+def _other_texts(args: Namespace) -> str:
     """Where the texts are that a pruned graph is read on.
 
     Raises:
@@ -118,19 +123,6 @@ def _place(name: str, split: str) -> tuple[Path | str, str]:
     return (name, split) if path is None else (path.resolve(), "")
 
 
-def _counted(items: Iterable[T], total: int | None, what: str) -> list[T]:
-    """Read to the end; someone who looks on sees how far it is."""
-    return list(_told(items, total, what)) if sys.stderr.isatty() else list(items)
-
-
-def _told(items: Iterable[T], total: int | None, what: str) -> Iterator[T]:
-    of = "" if total is None else f" of {total:,}"
-    for number, item in enumerate(items, start=1):
-        print(f"\r{number:,}{of} {what}", end="", file=sys.stderr)
-        yield item
-    print(file=sys.stderr)
-
-
 def file_text(report: FileReport) -> str:
     """A report, for reading."""
     found = report.found
@@ -149,7 +141,7 @@ def file_text(report: FileReport) -> str:
             (str(one.hurt), str(one.helped), str(one.texts), one.name)
             for one in report.pruned.removed[:SHOWN]
         ]
-        lines += table_text(("hurt", "helped", "texts", report.pruned.what), rows) if rows else []
+        lines += table(("hurt", "helped", "texts", report.pruned.what), rows) if rows else []
     if report.test is not None:
         lines += [
             "",
@@ -184,7 +176,7 @@ def _groups_text(groups: tuple[Group, ...], by: By) -> list[str]:
     ]
     more = len(groups) - len(rows)
     return [
-        *table_text(("hurt", "helped", "of", "mean gain", by), rows),
+        *table(("hurt", "helped", "of", "mean gain", by), rows),
         *([f"… and {more:,} more"] if more else []),
     ]
 
@@ -204,8 +196,3 @@ def _attention_text(found: FileCorrelation) -> str:
         f"attention of the {found.looker} and effect, rank correlation: {said}; "
         f"{found.pieces:,} triples, {found.texts:,} texts; they disagree in {found.disagreeing:,}"
     )
-
-
-RUNS: dict[str, tuple[Callable[[argparse.Namespace], Any], Callable[[Any], str]]] = {
-    "file": (run_file, file_text),
-}

@@ -19,6 +19,7 @@ from kbert_core.data.labelled import SPLITS, Example
 from kbert_core.errors import DataError, OptionError
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
+from kbert_core.options import option
 
 Splits = dict[str, list[Example]]
 FIELD_BREAK = re.compile(r"[\t\n\r]")
@@ -37,9 +38,9 @@ class EntityDisjoint:
             test and for dev.
     """
 
-    seed: int = 0
-    test_share: float = 0.22
-    dev_share: float = 0.10
+    seed: int = option(0, help="which names are held out")
+    test_share: float = option(0.22, help="of all entity names, held out for test")
+    dev_share: float = option(0.10, help="of all entity names, held out for dev")
 
     def __post_init__(self) -> None:
         for name in ("test_share", "dev_share"):

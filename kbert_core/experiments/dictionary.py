@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,8 +25,10 @@ from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.scan import scan
 from kbert_core.knowledge.surface_forms import AS_WRITTEN, NameRules
 from kbert_core.labels import bio_spans
-from kbert_core.tasks.ner import NerPrediction
 from kbert_core.training.scores import SpanKey, span_scores
+
+if TYPE_CHECKING:  # not imported to run: it needs PyTorch
+    from kbert_core.tasks.ner import NerPrediction
 
 MIN_MATCHES = 3  # in the training set, for a tail or relation to be judged by
 MIN_SHARE = 0.1  # of these that must be gold mentions with a label, for it to mean that label
@@ -180,7 +182,7 @@ class TagScores:
     scores: np.ndarray
 
     @classmethod
-    def of(cls, predictions: Sequence[NerPrediction]) -> "TagScores":
+    def of(cls, predictions: "Sequence[NerPrediction]") -> "TagScores":
         """Collect them from predictions of one model."""
         tokens = [token for prediction in predictions for token in prediction.tokens]
         names = tuple(tokens[0].probabilities) if tokens else ()

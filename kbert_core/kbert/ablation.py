@@ -2,15 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Literal, Self, get_args
-
-from torch import Tensor
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 from kbert_core.errors import OptionError
 from kbert_core.kbert.flat_tree import Batch, PackedBatch
 from kbert_core.kbert.interventions import Intervention
-from kbert_core.kbert.visible import visible_everywhere, visible_matrix
 from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.options import option
+
+if TYPE_CHECKING:  # PyTorch takes seconds to start, and the options alone don't need it
+    from torch import Tensor
 
 Positions = Literal["soft", "hard"]
 Visible = Literal["tree", "all"]
@@ -25,8 +26,8 @@ class Ablation:
         visible: "tree" as in the paper; "all" hides only padding.
     """
 
-    positions: Positions = "soft"
-    visible: Visible = "tree"
+    positions: Positions = option("soft", help="default: the model's card, else soft")
+    visible: Visible = option("tree", help="default: the model's card, else tree")
 
     def __post_init__(self) -> None:
         for name, value, allowed in (
@@ -36,7 +37,7 @@ class Ablation:
             if value not in allowed:
                 raise OptionError(f"{name} is '{value}', expected one of {', '.join(allowed)}.")
 
-    def position_ids(self, batch: Batch) -> Tensor:
+    def position_ids(self, batch: Batch) -> "Tensor":
         """(B, N) int64, from 0; soft or hard positions."""
         if self.positions == "soft":
             return batch.soft_positions
@@ -46,8 +47,10 @@ class Ablation:
         first = batch.tree_ids.diff(dim=1, prepend=batch.tree_ids[:, :1] - 1) != 0
         return straight - (straight * first).cummax(dim=1).values  # each tree counts from 0
 
-    def visible_in(self, batch: Batch) -> Tensor:
+    def visible_in(self, batch: Batch) -> "Tensor":
         """(B, N, N) bool, True = row may attend to column."""
+        from kbert_core.kbert.visible import visible_everywhere, visible_matrix
+
         trees = batch.tree_ids if isinstance(batch, PackedBatch) else None
         if self.visible == "tree":
             return visible_matrix(batch.branch_ids, batch.anchor_ids, trees)

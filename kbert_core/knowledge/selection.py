@@ -17,8 +17,9 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.names import NormalisedText, is_word_character, normalise, normalise_name
 from kbert_core.knowledge.relation_idf import rarity
-from kbert_core.knowledge.surface_forms import ALL_RULES, AS_WRITTEN, NameRules, agreement
+from kbert_core.knowledge.surface_forms import ALL_RULES, AS_WRITTEN, RULES, NameRules, agreement
 from kbert_core.knowledge.triple import Triple
+from kbert_core.options import option
 
 
 class Rule(StrEnum):
@@ -80,17 +81,39 @@ class InjectionOptions:
         names: how a name in a text may differ from the graph's.
     """
 
-    max_triples: int = 2
-    tail_only: bool = False
-    relations: tuple[str, ...] | None = None
+    max_triples: int = option(
+        2, help="triples per mention; default: the model's card, else 2", metavar="N"
+    )
+    tail_only: bool = option(False, help="inject tails without relations, or with them")
+    relations: tuple[str, ...] | None = option(None, help="use only these relations", metavar="R")
     _: KW_ONLY
-    not_relations: tuple[str, ...] = ()
-    first_relations: tuple[str, ...] = ()
-    strategy: Strategy = Strategy.FIRST
-    threshold: float | None = None
-    one_sense: bool = False
-    scorer: str | None = None
-    names: NameRules = ALL_RULES
+    not_relations: tuple[str, ...] = option((), help="use none of these relations", metavar="R")
+    first_relations: tuple[str, ...] = option((), help="triples of these come first", metavar="R")
+    strategy: Strategy = option(
+        Strategy.FIRST,
+        help="how triples are chosen: first in graph order (default), tail_in_text, context "
+        "(similar to the sentence), rare relations, learned (by a scorer of kbert select-train)",
+    )
+    threshold: float | None = option(
+        None, help="leave out triples that score less (context, rare, learned)", metavar="X"
+    )
+    one_sense: bool = option(
+        False, help="of a name with several entities, use the one whose best triple scores highest"
+    )
+    scorer: str | None = option(
+        None,
+        help="for context, an encoder to compare with (default: the model's own); for "
+        "learned, the folder of the scorer",
+        metavar="DIR|NAME",
+    )
+    names: NameRules = option(
+        ALL_RULES,
+        help="how a name may differ from the graph's: all (default), as-written, or some "
+        f"of {', '.join(RULES)}",
+        metavar="RULE",
+        nargs="+",
+        parse=NameRules.of,
+    )
 
     def __post_init__(self) -> None:
         if not 0 <= self.max_triples <= 1000:
@@ -142,12 +165,12 @@ class InjectionOptions:
     def as_dict(self) -> dict[str, Any]:
         """Plain data for a card: of the options on strategy only those that were chosen."""
         made: dict[str, Any] = {}
-        for option in fields(self):
-            value = getattr(self, option.name)
-            if option.name == "names":
-                made[option.name] = value.as_list()
-            elif option.name in _ALWAYS or value != option.default:
-                made[option.name] = list(value) if isinstance(value, tuple) else value
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if each.name == "names":
+                made[each.name] = value.as_list()
+            elif each.name in _ALWAYS or value != each.default:
+                made[each.name] = list(value) if isinstance(value, tuple) else value
         return made
 
     @classmethod

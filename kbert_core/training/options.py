@@ -5,16 +5,13 @@ Nothing here needs PyTorch, so that a command line that only shows its help is q
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kbert_core.data.columns import NEEDED
 from kbert_core.data.sources import DataFiles
 from kbert_core.errors import OptionError
+from kbert_core.kbert.ablation import Ablation
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.options import Options, group, option
-
-if TYPE_CHECKING:
-    from kbert_core.kbert.ablation import Ablation
 
 SCRATCH = "scratch"
 SIZE = {"hidden_size": 256, "num_hidden_layers": 4}  # of a BERT from scratch
@@ -66,7 +63,7 @@ class KnowledgeOptions(Options):
     max_length: int | None = option(
         None, metavar="N", help="in tokens; default: the card's or the encoder's"
     )
-    ablation: "Ablation | None" = option(
+    ablation: Ablation | None = option(
         None, flag=None, help="how trees are read; None: as the encoder's card says"
     )
 

@@ -5,7 +5,6 @@ mention with that triple alone; what the loss falls by is what a scorer learns
 to tell from the triple, the text and their similarity.
 """
 
-import argparse
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,8 +16,6 @@ import torch
 from numpy.typing import NDArray
 from torch.nn.functional import cross_entropy
 
-from kbert_core.cli.options import graph_of, injection_of
-from kbert_core.cli.train import command_line
 from kbert_core.data.labelled import Example
 from kbert_core.data.sources import read_split
 from kbert_core.errors import DataError, OptionError
@@ -221,46 +218,60 @@ def _notes(
     }
 
 
-def run_select_train(args: argparse.Namespace) -> dict[str, Any]:
-    """Learn a scorer as the command line says, and save it; returns the report.
+def train_scorer(
+    model: str,
+    data: str,
+    output: str,
+    graph: KnowledgeGraph,
+    options: InjectionOptions,
+    *,
+    encoder: str | None = None,
+    max_texts: int = 1000,
+    noise: int = 0,
+    seed: int = 0,
+    device: str = "auto",
+    command: str = "",
+) -> dict[str, Any]:
+    """Learn a scorer of a model and a training set, and save it; returns the report.
+
+    Args:
+        model: folder of a model with labels.
+        data: its training set, as ``read_split`` takes it.
+        output: folder for the scorer.
+        graph, options: see :func:`learn_scorer`.
+        encoder: whose similarity is used; None: the model's own.
+        max_texts: so many texts are tried, drawn by ``seed``.
+        noise: every mention gets so many triples of other entities.
+        device: "auto", "cpu" or "cuda".
+        command: what was typed, for the scorer's notes.
 
     Raises:
-        OptionError: no graph, or a model that can't be learned from.
+        OptionError: a model that can't be learned from, or a number that can't be.
     """
-    if not args.kg:
-        raise OptionError("No graph given. Name one or more with --kg FILE.")
-    RunOptions(args.output, args.seed)  # which checks the two
-    for name, least in (("max_texts", 1), ("noise", 0)):
-        if getattr(args, name) < least:
-            raise OptionError(f"{name} is {getattr(args, name)}, expected at least {least}.")
-    pipeline = Pipeline.load(args.model, device=args.device)
+    RunOptions(output, seed)  # which checks the two
+    for name, value, least in (("max_texts", max_texts, 1), ("noise", noise, 0)):
+        if value < least:
+            raise OptionError(f"{name} is {value}, expected at least {least}.")
+    pipeline = Pipeline.load(model, device=device)
     if pipeline.task is None or pipeline.task.name == "mask":
         raise OptionError(
-            f"{args.model} has no task with labels, so no triple can lower its loss. "
+            f"{model} has no task with labels, so no triple can lower its loss. "
             "Train one with `kbert train`."
         )
-    examples = read_split(args.data, "train", pipeline.task.name, {})
-    order = np.random.default_rng(args.seed).permutation(len(examples))[: args.max_texts]
+    examples = read_split(data, "train", pipeline.task.name, {})
+    order = np.random.default_rng(seed).permutation(len(examples))[:max_texts]
     examples = [examples[i] for i in sorted(order.tolist())]
-    graph = graph_of(args)
-    if args.noise:
-        rules = injection_of(args, pipeline.card.reading.options).names
-        found = (m for e in examples for m in mentions_in(e.sentences, graph, rules=rules))
-        names = [entity for mention in found for entity in mention.entities]
-        graph = with_noise(graph, names, args.noise, seed=args.seed)
-    scorer = learn_scorer(
-        pipeline,
-        examples,
-        graph,
-        injection_of(args, pipeline.card.reading.options),
-        encoder=args.scorer or OWN,
-        seed=args.seed,
-    )
-    told = {"model": Path(args.model).name, "data": Path(args.data).name, "noise": args.noise}
-    notes = {**told, "seed": args.seed, "command": command_line(), **scorer.notes}
-    replace(scorer, notes=notes).save(args.output)
+    if noise:
+        mentions = (
+            m for e in examples for m in mentions_in(e.sentences, graph, rules=options.names)
+        )
+        names = [entity for mention in mentions for entity in mention.entities]
+        graph = with_noise(graph, names, noise, seed=seed)
+    scorer = learn_scorer(pipeline, examples, graph, options, encoder=encoder or OWN, seed=seed)
+    about = {"model": Path(model).name, "data": Path(data).name, "noise": noise, "seed": seed}
+    replace(scorer, notes={**about, "command": command, **scorer.notes}).save(output)
     return {
-        "output": args.output,
+        "output": output,
         **scorer.notes,
         **{f"weight of {k}": v for k, v in scorer.about().items()},
     }

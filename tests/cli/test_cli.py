@@ -13,7 +13,7 @@ from conftest import TIM_COOK, save_checkpoint
 from transformers import AutoModelForTokenClassification
 
 from kbert_core import Ablation, Card, InjectionOptions, ReadConfig, cli
-from kbert_core.cli import reading as cli_reading
+from kbert_core.cli import read
 
 ROOT = Path(__file__).parents[2]
 FIGURE_2 = str(ROOT / "demo_kgs" / "figure2.spo")
@@ -184,7 +184,7 @@ def test_texts_of_a_file_are_predicted_together_as_they_are_one_by_one(
     (tmp_path / "texts.txt").write_text("\n".join(lines), encoding="utf-8")
     arguments = ("predict", "--model", checkpoints["ner"], "--kg", MEDICAL, "--compare", "--json")
     together = kbert(*arguments, "--file", tmp_path / "texts.txt").out.splitlines()
-    monkeypatch.setattr(cli_reading, "TEXTS_AT_ONCE", 7)
+    monkeypatch.setattr(read, "TEXTS_AT_ONCE", 7)
     monkeypatch.setattr("kbert_core.pipeline.LOGITS_AT_ONCE", 200)
     in_parts = kbert(*arguments, "--file", tmp_path / "texts.txt").out.splitlines()
     monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(lines)))
@@ -348,7 +348,7 @@ def test_a_bug_of_ours_surfaces(monkeypatch):
     def broken(*_, **__):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(cli_reading, "grow_tree", broken)
+    monkeypatch.setattr("kbert_core.kbert.sentence_tree.grow_tree", broken)
     with pytest.raises(ZeroDivisionError):
         cli.main(["tree", "a"])
 
@@ -357,7 +357,7 @@ def test_a_stopped_command_ends_with_130(kbert, monkeypatch):
     def stopped(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli_reading, "grow_tree", stopped)
+    monkeypatch.setattr("kbert_core.kbert.sentence_tree.grow_tree", stopped)
     assert kbert("tree", "a", code=130).err == "kbert: stopped\n"
 
 

@@ -8,7 +8,7 @@ import pytest
 from tagged_texts import row, tagged
 
 from kbert_core import cli
-from kbert_core.cli.audit import audit_text
+from kbert_core.cli.audit import Report
 from kbert_core.data.guess import guess_task, other_task
 from kbert_core.data.labelled import Example
 from kbert_core.errors import DataError
@@ -128,7 +128,7 @@ def test_names_that_may_mean_several_heads_are_counted_and_named():
         "one mention, in graph order; `--strategy context --one-sense` keeps to the head that "
         "fits best."
     )
-    assert "    苹果: 苹果(水果), 苹果(公司)" in audit_text((made, verdict_of(made))).splitlines()
+    assert "    苹果: 苹果(水果), 苹果(公司)" in Report(made, verdict_of(made)).text().splitlines()
 
 
 def test_the_verdict_names_a_few_heads_of_a_name():

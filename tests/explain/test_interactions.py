@@ -8,7 +8,7 @@ from explain.games import Game
 from explaining import GRAPH, IS_CURE
 
 from kbert_core import KnowledgeGraph
-from kbert_core.cli.explain_effects import interactions_text
+from kbert_core.cli.explanations import interactions_text
 from kbert_core.drawing import BLUE, ORANGE
 from kbert_core.explain.effects import interactions, stream_interactions
 from kbert_core.explain.variants import Case, Outcome, Piece

@@ -8,10 +8,12 @@ import pytest
 
 from kbert_core.checkpoints.checkpoint import Card, card_of
 from kbert_core.cli import parser
-from kbert_core.cli.options import injection_of
+from kbert_core.cli.commands import build
+from kbert_core.cli.shared import injection_of
 from kbert_core.kbert.ablation import ReadConfig
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.training.cards import card_text, follows_graph
+from kbert_core.training.options import Recipe, TrainOptions
 
 ROOT = Path(__file__).parents[2]
 MODELS = ROOT / "models"
@@ -136,13 +138,15 @@ def test_the_command_of_a_shipped_card_makes_a_model_that_reads_as_this_one_does
     assert program == "kbert"
     args = parser().parse_args(words)
     if card.task == "mask":
-        assert args.run.__name__ == "run_pretrain"
+        assert args.command.name == "pretrain"
         return
-    assert args.task == card.task
-    assert (args.seed, args.epochs) == (card.notes["seed"], card.notes["epochs"])
-    assert [Path(name).name.partition(".")[0] for name in args.kg or ()] == list(card.knowledge)
+    options = build(TrainOptions, args, recipe=build(Recipe, args))
+    assert options.task == card.task
+    epochs = options.optimiser.epochs
+    assert (options.run.seed, epochs) == (card.notes["seed"], card.notes["epochs"])
+    assert [Path(name).name.partition(".")[0] for name in args.kg] == list(card.knowledge)
     recipe = card.notes["recipe"]
-    assert {name: getattr(args, name) for name in recipe} == recipe
+    assert {name: getattr(options.recipe, name) for name in recipe} == recipe
     if card.knowledge:
         assert injection_of(args, InjectionOptions()) == card.reading.options
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from kbert_core.errors import OptionError
 from kbert_core.knowledge.triple import CONTROL, Triple
+from kbert_core.options import option
 
 Row = tuple[int, str, str, str]  # line, head, relation, tail
 MAX_FIELD = 50_000  # characters; longer is a broken file, not a name
@@ -36,9 +37,16 @@ class ReadOptions:
         most: refuse a file of more bytes than so many, unpacked.
     """
 
-    encoding: str | None = None
-    columns: tuple[str, str, str] | None = None
-    language: str | None = None
+    encoding: str | None = option(None, help="such as gb18030; default: UTF-8", metavar="NAME")
+    columns: tuple[str, str, str] | None = option(
+        None,
+        help="columns of head, relation and tail, by name or number",
+        metavar="H,R,T",
+        parse=lambda text: tuple(text.split(",")),
+    )
+    language: str | None = option(
+        None, help="of labels in RDF, such as zh; default: any", metavar="CODE"
+    )
     most: int | None = None
 
     def __post_init__(self) -> None:
@@ -52,8 +60,8 @@ class ReadOptions:
                 ) from None
         if self.columns is not None and len(set(self.columns)) != 3:
             raise OptionError(
-                f"The columns {','.join(self.columns)} can't be read. Give three different ones, "
-                "those of head, relation and tail, by number or by name."
+                f"{','.join(self.columns)} names {len(set(self.columns))} columns. Give three "
+                "different ones, those of head, relation and tail, by number or by name."
             )
 
 

@@ -1,6 +1,6 @@
 """Scores in the terminal: the whole, the table by label, the release's count beside it."""
 
-from kbert_core.cli.score_text import report_text, scores_text
+from kbert_core.cli.scores import report_text, scores_text
 from kbert_core.experiments.release import release_scores
 from kbert_core.training.scores import class_scores, pair_scores, ranking_scores, span_scores
 

@@ -1,0 +1,306 @@
+"""`kbert tree`, `predict` and `rank`: texts read with a graph."""
+
+import io
+import logging
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from kbert_core.cli.commands import argument, command, one_of, several
+from kbert_core.cli.output import Progress, show
+from kbert_core.cli.shared import (
+    FORM,
+    GRAPH,
+    MODEL,
+    READING,
+    config_of,
+    graph_of,
+    pipeline_of,
+)
+from kbert_core.errors import KBertError, OptionError, TextError
+from kbert_core.knowledge.names import is_word_character
+from kbert_core.text import Characters, Tokenizer, Words
+
+if TYPE_CHECKING:  # not imported to run: it needs PyTorch
+    from kbert_core.cli.trees import Rows
+
+log = logging.getLogger(__name__)
+TEXTS_AT_ONCE = 1000  # of a file that are predicted together
+PROGRESS_EVERY = 1000  # texts
+Texts = Sequence[Sequence[str]]
+RowsOf = Callable[[Sequence[str]], "Rows"]
+
+TEXT = several(
+    argument("text", nargs="*", help="a sentence, or two for a pair"),
+    argument(
+        "--file",
+        metavar="F",
+        help="one text a line, answered in JSON lines; - for standard input, one line at a time",
+    ),
+    argument(
+        "--pair", action="store_true", help="lines of --file hold two sentences, a tab between"
+    ),
+)
+COMPARE = argument("--compare", action="store_true", help="also without any knowledge")
+
+
+@command(
+    "tree",
+    "show the sentence tree of a text",
+    TEXT,
+    GRAPH,
+    FORM,
+    one_of(
+        argument(
+            "--words", action="store_true", help="the text is split by spaces: one token a word"
+        ),
+        argument("--chars", action="store_true", help="every character a token"),
+        argument("--model", metavar="DIR", help="the rows that this model reads"),
+    ),
+    argument("--special", action="store_true", help="add [CLS] and [SEP]"),
+    epilog="Without --words, --chars or --model, a text mostly of Latin letters is split into "
+    "words and any other into characters. A model's tokenizer always adds its special tokens, and "
+    "its length limit counts.",
+)
+def tree(args: Namespace) -> None:
+    """Text and graph → sentence tree, positions, visible matrix."""
+    rows_of = _rows_of_model(args) if args.model else _rows_without_model(args)
+
+    def trees(texts: Texts) -> Iterator[None]:
+        for sentences in texts:
+            show(rows_of(sentences), lambda reading: reading.text(), args)
+            yield
+
+    _each(args, trees)
+
+
+def _rows_of_model(args: Namespace) -> RowsOf:
+    """The rows that a model reads, made by itself."""
+    from kbert_core.cli.trees import Rows
+    from kbert_core.kbert.sentence_tree import passed_over
+
+    graph = graph_of(args)
+    pipeline = pipeline_of(args, device="cpu")
+    config = config_of(args, pipeline.config)
+
+    def rows_of(sentences: Sequence[str]) -> Rows:
+        (reading,) = pipeline.readings([sentences], graph=graph, config=config)
+        over = passed_over(reading.tree, graph, config.options.names)
+        return Rows(reading.rows, config.ablation, over)
+
+    return rows_of
+
+
+def _rows_without_model(args: Namespace) -> RowsOf:
+    """Rows of words or characters."""
+    from kbert_core.cli.trees import Rows
+    from kbert_core.kbert.ablation import ReadConfig
+    from kbert_core.kbert.flat_tree import flatten
+    from kbert_core.kbert.sentence_tree import grow_tree, passed_over
+    from kbert_core.scoring.opening import scorer_of
+
+    graph = graph_of(args)
+    config = config_of(args, ReadConfig())
+    options = config.options
+    scorer = scorer_of(options, None) if options.needs_model else None
+
+    def rows_of(sentences: Sequence[str]) -> Rows:
+        reader = _tokenizer(args, sentences)
+        words = None
+        if isinstance(reader, Words):
+            words = [_spans(reader, text) for text in sentences]
+        tree = grow_tree(sentences, graph, options, words=words, scorer=scorer)
+        row = flatten(tree, reader, max_length=config.max_length)
+        return Rows([row], config.ablation, passed_over(tree, graph, options.names))
+
+    return rows_of
+
+
+def _tokenizer(args: Namespace, sentences: Sequence[str]) -> Tokenizer:
+    """Words for scripts with spaces between them, characters for the others."""
+    if args.words or args.chars:
+        return (Words if args.words else Characters)(special=args.special)
+    letters = [c for text in sentences for c in text if c.isalpha()]
+    spaced = sum(map(is_word_character, letters))
+    return (Words if 2 * spaced >= len(letters) else Characters)(special=args.special)
+
+
+def _spans(words: Words, text: str) -> list[tuple[int, int]]:
+    (tokens,) = words.tokenize([text])
+    return list(zip(tokens.starts, tokens.ends, strict=True))
+
+
+@command("predict", "predict with a model and a graph", TEXT, MODEL, COMPARE)
+def predict(args: Namespace) -> None:
+    """Text, graph and model → prediction."""
+    from kbert_core.cli.trees import dropped, fields_of, prediction_data, prediction_text
+    from kbert_core.pipeline import NO_KNOWLEDGE
+
+    graph = graph_of(args)
+    pipeline = pipeline_of(
+        args,
+        why="so it predicts nothing. Train a head with `kbert train`, or look at the tree with "
+        "`kbert tree`.",
+    )
+    config = config_of(args, pipeline.config)
+
+    def predictions(texts: Texts) -> Iterator[None]:
+        readings = pipeline.read(texts, graph=graph, config=config)
+        plain = pipeline.predict(texts, graph=NO_KNOWLEDGE, config=config)
+        for sentences, read in zip(texts, readings, strict=True):
+            data: dict[str, Any] = {
+                "text": list(sentences) if len(sentences) > 1 else sentences[0],
+                "prediction": prediction_data(read.prediction),
+                "triples": [fields_of(triple) for triple in read.used],
+                "dropped": dropped(read.rows[0], read.left_out),
+            }
+            if args.compare:
+                data["without_knowledge"] = prediction_data(next(plain))
+            show(data, prediction_text, args)
+            yield
+
+    _each(args, predictions, at_once=1 if args.file in (None, "-") else TEXTS_AT_ONCE)
+
+
+# Ranking
+
+
+def rank_text(data: Mapping[str, Any]) -> str:
+    """The candidates in order, for reading."""
+    lines = [data["question"]]
+    for key, title in (("answers", "with knowledge"), ("without_knowledge", "without any")):
+        if key in data:
+            lines.append(f"{title}:")
+            lines += [
+                f"{a['rank']:4}.  {100 * a['probability']:5.1f} %  {a['answer']}" for a in data[key]
+            ]
+    return "\n".join(lines)
+
+
+@command(
+    "rank",
+    "put candidate answers to a question in order",
+    argument("question", help="in quotes"),
+    argument("answer", nargs="*", help="candidate answers, each in quotes"),
+    argument("--candidates", metavar="FILE", help="candidate answers, one a line"),
+    COMPARE,
+    argument("--model", required=True, metavar="DIR", help="one for the task rank"),
+    READING,
+    text=rank_text,
+)
+def rank(args: Namespace) -> dict[str, Any]:
+    """A question and several candidate answers → the candidates in order."""
+    from kbert_core.pipeline import NO_KNOWLEDGE
+
+    answers = _answers(args)
+    graph = graph_of(args)
+    pipeline = pipeline_of(args)
+    config = config_of(args, pipeline.config)
+    data: dict[str, Any] = {"question": args.question}
+    for key, knowledge in (("answers", graph), ("without_knowledge", NO_KNOWLEDGE)):
+        if key == "answers" or args.compare:
+            ranked = pipeline.rank(args.question, answers, graph=knowledge, config=config)
+            data[key] = [asdict(answer) for answer in ranked]
+    texts = [(args.question, answer) for answer in answers]
+    readings = pipeline.readings(texts, graph=graph, config=config)
+    cut = sum(any(row.trunk_cuts for row in reading.rows) for reading in readings)
+    if cut:
+        log.warning("%d of %d candidates are over the length limit and cut", cut, len(answers))
+    return data
+
+
+def _answers(args: Namespace) -> list[str]:
+    """Candidates from the command line, then those of the file; blank lines are left out."""
+    answers = list(args.answer)
+    if args.candidates:
+        try:
+            text = Path(args.candidates).read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            raise TextError(
+                f"{args.candidates}: can't be read ({error}). Give a text file in UTF-8."
+            ) from error
+        answers += [line for line in text.split("\n") if line.strip()]
+    if not answers:
+        raise TextError(
+            "No candidate answer given. Write them after the question, or name a file of one a "
+            "line with --candidates FILE."
+        )
+    return answers
+
+
+# Texts
+
+
+def _each(args: Namespace, work: Callable[[Texts], Iterator[None]], *, at_once: int = 1) -> None:
+    """Do the work for every text; what goes wrong in a file is said with its line.
+
+    Args:
+        work: for several texts, yielding after each.
+        at_once: how many are read ahead.
+    """
+    number = 0
+    with Progress("texts", logged=PROGRESS_EVERY) as progress:
+        for texts in _batched(_inputs(args), at_once):
+            done = work(texts)
+            for _ in texts:
+                number += 1
+                try:
+                    next(done)
+                except KBertError as error:
+                    if args.file is None:
+                        raise
+                    raise type(error)(f"{args.file}, line {number}: {error}") from error
+                if args.file is not None:
+                    progress(number)
+
+
+def _batched(texts: Iterator[Sequence[str]], size: int) -> Iterator[Texts]:
+    """Cut a stream into lists of so many; where it breaks off, after what came before."""
+    batch: list[Sequence[str]] = []
+    try:
+        for text in texts:
+            batch.append(text)
+            if len(batch) == size:
+                yield batch
+                batch = []
+    except KBertError:
+        if batch:
+            yield batch
+        raise
+    if batch:
+        yield batch
+
+
+def _inputs(args: Namespace) -> Iterator[Sequence[str]]:
+    """The texts to read: from the command line, or one a line from a file."""
+    if args.file is None:
+        if not args.text:
+            taken = "--relations takes every word after it. " if hasattr(args, "relations") else ""
+            raise TextError(
+                f"No text given. {taken}Write one in quotes first, or name a file with --file."
+            )
+        yield tuple(args.text)
+        return
+    if args.text:
+        raise OptionError("Both a text and --file are given. Give one of them.")
+    with _opened(args.file) as file:
+        try:
+            for line in file:
+                text = line.rstrip("\r\n")
+                yield tuple(text.split("\t", 1)) if args.pair else (text,)
+        except UnicodeDecodeError as error:
+            raise TextError(f"{args.file}: not UTF-8 ({error}). Save it as UTF-8.") from error
+
+
+def _opened(name: str) -> TextIO:
+    if name == "-":
+        if isinstance(sys.stdin, io.TextIOWrapper):  # else a test's, or a notebook's
+            sys.stdin.reconfigure(encoding="utf-8-sig", errors="strict")
+        return sys.stdin
+    try:
+        return open(name, encoding="utf-8-sig")
+    except OSError as error:
+        raise TextError(f"{name}: can't be read ({error.strerror}). Check the name.") from error

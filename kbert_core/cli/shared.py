@@ -1,0 +1,139 @@
+"""The options that several commands share, and what they mean."""
+
+from argparse import Namespace
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kbert_core.cli.commands import argument, given, options_of, several
+from kbert_core.errors import CheckpointError, OptionError
+from kbert_core.kbert.ablation import Ablation
+from kbert_core.knowledge import load_graph
+from kbert_core.knowledge.aliases import AliasRelations
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.selection import InjectionOptions, Strategy
+
+if TYPE_CHECKING:  # not imported to run: they need PyTorch
+    from kbert_core.pipeline import Pipeline
+
+DEFAULT_MODEL = "models/medical-ner-kbert"
+DATA_SETS = (
+    "folder of train.tsv, dev.tsv and test.tsv (or .conll, with one token a line), or saved by "
+    "Hugging Face's datasets; or a data set of its hub, hf:NAME or hf:NAME/CONFIG"
+)
+COLUMNS = argument(
+    "--columns",
+    metavar="NAME=COLUMN,…",
+    help="which columns to take, if not the usual ones: text_a=, text_b=, label=, qid=",
+)
+ALIASES = several(
+    *(
+        argument(
+            option,
+            action="append",
+            default=[],
+            metavar="RELATION",
+            help=f"{names}; beside the usual ones (别名, synonym_of, …); repeatable",
+        )
+        for option, names in (
+            ("--alias", "its tail is another name of the head"),
+            ("--alias-of", "its head is another name of the tail"),
+        )
+    )
+)
+GRAPH_FILES = several(
+    argument(
+        "--kg",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="graph file (.kg) or text file of triples, packed or not; repeatable",
+    ),
+    argument(
+        "--skip-bad", action="store_true", help="leave bad lines of a graph out, and list them"
+    ),
+    ALIASES,
+)
+GRAPH = several(GRAPH_FILES, options_of(InjectionOptions))
+FORM = several(
+    argument("--max-length", type=int, metavar="N", help="at most so many tokens"),
+    options_of(Ablation),
+)
+DEVICE = argument("--device", default="auto", help="auto, cpu, cuda or cuda:N")
+READING = several(GRAPH, FORM, DEVICE)
+MODEL = several(argument("--model", metavar="DIR", help=f"default: {DEFAULT_MODEL}"), READING)
+
+
+def aliases_of(args: Namespace) -> AliasRelations:
+    """The relations that give other names: the usual ones and those named."""
+    return AliasRelations.default_and(args.alias, args.alias_of)
+
+
+def graph_of(args: Namespace, *, needed: bool = False) -> KnowledgeGraph:
+    """The graph of every ``--kg``, in order; an empty one without any.
+
+    Raises:
+        OptionError: none is named, and one is needed.
+    """
+    if needed and not args.kg:
+        raise OptionError("No graph given. Name one or more with --kg FILE.")
+    return load_graph(*args.kg, skip_bad=args.skip_bad, aliases=aliases_of(args))
+
+
+def injection_of(args: Namespace, base: InjectionOptions) -> InjectionOptions:
+    """The injection options: those given, else those of a card."""
+    options = given(args, InjectionOptions)
+    if options.get("strategy", base.strategy) != base.strategy:  # what belongs to the card's goes
+        base = replace(base, threshold=None, one_sense=False, scorer=None, strategy=Strategy.FIRST)
+    return replace(base, **options)
+
+
+def config_of(args: Namespace, base: Any) -> Any:
+    """How texts are read: as given, else as a model was trained.
+
+    Args:
+        base: the configuration of the model's system.
+
+    Raises:
+        OptionError: the system has no such option.
+    """
+    changes: dict[str, Any] = {"options": injection_of(args, base.options)}
+    ablation = given(args, Ablation)
+    if ablation:
+        if "ablation" not in {field.name for field in fields(base)}:
+            raise OptionError(
+                f"--{next(iter(ablation))} is given, and the system '{base.system}' has none of "
+                "K-BERT's positions and visible matrix. Leave it out."
+            )
+        changes["ablation"] = replace(base.ablation, **ablation)
+    if args.max_length is not None:
+        changes["max_length"] = args.max_length
+    return replace(base, **changes)
+
+
+def model_of(args: Namespace) -> str:
+    """The model named, else the one that comes with the program."""
+    if args.model:
+        return str(args.model)
+    for folder in (Path(), Path(__file__).resolve().parents[2]):
+        if (folder / DEFAULT_MODEL / "config.json").is_file():
+            return str(folder / DEFAULT_MODEL)
+    raise CheckpointError(f"No model given and no {DEFAULT_MODEL} here. Name one with --model DIR.")
+
+
+def pipeline_of(args: Namespace, *, why: str = "", device: str = "") -> "Pipeline":
+    """Load the model.
+
+    Args:
+        why: said of a model that has no task head, if one is needed.
+        device: where it runs; "": as the arguments say.
+
+    Raises:
+        CheckpointError: it can't be loaded, or has no head.
+    """
+    from kbert_core.pipeline import Pipeline  # seconds to start
+
+    pipeline = Pipeline.load(model_of(args), device=device or args.device)
+    if why and pipeline.task is None:
+        raise CheckpointError(f"{model_of(args)} is an encoder without a task head, {why}")
+    return pipeline
