@@ -33,7 +33,6 @@ HARDLY = 0.1  # of the largest effect: less is hardly any
 FEWEST = 3  # pieces for a rank correlation
 RESAMPLES = 1000
 MOST_NAMED = 12  # triples in a picture that are named there
-LEVEL = 0.95
 
 Floats = NDArray[np.float64]
 
@@ -58,6 +57,11 @@ class Attended(Plain):
     def piece(self) -> Piece:
         """Which."""
         return self.effect.piece
+
+    @property
+    def size(self) -> float:
+        """Of the effect, whatever its sign."""
+        return abs(self.effect.effect)
 
     def mass(self, looker: Looker = "trunk") -> float:
         """The mean over the layers."""
@@ -91,17 +95,17 @@ class Disagreement:
     strongest: Attended
 
     def __str__(self) -> str:
-        name = name_of(self.attended.piece.triple)
+        name, size = name_of(self.attended.piece.triple), nats(self.attended.effect.effect)
         if self.kind is Kind.IDLE:
+            other = self.strongest
             return (
-                f"{name} gets the most attention, and leaving it out changes the score by "
-                f"{nats(self.attended.effect.effect)} nats only; "
-                f"{name_of(self.strongest.piece.triple)} changes it by "
-                f"{nats(self.strongest.effect.effect)}."
+                f"{name} gets the most attention, and leaving it out changes the score by {size} "
+                f"nats only; {name_of(other.piece.triple)} changes it by "
+                f"{nats(other.effect.effect)}."
             )
         return (
-            f"{name} has the largest effect ({nats(self.attended.effect.effect)} nats) and is only "
-            f"number {self.rank} of {self.count} by attention."
+            f"{name} has the largest effect ({size} nats) and is only number {self.rank} of "
+            f"{self.count} by attention."
         )
 
 
@@ -132,17 +136,18 @@ class AttentionEffect(Result):
     @property
     def acts(self) -> bool:
         """Whether any piece does more than rounding may."""
-        return any(abs(one.effect.effect) >= NO_EFFECT for one in self.each)
+        return any(one.size >= NO_EFFECT for one in self.each)
 
     def rank_correlation(self, looker: Looker = "trunk") -> float | None:
         """Spearman's rho of attention mass and size of the effect, over the pieces.
 
         None of fewer than three pieces, or where all are equal in one of the two.
         """
-        return _spearman(
-            [one.mass(looker) for one in self.each],
-            [abs(one.effect.effect) for one in self.each],
-        )
+        return _spearman(self.points(looker))
+
+    def points(self, looker: Looker = "trunk") -> Floats:
+        """(P, 2): of every piece its attention mass and the size of its effect."""
+        return np.array([(one.mass(looker), one.size) for one in self.each]).reshape(-1, 2)
 
     def disagreements(self, looker: Looker = "trunk") -> tuple[Disagreement, ...]:
         """Where attention and effect part, for the most attended and the strongest piece.
@@ -154,22 +159,16 @@ class AttentionEffect(Result):
         """
         if len(self.each) < 2 or not self.attended(looker) or not self.acts:
             return ()
-        masses = [one.mass(looker) for one in self.each]
-        sizes = [abs(one.effect.effect) for one in self.each]
-        order = range(len(self.each))
-        top, best = (
-            max(order, key=lambda n: (masses[n], sizes[n])),
-            max(order, key=sizes.__getitem__),
-        )
-        most, strongest, count = self.each[top], self.each[best], len(self.each)
-        found = []
-        if sizes[top] < HARDLY * sizes[best]:
-            rank = 1 + sum(size > sizes[top] for size in sizes)
-            found.append(Disagreement(Kind.IDLE, most, rank, count, strongest))
-        rank = 1 + sum(mass > masses[best] for mass in masses)
+        most = max(self.each, key=lambda one: (one.mass(looker), one.size))
+        strongest = max(self.each, key=lambda one: one.size)
+        count, parts = len(self.each), []
+        if most.size < HARDLY * strongest.size:
+            rank = 1 + sum(one.size > most.size for one in self.each)
+            parts.append(Disagreement(Kind.IDLE, most, rank, count, strongest))
+        rank = 1 + sum(one.mass(looker) > strongest.mass(looker) for one in self.each)
         if 2 * rank > count + 1:
-            found.append(Disagreement(Kind.OVERLOOKED, strongest, rank, count, strongest))
-        return tuple(found)
+            parts.append(Disagreement(Kind.OVERLOOKED, strongest, rank, count, strongest))
+        return tuple(parts)
 
     def as_dict(self) -> dict[str, Any]:
         """All of it as plain data, for JSON."""
@@ -204,21 +203,18 @@ def attention_effect(
     """
     known = measured or effects(case, by_mention=by_mention, deleted=False)
     masses = _masses(case, [effect.piece for effect in known.each])
-    each = tuple(
-        Attended(effect, tuple(by_target.tolist()), tuple(by_trunk.tolist()))
-        for effect, (by_target, by_trunk) in zip(known.each, masses, strict=True)
-    )
-    return AttentionEffect(known, each)
+    each = [Attended(e, tuple(m[0]), tuple(m[1])) for e, m in zip(known.each, masses, strict=True)]
+    return AttentionEffect(known, tuple(each))
 
 
-def _masses(case: Case, pieces: Sequence[Piece]) -> list[tuple[Floats, Floats]]:
-    """Per piece the attention mass by layer, of the target's tokens and of the trunk's: (L,) each.
+def _masses(case: Case, pieces: Sequence[Piece]) -> list[list[list[float]]]:
+    """(P, 2, L): of each piece the attention mass by layer, of the target's tokens and the trunk's.
 
     A long text's windows count together: the mean is over the tokens that
     look, in whatever window they stand.
     """
     sums = np.zeros((len(pieces), 2, case.pipeline.encoder.layer_count))
-    lookers = np.zeros(2)
+    lookers = np.zeros((2, 1))
     for row in case.trace.rows:
         output = case.pipeline.reader.encode([row], case.config, attentions=True)
         maps = np.stack(
@@ -232,15 +228,15 @@ def _masses(case: Case, pieces: Sequence[Piece]) -> list[tuple[Floats, Floats]]:
                 for hung in row.hung:
                     if piece.covers(hung.node, hung.branch.triple):
                         sums[number, which] += given[:, hung.start : hung.end].sum(axis=1)
-    means = sums / np.maximum(lookers, 1)[None, :, None]
-    return [(by_target, by_trunk) for by_target, by_trunk in means]
+    means: list[list[list[float]]] = (sums / np.maximum(lookers, 1)).tolist()
+    return means
 
 
 def scatter(points: Sequence[Attended], *, title: str, named: bool = False) -> "Figure":
     """Draw attention mass against size of effect, a point a piece."""
     with drawing(6.4, 4.6) as figure:
         panel = figure.subplots()
-        places = [(100 * one.mass(), abs(one.effect.effect)) for one in points]
+        places = [(100 * one.mass(), one.size) for one in points]
         for one, place in zip(points, places, strict=True):
             colour = BLUE if one.effect.effect >= 0 else ORANGE
             panel.plot(*place, "o", color=colour, alpha=0.8, markersize=6)
@@ -295,13 +291,11 @@ def rank_correlation(
         seed: of the resampling.
     """
     some = [text for text in texts if text.each]
-    groups = [
-        np.array([[one.mass(looker), abs(one.effect.effect)] for one in text.each]) for text in some
-    ]
-    joined = np.concatenate(groups) if groups else np.zeros((0, 2))
-    rho = _spearman(*joined.T.tolist())
+    groups = [text.points(looker) for text in some]
+    joined = np.concatenate([np.zeros((0, 2)), *groups])
+    rho = _spearman(joined)
     low, high = _interval(groups, seed) if rho is not None and len(groups) > 1 else (None, None)
-    own = [r for text in some if (r := text.rank_correlation(looker)) is not None]
+    within = [r for text in some if (r := text.rank_correlation(looker)) is not None]
     return FileCorrelation(
         looker,
         rho,
@@ -309,31 +303,28 @@ def rank_correlation(
         high,
         len(joined),
         len(some),
-        float(np.mean(own)) if own else None,
-        len(own),
+        float(np.mean(within)) if within else None,
+        len(within),
         sum(bool(text.disagreements(looker)) for text in some),
     )
 
 
-def _spearman(one: Sequence[float], other: Sequence[float]) -> float | None:
-    if len(one) < FEWEST or np.ptp(one) == 0 or np.ptp(other) == 0:
+def _spearman(points: Floats) -> float | None:
+    """Of (P, 2) numbers; None of too few, or where all are equal in one of the two."""
+    if len(points) < FEWEST or not np.ptp(points, axis=0).all():
         return None
     from scipy.stats import spearmanr  # slow to start
 
-    return float(spearmanr(one, other).statistic)
+    return float(spearmanr(points).statistic)
 
 
 def _interval(groups: Sequence[Floats], seed: int) -> tuple[float | None, float | None]:
     """95 % of resamples; texts are drawn, with all that is in them."""
     random = np.random.default_rng(seed)
-    found = []
-    for _ in range(RESAMPLES):
-        drawn = random.integers(len(groups), size=len(groups))
-        rho = _spearman(*np.concatenate([groups[i] for i in drawn]).T.tolist())
-        if rho is not None:
-            found.append(rho)
-    if not found:
+    drawn = (random.integers(len(groups), size=len(groups)) for _ in range(RESAMPLES))
+    resampled = [_spearman(np.concatenate([groups[i] for i in some])) for some in drawn]
+    known = [rho for rho in resampled if rho is not None]
+    if not known:
         return None, None
-    tail = 100 * (1 - LEVEL) / 2
-    low, high = np.percentile(found, [tail, 100 - tail])
+    low, high = np.percentile(known, [2.5, 97.5])
     return float(low), float(high)

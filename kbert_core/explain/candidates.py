@@ -29,8 +29,8 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Said:
-    """What a graph says, counted.
+class Facts:
+    """What a graph holds, counted.
 
     Attributes:
         tails: of each relation, how often each tail.
@@ -45,27 +45,30 @@ class Said:
     complete: bool
 
     @classmethod
-    def by(cls, graph: KnowledgeGraph, *, most: int = MOST_READ) -> "Said":
-        """Read a graph once; of what is on, and says no other name."""
+    def of(cls, graph: KnowledgeGraph, *, most: int = MOST_READ) -> "Facts":
+        """Read a graph once, all or the first ``most`` triples; see :func:`usable` for which."""
         tails: dict[str, Counter[str]] = defaultdict(Counter)
         relations: dict[str, Counter[str]] = defaultdict(Counter)
         typed: dict[str, list[str]] = defaultdict(list)
         untyped: dict[str, list[str]] = defaultdict(list)
         read = 0
-        complete = True
         for entity, triples in graph.items():
             if read >= most:
-                complete = False
-                break
+                return cls(tails, relations, typed or untyped, complete=False)
             read += len(triples)
-            for triple in _usable(graph, triples):
+            for triple in usable(graph, triples):
                 tails[triple.relation][triple.tail] += 1
                 relations[triple.tail][triple.relation] += 1
                 if triple.relation in TYPE_RELATIONS:
                     typed[triple.tail].append(entity)
                 else:
                     untyped[triple.relation].append(entity)
-        return cls(dict(tails), dict(relations), dict(typed or untyped), complete)
+        return cls(tails, relations, typed or untyped, complete=True)
+
+
+def usable(graph: KnowledgeGraph, triples: Iterable[Triple]) -> list[Triple]:
+    """Those that are on and give no other name."""
+    return [t for t in triples if graph.is_on(t) and graph.aliases.aliases_in(t) is None]
 
 
 class Candidates:
@@ -80,7 +83,7 @@ class Candidates:
     def __init__(self, case: Case, *, per_place: int, seed: int) -> None:
         self.case, self.graph = case, case.graph
         self.per_place, self.seed = per_place, seed
-        self.said = Said.by(case.graph)
+        self.facts = Facts.of(case.graph)
 
     def edits(self, kinds: Iterable[Kind] = KINDS) -> Iterator[Edit]:
         """Yield changes: removals, then others, every place in turn."""
@@ -90,7 +93,8 @@ class Candidates:
             yield from (Edit("remove", triple) for triple in triples)
         others: list[Iterator[Edit]] = []
         if "replace" in kinds:
-            others += [self._replaced(triple) for triple in triples if self._plain(triple)]
+            aliases = self.graph.aliases
+            others += [self._replaced(t) for t in triples if aliases.aliases_in(t) is None]
         if "add" in kinds:
             others += [self._added(entity) for entity in entities]
         yield from in_turn(others)
@@ -99,14 +103,11 @@ class Candidates:
         """The triples that hang and the entities named, those that the target stands on first."""
         nodes = self.case.trace.tree.nodes
         order = sorted(range(len(nodes)), key=lambda n: not self._on_target(nodes[n].mention))
-        hung = {(piece.node, piece.triple) for piece in self.case.pieces_by_mention}
-        triples = dict.fromkeys(
-            branch.triple
-            for n in order
-            for branch in nodes[n].branches
-            if (n, branch.triple) in hung
-        )
-        return list(triples), list(dict.fromkeys(nodes[n].mention.entity for n in order))
+        triples = [
+            piece.triple for n in order for piece in self.case.pieces_by_mention if piece.node == n
+        ]
+        entities = (nodes[n].mention.entity for n in order)
+        return list(dict.fromkeys(triples)), list(dict.fromkeys(entities))
 
     def _on_target(self, mention: Mention) -> bool:
         target = self.case.target
@@ -116,53 +117,51 @@ class Candidates:
 
     def _replaced(self, triple: Triple) -> Iterator[Edit]:
         """Other tails for a triple, and other relations, in turn."""
-        tails = Counter(self.said.tails.get(triple.relation, ()))
-        relations = Counter(self.said.relations.get(triple.tail, ()))
-        for other in self._alike(triple.head):
+        head, relation, tail = triple.head, triple.relation, triple.tail
+        relations = Counter(self.facts.relations.get(tail, ()))
+        for other in self._alike(head):
             relations.update({t.relation for t in self._of(other)})
         dice = self._dice(triple)
-        drawn = in_turn(
+        tails = chosen(self.facts.tails.get(relation, Counter()), dice)
+        others = in_turn(
             [
-                (Triple(triple.head, triple.relation, tail) for tail in chosen(tails, dice)),
-                (
-                    Triple(triple.head, relation, triple.tail)
-                    for relation in chosen(relations, dice)
-                ),
+                (Triple(head, relation, new) for new in tails),
+                (Triple(head, new, tail) for new in chosen(relations, dice)),
             ]
         )
-        new = (Edit("replace", triple, other) for other in drawn if self._is_new(other))
+        new = (Edit("replace", triple, other) for other in others if self._is_new(other))
         yield from islice(new, self.per_place)
 
     def _added(self, entity: str) -> Iterator[Edit]:
-        """What is said of others like it, and other tails of its own relations, in turn."""
-        own = self.graph.triples_of(entity)
-        if not own:
+        """What the graph has of others like it, and other tails of its own relations, in turn."""
+        triples = self.graph.triples_of(entity)
+        if not triples:
             return
-        head = own[0].head
-        said = Counter(
+        of_others = Counter(
             (t.relation, t.tail) for other in self._alike(entity) for t in self._of(other)
         )
-        more: Counter[tuple[str, str]] = Counter()
-        for relation in dict.fromkeys(t.relation for t in own if self._plain(t)):
-            more.update({(relation, t): n for t, n in self.said.tails.get(relation, {}).items()})
+        of_relations: Counter[tuple[str, str]] = Counter()
+        aliases = self.graph.aliases
+        for relation in dict.fromkeys(t.relation for t in triples if aliases.aliases_in(t) is None):
+            tails = self.facts.tails.get(relation, Counter())
+            of_relations.update({(relation, tail): count for tail, count in tails.items()})
         dice = self._dice(Triple(entity, "", ""))
-        drawn = (Triple(head, *pair) for pair in in_turn([chosen(more, dice), chosen(said, dice)]))
-        new = (triple for triple in dict.fromkeys(drawn) if self._is_new(triple))
-        yield from (Edit("add", triple, index=0) for triple in islice(new, self.per_place))
+        pairs = in_turn([chosen(of_relations, dice), chosen(of_others, dice)])
+        new = (Triple(triples[0].head, *pair) for pair in dict.fromkeys(pairs))
+        edits = (Edit("add", triple, index=0) for triple in new if self._is_new(triple))
+        yield from islice(edits, self.per_place)
 
     def _alike(self, entity: str) -> list[str]:
         """Other entities that share a type; where no entity has one, a relation."""
         name = normalise_name(entity)
-        own = self._of(name)
-        shared = [t.tail for t in own if t.relation in TYPE_RELATIONS] or [t.relation for t in own]
-        found = chain.from_iterable(self.said.of_type.get(what, ()) for what in shared)
+        triples = self._of(name)
+        types = [t.tail for t in triples if t.relation in TYPE_RELATIONS]
+        shared = types or [t.relation for t in triples]
+        found = chain.from_iterable(self.facts.of_type.get(what, ()) for what in shared)
         return list(islice(dict.fromkeys(e for e in found if e != name), MOST_ALIKE))
 
     def _of(self, entity: str) -> list[Triple]:
-        return list(_usable(self.graph, self.graph.triples_of(entity)))
-
-    def _plain(self, triple: Triple) -> bool:
-        return self.graph.aliases.aliases_in(triple) is None
+        return usable(self.graph, self.graph.triples_of(entity))
 
     def _is_new(self, triple: Triple) -> bool:
         itself = normalise_name(triple.tail) == normalise_name(triple.head)
@@ -185,10 +184,3 @@ def in_turn(parts: Sequence[Iterable[T]]) -> Iterator[T]:
     end = object()
     for some in zip_longest(*parts, fillvalue=end):
         yield from (item for item in some if item is not end)  # type: ignore[misc]
-
-
-def _usable(graph: KnowledgeGraph, triples: Iterable[Triple]) -> Iterator[Triple]:
-    """Those that are on and say no other name."""
-    for triple in triples:
-        if graph.is_on(triple) and graph.aliases.aliases_in(triple) is None:
-            yield triple

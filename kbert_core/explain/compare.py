@@ -18,10 +18,10 @@ from kbert_core.explain.influence import states_of
 from kbert_core.explain.noise import variation
 from kbert_core.explain.result import Plain, Result, plain, signed_bars
 from kbert_core.explain.target import NOTHING, Target
-from kbert_core.explain.variants import Case, Outcome, Scored
+from kbert_core.explain.variants import Case, Outcome
 from kbert_core.kbert.ablation import Ablation
 from kbert_core.kbert.flat_tree import FlatTree, collate
-from kbert_core.kbert.interventions import Intervention, visible_by_layer
+from kbert_core.kbert.interventions import visible_by_layer
 from kbert_core.reader import Reading
 
 if TYPE_CHECKING:
@@ -46,13 +46,9 @@ class Side:
 
     Attributes:
         name: what it is called.
-        rows: its flat trees.
-        ablation: how they are read.
-        interventions: made to their visible matrices.
-        triples: how many branches stand in them.
+        reading: the text as it is read.
         outcome: score and answer; None where there is no task head, or the
             model has no such label.
-        prediction: the task's; None without a head.
         labels: names of the labels.
         likely: (T, K) log-probabilities where the target stands; None as ``outcome``.
         states: per row (N, H), the last layer's; empty where they are no
@@ -61,16 +57,17 @@ class Side:
     """
 
     name: str
-    rows: tuple[FlatTree, ...]
-    ablation: Ablation
-    interventions: tuple[Intervention, ...]
-    triples: int
+    reading: Reading
     outcome: Outcome | None
-    prediction: Any
     labels: Mapping[int, str]
     likely: Tensor | None
     states: tuple[Tensor, ...]
     layers: int
+
+    @property
+    def triples(self) -> int:
+        """How many stand in the text, each mention's counted."""
+        return len(self.reading.pieces)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +139,10 @@ class Comparison(Result):
         readings = [
             {
                 "name": side.name,
-                "tokens": sum(map(len, side.rows)),
+                "tokens": sum(map(len, side.reading.rows)),
                 "triples": side.triples,
-                "positions": side.ablation.positions,
-                "visible": side.ablation.visible,
+                "positions": side.reading.config.ablation.positions,
+                "visible": side.reading.config.ablation.visible,
                 **({} if side.outcome is None else plain(side.outcome)),
             }
             for side in self.sides
@@ -212,79 +209,68 @@ def compare(
     target = target or first.target
     sides = {name: _side(name, *pair, target) for name, pair in cases.items()}
     pairs = tuple(
-        _difference(sides[a], sides[b], cases[a], cases[b]) for a, b in combinations(cases, 2)
+        _difference(sides[a], sides[b], cases[a][0].pipeline is cases[b][0].pipeline)
+        for a, b in combinations(cases, 2)
     )
     none = target == NOTHING or all(side.outcome is None for side in sides.values())
     return Comparison(first.sentences, None if none else target, tuple(sides.values()), pairs)
 
 
-def _side(name: str, case: Case, variant: Reading, target: Target) -> Side:
-    scored: Scored | None = None
+def _side(name: str, case: Case, reading: Reading, target: Target) -> Side:
+    outcome = likely = None
     if target != NOTHING and case.pipeline.task is not None:
         try:
-            scored = next(replace(case, target=target).run([variant]))
-        except TextError:
-            scored = None  # this model has no such label
-    states = states_of(case.pipeline, variant.rows, variant.config)
-    outcome = None
-    if scored is not None:
-        outcome = Outcome(scored.score, target.answer(scored.prediction))
-    return Side(
-        name,
-        variant.rows,
-        variant.config.ablation,
-        variant.config.interventions,
-        len(variant.pieces),
-        outcome,
-        scored.prediction if scored else None,
-        case.pipeline.labels if case.pipeline.task else {},
-        scored.likely if scored else None,
-        tuple(of_row[-1] for of_row in states),
-        case.pipeline.encoder.layer_count,
-    )
+            scored = next(replace(case, target=target).run([reading]))
+        except TextError:  # this model has no such label
+            pass
+        else:
+            outcome = Outcome(scored.score, target.answer(scored.prediction))
+            likely = scored.likely
+    labels = case.pipeline.labels if case.pipeline.task else {}
+    states = tuple(of_row[-1] for of_row in states_of(case.pipeline, reading.rows, reading.config))
+    layers = case.pipeline.encoder.layer_count
+    return Side(name, reading, outcome, labels, likely, states, layers)
 
 
-def _difference(
-    one: Side, other: Side, case: tuple[Case, Reading], beside: tuple[Case, Reading]
-) -> Difference:
-    joined = [_Joined(*rows, one, other) for rows in zip(one.rows, other.rows, strict=False)]
-    same_model = case[0].pipeline is beside[0].pipeline
+def _difference(one: Side, other: Side, same_model: bool) -> Difference:
+    rows = (one.reading.rows, other.reading.rows)
+    joined = [_Joined(*pair, one, other) for pair in zip(*rows, strict=False)]
     largest = None
     if same_model:
         apart = [
-            (a[j.places_one] - b[j.places_other]).abs().max()
+            float((a[j.places_one] - b[j.places_other]).abs().max())
             for a, b, j in zip(one.states, other.states, joined, strict=False)
             if j.places_one
         ]
-        largest = float(max(apart)) if apart else 0.0
-    same_input = same_model and len(one.rows) == len(other.rows) and all(j.same for j in joined)
-    why = None
-    if same_input and largest is not None and largest <= ROUNDING:
-        why = _why(one, other)
+        largest = max(apart, default=0.0)
+    same_input = same_model and len(rows[0]) == len(rows[1]) and all(j.same for j in joined)
+    equal = same_input and largest is not None and largest <= ROUNDING
+    both = (one.outcome, other.outcome) if one.outcome and other.outcome else None
     return Difference(
         one.name,
         other.name,
-        other.outcome.score - one.outcome.score if one.outcome and other.outcome else None,
-        _apart(one, other),
-        one.outcome.answer != other.outcome.answer if one.outcome and other.outcome else None,
+        both[1].score - both[0].score if both else None,
+        _variation(one, other),
+        both[0].answer != both[1].answer if both else None,
         sum(j.only_one for j in joined),
         sum(j.only_other for j in joined),
         sum(j.cells for j in joined),
         sum(j.moved for j in joined),
         largest,
         same_input,
-        why,
+        _why(one, other) if equal else None,
     )
 
 
 def _why(one: Side, other: Side) -> Why:
     if not one.triples:
         return Why.NO_BRANCH
-    same_way = (one.ablation, one.interventions) == (other.ablation, other.interventions)
-    return Why.SAME_TRIPLES if same_way else Why.SAME_MATRIX
+    here, there = one.reading.config, other.reading.config
+    same = (here.ablation, here.interventions) == (there.ablation, there.interventions)
+    return Why.SAME_TRIPLES if same else Why.SAME_MATRIX
 
 
-def _apart(one: Side, other: Side) -> float | None:
+def _variation(one: Side, other: Side) -> float | None:
     if one.likely is None or other.likely is None or one.labels != other.labels:
         return None
     if one.likely.shape != other.likely.shape:  # the two cut the text into other tokens
@@ -303,13 +289,8 @@ class _Joined:
         self.places_other = [i for _, i in shared]
         self.only_one = len(flat) - len(shared)
         self.only_other = len(beside) - len(shared)
-        (visible, positions), (visible_too, positions_too) = (
-            _inputs(row, side, places)
-            for row, side, places in (
-                (flat, one, self.places_one),
-                (beside, other, self.places_other),
-            )
-        )
+        visible, positions = _inputs(flat, one, self.places_one)
+        visible_too, positions_too = _inputs(beside, other, self.places_other)
         layers = min(len(visible), len(visible_too))
         self.cells = int((visible[:layers] != visible_too[:layers]).any(0).sum())
         self.moved = int((positions != positions_too).sum())
@@ -324,10 +305,11 @@ def _inputs(flat: FlatTree, side: Side, places: list[int]) -> tuple[Tensor, Tens
     """Visible matrices (L, S, S) and positions (S,) of some tokens."""
     batch = collate([flat])
     chosen = torch.tensor(places, dtype=torch.int64)
-    visible = side.ablation.visible_in(batch)
-    layers = visible_by_layer(visible, [flat], side.interventions, side.layers)
+    config = side.reading.config
+    visible = config.ablation.visible_in(batch)
+    layers = visible_by_layer(visible, [flat], config.interventions, side.layers)
     shown = torch.stack([layer[0][chosen[:, None], chosen] for layer in layers])
-    return shown, side.ablation.position_ids(batch)[0, chosen]
+    return shown, config.ablation.position_ids(batch)[0, chosen]
 
 
 def _spans(flat: FlatTree) -> list[tuple[int, int]]:

@@ -208,7 +208,7 @@ class _Searcher:
             case.target,
             Outcome(case.base.score, answer),
             search,
-            complete=self.candidates.said.complete,
+            complete=self.candidates.facts.complete,
         )
         self.seen: set[Hashable] = {case.key(case.reading)}
         self.singles: list[Counterfactual] = []  # that don't flip it

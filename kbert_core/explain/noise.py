@@ -8,7 +8,7 @@ with everything visible.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -149,25 +149,12 @@ class NoiseCurve(Result):
             panels = figure.subplots(1, 2)
             for panel, (measure, axis) in zip(panels, measures.items(), strict=True):
                 for name in self.ablations:
-                    found = [(n, self.spread(name, c, measure)) for n, c in enumerate(self.counts)]
-                    drawn = [(n, spread) for n, spread in found if spread is not None]
-                    places = [n for n, _ in drawn]
-                    panel.plot(
-                        places,
-                        [spread.mean for _, spread in drawn],
-                        color=colours.get(name, GREY),
-                        marker=markers.get(name, "x"),
-                        markersize=5,
-                        label=name,
-                    )
-                    panel.fill_between(
-                        places,
-                        [spread.low for _, spread in drawn],
-                        [spread.high for _, spread in drawn],
-                        color=colours.get(name, GREY),
-                        alpha=0.15,
-                        linewidth=0,
-                    )
+                    spreads = [self.spread(name, count, measure) for count in self.counts]
+                    drawn = [(n, *astuple(spread)) for n, spread in enumerate(spreads) if spread]
+                    x, mean, low, high = zip(*drawn, strict=True) if drawn else ((),) * 4
+                    look = {"color": colours.get(name, GREY), "marker": markers.get(name, "x")}
+                    panel.plot(x, mean, markersize=5, label=name, **look)
+                    panel.fill_between(x, low, high, color=look["color"], alpha=0.15, linewidth=0)
                 panel.set_xticks(range(len(self.counts)), map(str, self.counts))
                 panel.set_xlabel("unrelated triples per mention")
                 panel.set_ylabel(axis)

@@ -251,43 +251,33 @@ def signed_bars(
     meaning = colours or {RAISES: BLUE, LOWERS: ORANGE}
     right, left = meaning.values()
     shown = min(len(names), MOST_BARS)
-    places = range(shown)
+    diamond: Any = {"markersize": 5, "color": "white", "markeredgecolor": INK}
     with drawing(8.4, 1.5 + 0.36 * max(1, shown)) as figure:
         panel = figure.subplots()
-        bars = values[:shown]
-        panel.barh(places, bars, height=0.62, color=[right if v >= 0 else left for v in bars])
-        ends = [[value] for value in bars]
-        if intervals is not None:
-            for place, (low, high) in zip(places, intervals, strict=False):
-                panel.plot([low, high], [place, place], color=INK, linewidth=1.4)
-                ends[place] += [low, high]
-        if marks is not None:
-            drawn = [(m, place) for place, m in zip(places, marks, strict=False) if m is not None]
-            panel.plot(
-                *zip(*drawn, strict=True) if drawn else ((), ()),
-                "D",
-                markersize=5,
-                color="white",
-                markeredgecolor=INK,
-                label=mark_name,
-            )
-            panel.legend(loc="lower right", frameon=False, fontsize=9)
-            for mark, place in drawn:
-                ends[place].append(mark)
-        for place, value in zip(places, bars, strict=True):
-            end = max([*ends[place], 0.0]) if value >= 0 else min([*ends[place], 0.0])
+        for place, value in enumerate(values[:shown]):
+            panel.barh(place, value, height=0.62, color=right if value >= 0 else left)
+            there = [0.0, value]
+            if intervals is not None:
+                panel.plot(intervals[place], [place, place], color=INK, linewidth=1.4)
+                there += intervals[place]
+            if marks is not None and (mark := marks[place]) is not None:
+                panel.plot(mark, place, "D", **diamond)
+                there.append(mark)
             panel.annotate(
                 nats(value),
-                (end, place),
+                (max(there) if value >= 0 else min(there), place),
                 xytext=(5 if value >= 0 else -5, 0),
                 textcoords="offset points",
                 va="center",
                 ha="left" if value >= 0 else "right",
                 fontsize=9,
             )
+        if marks is not None:
+            panel.plot([], [], "D", label=mark_name, **diamond)
+            panel.legend(loc="lower right", frameon=False, fontsize=9)
         panel.axvline(0, color=GREY, linewidth=1)
         panel.margins(x=0.16)
-        panel.set_yticks(places, [clipped(name, 2 * LONGEST_NAME) for name in names[:shown]])
+        panel.set_yticks(range(shown), [clipped(name, 2 * LONGEST_NAME) for name in names[:shown]])
         panel.invert_yaxis()
         panel.set_xlabel(axis)
         more = f" ({shown} of {len(names)} shown)" if shown < len(names) else ""

@@ -59,9 +59,9 @@ def test_ablations_are_the_papers_however_the_case_was_read(reader):
         interventions=(link,),
     )
     made, expected = (compare(ablations_of(one), of=one) for one in (case, plain))
-    assert [side.interventions for side in made.sides] == [()] * 4
+    assert [side.reading.config.interventions for side in made.sides] == [()] * 4
     assert [side.outcome for side in made.sides] == [side.outcome for side in expected.sides]
-    assert made.sides[0].ablation == Ablation()
+    assert made.sides[0].reading.config.ablation == Ablation()
 
 
 def test_scores_are_those_of_each_reading_run_alone(reader):

@@ -10,7 +10,7 @@ from undecided import undecided
 
 from kbert_core import InjectionOptions, KnowledgeGraph, Triple
 from kbert_core.errors import OptionError, TextError
-from kbert_core.explain.candidates import Candidates, Said, chosen, in_turn
+from kbert_core.explain.candidates import Candidates, Facts, chosen, in_turn
 from kbert_core.explain.counterfactuals import (
     Counterfactual,
     Search,
@@ -230,11 +230,11 @@ def test_candidates_begin_where_the_target_stands(reader):
 
 
 def test_said_of_a_large_graph_is_read_in_part():
-    said = Said.by(GRAPH, most=3)
+    said = Facts.of(GRAPH, most=3)
     assert not said.complete
     assert "部位" not in said.tails
-    assert Said.by(GRAPH).complete
-    assert Said.by(GRAPH).tails["类别"] == Counter(疾病=2, 治疗=2, 检查=1)
+    assert Facts.of(GRAPH).complete
+    assert Facts.of(GRAPH).tails["类别"] == Counter(疾病=2, 治疗=2, 检查=1)
 
 
 def test_in_turn_and_chosen_take_from_every_part():
