@@ -10,8 +10,8 @@ from app.edit_log import EditLog, entities_of
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.search import Facets, Found, Query, TripleIndex, edited_matches
-from kbert_core.knowledge.store.search import GraphSearch, effective
-from kbert_core.knowledge.store.store import Change
+from kbert_core.knowledge.store.log import Change, effective
+from kbert_core.knowledge.store.search import GraphSearch
 from kbert_core.knowledge.tools.check import TYPE_RELATIONS
 
 ONE_TABLE = 15_000  # triples that are shown in one table

@@ -15,7 +15,7 @@ from app.view_models.knowledge import HEAD, RELATION, TAIL
 from kbert_core import KBertError, KnowledgeGraph, Triple
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.search import Found, Query, TripleIndex, Where
-from kbert_core.knowledge.store.store import Change
+from kbert_core.knowledge.store.log import Change
 
 TRIPLES, IMPORT, HISTORY, DIFFERENCE, CHECK = "triples", "import", "history", "difference", "check"
 VIEWS = (TRIPLES, IMPORT, HISTORY, DIFFERENCE, CHECK)

@@ -9,8 +9,9 @@ from kbert_core.errors import GraphEditError
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import Row
 from kbert_core.knowledge.store.importing import Imported, Source, import_triples
+from kbert_core.knowledge.store.log import Entry
 from kbert_core.knowledge.store.search import GraphSearch
-from kbert_core.knowledge.store.store import Entry, GraphStore
+from kbert_core.knowledge.store.store import GraphStore
 
 
 @dataclass

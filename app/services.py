@@ -53,7 +53,7 @@ from kbert_core.knowledge.io.compression import ENDINGS as PACKED
 from kbert_core.knowledge.io.compression import plain_stem
 from kbert_core.knowledge.io.opening import Reading, rows_of
 from kbert_core.knowledge.search import Facets, TripleIndex
-from kbert_core.knowledge.store.schema import ENDING as STORED
+from kbert_core.knowledge.store.database import ENDING as STORED
 from kbert_core.knowledge.store.search import GraphSearch
 from kbert_core.knowledge.store.store import GraphStore
 from kbert_core.tasks import TASKS

@@ -22,8 +22,8 @@ from kbert_core import KBertError, KnowledgeGraph, Triple
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import Row
+from kbert_core.knowledge.store.database import ENDING
 from kbert_core.knowledge.store.importing import Source, import_triples
-from kbert_core.knowledge.store.schema import ENDING
 from kbert_core.knowledge.store.store import GraphStore
 
 FOLDER = "KBERT_WORKSPACES"  # the environment's word for where they are kept

@@ -11,7 +11,7 @@ from app.texts import t
 from app.view_models import history
 from app.view_models.history import Row
 from app.view_models.html import markdown
-from kbert_core.knowledge.store.store import Change
+from kbert_core.knowledge.store.log import Change
 
 ss = st.session_state
 LISTED = 1000  # changes in the table

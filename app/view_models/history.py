@@ -9,7 +9,8 @@ from app.edit_log import EditLog, Step
 from app.texts import t
 from app.view_models.knowledge import describe
 from kbert_core import KBertError
-from kbert_core.knowledge.store.store import Change, Entry, GraphStore
+from kbert_core.knowledge.store.log import Change, Entry
+from kbert_core.knowledge.store.store import GraphStore
 
 SHOWN = 3  # changes of an entry that are told at once
 MOST = 50  # that are told when asked

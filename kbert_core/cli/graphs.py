@@ -22,8 +22,8 @@ from kbert_core.knowledge.io.compression import plain_ending
 from kbert_core.knowledge.io.files import read_triples
 from kbert_core.knowledge.io.opening import ENDINGS
 from kbert_core.knowledge.io.writers import write_triples
+from kbert_core.knowledge.store.database import ENDING
 from kbert_core.knowledge.store.importing import Source, import_triples
-from kbert_core.knowledge.store.schema import ENDING
 from kbert_core.knowledge.store.store import GraphStore
 from kbert_core.knowledge.tools.check import EXAMPLES, check
 from kbert_core.knowledge.tools.shuffled import shuffled

@@ -8,8 +8,8 @@ from kbert_core.knowledge.graph import KnowledgeGraph, join_graphs
 from kbert_core.knowledge.io import ReadOptions
 from kbert_core.knowledge.io.compression import plain_stem
 from kbert_core.knowledge.io.files import read_triples
-from kbert_core.knowledge.store.cache import indexed, is_large
-from kbert_core.knowledge.store.schema import ENDING
+from kbert_core.knowledge.store.database import ENDING
+from kbert_core.knowledge.store.importing import indexed, is_large
 from kbert_core.knowledge.store.store import GraphStore
 from kbert_core.knowledge.triple import Triple
 
@@ -25,7 +25,7 @@ def load_graph(
     """Open files of triples, and graph files; an earlier one's triples come first.
 
     Small files of triples are read into memory, large ones indexed once on
-    disk (see ``store.cache``), and graph files (``.kg``) read where they are.
+    disk (see ``store.importing``), and graph files (``.kg``) read where they are.
 
     Args:
         paths: of the files; none gives an empty graph.

@@ -1,13 +1,24 @@
-"""The log of a graph file: its entries, and what each did."""
+"""The log of a graph file: edits written as new versions of triples, what each entry did, undo.
+
+An edit ends versions of triples and begins others; what a version holds never changes.
+"""
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import astuple, dataclass
+from pathlib import Path
 from typing import Any
 
+from kbert_core.errors import GraphConflict
+from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.names import normalise_name
+from kbert_core.knowledge.store.database import now
 from kbert_core.knowledge.triple import Triple
+
+_COPY = (  # versions of triples, to begin again
+    "INSERT INTO triple (id, entity, head, relation, tail, place, off, source, line, added) "
+    "SELECT id, entity, head, relation, tail, place, {off}, source, line, :new FROM triple "
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +76,9 @@ class Origin:
     revision: int
 
 
+# What is in the log
+
+
 def entries(
     database: sqlite3.Connection, *, entity: str | None = None, most: int | None = None
 ) -> list[Entry]:
@@ -78,13 +92,11 @@ def entries(
             "UNION SELECT added FROM triple WHERE entity = ? "
             "UNION SELECT removed FROM triple WHERE entity = ?) "
         )
-    limit = -1 if most is None else most
-    taken_back = undone(database)
-    rows = database.execute(f"{query} ORDER BY revision DESC LIMIT ?", (*values, limit)).fetchall()
-    return [
-        Entry(revision, at, who, action, edits, undoes, revision in taken_back)
-        for revision, at, who, action, edits, undoes in rows
-    ]
+    rows = database.execute(
+        f"{query} ORDER BY revision DESC LIMIT ?", (*values, -1 if most is None else most)
+    ).fetchall()
+    undone = undone_entries(database)
+    return [Entry(*row, undone=row[0] in undone) for row in rows]
 
 
 def changes(
@@ -98,27 +110,45 @@ def changes(
         where += " AND entity IN (SELECT entity FROM touched WHERE revision = :r)"
     values = {"r": revision, "most": 2 * most, "entity": normalise_name(entity or "")}
     rows = database.execute(
-        f"SELECT id, head, relation, tail, off, removed IS :r AS gone FROM triple "
+        "SELECT id, head, relation, tail, off, removed IS :r, removed IS NOT :r FROM triple "
         f"WHERE {where} ORDER BY version LIMIT :most",
         values,
-    ).fetchall()
-    return changes_of([(*row, not row[5]) for row in rows])[:most]
+    )
+    return _changes_of(rows)[:most]
 
 
-def changes_of(rows: Iterable[Sequence[Any]]) -> list[Change]:
-    """Join what stood before and what stands after, by triple.
+def changes_between(database: sqlite3.Connection, since: int, then: int) -> list[Change]:
+    """Return how each triple differs between two revisions; what came back doesn't."""
+    bulk = database.execute(
+        "SELECT 1 FROM entry WHERE revision > :since AND revision <= :then "
+        "AND NOT EXISTS (SELECT 1 FROM touched WHERE touched.revision = entry.revision)",
+        {"since": since, "then": then},
+    ).fetchone()
+    edited = "" if bulk else "AND entity IN (SELECT entity FROM touched WHERE revision > :since)"
+    rows = database.execute(
+        "SELECT id, head, relation, tail, off, added <= :since, "
+        "removed IS NULL OR removed > :then FROM triple WHERE "
+        "added <= :then AND (removed IS NULL OR removed > :since) "
+        f"AND (added > :since OR removed <= :then) {edited} ORDER BY entity, place, version",
+        {"since": since, "then": then},
+    )
+    return effective(_changes_of(rows))
+
+
+def _changes_of(rows: Iterable[Sequence[Any]]) -> list[Change]:
+    """Join what was there before and what is there after, by triple.
 
     Args:
-        rows: id, head, relation, tail, whether it is off, whether it stood
-            before, whether it stands after.
+        rows: id, head, relation, tail, whether it is off, whether it was
+            there before, whether it is there after.
     """
     rows = list(rows)
     before = {row[0]: row for row in rows if row[5]}
     after = {row[0]: row for row in rows if row[6]}
-    found = []
+    changes = []
     for id_ in dict.fromkeys(row[0] for row in rows):
         old, new = before.get(id_), after.get(id_)
-        found.append(
+        changes.append(
             Change(
                 id_,
                 Triple(*old[1:4]) if old else None,
@@ -127,58 +157,92 @@ def changes_of(rows: Iterable[Sequence[Any]]) -> list[Change]:
                 not (new and new[4]),
             )
         )
-    return found
+    return changes
 
 
-def origin(database: sqlite3.Connection, triple: Triple) -> Origin | None:
-    """Say where a triple comes from; None: it isn't there."""
-    found = database.execute(
-        "SELECT source.name, line, added FROM triple LEFT JOIN source "
-        "ON source.id = source WHERE entity = ? AND head = ? AND relation = ? "
-        "AND tail = ? AND removed IS NULL",
-        (normalise_name(triple.head), triple.head, triple.relation, triple.tail),
-    ).fetchone()
-    return Origin(*found) if found else None
+def effective(changes: Iterable[Change]) -> list[Change]:
+    """Leave out what was taken out and put in again, whatever its number."""
+    kept = [c for c in changes if (c.before, c.was_on) != (c.after, c.is_on)]
+    removed = {c.before: c for c in kept if c.before is not None and c.after is None}
+    added = {c.after: c for c in kept if c.after is not None and c.before is None}
+    again = removed.keys() & added.keys()
+    left = [c for c in kept if not {c.before, c.after} & again]
+    for triple in again:
+        was_on, is_on = removed[triple].was_on, added[triple].is_on
+        if was_on != is_on:
+            left.append(Change(added[triple].id, triple, triple, was_on, is_on))
+    return left
 
 
 def origins(database: sqlite3.Connection, entity: str) -> dict[Triple, Origin]:
     """Say where every triple of an entity comes from."""
-    found = database.execute(
+    rows = database.execute(
         "SELECT head, relation, tail, source.name, line, added FROM triple LEFT JOIN source "
         "ON source.id = source WHERE entity = ? AND removed IS NULL",
         (normalise_name(entity),),
     )
-    return {Triple(*row[:3]): Origin(*row[3:]) for row in found}
-
-
-def undone(database: sqlite3.Connection) -> set[int]:
-    """Every revision that an entry took back which is not taken back itself."""
-    taken_back: set[int] = set()
-    for revision, undoes in database.execute(
-        "SELECT revision, undoes FROM entry WHERE undoes IS NOT NULL ORDER BY revision DESC"
-    ):
-        if revision not in taken_back:
-            taken_back.add(undoes)
-    return taken_back
-
-
-def undos(database: sqlite3.Connection) -> set[int]:
-    """Every revision that took another back."""
-    rows = database.execute("SELECT revision FROM entry WHERE undoes IS NOT NULL")
-    return {revision for (revision,) in rows}
+    return {Triple(*row[:3]): Origin(*row[3:]) for row in rows}
 
 
 def is_bulk(database: sqlite3.Connection, revision: int) -> bool:
-    """Whether an entry is an import, or the undo of one: many triples at once."""
-    action, undoes = "", revision
-    while undoes is not None:
+    """Whether an entry is an import, or the undo of one: the log doesn't name its entities."""
+    row = database.execute("SELECT 1 FROM touched WHERE revision = ?", (revision,)).fetchone()
+    return row is None
+
+
+def undone_entries(database: sqlite3.Connection) -> set[int]:
+    """Every revision that an entry took back which is not taken back itself."""
+    undone: set[int] = set()
+    for revision, undoes in database.execute(
+        "SELECT revision, undoes FROM entry WHERE undoes IS NOT NULL ORDER BY revision DESC"
+    ):
+        if revision not in undone:
+            undone.add(undoes)
+    return undone
+
+
+def last_done(database: sqlite3.Connection) -> int | None:
+    """The last entry that is no undo and not undone; None: there is none."""
+    undone = undone_entries(database)
+    rows = database.execute(
+        "SELECT revision FROM entry WHERE undoes IS NULL AND revision > 0 ORDER BY revision DESC"
+    )
+    return next((revision for (revision,) in rows if revision not in undone), None)
+
+
+def last_undo(database: sqlite3.Connection) -> int | None:
+    """The last undo that isn't undone, if nothing else was edited since; None: there is none."""
+    undone = undone_entries(database)
+    undoes = dict(database.execute("SELECT revision, undoes FROM entry ORDER BY revision DESC"))
+    for revision, of in undoes.items():
+        if of is None:
+            return None
+        if revision not in undone and undoes[of] is None:
+            return revision
+    return None
+
+
+# Writing
+
+
+def refuse_conflict(database: sqlite3.Connection, seen: int, entities: Iterable[str]) -> None:
+    """Refuse edits of entities that were edited after a revision.
+
+    Raises:
+        GraphConflict: one was; with who did it and when.
+    """
+    for entity in entities:
         row = database.execute(
-            "SELECT action, undoes FROM entry WHERE revision = ?", (undoes,)
+            "SELECT revision, who, at FROM touched JOIN entry USING (revision) "
+            "WHERE revision > ? AND entity = ? ORDER BY revision DESC",
+            (seen, entity),
         ).fetchone()
-        if row is None:
-            return False
-        action, undoes = row
-    return action == "import"
+        if row:
+            who = f" by {row[1]}" if row[1] else ""
+            raise GraphConflict(
+                f"'{entity}' was edited{who} meanwhile (entry {row[0]}, {row[2]}), so nothing was "
+                "changed. Look at its triples as they are now, and edit again."
+            )
 
 
 def write_entry(
@@ -189,29 +253,142 @@ def write_entry(
     who: str,
     *,
     undoes: int | None = None,
+    entities: Iterable[str] = (),
 ) -> Entry:
-    """Write a new entry; the caller commits."""
-    entry = Entry(revision, now_in_words(), who, action, edits, undoes)
+    """Write a new entry, and which entities it edits; the caller commits."""
+    entry = Entry(revision, now(), who, action, edits, undoes)
     database.execute(
         "INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?)",
         (revision, entry.at, who, action, edits, undoes),
     )
+    rows = [(revision, entity) for entity in entities]
+    database.executemany("INSERT INTO touched VALUES (?, ?)", rows)
     return entry
 
 
-def touch(database: sqlite3.Connection, revision: int, entities: Iterable[str]) -> None:
-    """Write down which entities an entry edits."""
-    database.executemany(
-        "INSERT INTO touched VALUES (?, ?)", [(revision, entity) for entity in entities]
+def write_edit(database: sqlite3.Connection, edit: Edit, revision: int) -> None:
+    """Write one edit that is known to fit."""
+    entity = normalise_name(edit.triple.head)
+    if edit.action == "add":
+        place = _place(database, entity, edit.index)
+        _begin(database, edit.triple, place, revision)
+        return
+    version, id_, place, off = database.execute(
+        "SELECT version, id, place, off FROM triple WHERE entity = ? AND head = ? "
+        "AND relation = ? AND tail = ? AND removed IS NULL",
+        (entity, *astuple(edit.triple)),
+    ).fetchone()
+    database.execute("UPDATE triple SET removed = ? WHERE version = ?", (revision, version))
+    if edit.action in ("switch_off", "switch_on"):
+        values = {"new": revision, "version": version, "off": edit.action == "switch_off"}
+        database.execute(_COPY.format(off=":off") + "WHERE version = :version", values)
+    elif edit.action == "replace" and edit.new is not None:
+        new_entity = normalise_name(edit.new.head)
+        if new_entity != entity:
+            place = _place(database, new_entity, None)
+        _begin(database, edit.new, place, revision, id_=id_, off=off)
+
+
+def _begin(
+    database: sqlite3.Connection,
+    triple: Triple,
+    place: float,
+    revision: int,
+    *,
+    id_: int | None = None,
+    off: bool = False,
+) -> None:
+    """Begin a version of a triple; of a new one where no id is given."""
+    database.execute(
+        "INSERT INTO triple (id, entity, head, relation, tail, place, off, added) VALUES ("
+        "coalesce(?, (SELECT coalesce(max(version), 0) + 1 FROM triple)), ?, ?, ?, ?, ?, ?, ?)",
+        (id_, normalise_name(triple.head), *astuple(triple), place, off, revision),
     )
 
 
-def touched(database: sqlite3.Connection, revision: int) -> list[str]:
-    """Return the entities that an entry edited; none for an import."""
-    rows = database.execute("SELECT entity FROM touched WHERE revision = ?", (revision,))
-    return [entity for (entity,) in rows]
+def _place(database: sqlite3.Connection, entity: str, index: int | None) -> float:
+    """A place among the triples of an entity: before that of an index, or last."""
+    rows = database.execute(
+        "SELECT place FROM triple WHERE entity = ? AND removed IS NULL ORDER BY place, version",
+        (entity,),
+    )
+    places = [place for (place,) in rows]
+    if not places:
+        return 0.0
+    if index is None or index == len(places):
+        return places[-1] + 1.0
+    if index == 0:
+        return places[0] - 1.0
+    low, high = places[index - 1], places[index]
+    middle = (low + high) / 2
+    if low < middle < high:
+        return middle
+    _number_places(database, entity)
+    return _place(database, entity, index)
 
 
-def now_in_words() -> str:
-    """The time, UTC, ISO 8601."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
+def _number_places(database: sqlite3.Connection, entity: str) -> None:
+    """Number the places of an entity's triples anew, in the same order."""
+    rows = database.execute(
+        "SELECT version FROM triple WHERE entity = ? ORDER BY place, version", (entity,)
+    ).fetchall()
+    database.executemany(
+        "UPDATE triple SET place = ? WHERE version = ?",
+        [(float(number), version) for number, (version,) in enumerate(rows)],
+    )
+
+
+_OF_TOUCHED = "AND entity IN (SELECT entity FROM touched WHERE revision = :old)"
+_IDS = "(SELECT id FROM triple WHERE {versions})"
+_SAME = "live.head = was.head AND live.relation = was.relation AND live.tail = was.tail"
+_LIVE = "SELECT 1 FROM triple AS live WHERE removed IS NULL AND id = was.id AND version <> id"
+_EDITED_LATER = f"""
+    SELECT head, relation, tail,
+        (SELECT max(max(added, ifnull(removed, 0))) FROM triple AS other
+         WHERE entity = was.entity AND id = was.id)
+    FROM triple AS was WHERE {{versions}} AND (
+        added = :old AND removed IS NOT NULL
+            AND NOT EXISTS ({_LIVE} AND {_SAME} AND live.off = was.off)
+        OR removed = :old AND EXISTS ({_LIVE})
+            AND NOT EXISTS (SELECT 1 FROM triple WHERE id = was.id AND version <> id
+                            AND added = :old AND removed IS NOT added)
+    ) LIMIT 1"""
+_THERE_AGAIN = f"""
+    SELECT head, relation, tail,
+        (SELECT added FROM triple AS live WHERE entity = was.entity AND {_SAME}
+         AND removed IS NULL AND id NOT IN {_IDS}) AS again
+    FROM triple AS was WHERE {{versions}} AND removed = :old AND again IS NOT NULL LIMIT 1"""
+
+
+def undo_entry(database: sqlite3.Connection, path: Path, old: int, new: int) -> None:
+    """End the versions of triples that an entry began, and begin those again that it ended.
+
+    Args:
+        database: the caller commits.
+        path: of the graph, for messages.
+        old: the entry's revision.
+        new: the undo's.
+
+    Raises:
+        GraphConflict: a later entry changed one of the triples.
+    """
+    values = {"old": old, "new": new}
+    scope = "" if is_bulk(database, old) else _OF_TOUCHED
+    versions = f"removed IS NOT added AND (added = :old OR removed = :old) {scope}"
+    for later in (_EDITED_LATER, _THERE_AGAIN):
+        row = database.execute(later.format(versions=versions), values).fetchone()
+        if row is not None:
+            remedy = f"Undo entry {row[3]} first" if row[3] > old else "Undo what came later first"
+            raise GraphConflict(
+                f"{path}: entry {old} can't be undone, the triple {Triple(*row[:3])} was "
+                f"edited after it. {remedy}, or edit the triple itself."
+            )
+    ids = _IDS.format(versions=versions)
+    database.execute(
+        "UPDATE triple SET removed = :new WHERE removed IS NULL "
+        f"AND (version IN {ids} OR version <> id AND id IN {ids})",
+        values,
+    )
+    database.execute(
+        f"{_COPY.format(off='off')} WHERE removed = :old AND added < removed {scope}", values
+    )

@@ -18,8 +18,8 @@ from typing import Any
 
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.search import Facets, Found, Query
-from kbert_core.knowledge.store.log import Change, changes_of
-from kbert_core.knowledge.store.schema import THEN, connect, database_errors
+from kbert_core.knowledge.store.database import THEN, connect, database_errors
+from kbert_core.knowledge.store.log import Change, changes_between
 from kbert_core.knowledge.tools.check import TYPE_RELATIONS
 from kbert_core.knowledge.triple import Triple
 
@@ -141,25 +141,8 @@ class GraphSearch:
 
     def changes_since(self, revision: int) -> list[Change]:
         """Return how each triple differs from an earlier revision; what came back doesn't."""
-        values = {"then": self.revision, "since": revision}
         with self._reading() as database:
-            bulk = database.execute(
-                "SELECT 1 FROM entry WHERE revision > :since AND revision <= :then "
-                "AND NOT EXISTS (SELECT 1 FROM touched WHERE touched.revision = entry.revision)",
-                values,
-            ).fetchone()
-            edited = (
-                "" if bulk else "AND entity IN (SELECT entity FROM touched WHERE revision > :since)"
-            )
-            rows = database.execute(
-                "SELECT id, head, relation, tail, off, added <= :since AS was, "
-                f"removed IS NULL OR removed > :then AS is_now FROM triple WHERE "
-                "added <= :then AND (removed IS NULL OR removed > :since) "
-                f"AND (added > :since OR removed <= :then) {edited} "
-                "ORDER BY entity, place, version",
-                values,
-            ).fetchall()
-        return effective(changes_of(rows))
+            return changes_between(database, revision, self.revision)
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
@@ -256,20 +239,6 @@ class GraphSearch:
             if time.monotonic() > end and high < _last_version(database):
                 return rows, high, False
         return rows, None, True
-
-
-def effective(changes: list[Change]) -> list[Change]:
-    """Leave out what was taken out and put in again, whatever its number."""
-    kept = [c for c in changes if (c.before, c.was_on) != (c.after, c.is_on)]
-    gone = {c.before: c for c in kept if c.before is not None and c.after is None}
-    come = {c.after: c for c in kept if c.after is not None and c.before is None}
-    again = gone.keys() & come.keys()
-    found = [c for c in kept if not {c.before, c.after} & again]
-    for triple in again:
-        was_on, is_on = gone[triple].was_on, come[triple].is_on
-        if was_on != is_on:
-            found.append(Change(come[triple].id, triple, triple, was_on, is_on))
-    return found
 
 
 _STARTS = "entity >= :low_name AND entity < :high_name"

@@ -1,4 +1,4 @@
-"""The triples of a graph file as they stood at one revision."""
+"""The triples of a graph file as they were at one revision."""
 
 import sqlite3
 import threading
@@ -8,9 +8,10 @@ from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
+from kbert_core.knowledge.store.database import THEN, connect, database_errors, fact
 from kbert_core.knowledge.store.names import StoredNames, aliases_of
-from kbert_core.knowledge.store.schema import THEN, connect, database_errors, fact
 from kbert_core.knowledge.triple import Triple
 
 _KEPT = 4096  # entities whose triples stay in memory
@@ -21,25 +22,25 @@ class Connections:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._own = threading.local()
+        self._of_thread = threading.local()
 
     def get(self) -> sqlite3.Connection:
         """Return this thread's connection."""
-        database: sqlite3.Connection | None = getattr(self._own, "database", None)
+        database: sqlite3.Connection | None = getattr(self._of_thread, "database", None)
         if database is None:
-            database = self._own.database = connect(self.path)
+            database = self._of_thread.database = connect(self.path)
         return database
 
     def close(self) -> None:
         """Close this thread's; one is opened again when it is asked for."""
-        database: sqlite3.Connection | None = getattr(self._own, "database", None)
+        database: sqlite3.Connection | None = getattr(self._of_thread, "database", None)
         if database is not None:
             database.close()
-            del self._own.database
+            del self._of_thread.database
 
 
 class Snapshot:
-    """Triples by entity at one revision; see ``source.TripleSource``.
+    """The triples of a graph file at one revision; see ``source.TripleSource``.
 
     What is edited later doesn't show here, whoever edits: the rows that
     counted at a revision stay as they are.
@@ -54,22 +55,16 @@ class Snapshot:
         self._connections = connections
         self._then = {"then": revision}
         self.names = names
-        database = connections.get()
-        with database_errors(connections.path):
-            identity = fact(database, "id")
-            off = database.execute(
-                f"SELECT head, relation, tail FROM triple WHERE off AND {THEN}", self._then
-            )
-            self.off = frozenset(Triple(*row) for row in off)
-            self.aliases = aliases_of(database)
-            self._count: int | None = None
-        self.fingerprint = f"{identity}-{revision}"
+        query = f"SELECT head, relation, tail FROM triple WHERE off AND {THEN}"
+        self.off = frozenset(Triple(*row) for row in self._rows(query))
+        self.aliases = aliases_of(connections.get())
+        self.fingerprint = f"{fact(connections.get(), 'id')}-{revision}"
         self.triples_of = lru_cache(_KEPT)(self._triples_of)
+        self._count: int | None = None
 
     def __len__(self) -> int:
         if self._count is None:
-            found = self._rows(f"SELECT count(*) FROM triple WHERE {THEN}", {})
-            self._count = found[0][0]
+            self._count = self._rows(f"SELECT count(*) FROM triple WHERE {THEN}")[0][0]
         return self._count
 
     def entities(self) -> Iterator[str]:
@@ -85,17 +80,17 @@ class Snapshot:
                 "ORDER BY entity, place, version",
                 self._then,
             )
-            for entity, found in groupby(rows, key=itemgetter(0)):
-                yield entity, tuple([Triple(*row[1:]) for row in found])
+            for entity, of_entity in groupby(rows, key=itemgetter(0)):
+                yield entity, tuple([Triple(*row[1:]) for row in of_entity])
 
     def _triples_of(self, entity: str) -> tuple[Triple, ...]:
         rows = self._rows(
-            "SELECT head, relation, tail FROM triple "
-            f"WHERE entity = :entity AND {THEN} ORDER BY place, version",
-            {"entity": entity},
+            f"SELECT head, relation, tail FROM triple WHERE entity = :entity AND {THEN} "
+            "ORDER BY place, version",
+            entity=entity,
         )
         return tuple([Triple(*row) for row in rows])
 
-    def _rows(self, query: str, values: dict[str, str]) -> list[tuple]:
+    def _rows(self, query: str, **values: Any) -> list[tuple]:
         with database_errors(self._connections.path):
             return self._connections.get().execute(query, self._then | values).fetchall()

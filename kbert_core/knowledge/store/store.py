@@ -6,16 +6,24 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 
 from kbert_core.errors import GraphEditError, GraphFileError
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.store import log, undoing
-from kbert_core.knowledge.store.edits import make, refuse_changed_since
+from kbert_core.knowledge.store import log
+from kbert_core.knowledge.store.database import (
+    THEN,
+    connect,
+    create_indexes,
+    database_errors,
+    fact,
+    graph_lock,
+    last_revision,
+    new_file,
+    transaction,
+)
 from kbert_core.knowledge.store.log import Change, Entry, Origin
-from kbert_core.knowledge.store.making import making
 from kbert_core.knowledge.store.names import (
     FORMAT,
     NamesFile,
@@ -23,15 +31,6 @@ from kbert_core.knowledge.store.names import (
     StoredNames,
     build_names,
     open_names,
-)
-from kbert_core.knowledge.store.schema import (
-    connect,
-    create_indexes,
-    database_errors,
-    fact,
-    graph_lock,
-    last_revision,
-    writing,
 )
 from kbert_core.knowledge.store.snapshot import Connections, Snapshot
 from kbert_core.knowledge.triple import Triple
@@ -53,7 +52,7 @@ class GraphStore:
         write: whether it will be edited.
 
     Raises:
-        GraphFileError: it can't be opened; see ``schema.connect``.
+        GraphFileError: it can't be opened; see ``database.connect``.
     """
 
     def __init__(self, path: str | Path, *, write: bool = False) -> None:
@@ -63,11 +62,12 @@ class GraphStore:
         self._database = connect(self.path, write=write)
         self._connections = Connections(self.path)
         self._rebuilding: Rebuilding | None = None
-        self._said_why = False
-        self._opened: tuple[NamesFile, StoredNames] | None = None
+        self._failure_logged = False
+        self._names: tuple[NamesFile, StoredNames] | None = None
         self._data_version = self._revision = -1
         self._closed = False
-        self._graph = self._read_graph()
+        with self._using():
+            self._graph = self._read_graph()
 
     @classmethod
     def create(cls, path: str | Path, *, name: str = "") -> "GraphStore":
@@ -84,19 +84,15 @@ class GraphStore:
                 raise GraphFileError(
                     f"{path}: is there already. Give another name, or open that one."
                 )
-            with making(path, name=name or path.stem) as database:
+            with new_file(path, name=name or path.stem) as database:
                 create_indexes(database)
+                build_names(database, path)
         return cls(path, write=True)
 
     def __enter__(self) -> "GraphStore":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -111,20 +107,14 @@ class GraphStore:
                     self._database.execute("PRAGMA busy_timeout = 0")
                     self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self._database.close()
-        self._say_if_indexing_failed()
+        self._indexing_failed()
 
     @property
     def revision(self) -> int:
         """The number of the last entry that :meth:`graph` shows."""
         return self._revision
 
-    def graph(self) -> KnowledgeGraph:
-        """Return the graph as it is now, with all that other processes have edited."""
-        with self._using():
-            version = self._database.execute("PRAGMA data_version").fetchone()[0]
-            if version != self._data_version:
-                self._graph = self._read_graph()
-            return self._graph
+    # Editing
 
     def apply(self, *edits: Edit, who: str = "", seen: int | None = None) -> Entry:
         """Make edits together, as one entry of the log; when this returns they are on disk.
@@ -142,21 +132,18 @@ class GraphStore:
         if not edits:
             raise GraphEditError("No edits were given. Give one or more.")
         action = edits[0].action if len(edits) == 1 else "edits"
-        touched = {
-            normalise_name(triple.head)
-            for edit in edits
-            for triple in (edit.triple, edit.new)
-            if triple is not None
-        }
-        with self._using(), writing(self._database):
+        triples = (triple for edit in edits for triple in (edit.triple, edit.new) if triple)
+        entities = {normalise_name(triple.head) for triple in triples}
+        with self._using(), transaction(self._database):
             self._graph = self._read_graph()
             if seen is not None and seen != self._revision:
-                refuse_changed_since(self._database, seen, touched)
+                log.refuse_conflict(self._database, seen, entities)
             self._graph.apply(*edits)  # for its checks
-            entry = log.write_entry(self._database, self._revision + 1, action, len(edits), who)
+            entry = log.write_entry(
+                self._database, self._revision + 1, action, len(edits), who, entities=entities
+            )
             for edit in edits:
-                make(self._database, edit, entry.revision)
-            log.touch(self._database, entry.revision, touched)
+                log.write_edit(self._database, edit, entry.revision)
         return self._after(entry)
 
     def undo(self, revision: int | None = None, *, who: str = "") -> Entry:
@@ -170,32 +157,32 @@ class GraphStore:
             GraphEditError: there is none, it is undone already, or a later
                 entry changed the same triples.
         """
-        with self._using(), writing(self._database):
+        with self._using(), transaction(self._database):
+            database = self._database
             self._graph = self._read_graph()
             if revision is None:
-                revision = undoing.last_done(self._database)
+                revision = log.last_done(database)
                 if revision is None:
                     raise GraphEditError(f"{self.path}: there is nothing to undo.")
-            found = self._database.execute(
-                "SELECT edits FROM entry WHERE revision = ?", (revision,)
-            ).fetchone()
-            if found is None:
-                raise GraphEditError(f"{self.path}: its log has no entry {revision}.")
             if revision == 0:
                 raise GraphEditError(f"{self.path}: entry 0 made the graph, and can't be undone.")
-            if revision in log.undone(self._database):
+            edits = self._edits_of(revision)
+            if revision in log.undone_entries(database):
                 raise GraphEditError(f"{self.path}: entry {revision} is undone already.")
-            bulk = log.is_bulk(self._database, revision)
+            touched = database.execute("SELECT entity FROM touched WHERE revision = ?", (revision,))
+            entities = [entity for (entity,) in touched]
             entry = log.write_entry(
-                self._database, self._revision + 1, "undo", found[0], who, undoes=revision
+                database,
+                self._revision + 1,
+                "undo",
+                edits,
+                who,
+                undoes=revision,
+                entities=entities,
             )
-            if bulk:
-                undoing.swap_all(self._database, self.path, revision, entry.revision)
-                build_names(self._database, self.path, entry.revision).note(self._database)
-            else:
-                touched = log.touched(self._database, revision)
-                undoing.swap(self._database, self.path, revision, entry.revision, touched)
-                log.touch(self._database, entry.revision, touched)
+            log.undo_entry(database, self.path, revision, entry.revision)
+            if not entities:  # an import
+                build_names(database, self.path)
         return self._after(entry)
 
     def redo(self, *, who: str = "") -> Entry:
@@ -205,10 +192,12 @@ class GraphStore:
             GraphEditError: there is nothing to redo.
         """
         with self._using():
-            revision = undoing.last_undone(self._database)
+            revision = log.last_undo(self._database)
             if revision is None:
                 raise GraphEditError(f"{self.path}: nothing was undone since the last edit.")
             return self.undo(revision, who=who)
+
+    # Looking back
 
     def history(self, *, entity: str | None = None, most: int | None = None) -> list[Entry]:
         """Return the log, the latest entry first.
@@ -239,11 +228,10 @@ class GraphStore:
         Raises:
             GraphEditError: the graph has no such triple.
         """
-        with self._using():
-            found = log.origin(self._database, triple)
-        if found is None:
+        origin = self.origins(triple.head).get(triple)
+        if origin is None:
             raise GraphEditError(f"{self.path}: has no triple {triple}.")
-        return found
+        return origin
 
     def origins(self, entity: str) -> dict[Triple, Origin]:
         """Say where every triple of an entity comes from."""
@@ -257,18 +245,11 @@ class GraphStore:
             GraphEditError: the log has no such revision.
         """
         with self._using():
-            known = self._database.execute(
-                "SELECT 1 FROM entry WHERE revision = ?", (revision,)
-            ).fetchone()
-            if known is None:
-                raise GraphEditError(
-                    f"{self.path}: its log has no entry {revision}; it goes from 0 to "
-                    f"{self._revision}."
-                )
+            self._edits_of(revision)
             rows = self._database.execute(
-                "SELECT head, relation, tail, off FROM triple WHERE added <= ?1 "
-                "AND (removed IS NULL OR removed > ?1) ORDER BY entity, place, version",
-                (revision,),
+                f"SELECT head, relation, tail, off FROM triple WHERE {THEN} "
+                "ORDER BY entity, place, version",
+                {"then": revision},
             ).fetchall()
         triples = [Triple(*row[:3]) for row in rows]
         name = f"{self._graph.name} @{revision}"
@@ -276,7 +257,30 @@ class GraphStore:
         off = {triple for triple, row in zip(triples, rows, strict=True) if row[3]}
         return graph.updated({}, off)
 
+    def _edits_of(self, revision: int) -> int:
+        """How many triples an entry touched.
+
+        Raises:
+            GraphEditError: the log has no such entry.
+        """
+        row = self._database.execute(
+            "SELECT edits FROM entry WHERE revision = ?", (revision,)
+        ).fetchone()
+        if row is None:
+            raise GraphEditError(
+                f"{self.path}: its log has no entry {revision}; it goes from 0 to {self._revision}."
+            )
+        return row[0]
+
     # Reading
+
+    def graph(self) -> KnowledgeGraph:
+        """Return the graph as it is now, with all that other processes have edited."""
+        with self._using():
+            version = self._database.execute("PRAGMA data_version").fetchone()[0]
+            if version != self._data_version:
+                self._graph = self._read_graph()
+            return self._graph
 
     @contextmanager
     def _using(self) -> Iterator[None]:
@@ -287,31 +291,31 @@ class GraphStore:
     def _read_graph(self) -> KnowledgeGraph:
         """The newest graph: a snapshot of when its names were indexed, and edits since."""
         database = self._database
-        with database_errors(self.path):
-            inside = database.in_transaction
-            if not inside:
-                database.execute("BEGIN")
-            self._data_version = database.execute("PRAGMA data_version").fetchone()[0]
-            said = NamesFile.of(database)
-            revision = last_revision(database)
-            if self._opened is None or self._opened[0] != said:
-                names = open_names(database, self.path, said, write=self._write)
-                self._opened = said, names
-                snapshot = Snapshot(self._connections, said.revision, names)
-                graph = KnowledgeGraph.over(snapshot, name=fact(database, "title"))
-                since = said.revision
-            else:
-                graph, since = self._graph, self._revision
-            if revision > since:
-                graph = self._edited_since(graph, since)
-            if not inside:
+        if not database.in_transaction:
+            database.execute("BEGIN")
+            try:
+                return self._read_graph()
+            finally:
                 database.execute("COMMIT")
+        self._data_version = database.execute("PRAGMA data_version").fetchone()[0]
+        facts = NamesFile.of(database)
+        revision = last_revision(database)
+        if self._names is None or self._names[0] != facts:
+            names = open_names(database, self.path, facts, write=self._write)
+            self._names = facts, names
+            snapshot = Snapshot(self._connections, facts.revision, names)
+            graph = KnowledgeGraph.over(snapshot, name=fact(database, "title"))
+            since = facts.revision
+        else:
+            graph, since = self._graph, self._revision
+        if revision > since:
+            graph = self._edited_since(graph, since)
         self._revision = revision
         return graph
 
     def _edited_since(self, graph: KnowledgeGraph, revision: int) -> KnowledgeGraph:
         """A graph with what was edited after a revision."""
-        now: dict[str, list[Triple]] = {}
+        edited: dict[str, list[Triple]] = {}
         off: set[Triple] = set()
         for entity, head, relation, tail, is_off in self._database.execute(
             "SELECT edited.entity, head, relation, tail, off "
@@ -320,42 +324,40 @@ class GraphStore:
             "ORDER BY place, version",
             (revision,),
         ):
-            triples = now.setdefault(entity, [])
+            triples = edited.setdefault(entity, [])
             if head is not None:
                 triples.append(Triple(head, relation, tail))
                 if is_off:
                     off.add(triples[-1])
-        as_before = {t for t in graph.off if normalise_name(t.head) not in now}
-        edited = {entity: tuple(found) for entity, found in now.items()}
-        return graph.updated(edited, off=as_before | off)
+        as_before = {t for t in graph.off if normalise_name(t.head) not in edited}
+        changed = {entity: tuple(triples) for entity, triples in edited.items()}
+        return graph.updated(changed, off=as_before | off)
+
+    # Indexing names
 
     def _after(self, entry: Entry) -> Entry:
         """See one's own edit, and have the names indexed anew when many wait."""
         with self._using():
             self._graph = self._read_graph()
-            self._index_if_many_wait()
+            running = self._rebuilding is not None and self._rebuilding.running
+            if not running and not self._indexing_failed() and self._many_wait():
+                try:
+                    self._rebuilding = Rebuilding(self.path)
+                except OSError as error:
+                    logger.warning(INDEXING_FAILED, self.path, error)
         return entry
 
-    def _index_if_many_wait(self) -> None:
-        if self._rebuilding is not None and self._rebuilding.running:
-            return
-        if self._say_if_indexing_failed():
-            return  # it would fail again
-        assert self._opened is not None
-        said = self._opened[0]
-        waiting = self._database.execute(
-            "SELECT count(*) FROM touched WHERE revision > ?", (said.revision,)
-        ).fetchone()[0]
-        if waiting > PENDING or said.format != FORMAT:
-            try:
-                self._rebuilding = Rebuilding(self.path)
-            except OSError as error:
-                logger.warning(INDEXING_FAILED, self.path, error)
+    def _many_wait(self) -> bool:
+        assert self._names is not None
+        facts = self._names[0]
+        query = "SELECT count(*) FROM touched WHERE revision > ?"
+        waiting = self._database.execute(query, (facts.revision,)).fetchone()[0]
+        return waiting > PENDING or facts.format != FORMAT
 
-    def _say_if_indexing_failed(self) -> bool:
-        """Log, once, why the other process couldn't index the names; return whether it couldn't."""
+    def _indexing_failed(self) -> bool:
+        """Whether the other process failed to index the names; why is logged once."""
         failure = self._rebuilding.failure() if self._rebuilding else None
-        if failure and not self._said_why:
-            self._said_why = True
+        if failure and not self._failure_logged:
+            self._failure_logged = True
             logger.warning(INDEXING_FAILED, self.path, failure)
         return failure is not None

@@ -15,9 +15,9 @@ from kbert_core.errors import GraphConflict, GraphFileError
 from kbert_core.kbert.bulk import scan
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import open_rows
-from kbert_core.knowledge.store import cache
+from kbert_core.knowledge.store import importing as cache
+from kbert_core.knowledge.store.database import GraphBusy, graph_lock
 from kbert_core.knowledge.store.importing import Source, import_triples
-from kbert_core.knowledge.store.schema import GraphBusy, graph_lock
 from kbert_core.knowledge.store.store import GraphStore
 
 LINES = "糖尿病\t类别\t疾病\n糖尿病\t症状\t多饮\n心电图\t类别\t检查\n糖尿病\t类别\t疾病\n"

@@ -14,15 +14,15 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
+from edited_graphs import STEPS, content, run
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from kbert_core import KnowledgeGraph, Triple, find_mentions
 from kbert_core.errors import GraphConflict, GraphEditError, GraphFileError
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.store import store as store_module
+from kbert_core.knowledge.store.database import graph_lock
 from kbert_core.knowledge.store.names import NamesFile, rebuild_names
-from kbert_core.knowledge.store.schema import graph_lock
 from kbert_core.knowledge.store.store import GraphStore
 
 COOK = Triple("Tim Cook", "CEO", "Apple")
@@ -46,14 +46,6 @@ def store(path):
     with GraphStore.create(path, name="mine") as store:
         store.apply(*add(COOK, COMPANY, PHONES), who="ann")
         yield store
-
-
-def content(graph):
-    """Every triple, in order, with whether it is on."""
-    return sorted(
-        (entity, [(triple, graph.is_on(triple)) for triple in graph.triples_of(entity)])
-        for entity in graph.entities()
-    )
 
 
 def test_a_graph_file_is_read_as_any_graph(store):
@@ -538,57 +530,7 @@ def test_a_file_that_lacks_what_it_must_say_is_damaged(store, path, harm, said):
         GraphStore(path)
 
 
-# A second, obvious implementation: the graph in memory
-
-names = st.sampled_from(["a", "A", "b", "ab", "阿司匹林", "阿司", "a b"])
-triples = st.builds(Triple, names, st.sampled_from(["r", "s"]), st.sampled_from(["x", "y"]))
-steps = st.lists(
-    st.one_of(
-        st.builds(Edit, st.just("add"), triples, index=st.sampled_from([None, 0, 1])),
-        st.builds(Edit, st.sampled_from(["remove", "switch_off", "switch_on"]), triples),
-        st.builds(Edit, st.just("replace"), triples, triples),
-        st.just("undo"),
-        st.just("reopen"),
-        st.just("index"),
-    ),
-    max_size=25,
-)
-TEXT = "a b, ab 阿司匹林阿司 A"
-
-
 @settings(max_examples=60, deadline=None)
-@given(steps)
+@given(STEPS)
 def test_a_store_does_what_the_graph_in_memory_does(tmp_path_factory, steps):
-    path = tmp_path_factory.mktemp("g") / "g.kg"
-    store = GraphStore.create(path)
-    graph = KnowledgeGraph()
-    for step in steps:
-        if step == "undo":
-            if graph.undo() is graph:
-                with pytest.raises(GraphEditError, match="nothing to undo"):
-                    store.undo()
-            else:
-                store.undo()
-            graph = graph.undo()
-        elif step == "reopen":
-            store.close()
-            store = GraphStore(path, write=True)
-        elif step == "index":
-            rebuild_names(path)
-        else:
-            try:
-                new = graph.apply(step)
-            except GraphEditError as error:
-                with pytest.raises(GraphEditError) as refused:
-                    store.apply(step)
-                assert str(error).split(":")[0].split("'")[0] in str(refused.value)
-                continue
-            if new is not graph:
-                store.apply(step)
-            graph = new
-        now = store.graph()
-        assert content(now) == content(graph)
-        assert len(now) == len(graph)
-        assert find_mentions(TEXT, now) == find_mentions(TEXT, graph)
-    assert content(store.at(store.revision)) == content(graph)
-    store.close()
+    run(tmp_path_factory.mktemp("g") / "g.kg", steps)
