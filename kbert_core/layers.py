@@ -1,4 +1,6 @@
-"""A mask of its own for every layer of an encoder.
+"""Find an encoder's layers; put a module after one, or a mask of its own before each.
+
+A module that is inserted belongs to its layer: it trains, moves and is saved with the encoder.
 
 An encoder hands one mask to all its layers. A twin that shares its parameters
 gets a hook on each layer, which puts in the layer's own mask. The masks lie
@@ -10,15 +12,17 @@ import inspect
 from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, cast
 
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 from transformers.modeling_outputs import ModelOutput
 
-from kbert_core.errors import EncoderError
+from kbert_core.errors import CheckpointError, EncoderError
 
 MASK = "attention_mask"  # what every encoder calls it
+INSERTED = "inserted"  # the name, in its layer, of a module put after it
 _running: ContextVar["_Run | None"] = ContextVar("masks of layers", default=None)
 
 
@@ -103,6 +107,73 @@ def layers_of(encoder: PreTrainedModel) -> nn.ModuleList:
         ):
             return found
     raise cant_tell_apart(encoder)
+
+
+def insert_after(encoder: PreTrainedModel, number: int, module: nn.Module) -> None:
+    """Run a module on the hidden states of a layer, before the next layer gets them.
+
+    Args:
+        encoder: changed; a bare encoder, or a task model built on one.
+        number: of the layer, from 1 to L.
+        module: (B, N, H) → (B, N, H).
+
+    Raises:
+        EncoderError: the encoder has no such layer, its layers can't be told
+            apart, or something has been inserted there already.
+    """
+    layers = layers_of(cast(PreTrainedModel, encoder.base_model))
+    name = type(encoder.base_model).__name__
+    if not 1 <= number <= len(layers):
+        raise EncoderError(
+            f"Nothing can be inserted after layer {number}: {name} has {len(layers)} layers. "
+            f"Name one from 1 to {len(layers)}."
+        )
+    layer = layers[number - 1]
+    if hasattr(layer, INSERTED):
+        raise EncoderError(
+            f"Something is inserted after layer {number} of {name} already. Name another layer."
+        )
+    layer.add_module(INSERTED, module.to(encoder.device))
+    layer.register_forward_hook(_run_inserted)
+
+
+def load_inserted(encoder: PreTrainedModel, folder: str | Path) -> None:
+    """Give inserted modules the weights that were saved with the encoder.
+
+    Args:
+        encoder: with the same modules inserted as when it was saved.
+        folder: of the saved model.
+
+    Raises:
+        CheckpointError: weights are missing, or there are more than modules.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    wanted = {name for name in encoder.state_dict() if f".{INSERTED}." in name}
+    weights: dict[str, Tensor] = {}
+    try:
+        for file in sorted(Path(folder).glob("*.safetensors")):
+            with safe_open(file, framework="pt") as tensors:
+                own = [name for name in tensors.keys() if f".{INSERTED}." in name]  # noqa: SIM118
+                weights |= {name: tensors.get_tensor(name) for name in own}
+    except (OSError, SafetensorError) as error:
+        raise CheckpointError(
+            f"{folder}: can't be read ({error}). Copy the model again."
+        ) from error
+    if odd := sorted(wanted ^ set(weights)):
+        raise CheckpointError(
+            f"{folder}: the weights of what is inserted between layers don't fit the model's card "
+            f"({len(odd)} differ, the first is {odd[0]}). Copy the model again."
+        )
+    encoder.load_state_dict(weights, strict=False)
+
+
+def _run_inserted(layer: nn.Module, _: tuple[Any, ...], output: Any) -> Any:
+    """Hand a layer's hidden states to what is inserted after it."""
+    module = getattr(layer, INSERTED)
+    if isinstance(output, tuple):
+        return (module(output[0]), *output[1:])
+    return module(output)
 
 
 def cant_tell_apart(encoder: nn.Module) -> EncoderError:
