@@ -25,17 +25,9 @@ from kbert_core.data.sources import DataFiles, read_split, read_splits
 from kbert_core.data.splits import EntityDisjoint, deduplicated, entity_disjoint, write_split
 from kbert_core.errors import CheckpointError, DataError, KBertError, SplitError
 from kbert_core.experiments.dictionary import BOOSTS
+from kbert_core.experiments.keys import AT_RANDOM, SET_ELSEWHERE, Baseline, Data, Run
 from kbert_core.experiments.results import read_json, result_file
-from kbert_core.experiments.suite import (
-    AT_RANDOM,
-    SET_ELSEWHERE,
-    Baseline,
-    Data,
-    Run,
-    Suite,
-    slug,
-    train_options,
-)
+from kbert_core.experiments.suite import Suite, slug, train_options
 from kbert_core.kbert.ablation import FULL, Ablation
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.graph import KnowledgeGraph
@@ -184,7 +176,7 @@ class Experiment:
             KBertError: the data, a graph or the encoder can't be read.
         """
         suite, row = self.suite, cell.row
-        data = {k: v for k, v in asdict(suite.data).items() if v}
+        data = {k: v for k, v in suite.data.model_dump().items() if v}
         of_data = self._or_missing("the data", lambda: self.split(cell.seed)[1], missing)
         common = {
             "task": suite.task,
@@ -289,7 +281,11 @@ class Experiment:
     def _as_it_is(self) -> bool:
         """Whether the data can be trained on where they are."""
         data = self.suite.data
-        return data.split == "official" and data == Data(data.folder) and Path(self._data).is_dir()
+        return (
+            data.split == "official"
+            and data == Data(folder=data.folder)
+            and Path(self._data).is_dir()
+        )
 
     def _drawn(self, seed: int) -> dict[str, list[Example]]:
         data = self.suite.data

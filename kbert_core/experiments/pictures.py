@@ -23,9 +23,9 @@ from kbert_core.drawing import (
     tidy,
 )
 from kbert_core.errors import ExperimentError
+from kbert_core.experiments.keys import Baseline, Run
 from kbert_core.experiments.side_by_side import Group, seeds_text
 from kbert_core.experiments.statistics import Metric
-from kbert_core.experiments.suite import Baseline, Run
 from kbert_core.experiments.tables import Tables
 
 KINDS = {  # of a row: its colour

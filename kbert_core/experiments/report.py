@@ -15,10 +15,10 @@ import yaml
 
 from kbert_core.checkpoints.adapters import PACKAGE
 from kbert_core.errors import ExperimentError
+from kbert_core.experiments.keys import AT_RANDOM
 from kbert_core.experiments.pictures import draw_group, drawn
 from kbert_core.experiments.side_by_side import Group, groups, section
 from kbert_core.experiments.statistics import LEVEL, RESAMPLES
-from kbert_core.experiments.suite import AT_RANDOM
 from kbert_core.experiments.tables import Pair, Tables, spread
 from kbert_core.experiments.text import (
     MISSING,

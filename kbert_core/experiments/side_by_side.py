@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kbert_core.errors import ExperimentError
+from kbert_core.experiments.keys import Baseline, Run, SideBySide
 from kbert_core.experiments.statistics import Difference, Metric
-from kbert_core.experiments.suite import Baseline, Run, SideBySide, Suite
+from kbert_core.experiments.suite import Suite
 from kbert_core.experiments.tables import Pair, Tables
 from kbert_core.experiments.text import (
     MISSING,

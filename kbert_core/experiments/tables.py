@@ -11,6 +11,7 @@ from typing import Any
 from kbert_core.errors import ExperimentError
 from kbert_core.experiments.counts import unpacked
 from kbert_core.experiments.grid import Experiment, Status
+from kbert_core.experiments.keys import Baseline, Run
 from kbert_core.experiments.results import read_json
 from kbert_core.experiments.statistics import (
     METRICS,
@@ -22,7 +23,7 @@ from kbert_core.experiments.statistics import (
     Score,
     holm,
 )
-from kbert_core.experiments.suite import Baseline, Run, Suite
+from kbert_core.experiments.suite import Suite
 from kbert_core.training.finetune import MAIN_SCORE
 
 Spread = tuple[float, float | None]  # mean and deviation (n - 1); None for one value

@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
 from statistics import stdev
 
 import pytest
@@ -11,9 +10,10 @@ from kbert_core import cli
 from kbert_core.errors import ExperimentError
 from kbert_core.experiments.counts import packed
 from kbert_core.experiments.grid import Experiment, Places
+from kbert_core.experiments.keys import Run
 from kbert_core.experiments.report import html_page, summary, write_report
 from kbert_core.experiments.results import write_json
-from kbert_core.experiments.suite import Run, read_suite
+from kbert_core.experiments.suite import read_suite
 from kbert_core.experiments.tables import Pair, Tables
 from kbert_core.experiments.text import table
 
@@ -170,17 +170,23 @@ def test_a_suite_alone_has_nothing_beside_it_and_a_wrong_name_is_said(three, fol
     assert "Both ways" not in written.read_text("utf-8")
     assert not caplog.records
     names = {"tiny": "as it is", "othr": "otherwise"}
-    declared = replace(three[0].suite.side_by_side, suites=names)
-    tables = Tables(replace(three[0].suite, side_by_side=declared), three[0].results, resamples=200)
+    declared = three[0].suite.side_by_side.model_copy(update={"suites": names})
+    suite = three[0].suite.model_copy(update={"side_by_side": declared})
+    tables = Tables(suite, three[0].results, resamples=200)
     (written, *_) = write_report([tables, three[1]], folder / "results.md")
     assert "Both ways" not in written.read_text("utf-8")
     assert "side by side: othr isn't among the suites given" in caplog.text
 
 
 def test_suites_without_a_row_in_common_are_not_put_side_by_side(three, folder):
-    rows = tuple(replace(row, name=f"another {row.name}") for row in three[1].suite.rows)
+    suite = three[1].suite
+    runs, baselines = (
+        tuple(row.model_copy(update={"name": f"another {row.name}"}) for row in rows)
+        for rows in (suite.runs, suite.baselines)
+    )
     results = {f"another {name}": of for name, of in three[1].results.items()}
-    other = Tables(replace(three[1].suite, rows=rows), results, resamples=200)
+    suite = suite.model_copy(update={"runs": runs, "baselines": baselines})
+    other = Tables(suite, results, resamples=200)
     (written, *_) = write_report([three[0], other], folder / "results.md")
     assert "Both ways" not in written.read_text("utf-8")
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from kbert_core.errors import CheckpointError, OptionError
-from kbert_core.experiments.suite import Baseline, read_suite, resolved, slug, train_options
+from kbert_core.experiments.keys import Baseline
+from kbert_core.experiments.suite import read_suite, resolved, slug, train_options
 from kbert_core.kbert.ablation import Ablation
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.training.options import Recipe
@@ -49,18 +50,18 @@ def test_a_suite_says_what_every_run_trains_with(written, suite_data):
     ("change", "message"),
     [
         ({"sedes": [1]}, "the suite has the unknown key 'sedes'. Known: name, task"),
-        ({"task": "nre"}, "task is 'nre', expected one of ner"),
+        ({"task": "nre"}, "task is 'nre', expected 'ner', 'classify'"),
         ({"seeds": [1, 1]}, r"seeds is \[1, 1\], expected different whole numbers"),
         ({"seeds": 3}, "seeds is 3, expected a list"),
         ({"data": "here"}, "data is 'here', expected keys and values"),
         ({"data": {}}, "data of the suite has no 'folder'. Add it"),
-        ({"data": {"folder": "d", "split": "odd"}}, "split is 'odd', expected one of official"),
+        ({"data": {"folder": "d", "split": "odd"}}, "split is 'odd', expected 'official', 'dedup"),
         ({"data": {"folder": "d", "among": "kg.spo"}}, "among isn't used for split: official"),
         ({"data": {"folder": "d", "files": {"dev": "x"}}}, "files has no train"),
         ({"data": {"folder": "d", "files": {"train": "x"}}}, "files has no dev"),
         (
             {"data": {"folder": "d", "split": "entity-disjoint", "test_share": 2}},
-            "test_share is 2.0, expected a share",
+            "test_share is 2, expected less than 1",
         ),
         (
             {"data": {"folder": "d", "split": "entity-disjoint", "also_train": "more.tsv"}},
@@ -73,7 +74,10 @@ def test_a_suite_says_what_every_run_trains_with(written, suite_data):
         ({"train": {"seed": 1}}, "train of the suite has the unknown key 'seed'"),
         ({"runs": []}, "runs is empty"),
         ({"runs": [{"knowledge": "none"}]}, "run 1 has no 'name'"),
-        ({"runs": [{"name": "a", "knowledge": "some"}]}, "knowledge is 'some', expected one of"),
+        (
+            {"runs": [{"name": "a", "knowledge": "some"}]},
+            "knowledge is 'some', expected 'none', 'graph' or",
+        ),
         (
             {"runs": [{"name": "a", "knowledge": "none", "kg": "kg.spo"}]},
             "run 'a' has a kg and knowledge: none",
@@ -93,18 +97,21 @@ def test_a_suite_says_what_every_run_trains_with(written, suite_data):
             {"encoder": "models/zh-mini", "train": {"hidden_size": 64}},
             "hidden_size is 64, and is for a BERT from scratch",
         ),
-        ({"side_by_side": {"title": "Both"}}, "side_by_side has no 'suites'"),
+        ({"side_by_side": {"title": "Both"}}, "side_by_side of the suite has no 'suites'"),
         ({"side_by_side": {"suites": {"a": "A"}}}, "suites has fewer than two"),
         ({"side_by_side": {"suites": {"a": "A", "b": "A "}}}, "expected a name each, no two alike"),
         ({"side_by_side": {"suites": {"a": "A", "b": ""}}}, "expected a name each, no two alike"),
-        ({"side_by_side": {"suites": {"a": 1, "b": "B"}}}, "suites has 'a': 1, expected the name"),
+        (
+            {"side_by_side": {"suites": {"a": 1, "b": "B"}}},
+            "suites of side_by_side of the suite: a is 1, expected a string",
+        ),
         (
             {"side_by_side": {"suites": {"a": "A", "b": "B"}, "titel": "x"}},
-            "side_by_side has the unknown key 'titel'",
+            "side_by_side of the suite has the unknown key 'titel'. Known: title",
         ),
         ({"task": "classify"}, "baselines are for named entities"),
         ({"name": "a/b"}, "name is 'a/b', expected letters, digits and hyphens"),
-        ({"task": "mask"}, "task is 'mask', whose predictions a suite can't score. Choose ner"),
+        ({"task": "mask"}, "task is 'mask', expected 'ner', 'classify', 'pair' or 'rank'"),
     ],
 )
 def test_what_does_not_fit_is_named_with_file_key_and_remedy(written, suite_data, change, message):
