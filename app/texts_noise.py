@@ -34,6 +34,7 @@ ENGLISH = {
     "noise.way.K-BERT": "K-BERT",
     "noise.way.hard positions": "hard positions",
     "noise.way.everything visible": "everything visible",
+    "noise.way.plain-text": "triples as plain text",
     "noise.injected": "{count} unrelated triples stand in the text.",
     "noise.injected_one": "1 unrelated triple stands in the text.",
     "noise.injected_fewer": "{count} of {asked} unrelated triples stand in the text: the source "
@@ -102,6 +103,7 @@ CHINESE = {
     "noise.way.K-BERT": "完整 K-BERT",
     "noise.way.hard positions": "硬位置",
     "noise.way.everything visible": "全部可见",
+    "noise.way.plain-text": "三元组写成普通文本",
     "noise.injected": "文本中有 {count} 个无关三元组。",
     "noise.injected_one": "文本中有 1 个无关三元组。",
     "noise.injected_fewer": "{asked} 个无关三元组中有 {count} 个进入文本：来源里没有更多新内容，"

@@ -220,6 +220,10 @@ class Reader(ABC):
         count = getattr(self.model.config, "max_position_embeddings", None)
         return count if isinstance(count, int) and count > 0 else None
 
+    def has(self, option: str) -> bool:
+        """Whether the system's configuration has an option."""
+        return option in {field.name for field in fields(self.config_class)}
+
     def configured(self, config: Any = None, **changes: Any) -> Any:
         """Return the configuration, or another one, with changes and a length limit.
 

@@ -166,7 +166,8 @@ def say_curve(curve: NoiseCurve) -> str:
             ),
         )
     ]
-    said.append(_say_least(values))
+    if len(values) > 1:
+        said.append(_say_least(values))
     flips = _flips(curve, most)
     said.append(t("noise.says_flips", flips=listed(flips)) if flips else t("noise.says_none"))
     return sentences([*said, t("noise.one_text")])

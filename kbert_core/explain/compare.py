@@ -163,18 +163,22 @@ class Comparison(Result):
 def ablations_of(case: Case) -> dict[str, Reading]:
     """The four readings that show K-BERT's parts: BERT, K-BERT, hard positions, all visible.
 
-    None has the case's own ablation or interventions: these are what it is compared by.
+    None has the case's own ablation or interventions: these are what it is
+    compared by. Of a system without ablations: BERT, and the case as it is.
     """
+    reader, reading, plain = case.pipeline.reader, case.reading, case.without_knowledge()
+    if not reader.has("ablation"):
+        return {BERT: plain, reader.system: reading}
 
     def read(reading: Reading, ablation: Ablation) -> Reading:
-        config = replace(reading.config, ablation=ablation, interventions=())
+        config = reader.configured(reading.config, ablation=ablation, interventions=())
         return replace(reading, config=config)
 
     return {
-        BERT: read(case.without_knowledge(), Ablation("soft", "tree")),
-        K_BERT: read(case.reading, Ablation("soft", "tree")),
-        HARD: read(case.reading, Ablation("hard", "tree")),
-        ALL: read(case.reading, Ablation("soft", "all")),
+        BERT: read(plain, Ablation("soft", "tree")),
+        K_BERT: read(reading, Ablation("soft", "tree")),
+        HARD: read(reading, Ablation("hard", "tree")),
+        ALL: read(reading, Ablation("soft", "all")),
     }
 
 

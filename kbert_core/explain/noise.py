@@ -175,7 +175,7 @@ def stream_noise(
     case: Case,
     counts: Sequence[int] = COUNTS,
     seeds: Sequence[int] = SEEDS,
-    ablations: Mapping[str, Ablation] = ABLATIONS,
+    ablations: Mapping[str, Ablation] | None = None,
     source: Sequence[Triple] | None = None,
     *,
     at_once: int = AT_ONCE,
@@ -189,7 +189,8 @@ def stream_noise(
         case: a text as it was read.
         counts: unrelated triples for each mention.
         seeds: of what is drawn.
-        ablations: ways to read the tree, by name.
+        ablations: ways to read the tree, by name; None: ``ABLATIONS``, where
+            the system has any, else the one way that it reads.
         source: triples whose relations and tails are drawn; None: the
             graph's own, of a large one the first.
         at_once: readings a batch; fewer of a long text.
@@ -198,7 +199,7 @@ def stream_noise(
         Results with more and more points.
 
     Raises:
-        OptionError: a count below 0, or no seed.
+        OptionError: a count below 0, no seed, or a system without ablations.
     """
     if any(count < 0 for count in counts):
         raise OptionError(f"A count is {min(counts)}; give how many triples a mention gets, 0 up.")
@@ -207,10 +208,13 @@ def stream_noise(
     if source is None:
         source = said_by(case.graph, MOST_READ)
     counts = tuple(sorted(set(counts)))
+    reader, reading = case.pipeline.reader, case.reading
+    if ablations is None:
+        ablations = ABLATIONS if reader.has("ablation") else {}
     ways = {
-        name: replace(case.reading, config=replace(case.config, ablation=way))
+        name: replace(reading, config=reader.configured(case.config, ablation=way))
         for name, way in ablations.items()
-    }
+    } or {reader.system: reading}
     quiet = dict(zip(ways, case.run(ways.values()), strict=True))
     points = [_point(case, 0, seeds[0], name, ways[name], quiet[name], quiet) for name in ways]
     todo = [(count, seed, name) for count in counts if count for seed in seeds for name in ways]

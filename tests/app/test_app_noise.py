@@ -46,16 +46,16 @@ def found():
     return noise_curve(reader, TEXT, graph=GRAPH, counts=(0, 4), seeds=(1, 2))
 
 
-def made_up(moved, flips=()):
+def made_up(moved, flips=(), ways=WAYS):
     """A curve in which each way is moved so far by 16 triples; some flip."""
     points = []
-    for way, value in zip(WAYS, moved, strict=True):
+    for way, value in zip(ways, moved, strict=True):
         points.append(Point(way, 0, 1, 0, Outcome(0, "A"), 0.5, 0, 0.1, 0, 0))
         for seed in (1, 2):
             answer = "B" if way in flips else "A"
             points.append(Point(way, 16, seed, 16, Outcome(0, answer), 0.5, 0, 0.3, 0, value))
     return NoiseCurve(
-        (TEXT,), Target("A"), Outcome(0, "A"), 0.5, WAYS, (0, 16), tuple(points), 9, 1
+        (TEXT,), Target("A"), Outcome(0, "A"), 0.5, ways, (0, 16), tuple(points), 9, 1
     )
 
 
@@ -71,6 +71,13 @@ def test_a_prediction_that_noise_flips_is_ringed(info):
     html = view.dial_html(made_up((0.1, 0.2, 0.3), flips=WAYS[1:2]), 16, 1, info, "x")
     assert html.count("kb-badge") == 1
     assert view.dial_html(made_up((0.1, 0.2, 0.3)), 16, 1, info, "x").count("kb-badge") == 0
+
+
+def test_a_system_that_reads_in_one_way_is_compared_with_no_other(info):
+    curve = made_up((0.2,), ways=("plain-text",))
+    assert "0.20 for triples as plain text" in view.say_curve(curve)
+    assert "least" not in view.say_curve(curve) and "alike" not in view.say_curve(curve)
+    assert "triples as plain text" in view.dial_html(curve, 16, 1, info, "x")
 
 
 @pytest.mark.parametrize(
