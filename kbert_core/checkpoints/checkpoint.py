@@ -1,7 +1,8 @@
 """A checkpoint: its card, its tokenizer, and its model on a device."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from pkgutil import resolve_name
@@ -10,7 +11,6 @@ from typing import Any
 
 import tokenizers
 import torch
-from safetensors import SafetensorError
 from transformers import (
     AutoConfig,
     AutoModel,
@@ -21,7 +21,7 @@ from transformers import (
 )
 
 from kbert_core.checkpoints import adapters
-from kbert_core.errors import CheckpointError, OptionError
+from kbert_core.errors import CheckpointError, KBertError, OptionError
 
 K_BERT = "k-bert"
 CONFIG_CLASSES = {  # a system → its configuration; imported when a card names the system
@@ -37,6 +37,9 @@ TOKENIZER_FILES = (  # without one of these transformers makes up an empty token
     "spiece.model",
     "tokenizer.model",
 )
+ONLY_DATA: dict[str, Any] = {
+    "trust_remote_code": False
+}  # no code of a folder is run, nor asked for
 COPY_TOKENIZER = "Copy tokenizer.json (or vocab.txt) and tokenizer_config.json into the folder."
 COPY_AGAIN = f"Copy the model again, or take '{CARD_KEY}' out of its config.json."
 
@@ -90,7 +93,7 @@ class Card:
         for name, fits, value in (
             ("task", isinstance(task, str | None), task),
             ("notes", isinstance(notes, dict | None), notes),
-            ("knowledge", _are_names(knowledge), knowledge),
+            ("knowledge", _are_texts(knowledge), knowledge),
         ):
             if not fits:
                 raise CheckpointError(f"The model's card has {name} {value!r}. {COPY_AGAIN}")
@@ -129,49 +132,6 @@ def config_class(system: Any) -> Any:
     return resolve_name(CONFIG_CLASSES[system])
 
 
-def _are_names(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(name, str) for name in value)
-
-
-def load_tokenizer(path: str | Path) -> PreTrainedTokenizerBase:
-    """Load a checkpoint's tokenizer.
-
-    Raises:
-        CheckpointError: there is none.
-    """
-    path = adapters.located(path)
-    if adapters.is_adapter(path):
-        path = adapters.encoder_of(path)
-    folder = Path(path)
-    if folder.is_dir() and not any((folder / name).is_file() for name in TOKENIZER_FILES):
-        raise CheckpointError(f"{path}: found no tokenizer. {COPY_TOKENIZER}")
-    try:
-        return AutoTokenizer.from_pretrained(str(path))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        if not folder.exists():
-            raise CheckpointError(
-                f"No model at '{path}', neither a folder here nor to be had from the hub. "
-                "Check the name, or download the model to a folder first."
-            ) from error
-        raise CheckpointError(
-            f"{path}: the tokenizer can't be read ({str(error).splitlines()[0][:200]}). "
-            f"{COPY_TOKENIZER}"
-        ) from error
-
-
-def bert_tokenizer(backend: tokenizers.Tokenizer, max_length: int) -> PreTrainedTokenizerFast:
-    """Wrap a tokenizer whose vocabulary has BERT's special tokens."""
-    return PreTrainedTokenizerFast(
-        tokenizer_object=backend,
-        pad_token="[PAD]",
-        unk_token="[UNK]",
-        cls_token="[CLS]",
-        sep_token="[SEP]",
-        mask_token="[MASK]",
-        model_max_length=max_length,
-    )
-
-
 def card_of(path: str | Path) -> Card:
     """Read the card of a checkpoint, in a folder or on the hub, without its weights.
 
@@ -195,9 +155,69 @@ def card_of(path: str | Path) -> Card:
 
 def _card_on_the_hub(name: str) -> Card:
     try:
-        return Card.of(AutoConfig.from_pretrained(name))
-    except (OSError, ValueError):
+        config = load_config(name)
+    except CheckpointError:
         return Card()  # loading the model will say what is wrong
+    return Card.of(config)
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)
+
+
+def load_tokenizer(path: str | Path) -> PreTrainedTokenizerBase:
+    """Load a checkpoint's tokenizer.
+
+    Raises:
+        CheckpointError: there is none.
+    """
+    path = adapters.located(path)
+    if adapters.is_adapter(path):
+        path = adapters.encoder_of(path)
+    folder = Path(path)
+    if folder.is_dir() and not any((folder / name).is_file() for name in TOKENIZER_FILES):
+        raise CheckpointError(f"{path}: found no tokenizer. {COPY_TOKENIZER}")
+    with _refusing(path, _why_no_tokenizer):
+        tokenizer = AutoTokenizer.from_pretrained(str(path), **ONLY_DATA)
+        length, last = tokenizer.model_max_length, max(tokenizer.get_vocab().values(), default=0)
+    if not isinstance(length, int | float) or last > 2 * len(tokenizer):
+        reason = f"its model_max_length is {length!r} and its last token has the number {last}"
+        raise CheckpointError(_why_no_tokenizer(folder, reason))
+    return tokenizer
+
+
+def _why_no_tokenizer(folder: Path, reason: str) -> str:
+    if folder.exists():
+        return f"{folder}: the tokenizer can't be read ({reason}). {COPY_TOKENIZER}"
+    return _no_model_at(folder, reason)
+
+
+def bert_tokenizer(backend: tokenizers.Tokenizer, max_length: int) -> PreTrainedTokenizerFast:
+    """Wrap a tokenizer whose vocabulary has BERT's special tokens."""
+    return PreTrainedTokenizerFast(
+        tokenizer_object=backend,
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        mask_token="[MASK]",
+        model_max_length=max_length,
+    )
+
+
+def load_config(path: str | Path, **changes: Any) -> Any:
+    """Load the Hugging Face config of a checkpoint, of an encoder or an adapter.
+
+    Args:
+        path: as for :func:`load_model`.
+        changes: to what it says.
+
+    Raises:
+        CheckpointError: it can't be read.
+    """
+    path = adapters.located(path)
+    with _refusing(path, _why_not_loaded):
+        return AutoConfig.from_pretrained(str(path), **ONLY_DATA, **changes)
 
 
 def load_model(
@@ -240,16 +260,31 @@ def load_model_and_missing(
     """
     target = device_named(device)
     path = adapters.located(path)
-    arguments = {"use_safetensors": True, "dtype": dtype, "output_loading_info": True, **kwargs}
+    load = _load_adapted if adapters.is_adapter(path) else _load_whole
+    with _refusing(path, _why_not_loaded):
+        model, missing = load(path, auto_class, dtype, kwargs)
+    labels = model.config.id2label
+    if sorted(labels) != list(range(len(labels))) or not _are_texts([*labels.values()]):
+        raise CheckpointError(
+            f"{path}: its labels are {labels}, expected texts with the numbers 0, 1, 2 and so on. "
+            "Mend id2label in its config.json, or copy the model again."
+        )
+    return moved(model, target).eval(), missing
+
+
+def _load_whole(
+    path: str | Path, auto_class: Any, dtype: torch.dtype, changes: dict[str, Any]
+) -> tuple[PreTrainedModel, list[str]]:
+    arguments = {"use_safetensors": True, "dtype": dtype, "output_loading_info": True, **changes}
+    arguments |= ONLY_DATA
     try:
-        if adapters.is_adapter(path):
-            model, missing = adapters.load_merged(
-                path, auto_class, load_model_and_missing, dtype=dtype, **kwargs
-            )
-            return moved(model, target).eval(), missing
-        model, info = _from_pretrained(path, auto_class, arguments)
-    except (OSError, ValueError, RuntimeError, KeyError, TypeError, SafetensorError) as error:
-        raise CheckpointError(_why_not_loaded(path, error)) from error
+        model, info = auto_class.from_pretrained(str(path), attn_implementation="sdpa", **arguments)
+    except (ValueError, RuntimeError) as error:
+        if "sdpa" not in str(error).lower() and "scaled_dot" not in str(error).lower():
+            raise
+        model, info = auto_class.from_pretrained(
+            str(path), attn_implementation="eager", **arguments
+        )
     body = "" if model.base_model is model else f"{model.base_model_prefix}."
     missing = sorted(name for name in info["missing_keys"] if "pooler" not in name)
     lost = [name for name in missing if name.startswith(body)]
@@ -258,18 +293,60 @@ def load_model_and_missing(
             f"{path}: holds the weights of another model than its config.json says "
             f"({len(lost)} are missing, the first is {lost[0]}). Copy or download both again."
         )
-    return moved(model, target).eval(), sorted(info["missing_keys"])
+    return model, sorted(info["missing_keys"])
 
 
-def _from_pretrained(
-    path: str | Path, auto_class: Any, arguments: dict[str, Any]
-) -> tuple[PreTrainedModel, dict[str, Any]]:
+def _load_adapted(
+    path: str | Path, auto_class: Any, dtype: torch.dtype, changes: dict[str, Any]
+) -> tuple[PreTrainedModel, list[str]]:
+    """Load an adapter's encoder and merge the adapter into it: an ordinary model on the CPU.
+
+    Another head than the adapter's own, or one for other labels, is new.
+    """
+    adapter = adapters.read_adapter(path)
+    own = load_config(path)
+    model, _ = load_model_and_missing(
+        adapter.encoder,
+        adapter.model_class,
+        device="cpu",
+        ignore_mismatched_sizes=True,  # the encoder may have a head of its own, for other labels
+        id2label=own.id2label,
+        label2id=own.label2id,
+    )
+    state = adapters.merged(model, adapter).state_dict()
+    config = load_config(path, **changes)
+    if config.id2label != own.id2label:
+        body = f"{model.base_model_prefix}."
+        state = {name: tensor for name, tensor in state.items() if name.startswith(body)}
+    with torch.device("meta"):
+        wanted = type(auto_class.from_config(config))
+    arguments = {"dtype": dtype, "attn_implementation": model.config._attn_implementation}
+    made, info = wanted.from_pretrained(
+        None, config=config, state_dict=state, output_loading_info=True, **arguments
+    )
+    return made, sorted(info["missing_keys"])
+
+
+@contextmanager
+def _refusing(path: str | Path, why: Callable[[Path, str], str]) -> Iterator[None]:
+    """Say in plain words that a file can't be used.
+
+    A folder's JSON may hold anything, and what the libraries raise for it is
+    of all kinds, ``Exception`` itself among them.
+
+    Args:
+        why: folder and reason → message.
+
+    Raises:
+        CheckpointError: instead of any other exception.
+    """
     try:
-        return auto_class.from_pretrained(str(path), attn_implementation="sdpa", **arguments)
-    except (ValueError, RuntimeError) as error:
-        if "sdpa" not in str(error).lower() and "scaled_dot" not in str(error).lower():
-            raise
-        return auto_class.from_pretrained(str(path), attn_implementation="eager", **arguments)
+        yield
+    except KBertError:
+        raise
+    except Exception as error:
+        reason = (str(error).strip() or type(error).__name__).split("\n")[0][:300]
+        raise CheckpointError(why(Path(path), reason)) from error
 
 
 def device_named(name: str) -> torch.device:
@@ -300,14 +377,16 @@ def moved(model: PreTrainedModel, device: torch.device) -> PreTrainedModel:
     return model
 
 
-def _why_not_loaded(path: str | Path, error: Exception) -> str:
-    folder = Path(path)
-    reason = str(error).strip().split("\n")[0][:300]
+def _no_model_at(folder: Path, reason: str) -> str:
+    return (
+        f"No model at '{folder}', neither a folder here nor to be had from the hub ({reason}). "
+        "Check the name, or download the model to a folder first."
+    )
+
+
+def _why_not_loaded(folder: Path, reason: str) -> str:
     if not folder.exists():
-        return (
-            f"No model at '{path}', neither a folder here nor to be had from the hub ({reason}). "
-            "Check the name, or download the model to a folder first."
-        )
+        return _no_model_at(folder, reason)
     if not (folder / "config.json").is_file():
         return f"{folder}: no config.json, so no Hugging Face model. Name the folder that has it."
     if not list(folder.glob("*.safetensors")):

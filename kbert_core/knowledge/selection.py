@@ -181,10 +181,23 @@ class InjectionOptions:
         with names as they are written.
         """
         lists = {name: tuple(value) for name, value in data.items() if isinstance(value, list)}
+        for name, value in {**data, **lists}.items():
+            kind = _KINDS.get(name, object)
+            texts = value if isinstance(value, tuple) else ()
+            if not isinstance(value, kind) or not all(isinstance(text, str) for text in texts):
+                raise OptionError(f"{name} is {value!r}, which no such option is.")
         names = NameRules.of(lists["names"]) if "names" in data else AS_WRITTEN
         return cls(**{**data, **lists, "names": names})
 
 
+_KINDS: dict[str, Any] = {  # of options as they are read
+    "max_triples": int,
+    **dict.fromkeys(("tail_only", "one_sense"), bool),
+    **dict.fromkeys(("not_relations", "first_relations", "names"), tuple),
+    "relations": tuple | None,
+    "threshold": int | float | None,
+    "scorer": str | None,
+}
 _ALWAYS = ("max_triples", "tail_only", "relations")
 
 

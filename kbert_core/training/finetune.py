@@ -14,7 +14,6 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import Dataset
 from transformers import (
-    AutoConfig,
     AutoModel,
     BertConfig,
     PreTrainedModel,
@@ -28,6 +27,7 @@ from kbert_core.checkpoints.checkpoint import (
     Card,
     card_of,
     device_named,
+    load_config,
     load_model_and_missing,
     load_tokenizer,
     moved,
@@ -39,7 +39,7 @@ from kbert_core.data.labelled import (
     warn_of_rare_labels,
 )
 from kbert_core.data.sources import read_splits
-from kbert_core.errors import DataError, OptionError
+from kbert_core.errors import CheckpointError, DataError, OptionError
 from kbert_core.kbert.ablation import Ablation, ReadConfig
 from kbert_core.kbert.flat_tree import Batch
 from kbert_core.kbert.mask_transformer import MaskTransformer
@@ -174,9 +174,7 @@ def fit(options: TrainOptions, *, replacing_others: bool = True) -> Fitted:
     weights = SCRATCH if scratch else adapters.weights_hash(model, missing)
     attached = None
     if options.start.adapter and encoder != options.start.encoder:
-        attached = adapters.attach_again(
-            model, options.start.encoder, rank=options.start.adapter, missing=missing
-        )
+        attached = adapters.attach_again(model, options.start.encoder, missing=missing)
     elif options.start.adapter:
         attached = adapters.attach(
             model, rank=options.start.adapter, alpha=options.start.adapter_alpha, missing=missing
@@ -593,8 +591,8 @@ def _pretrained(
 def _config(path: str) -> dict[str, Any]:
     """An encoder's config; {} where it can't be read, which loading it will say."""
     try:
-        return AutoConfig.from_pretrained(str(adapters.located(path))).to_dict()
-    except (OSError, ValueError):
+        return load_config(path).to_dict()
+    except CheckpointError:
         return {}
 
 
@@ -698,8 +696,7 @@ def save(options: TrainOptions, fitted: Fitted, *, notes: Mapping[str, Any]) -> 
                 model.save_pretrained(new)
                 fitted.pipeline.hugging_face_tokenizer.save_pretrained(new)
             write_card(new, card)
-        forget = adapters.forget_whole if fitted.attached else adapters.forget
-        forget(output)
+        adapters.forget_other(output, adapter=fitted.attached is not None)
     shutil.rmtree(checkpoints_of(options), ignore_errors=True)
 
 

@@ -1,6 +1,7 @@
 """Low-rank adapters: merged at load, tied to one encoder, and small."""
 
 import json
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 from conftest import CHINESE, save_checkpoint
+from mutated_models import read_or_refused
 from peft import PeftModel
 from safetensors.torch import load_file, save_file
 from transformers import (
@@ -236,6 +238,30 @@ def test_a_missing_package_is_said_with_how_to_install_it(root):
         Pipeline.load(root / "adapter", device="cpu")
 
 
+@pytest.mark.parametrize("name", ["evil.encoder", "evil/../encoder", "evil//x", ".evil", "/evil"])
+def test_a_package_is_one_plain_name_and_none_of_its_code_runs(root, monkeypatch, name):
+    (root / "evil").mkdir()
+    (root / "evil" / "__init__.py").write_text("raise SystemExit('evil ran')")
+    monkeypatch.setattr(sys, "path", [str(root), *sys.path])
+    change(root / "adapter" / "adapter_config.json", base_model_name_or_path=f"package:{name}")
+    with pytest.raises(CheckpointError, match="names no model of a Python package"):
+        Pipeline.load(root / "adapter", device="cpu")
+    with pytest.raises(CheckpointError, match="evil holds no model"):
+        adapters.located("package:evil")
+
+
+@pytest.mark.parametrize("here", ["", ".", None])
+def test_a_package_is_not_looked_for_in_the_current_folder(root, monkeypatch, here):
+    (root / "encoder" / "__init__.py").touch()
+    monkeypatch.chdir(root)
+    monkeypatch.setattr(sys, "path", [str(root) if here is None else here, *sys.path])
+    with pytest.raises(CheckpointError, match="package encoder, which isn't installed"):
+        adapters.located("package:encoder")
+    monkeypatch.chdir(root.parent)
+    monkeypatch.setattr(sys, "path", [str(root), *sys.path])
+    assert adapters.located("package:encoder") == root / "encoder"
+
+
 def test_a_package_without_a_model_is_refused(root, monkeypatch):
     (root / "empty_package").mkdir()
     (root / "empty_package" / "__init__.py").touch()
@@ -321,6 +347,24 @@ def test_an_adapter_is_not_written_over_its_encoder(root):
 def change(file, **values):
     data = {**json.loads(file.read_text()), **values}
     file.write_text(json.dumps(data))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("file", ["config.json", "adapter_config.json"])
+def test_an_adapters_folder_changed_at_random_is_read_or_refused(root, file):
+    assert read_or_refused(root / "adapter", file, root / "room", seeds=range(12))[False]
+
+
+def test_an_encoders_weights_are_hashed_once_while_its_files_stay(root, monkeypatch):
+    hashed = []
+    plain = adapters.weights_hash
+    monkeypatch.setattr(adapters, "weights_hash", lambda *of: hashed.append(1) or plain(*of))
+    for _ in range(2):
+        Pipeline.load(root / "adapter", device="cpu")
+    assert hashed == [1]
+    os.utime(root / "encoder" / "model.safetensors", (1, 1))
+    Pipeline.load(root / "adapter", device="cpu")
+    assert hashed == [1, 1]
 
 
 # The shipped models

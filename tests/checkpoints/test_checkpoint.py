@@ -1,5 +1,6 @@
 """A checkpoint's folder: its card, its tokenizer, its model on a device."""
 
+import json
 from types import SimpleNamespace
 
 import pytest
@@ -7,10 +8,11 @@ import torch
 import transformers
 from conftest import tiny_config, tiny_vocabulary
 from kbert.test_mask_transformer import FIT, small
+from mutated_models import read_or_refused
 from transformers import AutoModelForTokenClassification, BertModel
 
-from kbert_core import Ablation, Card, InjectionOptions, ReadConfig, load_model
-from kbert_core.checkpoints.checkpoint import card_of, device_named
+from kbert_core import Ablation, Card, InjectionOptions, Pipeline, ReadConfig, load_model
+from kbert_core.checkpoints.checkpoint import card_of, device_named, load_tokenizer
 from kbert_core.errors import CheckpointError, OptionError
 from kbert_core.knowledge.surface_forms import AS_WRITTEN
 
@@ -196,3 +198,37 @@ def test_weights_of_another_size_are_refused(folder):
         (folder / "other" / "model.safetensors").read_bytes()
     )
     assert "its weights have other sizes than its config.json states" in error_of(folder)
+
+
+# Odd folders
+
+
+@pytest.mark.parametrize("file", ["config.json", "tokenizer.json", "tokenizer_config.json"])
+def test_a_model_folder_changed_at_random_is_read_or_refused(checkpoints, tmp_path, file):
+    assert read_or_refused(checkpoints["ner"], file, tmp_path / "room", seeds=range(12))[False]
+
+
+def test_code_of_a_model_folder_is_never_run_nor_asked_for(folder, monkeypatch):
+    monkeypatch.setattr("builtins.input", lambda *_: pytest.fail("asked at the prompt"))
+    (folder / "evil.py").write_text("raise SystemExit('evil ran')")
+    classes = {"AutoConfig": "evil.Config", "AutoModel": "evil.Model", "AutoTokenizer": "evil.T"}
+    for file, extra in (
+        ("config.json", {"model_type": "evil", "auto_map": classes}),
+        ("tokenizer_config.json", {"tokenizer_class": "Evil", "auto_map": classes}),
+    ):
+        data = json.loads((folder / file).read_text(encoding="utf-8"))
+        (folder / file).write_text(json.dumps(data | extra), encoding="utf-8")
+    assert "can't be read" in error_of(folder)
+    with pytest.raises(CheckpointError, match="can't be read"):
+        load_tokenizer(folder)
+    with pytest.raises(CheckpointError, match="can't be read"):
+        Pipeline.load(folder, device="cpu")
+
+
+@pytest.mark.parametrize(
+    "labels", [{"0": "O", "2": "B-D"}, {"0": "O", "1": 3}, {"0": "O", "x": "B-D"}, ["O", "B-D"]]
+)
+def test_labels_that_are_no_numbered_texts_are_refused(folder, labels):
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    (folder / "config.json").write_text(json.dumps(config | {"id2label": labels}))
+    assert "labels" in error_of(folder) or "id2label" in error_of(folder)

@@ -1,14 +1,17 @@
 """Long fuzz runs of the readers and of flattening; `make soak` writes their figures."""
 
 import random
+import shutil
 import sys
 import time
 from pathlib import Path
 
 import pytest
+from checkpoints.test_adapters import make_adapter
 from fuzzed_files import ENCODINGS, READERS, files, read_or_refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mutated_models import read_or_refused as read_or_refused_model
 
 from kbert_core import InjectionOptions, KBertError, Words, flatten, grow_tree
 from kbert_core.errors import GraphFileError
@@ -48,6 +51,21 @@ def test_any_bytes_make_a_graph_or_a_clear_error(figures):
         "refused": refused,
         "seconds": round(time.monotonic() - began, 1),
     }
+
+
+def test_any_model_folder_is_read_or_refused_with_a_clear_message(tmp_path, checkpoints, figures):
+    began, read = time.monotonic(), {True: 0, False: 0}
+    shutil.copytree(checkpoints["mask"], tmp_path / "encoder")
+    make_adapter(tmp_path / "encoder", tmp_path / "adapter")
+    for folder, names in (
+        (checkpoints["ner"], ("config.json", "tokenizer.json", "tokenizer_config.json")),
+        (tmp_path / "adapter", ("config.json", "adapter_config.json")),
+    ):
+        for file in names:
+            counts = read_or_refused_model(folder, file, tmp_path / "room", seeds=range(600))
+            read = {kind: read[kind] + count for kind, count in counts.items()}
+    seconds = round(time.monotonic() - began, 1)
+    figures["model folders"] = {"cases": 3_000, "refused": read[False], "seconds": seconds}
 
 
 @pytest.mark.parametrize("reader", READERS)

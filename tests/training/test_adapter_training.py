@@ -135,31 +135,11 @@ def test_an_adapter_is_trained_further_on_its_own_encoder(data, encoder):
     assert Pipeline.load(data / "further", device="cpu").task.name == "ner"
 
 
-def test_an_adapter_is_trained_further_at_a_lower_rank(data, encoder):
-    train(options(data, adapter_alpha=4.0))
-    more = {"encoder": str(data / "adapter"), "adapter": 3, "epochs": 1}
-    report = train(options(data, "small", **more, learning_rate=1e-9))
-    assert report["adapter"]["rank"] == 3 and report["adapter"]["alpha"] == 1.5
-    first = load_file(data / "adapter" / "adapter_model.safetensors")
-    small = load_file(data / "small" / "adapter_model.safetensors")
-    assert first.keys() == small.keys()
-    for name in (n for n in first if ".lora_A." in n):
-        up = name.replace(".lora_A.", ".lora_B.")
-        whole, nearest = (a[up].float() @ a[name].float() for a in (first, small))
-        assert torch.linalg.matrix_rank(nearest, rtol=1e-2) <= 3
-        lost = torch.linalg.matrix_norm(whole - nearest).square()
-        least = torch.linalg.svdvals(whole)[3:].square().sum()  # Eckart and Young
-        torch.testing.assert_close(lost, least, rtol=0.05, atol=1e-4)
-    head = [name for name in first if "lora" not in name]
-    assert head and all(torch.allclose(small[n], first[n], atol=1e-3) for n in head)
-    assert Pipeline.load(data / "small", device="cpu").task.name == "ner"
-
-
-def test_an_adapter_is_trained_further_with_its_rank_or_less_and_its_labels_only(data, encoder):
+def test_an_adapter_is_trained_further_with_its_rank_and_its_labels_only(data, encoder):
     train(options(data, epochs=1))
     more = {"encoder": str(data / "adapter"), "output": "further"}
-    with pytest.raises(OptionError, match=r"rank 8 and alpha 16.* Give --adapter 8 or less"):
-        options(data, adapter=9, **more)
+    with pytest.raises(OptionError, match=r"rank 8 and alpha 16.* Give --adapter 8 "):
+        options(data, adapter=4, **more)
     with pytest.raises(OptionError, match=r"rank 8 and alpha 16"):
         options(data, adapter_alpha=8.0, **more)
     with pytest.raises(OptionError, match="the encoder's own folder"):
