@@ -42,6 +42,7 @@ from kbert_core.knowledge.io.writers import write_triples
 from kbert_core.knowledge.mentions import Mention, find_mentions
 from kbert_core.knowledge.selection import InjectionOptions, LeftOut, Rule
 from kbert_core.knowledge.triple import Triple
+from kbert_core.systems import SYSTEMS
 from kbert_core.text import Characters, WordPieces, Words
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from kbert_core.kbert.probe import probe
     from kbert_core.kbert.reader import KBertTrace
     from kbert_core.kbert.visible import Seeing, seeing, visible_everywhere, visible_matrix
-    from kbert_core.pipeline import NO_KNOWLEDGE, SYSTEMS, Pipeline
+    from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
     from kbert_core.reader import Piece, Reader, Reading, Trace
 
 _NEED_TORCH = {  # imported when they are asked for: PyTorch takes seconds to start
@@ -60,7 +61,7 @@ _NEED_TORCH = {  # imported when they are asked for: PyTorch takes seconds to st
     "kbert_core.kbert.mask_transformer": ("MaskTransformer",),
     "kbert_core.kbert.probe": ("probe",),
     "kbert_core.kbert.reader": ("KBertTrace",),
-    "kbert_core.pipeline": ("NO_KNOWLEDGE", "SYSTEMS", "Pipeline"),
+    "kbert_core.pipeline": ("NO_KNOWLEDGE", "Pipeline"),
     "kbert_core.reader": ("Piece", "Reader", "Reading", "Trace"),
     "kbert_core.kbert.visible": ("Seeing", "seeing", "visible_everywhere", "visible_matrix"),
 }

@@ -20,18 +20,17 @@ from kbert_core.checkpoints.checkpoint import (
 )
 from kbert_core.errors import CheckpointError, KBertError
 from kbert_core.kbert.mask_transformer import MaskTransformer
-from kbert_core.kbert.plain_text import PlainTextReader
 from kbert_core.kbert.reader import KBertReader
 from kbert_core.kbert.sentence_tree import SentenceTree
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.labels import Labels
-from kbert_core.reader import Reader, Reading
+from kbert_core.reader import Reading
+from kbert_core.systems import reader_class
 from kbert_core.tasks import TASKS, RankedAnswer, Task
 from kbert_core.tasks.rank import ranked
 from kbert_core.text import WordPieces
 
 NO_KNOWLEDGE = KnowledgeGraph(name="no knowledge")
-SYSTEMS: dict[str, type[Reader]] = {"k-bert": KBertReader, "plain-text": PlainTextReader}
 BATCHES_AHEAD = 64  # of texts, read and sorted by length
 GROUP = 8  # batches of texts that are read at once
 LOGITS_AT_ONCE = 50_000_000  # numbers kept meanwhile
@@ -73,7 +72,7 @@ class Pipeline:
                 f"belong together. Copy the encoder's own tokenizer into its folder."
             )
         wrapped = (self.task or TASKS["classify"]).tokenizer(tokenizer)
-        self.reader = SYSTEMS[self.card.system](model, wrapped, self.card.reading)
+        self.reader = reader_class(self.card.system)(model, wrapped, self.card.reading)
         self.config = self.reader.config
 
     @classmethod

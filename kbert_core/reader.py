@@ -344,10 +344,14 @@ class Reader(ABC):
         outputs = self.outputs(readings, "hidden_states", batch_size)
         return [reading.on_text(own) for reading, own in zip(readings, outputs, strict=True)]
 
-    def parameter_groups(self, learning_rate: float) -> list[dict[str, Any]]:
-        """Say what is trained and how fast: the arguments of an optimiser of PyTorch."""
-        trained = [p for p in self.model.parameters() if p.requires_grad]
-        return [{"params": trained, "lr": learning_rate}]
+    def rate_of(self, parameter: str) -> float:
+        """Say how fast a parameter of the model is trained, as a multiple of the learning rate.
+
+        Args:
+            parameter: its name in ``model.named_parameters()``.
+        """
+        del parameter
+        return 1.0
 
     def to(self, device: torch.device | str) -> Self:
         """Move the model to a device."""

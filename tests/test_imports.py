@@ -14,7 +14,7 @@ import pytest
 
 CORE = Path(__file__).parents[1] / "kbert_core"
 
-LOWEST = "errors files labels options statistics processor"
+LOWEST = "errors files labels options statistics processor systems"
 BELOW = f"{LOWEST} text knowledge layers reader checkpoints"  # what a system may need
 SYSTEMS = "kbert knowbert plain roof"  # none imports another
 PREDICTS = f"{BELOW} {SYSTEMS} scoring tasks pipeline"

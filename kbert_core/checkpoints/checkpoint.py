@@ -3,9 +3,8 @@
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from pkgutil import resolve_name
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,12 +21,8 @@ from transformers import (
 
 from kbert_core.checkpoints import adapters
 from kbert_core.errors import CheckpointError, KBertError, OptionError
+from kbert_core.systems import K_BERT, reader_class
 
-K_BERT = "k-bert"
-CONFIG_CLASSES = {  # a system → its configuration; imported when a card names the system
-    K_BERT: "kbert_core.kbert.ablation:ReadConfig",
-    "plain-text": "kbert_core.kbert.plain_text:PlainTextConfig",
-}
 CARD_KEY = "kbert"  # where a checkpoint's config keeps what it was trained with
 TOKENIZER_FILES = (  # without one of these transformers makes up an empty tokenizer
     "tokenizer.json",
@@ -63,7 +58,7 @@ class Card:
 
     def __post_init__(self) -> None:
         if self.reading is None:
-            object.__setattr__(self, "reading", config_class(K_BERT)())
+            object.__setattr__(self, "reading", reader_class(K_BERT).config_class())
 
     @property
     def system(self) -> str:
@@ -98,7 +93,7 @@ class Card:
             if not fits:
                 raise CheckpointError(f"The model's card has {name} {value!r}. {COPY_AGAIN}")
         try:
-            reading = config_class(system).from_dict(rest)
+            reading = reader_class(system).config_class.from_dict(rest)
         except (ValueError, TypeError, AttributeError, OptionError) as error:
             raise CheckpointError(
                 f"The model's card can't be read as one of the system '{system}' ({error}). "
@@ -118,18 +113,20 @@ class Card:
         setattr(config, CARD_KEY, json.loads(json.dumps(data)))
 
 
-def config_class(system: Any) -> Any:
-    """Return the class of a system's configuration: frozen, with ``from_dict`` and ``as_dict``.
+def reading_of(system: str, base: Any) -> Any:
+    """Return a system's configuration with what another one says of the same options.
+
+    Args:
+        system: whose configuration is wanted.
+        base: the configuration that there is.
 
     Raises:
         CheckpointError: no such system is known here.
     """
-    if system not in list(CONFIG_CLASSES):
-        raise CheckpointError(
-            f"The model is for the system {system!r}, and only {', '.join(CONFIG_CLASSES)} are "
-            f"known here. Use a newer version of K-BERT Lab, or another model."
-        )
-    return resolve_name(CONFIG_CLASSES[system])
+    kind = reader_class(system).config_class
+    if isinstance(base, kind):
+        return base
+    return kind(**{f.name: getattr(base, f.name) for f in fields(kind) if hasattr(base, f.name)})
 
 
 def card_of(path: str | Path) -> Card:

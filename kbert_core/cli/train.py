@@ -31,7 +31,14 @@ from kbert_core.data.labelled import Example, check_labels
 from kbert_core.data.sources import read_split
 from kbert_core.errors import DataError, OptionError, SplitError
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.training.options import SCRATCH, PretrainOptions, Recipe, StartOptions, TrainOptions
+from kbert_core.training.options import (
+    SCRATCH,
+    KnowledgeOptions,
+    PretrainOptions,
+    Recipe,
+    StartOptions,
+    TrainOptions,
+)
 
 if TYPE_CHECKING:  # not imported to run: it needs PyTorch
     from kbert_core.pipeline import Pipeline
@@ -66,7 +73,7 @@ def pretrain(args: Namespace) -> dict[str, Any] | None:
 )
 def train(args: Namespace) -> dict[str, Any] | None:
     """Fine-tune with knowledge or without."""
-    from kbert_core.checkpoints.checkpoint import Card, card_of
+    from kbert_core.checkpoints.checkpoint import Card, card_of, reading_of
     from kbert_core.training.finetune import train
 
     if args.alias or args.alias_of:
@@ -76,7 +83,8 @@ def train(args: Namespace) -> dict[str, Any] | None:
         )
     encoder = given(args, StartOptions).get("encoder", SCRATCH)
     base = Card() if encoder == SCRATCH else card_of(encoder)
-    reading = config_of(args, base.reading)
+    system = given(args, KnowledgeOptions).get("system") or base.system
+    reading = config_of(args, reading_of(system, base.reading))
     options = build(
         TrainOptions,
         args,

@@ -31,6 +31,7 @@ from kbert_core.checkpoints.checkpoint import (
     load_model_and_missing,
     load_tokenizer,
     moved,
+    reading_of,
 )
 from kbert_core.data.labelled import (
     Example,
@@ -40,9 +41,8 @@ from kbert_core.data.labelled import (
 )
 from kbert_core.data.sources import read_splits
 from kbert_core.errors import CheckpointError, DataError, OptionError
-from kbert_core.kbert.ablation import Ablation, ReadConfig
+from kbert_core.kbert.ablation import Ablation
 from kbert_core.kbert.flat_tree import Batch
-from kbert_core.kbert.mask_transformer import MaskTransformer
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.io.compression import plain_stem
@@ -180,8 +180,10 @@ def fit(options: TrainOptions, *, replacing_others: bool = True) -> Fitted:
             model, rank=options.start.adapter, alpha=options.start.adapter_alpha, missing=missing
         )
     length = base.reading.max_length if knowledge.max_length is None else knowledge.max_length
-    ablation = knowledge.ablation or base.reading.ablation
-    reading = ReadConfig(injection, ablation, length)
+    reading = reading_of(knowledge.system or base.system, base.reading)
+    reading = replace(reading, options=injection, max_length=length)
+    if knowledge.ablation not in (None, reading.ablation):
+        reading = _ablated(reading, knowledge.ablation)
     card = Card(task.name, reading, _names(knowledge.kg))
     card.write_to(model.config)
     pipeline = Pipeline(moved(model, device), tokenizer, card)
@@ -212,7 +214,7 @@ def fit(options: TrainOptions, *, replacing_others: bool = True) -> Fitted:
     run = {
         **{name: value for name, value in options.flat().items() if name not in NOT_THE_RUN},
         **options.start.size,
-        "ablation": asdict(ablation),
+        "ablation": asdict(reading.ablation),
         "recipe": asdict(options.recipe),
         "learning_rate": rate,
         "injection": injection.as_dict(),
@@ -238,6 +240,16 @@ def fit(options: TrainOptions, *, replacing_others: bool = True) -> Fitted:
     type_labels = {} if hiding else type_labels
     curve = [{k: v for k, v in scores.items() if k != "seconds"} for scores in trainer.curve]
     return Fitted(pipeline, splits, graph, type_labels, curve, attached, together, made)
+
+
+def _ablated(reading: Any, ablation: Ablation) -> Any:
+    """Set the ablation of a system that has one."""
+    if "ablation" not in {field.name for field in fields(reading)}:
+        raise OptionError(
+            f"Positions or visibility are given, and the system '{reading.system}' has none of "
+            "K-BERT's. Leave them out."
+        )
+    return replace(reading, ablation=ablation)
 
 
 def _fixed_scorer(injection: InjectionOptions, encoder: str) -> InjectionOptions:
@@ -401,11 +413,26 @@ def bucketed(
 
 
 class KnowledgeTrainer(OrderedTrainer):
-    """The trainer, reading flat trees."""
+    """The trainer of a pipeline's model: its reader runs it, its task says the loss."""
 
-    def __init__(self, *, encoder: MaskTransformer, ablation: Ablation, **kwargs: Any) -> None:
-        super().__init__(model=encoder.model, **kwargs)
-        self.encoder, self.ablation = encoder, ablation
+    def __init__(self, *, pipeline: Pipeline, **kwargs: Any) -> None:
+        super().__init__(model=pipeline.reader.model, **kwargs)
+        self.pipeline = pipeline
+
+    def create_optimizer(self, *given: Any) -> torch.optim.Optimizer:
+        """The optimiser, with the system's own learning rates where it has some."""
+        optimizer: torch.optim.Optimizer = super().create_optimizer(*given)
+        rate_of = self.pipeline.reader.rate_of
+        rates = {id(p): rate_of(name) for name, p in self.pipeline.reader.model.named_parameters()}
+        for group in list(optimizer.param_groups):
+            rest = {name: value for name, value in group.items() if name != "params"}
+            by_rate: dict[float, list[nn.Parameter]] = {1.0: []}
+            for parameter in group["params"]:
+                by_rate.setdefault(rates.get(id(parameter), 1.0), []).append(parameter)
+            group["params"] = by_rate.pop(1.0)
+            for rate, params in by_rate.items():
+                optimizer.add_param_group({**rest, "params": params, "lr": rest["lr"] * rate})
+        return optimizer
 
     def compute_loss(
         self,
@@ -414,13 +441,12 @@ class KnowledgeTrainer(OrderedTrainer):
         return_outputs: bool = False,
         num_items_in_batch: Any = None,
     ) -> Any:
-        """Cross entropy over the labels of a step, in nats."""
+        """The mean of the task's loss over the labels of a step, in nats."""
+        reader, task = self.pipeline.reader, self.pipeline.task
+        assert task is not None
         batch = Batch(**{f.name: inputs[f.name] for f in fields(Batch)})
-        output = model(**self.encoder.inputs(batch, ablation=self.ablation))
-        logits, labels = output.logits.float().flatten(0, -2), inputs["labels"].flatten()
-        total = nn.functional.cross_entropy(
-            logits, labels.to(logits.device), ignore_index=IGNORED, reduction="sum"
-        )
+        output = reader.forward(batch, self.pipeline.config, model=model)
+        total = task.loss(output.logits, inputs["labels"].to(output.logits.device))
         loss = self.mean_loss(total, num_items_in_batch, inputs)
         return (loss, output) if return_outputs else loss
 
@@ -493,8 +519,7 @@ def _trainer(
         return {name: evaluate(pipeline, dev, graph)[name]}
 
     return KnowledgeTrainer(
-        encoder=pipeline.encoder,
-        ablation=pipeline.card.reading.ablation,
+        pipeline=pipeline,
         score=score,
         processes=together,
         describe=batches.described,

@@ -12,6 +12,7 @@ from kbert_core.errors import OptionError
 from kbert_core.kbert.ablation import Ablation
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.options import Options, group, option
+from kbert_core.systems import SYSTEMS
 
 SCRATCH = "scratch"
 SIZE = {"hidden_size": 256, "num_hidden_layers": 4}  # of a BERT from scratch
@@ -55,6 +56,13 @@ class KnowledgeOptions(Options):
         flag=None,
         help="files of triples for a twin without kg: what the recipe would hide of a text read "
         "with them is hidden, and nothing injected",
+    )
+    system: str | None = option(
+        None,
+        metavar="NAME",
+        choices=tuple(SYSTEMS),
+        help="how knowledge is read: k-bert, or plain-text, which writes the triples after the "
+        "text; default: as the encoder's card says, else k-bert",
     )
     skip_bad: bool = option(False, help="leave bad lines of a graph out and log them")
     injection: InjectionOptions | None = option(

@@ -136,7 +136,7 @@ def test_options_of_another_system_are_refused(plain):
 
 def test_the_command_line_trains_and_predicts_with_it(data, tmp_path, capsys):
     train = ["train", "--task", "ner", "--data", str(data), "--kg", str(data / "kg.spo")]
-    small = ["--system", "plain-text", "--hidden-size", "32", "--layers", "2", "--heads", "2"]
+    small = ["--system", "plain-text", "--hidden-size", "32", "--layers", "2"]
     folder = str(tmp_path / "model")
     assert cli.main([*train, *small, "--epochs", "1", "--output", folder, "--device", "cpu"]) == 0
     assert Pipeline.load(folder, device="cpu").card.system == "plain-text"
