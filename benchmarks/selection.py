@@ -32,7 +32,7 @@ from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.selection import Asked, Selection, TripleScorer, select_all
 from kbert_core.knowledge.tools.unrelated import with_noise
 from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
-from kbert_core.scoring.opening import similarity_under
+from kbert_core.scoring import similarity_under
 from kbert_core.scoring.similarity import Similarity
 from kbert_core.training.evaluate import scores_of
 
@@ -99,7 +99,7 @@ def run_homonyms() -> dict[str, Any]:
     for language, path in ENCODERS.items():
         graph, sentences = homonyms(language)
         similar = similarity_under(str(ROOT / path) if language == "zh" else path, "cpu")
-        plain = Similarity(similar.encoder, similar.tokenizer, layer=-1, centred=False)
+        plain = Similarity(similar.model, similar.tokenizer, layer=-1, centred=False)
         ways: dict[str, tuple[InjectionOptions, TripleScorer | None]] = {
             "first in graph order": (InjectionOptions(), None),
             "tail in text": (InjectionOptions(strategy="tail_in_text"), None),

@@ -89,7 +89,7 @@ def run(args: Namespace) -> Report:
     scorer = None
     if options.needs_model:
         from kbert_core.pipeline import Pipeline
-        from kbert_core.scoring.opening import scorer_of
+        from kbert_core.scoring import scorer_of
 
         scorer = scorer_of(
             options, Pipeline.load(args.model).kbert.similarity if args.model else None

@@ -100,7 +100,7 @@ def _rows_without_model(args: Namespace) -> RowsOf:
     from kbert_core.kbert.ablation import ReadConfig
     from kbert_core.kbert.flat_tree import flatten
     from kbert_core.kbert.sentence_tree import grow_tree, passed_over
-    from kbert_core.scoring.opening import scorer_of
+    from kbert_core.scoring import scorer_of
 
     graph = graph_of(args)
     config = config_of(args, ReadConfig())

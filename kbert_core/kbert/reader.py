@@ -20,7 +20,7 @@ from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.selection import InjectionOptions, LeftOut, TripleScorer
 from kbert_core.knowledge.triple import Triple
 from kbert_core.reader import Piece, Reader, Reading, Trace
-from kbert_core.scoring.opening import scorer_of
+from kbert_core.scoring import scorer_of
 from kbert_core.scoring.similarity import Similarity
 from kbert_core.text import Tokens, WordPieces
 
@@ -292,7 +292,7 @@ class KBertReader(Reader):
     @cached_property
     def similarity(self) -> Similarity:
         """Texts and triples compared by the model's own encoder, without knowledge."""
-        return Similarity(self.encoder, self.tokenizer)
+        return Similarity(self.model, self.tokenizer)
 
     def _mentions(
         self, sentences: Sequence[str], graph: KnowledgeGraph, options: InjectionOptions

@@ -3,31 +3,28 @@
 A text's vector is the mean of its tokens' hidden states, special tokens left
 out, in the encoder's middle layer, less the mean of everyday texts. Measured
 on homonyms (docs/selection.md): the last layer of a model trained for a task
-knows more of its labels than of its texts, and without the mean taken off all
-vectors point one way.
+knows more of its labels than of its texts, and all vectors of a BERT point
+much the same way, so that without the mean taken off they tell little.
 """
 
+import inspect
+import json
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
+from importlib.resources import files
 from threading import Lock
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
+from transformers import PreTrainedModel
 
-from kbert_core.kbert.flat_tree import collate, flatten
-from kbert_core.kbert.mask_transformer import MaskTransformer
-from kbert_core.kbert.sentence_tree import SentenceTree
 from kbert_core.knowledge.names import is_word_character
 from kbert_core.knowledge.selection import Candidates
 from kbert_core.knowledge.triple import Triple
-from kbert_core.scoring.reference import (
-    CHINESE_FACTS,
-    CHINESE_SENTENCES,
-    ENGLISH_FACTS,
-    ENGLISH_SENTENCES,
-)
 from kbert_core.text import Tokenizer
 
 Floats = NDArray[np.float32]
@@ -37,11 +34,20 @@ AT_ONCE = 64  # texts
 LONGEST = 512  # tokens of a text
 
 
+@cache
+def everyday_texts() -> Mapping[str, Mapping[str, Sequence[str]]]:
+    """Everyday "sentences" and "facts", "chinese" and "english", written for this purpose."""
+    text = files("kbert_core.scoring").joinpath("everyday.json").read_text(encoding="utf-8")
+    found: dict[str, dict[str, list[str]]] = json.loads(text)
+    return found
+
+
 class Similarity:
     """Scores a triple by the cosine of its vector and the text's.
 
     Args:
-        encoder: read without any knowledge.
+        model: a Hugging Face encoder, or a model built on one; read without
+            any knowledge.
         tokenizer: the encoder's.
         layer: whose hidden states; None: the middle one. 0 is the embeddings.
         centred: whether the mean of everyday texts is taken off.
@@ -50,31 +56,34 @@ class Similarity:
 
     def __init__(
         self,
-        encoder: MaskTransformer,
+        model: PreTrainedModel,
         tokenizer: Tokenizer,
         *,
         layer: int | None = None,
         centred: bool = True,
         cached: int = CACHED,
     ) -> None:
-        self.encoder, self.tokenizer = encoder, tokenizer
+        self.model, self.tokenizer = model.eval(), tokenizer
         self.layer, self.centred, self.cached = layer, centred, cached
+        self._encoder: Any = model.base_model
+        self._takes = inspect.signature(self._encoder.forward).parameters
         self._cache: OrderedDict[tuple[bool, Texts], Floats] = OrderedDict()
         self._lock = Lock()
 
     def score(self, asked: Sequence[Candidates]) -> list[list[float]]:
         """Score the triples of many mentions: cosines, -1 to 1."""
-        texts = self.vectors(one.sentences for one in asked)
-        facts = self.facts(triple for one in asked for triple in one.triples)
+        texts = self.vectors(candidates.sentences for candidates in asked)
+        facts = self.facts(triple for candidates in asked for triple in candidates.triples)
         return [
-            [float(texts[one.sentences] @ facts[triple]) for triple in one.triples] for one in asked
+            [float(texts[candidates.sentences] @ facts[triple]) for triple in candidates.triples]
+            for candidates in asked
         ]
 
     def facts(self, triples: Iterable[Triple]) -> dict[Triple, Floats]:
         """Return the unit vectors (H,) of triples."""
-        said = {triple: (verbalised(triple),) for triple in triples}
-        found = self.vectors(said.values(), facts=True)
-        return {triple: found[text] for triple, text in said.items()}
+        texts = {triple: (verbalised(triple),) for triple in triples}
+        vectors = self.vectors(texts.values(), facts=True)
+        return {triple: vectors[text] for triple, text in texts.items()}
 
     def vectors(self, texts: Iterable[Texts], *, facts: bool = False) -> dict[Texts, Floats]:
         """Return the unit vectors (H,) of texts, each one sentence or two.
@@ -94,11 +103,11 @@ class Similarity:
                     self._cache.move_to_end((facts, text))
                     found[text] = vector
         if missing:
-            made = self._means(missing)
+            means = self._means(missing)
             if self.centred:
-                made = made - np.stack([self._everyday[_spaced(text), facts] for text in missing])
-            made /= np.maximum(np.linalg.norm(made, axis=1, keepdims=True), 1e-12)
-            new = dict(zip(missing, made, strict=True))
+                means = means - np.stack([self._everyday[_spaced(text), facts] for text in missing])
+            means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-12)
+            new = dict(zip(missing, means, strict=True))
             found |= new
             with self._lock:
                 self._cache.update({(facts, text): vector for text, vector in new.items()})
@@ -109,35 +118,66 @@ class Similarity:
     @cached_property
     def _everyday(self) -> Mapping[tuple[bool, bool], Floats]:
         """The mean vectors (H,), by whether words are spaced and whether they are facts."""
-        texts = {
-            (False, False): CHINESE_SENTENCES,
-            (False, True): CHINESE_FACTS,
-            (True, False): ENGLISH_SENTENCES,
-            (True, True): ENGLISH_FACTS,
-        }
         return {
-            key: self._means([(text,) for text in some]).mean(axis=0) for key, some in texts.items()
+            (language == "english", kind == "facts"): self._means([(t,) for t in texts]).mean(0)
+            for language, kinds in everyday_texts().items()
+            for kind, texts in kinds.items()
         }
 
     def _means(self, texts: Sequence[Texts]) -> Floats:
         """(T, H) the mean hidden state of every text, those of similar length together."""
-        most = self.encoder.max_length
-        limit = LONGEST if most is None else min(LONGEST, most)
-        rows = [flatten(SentenceTree(text, ()), self.tokenizer, max_length=limit) for text in texts]
+        rows = [self._row(text) for text in texts]
         found: list[Floats] = [np.zeros(0, np.float32)] * len(rows)
-        order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
+        order = sorted(range(len(rows)), key=lambda i: rows[i].shape[1])
         for start in range(0, len(order), AT_ONCE):
             chosen = order[start : start + AT_ONCE]
-            batch = collate([rows[i] for i in chosen], pad_id=self.tokenizer.pad_id)
-            states = self.encoder(batch, hidden_states=True)["hidden_states"]
-            layer = (len(states) - 1) // 2 if self.layer is None else self.layer
-            hidden = states[layer].float()
-            for row, i in zip(hidden, chosen, strict=True):
-                kept = [k for k, (_, place) in enumerate(rows[i].trunk_places) if place >= 0]
-                kept = kept or list(range(len(rows[i])))  # a text without any token
-                with torch.inference_mode():
-                    found[i] = row[kept].mean(0).cpu().numpy().copy()
+            with torch.inference_mode():
+                states = self._states([rows[i] for i in chosen]).float()
+                for state, i in zip(states, chosen, strict=True):
+                    ours = rows[i][2].bool()
+                    ours = ours if ours.any() else ~ours  # a text without any token
+                    found[i] = state[: len(ours)][ours].mean(0).cpu().numpy().copy()
         return np.stack(found)
+
+    def _row(self, sentences: Texts) -> Tensor:
+        """(3, N): ids, segments, and 1 where a token is the text's own; a long text is cut."""
+        layout = self.tokenizer.layout(len(sentences))
+        ids = [list(tokens.ids) for tokens in self.tokenizer.tokenize(sentences)]
+        while sum(map(len, ids)) > self._limit - layout.count:
+            max(ids, key=len).pop()
+        row: list[tuple[int, int, int]] = []
+        for before, own, segment in zip(layout.before, ids, layout.segments, strict=True):
+            row += [(special.id, special.segment, 0) for special in before]
+            row += [(token, segment, 1) for token in own]
+        row += [(special.id, special.segment, 0) for special in layout.after]
+        return torch.tensor(row).reshape(-1, 3).T
+
+    @property
+    def _limit(self) -> int:
+        """Tokens of a text; a RoBERTa begins to count its positions after the padding's."""
+        config = self.model.config
+        most, pad = getattr(config, "max_position_embeddings", None), config.pad_token_id
+        if not isinstance(most, int) or most <= 0:
+            return LONGEST
+        return min(LONGEST, most - (pad + 1 if pad else 0))
+
+    def _states(self, rows: Sequence[Tensor]) -> Tensor:
+        """(B, N, H) the hidden states of a layer, of rows padded to the longest."""
+        padded = torch.nn.utils.rnn.pad_sequence([row.T for row in rows], batch_first=True)
+        sizes = torch.tensor([row.shape[1] for row in rows])
+        there = torch.arange(padded.shape[1]) < sizes[:, None]
+        inputs = {
+            "input_ids": padded[..., 0].masked_fill(~there, self.tokenizer.pad_id),
+            "attention_mask": there.long(),
+        }
+        if "token_type_ids" in self._takes:
+            inputs["token_type_ids"] = padded[..., 1]
+        device = self.model.device
+        output = self._encoder(
+            **{name: value.to(device) for name, value in inputs.items()}, output_hidden_states=True
+        )
+        states: Sequence[Tensor] = output.hidden_states
+        return states[(len(states) - 1) // 2 if self.layer is None else self.layer]
 
 
 def verbalised(triple: Triple) -> str:

@@ -49,7 +49,7 @@ from kbert_core.knowledge.io.compression import plain_stem
 from kbert_core.knowledge.selection import InjectionOptions, Strategy
 from kbert_core.labels import IGNORED, WRONG
 from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
-from kbert_core.scoring.opening import scorer_of
+from kbert_core.scoring import scorer_of
 from kbert_core.tasks import TASKS
 from kbert_core.training import processes
 from kbert_core.training.cards import write_card

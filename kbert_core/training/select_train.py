@@ -25,9 +25,8 @@ from kbert_core.knowledge.selection import Asked, Candidates, InjectionOptions, 
 from kbert_core.knowledge.tools.unrelated import with_noise
 from kbert_core.labels import IGNORED
 from kbert_core.pipeline import Pipeline
-from kbert_core.scoring.features import features
-from kbert_core.scoring.learned import LearnedScorer
-from kbert_core.scoring.opening import OWN, similarity_under
+from kbert_core.scoring import OWN, similarity_under
+from kbert_core.scoring.learned import LearnedScorer, features
 from kbert_core.scoring.similarity import Similarity
 from kbert_core.training.items import Item, ItemMaker, batch_of
 from kbert_core.training.options import RunOptions

@@ -11,12 +11,10 @@ from transformers import BertModel
 
 from kbert_core import InjectionOptions, Triple
 from kbert_core.errors import CheckpointError, OptionError
-from kbert_core.kbert.mask_transformer import MaskTransformer
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.selection import Candidates
-from kbert_core.scoring.features import NAMES, buckets, features
-from kbert_core.scoring.learned import SIZE, LearnedScorer
-from kbert_core.scoring.opening import scorer_of
+from kbert_core.scoring import scorer_of
+from kbert_core.scoring.learned import NAMES, SIZE, LearnedScorer, buckets, features
 from kbert_core.scoring.similarity import Similarity
 from kbert_core.text import WordPieces
 from kbert_core.training.select_train import ridge
@@ -28,9 +26,7 @@ ASKED = Candidates(("患者有糖尿病史，多饮",), Mention(3, 6, "糖尿病
 @pytest.fixture(scope="module")
 def similarity():
     torch.manual_seed(0)
-    return Similarity(
-        MaskTransformer(BertModel(tiny_config()).eval()), WordPieces(tiny_tokenizer())
-    )
+    return Similarity(BertModel(tiny_config()), WordPieces(tiny_tokenizer()))
 
 
 @pytest.fixture

@@ -9,11 +9,10 @@ from transformers import BertModel
 from kbert_core import InjectionOptions, KnowledgeGraph, Triple, flatten, grow_tree
 from kbert_core.errors import OptionError
 from kbert_core.kbert.bulk import CODES, inject
-from kbert_core.kbert.mask_transformer import MaskTransformer
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.selection import Candidates
 from kbert_core.pipeline import Pipeline
-from kbert_core.scoring.opening import scorer_of, similarity_under
+from kbert_core.scoring import scorer_of, similarity_under
 from kbert_core.scoring.similarity import Similarity
 from kbert_core.text import WordPieces
 
@@ -33,22 +32,22 @@ CONTEXT = InjectionOptions(max_triples=1, strategy="context")
 @pytest.fixture(scope="module")
 def own():
     torch.manual_seed(0)
-    encoder = MaskTransformer(BertModel(tiny_config()).eval())
+    encoder = BertModel(tiny_config())
     return Similarity(encoder, WordPieces(tiny_tokenizer()))
 
 
 def test_vector_is_the_mean_of_the_texts_tokens_without_special_ones(own):
-    plain = Similarity(own.encoder, own.tokenizer, centred=False)
+    plain = Similarity(own.model, own.tokenizer, centred=False)
     ids = tiny_tokenizer()("患者有cats", return_tensors="pt")
     with torch.no_grad():
-        states = own.encoder.model(**ids, output_hidden_states=True).hidden_states
+        states = own.model(**ids, output_hidden_states=True).hidden_states
     wanted = states[1][0, 1:-1].mean(0).numpy()  # the middle of three layers
     (vector,) = plain.vectors([("患者有cats",)]).values()
     assert np.allclose(vector, wanted / np.linalg.norm(wanted), atol=1e-5)
 
 
 def test_vectors_have_the_mean_of_everyday_texts_taken_off(own):
-    plain = Similarity(own.encoder, own.tokenizer, centred=False)
+    plain = Similarity(own.model, own.tokenizer, centred=False)
     text = ("患者有糖尿病史",)
     off = plain._means([text])[0] - own._everyday[False, False]
     assert np.allclose(own.vectors([text])[text], off / np.linalg.norm(off), atol=1e-5)
@@ -56,14 +55,14 @@ def test_vectors_have_the_mean_of_everyday_texts_taken_off(own):
 
 def test_many_texts_have_the_vectors_of_each(own):
     texts = [(text,) for text in TEXTS]
-    together = Similarity(own.encoder, own.tokenizer).vectors(texts)
+    together = Similarity(own.model, own.tokenizer).vectors(texts)
     for text in texts:
-        alone = Similarity(own.encoder, own.tokenizer).vectors([text])
+        alone = Similarity(own.model, own.tokenizer).vectors([text])
         assert np.allclose(together[text], alone[text], atol=1e-4)
 
 
 def test_cache_is_bounded_and_used(own, monkeypatch):
-    small = Similarity(own.encoder, own.tokenizer, cached=3)
+    small = Similarity(own.model, own.tokenizer, cached=3)
     texts = [(c,) for c in "患者有糖尿病史"]
     assert len(small.vectors(texts)) == 7
     assert len(small._cache) == 3
@@ -102,13 +101,13 @@ def test_reading_many_texts_chooses_as_reading_each(checkpoints):
     pipeline = Pipeline.load(checkpoints["ner"], device="cpu")
     together = pipeline.read([(text,) for text in TEXTS], graph=GRAPH, options=CONTEXT)
     for text, reading in zip(TEXTS, together, strict=True):
-        assert reading.tree.used == pipeline.tree([text], GRAPH, CONTEXT).used
+        assert reading.used == pipeline(text, graph=GRAPH, options=CONTEXT).used
 
 
 def test_bad_text_raises_after_those_before_it(checkpoints):
     pipeline = Pipeline.load(checkpoints["ner"], device="cpu")
     found = pipeline.read([("患者",), ("a\ud800",)], graph=GRAPH, options=CONTEXT)
-    assert next(found).tree.sentences == ("患者",)
+    assert next(found).sentences == ("患者",)
     with pytest.raises(Exception, match="half a character"):
         next(found)
 
@@ -127,8 +126,8 @@ def test_another_encoder_can_be_named(checkpoints):
     scorer = scorer_of(options, device="cpu")
     assert scorer is similarity_under(str(checkpoints["encoder"]), "cpu")
     pipeline = Pipeline.load(checkpoints["ner"], device="cpu")
-    assert pipeline.scorer(options) is scorer
-    assert pipeline.tree([TEXTS[0]], GRAPH, options).used
+    assert pipeline.kbert.scorer(options) is scorer
+    assert pipeline(TEXTS[0], graph=GRAPH, options=options).used
 
 
 def test_own_encoder_without_a_model_is_refused():
