@@ -17,7 +17,7 @@ def model(data):
     code = cli.main(
         [
             *("train", "--task", "ner", "--data", str(data), "--output", str(data / "model")),
-            *("--kg", str(data / "kg.spo"), "--epochs", "12", "--hidden-size", "64"),
+            *("--kg", str(data / "kg.spo"), "--epochs", "1", "--hidden-size", "64"),
             *("--layers", "2", "--learning-rate", "3e-3", "--batch-tokens", "128"),
             *("--device", "cpu", "--json"),
         ]
@@ -45,12 +45,8 @@ def test_scorer_is_learned_saved_and_used(model, data, capsys):
     graph = load_graph(data / "kg.spo")
     examples = read_examples(data / "dev.tsv", "ner")
     assert 0 <= evaluate(pipeline, examples, graph, options=options)["f1"] <= 1
-    reasons = [
-        branch.reason
-        for example in examples
-        for node in pipeline.tree(example.sentences, graph, options).nodes
-        for branch in node.branches
-    ]
+    trees = pipeline.kbert.trees([example.sentences for example in examples], graph, options)
+    reasons = [branch.reason for tree in trees for node in tree.nodes for branch in node.branches]
     assert reasons and all(str(reason).startswith("usefulness ") for reason in reasons)
 
 
