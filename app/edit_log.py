@@ -188,4 +188,4 @@ def _with_added(graph: KnowledgeGraph, triples: Sequence[Triple]) -> KnowledgeGr
             raise GraphEditError(f"The triple {triple} can't be added.")
         found[triple] = None
     now = {entity: tuple(found) for entity, found in changed.items()}
-    return graph.updated(now, graph.off)
+    return graph.updated(now)

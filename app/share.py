@@ -9,7 +9,7 @@ opened by whoever was sent them, so that what is read is bounded and checked
 import base64
 import json
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from app.scene import GraphRef
@@ -25,7 +25,7 @@ from app.share_data import (
     triple_of,
 )
 from app.texts import t
-from kbert_core import KnowledgeGraph, Triple
+from kbert_core import KnowledgeGraph
 from kbert_core.knowledge.aliases import ALIAS_RELATIONS
 
 PARAMETER = "scene"  # of the address
@@ -124,13 +124,12 @@ def from_file(data: bytes) -> tuple[Shared, KnowledgeGraph | None]:
     if triples is None:
         return shared, None
     graph = KnowledgeGraph(
-        (triple_of(item, "triples") for item in list_of(triples, "triples", MOST_TRIPLES)),
+        [triple_of(item, "triples") for item in list_of(triples, "triples", MOST_TRIPLES)],
         name=shared.scene.graph.name,
+        off=[triple_of(item, "off") for item in list_of(off, "off", MOST_TRIPLES)],
     )
-    switched = [triple_of(item, "off") for item in list_of(off, "off", MOST_TRIPLES)]
-    if any(triple not in graph for triple in switched):
+    if any(triple not in graph for triple in graph.off):
         raise refused("off")
-    graph = _switched_off(graph, switched)
     if graph.fingerprint != shared.scene.graph.fingerprint:
         raise refused("triples")
     return shared, graph
@@ -149,14 +148,7 @@ def _carried(graph: KnowledgeGraph) -> KnowledgeGraph | None:
     """A small graph as a file can tell it; None for a large one."""
     if graph.aliases != ALIAS_RELATIONS or len(graph) > MOST_TRIPLES:
         return None
-    made = KnowledgeGraph(graph, name=graph.name)
-    return _switched_off(made, graph.off)
-
-
-def _switched_off(graph: KnowledgeGraph, triples: Iterable[Triple]) -> KnowledgeGraph:
-    """A graph as loaded that has some triples off, without a history of it."""
-    off = frozenset(triples)
-    return graph.updated({}, off) if off else graph
+    return KnowledgeGraph(graph, name=graph.name, off=graph.off)
 
 
 def _renamed(shared: Shared, old: str, new: str) -> Shared:

@@ -68,6 +68,8 @@ def stats_text(data: Mapping[str, Any]) -> str:
         f"{data['triples']:,} triples, {data['entities']:,} entities, "
         f"{data['entities_with_several_triples']:,} of them with several triples"
     )
+    if data["switched_off"]:
+        lines.append(f"{data['switched_off']:,} more are switched off")
     for title, counts in (
         ("relations:", data["relations"]),
         ("most triples:", data["most_triples"]),
@@ -98,12 +100,15 @@ def stats(args: Namespace) -> Report:
     relations: Counter[str] = Counter()
     sizes: dict[str, int] = {}
     for entity, triples in graph.items():
-        sizes[entity] = len(triples)
-        relations.update(triple.relation for triple in triples)
+        active = [triple for triple in triples if graph.is_on(triple)]
+        if active:
+            sizes[entity] = len(active)
+            relations.update(triple.relation for triple in active)
     most = sorted(sizes, key=lambda entity: -sizes[entity])[:10]
     return {
         "files": files,
         "triples": sum(sizes.values()),
+        "switched_off": len(graph.off),
         "entities": len(sizes),
         "entities_with_several_triples": sum(size > 1 for size in sizes.values()),
         "longest_name": max(sizes, key=len, default=""),
@@ -197,7 +202,7 @@ def merge(args: Namespace) -> Report:
     with Progress("triples") as progress:
         aliases = join_graphs(graphs).aliases
         done = import_triples(args.output, sources, who=args.by, aliases=aliases, progress=progress)
-    off = [t for i, graph in enumerate(graphs) for t in graph.off if _first(graphs, t) == i]
+    off = {triple for graph in graphs for triple in graph.off}
     if off:
         with GraphStore(args.output, write=True) as store:
             store.apply(*(Edit("switch_off", triple) for triple in sorted(off)), who=args.by)
@@ -207,11 +212,6 @@ def merge(args: Namespace) -> Report:
         "repeated": done.repeated,
         "switched_off": len(off),
     }
-
-
-def _first(graphs: Sequence[KnowledgeGraph], triple: Triple) -> int:
-    """Which of several graphs is the first that has a triple."""
-    return next(i for i, graph in enumerate(graphs) if triple in graph)
 
 
 @command(

@@ -87,7 +87,7 @@ def learn_tail_labels(examples: Sequence[Example], graph: KnowledgeGraph) -> dic
             for relation in {t.relation for t in triples}:
                 by_relation.setdefault(relation, Counter())[label] += 1
     relations: dict[str, dict[str, None]] = {}  # of each tail
-    for triple in graph:
+    for triple in graph.active_triples():
         relations.setdefault(triple.tail, {})[triple.relation] = None
     learnt: dict[str, str] = {}
     for tail, its_relations in relations.items():

@@ -314,4 +314,4 @@ def without_triples(graph: KnowledgeGraph, gone: Iterable[Triple]) -> KnowledgeG
         entity: tuple(triple for triple in graph.triples_of(entity) if triple not in out)
         for entity in {normalise_name(triple.head) for triple in out}
     }
-    return graph.updated(changed, graph.off - out)
+    return graph.updated(changed)

@@ -1,24 +1,26 @@
 """KnowledgeGraph: the triples of every entity, in order, and edits to them.
 
-A graph is a value. An edit returns a new graph that shares everything the
-edit didn't touch with the old one, remembers the edit, and leads back to the
-old one; the file the triples came from is never written.
+A graph is a value. Edits return a new graph that shares everything they
+didn't touch with the old one, remembers them, and leads back to the old one;
+the file the triples came from is never written.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Set
+import math
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 from immutables import Map
 from numpy.typing import NDArray
 
-from kbert_core.errors import GraphEditError
-from kbert_core.knowledge.added_names import AddedNames, EditedNames
 from kbert_core.knowledge.aliases import ALIAS_RELATIONS, AliasRelations
-from kbert_core.knowledge.edit import Edit
+from kbert_core.knowledge.edit import Draft, Edit
+from kbert_core.knowledge.name_index import EditedNames, NameLookup, codes_of
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.source import InMemory, Names, TripleSource, Union
+from kbert_core.knowledge.source import InMemory, TripleSource, Union
 from kbert_core.knowledge.surface_forms import forms_of
 from kbert_core.knowledge.triple import Triple
 
@@ -34,6 +36,7 @@ class KnowledgeGraph:
             triple counts once.
         name: shown to people.
         aliases: the relations that say another name of an entity.
+        off: which of the triples are switched off.
     """
 
     def __init__(
@@ -42,23 +45,24 @@ class KnowledgeGraph:
         *,
         name: str = "",
         aliases: AliasRelations = ALIAS_RELATIONS,
+        off: Iterable[Triple] = (),
     ) -> None:
-        self._load(InMemory(triples, aliases), name)
+        self._begin(InMemory(triples, aliases, off), name)
 
-    def _load(self, source: TripleSource, name: str) -> None:
+    def _begin(self, source: TripleSource, name: str) -> None:
         self._source = source
-        self._changed: Map[str, tuple[Triple, ...]] = Map()
-        self._off: Set[Triple] = source.off
-        self._added_names = AddedNames()
+        self._changed: Map[str, tuple[Triple, ...]] = Map()  # entity → all of its triples now
+        self._switched: Map[Triple, bool] = Map()  # whether it is on now
+        self._names = EditedNames(source.names)
         self._before: KnowledgeGraph | None = None
+        self._edits: tuple[Edit, ...] = ()  # since then
         self.name = name
-        self.history: tuple[Edit, ...] = ()
 
     @classmethod
     def over(cls, source: TripleSource, *, name: str = "") -> "KnowledgeGraph":
         """Return a graph over a source of triples, such as a store's."""
         graph = object.__new__(cls)
-        graph._load(source, name)
+        graph._begin(source, name)
         return graph
 
     def __iter__(self) -> Iterator[Triple]:
@@ -86,8 +90,8 @@ class KnowledgeGraph:
     def entities(self) -> Iterator[str]:
         """Every entity that has a triple, as names are compared.
 
-        Those loaded come first, in the order in which they were met, or by
-        name where they are in a store; then those that came by edits, by name.
+        Those of the source come first, in the order in which they were met, or
+        by name where they are in a store; then those that came by edits, by name.
         """
         return (entity for entity, _ in self.items())
 
@@ -97,46 +101,57 @@ class KnowledgeGraph:
 
     def is_on(self, triple: Triple) -> bool:
         """Say whether a triple takes part in injection."""
-        return triple not in self._off
+        on = self._switched.get(triple)
+        return triple not in self._source.off if on is None else on
 
-    @property
+    @cached_property
     def off(self) -> Set[Triple]:
         """Every triple that is switched off."""
-        return self._off
+        if not self._switched:
+            return self._source.off
+        off = {triple for triple, on in self._switched.items() if not on}
+        return frozenset(off.union(t for t in self._source.off if t not in self._switched))
 
     @property
     def all_on(self) -> bool:
         """Say whether no triple is switched off."""
-        return not self._off
+        return not self.off
+
+    def active_triples(self) -> Iterator[Triple]:
+        """Every triple that is not switched off, in order."""
+        return iter(self) if self.all_on else filter(self.is_on, self)
 
     def relations(self) -> dict[str, int]:
-        """Count the triples of every relation, the most frequent first."""
-        counts: dict[str, int] = {}
-        for triple in self:
-            counts[triple.relation] = counts.get(triple.relation, 0) + 1
-        return dict(sorted(counts.items(), key=lambda item: -item[1]))
+        """Count the active triples of every relation, the most frequent first."""
+        return dict(Counter(triple.relation for triple in self.active_triples()).most_common())
 
     @cached_property
-    def names(self) -> Names:
+    def relation_idf(self) -> Mapping[str, float]:
+        """The information of every relation, in nats: -ln of its share of the active triples."""
+        counts = self.relations()
+        total = sum(counts.values())
+        return {relation: math.log(total / count) for relation, count in counts.items()}
+
+    @property
+    def names(self) -> NameLookup:
         """The names of every entity, as they are looked up in a text."""
-        if not self._changed:
-            return self._source.names
-        return EditedNames(self._source.names, self._added_names, self._changed)
+        return self._names.lookup
 
     def places(self, text: str) -> list[int]:
-        """See ``Names.places``."""
-        return self.names.places(text)
+        """Return where a name may start in a loosened text; see ``NameLookup.may_start``."""
+        found: list[int] = np.flatnonzero(self.names.may_start(codes_of(text))).tolist()
+        return found
 
     def may_begin(self, codes: NDArray[np.uint32]) -> NDArray[np.bool_]:
-        """See ``Names.may_begin``."""
-        return self.names.may_begin(codes)
+        """See ``NameLookup.may_start``."""
+        return self.names.may_start(codes)
 
     def names_at(self, text: str, start: int) -> list[str]:
-        """See ``Names.at``."""
-        return self.names.at(text, start)
+        """See ``NameLookup.keys_at``."""
+        return self.names.keys_at(text, start)
 
     def meant_by(self, key: str) -> tuple[str, ...]:
-        """See ``Names.meant_by``."""
+        """See ``NameLookup.meant_by``."""
         return self.names.meant_by(key)
 
     @property
@@ -145,14 +160,18 @@ class KnowledgeGraph:
         return self._source.aliases
 
     def apply(self, *edits: Edit) -> "KnowledgeGraph":
-        """Return the graph with edits made, one after the other.
+        """Return the graph with edits made, one after the other, at the cost of the edits.
 
         Raises:
             GraphEditError: an edit doesn't fit; this graph is as it was.
         """
-        graph = self
+        draft = Draft(self.name, self._now, self.is_on)
         for edit in edits:
-            graph = graph._edited(edit)
+            draft.make(edit)
+        if not draft.made:
+            return self
+        graph = self._with(draft.triples(), draft.switched)
+        graph._before, graph._edits = self, tuple(draft.made)
         return graph
 
     def add(self, triple: Triple, *, index: int | None = None) -> "KnowledgeGraph":
@@ -175,9 +194,36 @@ class KnowledgeGraph:
         """Return the graph with a triple injected again."""
         return self.apply(Edit("switch_on", triple))
 
+    @property
+    def history(self) -> tuple[Edit, ...]:
+        """Every edit since the graph was loaded, in order."""
+        steps = []
+        graph = self
+        while graph._before is not None:
+            steps.append(graph._edits)
+            graph = graph._before
+        return tuple(chain.from_iterable(reversed(steps)))
+
     def undo(self) -> "KnowledgeGraph":
         """Return the graph as it was before its last edit; itself if unedited."""
-        return self if self._before is None else self._before
+        return self if self._before is None else self._before.apply(*self._edits[:-1])
+
+    def updated(
+        self, changed: Mapping[str, tuple[Triple, ...]], off: Collection[Triple] | None = None
+    ) -> "KnowledgeGraph":
+        """Return a graph with other triples of some entities, and no history.
+
+        Args:
+            changed: by entity, as names are compared, all of its triples now.
+            off: which of these are switched off; None: those that were.
+        """
+        switched = {}
+        for entity, triples in changed.items():
+            for triple in triples:
+                switched[triple] = self.is_on(triple) if off is None else triple not in off
+            for triple in self._now(entity):
+                switched.setdefault(triple, True)
+        return self._with(changed, switched)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -188,7 +234,7 @@ class KnowledgeGraph:
             digest.update(f"\n{entity}".encode())
             for t in self._changed[entity]:
                 digest.update(f"\n{t.head}\t{t.relation}\t{t.tail}".encode())
-        for t in sorted(self._off):
+        for t in sorted(self.off):
             digest.update(f"\noff\t{t.head}\t{t.relation}\t{t.tail}".encode())
         return digest.hexdigest()
 
@@ -203,100 +249,37 @@ class KnowledgeGraph:
         changed = self._changed.get(entity)
         return self._source.triples_of(entity) if changed is None else changed
 
-    def _edited(self, edit: Edit) -> "KnowledgeGraph":
-        triple = edit.triple
-        there = triple in self
-        if edit.action == "add":
-            self._check_new(triple)
-            triples = list(self.triples_of(triple.head))
-            place = len(triples) if edit.index is None else edit.index
-            if not 0 <= place <= len(triples):
-                raise GraphEditError(
-                    f"Can't {edit} at place {place}: '{triple.head}' has {len(triples)} triples. "
-                    f"Give a place from 0 to {len(triples)}."
-                )
-            triples.insert(place, triple)
-            return self._with(edit, {triple.head: tuple(triples)}, self._off)
-        if not there:
-            raise GraphEditError(
-                f"Can't {edit}: the graph '{self.name}' has no such triple. Look up the "
-                f"triples of '{triple.head}' and name one of them."
-            )
-        if edit.action == "switch_off":
-            return self._with(edit, {}, self._off | {triple})
-        if edit.action == "switch_on":
-            return self._with(edit, {}, self._off - {triple})
-        left = tuple(t for t in self.triples_of(triple.head) if t != triple)
-        if edit.action == "remove":
-            return self._with(edit, {triple.head: left}, self._off - {triple})
-        return self._replaced(edit, triple, left)
-
-    def _replaced(self, edit: Edit, old: Triple, left: tuple[Triple, ...]) -> "KnowledgeGraph":
-        new = edit.new
-        if new is None:
-            raise GraphEditError(f"Can't replace {old}: the edit names no new triple. Give one.")
-        if new == old:
-            return self
-        self._check_new(new)
-        off = (self._off - {old}) | ({new} if old in self._off else set())
-        if normalise_name(old.head) == normalise_name(new.head):
-            there = self.triples_of(old.head)
-            return self._with(edit, {old.head: tuple(new if t == old else t for t in there)}, off)
-        moved = (*self.triples_of(new.head), new)
-        return self._with(edit, {old.head: left, new.head: moved}, off)
-
-    def _check_new(self, triple: Triple) -> None:
-        problem = triple.problem()
-        if not problem and not normalise_name(triple.head):
-            problem = "its head holds nothing that can be seen in a text; give it a name"
-        if problem:
-            raise GraphEditError(f"The triple {triple} can't be used: {problem}.")
-        if triple in self:
-            how = "" if self.is_on(triple) else " but switched off; switch it on instead"
-            raise GraphEditError(f"The triple {triple} is in the graph already{how}.")
-
     def _with(
-        self, edit: Edit, changed: Mapping[str, tuple[Triple, ...]], off: Set[Triple]
+        self, changed: Mapping[str, tuple[Triple, ...]], switched: Mapping[Triple, bool]
     ) -> "KnowledgeGraph":
-        now = {normalise_name(head): triples for head, triples in changed.items()}
-        graph = self.updated(now, off)
-        graph._before = self
-        graph.history = (*self.history, edit)
-        return graph
-
-    def updated(
-        self, changed: Mapping[str, tuple[Triple, ...]], off: Set[Triple]
-    ) -> "KnowledgeGraph":
-        """Return a graph with other triples of some entities, and no history.
-
-        Args:
-            changed: by entity, as names are compared, all of its triples now.
-            off: every triple of the graph that is switched off.
-        """
-        graph = object.__new__(KnowledgeGraph)
-        graph._load(self._source, self.name)
+        """Return a graph with other triples of some entities, and some switched on or off."""
+        graph = KnowledgeGraph.over(self._source, name=self.name)
         graph._changed = self._changed.update(changed)
-        graph._off = off
-        graph._added_names = self._added_names
-        if changed:
-            loaded, now = (
-                {
-                    form
-                    for entity in changed
-                    if (found := of(entity))
-                    for form in forms_of(entity, found, self.aliases)
-                }
-                for of in (self._source.triples_of, graph._now)
-            )
-            gone = {  # its own names; another name may be said by other entities too
+        now = self._switched.mutate()
+        for triple, on in switched.items():
+            if on == (triple not in self._source.off):
+                now.pop(triple, None)
+            else:
+                now[triple] = on
+        graph._switched = now.finish()
+        before, after = (
+            {
                 form
                 for entity in changed
-                if not graph._now(entity)
-                for form in forms_of(entity, (), self.aliases)
+                if (triples := triples_of(entity))
+                for form in forms_of(entity, triples, self.aliases)
             }
-            graph._added_names = self._added_names.changed(
-                added=sorted(now - loaded), removed=gone - loaded - now
-            )
+            for triples_of in (self._source.triples_of, graph._now)
+        )
+        gone = [entity for entity, triples in changed.items() if not triples]
+        # Of these, only their own names: another name may be said by other entities too.
+        forms = {form for entity in gone for form in forms_of(entity, (), self.aliases)}
+        graph._names = self._names.edited(
+            added=sorted(after - before),
+            removed=forms - after,
+            gone=gone,
+            back=changed.keys() - gone,
+        )
         return graph
 
 

@@ -1,93 +1,290 @@
-"""NameIndex: keys of names, for finding those that a text goes on with."""
+"""Names: the keys under which a graph's entities stand in texts, kept in a trie.
 
-from collections.abc import Iterable, Iterator
-from functools import cached_property
+A *key* is a name without all that name rules may forgive (``names.loose_key``),
+and texts are loosened before they are looked through (``names.loosen``).
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from typing import Protocol
 
 import marisa_trie
 import numpy as np
+from immutables import Map
 from numpy.typing import NDArray
 
-_OPENING = 4  # characters that decide, in an array, whether a name may begin
+Codes = NDArray[np.uint32]
+Meanings = Mapping[str, Iterable[tuple[int, int, str]]]  # key → (rank, then, entity) of each
+_DEPTH = 4  # first characters of a key that the prefix filter knows
+_SIZES = range(1, _DEPTH + 1)
+_SLOTS = 32  # per key, at least
+_MOST = 25  # logarithm of a filter's slots
+_AT_ONCE = 100_000  # keys
 _MULTIPLIER = np.uint32(0x9E3779B1)
+_MEANS = "\x01"  # in the trie, between a key, two ranks and an entity that it may mean
 
 
-class NameIndex:
-    """Keys in a trie, and two quick looks at where in a text one may begin.
+class NameLookup(Protocol):
+    """What finding names in a text needs of a graph."""
 
-    Args:
-        forms: keys (see ``names.loose_key``), each with an entity that it may
-            mean; a key may come with several, one after the other.
-    """
-
-    def __init__(self, forms: Iterable[tuple[str, str]]) -> None:
-        meant: dict[str, dict[str, None]] = {}
-        for key, entity in forms:
-            meant.setdefault(key, {})[entity] = None
-        self._meant = {k: tuple(found) for k, found in meant.items() if list(found) != [k]}
-        self.trie = marisa_trie.Trie(meant)
-        self.openings = {name[:2] for name in self.trie}
-        self.single = {name for name in self.openings if len(name) == 1}
-        self.longest = max(map(len, self.trie), default=0)
-
-    def __bool__(self) -> bool:
-        return bool(self.openings)
-
-    def at(self, text: str, start: int) -> list[str]:
-        """Return the keys that stand in a text from a place on, the shortest first."""
-        return self.trie.prefixes(text[start : start + self.longest])
+    def keys_at(self, text: str, start: int) -> list[str]:
+        """Return the keys that stand in a loosened text from a place on, the shortest first."""
 
     def meant_by(self, key: str) -> tuple[str, ...]:
-        """Return the entities that a key may mean, in the order in which they came."""
-        return self._meant.get(key) or ((key,) if key in self.trie else ())
+        """Return the entities that a key may mean, in graph order; a few too many do no harm."""
 
-    def places(self, text: str) -> list[int]:
-        """Return where in a text a key may begin, in order."""
-        openings = self.openings
-        found = [i for i in range(len(text)) if text[i : i + 2] in openings]
-        if self.single:
-            found += [i for i, character in enumerate(text) if character in self.single]
-            found = sorted(set(found))
-        return found
-
-    def may_begin(self, codes: NDArray[np.uint32]) -> NDArray[np.bool_]:
-        """Say the same for every place of a long text at once; a few too many are True.
+    def may_start(self, codes: Codes) -> NDArray[np.bool_]:
+        """Say where in a loosened text a key may start.
 
         Args:
             codes: (M,) code points.
+
+        Returns:
+            (M,) bool, True at every start of a key, and at a few other places.
         """
-        found = np.zeros(len(codes), bool)
-        for size, hashed in enumerate(_hashes(codes), start=1):
-            if size in self._hashed:
-                table, high, low = self._hashed[size]
-                places = np.flatnonzero(table[hashed >> high])
-                found[places[table[hashed[places] & low]]] = True
-        return found
 
-    @cached_property
-    def _hashed(self) -> dict[int, tuple[NDArray[np.bool_], np.uint32, np.uint32]]:
-        """By how many characters: a Bloom filter of names' first characters.
 
-        Its two places for a hash are the hash's high bits and its low bits.
+class PrefixFilter:
+    """Bloom filters of the first characters of keys: of 1, 2, 3, and of 4 or more characters.
+
+    Args:
+        table: (S,) uint8, the filters one after the other, 1 in both slots of
+            every prefix; then the logarithm of every filter's size, 0 for none.
+    """
+
+    def __init__(self, table: NDArray[np.uint8]) -> None:
+        self.table = table
+        self._filters: dict[int, tuple[NDArray[np.bool_], np.uint32, np.uint32]] = {}
+        start = 0
+        for size, bits in enumerate(table[-_DEPTH:].tolist(), start=1):
+            if bits:
+                end = start + (1 << bits)
+                shift, mask = np.uint32(32 - bits), np.uint32((1 << bits) - 1)
+                self._filters[size] = table[start:end].view(np.bool_), shift, mask
+                start = end
+
+    @classmethod
+    def of(cls, keys: Sequence[str]) -> "PrefixFilter":
+        """Build the filters of some keys."""
+        counts = Counter(min(len(key), _DEPTH) for key in keys)
+        bits = [min((_SLOTS * counts[size]).bit_length(), _MOST) for size in _SIZES]
+        slots = np.zeros(sum(1 << n for n in bits if n), np.uint8)
+        made = cls(np.concatenate([slots, np.array(bits, np.uint8)]))
+        for start in range(0, len(keys), _AT_ONCE):
+            prefixes = {key[:_DEPTH] for key in keys[start : start + _AT_ONCE]}
+            for size, (table, shift, mask) in made._filters.items():
+                text = "".join(prefix for prefix in prefixes if len(prefix) == size)
+                *_, hashes = _hashes(codes_of(text), size)
+                hashes = hashes[::size]
+                table[hashes >> shift] = table[hashes & mask] = True
+        return made
+
+    @classmethod
+    def of_anything(cls) -> "PrefixFilter":
+        """Return a filter that lets every place pass."""
+        return cls(np.array([1, 1, 1, 0, 0, 0], np.uint8))
+
+    def may_start(self, codes: Codes) -> NDArray[np.bool_]:
+        """See ``NameLookup.may_start``."""
+        result = np.zeros(len(codes), np.bool_)
+        for size, hashes in enumerate(_hashes(codes, min(_DEPTH, len(codes))), start=1):
+            if size in self._filters:
+                table, shift, mask = self._filters[size]
+                places = np.flatnonzero(table[hashes >> shift])
+                result[places[table[hashes[places] & mask]]] = True
+        return result
+
+
+class Names:
+    """Keys in a trie, which may be mapped from a file.
+
+    A key that means only the entity of the same name stands alone. Any other
+    is followed, in keys of their own, by all that it may mean: ``key \\x01 rank
+    \\x01 then \\x01 entity``, in the order of the two numbers.
+
+    Args:
+        trie: of the keys.
+        longest: characters of the longest key.
+        prefixes: of the keys.
+    """
+
+    def __init__(self, trie: marisa_trie.Trie, longest: int, prefixes: PrefixFilter) -> None:
+        self.trie, self.longest, self.prefixes = trie, longest, prefixes
+
+    @classmethod
+    def of(cls, forms: Iterable[tuple[str, str]]) -> "Names":
+        """Index keys, each with an entity that it may mean; a key may come several times."""
+        meant: dict[str, dict[str, None]] = {}
+        for key, entity in forms:
+            meant.setdefault(key, {})[entity] = None
+        more = {key: found for key, found in meant.items() if list(found) != [key]}
+        return cls.build(
+            [key for key in meant if key not in more],
+            {
+                key: [(0, i, entity) for i, entity in enumerate(found)]
+                for key, found in more.items()
+            },
+        )
+
+    @classmethod
+    def build(cls, alone: Iterable[str], meanings: Meanings) -> "Names":
+        """Index keys that mean the entity of the same name only, and others with their meanings."""
+        keys = [*alone, *meanings]
+        longest, prefixes = max(map(len, keys), default=0), PrefixFilter.of(keys)
+        keys += (
+            f"{key}{_MEANS}{rank:x}{_MEANS}{then:x}{_MEANS}{entity}"
+            for key, entities in meanings.items()
+            for rank, then, entity in entities
+        )
+        return cls(marisa_trie.Trie(keys), longest, prefixes)
+
+    def keys_at(self, text: str, start: int) -> list[str]:
+        """See ``NameLookup.keys_at``."""
+        ahead = text[start : start + self.longest]
+        try:
+            keys: list[str] = self.trie.prefixes(ahead)
+        except UnicodeEncodeError as error:  # half a character, which no key holds
+            keys = self.trie.prefixes(ahead[: error.start])
+        return keys
+
+    def meant_by(self, key: str) -> tuple[str, ...]:
+        """See ``NameLookup.meant_by``."""
+        found = self.trie.keys(key + _MEANS)
+        if not found:
+            return (key,) if key in self.trie else ()
+        ranked = (item[len(key) + 1 :].split(_MEANS, 2) for item in found)
+        by_rank = sorted((int(rank, 16), int(then, 16), entity) for rank, then, entity in ranked)
+        return tuple(dict.fromkeys(entity for *_, entity in by_rank))
+
+    def may_start(self, codes: Codes) -> NDArray[np.bool_]:
+        """See ``NameLookup.may_start``."""
+        return self.prefixes.may_start(codes)
+
+
+class JoinedNames:
+    """The names of several graphs."""
+
+    def __init__(self, parts: Sequence[NameLookup]) -> None:
+        self._parts = parts
+
+    def keys_at(self, text: str, start: int) -> list[str]:
+        """See ``NameLookup.keys_at``."""
+        return sorted({key for part in self._parts for key in part.keys_at(text, start)}, key=len)
+
+    def meant_by(self, key: str) -> tuple[str, ...]:
+        """See ``NameLookup.meant_by``."""
+        return tuple(dict.fromkeys(e for part in self._parts for e in part.meant_by(key)))
+
+    def may_start(self, codes: Codes) -> NDArray[np.bool_]:
+        """See ``NameLookup.may_start``."""
+        return reduce(np.logical_or, (part.may_start(codes) for part in self._parts))
+
+
+class EditedNames:
+    """The names of a graph after edits, as a value.
+
+    Args:
+        base: the names before any edit.
+        added: key → the entities that it may mean by edits.
+        gone: entities that have no triple any more.
+    """
+
+    def __init__(
+        self,
+        base: NameLookup,
+        added: Map[str, tuple[str, ...]] = Map(),
+        gone: Map[str, None] = Map(),
+    ) -> None:
+        self._base, self._added, self._gone = base, added, gone
+        self._joined: NameLookup | None = None
+
+    @property
+    def lookup(self) -> NameLookup:
+        """These names, in the fastest form."""
+        return self if self._gone else self._with_added()
+
+    def edited(
+        self,
+        *,
+        added: Iterable[tuple[str, str]],
+        removed: Iterable[tuple[str, str]],
+        gone: Iterable[str],
+        back: Iterable[str],
+    ) -> "EditedNames":
+        """Return the names after more edits; these ones if nothing changes.
+
+        Args:
+            added, removed: keys, each with an entity that it may mean.
+            gone, back: entities that have no triple any more, or have one again.
         """
-        openings: dict[int, set[str]] = {}
-        for name in self.trie:
-            openings.setdefault(min(len(name), _OPENING), set()).add(name[:_OPENING])
-        tables = {}
-        for size, texts in openings.items():
-            bits = min((64 * len(texts)).bit_length(), 28)
-            high, low = np.uint32(32 - bits), np.uint32((1 << bits) - 1)
-            table = np.zeros(1 << bits, bool)
-            codes = np.frombuffer("".join(texts).encode("utf-32-le"), np.uint32)
-            hashed = list(_hashes(codes))[size - 1][::size]
-            table[hashed >> high] = table[hashed & low] = True
-            tables[size] = table, high, low
-        return tables
+        added = [
+            form for form in dict.fromkeys(added) if form[1] not in self._added.get(form[0], ())
+        ]
+        removed = [
+            form for form in dict.fromkeys(removed) if form[1] in self._added.get(form[0], ())
+        ]
+        gone = [entity for entity in gone if entity not in self._gone]
+        back = [entity for entity in back if entity in self._gone]
+        if not (added or removed or gone or back):
+            return self
+        now_gone = self._gone.mutate()
+        now_gone.update(dict.fromkeys(gone))
+        for entity in back:
+            del now_gone[entity]
+        after = EditedNames(self._base, self._added, now_gone.finish())
+        if added or removed:
+            after._added = _edited(self._added, added, removed)
+        else:
+            after._joined = self._joined
+        return after
+
+    def keys_at(self, text: str, start: int) -> list[str]:
+        """See ``NameLookup.keys_at``."""
+        return self._with_added().keys_at(text, start)
+
+    def meant_by(self, key: str) -> tuple[str, ...]:
+        """See ``NameLookup.meant_by``."""
+        return tuple(e for e in self._with_added().meant_by(key) if e not in self._gone)
+
+    def may_start(self, codes: Codes) -> NDArray[np.bool_]:
+        """See ``NameLookup.may_start``."""
+        return self._with_added().may_start(codes)
+
+    def _with_added(self) -> NameLookup:
+        if self._joined is None:
+            forms = [(key, entity) for key, meant in self._added.items() for entity in meant]
+            self._joined = JoinedNames([self._base, Names.of(forms)]) if forms else self._base
+        return self._joined
 
 
-def _hashes(codes: NDArray[np.uint32]) -> Iterator[NDArray[np.uint32]]:
-    """Number every 1, 2, ... characters that follow each other."""
+def _edited(
+    names: Map[str, tuple[str, ...]],
+    added: Iterable[tuple[str, str]],
+    removed: Iterable[tuple[str, str]],
+) -> Map[str, tuple[str, ...]]:
+    """Add some keys with the entities that they may mean, and remove others."""
+    after = names.mutate()
+    for key, entity in removed:
+        left = tuple(other for other in after[key] if other != entity)
+        if left:
+            after[key] = left
+        else:
+            del after[key]
+    for key, entity in added:
+        after[key] = (*after.get(key, ()), entity)
+    return after.finish()
+
+
+def codes_of(text: str) -> Codes:
+    """Return the code points of a text: (M,) for M characters, surrogates as they are."""
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+
+
+def _hashes(codes: Codes, depth: int) -> Iterator[Codes]:
+    """Hash every run of 1, 2, ... characters: (M,), (M - 1,), ... for M characters."""
     mixed = np.zeros(len(codes) + 1, np.uint32)
-    for size in range(1, min(_OPENING, len(codes)) + 1):
+    for size in range(1, depth + 1):
         mixed = (mixed[:-1] + codes[size - 1 :]) * _MULTIPLIER
         mixed ^= mixed >> np.uint32(15)
         yield mixed

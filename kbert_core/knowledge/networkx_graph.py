@@ -72,8 +72,7 @@ def from_networkx(
         if triple not in found and not said.get(ON, True):
             off.add(triple)
         found[triple] = None
-    made = KnowledgeGraph(found, name=graph.name)
-    return made.updated({}, off) if off else made
+    return KnowledgeGraph(found, name=graph.name, off=off)
 
 
 def _edges(graph: nx.Graph) -> Iterator[tuple[Any, Any, Any, Mapping[str, Any]]]:

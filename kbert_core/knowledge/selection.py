@@ -16,7 +16,6 @@ from kbert_core.errors import OptionError
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.names import NormalisedText, is_word_character, normalise, normalise_name
-from kbert_core.knowledge.relation_idf import rarity
 from kbert_core.knowledge.surface_forms import ALL_RULES, AS_WRITTEN, RULES, NameRules, agreement
 from kbert_core.knowledge.triple import Triple
 from kbert_core.options import option
@@ -445,8 +444,7 @@ def _scores(
     if options.max_triples == 0:
         return [None] * len(waiting)
     if options.strategy is Strategy.RARE:
-        information = rarity(graph)
-        return [[information[t.relation] for t in one.triples] for one in waiting]
+        return [[graph.relation_idf[t.relation] for t in one.triples] for one in waiting]
     if not options.needs_model:
         return [None] * len(waiting)
     if scorer is None:

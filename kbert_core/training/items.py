@@ -358,7 +358,7 @@ def type_relations(
         In the graph's order; tails that it has no such triple of aren't there.
     """
     found: dict[str, str] = {}
-    for triple in graph:
+    for triple in graph.active_triples():
         if triple.tail in type_labels and options.allows(triple.relation):
             found.setdefault(triple.tail, triple.relation)
             if len(found) == len(type_labels):

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from kbert_core import cli, read_triples
+from kbert_core import cli, load_graph, read_triples
 
 LINES = "糖尿病\t类别\t疾病\n糖尿病\t症状\t多饮\n心电图\t类别\t检查\n"
 
@@ -116,8 +116,11 @@ def test_graphs_are_merged_into_a_new_file(here, capsys):
     diff = kg(capsys, "diff", "g.kg", "both.kg")
     assert [t["tail"] for t in diff["added"]] == ["检查"]
     assert not diff["removed"] and not diff["switched_off"] and not diff["switched_on"]
-    done = kg(capsys, "merge", "kg.spo", "g.kg", "--output", "on.kg")
-    assert done["switched_off"] == 0, "the first graph has it on"
+    done = kg(capsys, "merge", "kg.spo", "g.kg", "--output", "off.kg")
+    assert done["switched_off"] == 1, "as when both are given with --kg"
+    joined, merged = load_graph("kg.spo", "g.kg"), load_graph("off.kg")
+    assert joined.off == merged.off
+    assert set(joined) == set(merged)
     assert "is there already" in refused(capsys, "merge", "g.kg", "--output", "both.kg")
 
 
@@ -262,4 +265,8 @@ def test_a_graph_file_serves_every_command_that_takes_a_graph(here, capsys):
     assert stored == json.loads(capsys.readouterr().out)
     assert cli.main(["kg", "stats", "--kg", "g.kg", "--json"]) == 0
     stats = json.loads(capsys.readouterr().out)
-    assert (stats["triples"], stats["entities"]) == (3, 2)
+    assert (stats["triples"], stats["entities"], stats["switched_off"]) == (3, 2, 0)
+    kg(capsys, "off", "g.kg", "糖尿病", "症状", "多饮")
+    stats = json.loads(said(capsys, "stats", "--kg", "g.kg", "--json"))
+    assert (stats["triples"], stats["relations"], stats["switched_off"]) == (2, {"类别": 2}, 1)
+    assert "\n1 more are switched off\n" in said(capsys, "stats", "--kg", "g.kg")

@@ -1,6 +1,8 @@
 """KnowledgeGraph: triples by entity in file order, and edits that make new graphs."""
 
+import math
 import random
+import time
 
 import pytest
 from conftest import FIGURE_2
@@ -317,6 +319,42 @@ def test_edited_graph_agrees_with_an_edited_list(seed):
         graph = graph.undo()
         assert graph is before
         assert (graph.fingerprint, list(graph)) == (fingerprint, triples)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_edits_made_together_are_as_one_after_the_other(seed):
+    dice = random.Random(seed)
+    loaded = dice.sample(TRIPLES, dice.randint(0, 8))
+    start = KnowledgeGraph(loaded, off=loaded[:2])
+    graph, edits = start, []
+    for _ in range(25):
+        edits.append(some_edit(dice, list(graph)))
+        graph = graph.apply(edits[-1])
+    together = start.apply(*edits)
+    assert (together.fingerprint, list(together)) == (graph.fingerprint, list(graph))
+    assert (together.off, together.history) == (graph.off, graph.history)
+    assert find_mentions("a b 糖 尿糖", together) == find_mentions("a b 糖 尿糖", graph)
+    for _ in range(3):
+        together, graph = together.undo(), graph.undo()
+        assert together.fingerprint == graph.fingerprint
+
+
+@pytest.mark.parametrize("action", ["switch_off", "remove", "replace"])
+def test_many_edits_at_once_cost_as_much_as_each_of_them(action):
+    triples = [Triple("a" if i % 2 else f"h{i}", "r", str(i)) for i in range(16_000)]
+    graph = KnowledgeGraph(triples)
+    edits = [Edit(action, t, Triple(t.head, "s", t.tail)) for t in triples]
+    seconds = []
+    for count in (2_000, 16_000):
+        begun = time.process_time()
+        assert graph.apply(*edits[:count]).undo() is not graph
+        seconds.append(time.process_time() - begun)
+    assert seconds[1] < 24 * seconds[0], "8 times is linear, 64 times is quadratic"
+
+
+def test_relations_are_counted_without_what_is_switched_off(figure_2):
+    assert figure_2.switch_off(CEO).relations() == {"capital": 1, "is_a": 1}
+    assert figure_2.switch_off(CEO).relation_idf == {"capital": math.log(2), "is_a": math.log(2)}
 
 
 @given(st.lists(st.sampled_from(TRIPLES)))

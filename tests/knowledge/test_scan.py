@@ -2,11 +2,9 @@
 
 import random
 
-import numpy as np
 import pytest
 
 from kbert_core import KnowledgeGraph, Triple, find_mentions
-from kbert_core.knowledge.name_index import NameIndex
 from kbert_core.knowledge.scan import scan
 
 ALPHABET = "ab cAB中文-心國国Ⅱ℃éｃs\u0301·😀\0\x01（）"
@@ -60,14 +58,3 @@ def test_scan_tests_word_borders_at_the_ends_of_a_text():
 
 def test_scan_of_no_text_is_empty():
     assert scan([], KnowledgeGraph([Triple("a", "b", "c")])).entities == []
-
-
-def test_no_place_where_a_name_begins_is_passed_over():
-    dice = random.Random(0)
-    names = {random_text(dice, 9, "abcd心电图") for _ in range(200)}
-    index = NameIndex((name, name) for name in names)
-    text = random_text(dice, 4000, "abcd心电图糖")
-    begins = {i for i in range(len(text)) if index.at(text, i)}
-    codes = np.array([ord(character) for character in text], np.uint32)
-    assert begins <= set(index.places(text))
-    assert begins <= set(np.flatnonzero(index.may_begin(codes)).tolist())

@@ -21,13 +21,12 @@ from pathlib import Path
 
 import marisa_trie
 import numpy as np
-from numpy.typing import NDArray
 
 from kbert_core.errors import GraphFileError, KBertError
 from kbert_core.files import replaced
 from kbert_core.knowledge.aliases import ALIAS_RELATIONS, AliasRelations
+from kbert_core.knowledge.name_index import Names, PrefixFilter
 from kbert_core.knowledge.names import loose_keys
-from kbert_core.knowledge.openings import Openings
 from kbert_core.knowledge.store.database import (
     THEN,
     GraphBusy,
@@ -43,44 +42,11 @@ from kbert_core.knowledge.triple import Triple
 
 log = logging.getLogger(__name__)
 
-FORMAT = 4  # of the file
+FORMAT = 5  # of the file
+_TRIE_SAME = 4  # an earlier format, of which only the prefix filter differs
 MAPPED = 4 << 20  # bytes from which on a file is mapped, and shared with other processes
 PROJECT = Path(__file__).parents[3]  # whence another process imports this module
 _AT_ONCE = 10_000  # names
-_LEADS_TO = "\x01"  # in the trie, between a key, a rank and an entity that it may mean
-
-
-class StoredNames:
-    """Keys of names in a trie.
-
-    A key that means anything but the entity of the same name is followed, in
-    keys of their own, by all it may mean: ``key \\x01 rank \\x01 then \\x01
-    entity``, in the order of two numbers: the first triple of the entity that
-    says it, and the triple.
-
-    Args:
-        trie: of keys, and of what some of them mean.
-        table: (S,) of the keys' openings.
-        longest: characters of the longest key.
-    """
-
-    def __init__(self, trie: marisa_trie.Trie, table: NDArray[np.bool_], longest: int) -> None:
-        self.trie, self.table, self.longest = trie, table, longest
-        openings = Openings(table)
-        self.places, self.may_begin = openings.places, openings.may_begin
-
-    def at(self, text: str, start: int) -> list[str]:
-        """Return the keys that stand in a text from a place on, the shortest first."""
-        return self.trie.prefixes(text[start : start + self.longest])
-
-    def meant_by(self, key: str) -> tuple[str, ...]:
-        """Return the entities that a key may mean."""
-        meanings = self.trie.keys(key + _LEADS_TO)
-        if not meanings:
-            return (key,) if key in self.trie else ()
-        ranked = (item[len(key) + 1 :].split(_LEADS_TO, 2) for item in meanings)
-        by_rank = sorted((int(rank, 16), int(then, 16), entity) for rank, then, entity in ranked)
-        return tuple(dict.fromkeys(entity for *_, entity in by_rank))
 
 
 @dataclass(frozen=True)
@@ -92,7 +58,7 @@ class NamesFile:
         size: of the file, in bytes.
         revision: of the graph whose names they are.
         longest: characters of the longest key.
-        slots: of the table at the end of the file.
+        slots: of the prefix filter at the end of the file.
         format: of the file; one of another format is made anew.
         checksum: CRC-32 of the file; None: written before there was one.
     """
@@ -131,7 +97,7 @@ class NamesFile:
         """Where the file is."""
         return graph.with_name(f"{graph.name}.names-{self.token}")
 
-    def read(self, graph: Path) -> StoredNames:
+    def read(self, graph: Path) -> Names:
         """Read the file where it is small, else map it.
 
         Raises:
@@ -140,7 +106,7 @@ class NamesFile:
         """
         path = self.path(graph)
         stat = path.stat()
-        if self.format != FORMAT or stat.st_size != self.size:
+        if self.format not in (_TRIE_SAME, FORMAT) or stat.st_size != self.size:
             raise ValueError(f"{path}: of another format or size")
         trie = marisa_trie.Trie()
         content: bytes | mmap.mmap
@@ -153,8 +119,10 @@ class NamesFile:
             trie.mmap(str(path))
         if self.checksum not in (None, _checksum(path, stat.st_ino, stat.st_mtime_ns)):
             raise ValueError(f"{path}: its checksum isn't {self.checksum}")
-        table = np.frombuffer(content, np.bool_, self.slots, self.size - self.slots)
-        return StoredNames(trie, table, self.longest)
+        if self.format == _TRIE_SAME:
+            return Names(trie, self.longest, PrefixFilter.of_anything())
+        table = np.frombuffer(content, np.uint8, self.slots, self.size - self.slots)
+        return Names(trie, self.longest, PrefixFilter(table))
 
 
 @lru_cache(maxsize=256)
@@ -178,9 +146,7 @@ def build_names(database: sqlite3.Connection, graph: Path) -> NamesFile:
     return file
 
 
-def open_names(
-    database: sqlite3.Connection, graph: Path, file: NamesFile, *, write: bool
-) -> StoredNames:
+def open_names(database: sqlite3.Connection, graph: Path, file: NamesFile, *, write: bool) -> Names:
     """Open the index that a graph names; where it is gone or damaged, make another.
 
     Args:
@@ -258,7 +224,7 @@ class Rebuilding:
         return lines[-1] if lines else f"it ended with status {self.process.returncode}"
 
 
-def index_names(database: sqlite3.Connection, revision: int) -> StoredNames:
+def index_names(database: sqlite3.Connection, revision: int) -> Names:
     """Index every key of the names that count at a revision."""
     aliases = aliases_of(database)
     alias_triples = _alias_triples(database, revision, aliases)
@@ -293,14 +259,7 @@ def index_names(database: sqlite3.Connection, revision: int) -> StoredNames:
         for key, first in zip(keys, firsts, strict=True):
             if key in more:
                 more[key].append((first, 0, key))
-    keys += more
-    longest, openings = max(map(len, keys), default=0), Openings.of(keys)
-    keys += (
-        f"{key}{_LEADS_TO}{rank:x}{_LEADS_TO}{then:x}{_LEADS_TO}{entity}"
-        for key, meanings in more.items()
-        for rank, then, entity in meanings
-    )
-    return StoredNames(marisa_trie.Trie(keys), openings.table, longest)
+    return Names.build((key for key in keys if key not in more), more)
 
 
 def _write_names(database: sqlite3.Connection, graph: Path, revision: int) -> NamesFile:
@@ -318,17 +277,17 @@ def _write_names(database: sqlite3.Connection, graph: Path, revision: int) -> Na
     return file
 
 
-def _content(names: StoredNames) -> bytes:
-    return names.trie.tobytes() + names.table.tobytes()
+def _content(names: Names) -> bytes:
+    return names.trie.tobytes() + names.prefixes.table.tobytes()
 
 
-def _described(names: StoredNames, content: bytes, token: str, revision: int) -> NamesFile:
+def _described(names: Names, content: bytes, token: str, revision: int) -> NamesFile:
     return NamesFile(
         token,
         len(content),
         revision,
         names.longest,
-        len(names.table),
+        len(names.prefixes.table),
         FORMAT,
         zlib.crc32(content),
     )

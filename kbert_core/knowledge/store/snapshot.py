@@ -10,8 +10,9 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+from kbert_core.knowledge.name_index import Names
 from kbert_core.knowledge.store.database import THEN, connect, database_errors, fact
-from kbert_core.knowledge.store.names import StoredNames, aliases_of
+from kbert_core.knowledge.store.names import aliases_of
 from kbert_core.knowledge.triple import Triple
 
 _KEPT = 4096  # entities whose triples stay in memory
@@ -51,7 +52,7 @@ class Snapshot:
         names: of the entities at that revision.
     """
 
-    def __init__(self, connections: Connections, revision: int, names: StoredNames) -> None:
+    def __init__(self, connections: Connections, revision: int, names: Names) -> None:
         self._connections = connections
         self._then = {"then": revision}
         self.names = names
@@ -66,10 +67,6 @@ class Snapshot:
         if self._count is None:
             self._count = self._rows(f"SELECT count(*) FROM triple WHERE {THEN}")[0][0]
         return self._count
-
-    def entities(self) -> Iterator[str]:
-        """Every entity, by name."""
-        return (entity for entity, _ in self.items())
 
     def items(self) -> Iterator[tuple[str, tuple[Triple, ...]]]:
         """Every entity, by name, with its triples."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from kbert_core.errors import GraphEditError, GraphFileError
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.name_index import Names
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.store import log
 from kbert_core.knowledge.store.database import (
@@ -28,7 +29,6 @@ from kbert_core.knowledge.store.names import (
     FORMAT,
     NamesFile,
     Rebuilding,
-    StoredNames,
     build_names,
     open_names,
 )
@@ -63,7 +63,7 @@ class GraphStore:
         self._connections = Connections(self.path)
         self._rebuilding: Rebuilding | None = None
         self._failure_logged = False
-        self._names: tuple[NamesFile, StoredNames] | None = None
+        self._names: tuple[NamesFile, Names] | None = None
         self._data_version = self._revision = -1
         self._closed = False
         with self._using():
@@ -253,9 +253,8 @@ class GraphStore:
             ).fetchall()
         triples = [Triple(*row[:3]) for row in rows]
         name = f"{self._graph.name} @{revision}"
-        graph = KnowledgeGraph(triples, name=name, aliases=self._graph.aliases)
-        off = {triple for triple, row in zip(triples, rows, strict=True) if row[3]}
-        return graph.updated({}, off)
+        off = [triple for triple, row in zip(triples, rows, strict=True) if row[3]]
+        return KnowledgeGraph(triples, name=name, aliases=self._graph.aliases, off=off)
 
     def _edits_of(self, revision: int) -> int:
         """How many triples an entry touched.
@@ -329,9 +328,8 @@ class GraphStore:
                 triples.append(Triple(head, relation, tail))
                 if is_off:
                     off.add(triples[-1])
-        as_before = {t for t in graph.off if normalise_name(t.head) not in edited}
         changed = {entity: tuple(triples) for entity, triples in edited.items()}
-        return graph.updated(changed, off=as_before | off)
+        return graph.updated(changed, off)
 
     # Indexing names
 

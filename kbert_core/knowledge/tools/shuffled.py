@@ -40,11 +40,11 @@ def shuffled(graph: KnowledgeGraph, *, seed: int = 0) -> Shuffled:
     another name stay, so that the same names are found.
 
     Args:
-        graph: left as it is.
+        graph: left as it is; what is switched off in it is left out.
         seed: of the permutation.
     """
     random = np.random.default_rng(seed)
-    triples = list(graph)
+    triples = list(graph.active_triples())
     true: dict[tuple[str, str], set[str]] = defaultdict(set)
     by_relation: dict[str, list[int]] = defaultdict(list)
     for i, triple in enumerate(triples):

@@ -21,8 +21,7 @@ def said_by(graph: KnowledgeGraph, most: int | None = None) -> tuple[Triple, ...
     Args:
         most: of a large graph only so many, the first; None: all.
     """
-    on = graph if graph.all_on else (triple for triple in graph if graph.is_on(triple))
-    return tuple(islice(on, most))
+    return tuple(islice(graph.active_triples(), most))
 
 
 def with_noise(
@@ -64,7 +63,7 @@ def with_noise(
         for triple in noise:
             triples.insert(int(random.integers(len(triples) + 1)), triple)
         changed[entity] = tuple(triples)
-    return graph.updated(changed, graph.off)
+    return graph.updated(changed)
 
 
 def _drawn(

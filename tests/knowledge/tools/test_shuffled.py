@@ -53,3 +53,11 @@ def test_tails_stay_within_their_relation_and_seeds_differ():
 
 def test_an_empty_graph_stays_empty():
     assert len(shuffled(KnowledgeGraph()).graph) == 0
+
+
+def test_what_is_switched_off_is_left_out():
+    graph = graph_of(["疾病", "症状", "部位"])
+    off = graph.triples_of("n0")[0]
+    result = shuffled(graph.switch_off(off))
+    assert sorted(t.tail for t in result.graph) == ["症状", "部位"]
+    assert not result.graph.triples_of("n0")
