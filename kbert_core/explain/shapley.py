@@ -231,12 +231,12 @@ def _drawn(game: _Game, result: Shapley) -> Iterator[Shapley]:
 
 def _estimates(pieces: Sequence[Piece], pairs: Floats) -> tuple[ShapleyValue, ...]:
     """Means over the pairs, (P, n), with their interval by Student's t."""
-    from scipy.stats import t  # slow to start
+    from scipy.special import stdtrit  # slow to start
 
     means = pairs.mean(axis=0).tolist()
     if len(pairs) < 2:
         return tuple(ShapleyValue(p, m, None, None) for p, m in zip(pieces, means, strict=True))
-    wide = t.ppf((1 + LEVEL) / 2, len(pairs) - 1)
+    wide = stdtrit(len(pairs) - 1, (1 + LEVEL) / 2)
     errors = (wide * pairs.std(axis=0, ddof=1) / np.sqrt(len(pairs))).tolist()
     return tuple(
         ShapleyValue(piece, mean, mean - error, mean + error)

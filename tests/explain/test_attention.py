@@ -5,6 +5,9 @@ from itertools import combinations
 
 import pytest
 from explaining import DISEASE, GRAPH, HAS_SYMPTOM, IS_CURE, IS_DISEASE, TEXT
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import spearmanr
 from tagged_texts import tagged
 
 from kbert_core import Ablation, KnowledgeGraph, Triple
@@ -134,6 +137,17 @@ def astuple(found):
 )
 def test_rank_correlation_is_spearmans(pairs, rho):
     assert made(*pairs).rank_correlation() == (None if rho is None else pytest.approx(rho))
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(-5, 5)), min_size=3, max_size=12))
+def test_rank_correlation_is_that_of_scipy_ties_included(pairs):
+    found = made(*pairs).rank_correlation()
+    masses, effects = zip(*pairs, strict=True)
+    sizes = [abs(effect) for effect in effects]
+    if len(set(masses)) == 1 or len(set(sizes)) == 1:
+        assert found is None
+    else:
+        assert found == pytest.approx(spearmanr(masses, sizes).statistic)
 
 
 def test_a_triple_much_looked_at_that_does_nothing_is_said():
