@@ -174,7 +174,7 @@ def run_noise(kinds: Sequence[str]) -> None:
     """Score every strategy on every noisy graph; what is there already is left."""
     data = data_folder()
     pipeline = Pipeline.load(MODEL, device="cpu")
-    pipeline.similarity.cached = KEPT
+    pipeline.kbert.similarity.cached = KEPT
     examples = read_examples(data / "ner" / "medical_ner_dedup" / "dev.tsv", "ner")
     graph = load_graph(data / "kbert" / "Medical.spo", DEMO / "medical_zh.spo")
     facts = list(load_graph(data / "kg" / "zh_open_nlpcc_kbqa.spo"))

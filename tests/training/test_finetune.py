@@ -308,7 +308,7 @@ def test_training_chooses_by_context_with_an_encoder_that_does_not_change(data, 
     assert "dev" in report["scores"]
     pipeline = Pipeline.load(data / "model", device="cpu")
     assert pipeline.card.reading.options == replace(chosen, scorer=encoder)
-    assert pipeline.scorer(pipeline.card.reading.options) is not None
+    assert pipeline.kbert.scorer(pipeline.card.reading.options) is not None
     with pytest.raises(OptionError, match="encoder that knows the language"):
         train(options(data, "other", injection=chosen))
 

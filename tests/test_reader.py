@@ -1,0 +1,89 @@
+"""The seam: a system in sixty lines reads, predicts, is saved, and is explained like any other."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+import torch
+from explaining import DISEASE, GRAPH, IS_CURE, TEXT
+from toy_reader import ToyConfig
+
+from kbert_core import Card, KnowledgeGraph, Pipeline
+from kbert_core.data.labelled import Example
+from kbert_core.errors import CheckpointError, OptionError
+from kbert_core.explain.effects import effects
+from kbert_core.explain.shapley import shapley
+from kbert_core.explain.variants import Case
+from kbert_core.systems import SYSTEMS
+from kbert_core.training.evaluate import evaluate
+
+
+@pytest.fixture
+def toy(ner, monkeypatch):
+    monkeypatch.setitem(SYSTEMS, "toy", "toy_reader:ToyReader")
+    card = dataclasses.replace(ner.card, reading=ToyConfig(max_length=48))
+    return Pipeline(ner.reader.model, ner.hugging_face_tokenizer, card)
+
+
+def test_a_system_takes_less_than_sixty_lines():
+    lines = (Path(__file__).parent / "toy_reader.py").read_text(encoding="utf-8").splitlines()
+    assert len([line for line in lines if line.strip()]) < 60
+
+
+def test_states_and_logits_stand_on_the_tokens_of_the_text(toy):
+    readings = toy.readings([[TEXT], ["心电图"]], graph=GRAPH)
+    assert len(readings[0].rows[0]) == len(TEXT) + 3 + 6  # [CLS], [SEP] twice, three tails
+    states, logits = toy.reader.states(readings), toy.reader.logits(readings)
+    for reading, state, own in zip(readings, states, logits, strict=True):
+        assert state.shape == (len(reading.sentences[0]), 32)
+        assert own.shape == (len(reading.sentences[0]), 5)
+        with torch.no_grad():
+            alone = toy.reader.model(torch.tensor([list(reading.rows[0])])).logits[0]
+        assert torch.allclose(own, alone[1 : len(own) + 1], atol=1e-5)
+
+
+def test_it_predicts_alone_and_many_at_once(toy):
+    trace = toy(TEXT, graph=GRAPH)
+    assert len(trace.prediction.tokens) == len(TEXT)
+    assert trace.used == tuple(GRAPH)
+    texts = [TEXT, TEXT * 2]
+    for many, text in zip(toy.predict([[t] for t in texts], graph=GRAPH), texts, strict=True):
+        alone = toy(text, graph=GRAPH).prediction
+        assert [(s.start, s.label) for s in many.spans] == [(s.start, s.label) for s in alone.spans]
+
+
+def test_its_predictions_are_explained(toy):
+    case = Case.of(toy, TEXT, graph=GRAPH, target=DISEASE)
+    removed = Case.of(toy, TEXT, graph=GRAPH.remove(IS_CURE), target=DISEASE)
+    effect = next(e for e in effects(case).each if e.piece.triple == IS_CURE)
+    assert effect.without.score == pytest.approx(removed.base.score, abs=1e-5)
+    values = shapley(case)
+    assert sum(v.value for v in values.each) == pytest.approx(
+        case.base.score - case.plain.score, abs=1e-4
+    )
+
+
+def test_it_is_scored_on_labelled_texts(toy):
+    tags = ("O",) * 3 + ("B-疾病", "I-疾病", "I-疾病") + ("O",) * 10
+    words = tuple((i, i + 1) for i in range(16))
+    scores = evaluate(toy, [Example((TEXT,), None, words, tags)], GRAPH)
+    assert 0 <= scores["f1"] <= 1
+
+
+def test_what_needs_sentence_trees_says_so(toy):
+    with pytest.raises(CheckpointError, match=r"needs sentence trees, and .* 'toy'"):
+        toy.lay([])
+    with pytest.raises(OptionError, match="'toy' has no option 'interventions', only options, max"):
+        toy(TEXT, interventions=())
+
+
+def test_a_configuration_of_another_system_is_refused(ner, toy):
+    with pytest.raises(OptionError, match="'toy' is configured by a ToyConfig, got a ReadConfig"):
+        type(toy.reader)(ner.reader.model, ner.tokenizer, ner.config)
+    with pytest.raises(CheckpointError, match="'brick', and only k-bert"):
+        Card.of(type("Config", (), {"kbert": {"system": "brick"}}))
+
+
+def test_an_empty_graph_gives_the_plain_encoder_with_one_more_separator(toy):
+    (row,) = toy(TEXT, graph=KnowledgeGraph()).rows
+    assert len(row) == len(TEXT) + 3

@@ -1,0 +1,63 @@
+"""A system of one's own, ``[CLS] text [SEP] tails of triples [SEP]``: all that a reader needs."""
+
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any, ClassVar
+
+import torch
+
+from kbert_core import InjectionOptions, Piece, Reader, Reading, k_query
+from kbert_core.text import TrunkPart
+
+
+@dataclass(frozen=True)
+class ToyConfig:
+    system: ClassVar[str] = "toy"
+    options: InjectionOptions = InjectionOptions()
+    max_length: int | None = None
+
+
+@dataclass(frozen=True)
+class ToyReading(Reading):
+    sentences: Any = ()
+    tokens: Any = ()
+    mentions: Any = ()
+    pieces: Any = ()
+
+
+class Row(list):  # ids of N tokens; the text's own stand between [CLS] and [SEP]
+    @property
+    def trunk_parts(self):
+        return (TrunkPart(0, 0, 1, self.index(self[-1])),)
+
+
+class ToyReader(Reader):
+    config_class = ToyConfig
+
+    def read(self, texts, graph, config=None, *, windows=False):
+        config, readings = self.configured(config), []
+        for text in texts:
+            queried = k_query(text, graph, config.options)
+            pieces = tuple(Piece(t, n) for n, q in enumerate(queried) for t in q.used)
+            tokens = self.tokenizer.tokenize(text)[0].first(config.max_length // 2)
+            mentions = tuple(q.mention for q in queried)
+            reading = ToyReading((), config, None, tuple(text), (tokens,), mentions, pieces)
+            readings.append(self.without(reading, ()))
+        return readings
+
+    def without(self, reading, pieces):
+        kept = [p for p in reading.pieces if not any(o.covers(p.node, p.triple) for o in pieces)]
+        layout = self.tokenizer.layout(1)
+        start, end = layout.before[0][0].id, layout.after[0].id
+        tails = self.tokenizer.tokenize_branches([p.triple.tail for p in kept])
+        ids = [start, *reading.tokens[0].ids, end, *chain(*(tail.ids for tail in tails))]
+        row = Row([*ids[: reading.config.max_length - 1], end])
+        return replace(reading, rows=(row,), pieces=tuple(kept), prediction=None)
+
+    def collate(self, rows, config):
+        rows = [torch.tensor(list(row)) for row in rows]
+        ids = torch.nn.utils.rnn.pad_sequence(rows, True, self.tokenizer.pad_id)
+        return {"input_ids": ids, "attention_mask": ids != self.tokenizer.pad_id}
+
+    def forward(self, batch, config, *, model=None, attentions=False, hidden_states=False):
+        return (model or self.model)(**batch, output_hidden_states=hidden_states)
