@@ -79,12 +79,14 @@ class Choice:
         options: what that model was trained with; None: the Lab's.
         graph: "edited", "loaded" or "none".
         ablation: how the tree is read.
+        system: how knowledge is read; empty: as the model was trained.
     """
 
     model: str = ""
     options: InjectionOptions | None = None
     graph: str = "edited"
     ablation: Ablation = Ablation()
+    system: str = ""
 
 
 def chosen(now: Scene, choice: Choice, loaded: Scene | None) -> Panel:
@@ -93,4 +95,4 @@ def chosen(now: Scene, choice: Choice, loaded: Scene | None) -> Panel:
     scene = replace(graphs[choice.graph].without_interventions(), ablation=choice.ablation)
     if choice.model and choice.model != now.model:
         scene = scene.read_by(choice.model, choice.options or now.options, choice.ablation)
-    return Panel("", scene)
+    return Panel("", replace(scene, system=choice.system))

@@ -29,7 +29,7 @@ def case_of(scene: Scene, graph: KnowledgeGraph, target: Target = NOTHING) -> Ca
         KBertError: a text, option or model that can't be used.
     """
     trace = services.trace(scene, graph)
-    reader = services.pipeline(scene.model, scene.device)
+    reader = services.pipeline(scene.model, scene.device, scene.system)
     return Case(reader, graph, trace, target)
 
 

@@ -41,6 +41,7 @@ class Scene:
         ablation: soft or hard positions, tree or everything visible.
         device: where the model runs.
         interventions: cells of the visible matrix blocked and opened, in order.
+        system: how knowledge is read; empty: as the model was trained.
     """
 
     sentences: tuple[str, ...]
@@ -51,6 +52,7 @@ class Scene:
     ablation: Ablation = Ablation()
     device: str = "auto"
     interventions: tuple[Intervention, ...] = ()
+    system: str = ""
 
     @property
     def has_model(self) -> bool:
@@ -99,5 +101,6 @@ def content_key(scene: Scene, graph: KnowledgeGraph, model_stamp: str) -> str:
         scene.options,
         scene.ablation,
         scene.interventions,
+        scene.system,
     )
     return hashlib.sha256(repr(content).encode()).hexdigest()

@@ -9,9 +9,10 @@ bounded in bytes (``kept``, and ``server.maxCacheDataSize`` for ``st.cache_data`
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -301,15 +302,18 @@ def _names_near(
 # Models
 
 
-def pipeline(model: str, device: str) -> Pipeline:
+def pipeline(model: str, device: str, system: str = "") -> Pipeline:
     """Load a checkpoint once for all sessions.
+
+    Args:
+        system: that reads with it; empty: the one that it was trained for.
 
     Raises:
         CheckpointError: it is missing, broken or unfit.
     """
     if not os.path.isdir(model):  # False for what can't be a path at all
         raise CheckpointError(t("model.no_folder", path=model))
-    return _pipeline(model, stamp(model), device)
+    return _pipeline(model, stamp(model), device).read_as(system or None)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
@@ -377,13 +381,8 @@ def size_of_trace(trace: KBertTrace) -> int:
 
 def _run(scene: Scene, graph: KnowledgeGraph) -> KBertTrace:
     if scene.has_model:
-        reader = pipeline(scene.model, scene.device)
-        given: dict = {
-            "graph": graph,
-            "options": scene.options,
-            "ablation": scene.ablation,
-            "interventions": scene.interventions,
-        }
+        reader = pipeline(scene.model, scene.device, scene.system)
+        given: dict = {"graph": graph, **_reading(scene, reader)}
         try:
             return reader(*scene.sentences, **given)
         except TextError:
@@ -394,6 +393,13 @@ def _run(scene: Scene, graph: KnowledgeGraph) -> KBertTrace:
     tree = grow_tree(scene.sentences, graph, scene.options)
     row = flatten(tree, splitter, max_length=LONGEST_WITHOUT_MODEL)
     return _without_model(scene, row)
+
+
+def _reading(scene: Scene, reader: Pipeline) -> dict[str, Any]:
+    """What a scene says of how texts are read, as far as the system has such options."""
+    has = {option.name for option in fields(reader.config)}
+    names = ("options", "ablation", "interventions")
+    return {name: getattr(scene, name) for name in names if name in has}
 
 
 def _without_model(scene: Scene, row: FlatTree) -> KBertTrace:
@@ -477,7 +483,7 @@ def _looked(
     scene: Scene, graph: KnowledgeGraph, window: int, *, hidden_states: bool = False
 ) -> KBertTrace:
     """Run one row of a scene again, and keep its attention maps."""
-    reader = pipeline(scene.model, scene.device)
+    reader = pipeline(scene.model, scene.device, scene.system)
     found = trace(scene, graph)
     reading = replace(found.reading, rows=(found.rows[window],))
     with turns().first():
@@ -497,14 +503,12 @@ def difference_from_bert(scene: Scene, graph: KnowledgeGraph) -> float:
 @st.cache_data(max_entries=64, show_spinner=False)
 def _difference_from_bert(key: str, _scene: Scene, _graph: KnowledgeGraph) -> float:
     del key
-    reader = pipeline(_scene.model, _scene.device)
+    reader = pipeline(_scene.model, _scene.device, _scene.system)
     runs = [
         reader(
             *_scene.sentences,
             graph=graph,
-            options=_scene.options,
-            ablation=_scene.ablation,
-            interventions=_scene.interventions,
+            **_reading(_scene, reader),
             hidden_states=True,
             decode=False,
         )

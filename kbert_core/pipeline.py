@@ -17,6 +17,7 @@ from kbert_core.checkpoints.checkpoint import (
     load_model,
     load_model_and_missing,
     load_tokenizer,
+    reading_of,
 )
 from kbert_core.errors import CheckpointError, KBertError
 from kbert_core.kbert.mask_transformer import MaskTransformer
@@ -118,6 +119,13 @@ class Pipeline:
         else:
             model = load_model(path, **arguments)
         return cls(model, load_tokenizer(path), replace(card, task=task))
+
+    def read_as(self, system: str | None) -> "Pipeline":
+        """The same model read by another system; None: by its own."""
+        if system in (None, self.card.system):
+            return self
+        card = replace(self.card, reading=reading_of(str(system), self.card.reading))
+        return Pipeline(self.reader.model, self.hugging_face_tokenizer, card)
 
     @property
     def tokenizer(self) -> WordPieces:

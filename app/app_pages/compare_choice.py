@@ -8,7 +8,8 @@ from app import comparing, services, state
 from app.comparing import Choice, Known, Panel
 from app.scene import NO_MODEL, Scene
 from app.texts import t
-from kbert_core import Ablation
+from kbert_core import SYSTEMS, Ablation
+from kbert_core.systems import K_BERT
 
 ss = st.session_state
 DEFAULTS = (
@@ -42,7 +43,7 @@ def free_panels(now: Scene, known: Known) -> Sequence[Panel]:
 
 
 def choose(now: Scene, number: int, known: Known) -> Choice:
-    """Model, graph and ablation of one panel."""
+    """Model, graph, system and ablation of one panel."""
     default = DEFAULTS[number]
     key = f"compare.panel.{number}"
     st.markdown(f"**{t('sides.number', number=number + 1)}**")
@@ -65,12 +66,22 @@ def choose(now: Scene, number: int, known: Known) -> Choice:
         key=f"{key}.graph",
         format_func=lambda name: called.get(name, name),
     )
+    systems = ["", *(name for name in SYSTEMS if model not in NO_MODEL)]
+    system = st.selectbox(
+        t("sides.system"),
+        systems,
+        key=f"{key}.system",
+        format_func=lambda name: t("sides.system_" + (name or "own")),
+    )
+    own = model not in NO_MODEL and services.model_info(model).card.system
+    tree = (system or own or K_BERT) == K_BERT  # positions and visibility are K-BERT's
     st.segmented_control(
         t("options.positions"),
         ["soft", "hard"],
         key=f"{key}.positions",
         default=default.ablation.positions,
         required=True,
+        disabled=not tree,
         format_func=lambda name: t("options." + name),
     )
     st.segmented_control(
@@ -79,9 +90,11 @@ def choose(now: Scene, number: int, known: Known) -> Choice:
         key=f"{key}.visible",
         default=default.ablation.visible,
         required=True,
+        disabled=not tree,
         format_func=lambda name: t("options." + name),
     )
     options = None
     if model not in (now.model, *NO_MODEL):
         options = services.model_info(model).card.reading.options
-    return Choice(model, options, graph, Ablation(ss[f"{key}.positions"], ss[f"{key}.visible"]))
+    ablation = Ablation(ss[f"{key}.positions"], ss[f"{key}.visible"]) if tree else Ablation()
+    return Choice(model, options, graph, ablation, system)

@@ -54,6 +54,7 @@ def about(scene: Scene, model: str, triples: int) -> str:
     if scene.graph == NO_GRAPH:
         return listed([*parts, t("sides.no_graph")])
     parts.append(t("sides.triples_one") if triples == 1 else t("sides.triples", count=triples))
+    parts += [t("sides.system_" + scene.system)] if scene.system else []
     parts += [t("scene.hard")] if scene.ablation.positions == "hard" else []
     parts += [t("scene.all")] if scene.ablation.visible == "all" else []
     return listed(parts)

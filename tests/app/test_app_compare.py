@@ -8,7 +8,7 @@ from conftest import BIO, save_checkpoint
 from explaining_pages import FIGURE_2, choose, drawn, models_in, opened, said, write
 from transformers import AutoModelForTokenClassification
 
-from app import comparing, explained
+from app import comparing, explained, services
 from app.comparing import Choice, Known, Panel
 from app.edit_log import EditLog
 from app.models import read_model
@@ -279,3 +279,14 @@ def test_page_without_a_model_compares_trees_and_matrices(monkeypatch, tmp_path)
     at = opened("compare.py", **{"lab.example": FIGURE_2})
     assert titles(at)[0] == "BERT"
     assert "Differences are measured where two panels have a model." in said(at)
+
+
+def test_a_panel_can_read_its_triples_as_plain_text(checkpoints):
+    scene = Scene((TEXT,), str(checkpoints["ner"]), GraphRef("x", "x"), device="cpu")
+    plain = comparing.chosen(scene, Choice(system="plain-text"), None).scene
+    own, other = (services.trace(one, GRAPH) for one in (scene, plain))
+    assert plain.system == "plain-text"
+    assert other.visible.all() and not own.visible.all()
+    assert other.used == own.used
+    assert other.rows[0].tokens[len(TEXT) + 1] == "[SEP]"
+    assert "triples as plain text" in sides.about(plain, "", 3)
