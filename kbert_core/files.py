@@ -1,12 +1,15 @@
-"""Files and folders that are written whole or not at all."""
+"""Files and folders that are written whole or not at all; JSON that is read or refused."""
 
+import json
 import os
 import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
+
+from kbert_core.errors import KBertError
 
 
 @contextmanager
@@ -45,3 +48,27 @@ def new_folder(path: Path) -> Iterator[Path]:
 
 def _beside(path: Path) -> Path:
     return path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+
+
+def json_object(file: Path, error: type[KBertError], remedy: str) -> dict[str, Any]:
+    """Read a JSON file that holds an object.
+
+    Args:
+        error: what is raised.
+        remedy: what to do then, as a sentence.
+
+    Raises:
+        KBertError: it can't be read, or holds something else.
+    """
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as problem:
+        raise error(f"{file}: can't be read as JSON ({problem}). {remedy}") from problem
+    if not isinstance(data, dict):
+        raise error(f"{file}: found a {type(data).__name__}, expected a JSON object. {remedy}")
+    return data
+
+
+def are_texts(values: Any) -> bool:
+    """Whether a value of JSON is a list of texts."""
+    return isinstance(values, list) and all(isinstance(value, str) for value in values)

@@ -7,7 +7,6 @@ their weights. Loading merges the two, so that an adapted model is read like
 any other and costs no more.
 """
 
-import json
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from transformers import PreTrainedModel
 
 from kbert_core.checkpoints.encoders import PACKAGE, encoder_at, encoder_name
 from kbert_core.errors import CheckpointError, EncoderError, OptionError
+from kbert_core.files import are_texts, json_object
 
 CONFIG_FILE = "adapter_config.json"
 WEIGHTS_FILE = "adapter_model.safetensors"
@@ -61,32 +61,17 @@ class Adapter:
 # Making one
 
 
-def check_options(
-    rank: int | None, alpha: float | None, *, encoder: str, output: str | Path
-) -> None:
-    """Refuse options of an adapter's training that can't be meant.
+def check_options(rank: int, alpha: float | None, *, encoder: str, output: str | Path) -> None:
+    """Refuse an adapter that can't be trained on this encoder or into this folder.
 
     Args:
-        rank, alpha: see :func:`attach`; None: none given.
-        encoder: as given to the training, "scratch" for a new one.
+        rank, alpha: see :func:`attach`.
+        encoder: as given to the training; an adapter is trained further.
         output: folder for the adapter.
 
     Raises:
         OptionError: see above.
     """
-    if rank is None:
-        if alpha is not None:
-            raise OptionError(f"adapter_alpha is {alpha}, and no adapter's rank is given.")
-        return
-    if rank < 1:
-        raise OptionError(f"adapter is {rank}, expected a rank of at least 1; 8 or 16 is usual.")
-    if alpha is not None and not 0 < alpha < float("inf"):
-        raise OptionError(f"adapter_alpha is {alpha}, expected more than 0.")
-    if encoder == "scratch":
-        raise OptionError(
-            "An adapter needs a pretrained encoder, and a new one was asked for. "
-            "Name one with --encoder, or leave --adapter out."
-        )
     if is_adapter(encoder):
         first = read_adapter(encoder)
         if rank != first.rank or alpha not in (None, first.alpha):
@@ -284,11 +269,7 @@ def described(attached: Attached, encoder: str, output: str | Path) -> dict[str,
     name = encoder_name(encoder, output)
     return {
         "encoder": Path(name).name if Path(encoder).is_dir() and PACKAGE not in name else name,
-        "adapter": {
-            "rank": attached.rank,
-            "alpha": attached.alpha,
-            "trained": attached.trained,
-        },
+        "adapter": {name: getattr(attached, name) for name in ("rank", "alpha", "trained")},
         "parameters": attached.total,
     }
 
@@ -323,16 +304,17 @@ def read_adapter(path: str | Path) -> Adapter:
         CheckpointError: a file is missing or broken, or the encoder isn't there.
     """
     folder = Path(path)
-    settings, config = _json(folder / CONFIG_FILE), _json(folder / "config.json")
+    files = folder / CONFIG_FILE, folder / "config.json"
+    settings, config = (json_object(file, CheckpointError, COPY_AGAIN) for file in files)
     name, rank, alpha = (settings.get(k) for k in ("base_model_name_or_path", "r", "lora_alpha"))
     head, digest = settings.get("modules_to_save") or [], config.get(HASH_KEY)
     classes, labels = config.get("architectures"), config.get("id2label") or {}
-    kind = getattr(transformers, str(classes[0]), None) if _are_texts(classes) and classes else None
+    kind = getattr(transformers, str(classes[0]), None) if are_texts(classes) and classes else None
     if not (
         settings.get("peft_type") == "LORA"
         and (isinstance(name, str) and name and isinstance(digest, str))
         and (type(rank) is int and rank in RANKS and type(alpha) in (int, float))
-        and (_are_texts(head) and isinstance(labels, dict) and _are_texts([*labels.values()]))
+        and (are_texts(head) and isinstance(labels, dict) and are_texts([*labels.values()]))
         and (isinstance(kind, type) and issubclass(kind, PreTrainedModel))
     ):
         raise CheckpointError(
@@ -416,20 +398,6 @@ def _fill(peft: Any, adapter: Adapter) -> None:
                 f"as in {CONFIG_FILE} it would be {sizes[name]}. {COPY_AGAIN}"
             )
     set_peft_model_state_dict(peft, tensors)
-
-
-def _json(file: Path) -> dict[str, Any]:
-    try:
-        data = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise CheckpointError(f"{file}: can't be read ({error}). {COPY_AGAIN}") from error
-    if not isinstance(data, dict):
-        raise CheckpointError(f"{file}: no JSON object. {COPY_AGAIN}")
-    return data
-
-
-def _are_texts(values: Any) -> bool:
-    return isinstance(values, list) and all(isinstance(value, str) for value in values)
 
 
 def _under(name: str, modules: Sequence[str]) -> bool:

@@ -22,6 +22,7 @@ from transformers import (
 from kbert_core.checkpoints import adapters
 from kbert_core.checkpoints.encoders import located
 from kbert_core.errors import CheckpointError, KBertError, OptionError
+from kbert_core.files import are_texts, json_object
 from kbert_core.systems import K_BERT, reader_class
 
 CARD_KEY = "kbert"  # where a checkpoint's config keeps what it was trained with
@@ -89,7 +90,7 @@ class Card:
         for name, fits, value in (
             ("task", isinstance(task, str | None), task),
             ("notes", isinstance(notes, dict | None), notes),
-            ("knowledge", _are_texts(knowledge), knowledge),
+            ("knowledge", are_texts(knowledge), knowledge),
         ):
             if not fits:
                 raise CheckpointError(f"The model's card has {name} {value!r}. {COPY_AGAIN}")
@@ -138,29 +139,14 @@ def card_of(path: str | Path) -> Card:
     """
     path = located(path)
     file = Path(path) / "config.json"
-    if not Path(path).exists():
-        return _card_on_the_hub(str(path))
-    if not file.is_file():
-        return Card()
+    if file.is_file():
+        data = json_object(file, CheckpointError, "Copy the model again.")
+        return Card.of(SimpleNamespace(**{k: data.get(k) for k in (CARD_KEY, "architectures")}))
     try:
-        data = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise CheckpointError(f"{file}: can't be read ({error}). Copy the model again.") from error
-    if not isinstance(data, dict):
-        raise CheckpointError(f"{file}: no JSON object. Copy the model again.")
-    return Card.of(SimpleNamespace(**{key: data.get(key) for key in (CARD_KEY, "architectures")}))
-
-
-def _card_on_the_hub(name: str) -> Card:
-    try:
-        config = load_config(name)
+        config = None if Path(path).exists() else load_config(path)  # on the hub
     except CheckpointError:
-        return Card()  # loading the model will say what is wrong
+        config = None  # loading the model will say what is wrong
     return Card.of(config)
-
-
-def _are_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(text, str) for text in value)
 
 
 def load_tokenizer(path: str | Path) -> PreTrainedTokenizerBase:
@@ -262,7 +248,7 @@ def load_model_and_missing(
     with _refusing(path, _why_not_loaded):
         model, missing = load(path, auto_class, dtype, kwargs)
     labels = model.config.id2label
-    if sorted(labels) != list(range(len(labels))) or not _are_texts([*labels.values()]):
+    if sorted(labels) != list(range(len(labels))) or not are_texts([*labels.values()]):
         raise CheckpointError(
             f"{path}: its labels are {labels}, expected texts with the numbers 0, 1, 2 and so on. "
             "Mend id2label in its config.json, or copy the model again."

@@ -1,18 +1,13 @@
 """Checkpoints of the released K-BERT code, of UER-py, or of PyTorch's BERT → safetensors."""
 
-import json
 import logging
-import pickle
-import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import torch
 from safetensors import SafetensorError
 from tokenizers import processors
-from torch import Tensor
 from transformers import (
     BertConfig,
     BertForMaskedLM,
@@ -26,19 +21,19 @@ from transformers import (
 from transformers.activations import ACT2FN
 
 from kbert_core.checkpoints.checkpoint import Card, bert_tokenizer, load_model, load_tokenizer
-from kbert_core.checkpoints.release_names import (
+from kbert_core.checkpoints.release_tensors import (
     DECODER,
-    POSITIONS,
-    TYPES,
+    WITH_LABELS,
     WORDS,
     Found,
     Kind,
-    from_hugging_face,
-    from_release,
+    checkpoint_file,
     one_head,
+    read_tensors,
+    sizes_of,
 )
 from kbert_core.errors import CheckpointError
-from kbert_core.files import new_folder
+from kbert_core.files import json_object, new_folder
 from kbert_core.knowledge.selection import InjectionOptions
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -67,15 +62,6 @@ class ConversionReport:
     left_out: Mapping[str, str]
     remarks: tuple[str, ...]
     config: Mapping[str, Any]
-
-    def as_dict(self) -> dict[str, Any]:
-        """The report as plain data, for JSON."""
-        return {
-            **asdict(self),
-            "left_out": dict(self.left_out),
-            "remarks": list(self.remarks),
-            "config": dict(self.config),
-        }
 
 
 def convert(
@@ -107,15 +93,11 @@ def convert(
         CheckpointError: the source is no such checkpoint, a part of it is
             missing or doesn't fit, or the target can't be written to.
     """
-    file = _checkpoint_file(Path(source))
+    file = checkpoint_file(Path(source))
     target = Path(target)
     _needs_free(target)
     stated = _stated(file, config)
-    tensors = _read(file)
-    if any(name.startswith("embedding.") for name in tensors):
-        found = one_head(from_release(tensors, file))
-    else:
-        found = one_head(from_hugging_face(tensors, file, stated))
+    found = one_head(read_tensors(file, stated))
     made = _bert_config(found, stated, heads, file)
     vocabulary = _vocabulary(file, vocab, made.vocab_size)
     made.pad_token_id = vocabulary["[PAD]"]
@@ -133,7 +115,7 @@ def convert(
         len(found.tensors),
         found.left_out,
         _remarks(found, made, stated, guessed_heads=guessed, lower_cased=lower_cased),
-        {name: getattr(made, name) for name in _REPORTED},
+        {name: getattr(made, name) for name in (*sizes_of(found, file), *_NOT_IN_SHAPES)},
     )
     log.info("%s: %d tensors from %s", target, report.mapped, file)
     return report
@@ -142,83 +124,9 @@ def convert(
 # Reading
 
 
-def _checkpoint_file(source: Path) -> Path:
-    if source.is_file():
-        return source
-    if not source.is_dir():
-        raise CheckpointError(f"{source}: no such file or folder. Name a .bin checkpoint.")
-    if (source / "pytorch_model.bin").is_file():
-        return source / "pytorch_model.bin"
-    found = sorted(source.glob("*.bin"))
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise CheckpointError(
-            f"{source}: found {', '.join(p.name for p in found[:5])}, expected one checkpoint. "
-            "Name the file. One that is split into parts has to be joined first."
-        )
-    if list(source.glob("*.safetensors")):
-        raise CheckpointError(f"{source}: is in safetensors already. Use it as it is.")
-    raise CheckpointError(f"{source}: holds no .bin file. Name the folder or file that does.")
-
-
 def _needs_free(target: Path) -> None:
     if target.exists() and not (target.is_dir() and not any(target.iterdir())):
         raise CheckpointError(f"{target} is there already, and kept. Name a new folder.")
-
-
-def _read(file: Path) -> dict[str, Tensor]:
-    """Read a file's tensors, and nothing that could run."""
-    again = "Download or copy it again."
-    try:
-        data = torch.load(file, map_location="cpu", weights_only=True)
-    except pickle.UnpicklingError as error:
-        raise CheckpointError(f"{file}: {_why_refused(str(error))}") from error
-    except (
-        RuntimeError,
-        OSError,
-        EOFError,
-        ValueError,
-        LookupError,
-        TypeError,
-        AttributeError,
-        AssertionError,
-    ) as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
-        raise CheckpointError(
-            f"{file}: can't be read as a PyTorch checkpoint, it is cut off or something else "
-            f"({reason}). {again}"
-        ) from error
-    for name in ("state_dict", "model_state_dict", "model"):  # as trainers wrap it
-        if isinstance(data, Mapping) and isinstance(data.get(name), Mapping):
-            data = data[name]
-    if not isinstance(data, Mapping) or not data:
-        raise CheckpointError(
-            f"{file}: holds a {type(data).__name__}, expected tensors by name. Save the model "
-            "with torch.save(model.state_dict(), FILE)."
-        )
-    other = [name for name, value in data.items() if not isinstance(value, Tensor)]
-    if other:
-        raise CheckpointError(
-            f"{file}: '{other[0]}' is no tensor, expected tensors by name only. Save the model "
-            "with torch.save(model.state_dict(), FILE)."
-        )
-    tensors = {str(name).removeprefix("module."): value for name, value in data.items()}
-    for name, value in tensors.items():
-        if value.is_floating_point() and not value.isfinite().all():
-            raise CheckpointError(f"{file}: {name} has infinite or undefined values. {again}")
-    return tensors
-
-
-def _why_refused(error: str) -> str:
-    what = re.search(r"(?:GLOBAL|Unsupported global:?)\s+`?([\w.]+)", error)
-    if what is None:
-        return "no PyTorch checkpoint, or a broken one. Download or copy it again."
-    return (
-        f"holds more than tensors ({what[1]}), which could run code when it is opened, so it "
-        "wasn't. If you trust it, open it where it was made and save the tensors alone, with "
-        "torch.save(model.state_dict(), FILE)."
-    )
 
 
 def _stated(file: Path, config: Path | None) -> dict[str, Any]:
@@ -226,15 +134,8 @@ def _stated(file: Path, config: Path | None) -> dict[str, Any]:
     path = config or file.with_name("config.json")
     if config is None and not path.is_file():
         return {}
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise CheckpointError(
-            f"{path}: can't be read as JSON ({error}). Mend it, or go without: the sizes are read "
-            "off the checkpoint too."
-        ) from error
-    if not isinstance(data, dict):
-        raise CheckpointError(f"{path}: found a {type(data).__name__}, expected a JSON object.")
+    remedy = "Mend it, or go without: the sizes are read off the checkpoint too."
+    data = json_object(path, CheckpointError, remedy)
     kind = data.get("model_type", "bert")
     if kind != "bert":
         raise CheckpointError(
@@ -261,22 +162,14 @@ _RELEASE_SIZES = {
 
 # Sizes
 
-_FROM_SHAPES = (
-    "hidden_size",
-    "num_hidden_layers",
-    "intermediate_size",
-    "vocab_size",
-    "max_position_embeddings",
-    "type_vocab_size",
-)
-_REPORTED = (*_FROM_SHAPES, "num_attention_heads", "hidden_act")
+_NOT_IN_SHAPES = ("num_attention_heads", "hidden_act")
 _ACTIVATIONS = {"gelu_fast": "gelu_new"}  # UER-py's word for the tanh approximation
 
 
 def _bert_config(
     found: Found, stated: Mapping[str, Any], heads: int | None, file: Path
 ) -> BertConfig:
-    sizes = _sizes(found, file)
+    sizes = sizes_of(found, file)
     for name, size in sizes.items():
         if name in stated and stated[name] != size:
             raise CheckpointError(
@@ -302,7 +195,7 @@ def _bert_config(
     made = BertConfig(**others)
     if found.task == "mask":
         made.tie_word_embeddings = found.tied
-    if found.task in ("ner", "classify"):
+    if found.task in WITH_LABELS:
         _name_labels(made, found.tensors["classifier.weight"].shape[0], stated)
     return made
 
@@ -316,29 +209,6 @@ def _heads(width: int, stated: Any, file: Path) -> int:
             "has (`--heads N`); its tensors don't tell."
         )
     return int(heads)
-
-
-def _sizes(found: Found, file: Path) -> dict[str, int]:
-    layers = {name.split(".")[3] for name in found.starting("bert.encoder.layer.")}
-    inner = "bert.encoder.layer.0.intermediate.dense.weight"
-    head = ("classifier.weight",) if found.task in ("ner", "classify") else ()
-    for name in (WORDS, POSITIONS, TYPES, inner, *head):
-        value = found.tensors.get(name)
-        if value is None or value.dim() != 2:
-            what = "is missing" if value is None else f"has the shape {tuple(value.shape)}"
-            raise CheckpointError(
-                f"{file}: {found.names.get(name, name)} {what}, so this is no whole BERT. "
-                "Download or copy it again."
-            )
-    words, width = found.tensors[WORDS].shape
-    return {
-        "hidden_size": width,
-        "num_hidden_layers": len(layers),
-        "intermediate_size": found.tensors[inner].shape[0],
-        "vocab_size": words,
-        "max_position_embeddings": found.tensors[POSITIONS].shape[0],
-        "type_vocab_size": found.tensors[TYPES].shape[0],
-    }
 
 
 def _name_labels(made: BertConfig, count: int, stated: Mapping[str, Any]) -> None:
@@ -401,14 +271,9 @@ def _lower_cased(file: Path, vocabulary: Mapping[str, int]) -> bool:
     """Whether texts are to be lower-cased: as stated, or if the vocabulary has no capitals."""
     path = file.with_name("tokenizer_config.json")
     if path.is_file():
-        try:
-            stated = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise CheckpointError(
-                f"{path}: can't be read as JSON ({error}). Mend or remove it."
-            ) from error
-        if isinstance(stated, dict) and isinstance(stated.get("do_lower_case"), bool):
-            return bool(stated["do_lower_case"])
+        stated = json_object(path, CheckpointError, "Mend or remove it.").get("do_lower_case")
+        if isinstance(stated, bool):
+            return stated
     return "A" not in vocabulary
 
 
@@ -488,49 +353,52 @@ def _remarks(
     guessed_heads: bool,
     lower_cased: bool,
 ) -> tuple[str, ...]:
-    said = []
-    if found.kind != "Hugging Face BERT":
-        said.append(
+    labels = found.tensors["classifier.weight"].shape[0] if found.task in WITH_LABELS else 0
+    remarks = (
+        (
+            found.kind != "Hugging Face BERT",
             "The weights of every layer norm were multiplied by sqrt((H - 1) / H), because the "
-            "released code takes the standard deviation over H - 1; the results are the same."
-        )
-    if guessed_heads:
-        said.append(
+            "released code takes the standard deviation over H - 1; the results are the same.",
+        ),
+        (
+            guessed_heads,
             f"{made.num_attention_heads} attention heads were assumed, {HEAD_WIDTH} wide each, as "
-            "in every BERT of Google's; its tensors don't tell."
-        )
-    if found.task is None and not found.starting("bert.pooler."):
-        said.append("No pooler in it: where one is asked for, transformers makes a random one.")
-    elif found.task == "mask":
-        said.append("No pooler is kept; a classifier trained from it starts with a new one.")
-    if found.task == "mask" and not made.tie_word_embeddings:
-        said.append("Fill-mask has output embeddings of its own, kept apart from the input's.")
-    if found.task in ("ner", "classify"):
-        count = found.tensors["classifier.weight"].shape[0]
-        if not _labels_stated(stated, count):
-            said.append(
-                f"No label names are stored in it: they are LABEL_0 to LABEL_{count - 1}. Write "
-                "the names into id2label in config.json, in the order of its training."
-            )
-    if found.tuned_by_release and found.task == "ner":
-        said.append(
+            "in every BERT of Google's; its tensors don't tell.",
+        ),
+        (
+            found.task is None and not found.starting("bert.pooler."),
+            "No pooler in it: where one is asked for, transformers makes a random one.",
+        ),
+        (
+            found.task == "mask",
+            "No pooler is kept; a classifier trained from it starts with a new one.",
+        ),
+        (
+            found.task == "mask" and not made.tie_word_embeddings,
+            "Fill-mask has output embeddings of its own, kept apart from the input's.",
+        ),
+        (
+            labels and not _labels_stated(stated, labels),
+            f"No label names are stored in it: they are LABEL_0 to LABEL_{labels - 1}. Write "
+            "the names into id2label in config.json, in the order of its training.",
+        ),
+        (
+            found.tuned_by_release and found.task == "ner",
             "Read as the release's tagger: LABEL_0 is [PAD] and LABEL_1 [ENT], the rest are the "
             "tags in the order in which its training file first has them. It was trained without "
-            "[CLS] and [SEP], and on tails without their relations; both are kept so."
-        )
-    if found.tuned_by_release and found.task == "classify":
-        said.append(
+            "[CLS] and [SEP], and on tails without their relations; both are kept so.",
+        ),
+        (
+            found.tuned_by_release and found.task == "classify",
             "Read as the release's classifier, with pooling on [CLS], its default, and without "
-            "[SEP] after a single sentence."
-        )
-    if found.tuned_by_release:
-        said.append(
+            "[SEP] after a single sentence.",
+        ),
+        (
+            found.tuned_by_release,
             "The release read texts by single characters; here runs of Latin letters and digits "
-            "are word pieces, so texts with many of them may come out otherwise."
-        )
-    said.append(
-        "Texts are lower-cased, as the vocabulary is."
-        if lower_cased
-        else "Texts keep their capitals, as the vocabulary does."
+            "are word pieces, so texts with many of them may come out otherwise.",
+        ),
+        (lower_cased, "Texts are lower-cased, as the vocabulary is."),
+        (not lower_cased, "Texts keep their capitals, as the vocabulary does."),
     )
-    return tuple(said)
+    return tuple(remark for holds, remark in remarks if holds)

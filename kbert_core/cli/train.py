@@ -7,6 +7,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -271,7 +272,7 @@ def convert(args: Namespace) -> dict[str, Any]:
     report = convert(
         args.source, args.target, vocab=args.vocab, config=args.config, heads=args.heads
     )
-    return report.as_dict()
+    return asdict(report)
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from kbert_core.checkpoints.checkpoint import card_of
 from kbert_core.errors import CheckpointError, OptionError
-from kbert_core.files import replaced
+from kbert_core.files import json_object, replaced
 
 RUN_FILE = "run.json"  # beside the checkpoints: the options they were made with
 WEIGHTS = ("*.safetensors", "*.safetensors.index.json")
@@ -175,14 +175,8 @@ def noted(output: str | Path) -> dict[str, Any]:
         CheckpointError: what is noted can't be read.
     """
     file = Path(output) / "checkpoints" / RUN_FILE
-    if not file.is_file():
-        return {}
-    try:
-        return dict(json.loads(file.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError) as error:
-        raise CheckpointError(
-            f"{file}: can't be read ({error}). Delete {file.parent} to start anew."
-        ) from error
+    remedy = f"Delete {file.parent} to start anew."
+    return json_object(file, CheckpointError, remedy) if file.is_file() else {}
 
 
 @contextmanager

@@ -93,6 +93,7 @@ class StartOptions(Options):
     )
     adapter: int | None = option(
         None,
+        least=1,
         metavar="RANK",
         help="train a low-rank adapter (8 or 16 is usual) and the task head; the encoder stays as "
         "it is and where it is; an adapter of this rank in its place is trained further",
@@ -115,6 +116,16 @@ class StartOptions(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        alpha = self.adapter_alpha
+        if alpha is not None and self.adapter is None:
+            raise OptionError(f"adapter_alpha is {alpha}, and no adapter's rank is given.")
+        if alpha is not None and not 0 < alpha < float("inf"):
+            raise OptionError(f"adapter_alpha is {alpha}, expected more than 0.")
+        if self.adapter and self.encoder == SCRATCH:
+            raise OptionError(
+                "An adapter needs a pretrained encoder, and a new one was asked for. "
+                "Name one with --encoder, or leave --adapter out."
+            )
         given = [name for name in SIZE if getattr(self, name) is not None]
         if given and self.encoder != SCRATCH:
             raise OptionError(
@@ -235,7 +246,7 @@ class TrainOptions(Options):
                 f"negatives is {negatives}, and is for answer selection (task rank) "
                 f"alone; the task is '{self.task}'. Leave it out."
             )
-        if self.start.adapter is not None or self.start.adapter_alpha is not None:
+        if self.start.adapter:
             from kbert_core.checkpoints import adapters  # needs PyTorch
 
             adapters.check_options(

@@ -23,6 +23,7 @@ from kbert_core import Card, KnowledgeGraph, Pipeline, Triple, load_model
 from kbert_core.checkpoints import adapters, encoders
 from kbert_core.checkpoints.checkpoint import load_model_and_missing, load_tokenizer
 from kbert_core.errors import CheckpointError, OptionError
+from kbert_core.training.options import StartOptions
 
 LABELS = ("O", "B-D", "I-D")
 NAMES = {"id2label": dict(enumerate(LABELS)), "label2id": {b: i for i, b in enumerate(LABELS)}}
@@ -325,17 +326,17 @@ def test_an_adapter_on_an_adapter_is_refused(root):
 
 
 @pytest.mark.parametrize(
-    ("rank", "alpha", "encoder", "message"),
+    ("options", "message"),
     [
-        (0, None, "encoder", "adapter is 0"),
-        (8, 0.0, "encoder", "adapter_alpha is 0.0"),
-        (None, 4.0, "encoder", "no adapter's rank"),
-        (8, None, "scratch", "needs a pretrained encoder"),
+        ({"adapter": 0}, "adapter is 0"),
+        ({"adapter": 8, "adapter_alpha": 0.0}, "adapter_alpha is 0.0"),
+        ({"adapter_alpha": 4.0}, "no adapter's rank"),
+        ({"adapter": 8, "encoder": "scratch"}, "needs a pretrained encoder"),
     ],
 )
-def test_options_out_of_range_are_refused(rank, alpha, encoder, message, tmp_path):
+def test_options_out_of_range_are_refused(options, message):
     with pytest.raises(OptionError, match=message):
-        adapters.check_options(rank, alpha, encoder=encoder, output=tmp_path)
+        StartOptions(**{"encoder": "encoder", **options})
 
 
 def test_an_adapter_is_not_written_over_its_encoder(root):

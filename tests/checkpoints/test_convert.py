@@ -4,6 +4,7 @@ import json
 import math
 import os
 import shutil
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -342,7 +343,7 @@ def test_report_says_what_was_brought_over_and_what_not(folder):
     }
     for words in ("H - 1", "No pooler", "lower-cased"):
         assert any(words in remark for remark in report.remarks), words
-    data = json.loads(json.dumps(report.as_dict()))
+    data = json.loads(json.dumps(asdict(report)))
     assert data["mapped"] == report.mapped
     assert data["task"] == "mask"
 

@@ -1,4 +1,4 @@
-"""A checkpoint's tensors under Hugging Face's names, whoever named them.
+"""A ``.bin`` checkpoint's tensors under Hugging Face's names, whoever named them.
 
 K-BERT's release (and UER-py, which it is built on) and transformers name
 BERT's tensors differently. BERT is the same in both, with two differences
@@ -11,6 +11,7 @@ that are settled here so that the numbers stay the same:
 """
 
 import math
+import pickle
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -26,6 +27,7 @@ Kind = Literal["K-BERT", "UER-py", "Hugging Face BERT"]
 WORDS = "bert.embeddings.word_embeddings.weight"
 POSITIONS = "bert.embeddings.position_embeddings.weight"
 TYPES = "bert.embeddings.token_type_embeddings.weight"
+WITH_LABELS = ("ner", "classify")  # tasks
 DECODER = "cls.predictions.decoder.weight"
 
 
@@ -50,7 +52,7 @@ class Found:
     @property
     def tuned_by_release(self) -> bool:
         """Whether the release's own scripts fine-tuned it."""
-        return self.kind == "K-BERT" and self.task in ("ner", "classify")
+        return self.kind == "K-BERT" and self.task in WITH_LABELS
 
     @property
     def tied(self) -> bool:
@@ -111,7 +113,44 @@ _MASK_HEAD = (
 )
 
 
-def from_release(tensors: Mapping[str, Tensor], file: Path) -> Found:
+def checkpoint_file(source: Path) -> Path:
+    """Find the one ``.bin`` file that is meant."""
+    if source.is_file():
+        return source
+    if not source.is_dir():
+        raise CheckpointError(f"{source}: no such file or folder. Name a .bin checkpoint.")
+    if (source / "pytorch_model.bin").is_file():
+        return source / "pytorch_model.bin"
+    found = sorted(source.glob("*.bin"))
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise CheckpointError(
+            f"{source}: found {', '.join(p.name for p in found[:5])}, expected one checkpoint. "
+            "Name the file. One that is split into parts has to be joined first."
+        )
+    if list(source.glob("*.safetensors")):
+        raise CheckpointError(f"{source}: is in safetensors already. Use it as it is.")
+    raise CheckpointError(f"{source}: holds no .bin file. Name the folder or file that does.")
+
+
+def read_tensors(file: Path, stated: Mapping[str, Any]) -> Found:
+    """Read a checkpoint's tensors, and nothing that could run.
+
+    Args:
+        file: a ``.bin`` file.
+        stated: what its config states.
+
+    Raises:
+        CheckpointError: it holds something else, or no BERT.
+    """
+    tensors = _read(file)
+    if any(name.startswith("embedding.") for name in tensors):
+        return _from_release(tensors, file)
+    return _from_hugging_face(tensors, file, stated)
+
+
+def _from_release(tensors: Mapping[str, Tensor], file: Path) -> Found:
     """Tensors of K-BERT's release or of UER-py."""
     kind: Kind = "K-BERT" if "embedding.word_embedding.weight" in tensors else "UER-py"
     found = _renamed(kind, tensors, (*_NEWER, *_RELEASE, *_OLD), file)
@@ -137,7 +176,7 @@ def from_release(tensors: Mapping[str, Tensor], file: Path) -> Found:
     return replace(found, tensors=mapped, left_out=left_out, task=task)
 
 
-def from_hugging_face(
+def _from_hugging_face(
     tensors: Mapping[str, Tensor], file: Path, stated: Mapping[str, Any]
 ) -> Found:
     """Tensors of a BERT of transformers or its predecessors."""
@@ -195,3 +234,72 @@ def one_head(found: Found) -> Found:
     head = {"mask": ("cls.predictions.",), "ner": ("classifier.",), "classify": ("classifier.",)}
     kept = set(found.starting("bert.", *head.get(found.task or "", ())))
     return found.without([name for name in found.tensors if name not in kept], "not part of BERT")
+
+
+def sizes_of(found: Found, file: Path) -> dict[str, int]:
+    """Read the sizes of a BERT off its tensors."""
+    layers = {name.split(".")[3] for name in found.starting("bert.encoder.layer.")}
+    inner = "bert.encoder.layer.0.intermediate.dense.weight"
+    head = ("classifier.weight",) if found.task in WITH_LABELS else ()
+    for name in (WORDS, POSITIONS, TYPES, inner, *head):
+        value = found.tensors.get(name)
+        if value is None or value.dim() != 2:
+            what = "is missing" if value is None else f"has the shape {tuple(value.shape)}"
+            raise CheckpointError(
+                f"{file}: {found.names.get(name, name)} {what}, so this is no whole BERT. "
+                "Download or copy it again."
+            )
+    words, width = found.tensors[WORDS].shape
+    return {
+        "hidden_size": width,
+        "num_hidden_layers": len(layers),
+        "intermediate_size": found.tensors[inner].shape[0],
+        "vocab_size": words,
+        "max_position_embeddings": found.tensors[POSITIONS].shape[0],
+        "type_vocab_size": found.tensors[TYPES].shape[0],
+    }
+
+
+def _read(file: Path) -> dict[str, Tensor]:
+    """Read a file's tensors, and nothing that could run."""
+    again = "Download or copy it again."
+    try:
+        data = torch.load(file, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError as error:
+        raise CheckpointError(f"{file}: {_why_refused(str(error))}") from error
+    except Exception as error:  # of all kinds, for bytes of all kinds
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+        raise CheckpointError(
+            f"{file}: can't be read as a PyTorch checkpoint, it is cut off or something else "
+            f"({reason}). {again}"
+        ) from error
+    for name in ("state_dict", "model_state_dict", "model"):  # as trainers wrap it
+        if isinstance(data, Mapping) and isinstance(data.get(name), Mapping):
+            data = data[name]
+    if not isinstance(data, Mapping) or not data:
+        raise CheckpointError(
+            f"{file}: holds a {type(data).__name__}, expected tensors by name. Save the model "
+            "with torch.save(model.state_dict(), FILE)."
+        )
+    other = [name for name, value in data.items() if not isinstance(value, Tensor)]
+    if other:
+        raise CheckpointError(
+            f"{file}: '{other[0]}' is no tensor, expected tensors by name only. Save the model "
+            "with torch.save(model.state_dict(), FILE)."
+        )
+    tensors = {str(name).removeprefix("module."): value for name, value in data.items()}
+    for name, value in tensors.items():
+        if value.is_floating_point() and not value.isfinite().all():
+            raise CheckpointError(f"{file}: {name} has infinite or undefined values. {again}")
+    return tensors
+
+
+def _why_refused(error: str) -> str:
+    what = re.search(r"(?:GLOBAL|Unsupported global:?)\s+`?([\w.]+)", error)
+    if what is None:
+        return "no PyTorch checkpoint, or a broken one. Download or copy it again."
+    return (
+        f"holds more than tensors ({what[1]}), which could run code when it is opened, so it "
+        "wasn't. If you trust it, open it where it was made and save the tensors alone, with "
+        "torch.save(model.state_dict(), FILE)."
+    )
