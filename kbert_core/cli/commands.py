@@ -80,21 +80,23 @@ def one_of(*arguments: Argument) -> Argument:
     return lambda parser: several(*arguments)(parser.add_mutually_exclusive_group())
 
 
-def options_of(kind: type, *, without: Sequence[str] = ()) -> Argument:
+def options_of(kind: type, *, without: Sequence[str] = (), only: Sequence[str] = ()) -> Argument:
     """The options that a dataclass declares, those of its groups too.
 
     Args:
         kind: the dataclass.
         without: fields whose options the command hasn't, or has declared by itself.
+        only: fields whose options it has; none named: all.
     """
 
     def add(parser: Any) -> None:
         for field, hint in _typed(kind):
+            wanted = field.name not in without and (not only or field.name in only)
             if field.metadata.get("group"):
                 title = field.metadata["help"]
                 part = parser.add_argument_group(title) if title else parser
-                options_of(hint, without=without)(part)
-            elif _is_option(field) and field.name not in without:
+                options_of(hint, without=without, only=only)(part)
+            elif _is_option(field) and wanted:
                 flag, how = _flag_of(field, hint)
                 parser.add_argument(flag, dest=field.name, default=argparse.SUPPRESS, **how)
 

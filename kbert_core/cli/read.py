@@ -16,9 +16,11 @@ from kbert_core.cli.shared import (
     GRAPH,
     MODEL,
     READING,
+    SYSTEM,
     config_of,
     graph_of,
     pipeline_of,
+    system_of,
 )
 from kbert_core.errors import KBertError, OptionError, TextError
 from kbert_core.knowledge.names import is_word_character
@@ -53,6 +55,7 @@ COMPARE = argument("--compare", action="store_true", help="also without any know
     TEXT,
     GRAPH,
     FORM,
+    SYSTEM,
     one_of(
         argument(
             "--words", action="store_true", help="the text is split by spaces: one token a word"
@@ -102,6 +105,8 @@ def _rows_without_model(args: Namespace) -> RowsOf:
     from kbert_core.kbert.sentence_tree import grow_tree, passed_over
     from kbert_core.scoring import scorer_of
 
+    if (system := system_of(args)) not in (None, ReadConfig.system):
+        raise OptionError(f"--system {system} reads word pieces. Name a model with --model.")
     graph = graph_of(args)
     config = config_of(args, ReadConfig())
     options = config.options

@@ -12,6 +12,7 @@ from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.aliases import AliasRelations
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions, Strategy
+from kbert_core.training.options import KnowledgeOptions
 
 if TYPE_CHECKING:  # not imported to run: they need PyTorch
     from kbert_core.pipeline import Pipeline
@@ -59,8 +60,9 @@ FORM = several(
     argument("--max-length", type=int, metavar="N", help="at most so many tokens"),
     options_of(Ablation),
 )
+SYSTEM = options_of(KnowledgeOptions, only=("system",))
 DEVICE = argument("--device", default="auto", help="auto, cpu, cuda or cuda:N")
-READING = several(GRAPH, FORM, DEVICE)
+READING = several(GRAPH, FORM, SYSTEM, DEVICE)
 MODEL = several(argument("--model", metavar="DIR", help=f"default: {DEFAULT_MODEL}"), READING)
 
 
@@ -111,6 +113,11 @@ def config_of(args: Namespace, base: Any) -> Any:
     return replace(base, **changes)
 
 
+def system_of(args: Namespace) -> str | None:
+    """The system named; None: the one on the model's card."""
+    return given(args, KnowledgeOptions).get("system")
+
+
 def model_of(args: Namespace) -> str:
     """The model named, else the one that comes with the program."""
     if args.model:
@@ -122,7 +129,7 @@ def model_of(args: Namespace) -> str:
 
 
 def pipeline_of(args: Namespace, *, why: str = "", device: str = "") -> "Pipeline":
-    """Load the model.
+    """Load the model; with ``--system``, read by another system than on its card.
 
     Args:
         why: said of a model that has no task head, if one is needed.
@@ -131,9 +138,15 @@ def pipeline_of(args: Namespace, *, why: str = "", device: str = "") -> "Pipelin
     Raises:
         CheckpointError: it can't be loaded, or has no head.
     """
+    from kbert_core.checkpoints.checkpoint import reading_of
     from kbert_core.pipeline import Pipeline  # seconds to start
 
     pipeline = Pipeline.load(model_of(args), device=device or args.device)
     if why and pipeline.task is None:
         raise CheckpointError(f"{model_of(args)} is an encoder without a task head, {why}")
-    return pipeline
+    system = system_of(args)
+    if system in (None, pipeline.card.system):
+        return pipeline
+    reading = reading_of(system, pipeline.card.reading)
+    card = replace(pipeline.card, reading=reading)
+    return Pipeline(pipeline.reader.model, pipeline.hugging_face_tokenizer, card)

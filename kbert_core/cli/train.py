@@ -25,6 +25,7 @@ from kbert_core.cli.shared import (
     injection_of,
     model_of,
     pipeline_of,
+    system_of,
 )
 from kbert_core.data.columns import parse_columns
 from kbert_core.data.guess import TASKS, guess_task, other_task
@@ -34,7 +35,6 @@ from kbert_core.errors import DataError, OptionError, SplitError
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.training.options import (
     SCRATCH,
-    KnowledgeOptions,
     PretrainOptions,
     Recipe,
     StartOptions,
@@ -84,7 +84,7 @@ def train(args: Namespace) -> dict[str, Any] | None:
         )
     encoder = given(args, StartOptions).get("encoder", SCRATCH)
     base = Card() if encoder == SCRATCH else card_of(encoder)
-    system = given(args, KnowledgeOptions).get("system") or base.system
+    system = system_of(args) or base.system
     reading = config_of(args, reading_of(system, base.reading))
     options = build(
         TrainOptions,

@@ -12,8 +12,9 @@ import pytest
 from conftest import TIM_COOK, save_checkpoint
 from transformers import AutoModelForTokenClassification
 
-from kbert_core import Ablation, Card, InjectionOptions, ReadConfig, cli
+from kbert_core import Ablation, Card, InjectionOptions, Pipeline, ReadConfig, cli
 from kbert_core.cli import read
+from kbert_core.knowledge import load_graph
 
 ROOT = Path(__file__).parents[2]
 FIGURE_2 = str(ROOT / "demo_kgs" / "figure2.spo")
@@ -105,6 +106,48 @@ def test_a_model_gives_its_tokens_and_the_options_of_its_card(tree, checkpoints)
     (mention,) = found["mentions"]
     assert len(mention["used"]) == 3  # and the relation isn't read
     assert "类" not in found["tokens"]
+
+
+def printed(row):
+    """What `kbert tree --json` has to print of a row that a model reads."""
+    codes = ("soft_positions", "branch_ids", "anchor_ids")
+    return [row.tokens, *(getattr(row, code) for code in codes), row.token_type_ids]
+
+
+def test_a_models_tree_has_the_rows_that_it_reads_masks_left_alone(tree, checkpoints, tmp_path):
+    graph = tmp_path / "kg.spo"
+    graph.write_text("mask\tis_a\tcat\napple\tis_a\tcity\n", encoding="utf-8")
+    model, text = checkpoints["mask"], "a [MASK] mask apple"
+    found = tree(text, "--kg", graph, "--model", model)
+    (row,) = Pipeline.load(model, device="cpu")(text, graph=load_graph(graph)).rows
+    assert [found[field] for field in FIELDS[:5]] == printed(row)
+    assert found["tokens"][2] == "[MASK]"
+    assert [(m["text"], m["start"]) for m in found["mentions"]] == [("mask", 9), ("apple", 14)]
+
+
+def test_a_models_tree_of_a_long_text_has_the_windows_that_it_reads(kbert, tree, checkpoints):
+    model, text = checkpoints["ner"], "患者有糖尿病史行心电图检查给予布洛芬口服。" * 31
+    text = text[:660]
+    found = tree(text, "--kg", MEDICAL, "--model", model)["windows"]
+    rows = Pipeline.load(model, device="cpu")(text, graph=load_graph(MEDICAL)).rows
+    assert len(rows) > 20
+    assert [[window[field] for field in FIELDS[:5]] for window in found] == [*map(printed, rows)]
+    assert [w["mentions"][0]["text"] for w in found[:2]] == ["糖尿病", "心电图"]
+    out = kbert("tree", text, "--kg", MEDICAL, "--model", model).out
+    assert f"window {len(rows)} of {len(rows)}:" in out
+
+
+def test_a_model_reads_triples_as_plain_text_where_that_system_is_named(kbert, tree, checkpoints):
+    asked = ("糖尿病史", "--kg", MEDICAL, "--model", checkpoints["ner"])
+    found = tree(*asked, "--system", "plain-text")
+    text, triples = found["tokens"].index("[SEP]"), found["branch_ids"].index(1)
+    assert text + 1 == triples == 6
+    assert found["soft_positions"] == list(range(len(found["tokens"])))
+    data = json.loads(kbert("predict", *asked, "--system", "plain-text", "--json").out)
+    assert data["prediction"] != json.loads(kbert("predict", *asked, "--json").out)["prediction"]
+    said = kbert("predict", *asked, "--system", "plain-text", "--visible", "all", code=2).err
+    assert "--visible is given, and the system 'plain-text' has none of K-BERT's" in said
+    assert "Name a model" in kbert("tree", "糖尿病", "--system", "plain-text", code=2).err
 
 
 def test_two_sentences_have_two_segments(tree):
