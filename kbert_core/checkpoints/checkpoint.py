@@ -247,7 +247,7 @@ def load_model_and_missing(
     load = _load_adapted if adapters.is_adapter(path) else _load_whole
     with _refusing(path, _why_not_loaded):
         model, missing = load(path, auto_class, dtype, kwargs)
-    labels = model.config.id2label
+    labels: dict[Any, Any] = dict(model.config.id2label or {})
     if sorted(labels) != list(range(len(labels))) or not are_texts([*labels.values()]):
         raise CheckpointError(
             f"{path}: its labels are {labels}, expected texts with the numbers 0, 1, 2 and so on. "

@@ -6,7 +6,6 @@ be run so is not a list but a test, made on the loaded encoder: :func:`probe`.
 """
 
 import inspect
-import logging
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, Literal
@@ -24,8 +23,6 @@ from kbert_core.kbert.visible import attention_mask, layer_masks
 from kbert_core.layers import LayeredTwin, twin_of
 
 Attention = Literal["sdpa", "eager"]
-PROBE_LENGTH = 8
-log = logging.getLogger(__name__)
 
 
 class MaskTransformer:
