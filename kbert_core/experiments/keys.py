@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from types import MappingProxyType, UnionType
+from types import UnionType
 from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
@@ -227,7 +227,7 @@ class Run(Row):
     recipe: Annotated[Recipe, KeysOf(Recipe, Recipe)] = Recipe()
     injection: Injection = None
     encoder: str = SCRATCH
-    train: Train = MappingProxyType({})
+    train: Train = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -11,11 +11,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import BeforeValidator, PrivateAttr, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, model_validator
 
 from kbert_core.checkpoints.encoders import PACKAGE, located
 from kbert_core.errors import KBertError, OptionError
@@ -72,7 +71,7 @@ class Suite(Keys):
     kg: Texts = ()
     injection: Injection = None
     encoder: str = SCRATCH
-    train: Train = MappingProxyType({})
+    train: Train = Field(default_factory=dict)
     seeds: Seeds
     compare_with: str | None = None
     covered_by: Texts = ()

@@ -42,7 +42,7 @@ from kbert_core.data.labelled import (
 )
 from kbert_core.data.sources import read_splits
 from kbert_core.errors import CheckpointError, DataError, OptionError
-from kbert_core.kbert.ablation import Ablation
+from kbert_core.kbert.ablation import FULL, Ablation
 from kbert_core.kbert.flat_tree import Batch
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.graph import KnowledgeGraph
@@ -183,7 +183,7 @@ def fit(options: TrainOptions, *, replacing_others: bool = True) -> Fitted:
     length = base.reading.max_length if knowledge.max_length is None else knowledge.max_length
     reading = reading_of(knowledge.system or base.system, base.reading)
     reading = replace(reading, options=injection, max_length=length)
-    if knowledge.ablation not in (None, reading.ablation):
+    if knowledge.ablation is not None:
         reading = _ablated(reading, knowledge.ablation)
     card = Card(task.name, reading, _names(knowledge.kg))
     card.write_to(model.config)
@@ -246,6 +246,8 @@ def fit(options: TrainOptions, *, replacing_others: bool = True) -> Fitted:
 def _ablated(reading: Any, ablation: Ablation) -> Any:
     """Set the ablation of a system that has one."""
     if "ablation" not in {field.name for field in fields(reading)}:
+        if ablation in (FULL, reading.ablation):
+            return reading
         raise OptionError(
             f"Positions or visibility are given, and the system '{reading.system}' has none of "
             "K-BERT's. Leave them out."

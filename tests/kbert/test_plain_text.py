@@ -1,6 +1,7 @@
 """Triples as plain text: K-BERT's knowledge after the text, and none of its mechanism."""
 
 import dataclasses
+import json
 
 import pytest
 import torch
@@ -17,6 +18,7 @@ from kbert_core import (
     cli,
 )
 from kbert_core.errors import CheckpointError, OptionError
+from kbert_core.experiments.suite import read_suite, train_options
 from kbert_core.explain.compare import compare
 from kbert_core.explain.effects import effects
 from kbert_core.explain.variants import Case
@@ -143,3 +145,18 @@ def test_the_command_line_trains_and_predicts_with_it(data, tmp_path, capsys):
     predict = ["predict", "患者有糖尿病病史", "--model", folder, "--kg", str(data / "kg.spo")]
     assert cli.main([*predict, "--json"]) == 0
     assert '"糖尿病"' in capsys.readouterr().out
+
+
+def test_a_suite_names_it_beside_its_runs_of_kbert(tmp_path):
+    rows = [{"name": "plain", "train": {"system": "plain-text"}}, {"name": "K-BERT"}]
+    suite = {"title": "t", "about": "a", "task": "ner", "encoder": "scratch", "seeds": [1]}
+    suite |= {"data": {"folder": "data"}, "kg": "kg.spo", "runs": rows}
+    (tmp_path / "s.yaml").write_text(json.dumps(suite), encoding="utf-8")
+    read = read_suite(tmp_path / "s.yaml")
+    systems = [
+        train_options(
+            read, run, seed=1, data="data", kg=(), output="out", check_only=True
+        ).knowledge.system
+        for run in read.runs
+    ]
+    assert systems == ["plain-text", None]
