@@ -48,11 +48,10 @@ from kbert_core.kbert.ablation import ReadConfig
 from kbert_core.kbert.arithmetic import CellArithmetic, attention_arithmetic
 from kbert_core.kbert.interventions import intervene
 from kbert_core.kbert.reader import KBertReading
-from kbert_core.knowledge.io import ENDINGS, ReadOptions, open_rows
+from kbert_core.knowledge.io import ENDINGS, Reading, ReadOptions, open_rows, rows_of
 from kbert_core.knowledge.io import download as public
 from kbert_core.knowledge.io.compression import ENDINGS as PACKED
 from kbert_core.knowledge.io.compression import plain_stem
-from kbert_core.knowledge.io.opening import Reading, rows_of
 from kbert_core.knowledge.search import Facets, TripleIndex
 from kbert_core.knowledge.store.database import ENDING as STORED
 from kbert_core.knowledge.store.search import GraphSearch

@@ -37,8 +37,7 @@ from kbert_core.kbert.sentence_tree import SentenceTree, grow_tree, k_inject, k_
 from kbert_core.knowledge import join_graphs, load_graph
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.io.files import read_triples
-from kbert_core.knowledge.io.writers import write_triples
+from kbert_core.knowledge.io import read_triples, write_triples
 from kbert_core.knowledge.mentions import Mention, find_mentions
 from kbert_core.knowledge.selection import InjectionOptions, LeftOut, Rule
 from kbert_core.knowledge.triple import Triple

@@ -1,4 +1,4 @@
-"""Files and folders that are written whole or not at all; JSON that is read or refused."""
+"""Files and folders written whole or not at all; JSON read or refused; the folder for caches."""
 
 import json
 import os
@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
+
+from platformdirs import user_cache_dir
 
 from kbert_core.errors import KBertError
 
@@ -44,6 +46,11 @@ def new_folder(path: Path) -> Iterator[Path]:
         os.replace(temporary, path)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def cache_folder() -> Path:
+    """Where what can be made or fetched again is kept: in KBERT_CACHE, or the user's cache."""
+    return Path(os.environ.get("KBERT_CACHE") or user_cache_dir("kbert-lab"))
 
 
 def _beside(path: Path) -> Path:

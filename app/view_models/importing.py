@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 from kbert_core import KBertError, KnowledgeGraph, Triple
-from kbert_core.knowledge.io import ReadOptions, Row
-from kbert_core.knowledge.io.opening import rows_of
+from kbert_core.knowledge.io import ReadOptions, Row, rows_of
 
 MOST = 200_000  # triples of one import
 

@@ -6,7 +6,7 @@ from app.catalogue import Catalogue
 from app.texts import t
 from app.view_models.history import ago
 from kbert_core import KBertError, Triple
-from kbert_core.knowledge.io.opening import unit_of
+from kbert_core.knowledge.io import unit_of
 from kbert_core.knowledge.store.store import GraphStore
 
 

@@ -21,7 +21,7 @@ from kbert_core.cli.graphs import (
 from kbert_core.errors import GraphEditError, OptionError
 from kbert_core.knowledge.edit import Action, Edit
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.io.opening import unit_of
+from kbert_core.knowledge.io import unit_of
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.store.database import ENDING
 from kbert_core.knowledge.store.log import Entry

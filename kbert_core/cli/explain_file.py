@@ -16,7 +16,7 @@ from kbert_core.experiments.whole_file_groups import By, Group, Interval, WholeF
 from kbert_core.experiments.whole_file_ways import FileScores, Pruned, Rule, prune, score_three
 from kbert_core.explain.attention import FileCorrelation, rank_correlation
 from kbert_core.explain.result import nats
-from kbert_core.knowledge.io.writers import write_triples
+from kbert_core.knowledge.io import write_triples
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -17,11 +17,15 @@ from kbert_core.errors import GraphEditError, GraphFileError, OptionError
 from kbert_core.knowledge import join_graphs, load_graph
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.io import ReadOptions, Row, open_rows
+from kbert_core.knowledge.io import (
+    ENDINGS,
+    ReadOptions,
+    Row,
+    open_rows,
+    read_triples,
+    write_triples,
+)
 from kbert_core.knowledge.io.compression import plain_ending
-from kbert_core.knowledge.io.files import read_triples
-from kbert_core.knowledge.io.opening import ENDINGS
-from kbert_core.knowledge.io.writers import write_triples
 from kbert_core.knowledge.store.database import ENDING
 from kbert_core.knowledge.store.importing import Source, import_triples
 from kbert_core.knowledge.store.store import GraphStore

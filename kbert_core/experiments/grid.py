@@ -31,7 +31,7 @@ from kbert_core.experiments.suite import Suite, slug, train_options
 from kbert_core.kbert.ablation import FULL, Ablation
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.io.writers import write_triples
+from kbert_core.knowledge.io import write_triples
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.tools.shuffled import shuffled
 from kbert_core.options import option_fields

@@ -5,9 +5,8 @@ from pathlib import Path
 
 from kbert_core.knowledge.aliases import ALIAS_RELATIONS, AliasRelations
 from kbert_core.knowledge.graph import KnowledgeGraph, join_graphs
-from kbert_core.knowledge.io import ReadOptions
+from kbert_core.knowledge.io import ReadOptions, read_triples
 from kbert_core.knowledge.io.compression import plain_stem
-from kbert_core.knowledge.io.files import read_triples
 from kbert_core.knowledge.store.database import ENDING
 from kbert_core.knowledge.store.importing import indexed, is_large
 from kbert_core.knowledge.store.store import GraphStore

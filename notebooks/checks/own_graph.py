@@ -15,7 +15,7 @@ NO_USE = {
 def check_line(answer: object) -> str | None:
     """A line that says that a violin is made of maple."""
     from kbert_core import KBertError
-    from kbert_core.knowledge.io.files import parse_triples
+    from kbert_core.knowledge.io import parse_triples
 
     if not isinstance(answer, str):
         return "give a line as a string, such as 'head\\trelation\\ttail'."

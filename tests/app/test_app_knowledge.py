@@ -14,7 +14,7 @@ from app.edit_log import EditLog, made
 from app.view_models.history import ago, log_as_rows, now, rows_of_log
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.knowledge.edit import Edit
-from kbert_core.knowledge.io.files import parse_triples
+from kbert_core.knowledge.io import parse_triples
 from kbert_core.knowledge.search import TripleIndex
 from kbert_core.knowledge.store.store import GraphStore
 

@@ -6,7 +6,7 @@ import pytest
 
 from kbert_core import cli
 from kbert_core.data.labelled import SPLITS, read_examples
-from kbert_core.knowledge.io.files import read_triples
+from kbert_core.knowledge.io import read_triples
 
 NAMES = [f"{a}{b}" for a in "甲乙丙丁戊己庚辛" for b in "病炎症痛"]
 

@@ -16,7 +16,7 @@ from mutated_models import read_or_refused as read_or_refused_model
 from kbert_core import InjectionOptions, KBertError, Words, flatten, grow_tree
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.io.files import parse_triples
+from kbert_core.knowledge.io import parse_triples
 from kbert_core.knowledge.mentions import find_mentions
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.surface_forms import ALL_RULES, AS_WRITTEN

@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import io
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
@@ -53,6 +54,50 @@ def unpacking(stream: IO[bytes], name: str) -> IO[bytes]:
     """Unpack a stream as the end of its name says; reading it may raise ``PROBLEMS``."""
     opened = _OPEN.get(Path(name).suffix)
     return stream if opened is None else cast(IO[bytes], opened(stream, "rb"))
+
+
+class Bounded(io.RawIOBase):
+    """A stream that gives at most so many bytes.
+
+    Args:
+        stream: read through, and closed with this one.
+        name: of the file, for messages.
+        most: bytes; None: any number.
+
+    Attributes:
+        count: bytes read so far.
+        start: the first bytes.
+    """
+
+    def __init__(self, stream: IO[bytes], name: str, most: int | None) -> None:
+        self._stream, self._name, self._most = stream, name, most
+        self.count, self.start = 0, b""
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read into a buffer; may raise ``PROBLEMS``.
+
+        Raises:
+            GraphFileError: the file is too large.
+        """
+        data = self._stream.read(len(buffer))
+        self.start = self.start or data[:4]
+        self.count += len(data)
+        if self._most is not None and self.count > self._most:
+            raise GraphFileError(
+                f"{self._name}: over {self._most >> 20} MB when unpacked, more than is opened "
+                "here. Take a smaller file."
+            )
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        """Close the stream too."""
+        self._stream.close()
+        super().close()
 
 
 def packing_error(name: str, error: Exception) -> GraphFileError:

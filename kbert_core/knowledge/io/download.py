@@ -2,15 +2,15 @@
 
 import hashlib
 import http.client
-import os
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from kbert_core.errors import FetchError
-from kbert_core.files import replaced
+from kbert_core.files import cache_folder, replaced
 
 Progress = Callable[[int, int | None], None]
 TIMEOUT = 30.0  # seconds without a byte
@@ -70,8 +70,8 @@ def fetch(
 
     Args:
         name: a key of ``PUBLIC``.
-        target: the file to make, or a folder to make it in; None: in
-            :func:`cache_folder`.
+        target: the file to make, or a folder to make it in; None: in the
+            :func:`~kbert_core.files.cache_folder`.
         progress: called with bytes so far and bytes in all.
         timeout: in seconds, without any byte coming.
 
@@ -88,63 +88,30 @@ def fetch(
     path = Path(target) if target is not None else cache_folder()
     if target is None or path.is_dir():
         path = path / graph.file
-    if _is(graph, path):
-        return path
-    data = _downloaded(graph, path, progress, timeout)
-    if hashlib.sha256(data).hexdigest() != graph.sha256:
-        raise FetchError(
-            f"{graph.url} gave {len(data):,} bytes that are not {graph.title} as published "
-            f"(SHA-256 {graph.sha256[:12]}… expected). {_by_hand(graph, path)}"
-        )
-    _write(data, path)
-    return path
-
-
-def cache_folder() -> Path:
-    """Where fetched graphs go if no other place is named."""
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(home) / "kbert-lab"
-
-
-def _downloaded(graph: PublicGraph, path: Path, progress: Progress | None, timeout: float) -> bytes:
-    data = bytearray()
+    with suppress(OSError):
+        if _is_published(graph, path.read_bytes()):
+            return path
+    by_hand = (
+        f"Download {graph.url} where there is a network, copy the file to {path}, "
+        f"and open it by its path (on the command line: --kg {path})."
+    )
     try:
-        with urllib.request.urlopen(graph.url, timeout=timeout) as response:
-            length = int(response.headers.get("Content-Length") or 0) or None
-            # One byte more than expected is enough to know that it is another file.
-            while len(data) <= graph.size and (block := response.read(BLOCK)):
-                data += block
-                if progress:
-                    progress(len(data), length)
+        data = b"".join(_blocks(graph, progress, timeout))
     except urllib.error.HTTPError as error:
         raise FetchError(
             f"{graph.title} can't be fetched: the server answered {error.code} {error.reason}. "
-            f"{_by_hand(graph, path)}"
+            f"{by_hand}"
         ) from error
     except (OSError, http.client.HTTPException) as error:
         why = getattr(error, "reason", None) or error
         raise FetchError(
-            f"{graph.title} can't be fetched, there seems to be no network ({why}). "
-            f"{_by_hand(graph, path)}"
+            f"{graph.title} can't be fetched, there seems to be no network ({why}). {by_hand}"
         ) from error
-    return bytes(data)
-
-
-def _by_hand(graph: PublicGraph, path: Path) -> str:
-    return (
-        f"Download {graph.url} where there is a network, copy the file to {path}, "
-        f"and open it by its path (on the command line: --kg {path})."
-    )
-
-
-def _is(graph: PublicGraph, path: Path) -> bool:
-    try:
-        return hashlib.sha256(path.read_bytes()).hexdigest() == graph.sha256
-    except OSError:
-        return False
-
-
-def _write(data: bytes, path: Path) -> None:
+    if not _is_published(graph, data):
+        raise FetchError(
+            f"{graph.url} gave {len(data):,} bytes that are not {graph.title} as published "
+            f"(SHA-256 {graph.sha256[:12]}… expected). {by_hand}"
+        )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with replaced(path) as file:
@@ -153,3 +120,20 @@ def _write(data: bytes, path: Path) -> None:
         raise FetchError(
             f"{path}: can't be written ({error.strerror}). Name another place for it."
         ) from error
+    return path
+
+
+def _blocks(graph: PublicGraph, progress: Progress | None, timeout: float) -> Iterator[bytes]:
+    """Yield what the server sends, up to one block more than expected: it is another file then."""
+    size = 0
+    with urllib.request.urlopen(graph.url, timeout=timeout) as response:
+        length = int(response.headers.get("Content-Length") or 0) or None
+        while size <= graph.size and (block := response.read(BLOCK)):
+            size += len(block)
+            if progress:
+                progress(size, length)
+            yield block
+
+
+def _is_published(graph: PublicGraph, data: bytes) -> bool:
+    return hashlib.sha256(data).hexdigest() == graph.sha256

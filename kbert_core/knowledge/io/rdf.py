@@ -16,7 +16,7 @@ from urllib.parse import unquote
 import pyoxigraph as ox
 
 from kbert_core.errors import GraphFileError
-from kbert_core.knowledge.io.compression import PROBLEMS, packing_error
+from kbert_core.knowledge.io.compression import PROBLEMS, Bounded, packing_error
 from kbert_core.knowledge.io.rows import Bad, ReadOptions, Row, checked, printable
 
 FORMATS = {".nt": ox.RdfFormat.N_TRIPLES, ".ttl": ox.RdfFormat.TURTLE}
@@ -29,7 +29,7 @@ _LABELS = {
 
 
 def read_rdf(
-    opened: Callable[[], IO[bytes]],
+    opened: Callable[[], Bounded],
     name: str,
     ending: str,
     options: ReadOptions,
@@ -55,7 +55,7 @@ def read_rdf(
         )
     labels: dict[str, str] = {}
     heads: set[str] = set()
-    for _, statement in _statements(opened, name, ending, options.most):
+    for _, statement in _statements(opened, name, ending):
         if statement.predicate.value in _LABELS:
             label = _text(statement.object, options.language)
             if label is not None:
@@ -69,7 +69,7 @@ def read_rdf(
         for iri in heads
         if several[labels.get(iri, "")] > 1 and shortened(iri) != labels[iri]
     }
-    for number, statement in _statements(opened, name, ending, options.most):
+    for number, statement in _statements(opened, name, ending):
         if statement.predicate.value in _LABELS:
             continue
         head = told.get(_key(statement.subject)) or _called(statement.subject, labels)
@@ -82,9 +82,9 @@ def read_rdf(
 
 
 def _statements(
-    opened: Callable[[], IO[bytes]], name: str, ending: str, most: int | None
+    opened: Callable[[], Bounded], name: str, ending: str
 ) -> Iterator[tuple[int, ox.Triple]]:
-    stream = _Bounded(opened(), name, most)
+    stream = opened()
     characters = 0
     try:
         for number, quad in enumerate(
@@ -109,29 +109,6 @@ def _statements(
         raise packing_error(name, error) from error
     finally:
         stream.close()
-
-
-class _Bounded:
-    """A stream that counts its bytes and gives at most so many."""
-
-    def __init__(self, stream: IO[bytes], name: str, most: int | None) -> None:
-        self._stream, self._name, self._most = stream, name, most
-        self.count = 0  # bytes read
-        self.start = b""
-
-    def read(self, size: int = -1) -> bytes:
-        found = self._stream.read(size)
-        self.start = self.start or found[:4]
-        self.count += len(found)
-        if self._most is not None and self.count > self._most:
-            raise GraphFileError(
-                f"{self._name}: over {self._most >> 20} MB when unpacked, more than is opened "
-                "here. Take a smaller file."
-            )
-        return found
-
-    def close(self) -> None:
-        self._stream.close()
 
 
 def _text(term: object, language: str | None) -> str | None:

@@ -4,11 +4,11 @@ import csv
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.io.compression import plain_ending
 from kbert_core.knowledge.io.rows import (
-    MAX_FIELD,
     Bad,
     ReadOptions,
     Row,
@@ -36,8 +36,7 @@ HEADERS = {  # what a first line may call its columns
     "tail": {"tail", "object", "target", "value", "o", "t", "尾实体", "值", "宾语", ":end_id"},
 }
 _DELIMITERS = ",;\t|"
-MAX_CELL = 4 * MAX_FIELD  # characters; more is no longer read for the end of a quote
-MAX_ROW = 10_000  # lines, the same
+MAX_ROW = 10_000  # lines; more are no longer read for the end of a quote
 MAX_AGAIN = 1_000_000  # lines of a file that are read again after a quote that isn't closed
 # What a spreadsheet would run, in full width too, and what we have guarded.
 FORMULA = re.compile(r"'*[=+\-@\uff1d\uff0b\uff0d\uff20]")
@@ -70,76 +69,53 @@ def _quoted(lines: Lines, name: str) -> Cells:
 
     Of a row that can't be read the first line is bad, and reading goes on with the next.
     """
-    source = _Again(lines, name)
-    first = next(source, "")
-    source.back(0)
+    source = iter(lines)
+    ahead = deque(islice(source, 1))  # lines to read first
+    first = "".join(line for _, line in ahead if isinstance(line, str))
     delimiter = max(_DELIMITERS, key=first.count)
-    reader = csv.reader(source, delimiter=delimiter, strict=True)
-    limit = csv.field_size_limit(MAX_CELL)
-    try:
-        while True:
-            source.taken.clear()
-            try:
-                cells = next(reader, None)
-            except csv.Error as error:
-                number, _ = source.taken[0]
-                yield number, Bad(number, _QUOTES.format(problem=printable(str(error))))
-                source.back(1)
-                continue
-            yield from ((problem.line, problem) for problem in source.bad)
-            source.bad.clear()
-            if cells is None:
-                return
-            if any(cell.strip() for cell in cells) or len(cells) > 2:
-                yield source.taken[0][0], [unguarded(cell.removesuffix("\n")) for cell in cells]
-    finally:
-        csv.field_size_limit(limit)
+    again = 0  # lines that were read again
+    while True:
+        taken: list[tuple[int, str]] = []
+        bad: list[Bad] = []
+        reader = csv.reader(_taking(source, ahead, taken, bad), delimiter=delimiter, strict=True)
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            number = taken[0][0]
+            yield number, Bad(number, _QUOTES.format(problem=printable(str(error))))
+            ahead.extendleft(reversed(taken[1:]))
+            again += len(taken)
+            if again > MAX_AGAIN:
+                raise GraphFileError(
+                    f"{name}, line {number}: too many quotes before and after it are not closed. "
+                    "Close them, or double the quotes that belong to a name."
+                ) from error
+        else:
+            if cells and (any(cell.strip() for cell in cells) or len(cells) > 2):
+                yield taken[0][0], [unguarded(cell.removesuffix("\n")) for cell in cells]
+        yield from ((problem.line, problem) for problem in bad)
+        if not taken:
+            return
 
 
-class _Again:
-    """Lines for a reader of rows, which may be given back.
-
-    Attributes:
-        taken: lines of the present row, with their numbers.
-        bad: lines that were none.
-    """
-
-    def __init__(self, lines: Lines, name: str) -> None:
-        self._lines, self._name, self._again = iter(lines), name, 0
-        self._back: deque[tuple[int, str]] = deque()
-        self.taken: list[tuple[int, str]] = []
-        self.bad: list[Bad] = []
-
-    def __iter__(self) -> "_Again":
-        return self
-
-    def __next__(self) -> str:
-        if len(self.taken) > MAX_ROW:
-            raise csv.Error(f"a row of over {MAX_ROW:,} lines")
-        if not self._back:
-            for number, line in self._lines:
-                if not isinstance(line, Bad):
-                    self._back.append((number, line + "\n"))
-                    break
-                self.bad.append(line)
-        if not self._back:
-            raise StopIteration
-        self.taken.append(self._back.popleft())
-        return self.taken[-1][1]
-
-    def back(self, start: int) -> None:
-        """Give the lines of the present row back, from its start-th on.
-
-        Raises:
-            GraphFileError: so many were, that reading would have no end.
-        """
-        self._back.extendleft(reversed(self.taken[start:]))
-        self._again += len(self.taken)
-        if self._again > MAX_AGAIN:
-            raise GraphFileError(
-                f"{self._name}, line {self.taken[0][0]}: too many quotes before and after it are "
-                "not closed. Close them, or double the quotes that belong to a name."
-            )
+def _taking(
+    source: Iterator[tuple[int, str | Bad]],
+    ahead: deque[tuple[int, str | Bad]],
+    taken: list[tuple[int, str]],
+    bad: list[Bad],
+) -> Iterator[str]:
+    """Yield the lines of one row as they are asked for, noted in ``taken``; ``bad`` are none."""
+    while len(taken) <= MAX_ROW:
+        following = ahead.popleft() if ahead else next(source, None)
+        if following is None:
+            return
+        number, line = following
+        if isinstance(line, Bad):
+            bad.append(line)
+        else:
+            taken.append((number, line))
+            yield line + "\n"
+    raise csv.Error(f"a row of over {MAX_ROW:,} lines")
 
 
 _QUOTES = (

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 from filelock import FileLock
-from platformdirs import user_cache_dir
 
 from kbert_core.errors import GraphFileError
+from kbert_core.files import cache_folder
 from kbert_core.knowledge.aliases import ALIAS_RELATIONS, AliasRelations
 from kbert_core.knowledge.io import ReadOptions, open_rows
 from kbert_core.knowledge.io.compression import ENDINGS as PACKED
@@ -244,11 +244,6 @@ def is_large(path: str | Path) -> bool:
     return False
 
 
-def cache_folder() -> Path:
-    """Where indexed copies are kept: KBERT_CACHE, else the user's cache folder."""
-    return Path(os.environ.get("KBERT_CACHE") or user_cache_dir("kbert-lab")) / "graphs"
-
-
 def _digest(path: Path, how: str, folder: Path) -> str:
     """Hash a file's content, and how it is read.
 
@@ -293,7 +288,7 @@ def indexed(
     reading = open_rows(path, options, skip_bad=skip_bad)
     said = (sorted(aliases.names_of_head), sorted(aliases.names_of_tail))
     how = (VERSION, "".join(path.suffixes[-2:]), *astuple(options), skip_bad, *said)
-    folder = cache_folder()
+    folder = cache_folder() / "graphs"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         target = folder / f"{_digest(path, repr(how), folder)}{ENDING}"

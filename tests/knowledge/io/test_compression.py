@@ -11,9 +11,8 @@ from backports import zstd
 
 from kbert_core import Triple, cli, load_graph, read_triples, write_triples
 from kbert_core.errors import GraphFileError
-from kbert_core.knowledge.io import ReadOptions
+from kbert_core.knowledge.io import ReadOptions, parse_triples
 from kbert_core.knowledge.io.compression import plain_stem
-from kbert_core.knowledge.io.files import parse_triples
 from kbert_core.training.vocabulary import read_words
 
 TEXT = "糖尿病\t类别\t疾病\n" + "".join(f"名{n}\t类别\t{n % 7}\n" for n in range(300))

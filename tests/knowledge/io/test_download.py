@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from kbert_core.errors import FetchError
+from kbert_core.files import cache_folder
 from kbert_core.knowledge.io import download as public
 from kbert_core.knowledge.io.download import PUBLIC, fetch
 
@@ -84,10 +85,13 @@ def test_a_folder_gets_the_file_under_its_own_name(monkeypatch, tmp_path):
 
 
 def test_without_a_place_a_graph_goes_to_the_cache(monkeypatch, tmp_path):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("KBERT_CACHE", str(tmp_path))
     with served(sending(DATA)) as (address, _):
         published(monkeypatch, address)
-        assert fetch("medical") == tmp_path / "kbert-lab" / "Medical.spo"
+        assert fetch("medical") == tmp_path / "Medical.spo"
+    monkeypatch.delenv("KBERT_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / "kbert-lab"
 
 
 @pytest.mark.parametrize("sent", [DATA[:-1], DATA + b"x", b"<html>", DATA * 3])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kbert_core import Triple, read_triples, write_triples
 from kbert_core.errors import GraphFileError
-from kbert_core.knowledge.io.files import parse_triples
+from kbert_core.knowledge.io import parse_triples
 
 APPLE = Triple("Tim Cook", "CEO", "Apple")
 CHINA = Triple("Beijing", "capital", "China")

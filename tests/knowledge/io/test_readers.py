@@ -1,5 +1,6 @@
 """Every format of triple files, in every encoding and packing; broken ones refused or bounded."""
 
+import csv
 import gzip
 import io
 import json
@@ -10,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kbert_core.errors import GraphFileError, OptionError
-from kbert_core.knowledge.io import ReadOptions
+from kbert_core.knowledge.io import ReadOptions, rows_of
 from kbert_core.knowledge.io.lines import MAX_LINE, lines
-from kbert_core.knowledge.io.opening import rows_of
 from kbert_core.knowledge.io.rdf import shortened
 
 SUGAR = ("糖尿病", "类别", "疾病")
@@ -73,6 +73,14 @@ def test_quotes_that_open_on_every_line_dont_make_reading_endless():
     lines_of_it = 'a",",b\n' * 300_000
     assert "too many quotes" in error_of(lines_of_it, skip_bad=True)
     assert triples('a",",b\n' * 200 + "a,r,t\n", skip_bad=True)[-1] == ("a", "r", "t")
+
+
+def test_a_table_of_quotes_leaves_the_limit_of_other_tables_as_it_was():
+    limit = csv.field_size_limit()
+    first, second = (iter(rows_of(b"a,b,c\nd,e,f\n", "a.csv")) for _ in range(2))
+    next(first), next(second)
+    assert csv.field_size_limit() == limit
+    assert next(first) == next(second) == (2, "d", "e", "f")
 
 
 def test_a_cell_that_is_too_long_is_one_bad_line():
@@ -287,8 +295,8 @@ def test_wide_text_without_a_mark_is_refused_not_misread():
 def test_a_line_of_ten_megabytes_is_passed_over_in_pieces():
     data = b"a\tb\tc\n" + b"x" * 10_000_000 + b"\nd\te\tf\n"
     assert triples(data, "a.spo", skip_bad=True) == [("a", "b", "c"), ("d", "e", "f")]
-    assert "a.spo, line 2: a line of 10,000,001 bytes" in error_of(data, "a.spo")
-    assert "a line of 10,000,000 bytes" in error_of(b"x" * 10_000_000, "a.spo")
+    assert "a.spo, line 2: a line of 10,000,001 characters" in error_of(data, "a.spo")
+    assert "a line of 10,000,000 characters" in error_of(b"x" * 10_000_000, "a.spo")
 
 
 @pytest.mark.parametrize("extra", [-1, 0, 1])
@@ -305,10 +313,10 @@ def test_a_line_is_whole_up_to_its_limit(extra):
 
 @pytest.mark.parametrize("ending", PACK)
 def test_a_bomb_is_refused_before_it_fills_memory(ending, monkeypatch):
-    from kbert_core.knowledge.io import opening
+    from kbert_core.knowledge.io import read
 
-    monkeypatch.setattr(opening, "FREE", 1 << 20)
-    monkeypatch.setattr(opening, "RATIO", 10)
+    monkeypatch.setattr(read, "FREE", 1 << 20)
+    monkeypatch.setattr(read, "RATIO", 10)
     data = PACK[ending](b"a\tb\tc\n" * 1_000_000)
     assert "when unpacked" in error_of(data, f"a.spo{ending}")
     assert "when unpacked" in error_of(
@@ -322,6 +330,8 @@ def test_a_bomb_is_refused_before_it_fills_memory(ending, monkeypatch):
 def test_a_bomb_of_empty_or_of_bad_lines_is_refused():
     for line, said in ((b"\n", "over 1,000,000 empty lines"), (b"\r\n", "empty lines")):
         assert said in error_of(gzip.compress(line * 1_100_000), "a.spo.gz", skip_bad=True)
+    repeated = gzip.compress(b"a\tb\tc\n" * 1_100_000)
+    assert "1,000,001 of its first 1,000,002 triples are repeated" in error_of(repeated, "a.spo.gz")
     message = error_of(gzip.compress(b"a\n" * 200_000), "a.spo.gz", skip_bad=True)
     assert "a.spo.gz, line 1: found 1 field" in message
     assert "and only 0 triples. Is it another kind of file?" in message

@@ -1,22 +1,26 @@
-"""Which reader reads a file, and what it had to leave out."""
+"""Files of triples: which reader reads one, what it leaves out, and one read into memory."""
 
+import logging
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
 from typing import IO
 
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.io.compression import ENDINGS as PACKED
-from kbert_core.knowledge.io.compression import plain_ending, unpacking
+from kbert_core.knowledge.io.compression import Bounded, plain_ending, unpacking
 from kbert_core.knowledge.io.json_lines import read_json_lines
 from kbert_core.knowledge.io.lines import lines
 from kbert_core.knowledge.io.rdf import FORMATS as RDF
 from kbert_core.knowledge.io.rdf import read_rdf
 from kbert_core.knowledge.io.rows import Bad, ReadOptions, Row, printable
 from kbert_core.knowledge.io.tables import read_csv, read_tabs
+from kbert_core.knowledge.triple import Triple
+
+log = logging.getLogger(__name__)
 
 SHOWN_PROBLEMS = 20
 _BY_LINES = {
@@ -28,8 +32,10 @@ _BY_LINES = {
     ".ndjson": read_json_lines,
 }
 ENDINGS = (*_BY_LINES, *RDF)  # of files of triples; each may be packed
-RATIO = 2000  # a packed file of more bytes than so many times its own is taken for a bomb
-FREE = 1 << 30  # bytes that any packed file may have
+RATIO = 200  # a packed file of more bytes than so many times its own is taken for a bomb
+FREE = 1 << 28  # bytes that any packed file may have
+MOST_REPEATED = 1_000_000  # triples of a packed file: with more, and hardly others, it is a bomb
+_KNOWN = 100_000  # triples by which repeated ones are told
 MOST_BAD = 100_000  # bad lines: with more, and fewer good ones, it is no file of triples
 
 
@@ -45,6 +51,7 @@ class Reading:
         passed: what is no triple of a graph and isn't bad either, and how often: RDF's
             nodes without an address, empty texts, texts in other languages.
         unit: what is numbered: a "line", or a "statement".
+        packed: whether the file was packed, so that it may be a bomb.
     """
 
     name: str
@@ -54,18 +61,28 @@ class Reading:
     bad: int = 0
     passed: Counter[str] = field(default_factory=Counter)
     unit: str = "line"
+    packed: bool = False
 
     def __iter__(self) -> Iterator[Row]:
         """Yield the good rows.
 
         Raises:
-            GraphFileError: there were bad lines and none may be left out.
+            GraphFileError: there were bad lines and none may be left out, or
+                the file repeats a few triples without end.
         """
-        good = 0
+        good = repeated = 0
+        known: set[int] = set()
         for row in self.found:
             if isinstance(row, tuple):
                 good += 1
                 yield row
+                if self.packed:
+                    triple = hash(row[1:])
+                    if triple in known:
+                        repeated += 1
+                        self._check_repeated(repeated, good)
+                    elif len(known) < _KNOWN:
+                        known.add(triple)
                 continue
             self.bad += 1
             if len(self.problems) < SHOWN_PROBLEMS or self.skip_bad:
@@ -89,6 +106,33 @@ class Reading:
                 f"{self.name}: no triples, {why}. Expected one triple a line: head, relation, "
                 "tail, separated by tabs."
             )
+
+    def _check_repeated(self, repeated: int, good: int) -> None:
+        others = good - repeated
+        if repeated > MOST_REPEATED and repeated > 100 * others:
+            raise GraphFileError(
+                f"{self.name}: {repeated:,} of its first {good:,} triples are repeated, so it "
+                "looks like a file made to fill the disk. Unpack it, take the repeated lines "
+                "out, and open it again."
+            )
+
+
+@dataclass(frozen=True)
+class TripleFile:
+    """What one file held.
+
+    Attributes:
+        name: the file's name, for messages.
+        triples: in file order, each once.
+        duplicates: how many lines repeated an earlier triple.
+        problems: one message per bad line, in file order; empty unless the
+            file was read with ``skip_bad``.
+    """
+
+    name: str
+    triples: tuple[Triple, ...]
+    duplicates: int = 0
+    problems: tuple[str, ...] = ()
 
 
 def open_rows(
@@ -125,6 +169,49 @@ def rows_of(
     return _reading(lambda: BytesIO(data), name, len(data), options, skip_bad=skip_bad)
 
 
+def read_triples(
+    path: str | Path,
+    options: ReadOptions = ReadOptions(),
+    *,
+    skip_bad: bool = False,
+) -> TripleFile:
+    """Read a file of triples into memory.
+
+    Args:
+        path: its ending tells the format, see ``ENDINGS``: three fields a
+            line and tabs between, a table with quotes (``.csv``), JSON Lines
+            (``.jsonl``) or RDF (``.nt``, ``.ttl``); each may be packed as
+            ``.xz``, ``.gz``, ``.bz2`` or ``.zst``.
+        options: what the ending doesn't tell.
+        skip_bad: load the good lines and list the bad ones in ``problems``
+            instead of refusing the file.
+
+    Raises:
+        GraphFileError: the file is missing, empty, in another encoding,
+            damaged, or a line is not a triple; nothing is loaded by half.
+    """
+    return _gathered(open_rows(path, options, skip_bad=skip_bad))
+
+
+def parse_triples(
+    data: bytes, options: ReadOptions = ReadOptions(), *, name: str, skip_bad: bool = False
+) -> TripleFile:
+    """Read triples from the bytes of a file; see :func:`read_triples`."""
+    return _gathered(rows_of(data, name, options, skip_bad=skip_bad))
+
+
+def _gathered(reading: Reading) -> TripleFile:
+    triples: dict[Triple, None] = {}
+    rows = 0
+    for _, head, relation, tail in reading:
+        triples[Triple(head, relation, tail)] = None
+        rows += 1
+    duplicates = rows - len(triples)
+    if duplicates:
+        log.info("%s: %d repeated triples dropped", reading.name, duplicates)
+    return TripleFile(reading.name, tuple(triples), duplicates, tuple(reading.problems))
+
+
 def unit_of(name: str) -> str:
     """What is numbered in a file of that name: "line", or "statement" where lines mean nothing."""
     return "statement" if plain_ending(name) in RDF else "line"
@@ -138,21 +225,21 @@ def _reading(
     if packed and most is None:
         most = max(FREE, RATIO * size)
 
-    def unpacked() -> IO[bytes]:
-        return unpacking(opened(), name)
+    def unpacked() -> Bounded:
+        return Bounded(unpacking(opened(), name), name, most)
 
     if ending in RDF:
         passed: Counter[str] = Counter()
-        rdf = read_rdf(unpacked, name, ending, replace(options, most=most), passed)
-        return Reading(name, rdf, skip_bad, passed=passed, unit=unit_of(name))
+        rows = read_rdf(unpacked, name, ending, options, passed)
+        return Reading(name, rows, skip_bad, passed=passed, unit=unit_of(name), packed=packed)
     read = _BY_LINES.get(ending, read_tabs)
 
-    def rows() -> Iterator[Row | Bad]:
+    def read_lines() -> Iterator[Row | Bad]:
         with unpacked() as stream:
-            text = lines(stream, name, encoding=options.encoding, most=most)
+            text = lines(stream, name, encoding=options.encoding, packed=packed)
             yield from read(text, name, options)
 
-    return Reading(name, rows(), skip_bad)
+    return Reading(name, read_lines(), skip_bad, packed=packed)
 
 
 def _no_file(path: Path, error: OSError | ValueError) -> GraphFileError:
