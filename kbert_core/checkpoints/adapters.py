@@ -180,7 +180,7 @@ def attach_again(
     adapter = read_adapter(path)
     attached = attach(model, rank=adapter.rank, alpha=adapter.alpha, missing=missing)
     _check_encoder(adapter, attached.encoder_hash)
-    labels = {str(number): label for number, label in model.config.id2label.items()}
+    labels = {str(number): label for number, label in dict(model.config.id2label or {}).items()}
     if type(model) is not adapter.model_class or (adapter.labels and adapter.labels != labels):
         now, before = (
             f"{kind.__name__}: {', '.join(names.values())}"
@@ -231,7 +231,8 @@ def weights_hash(model: PreTrainedModel, head: Sequence[str]) -> str:
     for name, parameter in model.named_parameters():
         if not _under(name, head):
             digest = sha256(repr(tuple(parameter.shape)).encode())
-            digest.update(memoryview(parameter.detach().cpu().contiguous().numpy()))
+            values: Any = parameter.detach().cpu().contiguous().numpy()
+            digest.update(values)
             digests.append(digest.digest())
     return sha256(b"".join(sorted(digests))).hexdigest()
 
@@ -325,7 +326,9 @@ def read_adapter(path: str | Path) -> Adapter:
     encoder = encoder_at(folder, name)
     if is_adapter(encoder):
         raise CheckpointError(f"{folder}: its encoder {encoder} is an adapter itself. {COPY_AGAIN}")
-    return Adapter(folder, encoder, str(digest), kind, labels, rank, float(alpha), tuple(head))
+    return Adapter(
+        folder, encoder, str(digest), kind, labels, rank, float(cast(float, alpha)), tuple(head)
+    )
 
 
 def merged(model: PreTrainedModel, adapter: Adapter) -> PreTrainedModel:
