@@ -148,10 +148,13 @@ def show(picture: Any, says: str, *, width: int = WIDTH) -> Any:
 def trace_of(flat: Any, ablation: Any = None) -> Any:
     """A flat tree as the app's views take it, where no model has read it."""
     from kbert_core import Ablation, KBertTrace, collate
+    from kbert_core.kbert.ablation import ReadConfig
+    from kbert_core.kbert.reader import KBertReading
 
-    ablation = ablation or Ablation()
+    config = ReadConfig(ablation=ablation or Ablation())
     batch = collate([flat])
-    return KBertTrace(flat.tree, (flat,), batch, ablation, ablation.visible_in(batch))
+    visible = config.ablation.visible_in(batch)
+    return KBertTrace(KBertReading((flat,), config, tree=flat.tree), batch=batch, visible=visible)
 
 
 def slider(function: Callable[..., Any], **choices: Any) -> None:
