@@ -38,7 +38,7 @@ from kbert_core import (
     pack_trees,
 )
 from kbert_core.data.labelled import Example, read_examples
-from kbert_core.training.finetune import bucketed
+from kbert_core.training.batches import bucketed
 
 ROOT = Path(__file__).parents[1]
 OPTIONS = InjectionOptions(max_triples=2, tail_only=True)

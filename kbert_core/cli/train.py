@@ -44,6 +44,7 @@ from kbert_core.training.options import (
 if TYPE_CHECKING:  # not imported to run: it needs PyTorch
     from kbert_core.pipeline import Pipeline
 
+LOOKED_AT = 2000  # rows, evenly spread; more say the same
 log = logging.getLogger(__name__)
 
 
@@ -142,8 +143,7 @@ def evaluate(args: Namespace) -> dict[str, Any]:
     """Score a model, beside the run without knowledge."""
     from kbert_core.pipeline import NO_KNOWLEDGE
     from kbert_core.training.edit_scores import edit_response
-    from kbert_core.training.evaluate import surface_forms
-    from kbert_core.training.matches import tell_of_matches
+    from kbert_core.training.evaluate import surface_forms, tell_of_matches
 
     pipeline = pipeline_of(args, why="so there is nothing to score. Train one with `kbert train`.")
     assert pipeline.task is not None
@@ -155,9 +155,10 @@ def evaluate(args: Namespace) -> dict[str, Any]:
             check_labels(examples, list(pipeline.labels.values()), "the model")
     graph = graph_of(args)
     config = config_of(args, pipeline.config)
-    options = config.options
-    scorer = pipeline.kbert.scorer(options)
-    tell_of_matches(examples, graph, options, Path(args.data).name, scorer=scorer)
+    if len(graph):
+        some = [e.sentences for e in examples[:: max(1, len(examples) // LOOKED_AT)]]
+        used = [bool(own.used) for own in pipeline.readings(some, graph=graph, config=config)]
+        tell_of_matches(used, Path(args.data).name, relations=bool(config.options.relations))
     seen = None
     if args.train_data:
         seen = surface_forms(read_split(args.train_data, "train", task, columns))

@@ -15,7 +15,7 @@ from kbert_core.knowledge.selection import InjectionOptions, TripleScorer
 from kbert_core.knowledge.triple import Triple
 from kbert_core.pipeline import Pipeline
 from kbert_core.tasks import NerPrediction
-from kbert_core.training.items import overlaps, type_relations
+from kbert_core.training.recipe import overlaps, type_relations
 from kbert_core.training.scores import SpanKey
 
 GROUPS = ("unseen", "seen")  # in training, of an edited name

@@ -1,5 +1,6 @@
 """Scores of a model on labelled examples."""
 
+import logging
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +12,7 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.labels import IGNORED, RIGHT
 from kbert_core.pipeline import Pipeline
 from kbert_core.tasks.rank import probability_right
-from kbert_core.training.items import ItemMaker, batch_of
+from kbert_core.training.rows import RowMaker, batch_of
 from kbert_core.training.scores import (
     class_scores,
     pair_scores,
@@ -22,6 +23,9 @@ from kbert_core.training.scores import (
 )
 
 EVALUATION_EPOCH = 1_000_000  # seeds the masks of held-out texts, apart from training's
+MASKED_AT_ONCE = 16  # texts
+HARDLY = 0.01  # of the rows
+log = logging.getLogger(__name__)
 
 
 def evaluate(
@@ -108,32 +112,44 @@ def surface_forms(examples: Sequence[Example]) -> set[str]:
     return {e.sentences[0][start:end] for e in examples for start, end, _ in e.spans}
 
 
+def tell_of_matches(used: Sequence[bool], what: str, *, relations: bool = False) -> None:
+    """Log in what share of some rows a graph injects something; warn of hardly any.
+
+    Args:
+        used: for each row whether it does.
+        what: which rows, for the message.
+        relations: whether only some relations may be injected.
+    """
+    rows = sum(used)
+    share = f"{rows:,} of {len(used):,} rows of {what} ({rows / max(1, len(used)):.1%})"
+    if rows < HARDLY * len(used):
+        log.warning(
+            "the graph injects something into %s, so knowledge can change hardly anything. See "
+            "that text and graph are in one language and script%s; `kbert audit` shows more.",
+            *(share, ", and that --relations names some it has" if relations else ""),
+        )
+    else:
+        log.info("the graph injects something into %s", share)
+
+
 def _mask_scores(
     pipeline: Pipeline, examples: Sequence[Example], graph: KnowledgeGraph, **reading: Any
 ) -> dict[str, Any]:
     assert pipeline.task is not None
-    reader = pipeline.kbert
-    config = reader.configured(**{k: v for k, v in reading.items() if k != "batch_size"})
-    scorer = reader.scorer(config.options)
-    maker = ItemMaker(pipeline.task, reader, {}, graph, config, scorer=scorer)
+    reader, size = pipeline.reader, reading.pop("batch_size", MASKED_AT_ONCE)
+    config = reader.configured(**reading)
+    maker = RowMaker(examples, pipeline.task, reader, {}, graph, config)
     total, right, count = 0.0, 0, 0
-    for start in range(0, len(examples), 16):
-        items = [
-            item
-            for number in range(start, min(start + 16, len(examples)))
-            for item in maker.items(examples[number], epoch=EVALUATION_EPOCH, number=number)
-        ]
-        batch, labels = batch_of(items, pad_id=pipeline.tokenizer.pad_id)
+    for start in range(0, len(examples), size):
+        numbers = range(len(examples))[start : start + size]
+        rows = [row for rows in maker.rows(numbers, EVALUATION_EPOCH) for row in rows]
+        batch, labels = batch_of(rows, reader, config)
         with torch.inference_mode():
             logits = reader.forward(batch, config)["logits"].float().cpu()
             total += pipeline.task.loss(logits, labels).item()
         chosen = labels != IGNORED
         right += int((logits[chosen].argmax(-1) == labels[chosen]).sum())
         count += int(chosen.sum())
-    loss_mean = total / max(1, count)
-    return {
-        "loss": loss_mean,
-        "perplexity": math.exp(loss_mean),
-        "accuracy": right / max(1, count),
-        "count": count,
-    }
+    loss = total / max(1, count)
+    accuracy = right / max(1, count)
+    return {"loss": loss, "perplexity": math.exp(loss), "accuracy": accuracy, "count": count}

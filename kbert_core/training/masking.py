@@ -64,7 +64,13 @@ class Masking:
         read[other] = self.words[random.integers(0, len(self.words), other.sum())]
         return read, labels
 
-    def random_token(self, random: np.random.Generator) -> int:
-        """Draw a token that stands in for another; the mask token for a draw that is none."""
-        drawn = int(random.integers(len(self._is_word)))
-        return drawn if self._is_word[drawn] else self.mask_id
+    def stand_ins(self, count: int, random: np.random.Generator) -> list[int]:
+        """Draw what stands for so many hidden tokens: the mask token, or random ones.
+
+        Returns:
+            Ids; of random tokens those that are no word are the mask token.
+        """
+        if random.random() < 0.5:
+            return [self.mask_id] * count
+        drawn = [int(random.integers(len(self._is_word))) for _ in range(count)]
+        return [token if self._is_word[token] else self.mask_id for token in drawn]

@@ -1,9 +1,11 @@
 """The trainer that all training here uses, and its progress as log lines."""
 
 import logging
+import os
 import shutil
 import time
 from collections.abc import Callable, Mapping
+from multiprocessing import get_start_method
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +23,11 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from kbert_core.errors import CheckpointError, DataError, OptionError
 from kbert_core.training.checkpoints import last_whole, saving, what_is_broken
+from kbert_core.training.options import RunOptions
 from kbert_core.training.processes import LONGEST_WAIT, Processes
 
 BATCH = "batch"  # of an item: numbers that say which examples it holds
+MOST_WORKERS = 8  # of a process that trains
 log = logging.getLogger(__name__)
 
 
@@ -241,14 +245,15 @@ class OrderedTrainer(Trainer):
 
 
 def arguments(
-    device: torch.device, checkpoints: Path, *, bf16: bool | None, **kwargs: Any
+    device: torch.device, checkpoints: Path, run: RunOptions, *, workers: int = 0, **kwargs: Any
 ) -> TrainingArguments:
     """Make the trainer's arguments that all training here shares.
 
     Args:
         device: where to train.
         checkpoints: their folder.
-        bf16: compute in bfloat16; None: on CUDA where it can.
+        run: seed, precision, and how often to log.
+        workers: processes that make batches ahead.
         other arguments: as ``TrainingArguments``.
 
     Raises:
@@ -256,20 +261,30 @@ def arguments(
     """
     cuda = device.type == "cuda"
     able = not cuda or torch.cuda.is_bf16_supported(including_emulation=False)
-    if bf16 and not able:
+    if run.bf16 and not able:
         raise OptionError("This CUDA device can't compute in bfloat16. Give --no-bf16.")
     made = TrainingArguments(
         output_dir=str(checkpoints),
-        bf16=(cuda and able) if bf16 is None else bf16,
+        bf16=(cuda and able) if run.bf16 is None else run.bf16,
         use_cpu=not cuda,
         dataloader_pin_memory=cuda,
+        dataloader_num_workers=workers,
         ddp_timeout=round(LONGEST_WAIT.total_seconds()),
         save_total_limit=2,
         logging_nan_inf_filter=False,  # we stop at such a loss
+        logging_steps=run.log_every,
         remove_unused_columns=False,
         report_to=[],
         disable_tqdm=True,
+        seed=run.seed,
         **kwargs,
     )
     made._n_gpu = min(1, made.n_gpu)  # several GPUs are for several processes
     return made
+
+
+def workers_beside(device: torch.device, processes: int) -> int:
+    """Processes that make batches while a GPU trains; none on a CPU, whose cores are at work."""
+    if device.type != "cuda" or get_start_method() != "fork":  # others would copy the model
+        return 0
+    return max(1, min(MOST_WORKERS, len(os.sched_getaffinity(0)) // processes - 1))

@@ -42,7 +42,7 @@ from kbert_core.training.checkpoints import (
     step_of,
 )
 from kbert_core.training.options import PretrainOptions, PretrainSteps
-from kbert_core.training.ordered_trainer import BATCH, OrderedTrainer, arguments
+from kbert_core.training.ordered_trainer import BATCH, OrderedTrainer, arguments, workers_beside
 from kbert_core.training.packing import (
     UNREADABLE,
     Corpus,
@@ -185,7 +185,7 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
     filled = len(corpus.ids) / len(rows)  # tokens of a row that aren't padding
     trainer = MaskedLanguageTrainer(
         model=model,
-        args=_arguments(options, device, checkpoints),
+        args=_arguments(options, device, checkpoints, together),
         score=lambda: held_out_scores(model, test),
         processes=together,
         describe=train.described,
@@ -318,12 +318,13 @@ def _fingerprint(corpus: Corpus) -> dict[str, str]:
 
 
 def _arguments(
-    options: PretrainOptions, device: torch.device, checkpoints: Path
+    options: PretrainOptions, device: torch.device, checkpoints: Path, together: processes.Processes
 ) -> TrainingArguments:
     return arguments(
         device,
         checkpoints,
-        bf16=options.run.bf16,
+        options.run,
+        workers=workers_beside(device, together.count),
         max_steps=options.optimiser.steps,
         per_device_train_batch_size=options.rows,
         gradient_accumulation_steps=options.optimiser.accumulate,
@@ -341,8 +342,6 @@ def _arguments(
         eval_strategy="steps",
         eval_steps=options.optimiser.save_every,
         save_steps=options.optimiser.save_every,
-        logging_steps=options.run.log_every,
-        seed=options.run.seed,
     )
 
 

@@ -28,8 +28,8 @@ from kbert_core.pipeline import Pipeline
 from kbert_core.scoring import OWN, similarity_under
 from kbert_core.scoring.learned import LearnedScorer, features
 from kbert_core.scoring.similarity import Similarity
-from kbert_core.training.items import Item, ItemMaker, batch_of
 from kbert_core.training.options import RunOptions
+from kbert_core.training.rows import RowMaker, TrainingRow, batch_of
 
 MOST_TRIPLES = 8  # of a mention that are tried
 CLIPPED = 2.0  # nats: a larger difference counts as this one
@@ -122,9 +122,8 @@ def _tried(
     """Read every text without knowledge and with each triple alone."""
     assert pipeline.task is not None
     labels = {label: number for number, label in pipeline.labels.items()}
-    maker = ItemMaker(
-        pipeline.task, pipeline.kbert, labels, graph, replace(pipeline.config, options=options)
-    )
+    config = replace(pipeline.config, options=options)
+    maker = RowMaker(examples, pipeline.task, pipeline.reader, labels, graph, config)
     everything = replace(options, max_triples=1000)
     for number, example in enumerate(examples):
         random = np.random.default_rng((seed, number))
@@ -145,7 +144,7 @@ def _tried(
                 trees.append(SentenceTree(example.sentences, (Node(one.mention, (branch,), ()),)))
         if not mentions:
             continue
-        losses = _losses(pipeline, [maker.plain_items(tree, example) for tree in trees])
+        losses = _losses(pipeline, [maker.with_targets(number, own) for own in pipeline.lay(trees)])
         alone = iter(losses[1:])
         for candidates, places in mentions:
             gains = tuple(losses[0] - next(alone) for _ in places)
@@ -154,14 +153,14 @@ def _tried(
             log.info("%d of %d texts tried", number + 1, len(examples))
 
 
-def _losses(pipeline: Pipeline, made: Sequence[Sequence[Item]]) -> list[float]:
+def _losses(pipeline: Pipeline, made: Sequence[Sequence[TrainingRow]]) -> list[float]:
     """The loss of every input in nats, summed over its tokens."""
     rows = [(i, item) for i, items in enumerate(made) for item in items]
     rows.sort(key=lambda row: len(row[1].row))
     losses = [0.0] * len(made)
     for start in range(0, len(rows), ROWS_AT_ONCE):
         some = rows[start : start + ROWS_AT_ONCE]
-        batch, labels = batch_of([item for _, item in some], pad_id=pipeline.tokenizer.pad_id)
+        batch, labels = batch_of([row for _, row in some], pipeline.reader, pipeline.config)
         output = pipeline.encoder(batch, ablation=pipeline.config.ablation)
         logits = output["logits"].float().cpu()
         with torch.inference_mode():

@@ -7,8 +7,10 @@ import pytest
 
 from kbert_core.data.labelled import Example
 from kbert_core.errors import OptionError
-from kbert_core.training.finetune import Batches, bucketed, train, with_negatives
+from kbert_core.training.batches import Batches, bucketed, with_negatives
+from kbert_core.training.finetune import train
 from kbert_core.training.options import TrainOptions
+from kbert_core.training.rows import TrainingRow
 
 CANDIDATES = [
     Example((question, answer), str(int(answer == "丙")), group=question)
@@ -20,15 +22,17 @@ EVERY = [*CANDIDATES, *UNANSWERED]
 
 
 class OfLengthTen:
-    """Stands for an ItemMaker, for which every candidate has ten tokens."""
+    """Stands for a RowMaker, for which every candidate has ten tokens."""
 
-    def items(self, example, *, epoch, number):
-        return [type("Item", (), {"row": range(10)})()]
+    examples = EVERY
+
+    def rows(self, numbers, epoch):
+        return [[TrainingRow(range(10), 0)] for _ in numbers]
 
 
 def read_by_epoch(epochs=8, **changes):
     made = {"task": "rank", "data": "d", "output": "m", "batch_tokens": 40, "epochs": epochs}
-    batches = Batches(EVERY, OfLengthTen(), TrainOptions.of(**made | changes), parts=1)
+    batches = Batches(OfLengthTen(), TrainOptions.of(**made | changes), parts=1)
     assert batches.tokens[-1] == 10 * sum(len(numbers) for _, numbers in batches.steps)
     return [
         sorted(n for epoch, numbers in batches.steps if epoch == wanted for n in numbers)

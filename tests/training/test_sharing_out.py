@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 import torch
 
-from kbert_core.training.finetune import Batches, bucketed, fit, train
+from kbert_core.training.batches import Batches, bucketed
+from kbert_core.training.finetune import fit, train
 from kbert_core.training.masking import IGNORED
 from kbert_core.training.options import PretrainOptions, TrainOptions
 from kbert_core.training.ordered_trainer import BATCH
 from kbert_core.training.pretrain import pretrain
+from kbert_core.training.rows import TrainingRow
 
 ROOT = Path(__file__).parents[2]
 LINES = [f"第{i}句话说的是天气很好，今天{i % 7}度。" for i in range(400)]
@@ -88,7 +90,7 @@ def options_of(options, *names):
         for name in names
         for word in (
             f"--{flags.get(name, name.replace('_', '-'))}",
-            str(getattr(options, name)),
+            str(options.flat()[name]),
         )
     ]
 
@@ -122,27 +124,27 @@ def test_fine_tuning_in_portions_equals_fine_tuning_at_once(data, tmp_path, task
         assert other["train_loss"] == pytest.approx(one["train_loss"], rel=1e-4)
 
 
-class OneTokenEach:
-    """Stands for an ItemMaker; its rows have the lengths given."""
+class OfLengths:
+    """Stands for a RowMaker; its rows have the lengths given."""
 
-    tokenizer = SimpleNamespace(pad_id=0)
+    reader = config = None
 
     def __init__(self, lengths):
-        self.lengths = lengths
+        self.lengths, self.examples = lengths, [None] * len(lengths)
 
-    def items(self, example, *, epoch, number):
-        return [SimpleNamespace(row=range(self.lengths[number]))]
+    def rows(self, numbers, epoch):
+        return [[TrainingRow(range(self.lengths[number]), 0)] for number in numbers]
 
 
 @pytest.mark.parametrize("parts", [1, 2, 3, 7])
 def test_the_parts_of_a_step_hold_its_examples_once(parts, monkeypatch):
     monkeypatch.setattr(
-        "kbert_core.training.finetune.batch_of",
-        lambda items, pad_id: (SimpleNamespace(), torch.zeros(len(items))),
+        "kbert_core.training.batches.batch_of",
+        lambda rows, reader, config: (SimpleNamespace(), torch.zeros(len(rows))),
     )
     lengths = np.random.default_rng(0).integers(3, 40, 50).tolist()
     options = TrainOptions.of(task="ner", data="d", output="m", batch_tokens=64, epochs=2)
-    batches = Batches([None] * 50, OneTokenEach(lengths), options, parts=parts)
+    batches = Batches(OfLengths(lengths), options, parts=parts)
     groups = bucketed(lengths, 64 * parts, np.random.default_rng((0, 0)))
     assert [numbers for epoch, numbers in batches.steps if epoch == 0] == groups
     assert len(batches) == parts * len(batches.steps)
@@ -203,7 +205,7 @@ def test_two_processes_fine_tune_as_one_with_twice_the_batch_and_stop_together(d
     two = one.changed(output=str(data / "two"), batch_tokens=128)
     alone = train(one)
     done = together(
-        *("train", "--json", "--float32", "--kg", *two.kg),
+        *("train", "--json", "--float32", "--kg", *two.knowledge.kg),
         *options_of(two, "task", "data", "output", "epochs", "batch_tokens", "learning_rate"),
         *options_of(two, "dropout", "hidden_size", "num_hidden_layers", "patience", "device"),
     )

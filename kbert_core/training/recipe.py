@@ -1,0 +1,209 @@
+"""The recipe: what happens to a sentence tree in training, and the tails that name a label."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+
+import numpy as np
+
+from kbert_core.data.labelled import Example
+from kbert_core.kbert.sentence_tree import Node, SentenceTree, branch_of
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.mentions import Mention
+from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.knowledge.triple import Triple
+from kbert_core.training.options import Recipe
+
+MIN_EVIDENCE = 10  # matched gold mentions a tail needs to count as a type
+TYPE_SHARE = 0.5  # of a label's matched gold mentions, so that it is no mere fact of some
+NEEDED_TYPES = {"counterfactual": 2, "invented": 1}  # tails that name a label
+LONGEST_INVENTED = 6  # words, in Chinese characters, of an invented name outside of mentions
+
+GoldSpan = tuple[int, int, str]  # start, end in characters, and label
+
+
+@dataclass(frozen=True)
+class Augmented:
+    """A sentence tree as one epoch reads it.
+
+    Attributes:
+        tree: with other branches, or fewer.
+        spans: the gold spans that go with it.
+        hidden: mentions whose characters the model doesn't see.
+    """
+
+    tree: SentenceTree
+    spans: list[GoldSpan]
+    hidden: list[Mention] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Augmenter:
+    """Applies a recipe to sentence trees.
+
+    Attributes:
+        recipe: what happens, and how often.
+        options: how triples become branches.
+        type_labels: tail → label, see :func:`learn_type_labels`.
+        relations: tail that names a label → the relation that says it.
+        tagged: whether the examples are labelled for named entities.
+    """
+
+    recipe: Recipe
+    options: InjectionOptions
+    type_labels: Mapping[str, str] = field(default_factory=dict)
+    relations: Mapping[str, str] = field(default_factory=dict)
+    tagged: bool = False
+
+    def __call__(
+        self, tree: SentenceTree, example: Example, random: np.random.Generator
+    ) -> Augmented:
+        """Change a tree and its gold spans, and draw the mentions to hide."""
+        recipe, spans = self.recipe, list(example.spans)
+        if recipe == Recipe() or not (tree.nodes or recipe.invented):
+            return Augmented(tree, spans)
+        if random.random() < recipe.tree_dropout:
+            return Augmented(replace(tree, nodes=()), spans)
+        if self.relations and random.random() < recipe.invented:
+            tree, spans = self._with_invented(tree, spans, example, random)
+        gold = {(start, end): i for i, (start, end, _) in enumerate(spans)}
+        nodes, hidden = [], []
+        for node in tree.nodes:
+            at = gold.get((node.mention.start, node.mention.end))
+            if at is not None and random.random() < recipe.counterfactual:
+                changed, label = self._counterfactual(node, spans[at][2], random)
+                spans[at] = (*spans[at][:2], label)
+            else:
+                changed = self._with_dropout(node, random, gold=at is not None)
+            nodes.append(changed)
+            if at is not None and changed.branches and random.random() < recipe.mention_dropout:
+                hidden.append(changed.mention)
+        if any(new is not old for new, old in zip(nodes, tree.nodes, strict=True)):
+            tree = replace(tree, nodes=tuple(nodes))
+        return Augmented(tree, spans, hidden)
+
+    def _with_dropout(self, node: Node, random: np.random.Generator, *, gold: bool) -> Node:
+        dropout = self.recipe.branch_dropout
+        if not gold and self.tagged:
+            dropout = max(dropout, self.recipe.mismatch_dropout)
+        kept = [branch for branch in node.branches if random.random() >= dropout]
+        return node if len(kept) == len(node.branches) else replace(node, branches=tuple(kept))
+
+    def _with_invented(
+        self,
+        tree: SentenceTree,
+        spans: list[GoldSpan],
+        example: Example,
+        random: np.random.Generator,
+    ) -> tuple[SentenceTree, list[GoldSpan]]:
+        """Hang a type on a name that the graph doesn't know, and label it so."""
+        known = [(node.mention.start, node.mention.end) for node in tree.nodes]
+        gold = [(start, end) for start, end, _ in spans]
+        if random.random() < 0.5:
+            free = [span for span in gold if not overlaps(span, known)]
+        else:
+            longest = int(random.integers(1, LONGEST_INVENTED + 1))
+            words = example.words or ()
+            runs = zip(words, words[longest - 1 :], strict=False)
+            spans_of_words = [(first[0], last[1]) for first, last in runs]
+            free = [span for span in spans_of_words if not overlaps(span, [*known, *gold])]
+        if not free:
+            return tree, spans
+        start, end = free[random.integers(len(free))]
+        tail = list(self.relations)[random.integers(len(self.relations))]
+        name = example.sentences[0][start:end]
+        branch = branch_of(Triple(name, self.relations[tail], tail), self.options)
+        node = Node(Mention(start, end, name), (branch,), ())
+        nodes = sorted([*tree.nodes, node], key=lambda n: n.mention.start)
+        others = [span for span in spans if span[:2] != (start, end)]
+        return replace(tree, nodes=tuple(nodes)), [*others, (start, end, self.type_labels[tail])]
+
+    def _counterfactual(
+        self, node: Node, label: str, random: np.random.Generator
+    ) -> tuple[Node, str]:
+        for i, branch in enumerate(node.branches):
+            triple = branch.triple
+            if self.type_labels.get(triple.tail) == label:
+                others = [t for t in self.type_labels if t != triple.tail]
+                if not others:
+                    return node, label
+                tail = others[random.integers(len(others))]
+                new = branch_of(Triple(triple.head, triple.relation, tail), self.options)
+                branches = (*node.branches[:i], new, *node.branches[i + 1 :])
+                return replace(node, branches=branches), self.type_labels[tail]
+        return node, label
+
+
+def overlaps(span: tuple[int, int], others: Sequence[tuple[int, int]]) -> bool:
+    """Say whether a span shares a character with one of the others."""
+    return any(span[0] < end and start < span[1] for start, end in others)
+
+
+def learn_type_labels(examples: Iterable[Example], trees: Iterable[SentenceTree]) -> dict[str, str]:
+    """Find the tails that name a label, from the training set.
+
+    A tail belongs to the label that most gold mentions with it carry, if at
+    least half of the label's mentions that the graph knows have it; of two
+    tails with one label the more frequent stays. A graph of facts has none.
+
+    Args:
+        examples, trees: of the training set, one tree an example.
+
+    Returns:
+        tail → label, one tail a label, in order of the labels.
+    """
+    counts: Counter[tuple[str, str]] = Counter()
+    matched: Counter[str] = Counter()
+    for example, tree in zip(examples, trees, strict=True):
+        gold = {(start, end): label for start, end, label in example.spans}
+        for node in tree.nodes:
+            label = gold.get((node.mention.start, node.mention.end))
+            if label is not None:
+                matched[label] += 1
+                counts.update({(branch.triple.tail, label): 1 for branch in node.branches})
+    labels: dict[str, str] = {}
+    tails: set[str] = set()
+    for (tail, label), count in counts.most_common():
+        enough = count >= MIN_EVIDENCE and count >= TYPE_SHARE * matched[label]
+        if enough and tail not in tails and label not in labels.values():
+            labels[tail] = label
+        tails.add(tail)
+    return dict(sorted(labels.items(), key=lambda item: item[1]))
+
+
+def without_effect(
+    recipe: Recipe | Mapping[str, float], type_labels: Mapping[str, str]
+) -> list[str]:
+    """Name the shares of a recipe that do nothing, for too few tails name a label.
+
+    Args:
+        recipe: or its shares by name.
+        type_labels: tail → label, see :func:`learn_type_labels`.
+    """
+    shares = asdict(recipe) if isinstance(recipe, Recipe) else recipe
+    return [
+        name
+        for name, needed in NEEDED_TYPES.items()
+        if shares.get(name, 0.0) > 0 and len(type_labels) < needed
+    ]
+
+
+def type_relations(
+    graph: KnowledgeGraph, type_labels: Mapping[str, str], options: InjectionOptions
+) -> dict[str, str]:
+    """Find how a graph says a type: tail → the relation of the first triple with it.
+
+    Args:
+        type_labels: tail → label, see :func:`learn_type_labels`.
+        options: only relations that they inject count.
+
+    Returns:
+        In the graph's order; tails that it has no such triple of aren't there.
+    """
+    relations: dict[str, str] = {}
+    for triple in graph.active_triples():
+        if triple.tail in type_labels and options.allows(triple.relation):
+            relations.setdefault(triple.tail, triple.relation)
+            if len(relations) == len(type_labels):
+                break
+    return relations

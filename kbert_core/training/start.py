@@ -1,0 +1,156 @@
+"""What a training starts from: a tokenizer and a model, new or pretrained, with the task's head."""
+
+import copy
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from transformers import AutoModel, BertConfig, PreTrainedModel, PreTrainedTokenizerBase
+
+from kbert_core.checkpoints import adapters
+from kbert_core.checkpoints.checkpoint import (
+    card_of,
+    load_config,
+    load_model_and_missing,
+    load_tokenizer,
+)
+from kbert_core.errors import CheckpointError
+from kbert_core.tasks import Task
+from kbert_core.training.options import SCRATCH, StartOptions
+from kbert_core.training.vocabulary import character_tokenizer
+
+WITH_LABELS = ("ForTokenClassification", "ForSequenceClassification")  # heads of a like name
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Start:
+    """A model before its training.
+
+    Attributes:
+        tokenizer, model: that belong together.
+        weights: digest of the weights that it starts from, or "scratch".
+        attached: the adapter to train; None: the whole model is trained.
+    """
+
+    tokenizer: PreTrainedTokenizerBase
+    model: PreTrainedModel
+    weights: str
+    attached: adapters.Attached | None = None
+
+
+def body_of(options: StartOptions) -> str:
+    """The encoder under an adapter that is to be trained further; else as it is given."""
+    further = options.adapter and adapters.is_adapter(options.encoder)
+    return str(adapters.encoder_of(options.encoder)) if further else options.encoder
+
+
+def started(
+    options: StartOptions,
+    task: Task,
+    labels: Sequence[str],
+    texts: Callable[[], Iterable[str]],
+    *,
+    device: str,
+) -> Start:
+    """Make or load a model.
+
+    Args:
+        labels: of the task's head; none for fill-mask.
+        texts: what a new model's vocabulary is counted on.
+        device: where to load it.
+
+    Raises:
+        CheckpointError: the encoder can't be used.
+    """
+    heads: dict[str, Any] = {}
+    if labels:
+        heads["id2label"] = dict(enumerate(labels))
+        heads["label2id"] = {label: i for i, label in enumerate(labels)}
+    if options.encoder == SCRATCH:
+        new = character_tokenizer(texts())
+        return Start(new, _new_model(options, task, new, heads), SCRATCH)
+    body = body_of(options)
+    tokenizer = load_tokenizer(body)
+    model, missing = _pretrained(options, task, body, heads, device)
+    weights, attached = adapters.weights_hash(model, missing), None
+    if options.adapter and body != options.encoder:
+        attached = adapters.attach_again(model, options.encoder, missing=missing)
+    elif options.adapter:
+        alpha = options.adapter_alpha
+        attached = adapters.attach(model, rank=options.adapter, alpha=alpha, missing=missing)
+    return Start(tokenizer, model, weights, attached)
+
+
+def _new_model(
+    options: StartOptions, task: Task, tokenizer: PreTrainedTokenizerBase, heads: dict[str, Any]
+) -> PreTrainedModel:
+    width = options.size["hidden_size"]
+    config = BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=width,
+        num_hidden_layers=options.size["num_hidden_layers"],
+        num_attention_heads=max(1, width // 64),
+        intermediate_size=4 * width,
+        hidden_dropout_prob=options.dropout,
+        attention_probs_dropout_prob=options.dropout,
+        pad_token_id=tokenizer.pad_token_id,
+        **heads,
+    )
+    auto_class: Any = task.auto_class
+    model: PreTrainedModel = auto_class.from_config(config, attn_implementation="sdpa")
+    return model
+
+
+def _pretrained(
+    options: StartOptions, task: Task, path: str, heads: dict[str, Any], device: str
+) -> tuple[PreTrainedModel, list[str]]:
+    """A pretrained encoder, and its new parameters: the head's, unless it is for these labels."""
+    known = _config(path)
+    dropouts = ("hidden_dropout_prob", "attention_probs_dropout_prob")
+    changes = {**heads, **{name: options.dropout for name in dropouts if name in known}}
+    common: dict[str, Any] = {"device": device, "dtype": torch.float32}
+    auto_class: Any = task.auto_class
+    has_other_head = _has_other_head(path, known, task, list(heads.get("label2id", ())))
+    if not has_other_head or adapters.is_adapter(path) or not heads:
+        return load_model_and_missing(path, auto_class, **common, **changes)
+    body, _ = load_model_and_missing(path, AutoModel, **common)
+    config = copy.deepcopy(body.config)
+    for name, value in changes.items():
+        setattr(config, name, value)
+    model = auto_class.from_config(config, attn_implementation=config._attn_implementation)
+    model.base_model.load_state_dict(body.state_dict(), strict=False)
+    prefix = f"{model.base_model_prefix}."
+    return model, [name for name in model.state_dict() if not name.startswith(prefix)]
+
+
+def _has_other_head(path: str, known: dict[str, Any], task: Task, labels: list[str]) -> bool:
+    """Whether an encoder's head is for another task or other labels, which a warning tells."""
+    kinds = map(str, known.get("architectures") or ())
+    heads = [name for name in kinds if name.endswith(WITH_LABELS)]
+    before = [str(label) for _, label in sorted((known.get("id2label") or {}).items())]
+    trained_for, kind = card_of(path).task, task.auto_class.__name__.removeprefix("AutoModel")
+    of_this_kind = trained_for in (None, task.name) and all(name.endswith(kind) for name in heads)
+    if heads and not of_this_kind:
+        log.warning(
+            "%s was trained for the task '%s'; its head for '%s' is new",
+            *(path, trained_for or heads[0], task.name),
+        )
+    elif heads and labels and before != labels:
+        log.warning(
+            "%s has a head for the labels %s; the one for %s is new",
+            *(path, ", ".join(before), ", ".join(labels)),
+        )
+    else:
+        return False
+    return True
+
+
+def _config(path: str) -> dict[str, Any]:
+    """An encoder's config; {} where it can't be read, which loading it will say."""
+    try:
+        return load_config(path).to_dict()
+    except CheckpointError:
+        return {}

@@ -1,0 +1,279 @@
+"""What training makes of an example: targets, the recipe, masked tokens."""
+
+import logging
+
+import numpy as np
+import pytest
+import torch
+from conftest import tiny_config
+from transformers import BertModel
+
+from kbert_core.checkpoints.checkpoint import load_tokenizer
+from kbert_core.data.labelled import Example, labels_of
+from kbert_core.errors import OptionError
+from kbert_core.kbert.ablation import ReadConfig
+from kbert_core.kbert.reader import KBertReader
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.knowledge.triple import Triple
+from kbert_core.labels import IGNORED, Labels
+from kbert_core.pipeline import NO_KNOWLEDGE
+from kbert_core.reader import Reader
+from kbert_core.tasks import TASKS
+from kbert_core.training.batches import bucketed
+from kbert_core.training.evaluate import tell_of_matches
+from kbert_core.training.options import Recipe
+from kbert_core.training.recipe import learn_type_labels
+from kbert_core.training.rows import RowMaker, batch_of, trees_of
+from kbert_core.training.vocabulary import character_tokenizer
+
+TEXT = "有糖尿病史"
+SICK = Example((TEXT,), None, tuple((i, i + 1) for i in range(5)), ("O", "B-D", "I-D", "I-D", "O"))
+GRAPH = KnowledgeGraph([Triple("糖尿病", "类别", "疾病"), Triple("心电图", "类别", "检查")])
+LABELS = {"O": 0, "B-D": 1, "I-D": 2, "B-E": 3, "I-E": 4}
+TYPES = {"疾病": "D", "检查": "E"}
+ENCODER = BertModel(tiny_config())
+
+
+def reader_of(tokenizer, task="ner", **options):
+    config = ReadConfig(InjectionOptions(**options), max_length=64)
+    return KBertReader(ENCODER, TASKS[task].tokenizer(tokenizer), config)
+
+
+READER = reader_of(character_tokenizer([TEXT, "类别疾病检查心电图"]))
+
+
+def maker(recipe=Recipe(), task="ner", graph=GRAPH, example=SICK, count=1, **kwargs):
+    """Of an example so many times, so that each is drawn for by itself."""
+    return RowMaker([example] * count, TASKS[task], READER, LABELS, graph, recipe=recipe, **kwargs)
+
+
+def drawn(made, epoch=0):
+    """The one row of each example."""
+    return [row for (row,) in made.rows(range(len(made.examples)), epoch)]
+
+
+def target_of(row):
+    return np.asarray(row.target).tolist()
+
+
+def test_labels_stand_on_the_trunk_only():
+    (row,) = drawn(maker())
+    assert row.row.tokens == ["[CLS]", "有", *"糖尿病", *"类别疾病", "史", "[SEP]"]
+    assert target_of(row) == [IGNORED, 0, 1, 2, 2, *[IGNORED] * 4, 0, IGNORED]
+
+
+def test_without_a_graph_the_labels_are_the_same_and_nothing_is_injected():
+    (row,) = drawn(maker(graph=NO_KNOWLEDGE))
+    assert target_of(row) == [IGNORED, 0, 1, 2, 2, 0, IGNORED]
+
+
+def test_a_counterfactual_changes_tail_and_label_together():
+    (row,) = drawn(maker(Recipe(counterfactual=1.0), type_labels=TYPES))
+    assert row.row.tokens[5:9] == list("类别检查")
+    assert target_of(row)[2:5] == [3, 4, 4]
+
+
+def test_a_counterfactual_needs_a_tail_that_names_the_type():
+    (row,) = drawn(maker(Recipe(counterfactual=1.0), type_labels={"症状": "D", "检查": "E"}))
+    assert row.row.tokens[5:9] == list("类别疾病")
+    assert target_of(row)[2:5] == [1, 2, 2]
+
+
+def test_an_invented_name_gets_a_type_and_its_label_where_the_graph_has_none():
+    text = "有肾结石及糖尿病史"
+    tags = ("O", "B-D", "I-D", "I-D", "O", "B-D", "I-D", "I-D", "O")
+    example = Example((text,), None, tuple((i, i + 1) for i in range(9)), tags)
+    made = maker(Recipe(invented=1.0), example=example, count=60, type_labels=TYPES)
+    names = dict(zip(LABELS.values(), LABELS, strict=True))
+    seen = set()
+    for row in drawn(made):
+        old, *new = sorted(row.row.tree.nodes, key=lambda n: n.mention.entity != "糖尿病")
+        assert [b.triple for b in old.branches] == [Triple("糖尿病", "类别", "疾病")]
+        labels = [names[t] for t in target_of(row) if t != IGNORED]
+        assert labels[5:8] == ["B-D", "I-D", "I-D"]  # what the graph knows stays
+        for node in new:
+            start, end = node.mention.start, node.mention.end
+            assert node.mention.entity == text[start:end]
+            assert (start, end) == (1, 4) or not set(range(start, end)) & {1, 2, 3, 5, 6, 7}
+            tail = node.branches[0].triple.tail
+            label = TYPES[tail]
+            assert labels[start:end] == [f"B-{label}"] + [f"I-{label}"] * (end - start - 1)
+            seen.add((text[start:end], tail))
+    assert {("肾结石", "检查"), ("肾结石", "疾病"), ("有", "检查"), ("史", "疾病")} <= seen
+
+
+def test_branches_of_names_that_are_no_mention_can_be_dropped_alone():
+    graph = KnowledgeGraph([*GRAPH, Triple("病史", "类别", "检查"), Triple("史", "类别", "检查")])
+    recipe = Recipe(mismatch_dropout=1.0)
+    for row in drawn(maker(recipe, graph=graph, count=20)):
+        assert [t.head for t in row.row.tree.used] == ["糖尿病"]
+    made = RowMaker(
+        [Example((TEXT,), "1")], TASKS["classify"], READER, {"1": 0}, graph, recipe=recipe
+    )
+    (row,) = drawn(made)
+    assert len(row.row.tree.used) == 2  # where nothing is tagged, nothing is a mismatch
+
+
+def test_without_tails_that_name_a_type_nothing_is_invented():
+    (row,) = drawn(maker(Recipe(invented=1.0)))
+    assert row.row.tokens[5:9] == list("类别疾病")
+
+
+def test_the_twin_hides_the_same_mentions_as_the_model_with_the_graph():
+    recipe = Recipe(
+        counterfactual=0.3,
+        mention_dropout=0.5,
+        branch_dropout=0.2,
+        tree_dropout=0.2,
+        invented=0.3,
+    )
+    model = maker(recipe, type_labels=TYPES, count=100)
+    hiding = GRAPH, trees_of(READER, [SICK] * 100, GRAPH, READER.config)
+    twin = maker(recipe, graph=NO_KNOWLEDGE, hiding=hiding, type_labels=TYPES, count=100)
+    hidden = 0
+    for row, plain in zip(drawn(model), drawn(twin), strict=True):
+        assert plain.row.tokens == ["[CLS]", *TEXT, "[SEP]"]
+        assert target_of(plain) == [IGNORED, 0, 1, 2, 2, 0, IGNORED]  # never another label
+        ids = row.row.input_ids if row.input_ids is None else row.input_ids
+        trunk = [int(ids[i]) for i, branch in enumerate(row.row.branch_ids) if branch == 0]
+        assert trunk == list(plain.row.input_ids if plain.input_ids is None else plain.input_ids)
+        hidden += plain.input_ids is not None
+    assert 20 < hidden < 60
+
+
+def test_branch_dropout_and_tree_dropout_leave_the_sentence_alone():
+    for recipe in (Recipe(branch_dropout=1.0), Recipe(tree_dropout=1.0)):
+        (row,) = drawn(maker(recipe))
+        assert row.row.tokens == ["[CLS]", *TEXT, "[SEP]"]
+        assert target_of(row) == [IGNORED, 0, 1, 2, 2, 0, IGNORED]
+
+
+def test_mention_dropout_hides_the_mention_and_keeps_its_label():
+    (row,) = drawn(maker(Recipe(mention_dropout=1.0)))
+    assert row.input_ids is not None
+    changed = np.flatnonzero(row.input_ids != np.array(row.row.input_ids))
+    assert len(changed)
+    assert set(changed.tolist()) <= {2, 3, 4}
+    assert target_of(row)[2:5] == [1, 2, 2]
+
+
+def test_an_epoch_is_the_same_each_time_whatever_was_read_before_and_differs_from_the_next():
+    def epochs(made, order):
+        rows = {}
+        for epoch in order:
+            for row in drawn(made, epoch):
+                ids = None if row.input_ids is None else row.input_ids.tolist()
+                own = (list(row.row.input_ids), target_of(row), ids)
+                rows.setdefault(epoch, []).append(str(own))
+        return rows
+
+    made, again = (maker(Recipe(0.5, 0.5, 0.5, 0.2), type_labels=TYPES, count=4) for _ in "ab")
+    first = epochs(made, range(20))
+    assert first == epochs(again, reversed(range(20)))
+    assert len(set(map(str, first.values()))) > 3
+
+
+def test_rows_that_no_epoch_changes_are_made_once(monkeypatch):
+    made = maker(count=3)
+    assert not made.changing
+    first = made.rows([0, 2], 0)
+    monkeypatch.setattr(made.reader, "read", None)  # would fail
+    for (again,), (before,) in zip(made.rows([2, 0], 7), first[::-1], strict=True):
+        assert again is before
+    assert maker(Recipe(tree_dropout=0.1)).changing
+    assert maker(task="mask").changing
+
+
+def test_a_recipe_needs_a_system_that_grows_trees():
+    class Other(Reader):
+        config_class = ReadConfig
+        read = without = collate = forward = None
+
+    other = Other(ENCODER, READER.tokenizer)
+    with pytest.raises(OptionError, match="grows no sentence trees, which a recipe changes"):
+        RowMaker([SICK], TASKS["ner"], other, LABELS, GRAPH, recipe=Recipe(tree_dropout=0.5))
+
+
+def types_of(examples, graph):
+    return learn_type_labels(examples, trees_of(READER, examples, graph, READER.config))
+
+
+def test_type_labels_are_learned_from_matched_mentions():
+    heart = Example(("心电图",), None, ((0, 1), (1, 2), (2, 3)), ("B-E", "I-E", "I-E"))
+    assert types_of([SICK] * 12 + [heart] * 12, GRAPH) == TYPES
+    assert types_of([SICK] * 3, GRAPH) == {}
+    assert labels_of([SICK, heart])[0] == "O"
+
+
+def test_a_tail_that_only_some_mentions_of_a_label_have_names_no_type():
+    names = ("甲", "乙", "丙")
+    graph = KnowledgeGraph(Triple(name, "治疗", tail) for name, tail in zip(names, "ABC"))  # noqa: B905
+    examples = [Example((name,), None, ((0, 1),), ("B-D",)) for name in names * 12]
+    assert types_of(examples, graph) == {}
+    assert types_of(examples[::3], graph) == {"A": "D"}
+
+
+def test_every_piece_of_a_word_carries_its_tag_and_no_gold_span_is_lost(minilm_folder):
+    words = ["Naloxone", "reverses", "pan-cytopenia", "."]
+    text, starts = " ".join(words), [0, 9, 18, 32]
+    spans = tuple((s, s + len(w)) for s, w in zip(starts, words, strict=True))
+    example = Example((text,), None, spans, ("B-C", "O", "B-D", "O"))
+    labels = {"O": 0, "B-C": 1, "I-C": 2, "B-D": 3, "I-D": 4}
+    graph = KnowledgeGraph([Triple("naloxone", "treats", "overdose")])
+    reader = reader_of(load_tokenizer(minilm_folder))
+    ((row,),) = RowMaker([example], TASKS["ner"], reader, labels, graph).rows([0], 0)
+    (reading,) = reader.read([(text,)], graph)
+    (on_text,) = [reading.on_text([torch.from_numpy(row.target)])]
+    logits = torch.nn.functional.one_hot(on_text, len(labels)).float() * 9
+    found = TASKS["ner"].decode(reading, logits, Labels(dict(enumerate(labels))))
+    assert [(s.text, s.label) for s in found.spans] == [("Naloxone", "C"), ("pan-cytopenia", "D")]
+    pieces = sum(start < len("Naloxone") for start in reading.tokens[0].starts)
+    assert pieces > 2  # of which the first is B-, the others I-
+    assert on_text[:pieces].tolist() == [1] + [2] * (pieces - 1)
+
+
+def test_masked_tokens_are_on_the_trunk_and_told_by_their_old_ids():
+    made = maker(task="mask", example=Example((TEXT,)))
+    for epoch in range(30):
+        (row,) = drawn(made, epoch)
+        places = np.flatnonzero(row.target != IGNORED)
+        assert len(places)
+        for i in places:
+            assert row.row.branch_ids[i] == 0
+            assert row.target[i] == row.row.input_ids[i]
+
+
+def test_a_batch_is_padded_to_its_longest_row_and_padding_has_no_label():
+    rows = [*drawn(maker()), *drawn(maker(graph=NO_KNOWLEDGE))]
+    batch, labels = batch_of(rows, READER, READER.config)
+    assert batch.input_ids.shape == labels.shape == (2, 11)
+    assert (labels[1, 7:] == IGNORED).all()
+    assert (batch.branch_ids[1, 7:] == -1).all()
+
+
+@pytest.mark.parametrize(
+    ("used", "of", "relations", "level", "text"),
+    [
+        (0, 9, False, "WARNING", "0 of 9 rows of train (0.0%)"),
+        (1, 200, False, "WARNING", "1 of 200 rows of train (0.5%)"),
+        (1, 4, False, "INFO", "1 of 4 rows of train (25.0%)"),
+        (0, 1, True, "WARNING", "--relations names some it has"),
+    ],
+)
+def test_the_share_of_rows_that_the_graph_knows_is_told(caplog, used, of, relations, level, text):
+    caplog.set_level(logging.INFO)
+    tell_of_matches([n < used for n in range(of)], "train", relations=relations)
+    (record,) = caplog.records
+    assert record.levelname == level
+    assert text in record.getMessage()
+
+
+@pytest.mark.parametrize("budget", [64, 256, 1024])
+def test_buckets_hold_every_example_once_within_the_budget(budget):
+    random = np.random.default_rng(0)
+    lengths = [int(n) for n in random.integers(3, 200, 500)]
+    groups = bucketed(lengths, budget, np.random.default_rng(1))
+    assert sorted(n for group in groups for n in group) == list(range(500))
+    for group in groups:
+        assert len(group) == 1 or max(lengths[n] for n in group) * len(group) <= budget
