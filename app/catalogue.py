@@ -9,7 +9,7 @@ from typing import Any
 from app.edit_log import EditLog, entities_of
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.search import Facets, Found, Query, TripleIndex, edited_matches
+from kbert_core.knowledge.search import Facets, Found, Query, TripleIndex, matching
 from kbert_core.knowledge.store.log import Change, effective
 from kbert_core.knowledge.store.search import GraphSearch
 from kbert_core.knowledge.tools.check import TYPE_RELATIONS
@@ -59,9 +59,8 @@ class Catalogue:
             return self.index.find(query, graph=self.graph, changed=changed, start=start, most=most)
         assert self.stored is not None
         found = self.stored.find(query, start=start, most=most, without=changed)
-        edited = [
-            t for entity in sorted(changed) for t in edited_matches(query, self.graph, entity)
-        ]
+        entities = ((entity, self.graph.triples_of(entity)) for entity in sorted(changed))
+        edited = list(matching(query, self.graph, entities))
         if not edited:
             return found
         on = tuple(map(self.graph.is_on, edited))

@@ -557,7 +557,7 @@ def safe_name(name: str) -> str:
 
 
 _graphs: Kept[OpenedGraph] = Kept(512 << 20, lambda opened: opened.size)
-_indexes: Kept[TripleIndex] = Kept(256 << 20, lambda index: TRIPLE_BYTES * len(index.triples))
+_indexes: Kept[TripleIndex] = Kept(256 << 20, lambda index: TRIPLE_BYTES * len(index))
 _traces: Kept[KBertTrace] = Kept(192 << 20, size_of_trace)
 _maps: Kept[np.ndarray] = Kept(192 << 20, lambda maps: maps.nbytes)
 _small_maps: Kept[HeadsView] = Kept(16 << 20, lambda view: view.codes.nbytes)

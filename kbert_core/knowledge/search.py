@@ -4,10 +4,10 @@
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from heapq import nsmallest
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Literal
 
 from kbert_core.knowledge.graph import KnowledgeGraph
@@ -102,54 +102,40 @@ class Facets:
 
 
 class TripleIndex:
-    """The triples of a graph that stays as it is, made ready for searching.
+    """Looks through a graph in memory, entity by entity.
 
     Args:
-        graph: read through once.
-        type_relations: whose tails are types.
+        graph: whose triples are counted, and whose names are completed.
+
+    Attributes:
+        facets: of the graph.
     """
 
-    def __init__(
-        self, graph: KnowledgeGraph, *, type_relations: Collection[str] = TYPE_RELATIONS
-    ) -> None:
-        self._type_relations = frozenset(type_relations)
-        self.triples: list[Triple] = []
-        self.entities: list[str] = []
-        self.folded: list[str] = []
-        self._types: dict[str, set[str]] = {}
-        relations: Counter[str] = Counter()
-        types: Counter[str] = Counter()
-        parts: dict[str, str] = {}  # relations and tails repeat
-        for entity, triples in graph.items():
-            for triple in triples:
-                for name in (triple.relation, triple.tail):
-                    if name not in parts:
-                        parts[name] = normalise_name(name)
-                self.triples.append(triple)
-                self.entities.append(entity)
-                self.folded.append(f"{entity}\n{parts[triple.relation]}\n{parts[triple.tail]}")
-                relations[triple.relation] += 1
-                if triple.relation in self._type_relations:
-                    types[triple.tail] += 1
-                    self._types.setdefault(entity, set()).add(triple.tail)
+    def __init__(self, graph: KnowledgeGraph) -> None:
+        self._graph = graph
+        self._folded = _Folded()
+        relations = Counter(triple.relation for triple in graph)
+        types = Counter(triple.tail for triple in graph if triple.relation in TYPE_RELATIONS)
         self.facets = Facets.of(relations, types)
-        self._heads = dict.fromkeys(self.entities)
+
+    def __len__(self) -> int:
+        return len(self._graph)
 
     def find(
         self,
         query: Query,
         *,
-        graph: KnowledgeGraph,
+        graph: KnowledgeGraph | None = None,
         changed: Collection[str] = (),
         start: int | None = None,
         most: int | None = None,
     ) -> Found:
-        """Find triples of a graph that was edited from the one indexed.
+        """Find triples of the graph, or of one that was edited from it.
 
         Args:
             query: what is looked for.
             graph: as edited.
-            changed: the entities whose triples aren't those indexed.
+            changed: the entities that were edited.
             start: the page's first, a ``Found.next``.
             most: of the page; None: all.
 
@@ -157,25 +143,27 @@ class TripleIndex:
             In graph order, entities that came by edits first; of those found
             by a text, first the entity called so, then those that begin so.
         """
+        graph = graph or self._graph
         begin = start or 0
         end = None if most is None else begin + most
-        matches = list(self._matches(query, graph, changed))
-        wanted = query.folded
-        if wanted:
-            parts: tuple[list[Triple], ...] = ([], [], [])
-            for triple in matches:
-                head = normalise_name(triple.head)
-                parts[0 if head == wanted else 1 if head.startswith(wanted) else 2].append(triple)
-            matches = [triple for part in parts for triple in part]
-        found = matches[begin:end]
-        more = end is not None and len(matches) > end
-        on = tuple(map(graph.is_on, found))
-        return Found(tuple(found), on, len(matches), end if more else None)
+        new = {entity for entity in changed if not self._graph.triples_of(entity)}
+        items = chain(
+            ((entity, graph.triples_of(entity)) for entity in sorted(new)),
+            (item for item in graph.items() if item[0] not in new),
+        )
+        matches = list(matching(query, graph, items, self._folded))
+        if wanted := query.folded:
+            heads = (normalise_name(triple.head) for triple in matches)
+            ranks = [(head != wanted) + (not head.startswith(wanted)) for head in heads]
+            matches = [matches[i] for i in sorted(range(len(matches)), key=ranks.__getitem__)]
+        page = matches[begin:end]
+        following = end if end is not None and len(matches) > end else None
+        return Found(tuple(page), tuple(map(graph.is_on, page)), len(matches), following)
 
     def heads(self, start: str, most: int = 8) -> list[str]:
         """Return names of entities that begin with a text, the shortest first."""
         folded = normalise_name(start)
-        near = (entity for entity in self._heads if entity.startswith(folded))
+        near = (entity for entity in self._graph.entities() if entity.startswith(folded))
         return nsmallest(most, near, key=len)
 
     def tails(self, relation: str, start: str, most: int = 8) -> list[str]:
@@ -183,75 +171,66 @@ class TripleIndex:
         folded = normalise_name(start)
         counts = Counter(
             triple.tail
-            for triple, text in zip(self.triples, self.folded, strict=True)
-            if relation in ("", triple.relation) and text.rpartition("\n")[2].startswith(folded)
+            for triple in self._graph
+            if relation in ("", triple.relation) and self._folded[triple.tail].startswith(folded)
         )
         return [tail for tail, _ in counts.most_common(most)]
 
     def tailed(self, name: str, most: int = 20) -> list[Triple]:
         """Return triples whose tail is a name."""
-        ending = f"\n{normalise_name(name)}"
-        rows = zip(self.triples, self.folded, strict=True)
-        return list(islice((triple for triple, text in rows if text.endswith(ending)), most))
-
-    def _matches(
-        self, query: Query, graph: KnowledgeGraph, changed: Collection[str]
-    ) -> Iterator[Triple]:
-        changed = set(changed)
-        for entity in sorted(changed - self._heads.keys()):
-            yield from edited_matches(query, graph, entity, self._type_relations)
-        test = _test(query)
-        relations = frozenset(query.relations)
-        types = frozenset(query.types)
-        done: set[str] = set()
-        for triple, entity, text in zip(self.triples, self.entities, self.folded, strict=True):
-            if entity in changed:
-                if entity not in done:
-                    done.add(entity)
-                    yield from edited_matches(query, graph, entity, self._type_relations)
-                continue
-            if test is not None and not test(entity, text):
-                continue
-            if relations and triple.relation not in relations:
-                continue
-            if types and types.isdisjoint(self._types.get(entity, ())):
-                continue
-            if query.off and graph.is_on(triple):
-                continue
-            yield triple
+        folded = normalise_name(name)
+        return list(islice((t for t in self._graph if self._folded[t.tail] == folded), most))
 
 
-def edited_matches(
+class _Folded(dict[str, str]):
+    """A name → as names are compared; relations and tails repeat."""
+
+    def __missing__(self, name: str) -> str:
+        folded = self[name] = normalise_name(name)
+        return folded
+
+
+def matching(
     query: Query,
     graph: KnowledgeGraph,
-    entity: str,
-    type_relations: Collection[str] = TYPE_RELATIONS,
+    items: Iterable[tuple[str, tuple[Triple, ...]]],
+    folded: dict[str, str] | None = None,
 ) -> Iterator[Triple]:
-    """Yield the triples of one entity that a query finds."""
-    triples = graph.triples_of(entity)
-    own = {triple.tail for triple in triples if triple.relation in type_relations}
-    if query.types and own.isdisjoint(query.types):
-        return
-    test = _test(query)
-    for triple in triples:
-        text = f"{entity}\n{normalise_name(triple.relation)}\n{normalise_name(triple.tail)}"
-        if (
-            (test is None or test(entity, text))
-            and (not query.relations or triple.relation in query.relations)
-            and not (query.off and graph.is_on(triple))
+    """Yield the triples that a query finds.
+
+    Args:
+        query: what is looked for.
+        graph: says which of them are on.
+        items: entities, each with its triples.
+        folded: names as they are compared, by name, to be added to.
+    """
+    folded = _Folded() if folded is None else folded
+    found = _text_test(query, folded)
+    for entity, triples in items:
+        if query.types and not any(
+            t.tail in query.types for t in triples if t.relation in TYPE_RELATIONS
         ):
-            yield triple
+            continue
+        for triple in triples:
+            if (
+                (found is None or found(entity, triple))
+                and (not query.relations or triple.relation in query.relations)
+                and not (query.off and graph.is_on(triple))
+            ):
+                yield triple
 
 
-def _test(query: Query) -> Callable[[str, str], bool] | None:
-    """Whether the text is found: of an entity and the three fields, folded."""
+def _text_test(query: Query, folded: dict[str, str]) -> Callable[[str, Triple], bool] | None:
+    """Whether a query's text is in a triple of an entity; None: there is no text."""
     wanted = query.folded
     if not wanted:
         return None
     if query.where == "head":
-        return lambda entity, text: wanted in entity
+        return lambda entity, triple: wanted in entity
     if query.where == "head_starts":
-        return lambda entity, text: entity.startswith(wanted)
+        return lambda entity, triple: entity.startswith(wanted)
     if query.where == "tail":
-        return lambda entity, text: wanted in text.rpartition("\n")[2]
-    return lambda entity, text: wanted in text
+        return lambda entity, triple: wanted in folded[triple.tail]
+    return lambda entity, triple: (
+        wanted in entity or wanted in folded[triple.relation] or wanted in folded[triple.tail]
+    )
