@@ -17,8 +17,7 @@ from kbert_core.data.hub import is_folder_of_tables
 from kbert_core.data.labelled import ENDINGS, SPLITS, Source
 from kbert_core.errors import DataError, KBertError
 from kbert_core.experiments.audit import audit
-from kbert_core.experiments.audit_data import Data, plain_tokenizer, read_data
-from kbert_core.experiments.audit_values import Audit
+from kbert_core.experiments.audit_values import Audit, Data, plain_tokenizer, read_data
 from kbert_core.experiments.verdict import Verdict, verdict_of
 
 EXAMPLE = services.ROOT / "demo_kgs" / "example_data" / "medical_ner"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from app.background import Progress
 from kbert_core import Ablation, InjectionOptions, KnowledgeGraph, Pipeline
 from kbert_core.data.labelled import Example
-from kbert_core.experiments.audit_data import Data
+from kbert_core.experiments.audit_values import Data
 from kbert_core.experiments.whole_file import (
     Answer,
     FileRow,

@@ -1,8 +1,8 @@
 """What an audit's verdict says, in every language; the English is the core's."""
 
-from kbert_core.experiments import verdict_texts
+from kbert_core.experiments.verdict import english
 
-ENGLISH = {f"verdict.{key}": text for key, text in verdict_texts.ENGLISH.items()}
+ENGLISH = {f"verdict.{key}": text for key, text in english().items()}
 
 CHINESE = {
     "verdict.gap": "",

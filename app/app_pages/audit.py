@@ -19,7 +19,7 @@ from kbert_core import InjectionOptions, KBertError, join_graphs
 from kbert_core.data.guess import TASKS
 from kbert_core.data.labelled import SPLITS
 from kbert_core.experiments.audit import MAX_LENGTH
-from kbert_core.experiments.audit_data import Data
+from kbert_core.experiments.audit_values import Data
 
 ss = st.session_state
 KEEP: dict[str, Any] = {"persist_state": "session"}

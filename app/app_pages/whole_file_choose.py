@@ -13,7 +13,7 @@ from app.texts import t
 from app.view_models.html import markdown
 from kbert_core import KBertError
 from kbert_core.data.guess import TASKS
-from kbert_core.experiments.audit_data import Data
+from kbert_core.experiments.audit_values import Data
 
 ss = st.session_state
 AUTO = "auto"

@@ -12,8 +12,14 @@ from kbert_core.data.columns import parse_columns
 from kbert_core.data.guess import TASKS
 from kbert_core.errors import OptionError
 from kbert_core.experiments.audit import MAX_LENGTH, audit
-from kbert_core.experiments.audit_data import plain_tokenizer, read_data
-from kbert_core.experiments.audit_values import Audit, Coverage, Share, as_plain
+from kbert_core.experiments.audit_values import (
+    Audit,
+    Coverage,
+    Share,
+    as_plain,
+    plain_tokenizer,
+    read_data,
+)
 from kbert_core.experiments.verdict import Level, Verdict, verdict_of
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.text import WordPieces

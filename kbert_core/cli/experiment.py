@@ -14,7 +14,8 @@ from kbert_core.cli.output import show, table
 from kbert_core.errors import ExperimentError, OptionError
 
 if TYPE_CHECKING:  # not imported to run: it needs PyTorch
-    from kbert_core.experiments.grid import Cell, Status
+    from kbert_core.experiments.grid import Status
+    from kbert_core.experiments.results import Cell
 
 log = logging.getLogger(__name__)
 
@@ -92,8 +93,9 @@ def experiment(args: Namespace) -> dict[str, Any]:
         Per suite its cells as they stand now, and ``failed``: what went wrong
         in this call.
     """
-    from kbert_core.experiments.grid import Experiment, Places
+    from kbert_core.experiments.grid import Experiment
     from kbert_core.experiments.report import summary, write_report
+    from kbert_core.experiments.results import Places
     from kbert_core.experiments.runner import How, duration, run_all, seconds_left
     from kbert_core.experiments.side_by_side import check_tasks
     from kbert_core.experiments.suite import read_suite

@@ -7,41 +7,37 @@ the split leave knowledge anything to add, was the graph made from the answers?
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
+
+import numpy as np
 
 from kbert_core.data.labelled import SPLITS, Example
+from kbert_core.experiments.audit_graph import SHOWN_EXAMPLES, SHOWN_GROUPS, AuditedGraph
 from kbert_core.experiments.audit_values import (
     Answers,
     Audit,
     Conflicts,
     Coverage,
     GoldMentions,
-    Group,
-    Heads,
     Homonyms,
     Injection,
     Leak,
     Share,
     SplitAudit,
 )
-from kbert_core.experiments.dictionary import dictionary_spans, learn_tail_labels, matches
+from kbert_core.experiments.dictionary import dictionary_spans, matches
 from kbert_core.kbert.bulk import inject
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.selection import InjectionOptions, TripleScorer
 from kbert_core.knowledge.surface_forms import NameRules
-from kbert_core.knowledge.triple import Triple
 from kbert_core.text import Tokenizer
 from kbert_core.training.scores import span_scores, unseen_recall
 
 MAX_LENGTH = 256  # tokens; what the released K-BERT is run with
-HEADS_OF_A_TYPE = 10  # a relation says types if a tail of it is shared by so many heads on average
-SHOWN_GROUPS = 20
-SHOWN_EXAMPLES = 10
 log = logging.getLogger(__name__)
 
 Splits = Mapping[str, Sequence[Example]]
@@ -71,7 +67,7 @@ def audit(
         scorer: for options that score triples with a model.
     """
     splits = {name: splits[name] for name in SPLITS if name in splits}
-    used = _Graph.of(graph, options, splits["train"] if task == "ner" else ())
+    used = AuditedGraph.of(graph, options, splits["train"] if task == "ner" else ())
     reader = _Reader(tokenizer, options, max_length, scorer)
     train_names = _names(splits["train"])
     made = Audit(
@@ -105,126 +101,6 @@ def audit(
     return made
 
 
-# The graph
-
-
-@dataclass(frozen=True)
-class _Graph:
-    """A graph, and what its heads are.
-
-    Attributes:
-        graph: only of triples that can be injected.
-        triples: of each of its heads, as names are compared.
-        relation: that looks like a type; see ``Heads``.
-        tails: per head its tails under that relation.
-        tail_labels: tail → label, learnt from the training set.
-    """
-
-    graph: KnowledgeGraph
-    triples: Mapping[str, Sequence[Triple]]
-    relation: str | None
-    tails: Mapping[str, tuple[str, ...]]
-    tail_labels: Mapping[str, str]
-
-    @classmethod
-    def of(
-        cls, graph: KnowledgeGraph, options: InjectionOptions, train: Sequence[Example]
-    ) -> "_Graph":
-        kept = _usable(graph, options)
-        triples = {entity: kept.triples_of(entity) for entity in kept.entities()}
-        relation = _type_relation(triples)
-        tails: dict[str, tuple[str, ...]] = {}
-        for entity, its_triples in triples.items():
-            own = [t.tail for t in its_triples if t.relation == relation]
-            if own:
-                tails[entity] = tuple(dict.fromkeys(own) if len(own) > 1 else own)
-        return cls(kept, triples, relation, tails, learn_tail_labels(train, kept))
-
-    @property
-    def entities(self) -> Collection[str]:
-        """Its heads, as names are compared."""
-        return self.triples.keys()
-
-    def is_ambiguous(self, entity: str) -> bool:
-        """Whether a head has several types, or without types tails of several labels."""
-        if self.relation is None:
-            return len(self._labels(t.tail for t in self.triples[entity])) > 1
-        return len(self.tails.get(entity, ())) > 1
-
-    def ambiguity(self, task: str) -> Heads:
-        """How clearly the graph says what its heads are."""
-        several = [entity for entity, tails in self.tails.items() if len(tails) > 1]
-        labels = None
-        if task == "ner":
-            counts = [len(self._labels(tails)) for tails in self._telling()]
-            labels = Share(sum(n > 1 for n in counts), sum(n > 0 for n in counts))
-        return Heads(
-            self.relation,
-            Share(len(several), len(self.tails)),
-            tuple((entity, self.tails[entity]) for entity in several[:SHOWN_EXAMPLES]),
-            labels,
-        )
-
-    def groups(self, gold: set[str]) -> list[tuple[Group, set[str]]]:
-        """What heads have in common, with those heads that are gold; the largest group first."""
-        sizes: Counter[str] = Counter()
-        in_gold: dict[str, set[str]] = {}
-        for entity, its_triples in self.triples.items():
-            if self.relation is not None:
-                names: Iterable[str] = self.tails.get(entity, ())
-            else:
-                names = {triple.relation for triple in its_triples}
-            for name in names:
-                sizes[name] += 1
-                if entity in gold:
-                    in_gold.setdefault(name, set()).add(entity)
-        made = []
-        for name, size in sizes.items():
-            heads = in_gold.get(name, set())
-            made.append((Group(name, Share(len(heads), size)), heads))
-        return sorted(made, key=lambda item: (-item[0].gold.total, item[0].name))
-
-    def most_used_tails(self) -> dict[str, str]:
-        """What the most frequent tails stand for: of types, if there are types."""
-        counts = Counter(
-            t.tail
-            for its_triples in self.triples.values()
-            for t in its_triples
-            if t.tail in self.tail_labels and self.relation in (None, t.relation)
-        )
-        return {tail: self.tail_labels[tail] for tail, _ in counts.most_common(SHOWN_GROUPS)}
-
-    def _telling(self) -> Iterable[Iterable[str]]:
-        """The tails that say what a head is: its types, or all of them without types."""
-        if self.relation is not None:
-            return self.tails.values()
-        return ([t.tail for t in its_triples] for its_triples in self.triples.values())
-
-    def _labels(self, tails: Iterable[str]) -> set[str]:
-        """The labels that tails stand for."""
-        return {self.tail_labels[tail] for tail in tails if tail in self.tail_labels}
-
-
-def _usable(graph: KnowledgeGraph, options: InjectionOptions) -> KnowledgeGraph:
-    """The graph of the triples that can be injected."""
-    if graph.all_on and options.relations is None and not options.not_relations:
-        return graph
-    usable = [t for t in graph if graph.is_on(t) and options.allows(t.relation)]
-    return KnowledgeGraph(usable, name=graph.name, aliases=graph.aliases)
-
-
-def _type_relation(by_entity: Mapping[str, Sequence[Triple]]) -> str | None:
-    heads: Counter[str] = Counter()
-    tails: dict[str, set[str]] = {}
-    for its_triples in by_entity.values():
-        for relation in {triple.relation for triple in its_triples}:
-            heads[relation] += 1
-        for triple in its_triples:
-            tails.setdefault(triple.relation, set()).add(triple.tail)
-    types = [r for r in heads if heads[r] >= HEADS_OF_A_TYPE * len(tails[r])]
-    return max(types, key=lambda relation: heads[relation], default=None)
-
-
 # One split
 
 
@@ -239,76 +115,74 @@ class _Reader:
 
     def injection(self, examples: Sequence[Example], graph: KnowledgeGraph) -> Injection:
         """Count the tokens of inputs with and without their branches."""
-        empty = KnowledgeGraph()
-        sentences = len(examples[0].sentences)
+        sentences, limit = len(examples[0].sentences), self.max_length
         # Each sentence is laid out alone; together they share special tokens.
-        one, all_ = self.tokenizer.layout(1).count, self.tokenizer.layout(sentences).count
-        texts, trees = [all_ - sentences * one] * len(examples), [0] * len(examples)
+        alone, together = self.tokenizer.layout(1).count, self.tokenizer.layout(sentences).count
+        texts = np.full(len(examples), together - sentences * alone)
+        added = np.zeros(len(examples), int)
         for number in range(sentences):
             column = [example.sentences[number] for example in examples]
-            given: dict[str, Any] = {"options": self.options, "scorer": self.scorer}
-            plain = inject(column, empty, self.tokenizer, **given).lengths.tolist()
-            full = inject(column, graph, self.tokenizer, **given).lengths.tolist()
-            texts = [a + b for a, b in zip(texts, plain, strict=True)]
-            trees = [a + b - c for a, b, c in zip(trees, full, plain, strict=True)]
-        limit = self.max_length
-        whole = [a + b for a, b in zip(texts, trees, strict=True)]
-        over = sum(
-            min(added, max(0, size - limit)) for added, size in zip(trees, whole, strict=True)
-        )
+            plain, full = (
+                inject(column, k, self.tokenizer, self.options, scorer=self.scorer).lengths
+                for k in (KnowledgeGraph(), graph)
+            )
+            texts += plain
+            added += full - plain
+        whole = texts + added
+        without_room = np.minimum(added, np.maximum(0, whole - limit))
         return Injection(
-            tokens=sum(texts),
-            added=Share(sum(trees), sum(texts)),
-            longest=max(whole),
+            tokens=int(texts.sum()),
+            added=Share(int(added.sum()), int(texts.sum())),
+            longest=int(whole.max()),
             limit=limit,
-            long_texts=_share(size > limit for size in texts),
-            long_trees=_share(size > limit for size in whole),
-            text_over=sum(max(0, size - limit) for size in texts),
-            added_over=Share(over, sum(trees)),
+            long_texts=_share(texts > limit),
+            long_trees=_share(whole > limit),
+            text_over=int(np.maximum(0, texts - limit).sum()),
+            added_over=Share(int(without_room.sum()), int(added.sum())),
         )
 
 
 def _split(
     name: str,
     examples: Sequence[Example],
-    used: _Graph,
+    used: AuditedGraph,
     reader: _Reader,
     task: str,
     train_names: set[str],
 ) -> SplitAudit:
-    found = _matches(examples, used.graph, reader.options.names)
-    entities = [mention.entity for mentions in found for mention in mentions]
-    repeats = Counter(_text(example) for example in examples)
+    matches = _matches(examples, used.graph, reader.options.names)
+    entities = [mention.entity for of_text in matches for mention in of_text]
+    repeated = len(examples) - len({_text(example) for example in examples})
     made = SplitAudit(
         examples=len(examples),
         labels=_label_counts(examples),
-        repeated=Share(len(examples) - len(repeats), len(examples)),
-        with_match=_share(bool(mentions) for mentions in found),
+        repeated=Share(repeated, len(examples)),
+        with_match=_share(map(bool, matches)),
         matches=len(entities),
         gold_matches=None,
-        ambiguous_matches=_share(used.is_ambiguous(entity) for entity in entities),
-        homonyms=_homonyms(examples, found),
+        ambiguous_matches=_share(map(used.is_ambiguous, entities)),
+        homonyms=_homonyms(examples, matches),
         mentions=None,
         injection=reader.injection(examples, used.graph),
     )
     if task != "ner":
         return made
-    gold = [{(start, end) for start, end, _ in example.spans} for example in examples]
+    spans = [example.spans for example in examples]
+    places = [{(start, end) for start, end, _ in of_text} for of_text in spans]
     dictionary = None
     if name != "train":
-        spans = [example.spans for example in examples]
         tagged = dictionary_spans(examples, used.graph, used.tail_labels)
-        dictionary = span_scores(spans, tagged)
         texts = [example.sentences[0] for example in examples]
-        dictionary["unseen"] = unseen_recall(texts, spans, tagged, train_names)
+        unseen = unseen_recall(texts, spans, tagged, train_names)
+        dictionary = {**span_scores(spans, tagged), "unseen": unseen}
     return replace(
         made,
         gold_matches=_share(
-            (mention.start, mention.end) in places
-            for mentions, places in zip(found, gold, strict=True)
-            for mention in mentions
+            (mention.start, mention.end) in gold
+            for of_text, gold in zip(matches, places, strict=True)
+            for mention in of_text
         ),
-        mentions=_gold_mentions(examples, found, used, train_names if name != "train" else None),
+        mentions=_gold_mentions(examples, matches, used, train_names if name != "train" else None),
         dictionary=dictionary,
     )
 
@@ -329,56 +203,49 @@ def _homonyms(examples: Sequence[Example], found: Sequence[Sequence[Mention]]) -
 
 @dataclass(frozen=True, slots=True)
 class _Gold:
-    """One gold mention, and what the graph knows of it."""
+    """One gold mention, and what the graph knows of it; see ``Coverage``."""
 
     name: str
     label: str
     known: bool
     reached: bool
-    seen: bool
 
 
 def _gold_mentions(
     examples: Sequence[Example],
-    found: Sequence[Sequence[Mention]],
-    used: _Graph,
+    matches: Sequence[Sequence[Mention]],
+    used: AuditedGraph,
     train_names: set[str] | None,
 ) -> GoldMentions:
     gold = []
-    for example, mentions in zip(examples, found, strict=True):
-        places = {(mention.start, mention.end) for mention in mentions}
+    for example, of_text in zip(examples, matches, strict=True):
+        places = {(mention.start, mention.end) for mention in of_text}
         for start, end, label in example.spans:
             name = example.sentences[0][start:end]
             known = normalise_name(name) in used.entities
-            seen = name in train_names if train_names is not None else True
-            gold.append(_Gold(name, label, known, (start, end) in places, seen))
-    labels = sorted({mention.label for mention in gold})
-    made = GoldMentions(
-        all=_coverage(gold),
-        by_label={label: _coverage(m for m in gold if m.label == label) for label in labels},
-        seen=None,
-        unseen=None,
-        unseen_by_label={},
-        unseen_names=None,
-    )
+            gold.append(_Gold(name, label, known, (start, end) in places))
     if train_names is None:
-        return made
-    unseen = [mention for mention in gold if not mention.seen]
+        return GoldMentions(_coverage(gold), _by_label(gold, gold), None, None, {}, None)
+    unseen = [mention for mention in gold if mention.name not in train_names]
     names = {mention.name for mention in gold}
-    return replace(
-        made,
-        seen=_coverage(mention for mention in gold if mention.seen),
+    return GoldMentions(
+        all=_coverage(gold),
+        by_label=_by_label(gold, gold),
+        seen=_coverage([mention for mention in gold if mention.name in train_names]),
         unseen=_coverage(unseen),
-        unseen_by_label={
-            label: _coverage(m for m in unseen if m.label == label) for label in labels
-        },
+        unseen_by_label=_by_label(unseen, gold),
         unseen_names=Share(len(names - train_names), len(names)),
     )
 
 
-def _coverage(gold: Iterable[_Gold]) -> Coverage:
-    mentions = list(gold)
-    return Coverage(_share(m.known for m in mentions), _share(m.reached for m in mentions))
+def _by_label(some: Sequence[_Gold], gold: Sequence[_Gold]) -> dict[str, Coverage]:
+    """Coverage of some mentions, by the labels that there are."""
+    labels = sorted({mention.label for mention in gold})
+    return {label: _coverage([m for m in some if m.label == label]) for label in labels}
+
+
+def _coverage(gold: Sequence[_Gold]) -> Coverage:
+    return Coverage(_share(m.known for m in gold), _share(m.reached for m in gold))
 
 
 def _with_majority(splits: Mapping[str, SplitAudit]) -> dict[str, SplitAudit]:
@@ -418,7 +285,7 @@ def _conflicts(splits: Splits) -> Conflicts:
     )
 
 
-def _answers(splits: Splits, used: _Graph) -> Answers:
+def _answers(splits: Splits, used: AuditedGraph) -> Answers:
     where: dict[str, set[str]] = {}  # gold names, as compared → splits
     for split, examples in splits.items():
         for name in _names(examples):
@@ -463,9 +330,10 @@ def _said(splits: Sequence[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else f"{last} only"
 
 
-def _share(values: Iterable[bool]) -> Share:
-    counted = list(values)
-    return Share(sum(counted), len(counted))
+def _share(values: Iterable[object]) -> Share:
+    """Share of what is true."""
+    true = [bool(value) for value in values]
+    return Share(sum(true), len(true))
 
 
 def _text(example: Example) -> tuple[str, ...]:

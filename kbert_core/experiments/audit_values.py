@@ -1,14 +1,64 @@
-"""What an audit counts, as plain values; :mod:`kbert_core.experiments.audit` makes them."""
+"""What an audit reads and counts, as plain values; :mod:`kbert_core.experiments.audit` counts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
 from typing import Any
 
-from kbert_core.data.labelled import SPLITS
+from kbert_core.data.guess import LOOKED_AT, guess_task
+from kbert_core.data.hub import is_hub_name
+from kbert_core.data.labelled import SPLITS, Example
+from kbert_core.data.sources import read_present
+from kbert_core.errors import DataError
+from kbert_core.knowledge.names import is_word_character
 from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.text import Characters, Tokenizer, Words
 
 GROUP_HEADS = 50  # heads a type needs before the share of gold mentions among them means much
 FROM_GOLD = 0.8  # of a type's heads: more of them gold mentions, and it was made from the data
+
+
+@dataclass(frozen=True)
+class Data:
+    """A labelled data set."""
+
+    name: str  # of its folder or file, or hf:NAME
+    task: str  # a key of ``TASKS``
+    splits: Mapping[str, Sequence[Example]]  # those that are there, train among them
+
+
+def read_data(
+    name: str | Path, task: str | None = None, columns: Mapping[str, str] | None = None
+) -> Data:
+    """Read train, and dev and test where there are.
+
+    Args:
+        name: a folder, or hf:NAME, as for ``read_split``; a single file is a
+            training set.
+        task: None: guessed from the training set's form.
+        columns: our names → the data's, where they can't be guessed.
+
+    Raises:
+        DataError: there is no training set, it can't be read, or its form
+            doesn't tell the task.
+    """
+    place = str(name)
+    if not is_hub_name(place) and not Path(place).exists():
+        raise DataError(
+            f"{place}: no such folder. Name the folder that holds train.tsv, one saved by "
+            "`datasets`, or a data set of the hub, hf:NAME."
+        )
+    task = task or guess_task(place, columns)
+    splits = read_present(place, task, columns)
+    return Data(place if is_hub_name(place) else Path(place).resolve().name, task, splits)
+
+
+def plain_tokenizer(data: Data) -> Tokenizer:
+    """Tokens to count without a model: characters, or words where spaces part them."""
+    examples = next(iter(data.splits.values()))[:LOOKED_AT]
+    letters = [c for e in examples for text in e.sentences for c in text if c.isalpha()]
+    spaced = 2 * sum(map(is_word_character, letters)) >= len(letters)
+    return (Words if spaced else Characters)(special=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,29 +84,18 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How much of some gold mentions a graph knows.
+    """How much of some gold mentions a graph knows."""
 
-    Attributes:
-        known: mentions whose name is a head of the graph.
-        reached: mentions that the longest match finds, border for border: the
-            branches hang exactly there.
-    """
-
-    known: Share
-    reached: Share
+    known: Share  # mentions whose name is a head of the graph
+    reached: Share  # those that the longest match finds, so that the branches hang exactly there
 
 
 @dataclass(frozen=True)
 class GoldMentions:
     """The gold mentions of one split.
 
-    Attributes:
-        all: every mention.
-        by_label: the same by label.
-        seen, unseen: by whether a training mention has the same name; None
-            for the training set itself.
-        unseen_by_label: unseen ones by label.
-        unseen_names: distinct names without a training mention.
+    Seen or unseen: whether a training mention has the same name; None for the
+    training set itself.
     """
 
     all: Coverage
@@ -64,118 +103,66 @@ class GoldMentions:
     seen: Coverage | None
     unseen: Coverage | None
     unseen_by_label: dict[str, Coverage]
-    unseen_names: Share | None
+    unseen_names: Share | None  # distinct names without a training mention
 
 
 @dataclass(frozen=True, slots=True)
 class Injection:
-    """What the graph adds to the length of one split's inputs.
+    """What the graph adds to the length of one split's inputs, in tokens."""
 
-    Attributes:
-        tokens: of the texts, special tokens included.
-        added: tokens of the branches.
-        longest: tokens of the longest input with its branches.
-        limit: the length limit, in tokens.
-        long_texts: texts that alone are over the limit; for named entities
-            they are read in several windows, else cut.
-        long_trees: inputs over it with their branches.
-        text_over: tokens of text beyond the limit.
-        added_over: of the branches' tokens those that find no room, at least;
-            a branch goes in whole or not at all.
-    """
-
-    tokens: int
-    added: Share
-    longest: int
-    limit: int
-    long_texts: Share
-    long_trees: Share
-    text_over: int
-    added_over: Share
+    tokens: int  # of the texts, special tokens included
+    added: Share  # tokens of the branches
+    longest: int  # tokens of the longest input with its branches
+    limit: int  # the length limit
+    long_texts: Share  # texts over it by themselves: of entities read in windows, else cut
+    long_trees: Share  # inputs over it with their branches
+    text_over: int  # tokens of text beyond it
+    added_over: Share  # branch tokens without room, at least: a branch goes in whole or not at all
 
 
 @dataclass(frozen=True, slots=True)
 class Homonyms:
-    """Names in one split that may mean several heads.
+    """Names in one split that may mean several heads."""
 
-    Attributes:
-        matches: those with such a name.
-        rows: of the rows that name a head those with such a match.
-        examples: some of the names as they stand in the texts, the most
-            frequent first, with the heads.
-    """
-
-    matches: Share
-    rows: Share
-    examples: tuple[tuple[str, tuple[str, ...]], ...]
+    matches: Share  # those with such a name
+    rows: Share  # of the rows that name a head those with such a match
+    examples: tuple[tuple[str, tuple[str, ...]], ...]  # names and their heads, most frequent first
 
 
 @dataclass(frozen=True)
 class SplitAudit:
-    """One split.
+    """One split. What is None is not counted for the task, or for the training set."""
 
-    Attributes:
-        examples: rows.
-        labels: how often each label stands: of a text, or of a mention.
-        repeated: rows whose text stands in an earlier row of the split.
-        with_match: rows that name a head of the graph.
-        matches: places where a head is named.
-        gold_matches: matches that are gold mentions, border for border; None
-            where there are none to be.
-        ambiguous_matches: matches whose head has several tails under the
-            relation that looks like a type; without one, tails that stand for
-            several labels.
-        homonyms: matches whose name may mean several heads.
-        mentions: gold mentions; None for other tasks.
-        injection: tokens.
-        majority: share of the training set's most frequent label; None for
-            named entities.
-        dictionary: scores of the dictionary tagger as of ``span_scores``,
-            and ``unseen``; None for the training set and other tasks.
-    """
-
-    examples: int
-    labels: dict[str, int]
-    repeated: Share
-    with_match: Share
-    matches: int
-    gold_matches: Share | None
-    ambiguous_matches: Share
+    examples: int  # rows
+    labels: dict[str, int]  # how often each label stands: of a text, or of a mention
+    repeated: Share  # rows whose text stands in an earlier row of the split
+    with_match: Share  # rows that name a head of the graph
+    matches: int  # places where a head is named
+    gold_matches: Share | None  # matches that are gold mentions, border for border
+    ambiguous_matches: Share  # matches whose head is ambiguous, see ``Heads``
     homonyms: Homonyms
     mentions: GoldMentions | None
     injection: Injection
-    majority: Share | None = None
-    dictionary: dict[str, Any] | None = None
+    majority: Share | None = None  # rows with the training set's most frequent label
+    dictionary: dict[str, Any] | None = None  # ``span_scores`` of the dictionary, and ``unseen``
 
 
 @dataclass(frozen=True, slots=True)
 class Leak:
-    """Rows of one split whose text stands in another.
+    """Rows of one split whose text stands in another."""
 
-    Attributes:
-        of, into: names of the splits, such as "test" and "train".
-        texts: rows of ``of`` whose text (a pair: in either order) is in ``into``.
-        same_label: of those, the ones labelled as there at least once.
-    """
-
-    of: str
-    into: str
-    texts: Share
-    same_label: Share
+    of: str  # a split, such as "test"
+    into: str  # another, such as "train"
+    texts: Share  # rows of ``of`` whose text (a pair: in either order) is in ``into``
+    same_label: Share  # of those, the ones labelled as there at least once
 
 
 @dataclass(frozen=True, slots=True)
 class Conflicts:
-    """Identical texts with different labels, over all splits.
+    """Identical texts with different labels, over all splits."""
 
-    Attributes:
-        texts: distinct texts that are labelled in more than one way.
-        rows: how many rows have such a text.
-        examples: a few of the texts.
-    """
-
-    texts: Share
-    rows: int
+    texts: Share  # distinct texts that are labelled in more than one way
+    rows: int  # that have such a text
     examples: tuple[str, ...]
 
 
@@ -183,10 +170,13 @@ class Conflicts:
 class Heads:
     """How clearly the graph says what its heads are.
 
+    A head is ambiguous if it has several tails under the relation that looks
+    like a type; without such a relation, if its tails stand for several labels.
+
     Attributes:
-        relation: the one that looks like a type: of the relations whose tails
-            are each shared by ``HEADS_OF_A_TYPE`` heads or more, the one with
-            most heads. None: there is none.
+        relation: of the relations whose tails are each shared by
+            ``HEADS_OF_A_TYPE`` heads or more, the one with most heads; None:
+            there is none.
         several: of its heads those with several tails under it.
         examples: some of them with their tails.
         several_labels: for named entities, of the heads whose tails (those
@@ -202,15 +192,10 @@ class Heads:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Heads that have a tail (or a relation) in common.
+    """Heads that have a tail in common; a relation where no relation looks like a type."""
 
-    Attributes:
-        name: the tail; the relation where no relation looks like a type.
-        gold: heads that are, verbatim, gold mentions of any split.
-    """
-
-    name: str
-    gold: Share
+    name: str  # of the tail or relation
+    gold: Share  # heads that are, verbatim, gold mentions of any split
 
     @property
     def from_gold(self) -> bool:
@@ -248,38 +233,21 @@ class Answers:
 
 @dataclass(frozen=True)
 class Audit:
-    """All that was counted.
+    """All that was counted."""
 
-    Attributes:
-        data: what the data set is called.
-        task: "ner", "classify" or "pair".
-        graph: what the graph is called.
-        triples, heads: how many it has.
-        options: injection options that the lengths were counted with.
-        splits: by name, in the order train, dev, test.
-        missing: splits that are not there.
-        leaks: between the splits.
-        conflicts: identical texts with different labels.
-        ambiguity: of the graph's heads.
-        answers: for named entities; None for other tasks.
-        tail_labels: for named entities, what the most frequent tails (those
-            of the relation that looks like a type, if there is one) stand
-            for, as learnt from the training set.
-    """
-
-    data: str
-    task: str
-    graph: str
+    data: str  # what the data set is called
+    task: str  # "ner", "classify" or "pair"
+    graph: str  # what the graph is called
     triples: int
     heads: int
-    options: InjectionOptions
-    splits: dict[str, SplitAudit]
-    missing: tuple[str, ...]
+    options: InjectionOptions  # that the lengths were counted with
+    splits: dict[str, SplitAudit]  # in the order train, dev, test
+    missing: tuple[str, ...]  # splits that are not there
     leaks: tuple[Leak, ...]
     conflicts: Conflicts
     ambiguity: Heads
-    answers: Answers | None
-    tail_labels: dict[str, str]
+    answers: Answers | None  # for named entities
+    tail_labels: dict[str, str]  # the most frequent tails → labels, as learnt from training
 
     @property
     def held_out(self) -> str:
@@ -295,6 +263,4 @@ def as_plain(value: Any) -> Any:
         return {field.name: as_plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
         return {key: as_plain(item) for key, item in value.items()}
-    if isinstance(value, (tuple, list)):
-        return [as_plain(item) for item in value]
-    return value
+    return [as_plain(item) for item in value] if isinstance(value, tuple | list) else value

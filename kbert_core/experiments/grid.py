@@ -7,18 +7,16 @@ what has changed.
 """
 
 import hashlib
-import json
 import logging
 import os
 import shutil
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
-from kbert_core.checkpoints.checkpoint import CARD_KEY
 from kbert_core.data.hub import is_hub_name
 from kbert_core.data.labelled import SPLITS, Example, find_split, read_examples
 from kbert_core.data.sources import DataFiles, read_split, read_splits
@@ -26,48 +24,35 @@ from kbert_core.data.splits import EntityDisjoint, deduplicated, entity_disjoint
 from kbert_core.errors import CheckpointError, DataError, KBertError, SplitError
 from kbert_core.experiments.dictionary import BOOSTS
 from kbert_core.experiments.keys import AT_RANDOM, SET_ELSEWHERE, Baseline, Data, Run
-from kbert_core.experiments.results import read_json, result_file
+from kbert_core.experiments.results import (
+    GROUPS,
+    Cell,
+    Places,
+    canonical,
+    config_hash,
+    default_of,
+    differences,
+    hash_of,
+    plain_inputs,
+    read_json,
+    result_file,
+    without_defaults,
+)
 from kbert_core.experiments.suite import Suite, slug, train_options
-from kbert_core.kbert.ablation import FULL, Ablation
+from kbert_core.kbert.ablation import FULL
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.io import write_triples
-from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.tools.shuffled import shuffled
 from kbert_core.options import option_fields
 from kbert_core.scoring.learned import CARD_FILE, WEIGHTS_FILE
-from kbert_core.training.options import SCRATCH, Recipe, TrainOptions
+from kbert_core.training.options import SCRATCH, TrainOptions
 
 State = Literal["done", "stale", "left", "failed"]
 TOKENIZERS = ("tokenizer.json", "vocab.txt")
 WEIGHTS = ("*.safetensors", "*.bin")
-GROUPS = {"injection": InjectionOptions, "ablation": Ablation, "recipe": Recipe}  # of options
 Missing = dict[str, str]  # what can't be read here → why
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Places:
-    """Where things are kept.
-
-    Attributes:
-        results: one folder a suite, one JSON a run; to be kept.
-        work: splits, shuffled graphs, checkpoints; may be deleted.
-    """
-
-    results: Path = Path("results")
-    work: Path = Path("runs/experiments")
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One row at one seed."""
-
-    row: Run | Baseline
-    seed: int
-
-    def __str__(self) -> str:
-        return f"{self.row.name}, seed {self.seed}"
 
 
 @dataclass(frozen=True)
@@ -139,7 +124,7 @@ class Experiment:
 
     def file(self, cell: Cell) -> Path:
         """The cell's JSON."""
-        return result_file(self.places.results, self.suite, cell.row.name, cell.seed)
+        return result_file(self.places, self.suite, cell)
 
     def status(self, cell: Cell, *, with_what_is_there: bool = False) -> Status:
         """Whether a cell is done, and if not, why.
@@ -158,7 +143,7 @@ class Experiment:
                 return Status(cell, "failed", error.read_text("utf-8").splitlines()[0])
             return Status(cell, "left")
         missing: Missing | None = {} if with_what_is_there else None
-        changed = _differences(without_defaults(found["inputs"]), self.inputs(cell, missing))
+        changed = differences(without_defaults(found["inputs"]), self.inputs(cell, missing))
         state: State = "stale" if changed else "done"
         return Status(cell, state, "; ".join(changed), found["seconds"], missing or {})
 
@@ -178,12 +163,9 @@ class Experiment:
         suite, row = self.suite, cell.row
         data = {k: v for k, v in suite.data.model_dump().items() if v}
         of_data = self._or_missing("the data", lambda: self.split(cell.seed)[1], missing)
-        common = {
-            "task": suite.task,
-            "data": {**data, "sha256": of_data},
-            "covered_by": self._files(suite.covered_by, missing),
-            "seed": cell.seed,
-        }
+        covered_by = self._files(suite.covered_by, missing)
+        common = {"task": suite.task, "covered_by": covered_by, "seed": cell.seed}
+        common["data"] = {**data, "sha256": of_data}
         if isinstance(row, Baseline):
             made = {**common, "kind": "dictionary", "kg": self._files(row.kg, missing)}
             if row.over is not None:
@@ -192,10 +174,10 @@ class Experiment:
                 made["over"] = self.inputs(Cell(over, cell.seed), missing)
             if row.guided:
                 made["guided"] = list(BOOSTS)
-            return _plain(made)
+            return plain_inputs(made)
         options = train_options(suite, row, seed=0, data="-", kg=(), output="-", check_only=True)
         own = SET_ELSEWHERE - GROUPS.keys()
-        usual = {name: _default(of) for name, of in option_fields(TrainOptions).items()}
+        usual = {name: default_of(of) for name, of in option_fields(TrainOptions).items()}
         usual["ablation"] = FULL  # of a suite's runs
         changed = {
             name: value
@@ -226,7 +208,7 @@ class Experiment:
                 f"the scorer {scorer}", partial(self._scorer, scorer), missing
             )
             made["scorer"] = {"name": scorer, "sha256": content}
-        return without_defaults(_plain(made))
+        return without_defaults(plain_inputs(made))
 
     def _or_missing(
         self, what: str, read: Callable[[], str], missing: Missing | None
@@ -256,7 +238,7 @@ class Experiment:
                 folder = Path(self._data)
                 files = _split_files(folder)
                 self._need_test([split_of(file) for file in files])
-                self._splits[seed] = folder, _hash_of(files)
+                self._splits[seed] = folder, hash_of(files)
             else:
                 drawn = self._drawn(seed)
                 self._need_test(drawn)
@@ -280,12 +262,8 @@ class Experiment:
     @property
     def _as_it_is(self) -> bool:
         """Whether the data can be trained on where they are."""
-        data = self.suite.data
-        return (
-            data.split == "official"
-            and data == Data(folder=data.folder)
-            and Path(self._data).is_dir()
-        )
+        folder = self.suite.data.folder
+        return self.suite.data == Data(folder=folder) and Path(self._data).is_dir()
 
     def _drawn(self, seed: int) -> dict[str, list[Example]]:
         data = self.suite.data
@@ -299,12 +277,10 @@ class Experiment:
         of_split = {split: str(Path(self._data) / name) for split, name in data.files.items()}
         files = DataFiles(
             "" if data.files else self._data,
-            of_split.get("train"),
-            of_split.get("dev"),
-            of_split.get("test"),
-            data.dev_share or 0.0,
-            data.columns,
-            self.suite.resolved_all(data.also_train),
+            *map(of_split.get, SPLITS),
+            dev_share=data.dev_share or 0.0,
+            columns=data.columns,
+            also_train=self.suite.resolved_all(data.also_train),
         )
         splits = read_splits(files, self.suite.task, seed=seed)
         return deduplicated(splits) if data.split == "deduplicated" else splits
@@ -330,7 +306,7 @@ class Experiment:
         temporary = self.work / f"{name}.{os.getpid()}"
         shutil.rmtree(temporary, ignore_errors=True)
         write_split(temporary, splits)
-        digest = _hash_of(_split_files(temporary))
+        digest = hash_of(_split_files(temporary))
         folder = self.work / f"{name}-{digest[:8]}"
         if folder.is_dir():
             shutil.rmtree(temporary)
@@ -370,7 +346,7 @@ class Experiment:
     def _hash(self, paths: Sequence[str]) -> str:
         key = "\n".join(paths)
         if key not in self._hashes:
-            self._hashes[key] = _hash_of([Path(path) for path in paths])
+            self._hashes[key] = hash_of([Path(path) for path in paths])
         return self._hashes[key]
 
     def _encoder(self, name: str, *, must_be_there: bool = False) -> str:
@@ -385,7 +361,7 @@ class Experiment:
             return ""
         weights = sorted(file for pattern in WEIGHTS for file in folder.glob(pattern))
         files = [folder / file for file in TOKENIZERS if (folder / file).is_file()]
-        return self._hash([str(file) for file in (*weights, *files)]) + _config_hash(folder)
+        return self._hash([str(file) for file in (*weights, *files)]) + config_hash(folder)
 
     def _scorer(self, name: str) -> str:
         """Hash of what scores triples: a trained scorer, or an encoder."""
@@ -396,7 +372,7 @@ class Experiment:
 
     def cell_folder(self, cell: Cell) -> Path:
         """Where a cell works; another one when what it depends on changes."""
-        digest = hashlib.sha256(_canonical(self.inputs(cell)).encode()).hexdigest()
+        digest = hashlib.sha256(canonical(self.inputs(cell)).encode()).hexdigest()
         return self.work / f"{slug(cell.row.name)}-seed{cell.seed}-{digest[:8]}"
 
     def error_file(self, cell: Cell) -> Path:
@@ -420,87 +396,3 @@ def _split_files(folder: Path) -> list[Path]:
     with suppress(SplitError):
         files.append(find_split(folder, "test"))
     return files
-
-
-def _hash_of(files: Sequence[Path]) -> str:
-    digest = hashlib.sha256()
-    for file in files:
-        try:
-            content = hashlib.sha256(file.read_bytes())
-        except OSError as error:
-            raise DataError(f"{file}: can't be read ({error.strerror}). Check the name.") from error
-        digest.update(content.digest())
-    return digest.hexdigest()
-
-
-def _config_hash(folder: Path) -> str:
-    """Of an encoder's config, without what its card only notes."""
-    try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        config.get(CARD_KEY, {}).pop("notes", None)
-    except (OSError, ValueError, AttributeError) as error:
-        raise CheckpointError(
-            f"{folder}: no readable config.json ({error}). Name the folder of an encoder."
-        ) from error
-    return hashlib.sha256(_canonical(config).encode()).hexdigest()[:8]
-
-
-def _default(of: Any) -> Any:
-    made = of.default_factory
-    return made() if callable(made) else of.default
-
-
-def without_defaults(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """A cell's inputs without the options that have their default value in a group of them."""
-    made = dict(inputs)
-    if "over" in made:
-        made["over"] = without_defaults(made["over"])
-    if "options" in made:
-        made["options"] = {
-            name: _changed(GROUPS[name], value) if name in GROUPS and value is not None else value
-            for name, value in made["options"].items()
-        }
-    return made
-
-
-def _changed(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
-    defaults = _plain({of.name: _default(of) for of in fields(kind)})
-    return {
-        name: value
-        for name, value in values.items()
-        if name not in defaults or value != defaults[name]
-    }
-
-
-def _canonical(data: Mapping[str, Any]) -> str:
-    return json.dumps(data, sort_keys=True, ensure_ascii=False, default=asdict)
-
-
-def _plain(data: Mapping[str, Any]) -> dict[str, Any]:
-    """As it will be read from JSON, so that the two can be compared."""
-    plain: dict[str, Any] = json.loads(_canonical(data))
-    return plain
-
-
-def _differences(was: Any, is_: Any, where: str = "") -> list[str]:
-    """What has changed between two inputs, in words."""
-    if isinstance(was, dict) and isinstance(is_, dict):
-        return [
-            text
-            for key in sorted({*was, *is_})
-            for text in _differences(was.get(key), is_.get(key), f"{where}.{key}".strip("."))
-        ]
-    if was == is_:
-        return []
-    if where.endswith("sha256"):
-        if is_ is None:  # can't be read here
-            return []
-        return [f"{where.removesuffix('.sha256')} has another content"]
-    if isinstance(was, list) and isinstance(is_, list) and len(was) == len(is_):
-        return [t for a, b in zip(was, is_, strict=True) for t in _differences(a, b, where)]
-    return [f"{where} was {_short(was)} and is {_short(is_)}"]
-
-
-def _short(value: Any) -> str:
-    text = "unset" if value is None else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 80 else text[:77] + "..."

@@ -8,13 +8,14 @@ import shlex
 import shutil
 import time
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
-from multiprocessing import connection, get_context, parent_process
-from multiprocessing.context import SpawnProcess
+from itertools import count
+from multiprocessing import active_children, get_context, parent_process
 from pathlib import Path
+from statistics import fmean
 from threading import Thread
 from typing import Any
 
@@ -24,7 +25,7 @@ from transformers.utils import logging as transformers_logging
 
 from kbert_core.data.labelled import Example
 from kbert_core.errors import DataError, KBertError
-from kbert_core.experiments.counts import packed
+from kbert_core.experiments.counts import packed, score_run, score_spans
 from kbert_core.experiments.dictionary import (
     choose_weight,
     dictionary_spans,
@@ -34,10 +35,9 @@ from kbert_core.experiments.dictionary import (
     save_scores,
     written_over,
 )
-from kbert_core.experiments.grid import Cell, Experiment, Places, Status, read_folder
+from kbert_core.experiments.grid import Experiment, Status, read_folder
 from kbert_core.experiments.keys import Baseline, Run
-from kbert_core.experiments.results import FORMAT, read_json, whole, write_json
-from kbert_core.experiments.scoring import score_run, score_spans
+from kbert_core.experiments.results import FORMAT, Cell, Places, read_json, whole, write_json
 from kbert_core.experiments.suite import read_suite, train_options
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.io.compression import plain_stem
@@ -45,6 +45,7 @@ from kbert_core.processor import processor
 from kbert_core.training.evaluate import surface_forms
 from kbert_core.training.finetune import MAIN_SCORE, Fitted, fit, save
 from kbert_core.training.options import TrainOptions
+from kbert_core.training.ordered_trainer import duration
 
 PREDICTIONS = "predictions.json"  # what stays in a cell's folder: others may be written over it
 TAG_SCORES = "tag_scores.npz"  # and this: decoding may be guided by others
@@ -194,9 +195,11 @@ def run_all(experiment: Experiment, cells: Sequence[Cell], how: How = How()) -> 
     Returns:
         Those that failed.
     """
-    if how.jobs > 1:
-        return _parallel(experiment, cells, how)
     failed = []
+    if how.jobs > 1:  # baselines are quick, and need the runs that they are written over
+        trained = [cell for cell in cells if isinstance(cell.row, Run)]
+        failed = _parallel(experiment, trained, how)
+        cells = [cell for cell in cells if not isinstance(cell.row, Run)]
     for number, cell in enumerate(cells, start=1):
         log.info("%s: run %d of %d: %s", experiment.suite.name, number, len(cells), cell)
         if not attempt(experiment, cell, how):
@@ -227,55 +230,30 @@ def attempt(experiment: Experiment, cell: Cell, how: How) -> bool:
 
 
 def _parallel(experiment: Experiment, cells: Sequence[Cell], how: How) -> list[Cell]:
+    """Run cells in processes of their own, so that one which is killed is one run that failed."""
     context = get_context("spawn")
-    waiting = list(cells)
-    running: dict[int, tuple[SpawnProcess, Cell]] = {}
-    failed: list[Cell] = []
-    with _one_thread_each():
-        try:
-            while waiting or running:
-                for cell in _ready(waiting, [cell for _, cell in running.values()]):
-                    if len(running) >= how.jobs:
-                        break
-                    waiting.remove(cell)
-                    number = len(cells) - len(waiting)
-                    log.info(
-                        "%s: run %d of %d: %s", experiment.suite.name, number, len(cells), cell
-                    )
-                    path, places = str(experiment.suite.path), experiment.places
-                    process = context.Process(
-                        target=_in_process, args=(path, places, cell.row.name, cell.seed, how)
-                    )
-                    process.start()
-                    running[process.sentinel] = (process, cell)
-                for sentinel in connection.wait(list(running)):
-                    process, cell = running.pop(sentinel)  # type: ignore[arg-type]
-                    process.join()
-                    if process.exitcode:
-                        failed.append(cell)
-                        _say_killed(experiment, cell, process.exitcode)
-        finally:
-            for process, _ in running.values():
-                process.terminate()
-                process.join()
-    return failed
+    os.environ["OMP_NUM_THREADS"] = "1"  # in the processes that are started here
 
+    def run(number: int, cell: Cell) -> bool:
+        log.info("%s: run %d of %d: %s", experiment.suite.name, number, len(cells), cell)
+        given = (str(experiment.suite.path), experiment.places, cell.row.name, cell.seed, how)
+        process = context.Process(target=_in_process, args=given)
+        process.start()
+        process.join()
+        if process.exitcode not in (0, FAILED):
+            why = f"the process ended with code {process.exitcode}, perhaps for want of memory"
+            log.error("%s: %s", cell, why)
+            _keep_error(experiment, cell, why)
+        return process.exitcode == 0
 
-def _ready(waiting: Sequence[Cell], running: Sequence[Cell]) -> list[Cell]:
-    """The cells that needn't wait for the run they are written over."""
-    unfinished = {(cell.row.name, cell.seed) for cell in (*waiting, *running)}
-    return [
-        cell
-        for cell in waiting
-        if not isinstance(cell.row, Baseline) or (cell.row.over, cell.seed) not in unfinished
-    ]
-
-
-def _say_killed(experiment: Experiment, cell: Cell, exit_code: int) -> None:
-    if exit_code != FAILED:
-        said = f"the process ended with code {exit_code}, perhaps for want of memory"
-        log.error("%s: %s", cell, said)
-        _keep_error(experiment, cell, said)
+    pool = ThreadPoolExecutor(how.jobs)
+    try:
+        good = list(pool.map(run, count(1), cells))
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in active_children():
+            process.terminate()
+    return [cell for cell, done in zip(cells, good, strict=True) if not done]
 
 
 def _keep_error(experiment: Experiment, cell: Cell, said: str) -> None:
@@ -311,20 +289,6 @@ def _end_with_parent() -> None:
         os._exit(ORPHANED)
 
 
-@contextmanager
-def _one_thread_each() -> Iterator[None]:
-    """Let processes that are started in here run on one thread."""
-    before = os.environ.get("OMP_NUM_THREADS")
-    os.environ["OMP_NUM_THREADS"] = "1"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["OMP_NUM_THREADS"]
-        else:
-            os.environ["OMP_NUM_THREADS"] = before
-
-
 class _Clock:
     """Adds up the time of a run over interruptions."""
 
@@ -351,34 +315,19 @@ class _Clock:
 def seconds_left(statuses: Sequence[Status], todo: Sequence[Cell], jobs: int) -> float | None:
     """How long cells will take, from those that are done; None if none is."""
     known: dict[str, list[float]] = {}
+    trained = []
     for status in statuses:
         if status.seconds is not None:
             known.setdefault(status.cell.row.name, []).append(status.seconds)
-    trained = [
-        status.seconds
-        for status in statuses
-        if status.seconds is not None and isinstance(status.cell.row, Run)
-    ]
+            trained += [status.seconds] if isinstance(status.cell.row, Run) else []
     if not trained:
         return None
-    typical = sum(trained) / len(trained)
-    total = 0.0
-    for cell in todo:
-        own = known.get(cell.row.name)
-        if own:
-            total += sum(own) / len(own)
-        elif isinstance(cell.row, Run):
-            total += typical
+    typical = {name: fmean(seconds) for name, seconds in known.items()}
+    total = sum(
+        typical.get(cell.row.name, fmean(trained) if isinstance(cell.row, Run) else 0.0)
+        for cell in todo
+    )
     return total / max(1, jobs)
-
-
-def duration(seconds: float) -> str:
-    """A time for reading."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"
 
 
 def headline(task: str, result: Mapping[str, Any]) -> str:

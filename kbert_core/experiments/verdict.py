@@ -1,11 +1,19 @@
-"""What an audit means, in words, by thresholds that stand here and nowhere else."""
+"""What an audit means, in words, by thresholds that stand here and nowhere else.
 
-from dataclasses import dataclass
+The words are in ``verdict.yaml``, by keys, for whoever says them in another
+language.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
+import yaml
+
 from kbert_core.experiments.audit_values import Audit, Coverage, Leak, Share, SplitAudit
-from kbert_core.experiments.verdict_texts import Said, in_words, said
 
 LITTLE_KNOWN = 0.05  # of the gold mentions: with less in the graph, hardly a gain is to be expected
 MUCH_KNOWN = 0.2
@@ -22,6 +30,68 @@ SHOWN_NAMES = 3  # of those with several heads, and heads of each
 CONFLICTS = 0.01  # of the rows: more with a text that is labelled in several ways
 LONG = 0.01  # of the inputs: more over the length limit with their branches
 COSTLY = 0.5  # tokens that the branches add: more, and training takes notably longer
+SPLIT_NAMES = frozenset({"held_out", "first", "second", "of", "into", "split"})
+
+
+@cache
+def english() -> Mapping[str, str]:
+    """The words of a verdict: key → text with placeholders."""
+    text = files("kbert_core.experiments").joinpath("verdict.yaml").read_text(encoding="utf-8")
+    found: dict[str, str] = yaml.safe_load(text)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A piece of a text: which one, and with what in it.
+
+    Attributes:
+        key: of :func:`english`.
+        values: by placeholder; those named in ``SPLIT_NAMES`` are names of
+            splits, a tuple of pieces is a list.
+    """
+
+    key: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+def message(key: str, **values: Any) -> Message:
+    """Say one piece."""
+    return Message(key, values)
+
+
+GAP, END = message("gap"), message("end")
+
+
+def in_words(
+    pieces: tuple[Message, ...],
+    texts: Mapping[str, str] | None = None,
+    split_name: Callable[[str], str] = str,
+) -> str:
+    """Write pieces out, one after the other.
+
+    Args:
+        pieces: in order; they bring their own spaces and stops.
+        texts: by the keys of :func:`english`, with the same placeholders; None: these.
+        split_name: what a split is called in the language of ``texts``.
+    """
+
+    words = texts or english()
+
+    def shown(name: str, value: Any) -> Any:
+        if name in SPLIT_NAMES:
+            return split_name(value)
+        if isinstance(value, Message):
+            return write(value)
+        if isinstance(value, tuple):
+            return words["list"].join(write(piece) for piece in value)
+        return value
+
+    def write(piece: Message) -> str:
+        values = {name: shown(name, value) for name, value in piece.values.items()}
+        return words[piece.key].format(**values)
+
+    return "".join(write(piece) for piece in pieces)
 
 
 class Level(StrEnum):
@@ -32,9 +102,6 @@ class Level(StrEnum):
     GOOD = "good"
 
 
-GAP, END = said("gap"), said("end")
-
-
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One reason for the verdict.
@@ -42,17 +109,17 @@ class Finding:
     Attributes:
         kind: what it is about, such as "coverage".
         level: how it bears.
-        said: a sentence or two with the numbers that led to it, in pieces.
+        messages: a sentence or two with the numbers that led to it, in pieces.
     """
 
     kind: str
     level: Level
-    said: tuple[Said, ...]
+    messages: tuple[Message, ...]
 
     @property
     def text(self) -> str:
         """What it says, in English."""
-        return in_words(self.said)
+        return in_words(self.messages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +127,17 @@ class Verdict:
     """What an audit means.
 
     Attributes:
-        said: the answer in one or two sentences, in pieces.
+        messages: the answer in one or two sentences, in pieces.
         findings: why; warnings first.
     """
 
-    said: tuple[Said, ...]
+    messages: tuple[Message, ...]
     findings: tuple[Finding, ...]
 
     @property
     def headline(self) -> str:
         """The answer, in English."""
-        return in_words(self.said)
+        return in_words(self.messages)
 
     def as_dict(self) -> dict[str, Any]:
         """Headline and findings in English, for JSON."""
@@ -81,55 +148,32 @@ class Verdict:
 def verdict_of(audit: Audit) -> Verdict:
     """Say what the counts of an audit mean."""
     split = audit.splits[audit.held_out]
-    found = [
-        _missing(audit),
-        _size(audit, split),
-        _coverage(audit, split),
-        _room(audit, split),
-        _leaks(audit),
-        _made_from_data(audit),
-        _dictionary(audit, split),
-        _majority(audit, split),
-        _noise(audit, split),
-        _ambiguity(audit, split),
-        _homonyms(audit, split),
-        _conflicts(audit),
-        _length(audit, split),
-    ]
+    made = [find(audit, split) for find in FINDINGS]
     order = list(Level)
-    findings = sorted((f for f in found if f is not None), key=lambda f: order.index(f.level))
+    findings = sorted((f for f in made if f is not None), key=lambda f: order.index(f.level))
     return Verdict(_headline(audit, split, findings), tuple(findings))
 
 
-def _headline(audit: Audit, split: SplitAudit, findings: list[Finding]) -> tuple[Said, ...]:
+def _headline(audit: Audit, split: SplitAudit, findings: list[Finding]) -> tuple[Message, ...]:
     warned = {finding.kind for finding in findings if finding.level is Level.WARNING}
     if not split.matches:
-        return (said("headline.nothing", held_out=audit.held_out),)
-    keys = []
-    if "leaks" in warned and "room" in warned:
-        keys.append("headline.leaks_room")
-    elif "leaks" in warned:
-        keys.append("headline.leaks")
-    elif "room" in warned:
-        keys.append("headline.room")
-    if "made_from_data" in warned:
-        keys.append("headline.made_from_data")
-    if "coverage" in warned:
-        keys.append("headline.coverage")
-    if not keys:
-        keys.append("headline.good_ner" if audit.task == "ner" else "headline.good")
-    first, *others = (said(key) for key in keys)
+        return (message("headline.nothing", held_out=audit.held_out),)
+    of_split = "_".join(kind for kind in ("leaks", "room") if kind in warned)
+    kinds = [of_split] if of_split else []
+    kinds += [kind for kind in ("made_from_data", "coverage") if kind in warned]
+    good = "good_ner" if audit.task == "ner" else "good"
+    first, *others = (message(f"headline.{kind}") for kind in kinds or [good])
     return (first, *(piece for other in others for piece in (GAP, other)))
 
 
-def _missing(audit: Audit) -> Finding | None:
+def _missing(audit: Audit, _: SplitAudit) -> Finding | None:
     if not audit.missing:
         return None
     first, *others = audit.missing
     level = Level.WARNING if audit.held_out == "train" else Level.NOTE
-    piece = said("missing.one", first=first, held_out=audit.held_out)
+    piece = message("missing.one", first=first, held_out=audit.held_out)
     if others:
-        piece = said("missing.two", first=first, second=others[0], held_out=audit.held_out)
+        piece = message("missing.two", first=first, second=others[0], held_out=audit.held_out)
     return Finding("missing", level, (piece,))
 
 
@@ -137,7 +181,9 @@ def _size(audit: Audit, split: SplitAudit) -> Finding | None:
     if split.examples >= FEW_ROWS:
         return None
     key = "size.one" if split.examples == 1 else "size"
-    return Finding("size", Level.NOTE, (said(key, held_out=audit.held_out, rows=split.examples),))
+    return Finding(
+        "size", Level.NOTE, (message(key, held_out=audit.held_out, rows=split.examples),)
+    )
 
 
 def _coverage(audit: Audit, split: SplitAudit) -> Finding:
@@ -145,22 +191,22 @@ def _coverage(audit: Audit, split: SplitAudit) -> Finding:
         share = split.with_match
         level = Level.WARNING if share.share < FEW_TEXTS else Level.GOOD
         per = split.matches / split.examples
-        piece = said("coverage.texts", share=share, held_out=audit.held_out, per=per)
+        piece = message("coverage.texts", share=share, held_out=audit.held_out, per=per)
         return Finding("coverage", level, (piece,))
     known = split.mentions.all.known
     if known.share < LITTLE_KNOWN:
         level = Level.WARNING
     else:
         level = Level.GOOD if known.share >= MUCH_KNOWN else Level.NOTE
-    pieces = [said("coverage", known=known, held_out=audit.held_out)]
+    pieces = [message("coverage", known=known, held_out=audit.held_out)]
     labels = sorted(split.mentions.by_label.items(), key=lambda item: item[1].known.share)
     if len(labels) > 1 and known.count:
         (least, low), (most, high) = labels[0], labels[-1]
         values = {"most": most, "high": high.known, "least": least, "low": low.known}
-        pieces.append(said("coverage.labels", **values))
+        pieces.append(message("coverage.labels", **values))
     reached = split.mentions.all.reached
     if known.count - reached.count > 0.01 * known.total:
-        pieces.append(said("coverage.reached", reached=reached))
+        pieces.append(message("coverage.reached", reached=reached))
     return Finding("coverage", level, (*pieces, END))
 
 
@@ -170,57 +216,57 @@ def _room(audit: Audit, split: SplitAudit) -> Finding | None:
     unseen: Coverage = split.mentions.unseen
     count, total = unseen.known.total, split.mentions.all.known.total
     share = Share(count, total)
-    pieces = [said("room", share=share, held_out=audit.held_out)]
+    pieces = [message("room", share=share, held_out=audit.held_out)]
     if count:
         new = Share(unseen.known.count, total)
-        pieces.append(said("room.known", known=unseen.known, new=new))
+        pieces.append(message("room.known", known=unseen.known, new=new))
     pieces.append(END)
     if share.share < LITTLE_UNSEEN:
-        return Finding("room", Level.WARNING, (*pieces, GAP, said("room.little")))
+        return Finding("room", Level.WARNING, (*pieces, GAP, message("room.little")))
     if unseen.known.count < LITTLE_NEW * total:
-        return Finding("room", Level.NOTE, (*pieces, GAP, said("room.silent")))
+        return Finding("room", Level.NOTE, (*pieces, GAP, message("room.silent")))
     return Finding("room", Level.GOOD, tuple(pieces))
 
 
-def _leaks(audit: Audit) -> Finding | None:
+def _leaks(audit: Audit, _: SplitAudit) -> Finding | None:
     if not audit.leaks:
         return None
     worst: Leak = max(audit.leaks, key=lambda leak: leak.texts.share)
     shares = tuple(
-        said("leaks.share", texts=leak.texts, of=leak.of, into=leak.into)
+        message("leaks.share", texts=leak.texts, of=leak.of, into=leak.into)
         for leak in audit.leaks
         if leak.texts.share >= LEAK
     )
     if not worst.texts.count:
-        return Finding("leaks", Level.GOOD, (said("leaks.none"),))
+        return Finding("leaks", Level.GOOD, (message("leaks.none"),))
     if not shares:
-        piece = said("leaks.hardly", texts=worst.texts, of=worst.of, into=worst.into)
+        piece = message("leaks.hardly", texts=worst.texts, of=worst.of, into=worst.into)
         return Finding("leaks", Level.GOOD, (piece,))
     level = Level.WARNING if worst.texts.share >= BAD_LEAK else Level.NOTE
-    return Finding("leaks", level, (said("leaks", shares=shares),))
+    return Finding("leaks", level, (message("leaks", shares=shares),))
 
 
-def _made_from_data(audit: Audit) -> Finding | None:
+def _made_from_data(audit: Audit, _: SplitAudit) -> Finding | None:
     answers = audit.answers
     if answers is None or not answers.from_gold.total:
         return None
     names = tuple(
-        said("made.names", known=answers.known_names[f"{split} only"], split=split)
+        message("made.names", known=answers.known_names[f"{split} only"], split=split)
         for split in audit.splits
         if f"{split} only" in answers.known_names
     )
-    evidence = (said("made.evidence", names=names),) if len(names) > 1 else ()
+    evidence = (message("made.evidence", names=names),) if len(names) > 1 else ()
     suspects = [group for group in answers.groups if group.from_gold]
     if answers.from_gold.share >= MADE_FROM_DATA:
-        piece = said(
+        piece = message(
             "made",
-            groups=tuple(said("made.group", name=g.name, gold=g.gold) for g in suspects),
+            groups=tuple(message("made.group", name=g.name, gold=g.gold) for g in suspects),
             mentions=answers.from_gold,
             held_out=audit.held_out,
             evidence=evidence,
         )
         return Finding("made_from_data", Level.WARNING, (piece,))
-    piece = said("made.not", heads=answers.gold_heads, evidence=evidence)
+    piece = message("made.not", heads=answers.gold_heads, evidence=evidence)
     return Finding("made_from_data", Level.GOOD, (piece,))
 
 
@@ -229,8 +275,8 @@ def _dictionary(audit: Audit, split: SplitAudit) -> Finding | None:
     if scores is None:
         return None
     if not scores["predicted"]:
-        return Finding("dictionary", Level.NOTE, (said("dictionary.nothing"),))
-    piece = said(
+        return Finding("dictionary", Level.NOTE, (message("dictionary.nothing"),))
+    piece = message(
         "dictionary",
         held_out=audit.held_out,
         f1=100 * scores["f1"],
@@ -244,7 +290,7 @@ def _dictionary(audit: Audit, split: SplitAudit) -> Finding | None:
 def _majority(audit: Audit, split: SplitAudit) -> Finding | None:
     if split.majority is None:
         return None
-    piece = said("majority", share=split.majority, held_out=audit.held_out)
+    piece = message("majority", share=split.majority, held_out=audit.held_out)
     return Finding("majority", Level.NOTE, (piece,))
 
 
@@ -252,9 +298,9 @@ def _noise(audit: Audit, split: SplitAudit) -> Finding | None:
     share = split.gold_matches
     if share is None or not share.total:
         return None
-    piece = said("noise", share=share, held_out=audit.held_out)
+    piece = message("noise", share=share, held_out=audit.held_out)
     if share.share < NOISE:
-        return Finding("noise", Level.NOTE, (piece, GAP, said("noise.others")))
+        return Finding("noise", Level.NOTE, (piece, GAP, message("noise.others")))
     return Finding("noise", Level.GOOD, (piece,))
 
 
@@ -262,10 +308,10 @@ def _ambiguity(audit: Audit, split: SplitAudit) -> Finding | None:
     several, matched = audit.ambiguity.several, split.ambiguous_matches
     if not matched.total or not (several.count or matched.count):
         return None
-    pieces = [said("ambiguity", matched=matched, held_out=audit.held_out)]
+    pieces = [message("ambiguity", matched=matched, held_out=audit.held_out)]
     if audit.ambiguity.relation is not None:
         relation = audit.ambiguity.relation
-        pieces.append(said("ambiguity.relation", several=several, relation=relation))
+        pieces.append(message("ambiguity.relation", several=several, relation=relation))
     level = Level.NOTE if matched.share >= AMBIGUOUS else Level.GOOD
     return Finding("ambiguity", level, (*pieces, END))
 
@@ -275,24 +321,24 @@ def _homonyms(audit: Audit, split: SplitAudit) -> Finding | None:
     if not homonyms.matches.count:
         return None
     names = tuple(
-        said("homonyms.name", name=name, heads=_some_heads(heads))
+        message("homonyms.name", name=name, heads=_some_heads(heads))
         for name, heads in homonyms.examples[:SHOWN_NAMES]
     )
     values = {"matched": homonyms.matches, "rows": homonyms.rows, "names": names}
-    pieces: tuple[Said, ...] = (said("homonyms", held_out=audit.held_out, **values), END)
+    pieces: tuple[Message, ...] = (message("homonyms", held_out=audit.held_out, **values), END)
     if homonyms.matches.share < AMBIGUOUS:
         return Finding("homonyms", Level.GOOD, pieces)
     if not audit.options.one_sense:
-        pieces = (*pieces, GAP, said("homonyms.all"))
+        pieces = (*pieces, GAP, message("homonyms.all"))
     return Finding("homonyms", Level.NOTE, pieces)
 
 
-def _some_heads(heads: tuple[str, ...]) -> tuple[Said, ...]:
-    some = tuple(said("homonyms.head", head=head) for head in heads[:SHOWN_NAMES])
-    return (*some, said("homonyms.more")) if len(heads) > SHOWN_NAMES else some
+def _some_heads(heads: tuple[str, ...]) -> tuple[Message, ...]:
+    some = tuple(message("homonyms.head", head=head) for head in heads[:SHOWN_NAMES])
+    return (*some, message("homonyms.more")) if len(heads) > SHOWN_NAMES else some
 
 
-def _conflicts(audit: Audit) -> Finding | None:
+def _conflicts(audit: Audit, _: SplitAudit) -> Finding | None:
     conflicts = audit.conflicts
     count = conflicts.texts.count
     if not count:
@@ -300,14 +346,14 @@ def _conflicts(audit: Audit) -> Finding | None:
     rows = Share(conflicts.rows, sum(split.examples for split in audit.splits.values()))
     level = Level.NOTE if rows.share >= CONFLICTS else Level.GOOD
     key = "conflicts" if count > 1 else "conflicts.one"
-    return Finding("conflicts", level, (said(key, count=count, rows=rows),))
+    return Finding("conflicts", level, (message(key, count=count, rows=rows),))
 
 
 def _length(audit: Audit, split: SplitAudit) -> Finding | None:
     injection = split.injection
     if not injection.added.count:
         return None
-    first = said(
+    first = message(
         "length",
         mean=injection.added.count / split.examples,
         tokens=injection.tokens / split.examples,
@@ -324,8 +370,14 @@ def _length(audit: Audit, split: SplitAudit) -> Finding | None:
         return Finding(
             "length",
             level,
-            (first, said("length.over", long=long, limit=limit, no_room=no_room), END),
+            (first, message("length.over", long=long, limit=limit, no_room=no_room), END),
         )
     cut = injection.long_trees.count
     key = {0: "length.cuts_none", 1: "length.cuts_one"}.get(cut, "length.cuts")
-    return Finding("length", level, (first, said(key, limit=limit, count=cut), END))
+    return Finding("length", level, (first, message(key, limit=limit, count=cut), END))
+
+
+FINDINGS: tuple[Callable[[Audit, SplitAudit], Finding | None], ...] = (
+    *(_missing, _size, _coverage, _room, _leaks, _made_from_data, _dictionary, _majority),
+    *(_noise, _ambiguity, _homonyms, _conflicts, _length),
+)

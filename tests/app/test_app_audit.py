@@ -15,7 +15,7 @@ from kbert_core import Characters, InjectionOptions, KnowledgeGraph, Triple, loa
 from kbert_core.data.labelled import Example, check_labels
 from kbert_core.errors import DataError
 from kbert_core.experiments.audit import audit
-from kbert_core.experiments.audit_data import read_data
+from kbert_core.experiments.audit_values import read_data
 from kbert_core.experiments.verdict import verdict_of
 from kbert_core.knowledge.edit import Edit
 

@@ -21,7 +21,7 @@ from app.texts import ENGLISH
 from app.view_models import whole_file as view
 from app.view_models.styles import BRANCH, TRUNK
 from kbert_core import Card, KnowledgeGraph, Pipeline, Triple
-from kbert_core.experiments.audit_data import Data
+from kbert_core.experiments.audit_values import Data
 from kbert_core.experiments.whole_file import Verdict
 from kbert_core.experiments.whole_file_groups import WholeFile, by_chance
 from kbert_core.experiments.whole_file_ways import Pruned, prune

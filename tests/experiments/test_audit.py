@@ -13,8 +13,7 @@ from kbert_core.data.guess import guess_task, other_task
 from kbert_core.data.labelled import Example
 from kbert_core.errors import DataError
 from kbert_core.experiments.audit import audit
-from kbert_core.experiments.audit_data import plain_tokenizer, read_data
-from kbert_core.experiments.audit_values import Group, Share, as_plain
+from kbert_core.experiments.audit_values import Group, Share, as_plain, plain_tokenizer, read_data
 from kbert_core.experiments.verdict import Level, verdict_of
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.graph import KnowledgeGraph

@@ -9,10 +9,10 @@ import pytest
 from kbert_core import cli
 from kbert_core.errors import ExperimentError
 from kbert_core.experiments.counts import packed
-from kbert_core.experiments.grid import Experiment, Places
+from kbert_core.experiments.grid import Experiment
 from kbert_core.experiments.keys import Run
 from kbert_core.experiments.report import html_page, summary, write_report
-from kbert_core.experiments.results import write_json
+from kbert_core.experiments.results import Places, write_json
 from kbert_core.experiments.suite import read_suite
 from kbert_core.experiments.tables import Pair, Tables
 from kbert_core.experiments.text import table

@@ -17,8 +17,8 @@ from kbert_core import cli
 from kbert_core.errors import DataError
 from kbert_core.experiments import results, runner
 from kbert_core.experiments.dictionary import load_scores
-from kbert_core.experiments.grid import Experiment, Places, Status
-from kbert_core.experiments.results import write_json
+from kbert_core.experiments.grid import Experiment, Status
+from kbert_core.experiments.results import Places, write_json
 from kbert_core.experiments.suite import read_suite
 from kbert_core.pipeline import Pipeline
 from kbert_core.scoring.learned import SIZE, LearnedScorer

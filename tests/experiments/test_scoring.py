@@ -6,8 +6,7 @@ import pytest
 
 from kbert_core.data.labelled import Example
 from kbert_core.experiments import scoring
-from kbert_core.experiments.counts import packed, sentence_counts, unpacked
-from kbert_core.experiments.scoring import score_run, score_spans
+from kbert_core.experiments.counts import packed, score_run, score_spans, sentence_counts, unpacked
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.triple import Triple
 from kbert_core.training.scores import ranking_scores

@@ -10,7 +10,7 @@ from datasets import ClassLabel, Dataset, DatasetDict, Features, Sequence, Value
 from kbert_core import cli
 from kbert_core.data.guess import guess_task
 from kbert_core.errors import DataError
-from kbert_core.experiments.audit_data import read_data
+from kbert_core.experiments.audit_values import read_data
 
 
 @pytest.fixture(autouse=True)
