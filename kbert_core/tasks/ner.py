@@ -1,7 +1,7 @@
 """Token labelling: named entities as BIO tags on the text's tokens."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from typing import Any, ClassVar, overload
 
@@ -51,6 +51,9 @@ class LabelledToken:
     end: int
     tag: str
     probabilities: dict[str, float]
+
+
+TOKEN_FIELDS = tuple(field.name for field in fields(LabelledToken))
 
 
 class LabelledTokens(Sequence[LabelledToken]):
@@ -110,7 +113,9 @@ class NerPrediction:
         """Plain data, for JSON."""
         return {
             "spans": [asdict(span) for span in self.spans],
-            "tokens": [asdict(token) for token in self.tokens],
+            "tokens": [  # asdict would copy every probability, which takes longer than the model
+                {name: getattr(token, name) for name in TOKEN_FIELDS} for token in self.tokens
+            ],
         }
 
 
