@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from kbert_core.data.labelled import Example
-from kbert_core.experiments import scoring
+from kbert_core.experiments import counts
 from kbert_core.experiments.counts import packed, score_run, score_spans, sentence_counts, unpacked
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.triple import Triple
@@ -76,8 +76,8 @@ def test_spans_of_a_dictionary_are_scored_like_those_of_a_model():
 
 def test_predictions_are_kept_of_test_alone(monkeypatch):
     prediction = SimpleNamespace(label="1")
-    monkeypatch.setattr(scoring, "predict_all", lambda *_: [prediction])
-    monkeypatch.setattr(scoring, "scores_of", lambda *_, seen: {"accuracy": 1.0})
+    monkeypatch.setattr(counts, "predict_all", lambda *_: [prediction])
+    monkeypatch.setattr(counts, "scores_of", lambda *_, seen: {"accuracy": 1.0})
     splits = {"train": [], "dev": [Example(("甲",), "1")]}
     task = SimpleNamespace(name="classify")
     fitted = SimpleNamespace(
