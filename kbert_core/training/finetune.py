@@ -360,7 +360,7 @@ def _trainer(
         device,
         checkpoints_of(options),
         options.run,
-        workers=workers_beside(device, together.count) if batches.maker.changing else 0,
+        workers=workers_beside(device, together.count),
         max_steps=len(batches.steps),
         per_device_train_batch_size=1,
         gradient_accumulation_steps=steps.accumulate,
