@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 
 import streamlit as st
 
@@ -14,7 +15,6 @@ from kbert_core.explain.compare import Comparison, compare
 from kbert_core.explain.noise import NoiseCurve, noise_curve, noisy_tree
 from kbert_core.explain.target import NOTHING, Target
 from kbert_core.explain.variants import Case
-from kbert_core.knowledge.tools.unrelated import said_by
 
 
 def case_of(scene: Scene, graph: KnowledgeGraph, target: Target = NOTHING) -> Case:
@@ -108,7 +108,7 @@ def _drawn(
 
 def drawn_from(source: KnowledgeGraph | None) -> tuple[Triple, ...] | None:
     """The triples of another graph that are on, for noise; of a large one the first."""
-    return None if source is None else said_by(source, MOST_READ)
+    return None if source is None else tuple(islice(source.active_triples(), MOST_READ))
 
 
 def compared(

@@ -21,7 +21,7 @@ from kbert_core.kbert.ablation import FULL, Ablation
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions
-from kbert_core.knowledge.tools.shuffled import shuffled
+from kbert_core.knowledge.tools.controls import shuffled
 from kbert_core.pipeline import NO_KNOWLEDGE
 
 ROOT = Path(__file__).resolve().parents[1]

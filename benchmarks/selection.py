@@ -30,7 +30,7 @@ from kbert_core.experiments.text import table
 from kbert_core.knowledge.mentions import Mention, find_mentions
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.selection import Asked, Selection, TripleScorer, select_all
-from kbert_core.knowledge.tools.unrelated import with_noise
+from kbert_core.knowledge.tools.controls import with_noise
 from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
 from kbert_core.scoring import similarity_under
 from kbert_core.scoring.similarity import Similarity

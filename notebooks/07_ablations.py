@@ -91,7 +91,7 @@ picture("everything visible")
 from _riddle_trial import trial
 from _riddles import make_riddles
 from kbert_core import NO_KNOWLEDGE, InjectionOptions
-from kbert_core.knowledge.tools.shuffled import shuffled
+from kbert_core.knowledge.tools.controls import shuffled
 
 graph = load_graph("demo_kgs/general_en.spo", "demo_kgs/medical_en.spo")
 riddles = make_riddles(graph, seed=1)

@@ -18,7 +18,7 @@ from kbert_core import Ablation, FlatTree, KBertTrace, KnowledgeGraph, Triple
 from kbert_core.kbert.ablation import FULL
 from kbert_core.kbert.visible import additive_mask
 from kbert_core.knowledge.edit import Edit
-from kbert_core.knowledge.tools.unrelated import with_noise
+from kbert_core.knowledge.tools.controls import with_noise
 from kbert_core.tasks import NerPrediction
 
 LESSONS = ("tokens", "tree", "positions", "visible", "attention", "noise", "hurts")

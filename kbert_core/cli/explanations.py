@@ -22,7 +22,6 @@ from kbert_core.explain.shapley import Shapley, stream_shapley
 from kbert_core.explain.target import target_named
 from kbert_core.explain.variants import Case
 from kbert_core.knowledge import load_graph
-from kbert_core.knowledge.tools.unrelated import said_by
 from kbert_core.pipeline import Pipeline
 
 if TYPE_CHECKING:
@@ -300,7 +299,7 @@ def noise(args: Namespace) -> NoiseCurve:
     """A prediction as unrelated triples are added."""
     source = None
     if args.noise_from:
-        source = said_by(load_graph(*args.noise_from))
+        source = tuple(load_graph(*args.noise_from).active_triples())
     steps = stream_noise(case_of(args), args.counts, args.seeds, source=source)
     return last_of(steps, lambda c: f"{len(c.points)} of {c.total} readings")
 

@@ -30,7 +30,7 @@ from kbert_core.knowledge.store.database import ENDING
 from kbert_core.knowledge.store.importing import Source, import_triples
 from kbert_core.knowledge.store.store import GraphStore
 from kbert_core.knowledge.tools.check import EXAMPLES, check
-from kbert_core.knowledge.tools.shuffled import shuffled
+from kbert_core.knowledge.tools.controls import shuffled
 from kbert_core.knowledge.triple import Triple
 
 SHOWN = 20  # entries, bad lines, rows of a count

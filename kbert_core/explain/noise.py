@@ -9,6 +9,7 @@ with everything visible.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
+from itertools import islice
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -22,7 +23,7 @@ from kbert_core.explain.target import Target
 from kbert_core.explain.variants import AT_ONCE, Case, Outcome, Scored
 from kbert_core.kbert.ablation import FULL, Ablation
 from kbert_core.kbert.sentence_tree import SentenceTree, branch_of
-from kbert_core.knowledge.tools.unrelated import said_by, with_noise
+from kbert_core.knowledge.tools.controls import with_noise
 from kbert_core.knowledge.triple import Triple
 from kbert_core.reader import Reading
 
@@ -206,7 +207,7 @@ def stream_noise(
     if not seeds:
         raise OptionError("No seed is given, so nothing can be drawn. Give one or more.")
     if source is None:
-        source = said_by(case.graph, MOST_READ)
+        source = tuple(islice(case.graph.active_triples(), MOST_READ))
     counts = tuple(sorted(set(counts)))
     reader, reading = case.pipeline.reader, case.reading
     if ablations is None:

@@ -22,7 +22,7 @@ from kbert_core.errors import DataError, OptionError
 from kbert_core.kbert.sentence_tree import Node, SentenceTree, branch_of, mentions_in
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import Asked, Candidates, InjectionOptions, Strategy, select_all
-from kbert_core.knowledge.tools.unrelated import with_noise
+from kbert_core.knowledge.tools.controls import with_noise
 from kbert_core.labels import IGNORED
 from kbert_core.pipeline import Pipeline
 from kbert_core.scoring import OWN, similarity_under

@@ -1,0 +1,153 @@
+"""Control graphs for experiments: with wrong tails, or with irrelevant triples put in.
+
+Knowledge may help because it is true, or because a branch marks where a name
+begins and ends. A shuffled graph keeps the second and takes away the first; a
+graph with noise tells how well triples are chosen.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from kbert_core.knowledge.aliases import AliasRelations
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.names import normalise_name
+from kbert_core.knowledge.triple import Triple
+
+Place = Literal["before", "among"]
+_PARTNERS = 200  # looked at before all are
+_DRAWS = 50  # for each triple of noise
+
+
+@dataclass(frozen=True)
+class Shuffled:
+    """A shuffled graph, and how well it could be done.
+
+    Attributes:
+        graph: every head keeps its relations, and the number of its triples
+            unless it got one tail twice, which counts once.
+        unchanged: share of triples whose tail is still a true one of their
+            head. Where one tail has more than half of a relation's triples,
+            some can't be changed without changing how often tails occur.
+    """
+
+    graph: KnowledgeGraph
+    unchanged: float
+
+
+def shuffled(graph: KnowledgeGraph, *, seed: int = 0) -> Shuffled:
+    """Give every head another's tails: a derangement, within each relation.
+
+    The tails of a relation are permuted, then those that came to a head
+    which has them truly change places until none can. Triples that say
+    another name stay, so that the same names are found.
+
+    Args:
+        graph: left as it is; what is switched off in it is left out.
+        seed: of the permutation.
+    """
+    random = np.random.default_rng(seed)
+    triples = list(graph.active_triples())
+    true: dict[tuple[str, str], set[str]] = defaultdict(set)
+    by_relation: dict[str, list[int]] = defaultdict(list)
+    for i, triple in enumerate(triples):
+        true[normalise_name(triple.head), triple.relation].add(triple.tail)
+        if graph.aliases.aliases_in(triple) is None:
+            by_relation[triple.relation].append(i)
+    true_tails = [true[normalise_name(t.head), t.relation] for t in triples]
+    tails = [t.tail for t in triples]
+    for places in by_relation.values():
+        new = [tails[i] for i in random.permutation(places)]
+        _derange(new, [true_tails[i] for i in places], random)
+        for i, tail in zip(places, new, strict=True):
+            tails[i] = tail
+    moved = [i for places in by_relation.values() for i in places]
+    unchanged = sum(tails[i] in true_tails[i] for i in moved)
+    result = KnowledgeGraph(
+        (Triple(t.head, t.relation, tail) for t, tail in zip(triples, tails, strict=True)),
+        name=f"{graph.name}, shuffled",
+        aliases=graph.aliases,
+    )
+    return Shuffled(result, unchanged / max(1, len(moved)))
+
+
+def _derange(new: list[str], true: list[set[str]], random: np.random.Generator) -> None:
+    """Let tails change places, until none is a true one of its place or no change helps."""
+    stuck: set[tuple[str, frozenset[str]]] = set()
+    for i in random.permutation(len(new)):
+        case = (new[i], frozenset(true[i]))
+        if new[i] not in true[i] or case in stuck:
+            continue
+        some = random.integers(len(new), size=min(_PARTNERS, len(new)))
+        for j in (*some, *range(len(new))):
+            if new[j] not in true[i] and new[i] not in true[j]:
+                new[i], new[j] = new[j], new[i]
+                break
+        else:
+            stuck.add(case)
+
+
+def with_noise(
+    graph: KnowledgeGraph,
+    entities: Iterable[str],
+    count: int,
+    *,
+    seed: int,
+    source: Sequence[Triple] | None = None,
+    place: Place = "among",
+) -> KnowledgeGraph:
+    """Give entities what is said of others.
+
+    Triples that say another name are not drawn: they would say nothing of
+    the entity, and change which names are found. The same seed draws the same
+    triples: of two counts the larger has those of the smaller and more.
+
+    Args:
+        entities: that get it, as names are compared.
+        count: triples for each.
+        seed: of what is drawn, and of the places.
+        source: whose relations and tails are drawn; None: the graph's own that are on.
+        place: before the entity's triples, or at random places among them.
+    """
+    drawn_from = tuple(graph.active_triples()) if source is None else source
+    if not count or not drawn_from:
+        return graph
+    changed: dict[str, tuple[Triple, ...]] = {}
+    for entity in dict.fromkeys(entities):
+        triples = list(graph.triples_of(entity))
+        if not triples:
+            continue
+        random = np.random.default_rng([seed, *entity.encode()])
+        noise = _drawn(triples, drawn_from, graph.aliases, count, random)
+        if place == "before":
+            triples[:0] = noise
+        else:
+            for triple in noise:
+                triples.insert(int(random.integers(len(triples) + 1)), triple)
+        changed[entity] = tuple(triples)
+    return graph.updated(changed)
+
+
+def _drawn(
+    triples: Sequence[Triple],
+    drawn_from: Sequence[Triple],
+    aliases: AliasRelations,
+    count: int,
+    random: np.random.Generator,
+) -> list[Triple]:
+    """Draw triples for the entity that has the given ones."""
+    head, known = triples[0].head, set(triples)
+    noise: list[Triple] = []
+    for _ in range(_DRAWS * count):
+        if len(noise) == count:
+            break
+        other = drawn_from[int(random.integers(len(drawn_from)))]
+        triple = Triple(head, other.relation, other.tail)
+        of_itself = normalise_name(other.tail) == normalise_name(head)
+        if triple not in known and not of_itself and aliases.aliases_in(triple) is None:
+            known.add(triple)
+            noise.append(triple)
+    return noise
