@@ -51,7 +51,7 @@ def option(
         least, above: a number is at least this, or more than this.
         share: a number is from 0 to 1.
     """
-    metadata = {"help": help, "metavar": metavar, "flag": flag, "choices": choices}
+    metadata: dict[str, Any] = {"help": help, "metavar": metavar, "flag": flag, "choices": choices}
     metadata |= {"parse": parse, "nargs": nargs}
     limits = {"least": least, "above": above, "share": share}
     return field(default=default, default_factory=factory, metadata={**metadata, **limits})

@@ -20,6 +20,7 @@ from transformers.modeling_outputs import ModelOutput
 from kbert_core.errors import OptionError
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
+from kbert_core.knowledge.selection import LeftOut
 from kbert_core.knowledge.triple import Triple
 from kbert_core.text import Tokens, TrunkPart, WordPieces
 
@@ -91,6 +92,11 @@ class Reading(ABC):
     def used(self) -> tuple[Triple, ...]:
         """The triples that are in, in reading order, once for each mention."""
         return tuple(piece.triple for piece in self.pieces)
+
+    @property
+    def left_out(self) -> tuple[tuple[int, LeftOut], ...]:
+        """Every triple that isn't in, with the number of its mention and its rule."""
+        return ()
 
     def on_text(self, values: Sequence[Tensor]) -> Tensor:
         """Take the text's own tokens out of the rows, each from where it has most context.

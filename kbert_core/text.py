@@ -68,9 +68,11 @@ class TokenizedTexts(Sequence[Tokens]):
     def of(cls, texts: Iterable[Tokens]) -> "TokenizedTexts":
         """Lay the tokens of texts end to end."""
         texts = list(texts)
-        columns = ([getattr(t, name) for t in texts] for name in ("ids", "starts", "ends"))
-        joined = (np.fromiter(chain.from_iterable(column), np.int64) for column in columns)
-        return cls(*joined, np.fromiter(map(len, texts), np.int64, len(texts)))
+        ids, starts, ends = (
+            np.fromiter(chain.from_iterable(getattr(t, name) for t in texts), np.int64)
+            for name in ("ids", "starts", "ends")
+        )
+        return cls(ids, starts, ends, np.fromiter(map(len, texts), np.int64, len(texts)))
 
     def __len__(self) -> int:
         return len(self.sizes)

@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Any
 
 from kbert_core.cli.commands import COMMANDS
 from kbert_core.cli.output import show
@@ -56,7 +57,7 @@ def parser() -> argparse.ArgumentParser:
         prog="kbert",
         description="See, edit and measure what injected knowledge does to a BERT.",
     )
-    about = {"title": "commands", "required": True, "metavar": "COMMAND"}
+    about: dict[str, Any] = {"title": "commands", "required": True, "metavar": "COMMAND"}
     kinds = {"": top.add_subparsers(**about)}
     for name, command in COMMANDS.items():
         kind, _, last = name.rpartition(" ")

@@ -46,8 +46,8 @@ def table(
     rows = list(rows)
     grid = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=bool(heads))
     for number, head in enumerate(heads or [""] * max(map(len, rows), default=0)):
-        side = "right" if numbers and number else "left"
-        grid.add_column(Text(head), justify=side, no_wrap=True)
+        right = numbers and number > 0
+        grid.add_column(Text(head), justify="right" if right else "left", no_wrap=True)
     for row in rows:
         grid.add_row(*map(Text, row))
     printed = StringIO()

@@ -90,6 +90,7 @@ def _rows_of_model(args: Namespace) -> RowsOf:
     config = config_of(args, pipeline.config)
 
     def rows_of(sentences: Sequence[str]) -> Rows:
+        reading: Any
         (reading,) = pipeline.readings([sentences], graph=graph, config=config)
         over = passed_over(reading.tree, graph, config.options.names)
         return Rows(reading.rows, config.ablation, over)

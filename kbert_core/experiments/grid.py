@@ -164,7 +164,7 @@ class Experiment:
         data = {k: v for k, v in suite.data.model_dump().items() if v}
         of_data = self._or_missing("the data", lambda: self.split(cell.seed)[1], missing)
         covered_by = self._files(suite.covered_by, missing)
-        common = {"task": suite.task, "covered_by": covered_by, "seed": cell.seed}
+        common: dict[str, Any] = {"task": suite.task, "covered_by": covered_by, "seed": cell.seed}
         common["data"] = {**data, "sha256": of_data}
         if isinstance(row, Baseline):
             made = {**common, "kind": "dictionary", "kg": self._files(row.kg, missing)}
@@ -274,10 +274,13 @@ class Experiment:
             if data.among != AT_RANDOM:
                 graph = load_graph(self.suite.resolved(data.among))
             return entity_disjoint(self._all_examples, options, graph=graph)
-        of_split = {split: str(Path(self._data) / name) for split, name in data.files.items()}
+        files_of = {str(split): name for split, name in data.files.items()}
+        of_split = {split: str(Path(self._data) / name) for split, name in files_of.items()}
         files = DataFiles(
             "" if data.files else self._data,
-            *map(of_split.get, SPLITS),
+            of_split.get("train"),
+            of_split.get("dev"),
+            of_split.get("test"),
             dev_share=data.dev_share or 0.0,
             columns=data.columns,
             also_train=self.suite.resolved_all(data.also_train),
@@ -289,9 +292,10 @@ class Experiment:
     def _all_examples(self) -> list[Example]:
         """Those of all splits that there are."""
         data, found = self.suite.data, []
+        files = {str(split): name for split, name in data.files.items()}
         for split in SPLITS:
-            name = str(Path(self._data) / data.files[split]) if split in data.files else self._data
-            if split not in data.files and data.files:
+            name = str(Path(self._data) / files[split]) if split in files else self._data
+            if split not in files and files:
                 continue
             try:
                 found += read_split(name, split, self.suite.task, data.columns)

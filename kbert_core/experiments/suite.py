@@ -152,13 +152,14 @@ class Suite(Keys):
                     "(names are told apart by their letters and digits). Change it."
                 )
         runs = [run.name for run in self.runs]
-        wanted = [(f"compare_with of '{row.name}'", row.compare_with, names) for row in self.rows]
+        wanted: list[tuple[str, str | None, list[str]]] = []
+        wanted += [(f"compare_with of '{row.name}'", row.compare_with, names) for row in self.rows]
         wanted += [(f"over of '{row.name}'", row.over, runs) for row in self.baselines]
         wanted += [("also_compare", name, names) for pair in self.also_compare for name in pair]
-        for where, name, known in wanted:
-            if name is not None and name not in known:
+        for where, other, known in wanted:
+            if other is not None and other not in known:
                 raise OptionError(
-                    f"{where} names '{name}', and there is no such run. "
+                    f"{where} names '{other}', and there is no such run. "
                     f"There are: {', '.join(known)}."
                 )
 

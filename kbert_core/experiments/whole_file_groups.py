@@ -206,7 +206,7 @@ class WholeFile:
         found: dict[str, tuple[Triple | None, list[FileRow]]] = {}
         for row in self.with_knowledge:
             if by == "triple":
-                names = {name_of(triple): triple for triple in row.triples}
+                names: dict[str, Triple | None] = {name_of(t): t for t in row.triples}
             else:
                 part = "head" if by == "entity" else "relation"
                 names = dict.fromkeys(getattr(triple, part) for triple in row.triples)

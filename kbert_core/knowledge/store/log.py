@@ -5,7 +5,7 @@ An edit ends versions of triples and begins others; what a version holds never c
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +96,7 @@ def entries(
         f"{query} ORDER BY revision DESC LIMIT ?", (*values, -1 if most is None else most)
     ).fetchall()
     undone = undone_entries(database)
-    return [Entry(*row, undone=row[0] in undone) for row in rows]
+    return [replace(Entry(*row), undone=row[0] in undone) for row in rows]
 
 
 def changes(
