@@ -236,7 +236,7 @@ def test_the_loss_and_the_share_of_right_answers_are_what_they_say(riddles):
     assert all(len(row.hung) == 2 for row in rows)  # each of two mentions with its kind
     assert all(not row.hung for row in read(pipeline, some, NO_KNOWLEDGE))
     labels = torch.tensor([riddles.kinds.index(e.label) for e in some])
-    logits = torch.stack([one[0] for one in pipeline.logits_of([[row] for row in rows])])
+    logits = pipeline.reader.encode(rows, pipeline.config)["logits"]
     slow = -logits.log_softmax(-1)[range(7), labels].mean()
     pipeline.encoder.model.eval()
     assert loss_of(pipeline, rows, labels).item() == pytest.approx(slow.item(), abs=1e-5)
