@@ -151,11 +151,6 @@ class FlatTree:
         """N segments."""
         return self.codes[SEGMENTS].tolist()
 
-    @property
-    def hung(self) -> tuple[PlacedBranch, ...]:
-        """The old name."""
-        return self.branches
-
     @cached_property
     def tokens(self) -> list[str]:
         """What each token reads, in the text's own characters."""

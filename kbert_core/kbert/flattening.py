@@ -230,8 +230,6 @@ def flatten(
         OptionError: the limit has no room for a single token of text; or
             windows are asked for a pair of sentences.
     """
-    if isinstance(trees, SentenceTree):  # until every caller gives a list
-        return flatten([trees], tokenizer, max_length=max_length)[0]
     trees = Trees.of(trees)
     trunk = tokenizer.tokenize(trees.sentences)
     layouts = {size: tokenizer.layout(size) for size in np.unique(trees.nodes.sizes).tolist()}
@@ -544,7 +542,3 @@ def _leave_out(branches: Ints, free: int) -> None:
 def _span(values: Ints, value: int) -> list[int]:
     """Where a value stands in ascending values: first, last + 1."""
     return np.searchsorted(values, (value, value + 1)).tolist()
-
-
-def flatten_windows(tree, tokenizer, *, max_length=None):  # noqa
-    return list(flatten([tree], tokenizer, max_length=max_length, windows=True))

@@ -160,8 +160,6 @@ def find_mentions(
         masks: per text the spans of its mask tokens: what touches one is no
             mention.
     """
-    if isinstance(texts, str):  # until every caller gives a list
-        return find_mentions([texts], graph, rules=rules, words=[words])[0]
     search = _Search(texts, graph, rules, words)
     columns = search.leftmost_longest()
     if masks is not None and any(masks):

@@ -13,7 +13,7 @@ from kbert_core import (
     Words,
     collate,
     flatten,
-    grow_tree,
+    grow_trees,
 )
 from kbert_core.kbert.ablation import FULL
 
@@ -48,8 +48,8 @@ def run():
     """Read a sentence without a model: graph → trace."""
 
     def read(graph, text=SENTENCE, ablation=FULL, max_length=None, **options):
-        tree = grow_tree([text], graph, InjectionOptions(**options))
-        row = flatten(tree, Words(special=True), max_length=max_length)
+        tree = grow_trees([text], graph, InjectionOptions(**options))[0]
+        row = flatten([tree], Words(special=True), max_length=max_length)[0]
         batch = collate([row])
         return Trace(tree, (row,), batch, ablation, ablation.visible_in(batch))
 
