@@ -9,9 +9,9 @@ from typing import Any
 from app.edit_log import EditLog, entities_of
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.search import Facets, Found, Query, TripleIndex, edited_matches
+from kbert_core.knowledge.search import Facets, Found, Query
 from kbert_core.knowledge.store.log import Change, effective
-from kbert_core.knowledge.store.search import GraphSearch
+from kbert_core.knowledge.store.search import TripleSearch
 from kbert_core.knowledge.tools.check import TYPE_RELATIONS
 
 ONE_TABLE = 15_000  # triples that are shown in one table
@@ -25,18 +25,16 @@ class Catalogue:
     Attributes:
         graph: with all edits made.
         base: before this visitor's own edits; of a workspace, the same.
-        index: of the base, where it is in memory.
-        stored: the base, where it is a graph file.
+        search: of the base.
+        facets_of_base: relations and types of the base, counted.
         log: this visitor's own edits; empty in a workspace.
         source: the file the base came from.
         lines: of that file, by triple, as far as they are known.
-        facets: of the base.
     """
 
     graph: KnowledgeGraph
     base: KnowledgeGraph
-    index: TripleIndex | None
-    stored: GraphSearch | None
+    search: TripleSearch
     facets_of_base: Facets
     log: EditLog = field(default_factory=EditLog)
     source: str = ""
@@ -53,22 +51,10 @@ class Catalogue:
         return ONE_TABLE if len(self.graph) <= ONE_TABLE else PAGE
 
     def find(self, query: Query, start: Any = None) -> Found:
-        """Find a page of triples; those of edited entities come first in a graph file."""
-        changed, most = self.changed, self.page
-        if self.index is not None:
-            return self.index.find(query, graph=self.graph, changed=changed, start=start, most=most)
-        assert self.stored is not None
-        found = self.stored.find(query, start=start, most=most, without=changed)
-        edited = [
-            t for entity in sorted(changed) for t in edited_matches(query, self.graph, entity)
-        ]
-        if not edited:
-            return found
-        on = tuple(map(self.graph.is_on, edited))
-        total = None if found.total is None else found.total + len(edited)
-        if start is not None:
-            return Found(found.triples, found.on, total, found.next, found.complete)
-        return Found((*edited, *found.triples), (*on, *found.on), total, found.next, found.complete)
+        """Find a page of triples, as edited."""
+        return self.search.find(
+            query, graph=self.graph, changed=self.changed, start=start, most=self.page
+        )
 
     def facets(self) -> Facets:
         """Count relations and types as edited."""
@@ -85,10 +71,8 @@ class Catalogue:
         if not folded:
             return []
         own = sorted(name for name in self.changed if name.startswith(folded))
-        looked = self.index if self.index is not None else self.stored
-        assert looked is not None
         found: dict[str, None] = {}
-        for name in (*own, *looked.heads(start, most + len(own))):
+        for name in (*own, *self.search.heads(start, most + len(own))):
             triples = self.graph.triples_of(name)
             if triples:
                 found[triples[0].head] = None
@@ -103,8 +87,6 @@ class Catalogue:
 
     def tails(self, relation: str, start: str, most: int = 6) -> list[str]:
         """Return the commonest tails of a relation that begin with a text."""
-        looked = self.index if self.index is not None else self.stored
-        assert looked is not None
         folded = normalise_name(start)
         own = Counter(
             t.tail
@@ -112,12 +94,12 @@ class Catalogue:
             for t in self.graph.triples_of(entity)
             if t.relation == relation and normalise_name(t.tail).startswith(folded)
         )
-        return list(dict.fromkeys((*own, *looked.tails(relation, start, most))))[:most]
+        return list(dict.fromkeys((*own, *self.search.tails(relation, start, most))))[:most]
 
     def around(self, triple: Triple, most: int = 80) -> list[Triple]:
         """Return the triples of an entity, and others that lead to it, as far as is known."""
         own = list(self.graph.triples_of(triple.head))
-        leading = self.index.tailed(triple.head) if self.index is not None else []
+        leading = self.search.tailed(triple.head)
         return [*own, *(t for t in leading if t in self.graph and t not in own)][:most]
 
     def changes(self) -> list[Change]:

@@ -14,8 +14,9 @@ from app.view_models.importing import Preview
 from app.view_models.knowledge import HEAD, RELATION, TAIL
 from kbert_core import KBertError, KnowledgeGraph, Triple
 from kbert_core.knowledge.edit import Edit
-from kbert_core.knowledge.search import Found, Query, TripleIndex, Where
+from kbert_core.knowledge.search import Found, Query, Where
 from kbert_core.knowledge.store.log import Change
+from kbert_core.knowledge.store.search import MemorySearch
 
 TRIPLES, IMPORT, HISTORY, DIFFERENCE, CHECK = "triples", "import", "history", "difference", "check"
 VIEWS = (TRIPLES, IMPORT, HISTORY, DIFFERENCE, CHECK)
@@ -66,21 +67,21 @@ def catalogue() -> Catalogue:
     if shared is not None:
         searched = shared.searched
         facets = services.facets_of(searched)
-        return Catalogue(shared.graph, shared.graph, None, searched, facets, source=shared.title)
+        return Catalogue(shared.graph, shared.graph, searched, facets, source=shared.title)
     base, graph, log = state.base(), state.graph(), state.log()
     opened: OpenedGraph = ss["lab.opened_as"].get(ss["lab.graph"], OpenedGraph(base))
     if opened.stored is not None:
         facets = services.facets_of(opened.stored)
-        return Catalogue(graph, base, None, opened.stored, facets, log, opened.source)
-    index = _own_index(base) if opened.own else services.index_of(base)
-    return Catalogue(graph, base, index, None, index.facets, log, opened.source, opened.lines)
+        return Catalogue(graph, base, opened.stored, facets, log, opened.source)
+    search = _own_search(base) if opened.own else services.search_of(base)
+    return Catalogue(graph, base, search, search.facets(), log, opened.source, opened.lines)
 
 
-def _own_index(base: KnowledgeGraph) -> TripleIndex:
+def _own_search(base: KnowledgeGraph) -> MemorySearch:
     """An uploaded graph made ready for searching, which this session alone keeps."""
-    kept: tuple[KnowledgeGraph, TripleIndex] | None = ss.get("knowledge.index")
+    kept: tuple[KnowledgeGraph, MemorySearch] | None = ss.get("knowledge.index")
     if kept is None or kept[0] is not base:
-        kept = ss["knowledge.index"] = (base, TripleIndex(base))
+        kept = ss["knowledge.index"] = (base, MemorySearch(base))
     return kept[1]
 
 

@@ -52,9 +52,9 @@ from kbert_core.knowledge.io import download as public
 from kbert_core.knowledge.io.compression import ENDINGS as PACKED
 from kbert_core.knowledge.io.compression import plain_stem
 from kbert_core.knowledge.io.opening import Reading, rows_of
-from kbert_core.knowledge.search import Facets, TripleIndex
+from kbert_core.knowledge.search import Facets
 from kbert_core.knowledge.store.database import ENDING as STORED
-from kbert_core.knowledge.store.search import GraphSearch
+from kbert_core.knowledge.store.search import GraphSearch, MemorySearch
 from kbert_core.knowledge.store.store import GraphStore
 from kbert_core.tasks import TASKS
 
@@ -265,9 +265,9 @@ def relations(fingerprint: str, _graph: KnowledgeGraph) -> tuple[str, ...]:
     return tuple(_graph.relations())
 
 
-def index_of(graph: KnowledgeGraph) -> TripleIndex:
+def search_of(graph: KnowledgeGraph) -> MemorySearch:
     """A graph in memory that all visitors share, made ready for searching."""
-    return _indexes.get(graph.fingerprint, lambda: TripleIndex(graph))
+    return _searches.get(graph.fingerprint, lambda: MemorySearch(graph))
 
 
 def facets_of(search: GraphSearch) -> Facets:
@@ -554,7 +554,7 @@ def safe_name(name: str) -> str:
 
 
 _graphs: Kept[OpenedGraph] = Kept(512 << 20, lambda opened: opened.size)
-_indexes: Kept[TripleIndex] = Kept(256 << 20, lambda index: TRIPLE_BYTES * len(index.triples))
+_searches: Kept[MemorySearch] = Kept(256 << 20, lambda search: TRIPLE_BYTES * len(search))
 _traces: Kept[KBertTrace] = Kept(192 << 20, size_of_trace)
 _maps: Kept[np.ndarray] = Kept(192 << 20, lambda maps: maps.nbytes)
 _small_maps: Kept[HeadsView] = Kept(16 << 20, lambda view: view.codes.nbytes)

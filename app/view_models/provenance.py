@@ -7,6 +7,7 @@ from app.texts import t
 from app.view_models.history import ago
 from kbert_core import KBertError, Triple
 from kbert_core.knowledge.io.opening import unit_of
+from kbert_core.knowledge.store.search import GraphSearch
 from kbert_core.knowledge.store.store import GraphStore
 
 
@@ -27,9 +28,9 @@ def of_visit(catalogue: Catalogue, triple: Triple, now: datetime) -> str:
                     number=step.number,
                 )
             return t("origin.yours", when=when, number=step.number)
-    if catalogue.stored is not None:
+    if isinstance(catalogue.search, GraphSearch):
         try:
-            with GraphStore(catalogue.stored.path) as store:
+            with GraphStore(catalogue.search.path) as store:
                 return of_store(store, triple, now)
         except KBertError:
             return t("origin.unknown", file=catalogue.source)

@@ -13,11 +13,16 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from kbert_core.errors import GraphFileError
+from kbert_core.knowledge.names import normalise_name
 
 APPLICATION_ID = 0x4B42_4B47  # "KBKG", by which `file` and we tell a graph from other databases
 VERSION = 1
 ENDING = ".kg"
 PAGE = 8192  # bytes
+LARGE = 50_000  # versions of triples from which on texts are looked up in an index of trigrams
+ODD = (  # a column's text in which folding may change more than the case of Latin letters
+    "({0} GLOB '*[^ -~一-龥]*' OR {0} GLOB '*  *')"
+)
 WAIT = 30.0  # seconds for another process's edit or import to end
 THEN = "added <= :then AND (removed IS NULL OR removed > :then)"  # rows that count at a revision
 _LEFTOVER = re.compile(  # after the name of the graph; 8 digits in hexadecimal
@@ -70,10 +75,60 @@ class GraphBusy(GraphFileError):
     """Another process is making a graph file, or indexing its names."""
 
 
+def create_tables(database: sqlite3.Connection) -> None:
+    """Lay out an empty graph; its indexes come with :func:`create_indexes`."""
+    database.executescript(_TABLES)
+    database.create_function("folded", 1, normalise_name, deterministic=True)
+
+
 def create_indexes(database: sqlite3.Connection) -> None:
     """Index the triples, best once they are in."""
     for index in _INDEXES:
         database.execute(index)
+
+
+def index_texts(database: sqlite3.Connection, *, create: bool = False) -> None:
+    """Add the triples' new versions to the index of trigrams, where a graph has one.
+
+    Args:
+        database: a transaction, which the caller commits.
+        create: make one where there is none and the graph is large.
+    """
+    if not _has_fts5(database):
+        return
+    last = last_version(database)
+    row = database.execute("SELECT value FROM fact WHERE name = 'texts'").fetchone()
+    if row is None and create and last > LARGE:
+        database.execute(
+            "CREATE VIRTUAL TABLE triple_text USING fts5(head_text, relation_text, tail_text, "
+            "content = '', tokenize = 'trigram', detail = 'none', columnsize = 0)"
+        )
+        row = (0,)
+    if row is not None:
+        folded = f"iif({ODD}, folded({{0}}), {{0}})"
+        database.execute(
+            "INSERT INTO triple_text (rowid, head_text, relation_text, tail_text) "
+            f"SELECT version, entity, {folded.format('relation')}, {folded.format('tail')} "
+            "FROM triple WHERE version > ?",
+            row,
+        )
+        database.execute("INSERT OR REPLACE INTO fact VALUES ('texts', ?)", (last,))
+
+
+def texts_are_indexed(database: sqlite3.Connection) -> bool:
+    """Whether the index of trigrams is there, and holds every version."""
+    row = database.execute("SELECT value FROM fact WHERE name = 'texts'").fetchone()
+    return row == (last_version(database),) and _has_fts5(database)
+
+
+def _has_fts5(database: sqlite3.Connection) -> bool:
+    query = "SELECT 1 FROM pragma_module_list WHERE name = 'fts5'"
+    return database.execute(query).fetchone() is not None
+
+
+def last_version(database: sqlite3.Connection) -> int:
+    """The number of the latest version of a triple; 0 without any."""
+    return database.execute("SELECT ifnull(max(version), 0) FROM triple").fetchone()[0]
 
 
 @contextmanager
@@ -102,8 +157,9 @@ def new_file(path: Path, *, name: str, identity: str = "") -> Iterator[sqlite3.C
                 database.execute("PRAGMA synchronous = OFF")
                 database.executescript(
                     f"PRAGMA page_size = {PAGE}; PRAGMA application_id = {APPLICATION_ID}; "
-                    f"PRAGMA user_version = {VERSION}; {_TABLES}"
+                    f"PRAGMA user_version = {VERSION}"
                 )
+                create_tables(database)
                 facts = [("id", identity or secrets.token_hex(16)), ("title", name)]
                 database.executemany("INSERT INTO fact VALUES (?, ?)", facts)
                 database.execute("BEGIN")
@@ -194,6 +250,7 @@ def _connected(path: Path, mode: str) -> sqlite3.Connection:
         )
         try:
             _check(database, path)
+            database.create_function("folded", 1, normalise_name, deterministic=True)
             database.execute("PRAGMA mmap_size = 1073741824")  # shared with other readers
             if mode == "rw":
                 database.execute("PRAGMA synchronous = FULL")  # an edit survives a power cut

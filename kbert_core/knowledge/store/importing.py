@@ -25,22 +25,22 @@ from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.store.database import (
     ENDING,
     VERSION,
-    GraphBusy,
     connect,
     create_indexes,
     database_errors,
     graph_lock,
+    index_texts,
     last_revision,
+    last_version,
     new_file,
-    remove_leftovers,
     transaction,
 )
 from kbert_core.knowledge.store.log import write_entry
 from kbert_core.knowledge.store.names import (
-    NamesFile,
     aliases_of,
     build_names,
     note_aliases,
+    remove_old_names,
 )
 
 Progress = Callable[[int], None]  # called now and then with the number of rows read
@@ -94,6 +94,7 @@ def import_triples(
     identity: str = "",
     who: str = "",
     aliases: AliasRelations | None = None,
+    searchable: bool = True,
     progress: Progress = lambda rows: None,
 ) -> Imported:
     """Add triples to a graph file, which is made where there is none.
@@ -110,6 +111,8 @@ def import_triples(
         aliases: relations by which the graph shall say other names, beside
             those by which it does; None: no further ones, and in a new graph
             those known by default.
+        searchable: make a large graph's texts quick to find, which takes half
+            as long again.
         progress: called now and then.
 
     Raises:
@@ -125,16 +128,17 @@ def import_triples(
                     if aliases is not None:
                         note_aliases(database, aliases)
                     done = _fill(database, reading, who)
+                    index_texts(database, create=searchable)
                     build_names(database, path)
                 return done
     with database_errors(path), closing(connect(path, write=True)) as database:
         with transaction(database):
             done = _add(database, reading, who)
+            index_texts(database, create=searchable)
             if aliases is not None:
                 note_aliases(database, aliases_of(database).joined(aliases))
             build_names(database, path)
-        with suppress(GraphBusy), graph_lock(path, wait=0), transaction(database):
-            remove_leftovers(path, NamesFile.of(database).path(path))
+        remove_old_names(database, path)
     return done
 
 
@@ -218,7 +222,7 @@ def _repeated(database: sqlite3.Connection, hashes: np.ndarray) -> list[tuple[in
 def _add(database: sqlite3.Connection, reading: _Reading, who: str) -> Imported:
     """Import into a graph that holds triples: each is looked up first."""
     revision = last_revision(database) + 1
-    version = database.execute("SELECT ifnull(max(version), 0) FROM triple").fetchone()[0]
+    version = last_version(database)
     first = database.execute("SELECT ifnull(max(id) + 1, 0) FROM source").fetchone()[0]
     count = 0
     for source, entity, (line, head, relation, tail) in reading:
@@ -314,6 +318,7 @@ def indexed(
                 name=path.name,
                 identity=target.stem,
                 aliases=aliases,
+                searchable=False,
                 progress=progress,
             )
             for problem in reading.problems:

@@ -204,6 +204,12 @@ def open_names(
     return names
 
 
+def remove_old_names(database: sqlite3.Connection, graph: Path) -> None:
+    """Delete indexes that a graph names no more, unless another process writes one."""
+    with suppress(GraphBusy), graph_lock(graph, wait=0), transaction(database):
+        remove_leftovers(graph, NamesFile.of(database).path(graph))
+
+
 def rebuild_names(path: str | Path) -> bool:
     """Index a graph's names as they are now, unless another process is at it.
 

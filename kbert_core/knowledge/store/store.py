@@ -19,6 +19,7 @@ from kbert_core.knowledge.store.database import (
     database_errors,
     fact,
     graph_lock,
+    index_texts,
     last_revision,
     new_file,
     transaction,
@@ -31,6 +32,7 @@ from kbert_core.knowledge.store.names import (
     StoredNames,
     build_names,
     open_names,
+    remove_old_names,
 )
 from kbert_core.knowledge.store.snapshot import Connections, Snapshot
 from kbert_core.knowledge.triple import Triple
@@ -144,6 +146,7 @@ class GraphStore:
             )
             for edit in edits:
                 log.write_edit(self._database, edit, entry.revision)
+            index_texts(self._database)
         return self._after(entry)
 
     def undo(self, revision: int | None = None, *, who: str = "") -> Entry:
@@ -181,8 +184,12 @@ class GraphStore:
                 entities=entities,
             )
             log.undo_entry(database, self.path, revision, entry.revision)
+            index_texts(database)
             if not entities:  # an import
                 build_names(database, self.path)
+        if not entities:
+            with self._using():
+                remove_old_names(self._database, self.path)
         return self._after(entry)
 
     def redo(self, *, who: str = "") -> Entry:

@@ -82,6 +82,7 @@ def test_an_import_is_undone_and_made_again_whole(path, file, tmp_path):
         assert set(store.graph()) == both
         assert find_mentions("行胃镜", store.graph())
         store.undo(1)  # the first of the two
+        assert len(list(path.parent.glob("g.kg.names-*"))) == 1
         assert [t.head for t in store.graph()] == ["心电图", "胃镜"]
 
 
