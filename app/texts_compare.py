@@ -141,7 +141,7 @@ CHINESE = {
     "sides.graph": "图谱",
     "sides.system": "知识的读入方式",
     "sides.system_own": "与模型训练时相同",
-    "sides.system_k-bert": "K-BERT",
+    "sides.system_k-bert": "K-BERT 的方式",
     "sides.system_plain-text": "三元组作为纯文本",
     "sides.graph_edited": "修改后",
     "sides.graph_own": "实验室的",

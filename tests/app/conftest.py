@@ -8,14 +8,14 @@ import pytest
 from kbert_core import (
     InjectionOptions,
     KnowledgeGraph,
-    Trace,
     Triple,
     Words,
     collate,
     flatten,
     grow_tree,
 )
-from kbert_core.kbert.ablation import FULL
+from kbert_core.kbert.ablation import FULL, ReadConfig
+from kbert_core.kbert.reader import KBertReading, KBertTrace
 
 ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:
@@ -28,6 +28,17 @@ FIGURE_2 = (
     Triple("Beijing", "located_in", "Asia"),
 )
 SENTENCE = "Tim Cook is visiting Beijing now"
+
+
+@pytest.fixture
+def trace_of():
+    """A trace that no model made."""
+
+    def made(row, batch, ablation):
+        reading = KBertReading((row,), ReadConfig(ablation=ablation), tree=row.tree)
+        return KBertTrace(reading, batch=batch, visible=ablation.visible_in(batch))
+
+    return made
 
 
 @pytest.fixture(autouse=True)
@@ -44,13 +55,13 @@ def graph() -> KnowledgeGraph:
 
 
 @pytest.fixture
-def run():
+def run(trace_of):
     """Read a sentence without a model: graph → trace."""
 
     def read(graph, text=SENTENCE, ablation=FULL, max_length=None, **options):
         tree = grow_tree([text], graph, InjectionOptions(**options))
         row = flatten(tree, Words(special=True), max_length=max_length)
         batch = collate([row])
-        return Trace(tree, (row,), batch, ablation, ablation.visible_in(batch))
+        return trace_of(row, batch, ablation)
 
     return read

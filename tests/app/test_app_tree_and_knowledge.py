@@ -13,7 +13,6 @@ from kbert_core import (
     InjectionOptions,
     KnowledgeGraph,
     Rule,
-    Trace,
     Triple,
     Words,
     collate,
@@ -44,11 +43,11 @@ def test_tree_hangs_every_branch_from_its_mention(graph, run):
     ]
 
 
-def test_a_pair_is_one_picture_with_two_trunks(graph):
+def test_a_pair_is_one_picture_with_two_trunks(graph, trace_of):
     tree_of_two = grow_tree(["Tim Cook now", "Beijing now"], graph, InjectionOptions())
     row = flatten(tree_of_two, Words(special=True))
     batch = collate([row])
-    view = tree.tree_view(Trace(tree_of_two, (row,), batch, FULL, FULL.visible_in(batch)))
+    view = tree.tree_view(trace_of(row, batch, FULL))
     trunks = [
         [tok.text for node in view.nodes if node.sentence == number for tok in node.tokens]
         for number in (0, 1)
@@ -231,12 +230,12 @@ def test_shown_names_what_cannot_be_seen():
     assert shown("\ufe0f\u200d") == "U+FE0FU+200D"
 
 
-def test_state_of_a_triple_says_how_it_stood_among_the_others():
+def test_state_of_a_triple_says_how_it_stood_among_the_others(trace_of):
     graph = KnowledgeGraph([CHINA, CITY, Triple("Oslo", "capital", "Norway")])
     grown = grow_tree(["Beijing now"], graph, InjectionOptions(1, strategy="rare"))
     row = flatten(grown, Words(special=True))
     batch = collate([row])
-    trace = Trace(grown, (row,), batch, FULL, FULL.visible_in(batch))
+    trace = trace_of(row, batch, FULL)
     states = {made.triple: made.state for made in knowledge.triple_rows(trace, graph)}
     assert states == {
         CHINA: "over the limit per mention · rarity 0.41, rank 2 of 2",
@@ -244,6 +243,6 @@ def test_state_of_a_triple_says_how_it_stood_among_the_others():
     }
     grown = grow_tree(["Beijing, a City"], graph, InjectionOptions(1, strategy="tail_in_text"))
     row = flatten(grown, Words(special=True))
-    trace = Trace(grown, (row,), batch, FULL, FULL.visible_in(batch))
+    trace = trace_of(row, batch, FULL)
     states = {made.triple: made.state for made in knowledge.triple_rows(trace, graph)}
     assert states == {CHINA: "tail not in the text", CITY: "injected · tail in the text"}

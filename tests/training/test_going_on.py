@@ -15,7 +15,7 @@ from kbert_core import cli
 from kbert_core.errors import CheckpointError, DataError, OptionError
 from kbert_core.training import checkpoints
 from kbert_core.training.checkpoints import last_whole, what_is_broken
-from kbert_core.training.options import PretrainOptions
+from kbert_core.training.options import PretrainOptions, RunOptions
 from kbert_core.training.ordered_trainer import OrderedTrainer, arguments, duration
 from kbert_core.training.pretrain import MaskedLanguageTrainer, pretrain, schedule
 
@@ -88,7 +88,7 @@ def assert_same(one, other):
 
 
 def test_the_rate_rises_stays_and_falls(options):
-    at = schedule(options.changed(steps=100, warmup=10, decay=0.5))
+    at = schedule(options.changed(steps=100, warmup=10, decay=0.5).optimiser)
     assert [at(step) for step in (0, 5, 10, 30, 55)] == [0, 0.5, 1, 1, 1]
     assert at(77.5) == pytest.approx(0.5)
     assert at(100) == 0
@@ -102,7 +102,7 @@ def test_the_trainer_takes_this_schedule(options):
     pretrain(options)
     state = json.loads((last_whole(folder(options)) / "trainer_state.json").read_text())
     logged = [e["learning_rate"] for e in state["log_history"] if "learning_rate" in e]
-    at = schedule(options)
+    at = schedule(options.optimiser)
     assert logged == pytest.approx(
         [options.optimiser.learning_rate * at(step) for step in range(12)]
     )
@@ -184,7 +184,7 @@ def test_the_tokens_of_a_step_may_be_read_in_other_portions(options, monkeypatch
     pretrain(to(whole, "whole"))
     cut_off(whole, monkeypatch, 7)
     pretrain(whole.changed(batch_tokens=128, accumulate=2))
-    one = json.loads((Path(to(whole, "whole").output) / "pretraining.json").read_text())
+    one = json.loads((Path(to(whole, "whole").run.output) / "pretraining.json").read_text())
     other = json.loads((Path(whole.run.output) / "pretraining.json").read_text())
     assert other["loss"] == pytest.approx(one["loss"], rel=1e-3)
 
@@ -395,4 +395,4 @@ def test_computing_in_bfloat16_trains_about_as_well(options):
 def test_bfloat16_is_refused_where_the_device_cannot(monkeypatch, tmp_path):
     monkeypatch.setattr("torch.cuda.is_bf16_supported", lambda **how: False)
     with pytest.raises(OptionError, match="Give --no-bf16"):
-        arguments(torch.device("cuda"), tmp_path, bf16=True)
+        arguments(torch.device("cuda"), tmp_path, RunOptions(output=str(tmp_path), bf16=True))
