@@ -406,7 +406,7 @@ def _without_model(scene: Scene, row: FlatTree) -> KBertTrace:
     config = ReadConfig(scene.options, scene.ablation, interventions=scene.interventions)
     batch = collate([row])
     visible = scene.ablation.visible_in(batch)
-    trace = KBertTrace(KBertReading((row,), config, tree=row.tree), batch=batch, visible=visible)
+    trace = KBertTrace(KBertReading((row,), config), batch=batch, visible=visible)
     if not scene.interventions:
         return trace
     most = max((layer for one in scene.interventions for layer in one.layers), default=1)

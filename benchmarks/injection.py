@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from kbert_core.kbert.bulk import inject
 
 from benchmarks.common import data_folder, machine, print_table, spread, write
 from benchmarks.release import ReleasedKnowledge
 from kbert_core import Characters, KnowledgeGraph, flatten, grow_tree, load_graph, visible_matrix
-from kbert_core.kbert.bulk import inject
 
 LENGTH = 256
 TOKENIZER = Characters(special=True)

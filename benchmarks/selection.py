@@ -29,7 +29,7 @@ from kbert_core.experiments.suite import slug
 from kbert_core.experiments.text import table
 from kbert_core.knowledge.mentions import Mention, find_mentions
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.selection import Asked, Selection, TripleScorer, select_all
+from kbert_core.knowledge.selection import Selection, TripleScorer, select_triples
 from kbert_core.knowledge.tools.controls import with_noise
 from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
 from kbert_core.scoring import similarity_under
@@ -131,8 +131,9 @@ def count(
     scorer: TripleScorer | None,
 ) -> dict[str, Any]:
     """Count sentences by what was kept for their name."""
-    asked = [Asked((sentence.text,), sentence.mention) for sentence in sentences]
-    chosen = select_all(asked, graph, options, scorer)
+    texts = [(sentence.text,) for sentence in sentences]
+    mentions = [sentence.mention for sentence in sentences]
+    chosen = select_triples(texts, mentions, graph, options, scorer)
     pairs = list(zip(sentences, chosen, strict=True))
     names = sorted({name_of(sentence.head) for sentence in sentences})
     chosen_on = [p for p in pairs if names.index(name_of(p[0].head)) % 2 == 0]

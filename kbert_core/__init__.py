@@ -28,12 +28,19 @@ from kbert_core.kbert.flat_tree import (
     Packed,
     PackedBatch,
     collate,
-    flatten,
-    flatten_windows,
     pack_trees,
 )
+from kbert_core.kbert.flattening import FlatTrees, flatten, flatten_windows
 from kbert_core.kbert.interventions import Intervention, Tokens
-from kbert_core.kbert.sentence_tree import SentenceTree, grow_tree, k_inject, k_query
+from kbert_core.kbert.sentence_tree import (
+    Node,
+    SentenceTree,
+    Trees,
+    grow_tree,
+    grow_trees,
+    k_inject,
+    k_query,
+)
 from kbert_core.knowledge import join_graphs, load_graph
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.graph import KnowledgeGraph
@@ -75,6 +82,7 @@ __all__ = [
     "Characters",
     "Edit",
     "FlatTree",
+    "FlatTrees",
     "InjectionOptions",
     "Intervention",
     "KBertError",
@@ -83,6 +91,7 @@ __all__ = [
     "LeftOut",
     "MaskTransformer",
     "Mention",
+    "Node",
     "Packed",
     "PackedBatch",
     "Piece",
@@ -95,6 +104,7 @@ __all__ = [
     "SentenceTree",
     "Tokens",
     "Trace",
+    "Trees",
     "Triple",
     "WordPieces",
     "Words",
@@ -103,6 +113,7 @@ __all__ = [
     "flatten",
     "flatten_windows",
     "grow_tree",
+    "grow_trees",
     "join_graphs",
     "k_inject",
     "k_query",

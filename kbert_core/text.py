@@ -7,7 +7,7 @@ import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
@@ -77,6 +77,11 @@ class TokenizedTexts(Sequence[Tokens]):
     def __len__(self) -> int:
         return len(self.sizes)
 
+    @cached_property
+    def firsts(self) -> Ints:
+        """(B + 1,) the first token of each text, and T."""
+        return np.append(0, np.cumsum(self.sizes))
+
     @overload
     def __getitem__(self, index: int) -> Tokens: ...
     @overload
@@ -85,8 +90,7 @@ class TokenizedTexts(Sequence[Tokens]):
         if isinstance(index, slice):
             return [self[i] for i in range(len(self))[index]]
         index = range(len(self))[index]
-        first = int(self.sizes[:index].sum())
-        own = slice(first, first + int(self.sizes[index]))
+        own = slice(*self.firsts[index : index + 2].tolist())
         return Tokens(self.ids[own].tolist(), self.starts[own].tolist(), self.ends[own].tolist())
 
 
@@ -251,6 +255,11 @@ class WordPieces:
         """Cut relations or tails."""
         return self._tokenize(texts, set())
 
+    @property
+    def reads_masks(self) -> bool:
+        """Whether the mask token in a text of the trunk is special."""
+        return self._mask is not None
+
     def mask_spans(self, text: str) -> list[tuple[int, int]]:
         """Where a text holds a mask token that is read as one, in characters."""
         if self._mask is None:
@@ -279,41 +288,23 @@ class WordPieces:
             ids = np.full(len(joined), IN_RUN)
         else:
             ids = self._ids(code_points(joined)).astype(np.int64)
-        cut = np.zeros(len(joined) + 1, bool)  # no run goes on over these places
-        cut[before(lengths)] = True
-        takes_space = {start for start, _ in masks if self._mask_takes_space and not cut[start]}
         for start, end in masks:
-            cut[[start, end]] = True
             ids[start:end] = IN_RUN
-        ids[:-1][(ids[1:] == EXTENDS) & ~cut[1:-1]] = IN_RUN  # composes with what follows
-        counts = (ids >= 0).astype(np.int64)
-        in_run = ids <= IN_RUN
-        goes_on = np.zeros(len(joined) + 1, bool)
-        goes_on[1:-1] = in_run[1:] & in_run[:-1] & ~cut[1:-1]
-        firsts = np.flatnonzero(in_run & ~goes_on[:-1])
-        if not len(firsts):
-            return _one_each(ids, counts, lengths)
-        lasts = np.flatnonzero(in_run & ~goes_on[1:])
+        begins = {*before(lengths).tolist()} if masks and self._mask_takes_space else set()
+        takes_space = {start for start, _ in masks if begins and start not in begins}
 
-        def stripped(first: int, end: int) -> str:
-            return joined[first:end].rstrip() if end in takes_space else joined[first:end]
+        def of_runs(spans: list[tuple[int, int]]) -> tuple[TokenizedTexts, Ints]:
+            runs = [None if span in masks else joined[slice(*span)] for span in spans]
+            if takes_space:
+                runs = [
+                    run.rstrip() if run and end in takes_space else run
+                    for run, (_, end) in zip(runs, spans, strict=True)
+                ]
+            return self._runs(runs)
 
-        runs, which = self._runs(
-            None if (first, end) in masks else stripped(first, end)
-            for first, end in zip(firsts.tolist(), (lasts + 1).tolist(), strict=True)
-        )
-        counts[firsts] = runs.sizes[which]
-        tokens = _one_each(ids, counts, lengths)
-        sizes = runs.sizes[which]
-        along = counting(sizes)
-        to = np.repeat(before(counts)[firsts], sizes) + along
-        source = np.repeat(before(runs.sizes)[which], sizes) + along
-        tokens.ids[to] = runs.ids[source]
-        tokens.ends[to] = tokens.starts[to] + runs.ends[source]
-        tokens.starts[to] += runs.starts[source]
-        return tokens
+        return tokenize_by_table(lengths, ids, of_runs, [place for span in masks for place in span])
 
-    def _runs(self, runs: Iterable[str | None]) -> tuple[TokenizedTexts, Ints]:
+    def _runs(self, runs: Sequence[str | None]) -> tuple[TokenizedTexts, Ints]:
         """Tokenize runs of characters, each different one once; None is the mask.
 
         Returns:
@@ -329,9 +320,8 @@ class WordPieces:
             mask if run is None else tokens[run] if run in tokens else known[run] for run in numbers
         )
         if len(known) > MOST_KNOWN_RUNS:
-            known = {}
-        short = {run: cut for run, cut in tokens.items() if len(run) <= LONGEST_KNOWN}
-        self._known_runs = known | short if short else known
+            known = self._known_runs = {}
+        known.update((run, cut) for run, cut in tokens.items() if len(run) <= LONGEST_KNOWN)
         return different, np.array(which, np.int64)
 
     def _encoded(self, texts: list[str]) -> list[Any]:
@@ -387,6 +377,46 @@ def _steps(part: Mapping[str, Any] | None, name: str) -> list[Mapping[str, Any]]
     if part is None:
         return []
     return part[name] if part["type"] == "Sequence" else [part]
+
+
+def tokenize_by_table(
+    lengths: Ints,
+    ids: Ints,
+    of_runs: Callable[[list[tuple[int, int]]], tuple[TokenizedTexts, Ints]],
+    borders: Sequence[int] = (),
+) -> TokenizedTexts:
+    """Make one token of a character, and ask for those of the runs where that won't do.
+
+    Args:
+        lengths: (B,) characters of each text; together K.
+        ids: (K,) per character its token's id; ``NO_TOKEN`` where it has none,
+            ``IN_RUN`` where it is read together with others of its kind, and
+            ``EXTENDS`` where with the character before it as well.
+        of_runs: says of spans, in characters of the joined texts, the tokens
+            of the different runs among them, and which of these each run is.
+        borders: between characters, that no run goes on over.
+    """
+    cut = np.zeros(len(ids) + 1, bool)
+    cut[before(lengths)] = True
+    cut[list(borders)] = True
+    ids[:-1][(ids[1:] == EXTENDS) & ~cut[1:-1]] = IN_RUN
+    counts = (ids >= 0).astype(np.int64)
+    in_run = ids <= IN_RUN
+    goes_on = np.zeros(len(ids) + 1, bool)
+    goes_on[1:-1] = in_run[1:] & in_run[:-1] & ~cut[1:-1]
+    firsts = np.flatnonzero(in_run & ~goes_on[:-1])
+    if not len(firsts):
+        return _one_each(ids, counts, lengths)
+    ends = np.flatnonzero(in_run & ~goes_on[1:]) + 1
+    runs, which = of_runs(list(zip(firsts.tolist(), ends.tolist(), strict=True)))
+    sizes = counts[firsts] = runs.sizes[which]
+    tokens = _one_each(ids, counts, lengths)
+    to = np.repeat(before(counts)[firsts], sizes) + counting(sizes)
+    source = np.repeat(before(runs.sizes)[which], sizes) + counting(sizes)
+    tokens.ids[to] = runs.ids[source]
+    tokens.ends[to] = tokens.starts[to] + runs.ends[source]
+    tokens.starts[to] += runs.starts[source]
+    return tokens
 
 
 def _one_each(ids: Ints, counts: Ints, lengths: Ints) -> TokenizedTexts:

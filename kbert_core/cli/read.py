@@ -102,8 +102,8 @@ def _rows_without_model(args: Namespace) -> RowsOf:
     """Rows of words or characters."""
     from kbert_core.cli.trees import Rows
     from kbert_core.kbert.ablation import ReadConfig
-    from kbert_core.kbert.flat_tree import flatten
-    from kbert_core.kbert.sentence_tree import grow_tree, passed_over
+    from kbert_core.kbert.flattening import flatten
+    from kbert_core.kbert.sentence_tree import grow_trees, passed_over
     from kbert_core.scoring import scorer_of
 
     if (system := system_of(args)) not in (None, ReadConfig.system):
@@ -117,10 +117,10 @@ def _rows_without_model(args: Namespace) -> RowsOf:
         reader = _tokenizer(args, sentences)
         words = None
         if isinstance(reader, Words):
-            words = [_spans(reader, text) for text in sentences]
-        tree = grow_tree(sentences, graph, options, words=words, scorer=scorer)
-        row = flatten(tree, reader, max_length=config.max_length)
-        return Rows([row], config.ablation, passed_over(tree, graph, options.names))
+            words = [tuple(_spans(reader, text) for text in sentences)]
+        trees = grow_trees([sentences], graph, options, words=words, scorer=scorer)
+        rows = flatten(trees, reader, max_length=config.max_length)
+        return Rows(rows, config.ablation, passed_over(trees[0], graph, options.names))
 
     return rows_of
 
@@ -134,9 +134,9 @@ def _tokenizer(args: Namespace, sentences: Sequence[str]) -> Tokenizer:
     return (Words if 2 * spaced >= len(letters) else Characters)(special=args.special)
 
 
-def _spans(words: Words, text: str) -> list[tuple[int, int]]:
+def _spans(words: Words, text: str) -> tuple[tuple[int, int], ...]:
     (tokens,) = words.tokenize([text])
-    return list(zip(tokens.starts, tokens.ends, strict=True))
+    return tuple(zip(tokens.starts, tokens.ends, strict=True))
 
 
 @command("predict", "predict with a model and a graph", TEXT, MODEL, COMPARE)

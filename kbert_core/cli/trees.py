@@ -2,14 +2,14 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any
 
 from kbert_core.cli.output import per_cent
 from kbert_core.errors import OptionError
 from kbert_core.kbert.ablation import Ablation
-from kbert_core.kbert.flat_tree import FlatTree, Hung, collate, hard_positions
+from kbert_core.kbert.flat_tree import FlatTree, PlacedBranch, collate
 from kbert_core.knowledge.mentions import Mention, PassedOver
 from kbert_core.knowledge.selection import LeftOut, Reason
 from kbert_core.knowledge.triple import Triple
@@ -35,7 +35,7 @@ class Rows:
 
     def __post_init__(self) -> None:
         if self.ablation.positions == "hard":
-            rows = [replace(row, soft_positions=hard_positions(row)) for row in self.rows]
+            rows = [row.with_hard_positions() for row in self.rows]
             object.__setattr__(self, "rows", rows)
 
     def as_dict(self) -> dict[str, Any]:
@@ -95,7 +95,7 @@ class Rows:
         return sorted({anchor - 1 for anchor in row.anchor_ids if anchor})
 
     def _mention(
-        self, row: FlatTree, number: int, hung: list[Hung], left: list[LeftOut]
+        self, row: FlatTree, number: int, hung: list[PlacedBranch], left: list[LeftOut]
     ) -> dict[str, Any]:
         mention = row.tree.nodes[number].mention
         rules = [rule.name.lower() for rule in mention.rules]
@@ -108,10 +108,10 @@ class Rows:
         }
 
 
-def by_mention(row: FlatTree) -> tuple[dict[int, list[Hung]], dict[int, list[LeftOut]]]:
+def by_mention(row: FlatTree) -> tuple[dict[int, list[PlacedBranch]], dict[int, list[LeftOut]]]:
     """The branches that hang in a row, and the triples left out, by the number of their mention."""
     hung, left_out = defaultdict(list), defaultdict(list)
-    for branch in row.hung:
+    for branch in row.branches:
         hung[branch.node].append(branch)
     for number, item in row.left_out:
         left_out[number].append(item)
@@ -199,7 +199,7 @@ def _lines(row: FlatTree, mentions: int) -> list[str]:
             mark = "└" if branch is branches[-1] else "├"
             lines.append(f"  {mark}─ {_tokens(row, range(branch.start, branch.end))}{why}")
         lines += [f"     left out: {left.triple}, {left.why}" for left in left_out[anchor - 1]]
-    counts = ((len(row), "token"), (mentions, "mention"), (len(row.hung), "branch"))
+    counts = ((len(row), "token"), (mentions, "mention"), (len(row.branches), "branch"))
     said = ", ".join(_count(*count) for count in counts)
     return [*lines, f"{said}, {_count(len(row.left_out), 'triple')} left out"]
 

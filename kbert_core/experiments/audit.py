@@ -28,13 +28,14 @@ from kbert_core.experiments.audit_values import (
     SplitAudit,
 )
 from kbert_core.experiments.dictionary import dictionary_spans, matches
-from kbert_core.kbert.bulk import inject
+from kbert_core.kbert.flattening import flatten
+from kbert_core.kbert.sentence_tree import grow_trees
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.selection import InjectionOptions, TripleScorer
 from kbert_core.knowledge.surface_forms import NameRules
-from kbert_core.text import Tokenizer
+from kbert_core.text import Ints, Tokenizer
 from kbert_core.training.scores import span_scores, unseen_recall
 
 MAX_LENGTH = 256  # tokens; what the released K-BERT is run with
@@ -103,6 +104,8 @@ def audit(
 
 # One split
 
+AT_ONCE = 4096  # texts whose trees are in memory together
+
 
 @dataclass(frozen=True)
 class _Reader:
@@ -115,20 +118,9 @@ class _Reader:
 
     def injection(self, examples: Sequence[Example], graph: KnowledgeGraph) -> Injection:
         """Count the tokens of inputs with and without their branches."""
-        sentences, limit = len(examples[0].sentences), self.max_length
-        # Each sentence is laid out alone; together they share special tokens.
-        alone, together = self.tokenizer.layout(1).count, self.tokenizer.layout(sentences).count
-        texts = np.full(len(examples), together - sentences * alone)
-        added = np.zeros(len(examples), int)
-        for number in range(sentences):
-            column = [example.sentences[number] for example in examples]
-            plain, full = (
-                inject(column, k, self.tokenizer, self.options, scorer=self.scorer).lengths
-                for k in (KnowledgeGraph(), graph)
-            )
-            texts += plain
-            added += full - plain
-        whole = texts + added
+        limit = self.max_length
+        texts, whole = (self._lengths(examples, some) for some in (KnowledgeGraph(), graph))
+        added = whole - texts
         without_room = np.minimum(added, np.maximum(0, whole - limit))
         return Injection(
             tokens=int(texts.sum()),
@@ -140,6 +132,15 @@ class _Reader:
             text_over=int(np.maximum(0, texts - limit).sum()),
             added_over=Share(int(without_room.sum()), int(added.sum())),
         )
+
+    def _lengths(self, examples: Sequence[Example], graph: KnowledgeGraph) -> Ints:
+        """Count the tokens of inputs, without a limit."""
+        lengths = []
+        for start in range(0, len(examples), AT_ONCE):
+            sentences = [example.sentences for example in examples[start : start + AT_ONCE]]
+            trees = grow_trees(sentences, graph, self.options, scorer=self.scorer)
+            lengths.append(flatten(trees, self.tokenizer).lengths)
+        return np.concatenate(lengths)
 
 
 def _split(

@@ -21,8 +21,7 @@ import numpy as np
 from kbert_core.data.labelled import Example
 from kbert_core.errors import DataError
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.mentions import Mention
-from kbert_core.knowledge.scan import scan
+from kbert_core.knowledge.mentions import Mention, find_mentions
 from kbert_core.knowledge.surface_forms import AS_WRITTEN, NameRules
 from kbert_core.labels import bio_spans
 from kbert_core.training.scores import SpanKey, span_scores
@@ -41,23 +40,13 @@ Boosted = tuple[int, int, str]  # tokens, end exclusive, and type
 
 def matches(
     texts: Sequence[str], graph: KnowledgeGraph, rules: NameRules = AS_WRITTEN
-) -> list[list[Mention]]:
+) -> list[tuple[Mention, ...]]:
     """Find the graph's heads in many texts: leftmost-longest, as they are injected.
 
     Returns:
         Per text its mentions, in reading order.
     """
-    found: list[list[Mention]] = [[] for _ in texts]
-    scanned = scan(texts, graph, rules)
-    for row, start, end, (entity, *others) in zip(
-        scanned.rows.tolist(),
-        (scanned.starts - scanned.offsets[scanned.rows]).tolist(),
-        (scanned.ends - scanned.offsets[scanned.rows]).tolist(),
-        scanned.entities,
-        strict=True,
-    ):
-        found[row].append(Mention(start, end, entity, others=tuple(others)))
-    return found
+    return list(find_mentions(texts, graph, rules=rules))
 
 
 def learn_tail_labels(examples: Sequence[Example], graph: KnowledgeGraph) -> dict[str, str]:

@@ -8,11 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from kbert_core.kbert.ablation import Ablation
-from kbert_core.kbert.flat_tree import FlatTree, Hung
+from kbert_core.kbert.flat_tree import IDS, FlatTree, PlacedBranch
+from kbert_core.kbert.flattening import FlatTrees
 from kbert_core.kbert.interventions import Intervention
-from kbert_core.kbert.reader import KBertReader, with_branches
-from kbert_core.kbert.sentence_tree import Branch, SentenceTree
+from kbert_core.kbert.reader import KBertReader
+from kbert_core.kbert.sentence_tree import SentenceTree
 from kbert_core.knowledge.selection import InjectionOptions, LeftOut, Rule
 from kbert_core.knowledge.triple import Triple
 from kbert_core.text import WordPieces
@@ -55,16 +58,26 @@ class PlainTextReader(KBertReader):
 
     config_class: ClassVar[type] = PlainTextConfig
 
-    def rows_of(self, tree: SentenceTree, config: Any, windows: bool) -> tuple[FlatTree, ...]:
-        """Lay one tree out as rows of tokens; a long text's windows have their own triples."""
-        rows = super().rows_of(tree, config, windows)
-        return tuple(written_out(row, self.tokenizer, config.max_length) for row in rows)
+    def rows_of(self, flats: FlatTrees, config: Any) -> list[FlatTree]:
+        """Lay flat trees out as rows of tokens; a long text's windows have their own triples."""
+        return [written_out(row, self.tokenizer, config.max_length) for row in flats]
 
     def rows_with(
         self, rows: Sequence[FlatTree], keep: Callable[[int, Triple], bool]
     ) -> tuple[FlatTree, ...]:
         """Take all triples out of rows but those to keep; those after one move up."""
-        return tuple(_after_text(_text_of(row), _sentences(row, keep)) for row in rows)
+        return tuple(
+            _after_text(
+                _text_of(row),
+                [
+                    (placed, row.codes[IDS, placed.start : placed.end].tolist())
+                    for placed in row.branches
+                    if keep(placed.node, placed.branch.triple)
+                ],
+                tree=row.tree.keeping(keep),
+            )
+            for row in rows
+        )
 
 
 def written_out(row: FlatTree, tokenizer: WordPieces, max_length: int | None) -> FlatTree:
@@ -75,85 +88,59 @@ def written_out(row: FlatTree, tokenizer: WordPieces, max_length: int | None) ->
         max_length: in tokens; a triple that doesn't fit whole is left out.
     """
     sentences = []
-    for placed in row.hung:
+    for placed in row.branches:
         triple = placed.branch.triple
-        texts = (triple.head, triple.relation, triple.tail)
-        pieces = tokenizer.tokenize_branches(texts)
-        reads = tuple(
-            text[start:end]
-            for text, piece in zip(texts, pieces, strict=True)
-            for start, end in zip(piece.starts, piece.ends, strict=True)
-        )
-        branch = replace(placed.branch, texts=texts)
+        branch = replace(placed.branch, texts=(triple.head, triple.relation, triple.tail))
+        pieces = list(tokenizer.tokenize_branches(branch.texts))
         ids = [token for piece in pieces for token in piece.ids]
-        sentences.append((placed.node, branch, ids, reads))
-    text = replace(with_branches(row, lambda *_: False), tree=row.tree)
-    return _after_text(text, sentences, max_length)
-
-
-Sentence = tuple[int, Branch, list[int], tuple[str, ...]]  # node, triple, ids, texts of tokens
+        sentences.append((replace(placed, branch=branch, tokens=branch.reads(pieces)), ids))
+    return _after_text(row.keeping(lambda *_: False), sentences, max_length, tree=row.tree)
 
 
 def _after_text(
-    text: FlatTree, sentences: Sequence[Sentence], max_length: int | None = None
+    text: FlatTree,
+    sentences: Sequence[tuple[PlacedBranch, list[int]]],
+    max_length: int | None = None,
+    *,
+    tree: SentenceTree,
 ) -> FlatTree:
-    """Put sentences after a text, each closed by the text's last special token."""
+    """Put triples after a text, each closed by the text's last special token.
+
+    Args:
+        text: without branches.
+        sentences: the triples, wherever they stood, with the ids of their tokens.
+        tree: of the result.
+    """
     ids, segments = list(text.input_ids), list(text.token_type_ids)
     branches, anchors = list(text.branch_ids), list(text.anchor_ids)
-    specials, placed, reads, left_out = list(text.specials), [], [], list(text.left_out)
+    specials, placed, left_out = list(text.specials), [], list(text.left_out)
     closing = [specials[-1][1]] if specials else []
-    for node, branch, own, texts in sentences:
+    for one, own in sentences:
         if max_length is not None and len(ids) + len(own) + len(closing) > max_length:
-            left_out.append((node, LeftOut(branch.triple, Rule.LENGTH)))
+            left_out.append((one.node, LeftOut(one.branch.triple, Rule.LENGTH)))
             continue
-        placed.append(Hung(node, branch, len(ids), len(ids) + len(own)))
-        reads.append(texts)
+        placed.append(replace(one, start=len(ids), end=len(ids) + len(own)))
         ids += own
         branches += [len(placed)] * len(own)
-        anchors += [node + 1] * len(own)
+        anchors += [one.node + 1] * len(own)
         for special in closing:
             specials.append((len(ids), special))
             ids.append(special.id)
             branches.append(0)
             anchors.append(0)
         segments += [SEGMENT] * (len(ids) - len(segments))
-    in_it = {(own.node, own.branch.triple) for own in placed}
-    nodes = tuple(
-        replace(node, branches=tuple(b for b in node.branches if (number, b.triple) in in_it))
-        for number, node in enumerate(text.tree.nodes)
-    )
     return replace(
         text,
-        tree=replace(text.tree, nodes=nodes),
-        input_ids=ids,
-        soft_positions=list(range(len(ids))),
-        branch_ids=branches,
-        anchor_ids=anchors,
-        token_type_ids=segments,
-        hung=tuple(placed),
+        tree=tree,
+        codes=np.array([ids, range(len(ids)), branches, anchors, segments], np.int32),
+        branches=tuple(placed),
         left_out=tuple(left_out),
         specials=tuple(specials),
-        branch_texts=tuple(reads),
     )
 
 
 def _text_of(row: FlatTree) -> FlatTree:
     """A row without what is written after its text."""
-    end = row.hung[0].start if row.hung else len(row)
-    return replace(
-        row,
-        input_ids=row.input_ids[:end],
-        branch_ids=row.branch_ids[:end],
-        anchor_ids=row.anchor_ids[:end],
-        token_type_ids=row.token_type_ids[:end],
-        specials=tuple(own for own in row.specials if own[0] < end),
-    )
-
-
-def _sentences(row: FlatTree, keep: Callable[[int, Triple], bool]) -> list[Sentence]:
-    """The triples written after a row's text, those to keep."""
-    return [
-        (placed.node, placed.branch, row.input_ids[placed.start : placed.end], texts)
-        for placed, texts in zip(row.hung, row.branch_texts, strict=True)
-        if keep(placed.node, placed.branch.triple)
-    ]
+    end = row.branches[0].start if row.branches else len(row)
+    specials = tuple(own for own in row.specials if own[0] < end)
+    return replace(row, codes=row.codes[:, :end], branches=(), specials=specials)

@@ -5,16 +5,18 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 from transformers.modeling_outputs import ModelOutput
 
 from kbert_core.kbert.ablation import Ablation, ReadConfig
-from kbert_core.kbert.flat_tree import Batch, FlatTree, collate, flatten, flatten_windows
+from kbert_core.kbert.flat_tree import Batch, FlatTree, collate
+from kbert_core.kbert.flattening import FlatTrees, flatten
 from kbert_core.kbert.interventions import Intervened, Intervention, intervene
 from kbert_core.kbert.mask_transformer import MaskTransformer
-from kbert_core.kbert.sentence_tree import SentenceTree, choose, k_inject, mentions_in
+from kbert_core.kbert.sentence_tree import SentenceTree, Trees, grow_trees
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.selection import InjectionOptions, LeftOut, TripleScorer
@@ -32,13 +34,16 @@ class KBertReading(Reading):
     """A text with its sentence tree, and the tree in reading order.
 
     Attributes:
-        tree: mentions, triples used and left out, branches.
         rows: flat trees; several only where a long text is read in windows.
     """
 
-    tree: SentenceTree = field(kw_only=True)
     rows: tuple[FlatTree, ...]
     config: ReadConfig
+
+    @property
+    def tree(self) -> SentenceTree:
+        """Mentions, triples used and left out, branches."""
+        return self.rows[0].tree
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -76,7 +81,7 @@ class KBertReading(Reading):
 
     @cached_property
     def _placed(self) -> set[tuple[int, Triple]]:
-        return {(placed.node, placed.branch.triple) for row in self.rows for placed in row.hung}
+        return {(placed.node, placed.branch.triple) for row in self.rows for placed in row.branches}
 
 
 @dataclass(frozen=True)
@@ -170,28 +175,28 @@ class KBertReader(Reader):
 
     def trees(
         self, texts: Sequence[Sequence[str]], graph: KnowledgeGraph, options: InjectionOptions
-    ) -> list[SentenceTree]:
+    ) -> Trees:
         """Grow the trees of many texts (Eq. 1, 2); a [MASK] to fill is no part of a mention."""
-        mentions = [(sentences, self._mentions(sentences, graph, options)) for sentences in texts]
-        queried = choose(mentions, graph, options, scorer=self.scorer(options))
-        return [
-            k_inject(sentences, own, options) for sentences, own in zip(texts, queried, strict=True)
-        ]
+        masks = None
+        if self.tokenizer.reads_masks:
+            masks = [[self.tokenizer.mask_spans(text) for text in sentences] for sentences in texts]
+        return grow_trees(texts, graph, options, masks=masks, scorer=self.scorer(options))
 
     def lay(
         self, trees: Sequence[SentenceTree], config: Any = None, *, windows: bool
     ) -> list[KBertReading]:
         """Put trees into reading order within the length limit."""
         config = self.configured(config)
-        return [
-            KBertReading(self.rows_of(tree, config, windows), config, tree=tree) for tree in trees
-        ]
+        length = config.max_length
+        flats = flatten(trees, self.tokenizer, max_length=length, windows=windows)
+        rows = self.rows_of(flats, config)
+        ends = np.cumsum(np.bincount(flats.texts, minlength=len(trees))).tolist()
+        spans = zip([0, *ends], ends, strict=False)
+        return [KBertReading(tuple(rows[start:end]), config) for start, end in spans]
 
-    def rows_of(self, tree: SentenceTree, config: Any, windows: bool) -> tuple[FlatTree, ...]:
-        """Lay one tree out as rows of tokens."""
-        if windows:
-            return tuple(flatten_windows(tree, self.tokenizer, max_length=config.max_length))
-        return (flatten(tree, self.tokenizer, max_length=config.max_length),)
+    def rows_of(self, flats: FlatTrees, config: Any) -> Sequence[FlatTree]:
+        """Lay flat trees out as the system reads them."""
+        return flats
 
     def collate(self, rows: Sequence[FlatTree], config: ReadConfig) -> Batch:
         """Pad flat trees to the longest, and carry the interventions out on what each sees."""
@@ -259,13 +264,13 @@ class KBertReader(Reader):
         rows = self.rows_with(
             reading.rows, lambda *place: not any(piece.covers(*place) for piece in pieces)
         )
-        return replace(reading, rows=rows, tree=rows[0].tree, prediction=None)
+        return replace(reading, rows=rows, prediction=None)
 
     def rows_with(
         self, rows: Sequence[FlatTree], keep: Callable[[int, Triple], bool]
     ) -> tuple[FlatTree, ...]:
-        """Take all branches out of rows but those to keep; see :func:`with_branches`."""
-        return tuple(with_branches(row, keep) for row in rows)
+        """Take all branches out of rows but those to keep; see ``FlatTree.keeping``."""
+        return tuple(row.keeping(keep) for row in rows)
 
     def way(self, config: ReadConfig) -> Hashable:
         """Equal ablations and interventions share batches."""
@@ -294,67 +299,10 @@ class KBertReader(Reader):
         """Texts and triples compared by the model's own encoder, without knowledge."""
         return Similarity(self.model, self.tokenizer)
 
-    def _mentions(
-        self, sentences: Sequence[str], graph: KnowledgeGraph, options: InjectionOptions
-    ) -> list[Mention]:
-        masks = [self.tokenizer.mask_spans(text) for text in sentences]
-        return [
-            mention
-            for mention in mentions_in(sentences, graph, rules=options.names)
-            if not any(
-                mention.start < end and start < mention.end
-                for start, end in masks[mention.sentence]
-            )
-        ]
-
-
-def with_branches(flat: FlatTree, keep: Callable[[int, Triple], bool]) -> FlatTree:
-    """Take all branches out of a flat tree but those to keep.
-
-    Args:
-        keep: (number of the mention, triple) → whether its branch stays.
-    """
-    kept = [placed for placed in flat.hung if keep(placed.node, placed.branch.triple)]
-    nodes = tuple(
-        replace(node, branches=tuple(b for b in node.branches if keep(number, b.triple)))
-        for number, node in enumerate(flat.tree.nodes)
-    )
-    stay = [True] * len(flat)
-    for placed in flat.hung:
-        if placed not in kept:
-            stay[placed.start : placed.end] = [False] * (placed.end - placed.start)
-    place = [0]  # of each token among those that stay
-    for here in stay:
-        place.append(place[-1] + here)
-    number = {0: 0} | {1 + flat.hung.index(placed): n for n, placed in enumerate(kept, start=1)}
-
-    def chosen(values: Sequence[int]) -> list[int]:
-        return [value for value, here in zip(values, stay, strict=True) if here]
-
-    return replace(
-        flat,
-        tree=replace(flat.tree, nodes=nodes),
-        input_ids=chosen(flat.input_ids),
-        soft_positions=chosen(flat.soft_positions),
-        branch_ids=[number[branch] for branch in chosen(flat.branch_ids)],
-        anchor_ids=chosen(flat.anchor_ids),
-        token_type_ids=chosen(flat.token_type_ids),
-        hung=tuple(replace(h, start=place[h.start], end=place[h.end]) for h in kept),
-        branch_texts=tuple(
-            texts
-            for placed, texts in zip(flat.hung, flat.branch_texts, strict=True)
-            if placed in kept
-        ),
-        trunk_parts=tuple(
-            replace(part, start=place[part.start], end=place[part.end]) for part in flat.trunk_parts
-        ),
-        specials=tuple((place[index], special) for index, special in flat.specials),
-    )
-
 
 def _input(row: FlatTree) -> Hashable:
     """What the encoder gets of a row; a mention counts only where a branch hangs from it."""
-    hanging = {row.anchor_ids[placed.start] for placed in row.hung}
+    hanging = {row.anchor_ids[placed.start] for placed in row.branches}
     number = {anchor: n for n, anchor in enumerate(sorted(hanging), start=1)}
     anchors = [number.get(anchor, 0) for anchor in row.anchor_ids]
     codes = (row.input_ids, row.soft_positions, row.branch_ids, anchors, row.token_type_ids)
@@ -364,4 +312,4 @@ def _input(row: FlatTree) -> Hashable:
 def _named(row: FlatTree) -> Hashable:
     """What interventions may name: mentions and branches."""
     mentions = tuple(node.mention for node in row.tree.nodes)
-    return mentions, tuple((placed.node, placed.branch.triple) for placed in row.hung)
+    return mentions, tuple((placed.node, placed.branch.triple) for placed in row.branches)

@@ -1,47 +1,43 @@
 """SentenceTree: a text with the triples of its entities hung on as branches.
 
-The two steps of the paper's knowledge layer: K-Query finds the triples,
-K-Inject hangs them on.
+The two steps of the paper's knowledge layer, each over a list of texts:
+K-Query finds the entities and their triples, K-Inject hangs the triples on.
+Inside they are arrays; a tree, its nodes and its mentions are made when asked for.
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import islice
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import repeat
+from typing import overload
+
+import numpy as np
 
 from kbert_core.errors import TextError
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.mentions import Mention, PassedOver, find_all_names, find_mentions
+from kbert_core.knowledge.mentions import (
+    Mention,
+    Mentions,
+    PassedOver,
+    Spans,
+    find_all_names,
+    find_mentions,
+)
 from kbert_core.knowledge.selection import (
-    Asked,
     InjectionOptions,
     LeftOut,
     Reason,
     TripleScorer,
-    select_all,
+    select_triples,
 )
 from kbert_core.knowledge.surface_forms import ALL_RULES, NameRules
 from kbert_core.knowledge.triple import Triple
+from kbert_core.text import Ints, Tokens, before
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-@dataclass(frozen=True, slots=True)
-class Queried:
-    """One mention with the triples K-Query chose for it.
-
-    Attributes:
-        mention: where in the text.
-        used: triples to inject, the best first; in graph order where the
-            strategy finds none better.
-        left_out: its other triples, each with its rule.
-        reasons: why each of ``used`` is.
-    """
-
-    mention: Mention
-    used: tuple[Triple, ...]
-    left_out: tuple[LeftOut, ...]
-    reasons: tuple[Reason, ...] = ()
+Text = str | Sequence[str]  # a sentence, or a pair of them
+WordSpans = Sequence[Spans]  # per sentence the spans of its words
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +54,34 @@ class Branch:
     texts: tuple[str, ...]
     reason: Reason | None = field(default=None, compare=False)
 
+    def reads(self, tokens: Iterable[Tokens]) -> tuple[str, ...]:
+        """What each token of its texts reads."""
+        return tuple(
+            text[start:end]
+            for text, some in zip(self.texts, tokens, strict=True)
+            for start, end in zip(some.starts, some.ends, strict=True)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A mention in the tree, and its branches in reading order."""
+    """A mention in the tree, and its branches in reading order.
+
+    Attributes:
+        mention: where in the text.
+        branches: the triples chosen for it, the best first; in graph order
+            where the strategy finds none better.
+        left_out: its other triples, each with its rule.
+    """
 
     mention: Mention
     branches: tuple[Branch, ...]
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[LeftOut, ...] = ()
+
+    @property
+    def used(self) -> tuple[Triple, ...]:
+        """The triples that hang on it."""
+        return tuple(branch.triple for branch in self.branches)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,70 +103,214 @@ class SentenceTree:
         """The triples that hang in the tree, in reading order."""
         return tuple(branch.triple for node in self.nodes for branch in node.branches)
 
+    def keeping(self, keep: Callable[[int, Triple], bool]) -> "SentenceTree":
+        """Take branches off.
+
+        Args:
+            keep: says of a node's index and a triple whether its branch stays.
+        """
+        nodes = [
+            replace(node, branches=tuple(b for b in node.branches if keep(number, b.triple)))
+            for number, node in enumerate(self.nodes)
+        ]
+        return replace(self, nodes=tuple(nodes))
+
+
+@dataclass(frozen=True)
+class Nodes(Sequence[tuple[Node, ...]]):
+    """The M nodes of B texts; an item is one text's.
+
+    Attributes:
+        mentions: M, in the S sentences of all texts.
+        sizes: (B,) sentences of each text.
+        names: (M,) which of the ``branches`` and of the ``left_out`` a node has.
+        branches, left_out: see :class:`Node`; nodes that have the same share them.
+    """
+
+    mentions: Mentions
+    sizes: Ints
+    names: Ints
+    branches: Sequence[tuple[Branch, ...]]
+    left_out: Sequence[tuple[LeftOut, ...]]
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    @cached_property
+    def begins(self) -> Ints:
+        """(B + 1,) the first sentence of each text, and S."""
+        return np.append(0, np.cumsum(self.sizes))
+
+    @cached_property
+    def firsts(self) -> Ints:
+        """(B + 1,) the first node of each text, and M."""
+        return np.searchsorted(self.mentions.rows, self.begins)
+
+    @overload
+    def __getitem__(self, index: int) -> tuple[Node, ...]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[tuple[Node, ...]]: ...
+    def __getitem__(self, index: int | slice) -> tuple[Node, ...] | Sequence[tuple[Node, ...]]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(len(self))[index]]
+        index = range(len(self))[index]
+        nodes = []
+        for number in range(*self.firsts[index : index + 2].tolist()):
+            sentence = int(self.mentions.rows[number] - self.begins[index])
+            mention, name = self.mentions.mention(number, sentence), self.names[number]
+            nodes.append(Node(mention, self.branches[name], self.left_out[name]))
+        return tuple(nodes)
+
+
+@dataclass(frozen=True)
+class Trees(Sequence[SentenceTree]):
+    """The sentence trees of B texts.
+
+    Attributes:
+        nodes: of all of them.
+        words: per text as of :class:`SentenceTree`; None: no text came split.
+        given: the trees themselves, where they were made one by one.
+    """
+
+    nodes: Nodes
+    words: Sequence[WordSpans | None] | None = None
+    given: Sequence[SentenceTree] | None = None
+
+    @classmethod
+    def of(cls, trees: Sequence[SentenceTree]) -> "Trees":
+        """Lay trees that were made or changed one by one into arrays."""
+        if isinstance(trees, Trees):
+            return trees
+        sizes = np.fromiter((len(tree.sentences) for tree in trees), np.int64, len(trees))
+        counts = np.fromiter((len(tree.nodes) for tree in trees), np.int64, len(trees))
+        every = [node for tree in trees for node in tree.nodes]
+        places = [(m.sentence, m.start, m.end) for m in (node.mention for node in every)]
+        rows, starts, ends = np.array(places, np.int64).reshape(-1, 3).T
+        rows = rows + np.repeat(before(sizes), counts)
+        sentences = [sentence for tree in trees for sentence in tree.sentences]
+        names = np.arange(len(every))
+        nodes = Nodes(
+            Mentions(sentences, rows, starts, ends, names, (), ()),
+            sizes,
+            names,
+            [node.branches for node in every],
+            [node.left_out for node in every],
+        )
+        return cls(nodes, given=list(trees))
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    @property
+    def sentences(self) -> Sequence[str]:
+        """The S sentences of all texts."""
+        return self.nodes.mentions.texts
+
+    @overload
+    def __getitem__(self, index: int) -> SentenceTree: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[SentenceTree]: ...
+    def __getitem__(self, index: int | slice) -> SentenceTree | Sequence[SentenceTree]:
+        if self.given is not None:
+            return self.given[index]
+        if isinstance(index, slice):
+            return [self[i] for i in range(len(self))[index]]
+        index = range(len(self))[index]
+        sentences = self.sentences[slice(*self.nodes.begins[index : index + 2].tolist())]
+        words = self.words[index] if self.words is not None else None
+        return SentenceTree(tuple(sentences), self.nodes[index], words)
+
 
 def k_query(
-    sentences: Sequence[str],
+    texts: Sequence[Text],
     graph: KnowledgeGraph,
     options: InjectionOptions = InjectionOptions(),
     *,
-    words: Sequence[Sequence[tuple[int, int]]] | None = None,
+    words: Sequence[WordSpans | None] | None = None,
+    masks: Sequence[Sequence[Spans]] | None = None,
     scorer: TripleScorer | None = None,
-) -> tuple[Queried, ...]:
-    """Find the entities of a text and their triples: E = K_Query(s, K) (Eq. 1).
+) -> Nodes:
+    """Find the entities of texts and their triples: E = K_Query(s, K) (Eq. 1).
 
     Args:
-        sentences: one or two texts.
+        texts: each a sentence, or a pair of them.
         graph: K.
         options: how many triples a mention gets, and which.
-        words: per sentence the spans of its words, if the text is split.
+        words: per text and sentence the spans of its words, where it is split.
+        masks: per text and sentence the spans of its mask tokens; what touches
+            one is no mention.
         scorer: for options that score triples with a model.
 
     Raises:
         TextError: not one or two sentences, or a character that is none.
         OptionError: the options need a scorer, and there is none.
     """
-    found = list(mentions_in(sentences, graph, words=words, rules=options.names))
-    return choose([(sentences, found)], graph, options, scorer=scorer)[0]
+    pairs = list(map(_pair, texts))
+    sentences = [sentence for pair in pairs for sentence in pair]
+    _check(pairs, sentences)
+    sizes = np.fromiter(map(len, pairs), np.int64, len(pairs))
+    mentions = find_mentions(
+        sentences,
+        graph,
+        rules=options.names,
+        words=_by_sentence(words, pairs),
+        masks=_by_sentence(masks, pairs),
+    )
+    if options.by_text:
+        names = np.arange(len(mentions.rows))
+        numbers = np.repeat(np.arange(len(pairs)), sizes)[mentions.rows]
+        read = [pairs[number] for number in numbers.tolist()]
+        within = (mentions.rows - before(sizes)[numbers]).tolist()
+        asked = list(map(mentions.mention, names.tolist(), within))
+    else:  # a name has the same triples in every text
+        names, read = mentions.names, [(span,) for span in mentions.spans]
+        asked = list(map(mentions.alone, range(len(read))))
+    selections = select_triples(read, asked, graph, options, scorer)
+    return Nodes(
+        mentions,
+        sizes,
+        names,
+        [tuple(map(branch_of, s.used, repeat(options), s.reasons)) for s in selections],
+        [s.left_out for s in selections],
+    )
 
 
-def mentions_in(
-    sentences: Sequence[str],
-    graph: KnowledgeGraph,
+def k_inject(
+    texts: Sequence[Text],
+    nodes: Sequence[Sequence[Node]],
     *,
-    words: Sequence[Sequence[tuple[int, int]]] | None = None,
-    rules: NameRules = ALL_RULES,
-) -> Iterator[Mention]:
-    """Find the entities that a text names, in reading order; arguments as for :func:`k_query`."""
-    if not 1 <= len(sentences) <= 2:
-        raise TextError(f"Got {len(sentences)} sentences, expected one or two.")
-    for number, text in enumerate(sentences):
-        check_characters(text)
-        spans = words[number] if words is not None else None
-        yield from find_mentions(text, graph, words=spans, sentence=number, rules=rules)
-
-
-def choose(
-    found: Sequence[tuple[Sequence[str], Sequence[Mention]]],
-    graph: KnowledgeGraph,
-    options: InjectionOptions,
-    *,
-    scorer: TripleScorer | None = None,
-) -> list[tuple[Queried, ...]]:
-    """Choose the triples of the mentions of many texts, all at once.
+    words: Sequence[WordSpans | None] | None = None,
+) -> Trees:
+    """Hang the triples on their mentions: t = K_Inject(s, E) (Eq. 2).
 
     Args:
-        found: per text its sentences and its mentions.
-        other arguments: as for :func:`k_query`.
+        texts, words: as for :func:`k_query`.
+        nodes: E, as it came from there or changed.
     """
-    asked = [Asked(tuple(texts), mention) for texts, mentions in found for mention in mentions]
-    chosen = iter(zip(asked, select_all(asked, graph, options, scorer), strict=True))
-    return [
-        tuple(
-            Queried(one.mention, made.used, made.left_out, made.reasons)
-            for one, made in islice(chosen, len(mentions))
-        )
-        for _, mentions in found
-    ]
+    if isinstance(nodes, Nodes):
+        return Trees(nodes, words)
+    words = words or [None] * len(texts)
+    return Trees.of(list(map(SentenceTree, map(_pair, texts), map(tuple, nodes), words)))
+
+
+def grow_trees(
+    texts: Sequence[Text],
+    graph: KnowledgeGraph,
+    options: InjectionOptions = InjectionOptions(),
+    *,
+    words: Sequence[WordSpans | None] | None = None,
+    masks: Sequence[Sequence[Spans]] | None = None,
+    scorer: TripleScorer | None = None,
+) -> Trees:
+    """K-Query, then K-Inject: the whole knowledge layer; arguments as for :func:`k_query`."""
+    nodes = k_query(texts, graph, options, words=words, masks=masks, scorer=scorer)
+    return k_inject(texts, nodes, words=words)
+
+
+def branch_of(triple: Triple, options: InjectionOptions, reason: Reason | None = None) -> Branch:
+    """Say what the branch of a triple reads."""
+    texts = (triple.tail,) if options.tail_only else (triple.relation, triple.tail)
+    return Branch(triple, texts, reason)
 
 
 def passed_over(
@@ -161,61 +321,47 @@ def passed_over(
     Args:
         tree: grown with the same graph and rules.
     """
-    found: list[PassedOver] = []
+    names: list[PassedOver] = []
     for number, text in enumerate(tree.sentences):
         words = tree.words[number] if tree.words is not None else None
         _, over = find_all_names(text, graph, words=words, sentence=number, rules=rules)
-        found += over
-    return tuple(found)
+        names += over
+    return tuple(names)
 
 
-def check_characters(text: str) -> None:
-    """Refuse a text that holds half a character.
-
-    Raises:
-        TextError: with its place.
-    """
-    broken = _SURROGATE.search(text)
-    if broken:
-        raise TextError(
-            f"Character {broken.start()} of the text is half a character "
-            f"(surrogate U+{ord(broken.group()):04X}). Take it out."
-        )
+def _pair(text: Text) -> tuple[str, ...]:
+    return (text,) if isinstance(text, str) else tuple(text)
 
 
-def k_inject(
-    sentences: Sequence[str],
-    queried: Sequence[Queried],
-    options: InjectionOptions = InjectionOptions(),
-    *,
-    words: Sequence[Sequence[tuple[int, int]]] | None = None,
-) -> SentenceTree:
-    """Hang the triples on their mentions: t = K_Inject(s, E) (Eq. 2)."""
-    nodes = tuple(Node(q.mention, _branches(q, options), q.left_out) for q in queried)
-    split = tuple(tuple(spans) for spans in words) if words is not None else None
-    return SentenceTree(tuple(sentences), nodes, split)
+def _by_sentence(
+    spans: Sequence[WordSpans | None] | None, pairs: Sequence[tuple[str, ...]]
+) -> list[Spans | None] | None:
+    if spans is None:
+        return None
+    return [
+        one
+        for pair, some in zip(pairs, spans, strict=True)
+        for one in (some if some is not None else repeat(None, len(pair)))
+    ]
 
 
-def _branches(queried: Queried, options: InjectionOptions) -> tuple[Branch, ...]:
-    reasons = queried.reasons or (None,) * len(queried.used)
-    pairs = zip(queried.used, reasons, strict=True)
-    return tuple(branch_of(triple, options, reason) for triple, reason in pairs)
+def _check(pairs: Sequence[tuple[str, ...]], sentences: Sequence[str]) -> None:
+    """Refuse texts of no or of three sentences, and half characters."""
+    for pair in pairs:
+        if not 1 <= len(pair) <= 2:
+            raise TextError(f"Got {len(pair)} sentences, expected one or two.")
+    try:
+        "".join(sentences).encode()
+    except UnicodeEncodeError:
+        for sentence in sentences:
+            broken = _SURROGATE.search(sentence)
+            if broken:
+                raise TextError(
+                    f"Character {broken.start()} of the text is half a character "
+                    f"(surrogate U+{ord(broken.group()):04X}). Take it out."
+                ) from None
 
 
-def branch_of(triple: Triple, options: InjectionOptions, reason: Reason | None = None) -> Branch:
-    """Say what the branch of a triple reads."""
-    texts = (triple.tail,) if options.tail_only else (triple.relation, triple.tail)
-    return Branch(triple, texts, reason)
-
-
-def grow_tree(
-    sentences: Sequence[str],
-    graph: KnowledgeGraph,
-    options: InjectionOptions = InjectionOptions(),
-    *,
-    words: Sequence[Sequence[tuple[int, int]]] | None = None,
-    scorer: TripleScorer | None = None,
-) -> SentenceTree:
-    """K-Query, then K-Inject: the whole knowledge layer; arguments as for :func:`k_query`."""
-    queried = k_query(sentences, graph, options, words=words, scorer=scorer)
-    return k_inject(sentences, queried, options, words=words)
+def grow_tree(sentences, graph, options=InjectionOptions(), *, words=None, scorer=None):  # noqa
+    some = None if words is None else [tuple(tuple(spans) for spans in words)]
+    return grow_trees([tuple(sentences)], graph, options, words=some, scorer=scorer)[0]

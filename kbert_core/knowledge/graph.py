@@ -12,13 +12,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from functools import cached_property
 from itertools import chain
 
-import numpy as np
 from immutables import Map
-from numpy.typing import NDArray
 
 from kbert_core.knowledge.aliases import ALIAS_RELATIONS, AliasRelations
 from kbert_core.knowledge.edit import Draft, Edit
-from kbert_core.knowledge.name_index import EditedNames, NameLookup, codes_of
+from kbert_core.knowledge.name_index import EditedNames, NameLookup
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.source import InMemory, TripleSource, Union
 from kbert_core.knowledge.surface_forms import forms_of
@@ -136,19 +134,6 @@ class KnowledgeGraph:
     def names(self) -> NameLookup:
         """The names of every entity, as they are looked up in a text."""
         return self._names.lookup
-
-    def places(self, text: str) -> list[int]:
-        """Return where a name may start in a loosened text; see ``NameLookup.may_start``."""
-        found: list[int] = np.flatnonzero(self.names.may_start(codes_of(text))).tolist()
-        return found
-
-    def may_begin(self, codes: NDArray[np.uint32]) -> NDArray[np.bool_]:
-        """See ``NameLookup.may_start``."""
-        return self.names.may_start(codes)
-
-    def names_at(self, text: str, start: int) -> list[str]:
-        """See ``NameLookup.keys_at``."""
-        return self.names.keys_at(text, start)
 
     def meant_by(self, key: str) -> tuple[str, ...]:
         """See ``NameLookup.meant_by``."""

@@ -1,15 +1,22 @@
-"""Mention: a place in a text that names an entity of the graph."""
+"""Mentions: the places in texts that name an entity of the graph.
+
+The texts are normalised and joined, and every place where a name may begin is
+found in a few array operations; Python looks at those places only.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import overload
+
+import numpy as np
 
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import (
     DASHES,
-    NormalisedText,
     is_word_character,
     loosen,
     normalise_name,
+    word_characters,
 )
 from kbert_core.knowledge.surface_forms import (
     ALL_RULES,
@@ -18,6 +25,7 @@ from kbert_core.knowledge.surface_forms import (
     agreement,
     plural_end,
 )
+from kbert_core.text import Ints, before
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +56,59 @@ class Mention:
 
 
 Meanings = list[tuple[str, tuple[NameRule, ...]]]
-Known = dict[tuple[str, str], Meanings]  # by key and span
+Spans = Sequence[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Mentions(Sequence[tuple[Mention, ...]]):
+    """M mentions in B texts, in reading order; an item is one text's.
+
+    Attributes:
+        texts: B.
+        rows: (M,) which text a mention is in.
+        starts, ends: (M,) in characters of that text; end exclusive.
+        names: (M,) which of the different names it is.
+        spans: of each different name how the text writes it.
+        meanings: of each different name what it may mean.
+    """
+
+    texts: Sequence[str]
+    rows: Ints
+    starts: Ints
+    ends: Ints
+    names: Ints
+    spans: Sequence[str]
+    meanings: Sequence[Meanings]
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @overload
+    def __getitem__(self, index: int) -> tuple[Mention, ...]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[tuple[Mention, ...]]: ...
+    def __getitem__(
+        self, index: int | slice
+    ) -> tuple[Mention, ...] | Sequence[tuple[Mention, ...]]:
+        if isinstance(index, slice):
+            return [self[row] for row in range(len(self))[index]]
+        row = range(len(self))[index]
+        first, end = np.searchsorted(self.rows, (row, row + 1)).tolist()
+        return tuple(self.mention(number) for number in range(first, end))
+
+    def mention(self, number: int, sentence: int = 0) -> Mention:
+        """Make one of the M, in the first or the second sentence of an input."""
+        span = int(self.starts[number]), int(self.ends[number])
+        return _mention(self.meanings[self.names[number]], *span, sentence)
+
+    def alone(self, name: int) -> Mention:
+        """Make one of a name by itself, as if the name were the whole text."""
+        return _mention(self.meanings[name], 0, len(self.spans[name]))
+
+
+def _mention(meanings: Meanings, start: int, end: int, sentence: int = 0) -> Mention:
+    (entity, rules), *others = meanings
+    return Mention(start, end, entity, sentence, tuple(other for other, _ in others), rules)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +135,14 @@ class PassedOver:
 
 
 def find_mentions(
-    text: str,
+    texts: Sequence[str],
     graph: KnowledgeGraph,
     *,
-    words: Sequence[tuple[int, int]] | None = None,
-    sentence: int = 0,
     rules: NameRules = ALL_RULES,
-) -> tuple[Mention, ...]:
-    """Find the entities that a text names: leftmost-longest, non-overlapping.
+    words: Sequence[Spans | None] | None = None,
+    masks: Sequence[Spans] | None = None,
+) -> Mentions:
+    """Find the entities that texts name: leftmost-longest, non-overlapping.
 
     A name that begins or ends with a Latin letter or digit counts only at a
     word boundary there, and that is tested before the longest is chosen, so
@@ -91,36 +151,54 @@ def find_mentions(
     and length.
 
     Args:
-        text: as given; the offsets are in it.
+        texts: as given; the offsets are in them.
         graph: whose entities are looked for, by their heads and other names.
-        words: for a text that is split into words already, their spans in
+        rules: how a name may differ from the graph's.
+        words: for texts that are split into words already, their spans in
             characters: a mention then is one or more whole words, and the
             space between two Chinese words doesn't part a name.
-        sentence: stored in every mention.
-        rules: how a name may differ from the graph's.
+        masks: per text the spans of its mask tokens: what touches one is no
+            mention.
     """
-    taken: list[Mention] = []
-    for mention in _candidates(text, graph, words, sentence, rules, taken):
-        if not taken or mention.start >= taken[-1].end:
-            taken.append(mention)
-    return tuple(taken)
+    if isinstance(texts, str):  # until every caller gives a list
+        return find_mentions([texts], graph, rules=rules, words=[words])[0]
+    search = _Search(texts, graph, rules, words)
+    columns = search.leftmost_longest()
+    if masks is not None and any(masks):
+        touches = np.array(
+            [
+                any(start < last and first < end for first, last in masks[row])
+                for row, start, end, _ in columns.T.tolist()
+            ],
+            bool,
+        )
+        columns = columns[:, ~touches]
+    return Mentions(texts, *columns, search.spans, search.meanings)
 
 
 def find_all_names(
     text: str,
     graph: KnowledgeGraph,
     *,
-    words: Sequence[tuple[int, int]] | None = None,
+    words: Spans | None = None,
     sentence: int = 0,
     rules: NameRules = ALL_RULES,
 ) -> tuple[tuple[Mention, ...], tuple[PassedOver, ...]]:
     """Find the mentions, and the names that were passed over for them.
 
     Args:
-        as for :func:`find_mentions`.
+        text: one.
+        sentence: stored in every mention.
+        other arguments: as for :func:`find_mentions`.
     """
-    every = list(_candidates(text, graph, words, sentence, rules))
-    taken = find_mentions(text, graph, words=words, sentence=sentence, rules=rules)
+    search = _Search([text], graph, rules, [words])
+    taken, every = (
+        [found.mention(number, sentence) for number in range(len(found.rows))]
+        for found in (
+            Mentions([text], *columns, search.spans, search.meanings)
+            for columns in (search.leftmost_longest(), search.leftmost_longest(every=True))
+        )
+    )
     passed_over = []
     following = iter(taken)
     over = next(following, None)
@@ -129,7 +207,136 @@ def find_all_names(
             over = next(following, None)
         if over is not None and over != mention:
             passed_over.append(PassedOver(mention, over))
-    return taken, tuple(passed_over)
+    return tuple(taken), tuple(passed_over)
+
+
+class _Search:
+    """Looks for names in texts.
+
+    Args:
+        as of :func:`find_mentions`.
+
+    Attributes:
+        spans, meanings: see :class:`Mentions`.
+    """
+
+    def __init__(
+        self,
+        texts: Sequence[str],
+        graph: KnowledgeGraph,
+        rules: NameRules,
+        words: Sequence[Spans | None] | None,
+    ) -> None:
+        self.texts, self.graph, self.rules = texts, graph, rules
+        self.words = words if words is not None and any(w is not None for w in words) else None
+        self.spans: list[str] = []
+        self.meanings: list[Meanings] = []
+        self._numbers: dict[tuple[str, ...], int] = {}  # by key and span
+
+    def leftmost_longest(self, *, every: bool = False) -> Ints:
+        """Look at the places where names may begin: at those that stand alone there.
+
+        Args:
+            every: whether names that overlap are found too: by their starts,
+                the longest first.
+
+        Returns:
+            (4, M) the rows, starts, ends and names of :class:`Mentions`.
+        """
+        loose = loosen(self.texts)
+        codes = loose.ids.astype(np.uint32)
+        firsts = before(loose.sizes)
+        text = codes.tobytes().decode("utf-32-le", "replace")
+        word = word_characters(codes).astype(bool)
+        cut = np.zeros(len(codes) + 1, bool)  # a border here would cut a word or a character
+        cut[1:-1] = word[1:] & word[:-1] & (loose.ends[:-1] == loose.starts[1:])
+        cut[1:-1] |= loose.starts[1:] == loose.starts[:-1]
+        cut[firsts] = False
+        places = np.flatnonzero(self.graph.names.may_start(codes) & ~cut[:-1])
+        rows = np.searchsorted(firsts, places, "right") - 1
+
+        names_at, numbers, plural = self.graph.names.keys_at, self._numbers, self.rules.plural
+        inside, ends = cut.tobytes(), memoryview(loose.ends)
+        found: list[int] = []
+        current, free = -1, 0
+        begins = stops = None
+        for place, row, start, limit in zip(
+            places.tolist(),
+            rows.tolist(),
+            loose.starts[places].tolist(),
+            (firsts + loose.sizes)[rows].tolist(),
+            strict=True,
+        ):
+            if row != current:
+                current, given, free = row, self.texts[row], 0
+                if self.words is not None:
+                    begins, stops = self._borders(row)
+            if start < free or (begins is not None and start not in begins):
+                continue
+            for key in reversed(names_at(text, place)):
+                after = place + len(key)
+                if after > limit:
+                    continue
+                end: int | None = ends[after - 1]
+                if inside[after]:
+                    end = plural_end(given, ends[after - 1]) if plural else None
+                if end is None or (stops is not None and end not in stops):
+                    continue
+                if given[end : end + 1] in DASHES or (start and given[start - 1] in DASHES):
+                    begin, stop, number = self._beside_dashes(key, given, start, end)
+                else:
+                    begin, stop = start, end
+                    number = numbers.get((key, given[start:end]), -2)
+                    if number == -2:
+                        number = self._number(key, given[start:end])
+                if stops is not None and (number < 0 or (begin, stop) != (start, end)):
+                    begin, stop = start, end
+                    number = self._of_words(key, given[start:end])
+                if number >= 0 and begin >= free:
+                    found += (row, begin, stop, number)
+                    if not every:
+                        free = stop
+                        break
+        return np.array(found, np.int64).reshape(-1, 4).T
+
+    def _borders(self, row: int) -> tuple[set[int] | None, set[int] | None]:
+        words = self.words[row] if self.words is not None else None
+        if words is None:
+            return None, None
+        return {start for start, _ in words}, {end for _, end in words}
+
+    def _number(self, key: str, span: str, read_as: str | None = None) -> int:
+        """Number a name as the text writes it; -1: it means nothing."""
+        what = (key, span) if read_as is None else (key, span, read_as)
+        number = self._numbers.get(what)
+        if number is None:
+            name = meanings(self.graph, key, span if read_as is None else read_as, self.rules)
+            number = self._numbers[what] = len(self.spans) if name else -1
+            if name:
+                self.spans.append(span)
+                self.meanings.append(name)
+        return number
+
+    def _of_words(self, key: str, span: str) -> int:
+        number = self._number(key, span)
+        joined = _without_spaces_between_words(span)
+        return number if number >= 0 else self._number(key, span, joined)
+
+    def _beside_dashes(self, key: str, text: str, start: int, end: int) -> tuple[int, int, int]:
+        """Number a name, a dash beside it taken along where it is part of it.
+
+        Returns:
+            Start, end and number of the one that is written most like the graph's.
+        """
+        best, least = (start, end, -1), None
+        for begin, stop in _with_dashes(text, start, end):
+            number = self._number(key, text[begin:stop])
+            if number < 0:
+                continue
+            cost = _cost(self.meanings[number][0][1])
+            if least is None or cost <= least:
+                best, least = (begin, stop, number), cost
+        return best
 
 
 def meanings(graph: KnowledgeGraph, key: str, span: str, rules: NameRules) -> Meanings:
@@ -190,36 +397,6 @@ def _spelling(taken: tuple[NameRule, ...]) -> int:
     return sum(rule not in (NameRule.SENSE, NameRule.ALIAS) for rule in taken)
 
 
-def read_at(
-    graph: KnowledgeGraph,
-    key: str,
-    text: str,
-    span: tuple[int, int],
-    rules: NameRules,
-    known: Known,
-) -> tuple[tuple[int, int], Meanings]:
-    """Say what a name in a text may mean, a dash beside it taken along where it is part of it.
-
-    Args:
-        key: under which the name is looked up.
-        text: as given.
-        span: of the name in it, without the dashes around it.
-        known: what was found out before about the same graph and rules; added to.
-
-    Returns:
-        The span, wider by such dashes, and the meanings.
-    """
-    best: tuple[tuple[int, int], Meanings] = span, []
-    for start, end in _with_dashes(text, *span):
-        what = key, text[start:end]
-        if what not in known:
-            known[what] = meanings(graph, *what, rules)
-        found = known[what]
-        if found and (not best[1] or _cost(found[0][1]) <= _cost(best[1][0][1])):
-            best = (start, end), found
-    return best
-
-
 def _with_dashes(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Yield a span, and where a dash stands beside it the span with it."""
     before = start > 0 and text[start - 1] in DASHES
@@ -231,65 +408,6 @@ def _with_dashes(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         yield start - 1, end
     if before and after:
         yield start - 1, end + 1
-
-
-def _candidates(
-    text: str,
-    graph: KnowledgeGraph,
-    words: Sequence[tuple[int, int]] | None,
-    sentence: int,
-    rules: NameRules,
-    taken: Sequence[Mention] = (),
-) -> Iterator[Mention]:
-    """Yield every name that stands alone: by its start, the longest first.
-
-    Args:
-        taken: no name is looked for before the end of the last of these; it
-            may grow meanwhile.
-    """
-    loose = loosen(text)
-    starts, ends = loose.starts, loose.ends
-    known: Known = {}
-    begins = stops = None
-    if words is not None:
-        begins, stops = {start for start, _ in words}, {end for _, end in words}
-    for place in graph.places(loose.text):
-        start = starts[place]
-        if taken and start < taken[-1].end:
-            continue
-        keys = graph.names_at(loose.text, place)
-        if not keys or _cut(loose, place) or (begins is not None and start not in begins):
-            continue
-        for key in reversed(keys):
-            after = place + len(key)
-            end: int | None = ends[after - 1]
-            if _cut(loose, after):
-                end = plural_end(text, ends[after - 1]) if rules.plural else None
-            if end is None or (stops is not None and end not in stops):
-                continue
-            span, found = read_at(graph, key, text, (start, end), rules, known)
-            if words is not None and (not found or span != (start, end)):
-                span, apart = (start, end), text[start:end]
-                joined = _without_spaces_between_words(apart)
-                found = known[key, apart] or meanings(graph, key, joined, rules)
-            if found:
-                (entity, by_rules), *more = found
-                others = tuple(other for other, _ in more)
-                yield Mention(*span, entity, sentence, others, by_rules)
-
-
-def _cut(loose: NormalisedText, place: int) -> bool:
-    """Say whether a border before a character would cut a character, or a word."""
-    text = loose.text
-    if not 0 < place < len(text):
-        return False
-    if loose.starts[place] == loose.starts[place - 1]:
-        return True
-    return (
-        loose.ends[place - 1] == loose.starts[place]  # else something stands between
-        and is_word_character(text[place])
-        and is_word_character(text[place - 1])
-    )
 
 
 def _without_spaces_between_words(span: str) -> str:

@@ -12,9 +12,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
+import numpy as np
 from opencc import OpenCC
 
-from kbert_core.text import extends
+from kbert_core.text import (
+    EXTENDS,
+    IN_RUN,
+    NO_TOKEN,
+    CharacterTable,
+    Ints,
+    TokenizedTexts,
+    Tokens,
+    code_points,
+    extends,
+    tokenize_by_table,
+)
 
 _NO_SPACES = (  # scripts written without spaces between words: names match anywhere
     "CJK ",
@@ -36,6 +48,7 @@ DASHES = frozenset(  # hyphens, soft ones too, minus signs, middle dots; no dash
     "-\u00ad\u00b7\u2010\u2011\u2012\u2013\u2022\u2027\u2212\u30fb\ufe63\uff0d\uff65"
 )
 APOSTROPHES = frozenset("'\u2018\u2019\u02bc`\u00b4\uff07")
+ACUTE = "\u00b4"  # an apostrophe, and to Unicode a space with an accent
 _SLOW_RUN = re.compile(f"[^{SLOW}]?{SLOW}+")  # with the character they may compose with
 
 
@@ -87,32 +100,37 @@ def normalise_name(name: str) -> str:
     return fast.strip()
 
 
-def loosen(text: str) -> NormalisedText:
-    """Normalise a text for looking names up: without dashes and spaces, in simplified characters.
+def loosen(texts: Sequence[str]) -> TokenizedTexts:
+    """Normalise texts for looking names up: without dashes and spaces, in simplified characters.
 
-    What is found in it is a suggestion only: ``surface_forms.agreement`` decides.
+    What is found in them is a suggestion only: ``surface_forms.agreement`` decides.
+
+    Returns:
+        As ids the code points.
     """
-    fast = text.translate(loose_code)
-    if SLOW not in fast:
-        if DROPPED not in fast:
-            return NormalisedText(fast, range(len(text)), range(1, len(text) + 1))
-        kept = [i for i, c in enumerate(fast) if c != DROPPED]
-        return NormalisedText(fast.replace(DROPPED, ""), kept, [i + 1 for i in kept])
-    normal = normalise(text)
-    fast = _loosened(normal.text)
-    kept = [i for i, c in enumerate(fast) if c != DROPPED]
-    return NormalisedText(
-        fast.replace(DROPPED, ""),
-        [normal.starts[i] for i in kept],
-        [normal.ends[i] for i in kept],
-    )
+    joined = "".join(texts)
+    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+
+    def of_runs(spans: list[tuple[int, int]]) -> tuple[TokenizedTexts, Ints]:
+        numbers: dict[str, int] = {}
+        which = [numbers.setdefault(joined[a:b], len(numbers)) for a, b in spans]
+        return TokenizedTexts.of(map(_loosened_run, numbers)), np.array(which, np.int64)
+
+    return tokenize_by_table(lengths, _loose(code_points(joined)).astype(np.int64), of_runs)
+
+
+def _loosened_run(run: str) -> Tokens:
+    normal = normalise(run.replace(ACUTE, "'"))
+    codes = [ord(character) for character in _loosened(normal.text)]
+    kept = [i for i, code in enumerate(codes) if code != ord(DROPPED)]
+    return Tokens(*([values[i] for i in kept] for values in (codes, normal.starts, normal.ends)))
 
 
 def loose_key(name: str) -> str:
     """Return the key under which a name is looked up: 'IL-6 受體' → 'il6受体'."""
     fast = name.translate(loose_code)
     if SLOW in fast:
-        fast = _loosened(normalise(name).text)
+        fast = _loosened(normalise(name.replace(ACUTE, "'")).text)
     return fast.replace(DROPPED, "")
 
 
@@ -221,7 +239,18 @@ class _Word(dict[str, bool]):
         return self[character]
 
 
+def _loose_values(codes: list[int]) -> list[int]:
+    loose = [loose_code[code] for code in codes]
+    slow = [EXTENDS if extends(chr(code)) else IN_RUN for code in codes]
+    return [
+        NO_TOKEN if character == DROPPED else run if character == SLOW else ord(character)
+        for character, run in zip(loose, slow, strict=True)
+    ]
+
+
 one_to_one = _OneToOne()
 loose_code = _Loose()
 _loose_but_breaks = _LooseButBreaks()
 _word = _Word()
+_loose = CharacterTable(_loose_values)
+word_characters = CharacterTable(lambda codes: [is_word_character(chr(code)) for code in codes])

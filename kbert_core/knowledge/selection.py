@@ -272,26 +272,17 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A mention whose triples are to be chosen.
+class Candidates:
+    """A mention with the triples that may be used for it.
 
     Attributes:
         sentences: the text, one or two sentences.
         mention: in one of them.
-    """
-
-    sentences: tuple[str, ...]
-    mention: Mention
-
-
-@dataclass(frozen=True, slots=True)
-class Candidates(Asked):
-    """A mention with the triples that may be used for it.
-
-    Attributes:
         triples: in graph order, of every entity that the name may mean.
     """
 
+    sentences: Sequence[str]
+    mention: Mention
     triples: tuple[Triple, ...]
 
 
@@ -341,12 +332,13 @@ def select(
         The triples to inject, and those left out.
     """
     mention = Mention(0, len(name), entity, others=tuple(others))
-    (made,) = select_all([Asked((name,), mention)], graph, options)
-    return made.used, made.left_out
+    (selection,) = select_triples([(name,)], [mention], graph, options)
+    return selection.used, selection.left_out
 
 
-def select_all(
-    asked: Sequence[Asked],
+def select_triples(
+    texts: Sequence[Sequence[str]],
+    mentions: Sequence[Mention],
     graph: KnowledgeGraph,
     options: InjectionOptions,
     scorer: TripleScorer | None = None,
@@ -354,28 +346,34 @@ def select_all(
     """Choose the triples of many mentions.
 
     Args:
+        texts: of each mention the text it is in, one or two sentences.
+        mentions: M.
         scorer: for the strategies "context" and "learned".
 
     Raises:
         OptionError: the strategy needs a scorer, and there is none.
     """
+    candidates = [
+        Candidates(text, mention, _triples(mention, graph))
+        for text, mention in zip(texts, mentions, strict=True)
+    ]
     if options.strategy is Strategy.FIRST and not options.first_relations:
-        return [_first(one, graph, options) for one in asked]
-    parted = [_parted(one, graph, options) for one in asked]
-    scores = _scores([candidates for candidates, _ in parted], graph, options, scorer)
+        return [_first(one, graph, options) for one in candidates]
+    parted = [_parted(one, graph, options) for one in candidates]
+    scores = _scores([usable for usable, _ in parted], graph, options, scorer)
     return [
-        _selection(candidates, own, ruled_out, options)
-        for (candidates, ruled_out), own in zip(parted, scores, strict=True)
+        _selection(usable, scored, ruled_out, options)
+        for (usable, ruled_out), scored in zip(parted, scores, strict=True)
     ]
 
 
-def _first(asked: Asked, graph: KnowledgeGraph, options: InjectionOptions) -> Selection:
+def _first(asked: Candidates, graph: KnowledgeGraph, options: InjectionOptions) -> Selection:
     """Take the first in graph order: as the rest of this module does it, in one quick pass."""
-    mention, most, all_on = asked.mention, options.max_triples, graph.all_on
+    most, all_on = options.max_triples, graph.all_on
     any_relation = options.relations is None and not options.not_relations
     used: list[Triple] = []
     left_out: list[LeftOut] = []
-    for triple in _triples(mention, graph):
+    for triple in asked.triples:
         if not (all_on or graph.is_on(triple)):
             left_out.append(LeftOut(triple, Rule.OFF))
         elif not (any_relation or options.allows(triple.relation)):
@@ -387,13 +385,13 @@ def _first(asked: Asked, graph: KnowledgeGraph, options: InjectionOptions) -> Se
         else:
             used.append(triple)
     reasons = (_FIRST,) * len(used)
-    if mention.others:
+    if asked.mention.others:
         reasons = tuple(Reason(sense=normalise_name(triple.head)) for triple in used)
     return Selection(tuple(used), reasons, tuple(left_out))
 
 
 def _parted(
-    asked: Asked, graph: KnowledgeGraph, options: InjectionOptions
+    asked: Candidates, graph: KnowledgeGraph, options: InjectionOptions
 ) -> tuple[Candidates, list[tuple[int, LeftOut]]]:
     """Part a mention's triples by what needs no comparing.
 
@@ -402,7 +400,7 @@ def _parted(
     """
     usable: list[Triple] = []
     ruled_out: list[tuple[int, LeftOut]] = []
-    for place, triple in enumerate(_triples(asked.mention, graph)):
+    for place, triple in enumerate(asked.triples):
         rule = None
         if not graph.is_on(triple):
             rule = Rule.OFF
@@ -419,14 +417,14 @@ def _parted(
     return Candidates(asked.sentences, asked.mention, tuple(usable)), ruled_out
 
 
-def _triples(mention: Mention, graph: KnowledgeGraph) -> Iterable[Triple]:
+def _triples(mention: Mention, graph: KnowledgeGraph) -> tuple[Triple, ...]:
     """Every triple of every entity that a name may mean, once, in order."""
     if not mention.others:
         return graph.triples_of(mention.entity)
-    return dict.fromkeys(t for entity in mention.entities for t in graph.triples_of(entity))
+    return tuple(dict.fromkeys(t for e in mention.entities for t in graph.triples_of(e)))
 
 
-def _says_name(triple: Triple, asked: Asked, graph: KnowledgeGraph, rules: NameRules) -> bool:
+def _says_name(triple: Triple, asked: Candidates, graph: KnowledgeGraph, rules: NameRules) -> bool:
     """Whether a triple's branch only says another name, the one by which its mention was found."""
     if not rules.alias or graph.aliases.aliases_in(triple) is None:
         return False
@@ -518,7 +516,7 @@ def _ranked(
         yield triples[i], reason, fitting is None or senses[i] == fitting
 
 
-def tail_in_text(triple: Triple, asked: Asked) -> bool:
+def tail_in_text(triple: Triple, asked: Candidates) -> bool:
     """Say whether a text has a triple's tail, other than within the mention itself.
 
     Compared as names are; a tail that begins or ends with a Latin letter or

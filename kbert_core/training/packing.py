@@ -21,7 +21,7 @@ from transformers import PreTrainedTokenizerBase
 from kbert_core.errors import DataError
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.io.compression import remedy
-from kbert_core.knowledge.scan import scan
+from kbert_core.knowledge.mentions import find_mentions
 from kbert_core.knowledge.surface_forms import AS_WRITTEN
 from kbert_core.training.masking import MASKED_SHARE, Masking
 from kbert_core.training.ordered_trainer import BATCH
@@ -156,7 +156,7 @@ def _inside(
     texts: Sequence[str], encodings: Sequence[Encoding], words: KnowledgeGraph | None
 ) -> Iterator[np.ndarray]:
     """Yield for each text whether its tokens go on with the word before."""
-    found = scan(texts, words, AS_WRITTEN) if words else None
+    found = find_mentions(texts, words, rules=AS_WRITTEN) if words else None
     for row, encoding in enumerate(encodings):
         of_word = np.array([-1 if w is None else w for w in encoding.word_ids], np.int64)
         inside = np.zeros(len(of_word), bool)
@@ -164,8 +164,8 @@ def _inside(
         if found is not None and len(inside):
             own = slice(*np.searchsorted(found.rows, (row, row + 1)))
             starts, ends = np.array(encoding.offsets, np.int64).T
-            firsts = np.searchsorted(ends, found.starts[own] - found.offsets[row], "right")
-            lasts = np.searchsorted(starts, found.ends[own] - found.offsets[row], "left")
+            firsts = np.searchsorted(ends, found.starts[own], "right")
+            lasts = np.searchsorted(starts, found.ends[own], "left")
             for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True):
                 inside[first + 1 : last] = True
         yield inside

@@ -8,6 +8,7 @@ to tell from the triple, the text and their similarity.
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,10 @@ from torch.nn.functional import cross_entropy
 from kbert_core.data.labelled import Example
 from kbert_core.data.sources import read_split
 from kbert_core.errors import DataError, OptionError
-from kbert_core.kbert.sentence_tree import Node, SentenceTree, branch_of, mentions_in
+from kbert_core.kbert.sentence_tree import SentenceTree, k_query
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.selection import Asked, Candidates, InjectionOptions, Strategy, select_all
+from kbert_core.knowledge.mentions import find_mentions
+from kbert_core.knowledge.selection import Candidates, InjectionOptions, Strategy
 from kbert_core.knowledge.tools.controls import with_noise
 from kbert_core.labels import IGNORED
 from kbert_core.pipeline import Pipeline
@@ -127,21 +129,16 @@ def _tried(
     everything = replace(options, max_triples=1000)
     for number, example in enumerate(examples):
         random = np.random.default_rng((seed, number))
-        asked = [
-            Asked(example.sentences, m)
-            for m in mentions_in(example.sentences, graph, rules=options.names)
-        ]
-        chosen = select_all(asked, graph, everything)
         trees = [SentenceTree(example.sentences, ())]
         mentions: list[tuple[Candidates, list[int]]] = []
-        for one, made in zip(asked, chosen, strict=True):
-            places = random.permutation(len(made.used))[:MOST_TRIPLES].tolist()
+        for node in k_query([example.sentences], graph, everything)[0]:
+            places = random.permutation(len(node.branches))[:MOST_TRIPLES].tolist()
             if not places:
                 continue
-            mentions.append((Candidates(example.sentences, one.mention, made.used), places))
+            mentions.append((Candidates(example.sentences, node.mention, node.used), places))
             for place in places:
-                branch = branch_of(made.used[place], options)
-                trees.append(SentenceTree(example.sentences, (Node(one.mention, (branch,), ()),)))
+                alone = replace(node, branches=node.branches[place : place + 1], left_out=())
+                trees.append(SentenceTree(example.sentences, (alone,)))
         if not mentions:
             continue
         losses = _losses(pipeline, [maker.with_targets(number, own) for own in pipeline.lay(trees)])
@@ -260,9 +257,8 @@ def train_scorer(
     order = np.random.default_rng(seed).permutation(len(examples))[:max_texts]
     examples = [examples[i] for i in sorted(order.tolist())]
     if noise:
-        mentions = (
-            m for e in examples for m in mentions_in(e.sentences, graph, rules=options.names)
-        )
+        texts = [text for example in examples for text in example.sentences]
+        mentions = chain.from_iterable(find_mentions(texts, graph, rules=options.names))
         names = [entity for mention in mentions for entity in mention.entities]
         graph = with_noise(graph, names, noise, seed=seed)
     scorer = learn_scorer(pipeline, examples, graph, options, encoder=encoder or OWN, seed=seed)

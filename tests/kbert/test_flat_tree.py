@@ -25,7 +25,7 @@ from kbert_core import (
     visible_matrix,
 )
 from kbert_core.errors import OptionError
-from kbert_core.kbert.flat_tree import TrunkCut, hard_positions
+from kbert_core.kbert.flat_tree import TrunkCut
 
 ALL = InjectionOptions(max_triples=1000)
 CEO, CAPITAL, IS_A = FIGURE_2
@@ -64,7 +64,7 @@ def test_figure_2_says_where_each_branch_stands(tim_cook):
 
 
 def test_hard_positions_count_straight_through(tim_cook):
-    assert hard_positions(tim_cook) == list(range(14))
+    assert tim_cook.with_hard_positions().soft_positions == list(range(14))
 
 
 def test_pair_of_sentences_has_two_segments_and_a_branch_has_its_mentions(figure_2):

@@ -10,6 +10,7 @@ from kbert_core import (
     Rule,
     Triple,
     grow_tree,
+    grow_trees,
     k_inject,
     k_query,
 )
@@ -19,21 +20,21 @@ CEO, CAPITAL, IS_A = FIGURE_2
 
 
 def test_k_query_finds_figure_2(figure_2):
-    first, second = k_query([TIM_COOK], figure_2)
+    ((first, second),) = k_query([TIM_COOK], figure_2)
     assert (first.mention.start, first.mention.end, first.used) == (0, 8, (CEO,))
     assert (second.mention.start, second.mention.end) == (21, 28)
     assert second.used == (CAPITAL, IS_A)
 
 
 def test_k_query_takes_the_first_triples_in_graph_order(figure_2):
-    (_, beijing) = k_query([TIM_COOK], figure_2, InjectionOptions(max_triples=1))
+    ((_, beijing),) = k_query([TIM_COOK], figure_2, InjectionOptions(max_triples=1))
     assert beijing.used == (CAPITAL,)
     assert beijing.left_out == (LeftOut(IS_A, Rule.LIMIT),)
 
 
 def test_k_query_numbers_the_sentences(figure_2):
-    found = k_query(["Beijing is big", "Tim Cook knows"], figure_2)
-    assert [q.mention.sentence for q in found] == [0, 1]
+    (nodes,) = k_query([("Beijing is big", "Tim Cook knows")], figure_2)
+    assert [node.mention.sentence for node in nodes] == [0, 1]
 
 
 def test_k_inject_hangs_relation_and_tail_or_tail_alone(figure_2):
@@ -46,8 +47,10 @@ def test_k_inject_hangs_relation_and_tail_or_tail_alone(figure_2):
 
 
 def test_k_inject_is_the_second_half_of_growing_a_tree(figure_2):
-    queried = k_query([TIM_COOK], figure_2)
-    assert k_inject([TIM_COOK], queried) == grow_tree([TIM_COOK], figure_2)
+    texts = [TIM_COOK, ("Beijing", "Paris")]
+    nodes = k_query(texts, figure_2)
+    for given in (nodes, list(nodes)):
+        assert list(k_inject(texts, given)) == list(grow_trees(texts, figure_2))
 
 
 def test_tree_grows_one_level_deep_only(figure_2):

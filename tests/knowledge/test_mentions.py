@@ -144,11 +144,6 @@ def test_same_name_is_found_every_time():
     assert found("糖尿病和糖尿病", "糖尿病") == ["糖尿病", "糖尿病"]
 
 
-def test_mention_of_the_second_sentence_says_so(figure_2):
-    (mention,) = find_mentions("Beijing", figure_2, sentence=1)
-    assert mention.sentence == 1
-
-
 def test_words_mode_takes_whole_words_only():
     text, spans = word_spans("患者", "有", "糖尿病", "史")
     assert found(text, "糖尿病", "糖", words=spans) == ["糖尿病"]
@@ -242,3 +237,28 @@ def test_mentions_of_a_very_long_word_take_no_quadratic_time():
     began = time.perf_counter()
     assert find_mentions("a" * 100_000, graph_of("a" * 50, "aa", "a")) == ()
     assert time.perf_counter() - began < 10
+
+
+# Many texts
+
+
+def test_no_name_is_found_across_the_border_of_two_texts():
+    graph = graph_of("糖尿", "尿病")
+    assert list(find_mentions(["糖", "尿", "病"], graph)) == [(), (), ()]
+
+
+def test_word_borders_are_tested_at_the_ends_of_each_text():
+    texts = ["cat", "cats", "catsy"]
+    found = find_mentions(texts, graph_of("cat", "cats"), rules=AS_WRITTEN)
+    assert [[m.entity for m in some] for some in found] == [["cat"], ["cats"], []]
+
+
+def test_what_touches_a_mask_is_no_mention():
+    graph = graph_of("mask", "病")
+    (found,) = find_mentions(["[MASK]病 mask"], graph, masks=[[(0, 6)]])
+    assert [(m.start, m.end) for m in found] == [(6, 7), (8, 12)]
+    assert len(find_mentions(["[MASK]病 mask"], graph)[0]) == 3
+
+
+def test_no_texts_have_no_mentions():
+    assert list(find_mentions([], graph_of("a"))) == []

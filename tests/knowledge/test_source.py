@@ -1,11 +1,9 @@
 """Several graphs as one: the same as all of their triples in memory."""
 
-import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kbert_core import KnowledgeGraph, Triple, find_mentions, join_graphs
-from kbert_core.knowledge.scan import scan
 
 names = st.sampled_from(["a", "A", "ab", "阿司匹林", "阿司", "b c"])
 triples = st.builds(Triple, names, st.sampled_from("rs"), st.sampled_from("xy"))
@@ -19,11 +17,7 @@ def test_joined_graphs_are_as_one_of_all_their_triples(parts):
     assert list(joined.entities()) == list(one.entities())
     assert list(joined) == list(one)
     assert len(joined) == len(one)
-    for text in TEXTS:
-        assert find_mentions(text, joined) == find_mentions(text, one)
-    found, expected = scan(TEXTS, joined), scan(TEXTS, one)
-    assert found.entities == expected.entities
-    assert np.array_equal(found.starts, expected.starts)
+    assert list(find_mentions(TEXTS, joined)) == list(find_mentions(TEXTS, one))
 
 
 def test_a_joined_graph_is_edited_like_any_and_keeps_what_is_off():

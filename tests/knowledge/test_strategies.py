@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kbert_core import InjectionOptions, KnowledgeGraph, Rule, Triple, grow_tree
 from kbert_core.errors import OptionError
 from kbert_core.knowledge.mentions import Mention
-from kbert_core.knowledge.selection import Asked, Reason, Strategy, select, select_all
+from kbert_core.knowledge.selection import Reason, Strategy, select, select_triples
 from kbert_core.knowledge.surface_forms import AS_WRITTEN, RULES
 
 FRUIT = Triple("苹果（水果）", "类别", "水果")
@@ -34,8 +34,7 @@ class Given:
 
 def chosen(graph, mention, text=TEXT, scores=None, **options):
     scorer = None if scores is None else Given(scores)
-    asked = [Asked(text, mention)]
-    return select_all(asked, graph, InjectionOptions(**options), scorer)[0]
+    return select_triples([text], [mention], graph, InjectionOptions(**options), scorer)[0]
 
 
 def whys(selection):
@@ -59,7 +58,7 @@ def test_relation_both_asked_for_and_denied_is_denied():
 def test_preferred_relations_come_first_in_their_own_order():
     triples = [Triple("x", r, t) for r, t in (("r", "a"), ("s", "b"), ("t", "c"), ("s", "d"))]
     options = InjectionOptions(max_triples=3, first_relations=("t", "s"))
-    made = select_all([Asked(("x",), Mention(0, 1, "x"))], KnowledgeGraph(triples), options)[0]
+    made = select_triples([("x",)], [Mention(0, 1, "x")], KnowledgeGraph(triples), options)[0]
     assert made.used == (triples[2], triples[1], triples[3])
     assert str(made.reasons[0]) == "its relation comes first; first in graph order"
     assert [item.triple for item in made.left_out] == [triples[0]]
@@ -171,8 +170,7 @@ def test_what_is_ruled_out_is_not_scored():
 
 def test_many_mentions_are_scored_at_once():
     scorer = Given({})
-    asked = [Asked(TEXT, APPLE)] * 5
-    select_all(asked, SENSES, InjectionOptions(strategy="context"), scorer)
+    select_triples([TEXT] * 5, [APPLE] * 5, SENSES, InjectionOptions(strategy="context"), scorer)
     assert scorer.calls == 1
 
 
@@ -251,7 +249,7 @@ def options(draw, strategies=tuple(set(Strategy) - {Strategy.LEARNED})):
 def run(all_triples, mention, option, text="x a b c"):
     graph = KnowledgeGraph(all_triples)
     scorer = Given({t: (ord(t.tail) * 7 % 10) / 10 for t in all_triples})
-    made = select_all([Asked((text,), mention)], graph, option, scorer)[0]
+    made = select_triples([(text,)], [mention], graph, option, scorer)[0]
     return graph, made
 
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 from conftest import tiny_config, tiny_tokenizer
+from slow_flatten import slow_tree
 from transformers import BertModel
 
-from kbert_core import InjectionOptions, KnowledgeGraph, Triple, flatten, grow_tree
+from kbert_core import InjectionOptions, KnowledgeGraph, Triple, grow_trees
 from kbert_core.errors import OptionError
-from kbert_core.kbert.bulk import CODES, inject
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.selection import Candidates
 from kbert_core.pipeline import Pipeline
@@ -112,13 +112,9 @@ def test_bad_text_raises_after_those_before_it(checkpoints):
         next(found)
 
 
-def test_codes_of_many_texts_are_those_of_each(own):
-    tokenizer = own.tokenizer
-    for options in (CONTEXT, InjectionOptions(strategy="tail_in_text")):
-        codes = inject(TEXTS, GRAPH, tokenizer, options, scorer=own)
-        for row, text in enumerate(TEXTS):
-            flat = flatten(grow_tree([text], GRAPH, options, scorer=own), tokenizer)
-            assert codes[row].tolist() == [list(getattr(flat, name)) for name in CODES]
+def test_trees_of_many_texts_are_those_of_each(own):
+    trees = grow_trees(TEXTS, GRAPH, CONTEXT, scorer=own)
+    assert list(trees) == [slow_tree((text,), GRAPH, CONTEXT, scorer=own) for text in TEXTS]
 
 
 def test_another_encoder_can_be_named(checkpoints):

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 from checkpoints.test_adapters import make_adapter
+from conftest import tiny_tokenizer
 from fuzzed_files import ENCODINGS, READERS, files, read_or_refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mutated_models import read_or_refused as read_or_refused_model
 
-from kbert_core import InjectionOptions, KBertError, Words, flatten, grow_tree
+from kbert_core import InjectionOptions, KBertError, WordPieces, Words, flatten, grow_tree
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.io import parse_triples
@@ -23,6 +24,7 @@ from kbert_core.knowledge.surface_forms import ALL_RULES, AS_WRITTEN
 from kbert_core.knowledge.triple import Triple
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from random_texts import NO_VOCABULARY, check_random_batch
 from slow_trees import random_scene, slowly_flattened
 
 pytestmark = pytest.mark.soak
@@ -125,6 +127,14 @@ def test_flattening_agrees_with_the_slow_way(figures):
         "trunk cut": cut,
         "seconds": round(time.monotonic() - began, 1),
     }
+
+
+def test_random_batches_are_read_as_one_by_one(figures):
+    began, tiny = time.monotonic(), tiny_tokenizer()
+    tokenizers = (*NO_VOCABULARY, WordPieces(tiny), WordPieces(tiny, masks=True))
+    for seed in range(10_000, 14_000):
+        check_random_batch(seed, tokenizers)
+    figures["batches"] = {"cases": 4_000, "seconds": round(time.monotonic() - began, 1)}
 
 
 def test_options_out_of_range_are_refused_and_nothing_else_breaks(figures):

@@ -141,7 +141,7 @@ def test_windows_are_joined_where_a_token_has_most_context():
         scores = torch.zeros(len(window), len(windows))
         scores[:, number] = 9
         logits.append(scores)
-    reading = KBertReading(tuple(windows), ReadConfig(), tree=windows[0].tree)
+    reading = KBertReading(tuple(windows), ReadConfig())
     came_from = reading.on_text(logits).argmax(-1).tolist()
     assert len(came_from) == 50
     assert came_from == sorted(came_from)

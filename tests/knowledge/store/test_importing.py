@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from kbert_core import KnowledgeGraph, Triple, find_mentions, load_graph
 from kbert_core.errors import GraphConflict, GraphFileError
-from kbert_core.kbert.bulk import scan
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import open_rows
 from kbert_core.knowledge.store import importing as cache
@@ -211,7 +210,6 @@ def test_imports_do_what_loading_into_memory_does(tmp_path_factory, files):
         assert len(graph) == len(memory)
         texts = ("ab a 阿司匹林 b c A", "ａ")
         assert [find_mentions(t, graph) for t in texts] == [find_mentions(t, memory) for t in texts]
-        assert scan(texts, graph).entities == scan(texts, memory).entities
 
 
 # The cache
