@@ -128,7 +128,7 @@ class _Script:
         options, ablation = self._options(scene.options), self._ablation(scene.ablation)
         if not scene.has_model:
             graph = graph or self._new("KnowledgeGraph", "()")
-            self._read(scene, name, f"{text}, {graph}, {options}", ablation)
+            self._read(scene, name, text, f"{graph}, {options}", ablation)
             return
         model = self._model(scene.model)
         given = [f"*{text}", *([f"graph={graph}"] if graph else [])]
@@ -179,17 +179,17 @@ class _Script:
             self.lines.append(f"{self.models[path]} = Pipeline.load({self.model_of(path)!r})")
         return self.models[path]
 
-    def _read(self, scene: Scene, name: str, tree: str, ablation: str) -> None:
+    def _read(self, scene: Scene, name: str, text: str, knowledge: str, ablation: str) -> None:
         reader = "Words" if scene.model == WORDS else "Characters"
-        self._import("kbert_core", reader, "collate", "flatten", "grow_tree")
+        self._import("kbert_core", reader, "collate", "flatten", "grow_trees")
         made, visible = self._interventions(scene), f"{ablation}.visible_in(collate([{name}]))"
         if made:
             self._import("kbert_core.kbert.interventions", "visible_by_layer")
             most = max((layer for one in scene.interventions for layer in one.layers), default=1)
             visible = f"visible_by_layer({visible}, [{name}], {made}, {most})[-1]"
         self.lines += [
-            f"tree = grow_tree({tree})",
-            f"{name} = flatten(tree, {reader}(special=True), max_length={self.longest})",
+            f"trees = grow_trees([{text}], {knowledge})",
+            f"{name} = flatten(trees, {reader}(special=True), max_length={self.longest})[0]",
             f"print({name}.tokens, {name}.soft_positions)",
             f"visible = {visible}",
             "print(visible[0].int())  # (N, N), row may attend to column",

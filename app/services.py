@@ -40,7 +40,7 @@ from kbert_core import (
     Words,
     collate,
     flatten,
-    grow_tree,
+    grow_trees,
 )
 from kbert_core.checkpoints import adapters
 from kbert_core.errors import CheckpointError, GraphFileError, TextError
@@ -389,8 +389,8 @@ def _run(scene: Scene, graph: KnowledgeGraph) -> KBertTrace:
                 raise
             return reader(*scene.sentences, **given, decode=False)  # no [MASK]: the tree alone
     splitter = (Words if scene.model == WORDS else Characters)(special=True)
-    tree = grow_tree(scene.sentences, graph, scene.options)
-    row = flatten(tree, splitter, max_length=LONGEST_WITHOUT_MODEL)
+    tree = grow_trees([scene.sentences], graph, scene.options)[0]
+    row = flatten([tree], splitter, max_length=LONGEST_WITHOUT_MODEL)[0]
     return _without_model(scene, row)
 
 

@@ -118,14 +118,14 @@ def compared(
     sentences = [sentence(dice, heads) for _ in range(SENTENCES)]
     graph = store.graph()
     for text in sentences[:200]:
-        ours = {mention.entity for mention in find_mentions(text, graph, rules=AS_WRITTEN)}
+        ours = {mention.entity for mention in find_mentions([text], graph, rules=AS_WRITTEN)[0]}
         theirs = {name for name, _ in matched_by_dict(text, by_head, longest)}
         if ours != theirs:
             sys.exit(f"The two find different names in {text}: {ours ^ theirs}")
 
     def ours() -> None:
         for text in sentences:
-            find_mentions(text, graph)
+            find_mentions([text], graph)[0]
 
     def theirs() -> None:
         for text in sentences:
@@ -157,7 +157,7 @@ def compared(
         begun = time.perf_counter()
         store.apply(Edit("add", triple))
         made = time.perf_counter()
-        assert find_mentions(triple.head, store.graph())
+        assert find_mentions([triple.head], store.graph())[0]
         edit.append(1000 * (made - begun))
         visible.append(1000 * (time.perf_counter() - made))
     new = [Edit("add", Triple(f"编{number}辑", "类别", "新")) for number in range(PENDING // 2)]
@@ -230,7 +230,7 @@ def memory(path: Path) -> float:
     graph = load_graph(path)
     heads = first_of(graph.entities(), LOOKUPS)
     for head in heads:
-        find_mentions(head, graph)
+        find_mentions([head], graph)[0]
         graph.triples_of(head)
     return round((private(process) - before) / 1e6, 1)
 

@@ -16,7 +16,7 @@ from kbert_core.kbert.bulk import inject
 
 from benchmarks.common import data_folder, machine, print_table, spread, write
 from benchmarks.release import ReleasedKnowledge
-from kbert_core import Characters, KnowledgeGraph, flatten, grow_tree, load_graph, visible_matrix
+from kbert_core import Characters, KnowledgeGraph, flatten, grow_trees, load_graph, visible_matrix
 
 LENGTH = 256
 TOKENIZER = Characters(special=True)
@@ -44,7 +44,7 @@ def main() -> None:
 
     def one_by_one() -> None:
         for text in same:
-            flatten(grow_tree([text], graph), TOKENIZER, max_length=LENGTH)
+            flatten(grow_trees([text], graph), TOKENIZER, max_length=LENGTH)[0]
 
     def together() -> None:
         inject(same, graph, TOKENIZER, max_length=LENGTH)
@@ -80,7 +80,7 @@ def main() -> None:
     }
     titles = {
         "release": "the release's algorithm",
-        "one_by_one": "grow_tree + flatten, each text",
+        "one_by_one": "grow_trees + flatten, each text",
         "together": "bulk.inject, all texts",
     }
     rows = [["", "sentences/s", "µs each", "times the release", "least to most"]]
@@ -121,7 +121,7 @@ def compared(
     differ: dict[str, list[str]] = {LIMIT: [], BORDER: []}
     codes = inject(texts, graph, TOKENIZER, max_length=LENGTH)
     for text, own in zip(texts, codes, strict=True):
-        flat = flatten(grow_tree([text], graph), TOKENIZER, max_length=LENGTH)
+        flat = flatten(grow_trees([text], graph), TOKENIZER, max_length=LENGTH)[0]
         tokens, positions, _, visible = released.inject(text, max_length=LENGTH)
         size = len(flat)
         branch_ids, anchor_ids = torch.from_numpy(own[2:4]).unsqueeze(1)
@@ -147,7 +147,7 @@ def compared(
 
 def _only_bounded(text: str, graph: KnowledgeGraph, released: ReleasedKnowledge) -> bool:
     """Say whether all the core's mentions are the release's too, which has some more."""
-    own = {node.mention.entity for node in grow_tree([text], graph).nodes}
+    own = {node.mention.entity for node in grow_trees([text], graph)[0].nodes}
     theirs = {word.casefold() for word in released.words(text) if word in released.entities}
     return own < theirs
 

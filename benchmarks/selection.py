@@ -179,7 +179,7 @@ def run_noise(kinds: Sequence[str]) -> None:
     examples = read_examples(data / "ner" / "medical_ner_dedup" / "dev.tsv", "ner")
     graph = load_graph(data / "kbert" / "Medical.spo", DEMO / "medical_zh.spo")
     facts = list(load_graph(data / "kg" / "zh_open_nlpcc_kbqa.spo"))
-    names = [m.entity for e in examples for m in find_mentions(e.sentences[0], graph)]
+    names = [m.entity for e in examples for m in find_mentions([e.sentences[0]], graph)[0]]
     for kind, strategy, k, seed in runs(kinds):
         path = RESULTS / "noise" / f"{kind}-{slug(strategy)}-k{k}-seed{seed}.json"
         if path.is_file():

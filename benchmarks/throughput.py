@@ -33,7 +33,7 @@ from kbert_core import (
     Pipeline,
     collate,
     flatten,
-    grow_tree,
+    grow_trees,
     load_graph,
     pack_trees,
 )
@@ -114,10 +114,10 @@ class Runner:
         """Every sentence's flat tree, grown anew."""
         return [
             flatten(
-                grow_tree(e.sentences, graph, OPTIONS),
+                grow_trees([e.sentences], graph, OPTIONS),
                 self.pipeline.tokenizer,
                 max_length=RELEASE_LENGTH,
-            )
+            )[0]
             for e in self.examples
         ]
 

@@ -11,9 +11,9 @@ The data model, in the order of the paper (Liu et al., AAAI 2020)::
     MaskTransformer  any Hugging Face encoder, run with both              (Eq. 4-6)
     Pipeline         all of it; a call returns a Trace with every stage
 
-    >>> from kbert_core import KnowledgeGraph, Triple, Words, flatten, grow_tree
+    >>> from kbert_core import KnowledgeGraph, Triple, Words, flatten, grow_trees
     >>> graph = KnowledgeGraph([Triple("Tim Cook", "CEO", "Apple")])
-    >>> flat = flatten(grow_tree(["Tim Cook is visiting"], graph), Words())
+    >>> (flat,) = flatten(grow_trees(["Tim Cook is visiting"], graph), Words())
     >>> list(zip(flat.tokens, flat.soft_positions))
     [('Tim', 0), ('Cook', 1), ('CEO', 2), ('Apple', 3), ('is', 2), ('visiting', 3)]
 """
@@ -30,13 +30,12 @@ from kbert_core.kbert.flat_tree import (
     collate,
     pack_trees,
 )
-from kbert_core.kbert.flattening import FlatTrees, flatten, flatten_windows
+from kbert_core.kbert.flattening import FlatTrees, flatten
 from kbert_core.kbert.interventions import Intervention, Tokens
 from kbert_core.kbert.sentence_tree import (
     Node,
     SentenceTree,
     Trees,
-    grow_tree,
     grow_trees,
     k_inject,
     k_query,
@@ -111,8 +110,6 @@ __all__ = [
     "collate",
     "find_mentions",
     "flatten",
-    "flatten_windows",
-    "grow_tree",
     "grow_trees",
     "join_graphs",
     "k_inject",

@@ -116,11 +116,12 @@ assert line == "Tim Cook CEO Apple is visiting Beijing capital China is_a City n
 from kbert_core import KnowledgeGraph, Triple, Words, flatten, k_inject, k_query, load_graph
 
 graph = KnowledgeGraph(Triple(*triple) for triple in K)
-queried = k_query([sentence], graph)  # a list, as a text may also be a pair of sentences
-sentence_tree = k_inject([sentence], queried)
-flat = flatten(sentence_tree, Words())
+texts = [sentence]  # both steps take a list of texts, and give something for each
+nodes = k_query(texts, graph)
+(sentence_tree,) = k_inject(texts, nodes)
+(flat,) = flatten([sentence_tree], Words())
 assert flat.tokens == line  # by hand and by the library: the same
-print(len(queried), "mentions,", len(flat.hung), "branches,", len(flat), "tokens")
+print(len(nodes[0]), "mentions,", len(flat.branches), "branches,", len(flat), "tokens")
 
 # %% [markdown]
 # The picture is the one that the app of this project, the *K-BERT Lab*, draws, too. The numbers below the tokens are for
@@ -131,7 +132,7 @@ from _tools import show, trace_of
 from app.view_models.tree import tree_view
 from app.view_models.tree_picture import tree_picture
 
-figure_2 = flatten(sentence_tree, Words(special=True))
+(figure_2,) = flatten([sentence_tree], Words(special=True))
 says = "Figure 2 as a tree: CEO Apple hangs from Tim Cook, capital China and is_a City from Beijing"
 show(tree_picture(tree_view(trace_of(figure_2)), "png"), says)
 
@@ -143,15 +144,15 @@ show(tree_picture(tree_view(trace_of(figure_2)), "png"), says)
 # the graph is empty.
 
 # %%
-ours = flatten(k_inject([sentence], k_query([sentence], graph)), Words())
+(ours,) = flatten(k_inject(texts, k_query(texts, graph)), Words())
 
 other_sentence = "Tim Cook CEO Apple is visiting Beijing capital China is_a City now"
 nothing = KnowledgeGraph()
-other = flatten(k_inject([other_sentence], k_query([other_sentence], nothing)), Words())
+(other,) = flatten(k_inject([other_sentence], k_query([other_sentence], nothing)), Words())
 
 print("the same tokens:  ", ours.tokens == other.tokens)
-print("the same branches:", len(ours.hung) == len(other.hung))
-assert ours.tokens == other.tokens and len(ours.hung) == 3 and len(other.hung) == 0
+print("the same branches:", len(ours.branches) == len(other.branches))
+assert ours.tokens == other.tokens and len(ours.branches) == 3 and len(other.branches) == 0
 
 # %% [markdown]
 # A model that is given this row alone would read knowledge as if it stood in the sentence. The paper calls the harm that
@@ -168,10 +169,10 @@ assert ours.tokens == other.tokens and len(ours.hung) == 3 and len(other.hung) =
 
 # %%
 more = load_graph("demo_kgs/general_en.spo")
-(asked,) = k_query(["We walked through Beijing"], more)
-for triple in asked.used:
+((beijing,),) = k_query(["We walked through Beijing"], more)
+for triple in beijing.used:
     print("injected:", triple)
-for item in asked.left_out:
+for item in beijing.left_out:
     print("left out:", item.triple, "—", item.rule)
 
 # %% [markdown]
@@ -182,11 +183,11 @@ for item in asked.left_out:
 # graph says 类别 · 检查, *kind: examination*, and 部位 · 胃, *part of the body: stomach*.)
 
 # %%
-from kbert_core import Characters, grow_tree
+from kbert_core import Characters, grow_trees
 
 medical = load_graph("demo_kgs/medical_zh.spo")
-both_steps = grow_tree(["患者行胃镜检查未见异常"], medical)  # K-Query, then K-Inject
-chinese = flatten(both_steps, Characters(special=True))
+both_steps = grow_trees(["患者行胃镜检查未见异常"], medical)  # K-Query, then K-Inject
+(chinese,) = flatten(both_steps, Characters(special=True))
 says = "患者行胃镜检查未见异常 with the branches 类别 检查 and 部位 胃 below 胃镜"
 show(tree_picture(tree_view(trace_of(chinese)), "png"), says)
 

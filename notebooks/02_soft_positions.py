@@ -22,12 +22,14 @@ ready("models/zh-mini", "demo_kgs/figure2.spo", "demo_kgs/medical_zh.spo")
 # the words of the sentence are counted too high:
 
 # %%
-from kbert_core import KnowledgeGraph, Words, flatten, grow_tree, load_graph
+from kbert_core import KnowledgeGraph, Words, flatten, grow_trees, load_graph
 
 sentence = "Tim Cook is visiting Beijing now"
 figure2 = load_graph("demo_kgs/figure2.spo")
-plain = flatten(grow_tree([sentence], KnowledgeGraph()), Words(special=True))
-tree = flatten(grow_tree([sentence], figure2), Words(special=True))  # K-Query, K-Inject, flattened
+plain = flatten(grow_trees([sentence], KnowledgeGraph()), Words(special=True))[0]
+tree = flatten(grow_trees([sentence], figure2), Words(special=True))[
+    0
+]  # K-Query, K-Inject, flattened
 
 print(
     "in the sentence:",
@@ -109,7 +111,7 @@ medical = load_graph("demo_kgs/medical_zh.spo")
 def read(count):
     """患者有糖尿病史 with so many triples for 糖尿病, in one line."""
     options = InjectionOptions(max_triples=count)
-    return flatten(grow_tree(["患者有糖尿病史"], medical, options), Characters(special=True))
+    return flatten(grow_trees(["患者有糖尿病史"], medical, options), Characters(special=True))[0]
 
 
 def distances(count):

@@ -69,10 +69,10 @@ for token, row in zip(tokens, V):
 # %%
 import torch
 
-from kbert_core import Words, collate, flatten, grow_tree, load_graph, visible_matrix
+from kbert_core import Words, collate, flatten, grow_trees, load_graph, visible_matrix
 
 figure2 = load_graph("demo_kgs/figure2.spo")
-flat = flatten(grow_tree(["Tim Cook is visiting Beijing now"], figure2), Words(special=True))
+flat = flatten(grow_trees(["Tim Cook is visiting Beijing now"], figure2), Words(special=True))[0]
 assert (flat.tokens, flat.branch_ids, flat.anchor_ids) == (tokens, branch, anchor)
 
 batch = collate([flat])  # a batch of one tree

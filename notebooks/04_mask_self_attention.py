@@ -42,10 +42,10 @@ ready("models/zh-mini", "demo_kgs/figure2.spo", "demo_kgs/medical_zh.spo")
 # %%
 import numpy as np
 
-from kbert_core import Words, collate, flatten, grow_tree, load_graph, visible_matrix
+from kbert_core import Words, collate, flatten, grow_trees, load_graph, visible_matrix
 
 figure2 = load_graph("demo_kgs/figure2.spo")
-flat = flatten(grow_tree(["Tim Cook is visiting Beijing now"], figure2), Words(special=True))
+flat = flatten(grow_trees(["Tim Cook is visiting Beijing now"], figure2), Words(special=True))[0]
 batch = collate([flat])
 visible = visible_matrix(batch.branch_ids, batch.anchor_ids)  # (1, N, N) bool
 V_matrix = visible[0].numpy()

@@ -33,10 +33,10 @@ ready(
 # %%
 import torch
 
-from kbert_core import Ablation, Words, collate, flatten, grow_tree, load_graph
+from kbert_core import Ablation, Words, collate, flatten, grow_trees, load_graph
 
 figure2 = load_graph("demo_kgs/figure2.spo")
-flat = flatten(grow_tree(["Tim Cook is visiting Beijing now"], figure2), Words(special=True))
+flat = flatten(grow_trees(["Tim Cook is visiting Beijing now"], figure2), Words(special=True))[0]
 batch = collate([flat])
 N = len(flat)
 

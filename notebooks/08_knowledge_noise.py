@@ -65,10 +65,12 @@ assert noisy.triples_of("tim cook") == (*noise, *own)
 from _tools import show, trace_of
 from app.view_models.tree import tree_view
 from app.view_models.tree_picture import tree_picture
-from kbert_core import InjectionOptions, Words, flatten, grow_tree
+from kbert_core import InjectionOptions, Words, flatten, grow_trees
 
 sentence = "Tim Cook is visiting Beijing now"
-flat = flatten(grow_tree([sentence], noisy, InjectionOptions(max_triples=3)), Words(special=True))
+flat = flatten(grow_trees([sentence], noisy, InjectionOptions(max_triples=3)), Words(special=True))[
+    0
+]
 show(
     tree_picture(tree_view(trace_of(flat)), "png"),
     "Tim Cook as a capital and a city, beside what is true",

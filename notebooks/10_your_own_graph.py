@@ -193,7 +193,7 @@ assert "The splits share no text" in verdict
 from _tools import show, slider, trace_of
 from app.view_models.tree import tree_view
 from app.view_models.tree_picture import tree_picture
-from kbert_core import InjectionOptions, Words, flatten, grow_tree
+from kbert_core import InjectionOptions, Words, flatten, grow_trees
 
 text = "tell me about violin and forget gold"
 
@@ -201,7 +201,7 @@ text = "tell me about violin and forget gold"
 def tree(max_triples, only_kinds=True):
     """The tree of the text with so many triples."""
     options = InjectionOptions(max_triples, relations=("is_a",) if only_kinds else None)
-    flat = flatten(grow_tree([text], graph, options), Words(special=True))
+    flat = flatten(grow_trees([text], graph, options), Words(special=True))[0]
     return show(tree_picture(tree_view(trace_of(flat)), "png"), f"{max_triples} triples a mention")
 
 

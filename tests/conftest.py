@@ -33,7 +33,7 @@ from kbert_core import (
     Triple,
     Words,
     flatten,
-    grow_tree,
+    grow_trees,
 )
 
 transformers_logging.set_verbosity_error()
@@ -70,7 +70,7 @@ def figure_2():
 @pytest.fixture(scope="session")
 def tim_cook(figure_2):
     """The sentence tree of the paper's Figure 2, in reading order, [CLS] and [SEP] included."""
-    return flatten(grow_tree([TIM_COOK], figure_2), Words(special=True))
+    return flatten(grow_trees([TIM_COOK], figure_2), Words(special=True))[0]
 
 
 def tiny_vocabulary():

@@ -68,7 +68,7 @@ def run(path, steps):
             contents.append(content(now))
         assert content(now) == contents[-1] == content(edited[-1])
         assert len(now) == len(edited[-1])
-        assert find_mentions(TEXT, now) == find_mentions(TEXT, edited[-1])
+        assert find_mentions([TEXT], now)[0] == find_mentions([TEXT], edited[-1])[0]
     for revision, then in enumerate(contents):
         assert content(store.at(revision)) == then
     store.close()

@@ -8,7 +8,7 @@ import torch
 from conftest import TIM_COOK
 from kbert.test_mask_transformer import ATTENTION, FIT, batch_of, small, states
 
-from kbert_core import MaskTransformer, WordPieces, collate, flatten, grow_tree, visible_matrix
+from kbert_core import MaskTransformer, WordPieces, collate, flatten, grow_trees, visible_matrix
 from kbert_core.errors import EncoderError, ShapeError
 from kbert_core.kbert.interventions import BRANCHES, TRUNK, Intervention, Tokens, visible_by_layer
 from kbert_core.layers import layers_of
@@ -148,7 +148,7 @@ def slow_bert(model, batch, visible):
 def test_layers_agree_with_bert_written_by_hand(attention, tokenizer, figure_2):
     model = small("bert", attention, vocab_size=200)
     words = WordPieces(tokenizer)
-    rows = [flatten(grow_tree([text], figure_2), words) for text in (TIM_COOK, "beijing")]
+    rows = list(flatten(grow_trees([TIM_COOK, "beijing"], figure_2), words))
     batch = collate(rows, pad_id=words.pad_id)
     tree = visible_matrix(batch.branch_ids, batch.anchor_ids)
     capital = Tokens("hung", 0, TIM_COOK.index("Beijing"))

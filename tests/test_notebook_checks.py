@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from kbert_core import Ablation, InjectionOptions, KnowledgeGraph, Triple, grow_tree, load_graph
+from kbert_core import Ablation, InjectionOptions, KnowledgeGraph, Triple, grow_trees, load_graph
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "notebooks"))
@@ -73,7 +73,7 @@ class Injecting:
     """Injects as a model does, and predicts nothing."""
 
     def __call__(self, text, *, graph, options):
-        tree = grow_tree([text], graph, options)
+        tree = grow_trees([text], graph, options)[0]
         return SimpleNamespace(used=tuple(b.triple for n in tree.nodes for b in n.branches))
 
 

@@ -131,7 +131,7 @@ def test_the_graph_says_of_an_invented_name_what_it_says_of_a_real_one(riddles, 
 def test_both_names_of_every_sentence_are_found_as_mentions(riddles):
     for example in (*riddles.train, *riddles.unseen):
         text = example.sentences[0]
-        found = [text[m.start : m.end] for m in find_mentions(text, riddles.graph)]
+        found = [text[m.start : m.end] for m in find_mentions([text], riddles.graph)[0]]
         assert sorted(found) == sorted(asked_and_other(text))
 
 
@@ -233,8 +233,8 @@ def test_the_loss_and_the_share_of_right_answers_are_what_they_say(riddles):
     pipeline = new_pipeline(riddles, KIND_ALONE, Ablation(), options)
     some = riddles.seen[:7]
     rows = read(pipeline, some, riddles.graph)
-    assert all(len(row.hung) == 2 for row in rows)  # each of two mentions with its kind
-    assert all(not row.hung for row in read(pipeline, some, NO_KNOWLEDGE))
+    assert all(len(row.branches) == 2 for row in rows)  # each of two mentions with its kind
+    assert all(not row.branches for row in read(pipeline, some, NO_KNOWLEDGE))
     labels = torch.tensor([riddles.kinds.index(e.label) for e in some])
     logits = pipeline.reader.encode(rows, pipeline.config)["logits"]
     slow = -logits.log_softmax(-1)[range(7), labels].mean()

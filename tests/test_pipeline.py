@@ -95,9 +95,9 @@ def test_options_come_from_the_card_unless_given(ner, medical):
     assert ner.card.reading.options == InjectionOptions(max_triples=3, tail_only=True)
     assert ner.config.max_length == 48
     trace = ner(TEXT, graph=medical)
-    assert trace.rows[0].hung[0].branch.texts == ("疾病",)
+    assert trace.rows[0].branches[0].branch.texts == ("疾病",)
     given = ner(TEXT, graph=medical, options=InjectionOptions(max_triples=1))
-    assert [h.branch.texts for h in given.rows[0].hung] == [("类别", "疾病"), ("类别", "检查")]
+    assert [h.branch.texts for h in given.rows[0].branches] == [("类别", "疾病"), ("类别", "检查")]
 
 
 def test_switching_a_triple_off_changes_tree_matrix_and_logits(ner, medical):
@@ -141,7 +141,7 @@ def test_bare_encoder_has_a_trace_and_no_prediction(checkpoints, figure_2):
     assert trace.prediction is None
     assert trace.logits is None
     assert len(trace.attentions) == 3
-    assert len(trace.rows[0].hung) == 3
+    assert len(trace.rows[0].branches) == 3
     with pytest.raises(CheckpointError, match="no task head"):
         list(pipeline.predict([[TIM_COOK]]))
 
@@ -194,7 +194,7 @@ def test_without_any_link_to_branches_the_prediction_is_plain_berts(checkpoints,
     cut = pipeline(*texts, **given, interventions=PRESETS["no_link"])
     trunk = torch.tensor(cut.rows[0].branch_ids) == 0
     own = cut.logits[:, trunk] if cut.logits.dim() == 3 else cut.logits
-    assert len(cut.rows[0].hung) > 0
+    assert len(cut.rows[0].branches) > 0
     assert torch.allclose(own, plain.logits, atol=1e-5)
     assert same(cut.prediction, plain.prediction)
     assert not same(knowing.prediction, plain.prediction)
@@ -248,7 +248,7 @@ def test_long_text_is_read_in_windows_that_label_every_token(ner, medical):
     assert [(t.start, t.end) for t in trace.prediction.tokens] == [
         (i, i + 1) for i in range(len(text))
     ]
-    mentions = {number for row in trace.rows for number in [h.node for h in row.hung]}
+    mentions = {number for row in trace.rows for number in [h.node for h in row.branches]}
     named = mentions | {number for number, _ in trace.left_out}
     assert named == set(range(len(trace.tree.nodes))) == set(range(480))
     assert {item.rule for _, item in trace.left_out} <= {Rule.LENGTH}
@@ -354,7 +354,7 @@ def test_mask_in_a_triple_is_plain_text(mask):
     graph = KnowledgeGraph([Triple("cat", "is", "[MASK]")])
     trace = mask("cat [MASK]", graph=graph)
     assert len(trace.prediction.fillings) == 1
-    assert trace.rows[0].hung
+    assert trace.rows[0].branches
     assert trace.rows[0].input_ids.count(mask.hugging_face_tokenizer.mask_token_id) == 1
 
 

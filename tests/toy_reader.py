@@ -36,11 +36,10 @@ class ToyReader(Reader):
 
     def read(self, texts, graph, config=None, *, windows=False):
         config, readings = self.configured(config), []
-        for text in texts:
-            queried = k_query(text, graph, config.options)
-            pieces = tuple(Piece(t, n) for n, q in enumerate(queried) for t in q.used)
+        for text, nodes in zip(texts, k_query(texts, graph, config.options), strict=True):
+            pieces = tuple(Piece(t, n) for n, node in enumerate(nodes) for t in node.used)
             tokens = self.tokenizer.tokenize(text)[0].first(config.max_length // 2)
-            mentions = tuple(q.mention for q in queried)
+            mentions = tuple(node.mention for node in nodes)
             reading = ToyReading((), config, None, tuple(text), (tokens,), mentions, pieces)
             readings.append(self.without(reading, ()))
         return readings

@@ -83,7 +83,7 @@ def choose_window(trace: KBertTrace) -> int:
     count = len(trace.rows)
     if count == 1:
         return 0
-    first = next((n for n, row in enumerate(trace.rows) if row.hung), 0)
+    first = next((n for n, row in enumerate(trace.rows) if row.branches), 0)
     chosen = st.selectbox(
         t("tree.window"),
         range(count),
@@ -152,7 +152,7 @@ def panels(
         st.html(view.known_html(flat, ways, token))
     with right:
         st.markdown(markdown(view.say_known(flat, ways, token)))
-        if not flat.hung:
+        if not flat.branches:
             st.info(markdown(t("scene.no_triple", graph=graph.name)), icon=":material/info:")
         if found is None:
             st.caption(t("paths.no_model", layers=WITHOUT_MODEL))

@@ -63,19 +63,19 @@ def scopes(row: FlatTree, cell: tuple[Identity, Identity]) -> tuple[Scope, ...]:
     links = []
     branches = dict.fromkeys(row.branch_ids[place] for place in places)
     for n, number in enumerate((b for b in branches if b > 0), start=1):
-        hung = row.hung[number - 1]
-        mention = row.tree.nodes[hung.node].mention
-        branch = Tokens("branch", mention.sentence, mention.start, hung.branch.triple)
-        name = t("iv.scope_branch", branch=" ".join(hung.branch.texts))
+        placed = row.branches[number - 1]
+        mention = row.tree.nodes[placed.node].mention
+        branch = Tokens("branch", mention.sentence, mention.start, placed.branch.triple)
+        name = t("iv.scope_branch", branch=" ".join(placed.branch.texts))
         links.append((f"branch {n}", name, TRUNK, branch))
-    with_branches = {hung.node + 1 for hung in row.hung}
+    with_branches = {placed.node + 1 for placed in row.branches}
     anchors = dict.fromkeys(row.anchor_ids[place] for place in places)
     for n, anchor in enumerate((a for a in anchors if a in with_branches), start=1):
         mention = row.tree.nodes[anchor - 1].mention
         own = Tokens("mention", mention.sentence, mention.start)
         name = t("iv.scope_mention", mention=_text(row, mention.sentence, mention.start))
         links.append((f"mention {n}", name, own, replace(own, kind="hung")))
-    if row.hung:
+    if row.branches:
         links.append(("link", t("iv.scope_link"), TRUNK, BRANCHES))
     for kind, name, trunk, branch in links:
         found.append(Scope(kind, name, *((branch, trunk) if from_branch else (trunk, branch))))

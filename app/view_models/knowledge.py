@@ -218,7 +218,7 @@ def _edits_between(before: Row, after: Row) -> Iterable[Edit]:
 
 def _used(trace: KBertTrace) -> dict[Triple, int]:
     """At how many mentions each triple is injected, over all windows."""
-    places = {(hung.node, hung.branch.triple) for row in trace.rows for hung in row.hung}
+    places = {(placed.node, placed.branch.triple) for row in trace.rows for placed in row.branches}
     used: dict[Triple, int] = {}
     for _, triple in places:
         used[triple] = used.get(triple, 0) + 1

@@ -98,7 +98,7 @@ def _station(flat: FlatTree, at: int) -> str:
     """What a token is part of: its branch, its mention, or itself."""
     branch, anchor = flat.branch_ids[at], flat.anchor_ids[at]
     if branch:
-        return " ".join(map(plain, flat.hung[branch - 1].branch.texts))
+        return " ".join(map(plain, flat.branches[branch - 1].branch.texts))
     if anchor:
         mention = flat.tree.nodes[anchor - 1].mention
         return plain(flat.tree.sentences[mention.sentence][mention.start : mention.end])
@@ -178,7 +178,7 @@ def known_html(flat: FlatTree, ways: Reach, token: int) -> str:
         return Cell(f'class="kb-p-{kind}"', "", t("paths.known"))
 
     label = t("paths.aria_known", token=plain(flat.tokens[token]))
-    keys = ("trunk", "branch", "unknown") if flat.hung else ("trunk", "unknown")
+    keys = ("trunk", "branch", "unknown") if flat.branches else ("trunk", "unknown")
     css = {"trunk": "kb-p-trunk", "branch": "kb-p-branch", "unknown": "kb-p-out"}
     legend = "".join(
         f'<span class="kb-key"><i class="{css[key]}"></i>{escape(t("paths.legend_" + key))}</span>'
@@ -198,7 +198,7 @@ def say_known(flat: FlatTree, ways: Reach, token: int) -> str:
             break
         if layer > 1 and bool((into[layer] == into[layer - 1]).all()):
             continue  # a later layer may see more, where a link is opened there only
-        known = sum(bool(into[layer, hung.start : hung.end].all()) for hung in flat.hung)
+        known = sum(bool(into[layer, placed.start : placed.end].all()) for placed in flat.branches)
         said.append(
             t(
                 "paths.knows",
@@ -207,7 +207,7 @@ def say_known(flat: FlatTree, ways: Reach, token: int) -> str:
                 trunk=sum(bool(into[layer, at]) for at in on_trunk),
                 trunks=len(on_trunk),
                 branches=known,
-                all_branches=len(flat.hung),
+                all_branches=len(flat.branches),
             )
         )
     return sentences(said)

@@ -89,9 +89,9 @@ def chosen_characters(rows: Sequence[FlatTree], selection: Selection) -> dict[in
     found: dict[int, str] = {}
     for flat in rows:
         starts = flat.trunk_tokens[0].starts
-        for hung in flat.hung:
-            if hung.branch.triple == selection.triple:
-                mention = flat.tree.nodes[hung.node].mention
+        for placed in flat.branches:
+            if placed.branch.triple == selection.triple:
+                mention = flat.tree.nodes[placed.node].mention
                 inside = (x for x in starts if mention.start <= x < mention.end)
                 found.update(dict.fromkeys(inside, "mention"))
         if selection.token in flat.identities and selection.token[0] == "trunk":

@@ -185,11 +185,13 @@ def _branches(flat: FlatTree, before: FlatTree | None) -> dict[int, list[BranchV
     """Branches by anchor: those in, those cut by length, those gone since."""
     found: dict[int, list[BranchView]] = {}
     earlier = _hung_names(before) if before is not None else None
-    for hung in flat.hung:
-        name = _name(flat, hung.node, hung.branch.triple)
+    for placed in flat.branches:
+        name = _name(flat, placed.node, placed.branch.triple)
         status: Status = "same" if earlier is None or name in earlier else "added"
-        tokens = tuple(_token(flat, i, False) for i in range(hung.start, hung.end))
-        found.setdefault(hung.node + 1, []).append(BranchView(hung.branch.triple, tokens, status))
+        tokens = tuple(_token(flat, i, False) for i in range(placed.start, placed.end))
+        found.setdefault(placed.node + 1, []).append(
+            BranchView(placed.branch.triple, tokens, status)
+        )
     for node, item in flat.left_out:
         if item.rule in (Rule.LENGTH, Rule.NO_TOKENS):
             token = TokenView(_reads(flat, node, item.triple), None, None, 0)
@@ -202,14 +204,14 @@ def _branches(flat: FlatTree, before: FlatTree | None) -> dict[int, list[BranchV
             (node.mention.sentence, node.mention.start): number + 1
             for number, node in enumerate(flat.tree.nodes)
         }
-        for hung in before.hung:
-            name = _name(before, hung.node, hung.branch.triple)
+        for placed in before.branches:
+            name = _name(before, placed.node, placed.branch.triple)
             anchor = anchors.get(name[:2])
             if name in now or anchor is None:
                 continue
-            texts = before.tokens[hung.start : hung.end]
+            texts = before.tokens[placed.start : placed.end]
             tokens = tuple(TokenView(text, None, None, 0) for text in texts)
-            found.setdefault(anchor, []).append(BranchView(hung.branch.triple, tokens, "removed"))
+            found.setdefault(anchor, []).append(BranchView(placed.branch.triple, tokens, "removed"))
     return found
 
 
@@ -226,7 +228,7 @@ def _name(flat: FlatTree, node: int, triple: Triple) -> tuple[int, int, Triple]:
 
 
 def _hung_names(flat: FlatTree) -> set[tuple[int, int, Triple]]:
-    return {_name(flat, hung.node, hung.branch.triple) for hung in flat.hung}
+    return {_name(flat, placed.node, placed.branch.triple) for placed in flat.branches}
 
 
 def _token(flat: FlatTree, index: int, special: bool) -> TokenView:
@@ -295,7 +297,7 @@ def summary(flat: FlatTree, ablation: Ablation) -> str:
     trunk = sum(1 for b in flat.branch_ids if b == 0)
     parts = [
         t("tree.count", tokens=len(flat), trunk=trunk, branch=len(flat) - trunk),
-        t("tree.branches", branches=len(flat.hung)),
+        t("tree.branches", branches=len(flat.branches)),
     ]
     if ablation.positions == "hard":
         parts.append(t("tree.hard_used"))

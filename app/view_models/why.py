@@ -60,4 +60,4 @@ def mention_of(flat: FlatTree, index: int) -> str:
 def branch_of(flat: FlatTree, index: int) -> str:
     """Return what the branch of a token reads; empty for one on the trunk."""
     number = flat.branch_ids[index]
-    return " ".join(flat.hung[number - 1].branch.texts) if number > 0 else ""
+    return " ".join(flat.branches[number - 1].branch.texts) if number > 0 else ""

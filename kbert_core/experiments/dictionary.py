@@ -137,7 +137,7 @@ def written_over(
     return written
 
 
-def _matches_in(examples: Sequence[Example], graph: KnowledgeGraph) -> list[list[Mention]]:
+def _matches_in(examples: Sequence[Example], graph: KnowledgeGraph) -> list[tuple[Mention, ...]]:
     return matches([example.sentences[0] for example in examples], graph)
 
 

@@ -152,8 +152,8 @@ def branch_begins(
             branches: dict[Any, list[int]] = {}  # the likeliest tags of its tokens
             for row, scores in zip(own.rows, logits, strict=True):
                 best = scores.argmax(-1).tolist()
-                for hung in row.hung:
-                    key = (hung.node, hung.branch.triple)
-                    branches.setdefault(key, best[hung.start : hung.end])
+                for placed in row.branches:
+                    key = (placed.node, placed.branch.triple)
+                    branches.setdefault(key, best[placed.start : placed.end])
             counts.append(sum(starting[tag] for tags in branches.values() for tag in tags))
     return counts

@@ -225,9 +225,9 @@ def _masses(case: Case, pieces: Sequence[Piece]) -> list[list[list[float]]]:
             lookers[which] += len(looking)
             given = maps[:, looking].sum(axis=1)  # (L, N)
             for number, piece in enumerate(pieces):
-                for hung in row.hung:
-                    if piece.covers(hung.node, hung.branch.triple):
-                        sums[number, which] += given[:, hung.start : hung.end].sum(axis=1)
+                for placed in row.branches:
+                    if piece.covers(placed.node, placed.branch.triple):
+                        sums[number, which] += given[:, placed.start : placed.end].sum(axis=1)
     means: list[list[list[float]]] = (sums / np.maximum(lookers, 1)).tolist()
     return means
 

@@ -231,7 +231,7 @@ def stream_influence(
     """
     rows = case.trace.rows
     if window is None:
-        window = next((n for n, row in enumerate(rows) if row.hung), 0)
+        window = next((n for n, row in enumerate(rows) if row.branches), 0)
     if not 0 <= window < len(rows):
         raise OptionError(f"The text has {len(rows)} windows; there is none of number {window}.")
     flat = rows[window]
@@ -271,9 +271,9 @@ def _own(flat: FlatTree, piece: Piece) -> list[int]:
     """Indices along N of a piece's tokens."""
     return [
         index
-        for hung in flat.hung
-        if piece.covers(hung.node, hung.branch.triple)
-        for index in range(hung.start, hung.end)
+        for placed in flat.branches
+        if piece.covers(placed.node, placed.branch.triple)
+        for index in range(placed.start, placed.end)
     ]
 
 

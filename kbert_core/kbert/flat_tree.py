@@ -151,11 +151,6 @@ class FlatTree:
         """N segments."""
         return self.codes[SEGMENTS].tolist()
 
-    @property
-    def hung(self) -> tuple[PlacedBranch, ...]:
-        """The old name."""
-        return self.branches
-
     @cached_property
     def tokens(self) -> list[str]:
         """What each token reads, in the text's own characters."""
@@ -293,9 +288,10 @@ class Packed:
 
 def collate(flats: Sequence[FlatTree], *, pad_id: int = 0) -> Batch:
     """Pad flat trees to the longest of them."""
-    places = [flat.__dict__.get("place") for flat in flats]
-    if all(place is not None and place[0] is places[0][0] for place in places):
-        return places[0][0].batch([row for _, row in places], pad_id=pad_id)
+    places = [flat.__dict__.get("place", (None, 0)) for flat in flats]
+    many = places[0][0]
+    if many is not None and all(place[0] is many for place in places):
+        return many.batch([row for _, row in places], pad_id=pad_id)
     lengths = np.fromiter(map(len, flats), np.int64, len(flats))
     values = np.concatenate([flat.codes for flat in flats], axis=1)
     return Batch(*padded(values, before(lengths), lengths, (pad_id, *FILLS)))

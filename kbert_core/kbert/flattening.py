@@ -44,8 +44,8 @@ from kbert_core.text import (
 
 KNOWLEDGE_ROOM = 0.25  # of a window, kept free for branches
 OVERLAP = 0.25  # of a window's trunk, shared with the next window
-RULES = (None, Rule.NO_TOKENS, Rule.SHARED_TOKEN, Rule.TRUNK_CUT, Rule.LENGTH)
-NO_TOKENS, SHARED_TOKEN, TRUNK_CUT, LENGTH = range(1, len(RULES))
+RULES = (Rule.NO_TOKENS, Rule.SHARED_TOKEN, Rule.TRUNK_CUT, Rule.LENGTH)
+NO_TOKENS, SHARED_TOKEN, TRUNK_CUT, LENGTH = range(1, len(RULES) + 1)
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class _Origins:
         parts: (4, P) row, sentence, and its tokens [begin, stop) that are in:
             of each sentence one part, or one a window.
         nodes: (5, Q) part, node, the mention's tokens [first, last) in its
-            sentence, and why its branches are out: an index of ``RULES``.
+            sentence, and why its branches are out: a number of ``RULES``, from 1.
         branches: (4, K) which of the Q, which of its node's branches, how many
             tokens, and why it is out.
     """
@@ -178,7 +178,7 @@ class _Walk:
             node = self.tree.nodes[number]
             self.left_out += [(number, item) for item in node.left_out]
             if rule:
-                out = (LeftOut(branch.triple, RULES[rule]) for branch in node.branches)
+                out = (LeftOut(branch.triple, RULES[rule - 1]) for branch in node.branches)
                 self.left_out += [(number, item) for item in out]
                 continue
             self._trunk(sentence, begin, first)
@@ -197,7 +197,7 @@ class _Walk:
     def _branch(self, number: int, place: int, size: int, rule: int) -> None:
         branch = self.tree.nodes[number].branches[place]
         if rule:
-            self.left_out.append((number, LeftOut(branch.triple, RULES[rule])))
+            self.left_out.append((number, LeftOut(branch.triple, RULES[rule - 1])))
             return
         pieces = self.flats._tokenizer.tokenize_branches(branch.texts)
         reads = branch.reads(pieces)
@@ -230,8 +230,6 @@ def flatten(
         OptionError: the limit has no room for a single token of text; or
             windows are asked for a pair of sentences.
     """
-    if isinstance(trees, SentenceTree):  # until every caller gives a list
-        return flatten([trees], tokenizer, max_length=max_length)[0]
     trees = Trees.of(trees)
     trunk = tokenizer.tokenize(trees.sentences)
     layouts = {size: tokenizer.layout(size) for size in np.unique(trees.nodes.sizes).tolist()}
@@ -544,7 +542,3 @@ def _leave_out(branches: Ints, free: int) -> None:
 def _span(values: Ints, value: int) -> list[int]:
     """Where a value stands in ascending values: first, last + 1."""
     return np.searchsorted(values, (value, value + 1)).tolist()
-
-
-def flatten_windows(tree, tokenizer, *, max_length=None):  # noqa
-    return list(flatten([tree], tokenizer, max_length=max_length, windows=True))

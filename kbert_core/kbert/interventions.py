@@ -90,9 +90,9 @@ class Tokens:
         nodes = self._nodes(row)
         return [
             index
-            for hung in row.hung
-            if hung.node in nodes and (self.kind == "hung" or hung.branch.triple == self.triple)
-            for index in range(hung.start, hung.end)
+            for placed in row.branches
+            if placed.node in nodes and (self.kind == "hung" or placed.branch.triple == self.triple)
+            for index in range(placed.start, placed.end)
         ]
 
     def _nodes(self, row: FlatTree) -> set[int]:

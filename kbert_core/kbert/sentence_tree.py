@@ -96,7 +96,7 @@ class SentenceTree:
 
     sentences: tuple[str, ...]
     nodes: tuple[Node, ...]
-    words: tuple[tuple[tuple[int, int], ...], ...] | None = None
+    words: WordSpans | None = None
 
     @property
     def used(self) -> tuple[Triple, ...]:
@@ -360,8 +360,3 @@ def _check(pairs: Sequence[tuple[str, ...]], sentences: Sequence[str]) -> None:
                     f"Character {broken.start()} of the text is half a character "
                     f"(surrogate U+{ord(broken.group()):04X}). Take it out."
                 ) from None
-
-
-def grow_tree(sentences, graph, options=InjectionOptions(), *, words=None, scorer=None):  # noqa
-    some = None if words is None else [tuple(tuple(spans) for spans in words)]
-    return grow_trees([tuple(sentences)], graph, options, words=some, scorer=scorer)[0]

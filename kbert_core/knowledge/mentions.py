@@ -140,7 +140,7 @@ def find_mentions(
     *,
     rules: NameRules = ALL_RULES,
     words: Sequence[Spans | None] | None = None,
-    masks: Sequence[Spans] | None = None,
+    masks: Sequence[Spans | None] | None = None,
 ) -> Mentions:
     """Find the entities that texts name: leftmost-longest, non-overlapping.
 
@@ -160,20 +160,18 @@ def find_mentions(
         masks: per text the spans of its mask tokens: what touches one is no
             mention.
     """
-    if isinstance(texts, str):  # until every caller gives a list
-        return find_mentions([texts], graph, rules=rules, words=[words])[0]
     search = _Search(texts, graph, rules, words)
     columns = search.leftmost_longest()
     if masks is not None and any(masks):
         touches = np.array(
             [
-                any(start < last and first < end for first, last in masks[row])
+                any(start < last and first < end for first, last in masks[row] or ())
                 for row, start, end, _ in columns.T.tolist()
             ],
             bool,
         )
         columns = columns[:, ~touches]
-    return Mentions(texts, *columns, search.spans, search.meanings)
+    return search.mentions(columns)
 
 
 def find_all_names(
@@ -195,8 +193,8 @@ def find_all_names(
     taken, every = (
         [found.mention(number, sentence) for number in range(len(found.rows))]
         for found in (
-            Mentions([text], *columns, search.spans, search.meanings)
-            for columns in (search.leftmost_longest(), search.leftmost_longest(every=True))
+            search.mentions(search.leftmost_longest()),
+            search.mentions(search.leftmost_longest(every=True)),
         )
     )
     passed_over = []
@@ -256,7 +254,7 @@ class _Search:
         rows = np.searchsorted(firsts, places, "right") - 1
 
         names_at, numbers, plural = self.graph.names.keys_at, self._numbers, self.rules.plural
-        inside, ends = cut.tobytes(), memoryview(loose.ends)
+        inside, ends = cut.tobytes(), memoryview(loose.ends.data)
         found: list[int] = []
         current, free = -1, 0
         begins = stops = None
@@ -298,6 +296,11 @@ class _Search:
                         free = stop
                         break
         return np.array(found, np.int64).reshape(-1, 4).T
+
+    def mentions(self, columns: Ints) -> Mentions:
+        """Make what was found an answer; (4, M) as it was returned."""
+        rows, starts, ends, names = columns
+        return Mentions(self.texts, rows, starts, ends, names, self.spans, self.meanings)
 
     def _borders(self, row: int) -> tuple[set[int] | None, set[int] | None]:
         words = self.words[row] if self.words is not None else None

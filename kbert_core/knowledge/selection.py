@@ -281,7 +281,7 @@ class Candidates:
         triples: in graph order, of every entity that the name may mean.
     """
 
-    sentences: Sequence[str]
+    sentences: tuple[str, ...]
     mention: Mention
     triples: tuple[Triple, ...]
 
@@ -337,7 +337,7 @@ def select(
 
 
 def select_triples(
-    texts: Sequence[Sequence[str]],
+    texts: Sequence[tuple[str, ...]],
     mentions: Sequence[Mention],
     graph: KnowledgeGraph,
     options: InjectionOptions,

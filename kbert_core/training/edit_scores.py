@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from kbert_core.data.labelled import Example
-from kbert_core.kbert.sentence_tree import Node, SentenceTree, grow_tree
+from kbert_core.kbert.sentence_tree import Node, SentenceTree, grow_trees
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.selection import InjectionOptions, TripleScorer
@@ -107,7 +107,7 @@ def edit_response(
         readings = pipeline.lay(list(trees), config)
         return [own.prediction for own in pipeline.predicted(readings, batch_size=batch_size)]
 
-    trees = [grow_tree(e.sentences, graph, options, scorer=scorer) for e in examples]
+    trees = grow_trees([e.sentences for e in examples], graph, options, scorer=scorer)
     before = [_spans(prediction) for prediction in predicted(trees)]
     edits = [
         *_replaced(examples, trees, before, graph, type_labels, options, seed, scorer),
@@ -151,9 +151,9 @@ def _replaced(
             tail = others[random.integers(len(others))]
             new = Triple(triple.head, triple.relation, tail)
             if new not in graph:
-                grown = grow_tree(
-                    example.sentences, graph.replace(triple, new), options, scorer=scorer
-                )
+                grown = grow_trees(
+                    [example.sentences], graph.replace(triple, new), options, scorer=scorer
+                )[0]
                 yield _Edit(number, _place(node), label, type_labels[tail], grown)
 
 
@@ -186,7 +186,7 @@ def _added(
         triple = Triple(texts[0][start:end].strip(), relations[tail], tail)
         if triple.problem() or not normalise_name(triple.head) or triple in graph:
             continue
-        tree = grow_tree(texts, graph.add(triple, index=0), options, scorer=scorer)
+        tree = grow_trees([texts], graph.add(triple, index=0), options, scorer=scorer)[0]
         if any(_place(n) == (start, end) and triple in _hung(n) for n in tree.nodes):
             yield _Edit(number, (start, end), label, label, tree, added=True)
 

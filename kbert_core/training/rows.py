@@ -224,7 +224,8 @@ def trees_of(
     Raises:
         OptionError: the reader's system has none.
     """
-    grower, trees = _with_trees(reader), []
+    grower = _with_trees(reader)
+    trees: list[SentenceTree] = []
     for start in range(0, len(examples), READ_AT_ONCE):
         texts = [example.sentences for example in examples[start : start + READ_AT_ONCE]]
         trees += grower.trees(texts, graph, config.options)

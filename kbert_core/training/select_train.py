@@ -142,9 +142,9 @@ def _tried(
         if not mentions:
             continue
         losses = _losses(pipeline, [maker.with_targets(number, own) for own in pipeline.lay(trees)])
-        alone = iter(losses[1:])
+        each = iter(losses[1:])
         for candidates, places in mentions:
-            gains = tuple(losses[0] - next(alone) for _ in places)
+            gains = tuple(losses[0] - next(each) for _ in places)
             yield Tried(number, candidates, tuple(places), gains)
         if number % 200 == 199:
             log.info("%d of %d texts tried", number + 1, len(examples))

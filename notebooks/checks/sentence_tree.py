@@ -56,7 +56,7 @@ def check_line(answer: object) -> str | None:
 @exercise("Another tree with the same line: so the line alone doesn't say who belongs to whom.")
 def check_twin(sentence: object, triples: object) -> str | None:
     """Another sentence and graph that flatten to Figure 2's line."""
-    from kbert_core import KnowledgeGraph, Triple, Words, flatten, grow_tree
+    from kbert_core import KnowledgeGraph, Triple, Words, flatten, grow_trees
 
     if not isinstance(sentence, str):
         return "give the sentence as a string."
@@ -64,7 +64,7 @@ def check_twin(sentence: object, triples: object) -> str | None:
         given = [Triple(*triple) for triple in _rows(triples)]
     except TypeError:
         return "give the triples as a list of (head, relation, tail), or [] for none."
-    line = flatten(grow_tree([sentence], KnowledgeGraph(given)), Words()).tokens
+    line = flatten(grow_trees([sentence], KnowledgeGraph(given)), Words())[0].tokens
     if line != FIGURE_2:
         differs = next(
             (i for i, (a, b) in enumerate(zip(line, FIGURE_2, strict=False)) if a != b),

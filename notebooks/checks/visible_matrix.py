@@ -70,12 +70,12 @@ def check_sees(answer: object) -> str | None:
 @exercise("From the branch to the mention, from the mention to the trunk: two steps.")
 def check_way(answer: object) -> str | None:
     """A way from Apple to [CLS], each token visible to the next."""
-    from kbert_core import Words, flatten, grow_tree, load_graph, visible_matrix
+    from kbert_core import Words, flatten, grow_trees, load_graph, visible_matrix
 
     if not isinstance(answer, (list, tuple)) or not all(isinstance(a, str) for a in answer):
         return 'give a list of tokens, such as ["Apple", ..., "[CLS]"].'
     graph = load_graph("demo_kgs/figure2.spo")
-    flat = flatten(grow_tree(["Tim Cook is visiting Beijing now"], graph), Words(special=True))
+    flat = flatten(grow_trees(["Tim Cook is visiting Beijing now"], graph), Words(special=True))[0]
     stray = next((token for token in answer if token not in flat.tokens), None)
     if stray is not None:
         return f"'{stray}' is no token of Figure 2."

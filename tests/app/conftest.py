@@ -12,7 +12,7 @@ from kbert_core import (
     Words,
     collate,
     flatten,
-    grow_tree,
+    grow_trees,
 )
 from kbert_core.kbert.ablation import FULL, ReadConfig
 from kbert_core.kbert.reader import KBertReading, KBertTrace
@@ -59,8 +59,8 @@ def run(trace_of):
     """Read a sentence without a model: graph → trace."""
 
     def read(graph, text=SENTENCE, ablation=FULL, max_length=None, **options):
-        tree = grow_tree([text], graph, InjectionOptions(**options))
-        row = flatten(tree, Words(special=True), max_length=max_length)
+        tree = grow_trees([text], graph, InjectionOptions(**options))[0]
+        row = flatten([tree], Words(special=True), max_length=max_length)[0]
         batch = collate([row])
         return trace_of(row, batch, ablation)
 

@@ -2,7 +2,7 @@
 
 from app.view_models.names import SHOWN, name_lines
 from kbert_core import KnowledgeGraph, Triple
-from kbert_core.kbert.sentence_tree import grow_tree, passed_over
+from kbert_core.kbert.sentence_tree import grow_trees, passed_over
 
 GRAPH = KnowledgeGraph(
     [
@@ -17,7 +17,7 @@ GRAPH = KnowledgeGraph(
 
 
 def lines(text, graph=GRAPH):
-    tree = grow_tree([text], graph)
+    tree = grow_trees([text], graph)[0]
     return name_lines(tree, passed_over(tree, graph))
 
 

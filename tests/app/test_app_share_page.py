@@ -75,7 +75,7 @@ def test_the_link_is_of_the_page_and_says_what_it_carries(lab):
     assert (scene.sentences, scene.model, scene.graph.name) == ((TEXT,), "words", "figure2")
     assert "carries the text" in said(at) and "can read the text" in said(at)
     assert "Save the session" in labels(at)
-    assert any("grow_tree" in code.value for code in at.code)
+    assert any("grow_trees" in code.value for code in at.code)
 
 
 def test_nothing_is_made_before_it_is_asked_for(lab):

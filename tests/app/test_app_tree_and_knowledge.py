@@ -17,7 +17,7 @@ from kbert_core import (
     Words,
     collate,
     flatten,
-    grow_tree,
+    grow_trees,
 )
 from kbert_core.kbert.ablation import FULL
 from kbert_core.knowledge.edit import Edit
@@ -44,8 +44,8 @@ def test_tree_hangs_every_branch_from_its_mention(graph, run):
 
 
 def test_a_pair_is_one_picture_with_two_trunks(graph, trace_of):
-    tree_of_two = grow_tree(["Tim Cook now", "Beijing now"], graph, InjectionOptions())
-    row = flatten(tree_of_two, Words(special=True))
+    tree_of_two = grow_trees([["Tim Cook now", "Beijing now"]], graph, InjectionOptions())[0]
+    row = flatten([tree_of_two], Words(special=True))[0]
     batch = collate([row])
     view = tree.tree_view(trace_of(row, batch, FULL))
     trunks = [
@@ -232,8 +232,8 @@ def test_shown_names_what_cannot_be_seen():
 
 def test_state_of_a_triple_says_how_it_stood_among_the_others(trace_of):
     graph = KnowledgeGraph([CHINA, CITY, Triple("Oslo", "capital", "Norway")])
-    grown = grow_tree(["Beijing now"], graph, InjectionOptions(1, strategy="rare"))
-    row = flatten(grown, Words(special=True))
+    grown = grow_trees(["Beijing now"], graph, InjectionOptions(1, strategy="rare"))[0]
+    row = flatten([grown], Words(special=True))[0]
     batch = collate([row])
     trace = trace_of(row, batch, FULL)
     states = {made.triple: made.state for made in knowledge.triple_rows(trace, graph)}
@@ -241,8 +241,8 @@ def test_state_of_a_triple_says_how_it_stood_among_the_others(trace_of):
         CHINA: "over the limit per mention · rarity 0.41, rank 2 of 2",
         CITY: "injected · rarity 1.10, rank 1 of 2",
     }
-    grown = grow_tree(["Beijing, a City"], graph, InjectionOptions(1, strategy="tail_in_text"))
-    row = flatten(grown, Words(special=True))
+    grown = grow_trees(["Beijing, a City"], graph, InjectionOptions(1, strategy="tail_in_text"))[0]
+    row = flatten([grown], Words(special=True))[0]
     trace = trace_of(row, batch, FULL)
     states = {made.triple: made.state for made in knowledge.triple_rows(trace, graph)}
     assert states == {CHINA: "tail not in the text", CITY: "injected · tail in the text"}

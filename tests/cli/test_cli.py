@@ -391,7 +391,7 @@ def test_a_bug_of_ours_surfaces(monkeypatch):
     def broken(*_, **__):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("kbert_core.kbert.sentence_tree.grow_tree", broken)
+    monkeypatch.setattr("kbert_core.kbert.sentence_tree.grow_trees", broken)
     with pytest.raises(ZeroDivisionError):
         cli.main(["tree", "a"])
 
@@ -400,7 +400,7 @@ def test_a_stopped_command_ends_with_130(kbert, monkeypatch):
     def stopped(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("kbert_core.kbert.sentence_tree.grow_tree", stopped)
+    monkeypatch.setattr("kbert_core.kbert.sentence_tree.grow_trees", stopped)
     assert kbert("tree", "a", code=130).err == "kbert: stopped\n"
 
 

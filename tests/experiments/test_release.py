@@ -8,7 +8,7 @@ from conftest import BIO
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbert_core import KnowledgeGraph, Triple, Words, flatten, grow_tree
+from kbert_core import KnowledgeGraph, Triple, Words, flatten, grow_trees
 from kbert_core.data.labelled import Example
 from kbert_core.experiments.release import (
     branch_begins,
@@ -111,15 +111,15 @@ class Reader:
         return self
 
     def readings(self, texts, graph):
-        flats = [flatten(grow_tree(sentences, graph), Words(special=True)) for sentences in texts]
+        flats = flatten(grow_trees(texts, graph), Words(special=True))
         return [SimpleNamespace(rows=(flat, flat)) for flat in flats]
 
     def outputs(self, readings):
         made = []
         for rows in (reading.rows for reading in readings):
             logits = torch.zeros(len(rows[0]), len(BIO))
-            for hung, tags in zip(rows[0].hung, self.tags, strict=True):
-                for index, tag in zip(range(hung.start, hung.end), tags, strict=True):
+            for placed, tags in zip(rows[0].branches, self.tags, strict=True):
+                for index, tag in zip(range(placed.start, placed.end), tags, strict=True):
                     logits[index, BIO.index(tag)] = 99
             made.append([logits, logits])
         return made

@@ -49,7 +49,7 @@ def slow_mass(ner, text, graph, lookers, triple, ablation=None):
     """The same by loops: per layer the mean over lookers and heads of the sum over a branch."""
     trace = ner(text, graph=graph, attentions=True, ablation=ablation)
     (row,) = trace.rows
-    branch = [i for h in row.hung if h.branch.triple == triple for i in range(h.start, h.end)]
+    branch = [i for h in row.branches if h.branch.triple == triple for i in range(h.start, h.end)]
     found = []
     for layer in trace.attentions:
         heads = layer.shape[1]
@@ -101,7 +101,9 @@ def test_windows_of_a_long_text_count_together(ner):
     trace = ner(text, graph=GRAPH, attentions=True)
     total = lookers = 0.0
     for number, row in enumerate(trace.rows):
-        branch = [i for h in row.hung if h.branch.triple == IS_CURE for i in range(h.start, h.end)]
+        branch = [
+            i for h in row.branches if h.branch.triple == IS_CURE for i in range(h.start, h.end)
+        ]
         trunk = [i for i, b in enumerate(row.branch_ids) if b == 0]
         lookers += len(trunk)
         total += float(trace.attentions[0][number].mean(0)[trunk][:, branch].sum())

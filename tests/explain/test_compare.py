@@ -191,7 +191,7 @@ def test_windows_of_a_long_text_are_compared_one_by_one(reader):
     made = compare({BERT: case.without_knowledge(), K_BERT: case}, of=case)
     rows = case.trace.rows
     assert made.pairs[0].only_other == sum(
-        hung.end - hung.start for row in rows for hung in row.hung
+        placed.end - placed.start for row in rows for placed in row.branches
     )
 
 

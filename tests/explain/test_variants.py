@@ -9,7 +9,15 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbert_core import InjectionOptions, KnowledgeGraph, Pipeline, Triple, Words, flatten, grow_tree
+from kbert_core import (
+    InjectionOptions,
+    KnowledgeGraph,
+    Pipeline,
+    Triple,
+    Words,
+    flatten,
+    grow_trees,
+)
 from kbert_core.errors import TextError
 from kbert_core.explain import variants
 from kbert_core.explain.counterfactuals import stream_counterfactuals
@@ -74,13 +82,13 @@ def test_leaving_a_branch_out_of_figure_2_keeps_every_other_soft_position(tim_co
 def test_leaving_branches_out_equals_flattening_without_them(rows, data):
     triples = [Triple(*row) for row in dict.fromkeys(rows)]
     text, options = "Tim Cook is visiting Beijing now", InjectionOptions(max_triples=9)
-    flat = flatten(grow_tree([text], KnowledgeGraph(triples), options), Words(special=True))
+    flat = flatten(grow_trees([text], KnowledgeGraph(triples), options), Words(special=True))[0]
     gone = data.draw(st.lists(st.sampled_from(triples), unique=True)) if triples else []
     kept = [triple for triple in triples if triple not in gone]
     names = KnowledgeGraph(triples)
     for triple in gone:
         names = names.switch_off(triple)
-    again = flatten(grow_tree([text], names, options), Words(special=True))
+    again = flatten(grow_trees([text], names, options), Words(special=True))[0]
     assert equal(without_branches(flat, list(map(Piece, gone))), again)
     assert equal(with_only_branches(flat, list(map(Piece, kept))), again)
 
@@ -91,10 +99,12 @@ def test_a_branch_left_out_of_windows_is_gone_from_all_of_them(reader):
     assert len(case.trace.rows) > 2
     one = Piece(PIECES[0].triple, node=0)
     less = case.without([one])
-    assert [len(row.hung) for row in less.rows] != [len(row.hung) for row in case.trace.rows]
-    assert all(not one.covers(h.node, h.branch.triple) for row in less.rows for h in row.hung)
+    assert [len(row.branches) for row in less.rows] != [
+        len(row.branches) for row in case.trace.rows
+    ]
+    assert all(not one.covers(h.node, h.branch.triple) for row in less.rows for h in row.branches)
     assert sum(len(row) for row in case.trace.rows) - sum(map(len, less.rows)) == 2 * sum(
-        one.covers(h.node, h.branch.triple) for row in case.trace.rows for h in row.hung
+        one.covers(h.node, h.branch.triple) for row in case.trace.rows for h in row.branches
     )
 
 

@@ -42,7 +42,9 @@ def token(trace, text):
 
 def branch(trace, tail):
     """Where the branch with this tail begins."""
-    return next(hung.start for hung in trace.rows[0].hung if hung.branch.triple.tail == tail)
+    return next(
+        placed.start for placed in trace.rows[0].branches if placed.branch.triple.tail == tail
+    )
 
 
 def test_cell_arithmetic_equals_numpy_by_hand(bert, trace):

@@ -20,8 +20,7 @@ from kbert_core import (
     Words,
     collate,
     flatten,
-    flatten_windows,
-    grow_tree,
+    grow_trees,
     visible_matrix,
 )
 from kbert_core.errors import OptionError
@@ -32,7 +31,7 @@ CEO, CAPITAL, IS_A = FIGURE_2
 
 
 def flat_of(*sentences, graph, special=True, options=ALL, **limit):
-    return flatten(grow_tree(sentences, graph, options), Words(special=special), **limit)
+    return flatten(grow_trees([sentences], graph, options), Words(special=special), **limit)[0]
 
 
 def test_figure_2_comes_out_as_in_the_paper(tim_cook):
@@ -56,7 +55,7 @@ def test_figure_2_without_special_tokens_counts_from_zero(figure_2):
 
 
 def test_figure_2_says_where_each_branch_stands(tim_cook):
-    assert [(h.node, h.branch.triple, h.start, h.end) for h in tim_cook.hung] == [
+    assert [(h.node, h.branch.triple, h.start, h.end) for h in tim_cook.branches] == [
         (0, CEO, 3, 5),
         (1, CAPITAL, 8, 10),
         (1, IS_A, 10, 12),
@@ -92,8 +91,8 @@ def test_empty_text_is_its_special_tokens(figure_2):
 
 
 def test_characters_are_the_texts_own(figure_2):
-    tree = grow_tree(["在Ｔｉｍ  cook"], figure_2)
-    flat = flatten(tree, Characters())
+    tree = grow_trees(["在Ｔｉｍ  cook"], figure_2)[0]
+    flat = flatten([tree], Characters())[0]
     assert flat.tokens == [*"在Ｔｉｍ  cook", *"CEOApple"]
     assert flat.soft_positions == [*range(10), *range(10, 18)]
     assert flat.anchor_ids == [0] + [1] * 17
@@ -160,13 +159,13 @@ def test_limit_keeps_every_promise_on_random_trees(dice, sentences, limit):
     assert flat.tokens[0] == "[CLS]"
     assert flat.tokens[-1] == "[SEP]"
     assert flat.tokens.count("[SEP]") == sentences
-    assert len(flat.hung) + len(flat.left_out) == len(whole.hung)
-    for hung in flat.hung:  # no branch is cut in the middle
-        assert flat.tokens[hung.start : hung.end] == " ".join(hung.branch.texts).split()
+    assert len(flat.branches) + len(flat.left_out) == len(whole.branches)
+    for placed in flat.branches:  # no branch is cut in the middle
+        assert flat.tokens[placed.start : placed.end] == " ".join(placed.branch.texts).split()
     for cut in flat.trunk_cuts:
         assert cut.kept < cut.total == len(scene.texts[cut.sentence].split())
     if flat.trunk_cuts:
-        assert not flat.hung
+        assert not flat.branches
         assert len(flat) == limit
     if len(whole) <= limit:
         assert flat == whole
@@ -250,8 +249,8 @@ def test_two_mentions_in_one_token_do_not_both_hang_on_it():
 def test_branch_without_tokens_is_left_out(tokenizer):
     unseen = Triple("cat", "r", "\u200b")
     graph = KnowledgeGraph([unseen, Triple("\u200b", "r", "s")])
-    tree = grow_tree(["cat \u200b"], graph, InjectionOptions(tail_only=True))
-    flat = flatten(tree, WordPieces(tokenizer))
+    tree = grow_trees(["cat \u200b"], graph, InjectionOptions(tail_only=True))[0]
+    flat = flatten([tree], WordPieces(tokenizer))[0]
     assert flat.tokens == ["[CLS]", "cat", "[SEP]"]
     assert [item.rule for _, item in flat.left_out] == [Rule.NO_TOKENS, Rule.NO_TOKENS]
 
@@ -260,8 +259,8 @@ def test_branch_without_tokens_is_left_out(tokenizer):
 
 
 def windows_of(text, graph, limit, special=True, options=ALL):
-    tree = grow_tree([text], graph, options)
-    return flatten_windows(tree, Words(special=special), max_length=limit)
+    tree = grow_trees([text], graph, options)[0]
+    return flatten([tree], Words(special=special), max_length=limit, windows=True)
 
 
 def test_text_within_the_limit_makes_one_window(figure_2):
@@ -297,7 +296,7 @@ def test_windows_overlap_and_leave_room_for_branches():
     starts = [window.trunk_parts[0].first for window in windows]
     ends = [window.trunk_parts[-1].first + 1 for window in windows]
     assert all(start < end for start, end in zip(starts[1:], ends, strict=False))
-    assert all(window.hung for window in windows)
+    assert all(window.branches for window in windows)
 
 
 @given(st.randoms(use_true_random=False), st.integers(4, 20))
@@ -306,10 +305,12 @@ def test_every_triple_hangs_in_a_window_or_is_named_by_one(dice, limit):
         [Triple("e", "is", "long one"), Triple("f g h i", "r", "t"), Triple("f", "s", "u")]
     )
     words = [dice.choice(["w", "e", "f g h i", "f"]) for _ in range(dice.randint(0, 40))]
-    tree = grow_tree([" ".join(words)], graph.switch_off(Triple("f", "s", "u")), ALL)
-    windows = flatten_windows(tree, Words(special=True), max_length=limit)
+    tree = grow_trees([" ".join(words)], graph.switch_off(Triple("f", "s", "u")), ALL)[0]
+    windows = flatten([tree], Words(special=True), max_length=limit, windows=True)
     named = {(node, item.triple) for window in windows for node, item in window.left_out}
-    named |= {(hung.node, hung.branch.triple) for window in windows for hung in window.hung}
+    named |= {
+        (placed.node, placed.branch.triple) for window in windows for placed in window.branches
+    }
     assert named == {
         (number, triple)
         for number, node in enumerate(tree.nodes)
@@ -334,19 +335,19 @@ def test_mention_longer_than_the_overlap_is_named_once_where_no_window_holds_it(
 
 
 def test_windows_are_for_one_sentence(figure_2):
-    tree = grow_tree(["a", "b"], figure_2)
+    tree = grow_trees([["a", "b"]], figure_2)[0]
     with pytest.raises(OptionError, match="one sentence"):
-        flatten_windows(tree, Words(), max_length=10)
+        flatten([tree], Words(), max_length=10, windows=True)
 
 
 def test_very_long_text_is_flattened_in_a_moment(figure_2):
     text = "Tim Cook 去了 Beijing 。 " * 5_000
     flat = flat_of(text, graph=figure_2)
-    assert len(flat.hung) == 15_000
+    assert len(flat.branches) == 15_000
     assert flat.soft_positions[-1] == 25_001
     windows = windows_of(text, figure_2, 256)
-    assert all(window.hung for window in windows)
-    assert sum(len(window.hung) + len(window.left_out) for window in windows) < 30_000
+    assert all(window.branches for window in windows)
+    assert sum(len(window.branches) + len(window.left_out) for window in windows) < 30_000
 
 
 # Batches

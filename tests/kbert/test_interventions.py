@@ -17,7 +17,7 @@ from kbert_core import (
     Words,
     collate,
     flatten,
-    grow_tree,
+    grow_trees,
     visible_matrix,
 )
 from kbert_core.errors import OptionError, ShapeError
@@ -95,7 +95,7 @@ def test_tokens_are_found_by_what_they_are(tim_cook, tokens, expected):
 
 
 def test_tokens_are_found_again_when_other_knowledge_goes(figure_2):
-    without_ceo = flatten(grow_tree([TIM_COOK], figure_2.remove(CEO)), Words(special=True))
+    without_ceo = flatten(grow_trees([TIM_COOK], figure_2.remove(CEO)), Words(special=True))[0]
     city = Tokens("token", identity=("branch", 0, BEIJING, IS_A, 1))
     assert words_of(city, without_ceo) == ["City"]
     assert city.among(without_ceo) == [WORDS.index("City") - 2]
@@ -227,7 +227,7 @@ some = st.builds(
 @given(interventions=st.lists(some, max_size=4), everything=st.booleans())
 def test_layers_are_those_of_a_slow_second_implementation(figure_2, interventions, everything):
     graphs = (figure_2, figure_2.remove(CAPITAL), KnowledgeGraph())
-    rows = [flatten(grow_tree([TIM_COOK], graph), Words(special=True)) for graph in graphs]
+    rows = [flatten(grow_trees([TIM_COOK], graph), Words(special=True))[0] for graph in graphs]
     batch = collate(rows)
     visible = Ablation(visible="all" if everything else "tree").visible_in(batch)
     made = intervene(visible, rows, interventions, 3)
@@ -244,7 +244,7 @@ def test_layers_are_those_of_a_slow_second_implementation(figure_2, intervention
 
 @given(interventions=st.lists(some, max_size=4))
 def test_leaving_the_idle_ones_out_changes_nothing(figure_2, interventions):
-    row = flatten(grow_tree([TIM_COOK], figure_2), Words(special=True))
+    row = flatten(grow_trees([TIM_COOK], figure_2), Words(special=True))[0]
     batch = collate([row])
     visible = visible_matrix(batch.branch_ids, batch.anchor_ids)
     made = intervene(visible, [row], interventions, 3)
@@ -282,7 +282,7 @@ def test_a_matrix_of_other_trees_is_refused(tim_cook, visible):
 
 
 def test_opening_everything_is_the_ablation(figure_2):
-    rows = [flatten(grow_tree([text], figure_2), Words(special=True)) for text in (TIM_COOK, "a")]
+    rows = flatten(grow_trees([TIM_COOK, "a"], figure_2), Words(special=True))
     batch = collate(rows)
     visible = visible_matrix(batch.branch_ids, batch.anchor_ids)
     (layer,) = set(visible_by_layer(visible, rows, PRESETS["everything"], 3))

@@ -13,7 +13,7 @@ from kbert_core import (
     WordPieces,
     collate,
     flatten,
-    grow_tree,
+    grow_trees,
     load_model,
     probe,
     visible_matrix,
@@ -70,7 +70,7 @@ def states(encoder, batch, **options):
 def tree_batch(folder, texts, graph, options=InjectionOptions(max_triples=9)):
     words = WordPieces(AutoTokenizer.from_pretrained(folder))
     flats = [
-        flatten(grow_tree([text] if isinstance(text, str) else text, graph, options), words)
+        flatten(grow_trees([[text] if isinstance(text, str) else text], graph, options), words)[0]
         for text in texts
     ]
     return flats, collate(flats, pad_id=words.pad_id)
@@ -125,7 +125,7 @@ def test_branch_reaches_cls_at_layer_2_and_not_before(kind, attention):
 def test_attention_is_exactly_zero_at_hidden_cells_and_sums_to_one(attention, tokenizer, figure_2):
     encoder = MaskTransformer(small("bert", attention, vocab_size=200))
     words = WordPieces(tokenizer)
-    batch = collate([flatten(grow_tree([t], figure_2), words) for t in (TIM_COOK, "beijing", "a")])
+    batch = flatten(grow_trees([TIM_COOK, "beijing", "a"], figure_2), words).batch()
     visible = visible_matrix(batch.branch_ids, batch.anchor_ids)
     attentions = encoder(batch, attentions=True).attentions
     assert len(attentions) == 3
@@ -303,7 +303,7 @@ def test_probe_refuses_an_encoder_that_does_not_use_positions():
 def test_bf16_works_on_the_cpu(attention, tokenizer, figure_2):
     model = small("bert", attention, vocab_size=200).to(torch.bfloat16)
     encoder = MaskTransformer(model)
-    batch = collate([flatten(grow_tree([TIM_COOK], figure_2), WordPieces(tokenizer))])
+    batch = collate([flatten(grow_trees([TIM_COOK], figure_2), WordPieces(tokenizer))[0]])
     output = encoder(batch, attentions=True)
     assert output.last_hidden_state.dtype == torch.bfloat16
     assert output.last_hidden_state.isfinite().all()

@@ -16,7 +16,7 @@ from kbert_core import (
     WordPieces,
     collate,
     flatten,
-    grow_tree,
+    grow_trees,
     pack_trees,
 )
 
@@ -29,7 +29,7 @@ texts = st.lists(st.sampled_from(TEXTS), min_size=1, max_size=8)
 
 
 def flat(text):
-    return flatten(grow_tree([text], GRAPH), TOKENIZER)
+    return flatten(grow_trees([text], GRAPH), TOKENIZER)[0]
 
 
 @pytest.fixture(scope="module")

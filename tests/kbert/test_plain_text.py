@@ -104,7 +104,7 @@ def test_pairs_have_their_triples_after_the_second_text(checkpoints):
     graph = KnowledgeGraph([Triple("cat", "is", "apple")])
     (row,) = pair("a cat", "Beijing", graph=graph).rows
     first_sep, second_sep, *_ = [i for i, t in enumerate(row.tokens) if t == "[SEP]"]
-    assert row.hung[0].start == second_sep + 1 > first_sep
+    assert row.branches[0].start == second_sep + 1 > first_sep
 
 
 def test_effects_and_comparisons_explain_it(plain):

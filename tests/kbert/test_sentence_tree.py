@@ -9,7 +9,6 @@ from kbert_core import (
     LeftOut,
     Rule,
     Triple,
-    grow_tree,
     grow_trees,
     k_inject,
     k_query,
@@ -39,9 +38,9 @@ def test_k_query_numbers_the_sentences(figure_2):
 
 def test_k_inject_hangs_relation_and_tail_or_tail_alone(figure_2):
     options = InjectionOptions(tail_only=True)
-    both = grow_tree([TIM_COOK], figure_2)
+    both = grow_trees([TIM_COOK], figure_2)[0]
     assert [b.texts for b in both.nodes[1].branches] == [("capital", "China"), ("is_a", "City")]
-    alone = grow_tree([TIM_COOK], figure_2, options)
+    alone = grow_trees([TIM_COOK], figure_2, options)[0]
     assert [b.texts for b in alone.nodes[1].branches] == [("China",), ("City",)]
     assert both.used == alone.used == FIGURE_2
 
@@ -55,43 +54,43 @@ def test_k_inject_is_the_second_half_of_growing_a_tree(figure_2):
 
 def test_tree_grows_one_level_deep_only(figure_2):
     graph = figure_2.add(Triple("China", "continent", "Asia"))
-    tree = grow_tree(["Beijing"], graph)
+    tree = grow_trees(["Beijing"], graph)[0]
     assert tree.used == (CAPITAL, IS_A)
 
 
 def test_tree_keeps_the_texts_as_given(figure_2):
     text = "  Ｔｉｍ　Cook\tin Beijing \n"
-    assert grow_tree([text], figure_2).sentences == (text,)
+    assert grow_trees([text], figure_2)[0].sentences == (text,)
 
 
 def test_triple_whose_tail_is_its_head_hangs_once():
     graph = KnowledgeGraph([Triple("Beijing", "is", "Beijing")])
-    tree = grow_tree(["Beijing"], graph)
+    tree = grow_trees(["Beijing"], graph)[0]
     assert [branch.texts for branch in tree.nodes[0].branches] == [("is", "Beijing")]
 
 
 def test_same_text_and_graph_always_grow_the_same_tree(figure_2):
     again = KnowledgeGraph(list(figure_2), name="again")
-    assert grow_tree([TIM_COOK], figure_2) == grow_tree([TIM_COOK], again)
+    assert grow_trees([TIM_COOK], figure_2)[0] == grow_trees([TIM_COOK], again)[0]
 
 
 @pytest.mark.parametrize("sentences", [[], ["a", "b", "c"]])
 def test_neither_no_sentence_nor_three_make_a_tree(figure_2, sentences):
     with pytest.raises(TextError, match=f"Got {len(sentences)} sentences, expected one or two"):
-        grow_tree(sentences, figure_2)
+        grow_trees([sentences], figure_2)[0]
 
 
 def test_half_a_character_is_refused(figure_2):
     with pytest.raises(TextError, match=r"Character 3 of the text is half .*U\+D83D"):
-        grow_tree(["abc\ud83d"], figure_2)
+        grow_trees(["abc\ud83d"], figure_2)[0]
 
 
 def test_empty_text_makes_an_empty_tree(figure_2):
-    assert grow_tree([""], figure_2).nodes == ()
+    assert grow_trees([""], figure_2)[0].nodes == ()
 
 
 def test_text_split_into_words_has_whole_words_for_mentions(figure_2):
     text = "TimCook Tim Cook"
-    tree = grow_tree([text], figure_2, words=[[(0, 7), (8, 11), (12, 16)]])
+    tree = grow_trees([text], figure_2, words=[[[(0, 7), (8, 11), (12, 16)]]])[0]
     assert [(n.mention.start, n.mention.end) for n in tree.nodes] == [(8, 16)]
     assert tree.words == (((0, 7), (8, 11), (12, 16)),)

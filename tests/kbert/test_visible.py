@@ -13,7 +13,7 @@ from kbert_core import (
     Words,
     collate,
     flatten,
-    grow_tree,
+    grow_trees,
     seeing,
     visible_everywhere,
     visible_matrix,
@@ -68,7 +68,7 @@ def test_visible_matrix_hides_a_branch_from_other_mentions(tim_cook):
 
 
 def test_visible_matrix_lets_padding_see_padding_only(tim_cook, figure_2):
-    short = flatten(grow_tree(["Beijing"], figure_2), Words(special=True))
+    short = flatten(grow_trees(["Beijing"], figure_2), Words(special=True))[0]
     visible = matrix_of(tim_cook, short)
     real = len(short)
     assert visible[1, real:, real:].all()
@@ -79,7 +79,7 @@ def test_visible_matrix_lets_padding_see_padding_only(tim_cook, figure_2):
 
 
 def test_visible_matrix_keeps_two_mentions_of_one_entity_apart(figure_2):
-    flat = flatten(grow_tree(["Beijing Beijing"], figure_2), Words())
+    flat = flatten(grow_trees(["Beijing Beijing"], figure_2), Words())[0]
     visible = matrix_of(flat)[0]
     first, second = 0, 5
     assert visible[first, second]
@@ -113,8 +113,8 @@ def test_additive_mask_is_zero_where_visible_and_least_where_not():
 def random_flats(dice, count):
     for _ in range(count):
         scene = random_scene(dice, dice.randint(1, 2))
-        tree = grow_tree(scene.texts, scene.graph, InjectionOptions(max_triples=9))
-        yield flatten(tree, Words(special=True))
+        tree = grow_trees([scene.texts], scene.graph, InjectionOptions(max_triples=9))[0]
+        yield flatten([tree], Words(special=True))[0]
 
 
 def test_visible_matrix_is_symmetric_and_every_token_sees_itself():
@@ -173,7 +173,7 @@ def test_trees_packed_in_one_row_see_nothing_of_each_other():
 
 
 def test_ablation_reads_hard_positions_and_everything_visible(tim_cook, figure_2):
-    short = flatten(grow_tree(["Beijing"], figure_2), Words(special=True))
+    short = flatten(grow_trees(["Beijing"], figure_2), Words(special=True))[0]
     batch = collate([tim_cook, short])
     hard = Ablation(positions="hard").position_ids(batch)
     assert hard[0].tolist() == list(range(14))

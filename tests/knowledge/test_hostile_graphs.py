@@ -15,7 +15,7 @@ from kbert_core import (
     write_triples,
 )
 from kbert_core.errors import GraphFileError
-from kbert_core.kbert.sentence_tree import grow_tree
+from kbert_core.kbert.sentence_tree import grow_trees
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import ENDINGS, open_rows
 from kbert_core.knowledge.store.importing import Source, import_triples
@@ -51,7 +51,7 @@ def test_sql_and_html_in_every_field_are_stored_edited_and_found(tmp_path):
         for triple in TRIPLES:
             assert store.origin(triple).file is None
             assert [entry.who for entry in store.history(entity=triple.head)] == [triple.tail]
-            assert {m.entity for m in find_mentions(f" {triple.head} ", store.graph())}
+            assert {m.entity for m in find_mentions([f" {triple.head} "], store.graph())[0]}
         store.apply(Edit("remove", TRIPLES[0]), who=HOSTILE[0])
         store.undo()
         assert set(store.graph()) == set(TRIPLES)
@@ -89,7 +89,7 @@ def test_a_folder_or_a_device_is_no_file(tmp_path):
 def test_100_000_triples_on_one_head_are_read_stored_and_injected(many, tmp_path):
     graph = load_graph(many)
     assert len(graph.triples_of("糖尿病")) == 100_000
-    node = grow_tree(["患糖尿病"], graph).nodes[0]
+    node = grow_trees(["患糖尿病"], graph)[0].nodes[0]
     assert len(node.branches) == 2
     with_store = tmp_path / "g.kg"
     assert import_triples(with_store, [Source("many", open_rows(many))]).triples == 100_000
@@ -123,5 +123,5 @@ def test_aliases_in_a_circle_grow_a_tree_of_their_own_triples():
             Triple("糖", "别名", "糖"),
         ]
     )
-    tree = grow_tree(["患消渴症"], graph)
+    tree = grow_trees(["患消渴症"], graph)[0]
     assert [node.mention.entity for node in tree.nodes] == ["消渴症"]

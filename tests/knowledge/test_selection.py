@@ -3,7 +3,7 @@
 import pytest
 from conftest import FIGURE_2
 
-from kbert_core import InjectionOptions, KnowledgeGraph, LeftOut, Rule, Triple, grow_tree
+from kbert_core import InjectionOptions, KnowledgeGraph, LeftOut, Rule, Triple, grow_trees
 from kbert_core.errors import OptionError
 from kbert_core.knowledge.selection import Strategy, count_by_rule, select
 from kbert_core.knowledge.surface_forms import ALL_RULES, NameRules
@@ -59,7 +59,7 @@ def test_triple_that_only_says_the_name_in_the_text_takes_no_place(strategy):
     graph = KnowledgeGraph([SHORT, LETTERS, CHEST])
     options = InjectionOptions(strategy=strategy)
     texts = ("a heart  attack", "had MI", "myocardial infarction")
-    by_name, by_letters, by_head = (grow_tree([text], graph, options).nodes[0] for text in texts)
+    by_name, by_letters, by_head = (tree.nodes[0] for tree in grow_trees(texts, graph, options))
     assert {branch.triple for branch in by_name.branches} == {LETTERS, CHEST}
     assert by_name.left_out == (LeftOut(SHORT, Rule.OWN_NAME),)
     assert {branch.triple for branch in by_letters.branches} == {SHORT, CHEST}
@@ -83,19 +83,19 @@ def test_the_name_in_the_text_is_known_however_it_is_written(tail, text, rules, 
     name = Triple("Myocardial infarction", "synonym", tail)
     found = Triple("Myocardial infarction", "synonym", "heart attack")
     graph = KnowledgeGraph([name, found, CHEST])
-    (node,) = grow_tree([text], graph, InjectionOptions(names=rules)).nodes
+    (node,) = grow_trees([text], graph, InjectionOptions(names=rules))[0].nodes
     assert (LeftOut(name, Rule.OWN_NAME) in node.left_out) is says
 
 
 def test_triple_whose_head_is_the_other_name_says_which_entity_it_is():
     triple = Triple("MI", "synonym_of", "Myocardial infarction")
-    assert grow_tree(["had MI"], KnowledgeGraph([triple, CHEST])).used == (triple, CHEST)
+    assert grow_trees(["had MI"], KnowledgeGraph([triple, CHEST]))[0].used == (triple, CHEST)
 
 
 def test_name_in_the_text_may_be_said_where_other_names_are_not_looked_for():
     graph = KnowledgeGraph([Triple("MI", "synonym", "mi")])
     options = InjectionOptions(names=NameRules(alias=False))
-    assert grow_tree(["had MI"], graph, options).used == tuple(graph)
+    assert grow_trees(["had MI"], graph, options)[0].used == tuple(graph)
 
 
 @pytest.mark.parametrize("count", [-1, 1001])

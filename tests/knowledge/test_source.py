@@ -17,7 +17,7 @@ def test_joined_graphs_are_as_one_of_all_their_triples(parts):
     assert list(joined.entities()) == list(one.entities())
     assert list(joined) == list(one)
     assert len(joined) == len(one)
-    assert list(find_mentions(TEXTS, joined)) == list(find_mentions(TEXTS, one))
+    assert list(find_mentions([TEXTS], joined)[0]) == list(find_mentions([TEXTS], one)[0])
 
 
 def test_a_joined_graph_is_edited_like_any_and_keeps_what_is_off():
@@ -33,5 +33,5 @@ def test_a_joined_graph_is_edited_like_any_and_keeps_what_is_off():
 def test_join_graphs_of_none_is_an_empty_graph():
     joined = join_graphs([])
     assert len(joined) == 0
-    assert find_mentions("a", joined) == ()
+    assert find_mentions(["a"], joined)[0] == ()
     assert len(joined.add(Triple("a", "r", "x"))) == 1

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbert_core import InjectionOptions, KnowledgeGraph, Rule, Triple, grow_tree
+from kbert_core import InjectionOptions, KnowledgeGraph, Rule, Triple, grow_trees
 from kbert_core.errors import OptionError
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.selection import Reason, Strategy, select, select_triples
@@ -176,13 +176,13 @@ def test_many_mentions_are_scored_at_once():
 
 def test_scored_strategy_without_a_scorer_is_refused():
     with pytest.raises(OptionError, match="'context' needs a model to score with"):
-        grow_tree(["苹果(公司)"], SENSES, InjectionOptions(strategy="context"))
+        grow_trees(["苹果(公司)"], SENSES, InjectionOptions(strategy="context"))[0]
 
 
 def test_reasons_are_in_the_tree():
     scorer = Given({PHONE: 0.5})
     options = InjectionOptions(max_triples=1, strategy="context")
-    (node,) = grow_tree(["苹果（公司）好"], SENSES, options, scorer=scorer).nodes
+    (node,) = grow_trees(["苹果（公司）好"], SENSES, options, scorer=scorer)[0].nodes
     assert node.branches[0].triple == PHONE
     assert str(node.branches[0].reason) == "similarity 0.50, rank 1 of 2"
     assert node.left_out[0].score == 0.0

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mutated_models import read_or_refused as read_or_refused_model
 
-from kbert_core import InjectionOptions, KBertError, WordPieces, Words, flatten, grow_tree
+from kbert_core import InjectionOptions, KBertError, WordPieces, Words, flatten, grow_trees
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.io import parse_triples
@@ -93,7 +93,7 @@ def test_offsets_always_point_into_the_text_as_given(figures):
         graph = KnowledgeGraph(t for t in triples if t.problem() is None)
         for rules in (AS_WRITTEN, ALL_RULES):
             end = 0
-            for mention in find_mentions(text, graph, rules=rules):
+            for mention in find_mentions([text], graph, rules=rules)[0]:
                 assert mention.start >= end
                 end = mention.end
                 if rules is AS_WRITTEN:
@@ -114,8 +114,8 @@ def test_flattening_agrees_with_the_slow_way(figures):
         limit = dice.choice([None, dice.randint(4, 30)])
         graph, options = scene.graph, InjectionOptions(max_triples=10)
         flat = flatten(
-            grow_tree(scene.texts, graph, options), Words(special=True), max_length=limit
-        )
+            grow_trees([scene.texts], graph, options), Words(special=True), max_length=limit
+        )[0]
         slow = slowly_flattened(scene, special=True, max_length=limit)
         assert flat.tokens == slow.tokens
         assert flat.soft_positions == slow.soft_positions
@@ -143,8 +143,8 @@ def test_options_out_of_range_are_refused_and_nothing_else_breaks(figures):
         scene = random_scene(dice, 1)
         try:
             options = InjectionOptions(max_triples=dice.randint(-2, 6))
-            tree = grow_tree(scene.texts, scene.graph, options)
-            flatten(tree, Words(special=True), max_length=dice.randint(0, 9))
+            tree = grow_trees([scene.texts], scene.graph, options)[0]
+            flatten([tree], Words(special=True), max_length=dice.randint(0, 9))[0]
         except KBertError:
             refused += 1
     figures["options"] = {"cases": 5_000, "refused": refused}

@@ -9,7 +9,7 @@ import pytest
 import torch
 from conftest import BIO
 
-from kbert_core import KnowledgeGraph, ReadConfig, Words, flatten_windows, grow_tree
+from kbert_core import KnowledgeGraph, ReadConfig, Words, flatten, grow_trees
 from kbert_core.kbert.reader import KBertReading
 from kbert_core.labels import Labels, bio_spans
 from kbert_core.tasks import TASKS
@@ -132,8 +132,8 @@ def test_empty_text_has_no_spans():
 
 def test_windows_are_joined_where_a_token_has_most_context():
     text = " ".join(f"w{i}" for i in range(50))
-    windows = flatten_windows(
-        grow_tree([text], KnowledgeGraph()), Words(special=True), max_length=18
+    windows = flatten(
+        grow_trees([text], KnowledgeGraph()), Words(special=True), max_length=18, windows=True
     )
     assert len(windows) > 3
     logits = []
