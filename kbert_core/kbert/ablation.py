@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 from kbert_core.errors import OptionError
-from kbert_core.kbert.flat_tree import Batch, PackedBatch
+from kbert_core.kbert.batch import Batch, PackedBatch
 from kbert_core.kbert.interventions import Intervention
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.options import option

@@ -17,7 +17,7 @@ from transformers.modeling_outputs import ModelOutput
 
 from kbert_core.errors import ShapeError
 from kbert_core.kbert.ablation import FULL, Ablation
-from kbert_core.kbert.flat_tree import Batch
+from kbert_core.kbert.batch import Batch
 from kbert_core.kbert.probe import checked_twin, probe
 from kbert_core.kbert.visible import attention_mask, layer_masks
 from kbert_core.layers import LayeredTwin, twin_of
