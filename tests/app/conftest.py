@@ -35,7 +35,7 @@ def trace_of():
     """A trace that no model made."""
 
     def made(row, batch, ablation):
-        reading = KBertReading((row,), ReadConfig(ablation=ablation), tree=row.tree)
+        reading = KBertReading((row,), ReadConfig(ablation=ablation))
         return KBertTrace(reading, batch=batch, visible=ablation.visible_in(batch))
 
     return made
