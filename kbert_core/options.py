@@ -17,7 +17,7 @@ what lies outside a limit is refused when it is built::
     option_fields(Training)["warmup"].metadata["help"]
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import MISSING, Field, field, fields
 from typing import Any, Self
 
@@ -95,7 +95,15 @@ class Options:
         unknown = [name for name in values if name not in known]
         if unknown:
             raise TypeError(f"{cls.__name__} has no option '{unknown[0]}': {', '.join(known)}")
-        return _built(cls, values)
+        given: dict[str, Any] = {}
+        for f in fields(cls):  # type: ignore[arg-type]
+            if f.metadata.get("group"):
+                kind = _kind_of(f)
+                names = option_fields(kind).keys() & values.keys()
+                given[f.name] = kind.of(**{name: values[name] for name in names})
+            elif f.name in values:
+                given[f.name] = values[f.name]
+        return cls(**given)
 
     def flat(self) -> dict[str, Any]:
         """The options of all groups: name → value."""
@@ -116,16 +124,6 @@ def option_fields(kind: type[Options]) -> dict[str, Field[Any]]:
     for f in fields(kind):  # type: ignore[arg-type]
         found |= option_fields(_kind_of(f)) if f.metadata.get("group") else {f.name: f}
     return found
-
-
-def _built(kind: type[Options], values: Mapping[str, Any]) -> Any:
-    given: dict[str, Any] = {}
-    for f in fields(kind):  # type: ignore[arg-type]
-        if f.metadata.get("group"):
-            given[f.name] = _built(_kind_of(f), values)
-        elif f.name in values:
-            given[f.name] = values[f.name]
-    return kind(**given)
 
 
 def _kind_of(f: Field[Any]) -> type[Options]:

@@ -39,6 +39,8 @@ def test_every_explanation_is_printed_as_json_and_as_text(explain, command, key,
     assert picture.read_bytes().startswith(b"\x89PNG")
     said = explain(*asked).out
     assert TEXT in said and "糖尿病 · 类别 · 疾病" in said
+    positive = "Positive: together they raise the score by more, or lower it by less"
+    assert (positive in said) == (command == "interactions")
 
 
 def test_options_of_reading_count(explain):
