@@ -11,17 +11,20 @@ was not given is not there at all, so the dataclass's default, or what a model's
 """
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import MISSING, Field, dataclass, fields
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, Field, dataclass
 from enum import Enum
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
-from kbert_core.options import Options
+from kbert_core.options import Options, option_fields
 
 T = TypeVar("T")
 Argument = Callable[[Any], object]  # adds itself to a parser, or to a group of one
-NUMBERS = {int: {"type": int, "metavar": "N"}, float: {"type": float, "metavar": "X"}}
+NUMBERS: dict[Any, dict[str, Any]] = {
+    int: {"type": int, "metavar": "N"},
+    float: {"type": float, "metavar": "X"},
+}
 
 
 @dataclass(frozen=True)
@@ -104,16 +107,10 @@ def options_of(kind: type, *, without: Sequence[str] = (), only: Sequence[str] =
     """
 
     def add(parser: Any) -> None:
-        for field, hint in _typed(kind):
-            if field.metadata.get("group"):
-                title = field.metadata["help"]
-                part = parser.add_argument_group(title) if title else parser
-                options_of(hint, without=without, only=only)(part)
-            elif (
-                _is_option(field) and field.name not in without and (not only or field.name in only)
-            ):
-                flag = field.metadata.get("flag") or f"--{field.name.replace('_', '-')}"
-                how = _how(field, hint)
+        for field in _options(kind):
+            if field.name not in without and (not only or field.name in only):
+                flag = field.metadata["flag"] or f"--{field.name.replace('_', '-')}"
+                how = _how(field)
                 parser.add_argument(flag, dest=field.name, default=argparse.SUPPRESS, **how)
 
     return add
@@ -122,13 +119,11 @@ def options_of(kind: type, *, without: Sequence[str] = (), only: Sequence[str] =
 def given(args: argparse.Namespace, kind: type) -> dict[str, Any]:
     """What was typed for the options of a dataclass and its groups; nothing for the others."""
     values: dict[str, Any] = {}
-    for field, hint in _typed(kind):
-        if field.metadata.get("group"):
-            values |= given(args, hint)
-        elif _is_option(field) and hasattr(args, field.name):
+    for field in _options(kind):
+        if hasattr(args, field.name):
             value = getattr(args, field.name)
             value = tuple(value) if isinstance(value, list) else value
-            parse = field.metadata.get("parse")
+            parse = field.metadata["parse"]
             values[field.name] = parse(value) if parse else value
     return values
 
@@ -139,35 +134,29 @@ def build(kind: type[T], args: argparse.Namespace, **others: Any) -> T:
     return make(**{**given(args, kind), **others})
 
 
-def _is_option(field: Field[Any]) -> bool:
-    return bool(field.metadata.get("help")) and field.metadata.get("flag", "") is not None
+def _options(kind: type) -> list[Field[Any]]:
+    """The fields that have a flag."""
+    every = option_fields(kind).values()
+    return [f for f in every if f.metadata.get("help") and f.metadata["flag"] is not None]
 
 
-def _typed(kind: type) -> Iterator[tuple[Field[Any], Any]]:
-    """Fields and their types; of "X or None" the X."""
-    hints = get_type_hints(kind)
-    for field in fields(kind):
-        hint = hints[field.name]
-        if get_origin(hint) in (Union, UnionType):
-            hint = next(each for each in get_args(hint) if each is not NoneType)
-        yield field, hint
-
-
-def _how(field: Field[Any], hint: Any) -> dict[str, Any]:
+def _how(field: Field[Any]) -> dict[str, Any]:
     """What argparse has to know of a field."""
-    about = field.metadata
+    about, kind = field.metadata, field.type
+    if isinstance(kind, UnionType):  # "X or None"
+        kind = next(each for each in get_args(kind) if each is not NoneType)
     how: dict[str, Any] = {"required": field.default is field.default_factory is MISSING}
-    if hint is bool:
+    if kind is bool:
         return {**how, "help": about["help"], "action": argparse.BooleanOptionalAction}
     how["help"] = _with_default(about["help"], field.default)
-    if get_origin(hint) is tuple and not about.get("parse"):
-        how["nargs"], hint = "+", get_args(hint)[0]
-    if get_origin(hint) is Literal:
-        how["choices"] = get_args(hint)
-    elif isinstance(hint, type) and issubclass(hint, Enum):
-        how["choices"] = [each.value for each in hint]
-    named = {name: about[name] for name in ("metavar", "nargs", "choices") if about.get(name)}
-    return {**how, **NUMBERS.get(hint, {}), **named}
+    if get_origin(kind) is tuple and not about["parse"]:
+        how["nargs"], kind = "+", get_args(kind)[0]
+    if get_origin(kind) is Literal:
+        how["choices"] = get_args(kind)
+    elif isinstance(kind, type) and issubclass(kind, Enum):
+        how["choices"] = [each.value for each in kind]
+    named = {name: about[name] for name in ("metavar", "nargs", "choices") if about[name]}
+    return {**how, **NUMBERS.get(kind, {}), **named}
 
 
 def _with_default(help: str, default: Any) -> str:

@@ -6,8 +6,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 from kbert_core.cli.commands import argument, command, one_of, several
 from kbert_core.cli.output import Progress, show
@@ -191,15 +190,8 @@ def rank(args: Namespace) -> dict[str, Any]:
 
 def _answers(args: Namespace) -> list[str]:
     """Candidates from the command line, then those of the file; blank lines are left out."""
-    answers = list(args.answer)
-    if args.candidates:
-        try:
-            text = Path(args.candidates).read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            raise TextError(
-                f"{args.candidates}: can't be read ({error}). Give a text file in UTF-8."
-            ) from error
-        answers += [line for line in text.split("\n") if line.strip()]
+    more = _lines(args.candidates) if args.candidates else ()
+    answers = [*args.answer, *(line for line in more if line.strip())]
     if not answers:
         raise TextError(
             "No candidate answer given. Write them after the question, or name a file of one a "
@@ -270,21 +262,19 @@ def _inputs(args: Namespace) -> Iterator[Sequence[str]]:
         return
     if args.text:
         raise OptionError("Both a text and --file are given. Give one of them.")
-    with _opened(args.file) as file:
-        try:
-            for line in file:
-                text = line.rstrip("\r\n")
-                yield tuple(text.split("\t", 1)) if args.pair else (text,)
-        except UnicodeDecodeError as error:
-            raise TextError(f"{args.file}: not UTF-8 ({error}). Save it as UTF-8.") from error
+    for line in _lines(args.file):
+        yield tuple(line.split("\t", 1)) if args.pair else (line,)
 
 
-def _opened(name: str) -> TextIO:
-    if name == "-":
-        if isinstance(sys.stdin, io.TextIOWrapper):  # else a test's, or a notebook's
-            sys.stdin.reconfigure(encoding="utf-8-sig", errors="strict")
-        return sys.stdin
+def _lines(name: str) -> Iterator[str]:
+    """The lines of a file, or of standard input, one at a time."""
+    if name == "-" and isinstance(sys.stdin, io.TextIOWrapper):  # else a test's, or a notebook's
+        sys.stdin.reconfigure(encoding="utf-8-sig", errors="strict")
     try:
-        return open(name, encoding="utf-8-sig")
+        with sys.stdin if name == "-" else open(name, encoding="utf-8-sig") as file:
+            for line in file:
+                yield line.rstrip("\r\n")
     except OSError as error:
         raise TextError(f"{name}: can't be read ({error.strerror}). Check the name.") from error
+    except UnicodeDecodeError as error:
+        raise TextError(f"{name}: not UTF-8 ({error}). Save it as UTF-8.") from error
