@@ -326,8 +326,8 @@ def influence(args: Namespace) -> Page:
     from kbert_core.explain.influence import influence
     from kbert_core.explain.reach import NEVER
 
-    pipeline, graph, config = loaded(args)
     text, token = _text(args), args.token
+    pipeline, graph, config = loaded(args)
     result = influence(pipeline, *text, window=args.window, graph=graph, config=config)
     size = len(result.flat)
     if not 0 <= token < size:

@@ -39,9 +39,11 @@ def compare(args: Namespace) -> Page:
     from kbert_core.explain.variants import Case
 
     case = case_of(args)
-    readings: dict[str, Any] = ablations_of(case)
     if args.beside:
-        readings = {f"{BERT}, {model_of(args)}": case.without_knowledge(), model_of(args): case}
+        bert = f"{BERT}, {model_of(args)}"
+        readings: dict[str, Any] = {bert: case.without_knowledge(), model_of(args): case}
+    else:
+        readings = ablations_of(case)
     for model in args.beside or ():
         pipeline, graph, config = loaded(Namespace(**{**vars(args), "model": model}), why=NO_HEAD)
         how = {"target": case.target, "graph": graph, "config": config}
