@@ -134,6 +134,8 @@ def evaluate(args: Namespace) -> dict[str, Any]:
     pipeline, graph, config = loaded(args, why=why)
     assert pipeline.task is not None
     task, columns = pipeline.task.name, columns_of(args)
+    types = (pipeline.card.notes or {}).get("type_labels") or {}
+    _check_evaluation(args, task, types)
     with _told_of_another_task(args.data, task, columns, args.split):
         examples = read_split(args.data, args.split, task, columns)
         if task != "mask":
@@ -145,17 +147,6 @@ def evaluate(args: Namespace) -> dict[str, Any]:
     seen = None
     if args.train_data:
         seen = surface_forms(read_split(args.train_data, "train", task, columns))
-    types = (pipeline.card.notes or {}).get("type_labels") or {}
-    if args.edits and not (types and args.kg and seen is not None):
-        raise OptionError(
-            "--edits needs a --kg, --train-data, and a model whose card says which tails name "
-            f"its labels ({'this one does' if types else 'this one does not'}). "
-            "Give them, or leave --edits out."
-        )
-    if args.release and task != "ner":
-        raise OptionError(
-            f"--release counts named entities, and the model is for '{task}'. Leave it out."
-        )
 
     def scores(knowledge: Any) -> dict[str, Any]:
         if not args.release:
@@ -177,6 +168,20 @@ def evaluate(args: Namespace) -> dict[str, Any]:
             pipeline, examples, graph, types, seen=seen or set(), seed=args.seed, config=config
         )
     return report
+
+
+def _check_evaluation(args: Namespace, task: str, types: Mapping[str, str]) -> None:
+    """Refuse to measure what the model, or what is given, has not; see ``evaluate``."""
+    if args.edits and not (types and args.kg and args.train_data):
+        raise OptionError(
+            "--edits needs a --kg, --train-data, and a model whose card says which tails name "
+            f"its labels ({'this one does' if types else 'this one does not'}). "
+            "Give them, or leave --edits out."
+        )
+    if args.release and task != "ner":
+        raise OptionError(
+            f"--release counts named entities, and the model is for '{task}'. Leave it out."
+        )
 
 
 @command(
