@@ -243,7 +243,7 @@ def attention(args: Namespace) -> Page:
 
     result = attention_effect(case_of(args))
     rho = result.rank_correlation()
-    correlation = "none can be correlation" if rho is None else f"{rho:+.2f}"
+    correlation = "none can be said" if rho is None else f"{rho:+.2f}"
     lines = [
         joined(result.effects.sentences),
         f"explained: {result.target}; rank correlation of attention and effect: {correlation} "

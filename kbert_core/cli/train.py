@@ -247,8 +247,8 @@ def _told_of_another_task(
     if task == "classify" and not columns:
         with suppress(DataError):  # which the reader words better
             if (looks := guess_task(data, split=split)) in ("pair", "rank"):
-                said = "%s looks like %s, of which only the first text is read."
-                log.warning(said, data, TASKS[looks])
+                only_first = "%s looks like %s, of which only the first text is read."
+                log.warning(only_first, data, TASKS[looks])
     try:
         yield
     except SplitError:  # says what is missing, not what is wrong

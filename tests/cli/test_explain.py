@@ -43,6 +43,11 @@ def test_every_explanation_is_printed_as_json_and_as_text(explain, command, key,
     assert (positive in said) == (command == "interactions")
 
 
+def test_a_correlation_of_too_few_triples_is_not_given(explain):
+    said = explain("attention", "布洛芬", "--target", "治疗", "--span", "0:3").out
+    assert "rank correlation of attention and effect: none can be said (n = 1)" in said
+
+
 def test_options_of_reading_count(explain):
     asked = ("effects", TEXT, "--span", "3:6", "--target", "疾病", "--json")
     one = json.loads(explain(*asked, "--max-triples", 1).out)
