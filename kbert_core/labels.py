@@ -39,13 +39,14 @@ def bio_spans(tags: Sequence[str]) -> list[tuple[int, int, str]]:
     """
     spans = []
     start: int | None = None
-    label = ""
+    label = inside = ""
     for index, tag in enumerate([*tags, OUTSIDE]):
-        if start is not None and tag != f"I-{label}":
+        if start is not None and tag != inside:
             spans.append((start, index, label))
             start = None
-        if tag.startswith("B-"):
+        if tag[:2] == "B-":
             start, label = index, tag[2:]
+            inside = f"I-{label}"
     return spans
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
+from math import exp
 from typing import Any, ClassVar, overload
 
 import numpy as np
@@ -133,10 +134,11 @@ class Ner(Task):
         scores = logits.float().log_softmax(-1).cpu().numpy()
         tags = best_tags(scores, names)
         chosen = scores[np.arange(len(tags)), tags]
+        total = np.append(0, chosen.cumsum(dtype=float)).tolist()  # log-probability up to a token
         spans = []
-        for first, last, label in bio_spans([names[tag] for tag in tags]):
+        for first, last, label in bio_spans([names[tag] for tag in tags.tolist()]):
             start, end = tokens.starts[first], tokens.ends[last - 1]
-            probability = float(np.exp(chosen[first:last].mean()))
+            probability = exp((total[last] - total[first]) / (last - first))
             spans.append(Span(start, end, label, sentence[start:end], probability))
         return NerPrediction(tuple(spans), LabelledTokens(tokens, tags, names, np.exp(scores)))
 
