@@ -22,15 +22,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from kbert_core.errors import KBertError
-from kbert_core.kbert.flat_tree import (
-    Batch,
-    FlatTree,
-    Packed,
-    PackedBatch,
-    collate,
-    pack_trees,
-)
-from kbert_core.kbert.flattening import FlatTrees, flatten
+from kbert_core.kbert.batch import Batch, Packed, PackedBatch, collate, pack_trees
+from kbert_core.kbert.flat_tree import FlatTree, FlatTrees
+from kbert_core.kbert.flattening import flatten
 from kbert_core.kbert.interventions import Intervention, Tokens
 from kbert_core.kbert.sentence_tree import (
     Node,

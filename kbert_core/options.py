@@ -17,7 +17,7 @@ what lies outside a limit is refused when it is built::
     option_fields(Training)["warmup"].metadata["help"]
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import MISSING, Field, field, fields
 from typing import Any, Self
 
@@ -57,19 +57,12 @@ def option(
     return field(default=default, default_factory=factory, metadata={**metadata, **limits})
 
 
-def group(kind: type["Options"], title: str = "") -> Any:
-    """Declare the options of one concern as a part of others.
-
-    Args:
-        kind: their class; where all of them have defaults they may be left out.
-        title: over them in a list.
-    """
+def group(kind: type["Options"]) -> Any:
+    """Declare the options of one concern as a part; it may be left out if all have defaults."""
     options = option_fields(kind).values()
     needed = any(f.default is f.default_factory is MISSING for f in options)
-    return field(
-        default_factory=MISSING if needed else kind,  # type: ignore[arg-type]
-        metadata={"group": True, "help": title},
-    )
+    factory: Any = MISSING if needed else kind
+    return field(default_factory=factory, metadata={"group": True})
 
 
 class Options:
@@ -95,37 +88,35 @@ class Options:
         unknown = [name for name in values if name not in known]
         if unknown:
             raise TypeError(f"{cls.__name__} has no option '{unknown[0]}': {', '.join(known)}")
-        return _built(cls, values)
+        given: dict[str, Any] = {}
+        for f in fields(cls):  # type: ignore[arg-type]
+            if f.metadata.get("group"):
+                kind = _kind_of(f)
+                names = option_fields(kind).keys() & values.keys()
+                given[f.name] = kind.of(**{name: values[name] for name in names})
+            elif f.name in values:
+                given[f.name] = values[f.name]
+        return cls(**given)
 
     def flat(self) -> dict[str, Any]:
         """The options of all groups: name → value."""
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for f in fields(self):  # type: ignore[arg-type]
             value = getattr(self, f.name)
-            found |= value.flat() if f.metadata.get("group") else {f.name: value}
-        return found
+            values |= value.flat() if f.metadata.get("group") else {f.name: value}
+        return values
 
     def changed(self, **values: Any) -> Self:
         """The same but for some options, of any group."""
         return type(self).of(**{**self.flat(), **values})
 
 
-def option_fields(kind: type[Options]) -> dict[str, Field[Any]]:
-    """Every option of a class, those of a group where the group stands: name → field."""
-    found: dict[str, Field[Any]] = {}
-    for f in fields(kind):  # type: ignore[arg-type]
-        found |= option_fields(_kind_of(f)) if f.metadata.get("group") else {f.name: f}
-    return found
-
-
-def _built(kind: type[Options], values: Mapping[str, Any]) -> Any:
-    given: dict[str, Any] = {}
-    for f in fields(kind):  # type: ignore[arg-type]
-        if f.metadata.get("group"):
-            given[f.name] = _built(_kind_of(f), values)
-        elif f.name in values:
-            given[f.name] = values[f.name]
-    return kind(**given)
+def option_fields(kind: type) -> dict[str, Field[Any]]:
+    """Every field of a dataclass, those of a group where the group stands: name → field."""
+    options: dict[str, Field[Any]] = {}
+    for f in fields(kind):
+        options |= option_fields(_kind_of(f)) if f.metadata.get("group") else {f.name: f}
+    return options
 
 
 def _kind_of(f: Field[Any]) -> type[Options]:

@@ -154,7 +154,7 @@ def trace_of(flat: Any, ablation: Any = None) -> Any:
     config = ReadConfig(ablation=ablation or Ablation())
     batch = collate([flat])
     visible = config.ablation.visible_in(batch)
-    return KBertTrace(KBertReading((flat,), config, tree=flat.tree), batch=batch, visible=visible)
+    return KBertTrace(KBertReading((flat,), config), batch=batch, visible=visible)
 
 
 def slider(function: Callable[..., Any], **choices: Any) -> None:

@@ -17,13 +17,13 @@ from kbert_core.cli.commands import COMMANDS
 from kbert_core.cli.output import show
 from kbert_core.errors import KBertError
 
-MODULES = ("read", "explain", "train", "experiment", "audit", "data", "graphs", "edits")
 GROUPS = {  # the first word of commands of two
     "data": "make data sets of others",
     "explain": "measure what the triples do to a prediction",
     "kg": "make, look at, edit, compare and check graphs",
 }
-for _module in MODULES:  # in the order of `kbert --help`
+MODULES = "read explain explain_readings train experiment data graphs edits"
+for _module in MODULES.split():  # in the order of `kbert --help`
     import_module(f"kbert_core.cli.{_module}")
 
 
@@ -58,16 +58,15 @@ def parser() -> argparse.ArgumentParser:
         description="See, edit and measure what injected knowledge does to a BERT.",
     )
     about: dict[str, Any] = {"title": "commands", "required": True, "metavar": "COMMAND"}
-    kinds = {"": top.add_subparsers(**about)}
+    groups = {"": top.add_subparsers(**about)}
     for name, command in COMMANDS.items():
-        kind, _, last = name.rpartition(" ")
-        if kind not in kinds:
-            kinds[kind] = kinds[""].add_parser(kind, help=GROUPS[kind]).add_subparsers(**about)
-        one = kinds[kind].add_parser(
-            last, help=command.help, description=command.help, epilog=command.epilog
-        )
-        one.add_argument("--json", action="store_true", help="print JSON")
+        group, _, last = name.rpartition(" ")
+        if group not in groups:
+            groups[group] = groups[""].add_parser(group, help=GROUPS[group]).add_subparsers(**about)
+        help, epilog = command.help, command.epilog
+        sub = groups[group].add_parser(last, help=help, description=help, epilog=epilog)
+        sub.add_argument("--json", action="store_true", help="print JSON")
         for add in command.arguments:
-            add(one)
-        one.set_defaults(command=command)
+            add(sub)
+        sub.set_defaults(command=command)
     return top

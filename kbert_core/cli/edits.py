@@ -8,18 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from kbert_core.cli.commands import argument, command, several
-from kbert_core.cli.graphs import (
-    READ,
-    WHO,
-    Report,
-    fields_of,
-    in_brackets,
-    must_be_graph,
-    name_of,
-    opened,
-)
+from kbert_core.cli.graphs import READ, WHO, Report, must_be_graph, opened, with_notes
+from kbert_core.cli.output import triple_line
 from kbert_core.errors import GraphEditError, OptionError
-from kbert_core.knowledge.edit import Action, Edit
+from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.io import unit_of
 from kbert_core.knowledge.names import normalise_name
@@ -34,6 +26,9 @@ TRIPLE = several(*map(argument, ("head", "relation", "tail")))
 NEW_TRIPLE = several(*map(argument, ("new_head", "new_relation", "new_tail")))
 
 
+# What is printed
+
+
 def entry_text(entry: Mapping[str, Any]) -> str:
     """An entry of the log: when, what, who, and its first changes."""
     who = f" by {entry['who']}" if entry["who"] else ""
@@ -44,18 +39,84 @@ def entry_text(entry: Mapping[str, Any]) -> str:
     lines = [f"{entry['revision']:>5}  {entry['at'][:19].replace('T', ' ')}  {what}{who}{undone}"]
     for change in entry["changes"]:
         before, after = change["before"], change["after"]
+        marks = [("-", before), ("+", after)]
         if before == after:
-            lines.append(f"       {'on' if change['is_on'] else 'off'} {name_of(after)}")
-            continue
-        lines += [f"       {m} {name_of(t)}" for m, t in (("-", before), ("+", after)) if t]
+            marks = [("on" if change["is_on"] else "off", after)]
+        lines += [f"       {mark} {triple_line(t)}" for mark, t in marks if t]
     left = entry["edits"] - len(entry["changes"])
     more = f"       … and {left:,} more" if entry["changes"] else f"       {left:,} triples"
     return "\n".join(lines + ([more] if left > 0 else []))
 
 
+def history_text(data: Mapping[str, Any]) -> str:
+    """Entries of the log, and how many there are."""
+    lines = [entry_text(entry) for entry in data["entries"]]
+    more = data["of"] > len(lines)
+    return "\n".join(lines + ([f"… of {data['of']}; --most 0 shows all"] if more else []))
+
+
+def entity_text(data: Mapping[str, Any]) -> str:
+    """The triples of an entity, each with where it comes from, and the log of them."""
+    lines = []
+    for row in data["triples"]:
+        notes = [] if row["on"] else ["switched off"]
+        if row.get("file"):
+            place = f"{row['file']}, {unit_of(row['file'])} {row['line']}"
+            notes.append(place if row["line"] else row["file"])
+        elif "revision" in row:
+            notes.append(f"entry {row['revision']} of the log")
+        lines.append(with_notes(triple_line(row), notes))
+    log = [entry_text(entry) for entry in data.get("history", ())]
+    return "\n".join(lines + (["", "log:", *log] if log else []))
+
+
+# Edits
+
+
+@command(
+    "kg add",
+    *(GRAPH_KG, TRIPLE),
+    argument("--first", "before the entity's others", False),
+    WHO,
+    text=entry_text,
+)
+def add(args: Namespace) -> Report:
+    """Add a triple to a graph file."""
+    return _edit(args, Edit("add", _triple(args), index=0 if args.first else None))
+
+
+@command("kg replace", GRAPH_KG, TRIPLE, NEW_TRIPLE, WHO, text=entry_text)
+def replace(args: Namespace) -> Report:
+    """Put one triple in the place of another."""
+    return _edit(args, Edit("replace", _triple(args), _triple(args, "new_")))
+
+
+@command("kg remove", GRAPH_KG, TRIPLE, WHO, text=entry_text)
+def remove(args: Namespace) -> Report:
+    """Take a triple out of a graph file."""
+    return _edit(args, Edit("remove", _triple(args)))
+
+
+@command("kg off", GRAPH_KG, TRIPLE, WHO, text=entry_text)
+def switch_off(args: Namespace) -> Report:
+    """Keep a triple, but don't inject it."""
+    return _edit(args, Edit("switch_off", _triple(args)))
+
+
+@command("kg on", GRAPH_KG, TRIPLE, WHO, text=entry_text)
+def switch_on(args: Namespace) -> Report:
+    """Inject a triple again."""
+    return _edit(args, Edit("switch_on", _triple(args)))
+
+
 def _edit(args: Namespace, edit: Edit) -> Report:
     """Make an edit; the graph file is made by its first triple."""
-    with _to_edit(args.graph, make=edit.action == "add") as store:
+    must_be_graph(args.graph)
+    if edit.action == "add" and not args.graph.exists():
+        store = GraphStore.create(args.graph)
+    else:
+        store = GraphStore(args.graph, write=True)
+    with store:
         nothing = _changes_nothing(edit, store.graph())
         if nothing:
             raise GraphEditError(f"{args.graph}: {edit.triple} {nothing}; nothing was changed.")
@@ -73,85 +134,44 @@ def _changes_nothing(edit: Edit, graph: KnowledgeGraph) -> str:
     return "is on already" if edit.action == "switch_on" and graph.is_on(edit.triple) else ""
 
 
-def _triple(args: Namespace) -> Triple:
-    return Triple.checked(args.head, args.relation, args.tail)
+def _triple(args: Namespace, prefix: str = "") -> Triple:
+    return Triple.checked(*(getattr(args, prefix + name) for name in ("head", "relation", "tail")))
 
 
-@command(
-    "kg add",
-    "add a triple to a graph file",
-    GRAPH_KG,
-    TRIPLE,
-    argument("--first", action="store_true", help="before the entity's others"),
-    WHO,
-    text=entry_text,
-)
-def add(args: Namespace) -> Report:
-    """Add a triple."""
-    return _edit(args, Edit("add", _triple(args), index=0 if args.first else None))
-
-
-@command(
-    "kg replace",
-    "put one triple in the place of another",
-    *(GRAPH_KG, TRIPLE, NEW_TRIPLE, WHO),
-    text=entry_text,
-)
-def replace(args: Namespace) -> Report:
-    """Replace a triple."""
-    new = Triple.checked(args.new_head, args.new_relation, args.new_tail)
-    return _edit(args, Edit("replace", _triple(args), new))
-
-
-def _one_triple_command(name: str, action: Action, help: str) -> None:
-    @command(f"kg {name}", help, GRAPH_KG, TRIPLE, WHO, text=entry_text)
-    def run(args: Namespace) -> Report:
-        return _edit(args, Edit(action, _triple(args)))
-
-
-_one_triple_command("remove", "remove", "take a triple out of a graph file")
-_one_triple_command("off", "switch_off", "keep a triple, but don't inject it")
-_one_triple_command("on", "switch_on", "inject a triple again")
+# The log
 
 
 @command(
     "kg undo",
-    "take back the last edit of a graph file, or any one",
     GRAPH_KG,
-    argument("entry", nargs="?", type=int, help="its number in the log; default: the last"),
+    argument("entry", "its number in the log; default: the last", nargs="?", type=int),
     WHO,
     text=entry_text,
 )
 def undo(args: Namespace) -> Report:
-    """Undo an entry of the log."""
-    with _to_edit(args.graph) as store:
+    """Take back the last edit of a graph file, or any one."""
+    must_be_graph(args.graph)
+    with GraphStore(args.graph, write=True) as store:
         return _entry(store, store.undo(args.entry, who=args.by))
 
 
-@command("kg redo", "make again what was undone last", GRAPH_KG, WHO, text=entry_text)
+@command("kg redo", GRAPH_KG, WHO, text=entry_text)
 def redo(args: Namespace) -> Report:
-    """Redo what was undone last."""
-    with _to_edit(args.graph) as store:
+    """Make again what was undone last."""
+    must_be_graph(args.graph)
+    with GraphStore(args.graph, write=True) as store:
         return _entry(store, store.redo(who=args.by))
-
-
-def history_text(data: Mapping[str, Any]) -> str:
-    """Entries of the log, and how many there are."""
-    lines = [entry_text(entry) for entry in data["entries"]]
-    more = data["of"] > len(lines)
-    return "\n".join(lines + ([f"… of {data['of']}; --most 0 shows all"] if more else []))
 
 
 @command(
     "kg history",
-    "the log of a graph file: every edit, the latest first",
     GRAPH_KG,
-    argument("--entity", help="only edits of its triples"),
-    argument("--most", type=int, default=SHOWN, metavar="N", help=f"default: {SHOWN}; 0: all"),
+    argument("--entity", "only edits of its triples"),
+    argument("--most", f"default: {SHOWN}; 0: all", SHOWN),
     text=history_text,
 )
 def history(args: Namespace) -> Report:
-    """Read the log."""
+    """The log of a graph file: every edit, the latest first."""
     must_be_graph(args.graph)
     if args.most < 0:
         raise OptionError(f"--most is {args.most}. Give a number of entries, or 0 for all.")
@@ -159,43 +179,24 @@ def history(args: Namespace) -> Report:
         entries = store.history(entity=args.entity, most=args.most or None)
         if not entries:
             raise OptionError(f"{args.graph}: no entry of its log edits '{args.entity}'.")
-        return {
-            "graph": str(args.graph),
-            "entries": [_entry(store, entry, args.entity) for entry in entries],
-            "of": store.revision + 1,
-        }
-
-
-def entity_text(data: Mapping[str, Any]) -> str:
-    """The triples of an entity, each with where it comes from, and the log of them."""
-    lines = []
-    for row in data["triples"]:
-        notes = [] if row["on"] else ["switched off"]
-        if row.get("file"):
-            place = f"{row['file']}, {unit_of(row['file'])} {row['line']}"
-            notes.append(place if row["line"] else row["file"])
-        elif "revision" in row:
-            notes.append(f"entry {row['revision']} of the log")
-        lines.append(name_of(row) + in_brackets(notes))
-    log = [entry_text(entry) for entry in data.get("history", ())]
-    return "\n".join(lines + (["", "log:", *log] if log else []))
+        shown = [_entry(store, entry, args.entity) for entry in entries]
+        return {"graph": str(args.graph), "entries": shown, "of": store.revision + 1}
 
 
 @command(
     "kg show",
-    "the triples of an entity, where they come from and who edited them",
     *(argument("graph", metavar="GRAPH"), argument("entity"), READ),
     text=entity_text,
 )
 def show_entity(args: Namespace) -> Report:
-    """Look an entity up."""
+    """The triples of an entity, where they come from and who edited them."""
     graph = opened(args.graph, args)
     triples = graph.triples_of(args.entity)
     if not triples:
         near = [e for e in islice(graph.entities(), 200_000) if normalise_name(args.entity) in e]
         hint = f" Names that hold it: {', '.join(near[:8])}." if near else ""
         raise OptionError(f"{args.graph}: no entity is called '{args.entity}'.{hint}")
-    rows = [{**fields_of(t), "on": graph.is_on(t)} for t in triples]
+    rows = [{**asdict(t), "on": graph.is_on(t)} for t in triples]
     data: Report = {"entity": normalise_name(args.entity), "triples": rows}
     if Path(args.graph).suffix == ENDING:
         with GraphStore(args.graph) as store:
@@ -207,24 +208,7 @@ def show_entity(args: Namespace) -> Report:
     return data
 
 
-def _to_edit(path: Path, *, make: bool = False) -> GraphStore:
-    must_be_graph(path)
-    return GraphStore.create(path) if make and not path.exists() else GraphStore(path, write=True)
-
-
 def _entry(store: GraphStore, entry: Entry, entity: str | None = None) -> Report:
     """An entry as plain data, with the first of its changes."""
     changes = store.changes(entry.revision, entity=entity, most=SHOWN)
-    return {
-        **asdict(entry),
-        "changes": [
-            {
-                "id": change.id,
-                "before": fields_of(change.before) if change.before else None,
-                "after": fields_of(change.after) if change.after else None,
-                "was_on": change.was_on,
-                "is_on": change.is_on,
-            }
-            for change in changes
-        ],
-    }
+    return {**asdict(entry), "changes": [asdict(change) for change in changes]}

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from kbert_core.cli.commands import argument, command
 from kbert_core.cli.output import show, table
+from kbert_core.cli.shared import TRAINING_DEVICE
 from kbert_core.errors import ExperimentError, OptionError
 
 if TYPE_CHECKING:  # not imported to run: it needs PyTorch
-    from kbert_core.experiments.grid import Status
+    from kbert_core.experiments.grid import Experiment
     from kbert_core.experiments.results import Cell
 
 log = logging.getLogger(__name__)
@@ -22,83 +23,41 @@ log = logging.getLogger(__name__)
 
 @command(
     "experiment",
-    "run a grid of trainings and compare them",
-    argument("suite", nargs="+", metavar="SUITE", help="suite files (.yaml), each taken once"),
-    argument(
-        "--list", action="store_true", help="show what is done, stale, failed and left, and stop"
-    ),
-    argument("--only", action="append", default=[], metavar="RUN", help="this run; repeatable"),
-    argument("--seeds", type=int, nargs="+", default=[], metavar="N", help="only these seeds"),
-    argument("--again", action="store_true", help="run also what is done"),
-    argument("--jobs", type=int, default=1, metavar="N", help="processes at a time; default: 1"),
-    argument("--device", default="auto", help="auto, cpu or cuda"),
-    argument(
-        "--keep-models", action="store_true", help="keep the trained models, in the work folder"
-    ),
-    argument(
-        "--results", default="results", metavar="DIR", help="one JSON a run; default: results"
-    ),
-    argument(
-        "--work",
-        default="runs/experiments",
-        metavar="DIR",
-        help="splits, checkpoints; may be deleted; default: runs/experiments",
-    ),
+    argument("suite", "suite files (.yaml), each taken once", nargs="+", metavar="SUITE"),
+    argument("--list", "show what is done, stale, failed and left, and stop", False),
+    argument("--only", "this run; repeatable", [], metavar="RUN"),
+    argument("--seeds", "only these seeds", type=int, nargs="+", metavar="N"),
+    argument("--again", "run also what is done", False),
+    argument("--jobs", "processes at a time", 1),
+    TRAINING_DEVICE,
+    argument("--keep-models", "keep the trained models, in the work folder", False),
+    argument("--results", "one JSON a run", "results", metavar="DIR"),
+    argument("--work", "splits, checkpoints; may be deleted", "runs/experiments", metavar="DIR"),
     argument(
         "--report",
+        "where the report goes (.md), with .html and pictures beside it; default: in the folder "
+        "of the results",
         metavar="FILE",
-        help="where the report goes (.md), with .html and pictures beside it; "
-        "default: in the folder of the results",
     ),
-    argument(
-        "--published", metavar="FILE", help="figures published by others, for the report (.yaml)"
-    ),
+    argument("--published", "figures published by others, for the report (.yaml)", metavar="FILE"),
     argument(
         "--appendix",
-        action="append",
-        default=[],
+        "a section of the report made elsewhere, Markdown with links from the report's folder; "
+        "repeatable",
+        [],
         metavar="FILE",
-        help="a section of the report made elsewhere, Markdown with links from the report's "
-        "folder; repeatable",
     ),
-    argument("--report-only", action="store_true", help="run nothing, write the report"),
+    argument("--report-only", "run nothing, write the report", False),
     epilog="What is done is skipped, and a run that was cut off goes on. A result is stale, and is "
     "made again, when the suite, the data, a graph or the encoder has changed since. "
     "The exit code is 2 if a run failed.",
 )
-def run(args: Namespace) -> None:
-    """Run, list or report as the command line says; the report is printed also where a run failed.
+def experiment(args: Namespace) -> None:
+    """Run a grid of trainings and compare them.
 
-    Raises:
-        OptionError: several processes were started for it, a number of jobs
-            that can't be, two suites of one name, or a file or folder that
-            can't be used.
-        DataError: a suite has no such run or seed, or its data can't be used.
-        ExperimentError: suites of different tasks are to stand side by side,
-            or a run failed.
+    The report is printed also where a run failed.
     """
-    report = experiment(args)
-    show(report, list_text, args)
-    if report["failed"]:
-        raise ExperimentError(
-            f"Failed: {'; '.join(report['failed'])}. The errors stand above and in the work "
-            "folder; the same command tries once more."
-        )
-
-
-def experiment(args: Namespace) -> dict[str, Any]:
-    """The same.
-
-    Returns:
-        Per suite its cells as they stand now, and ``failed``: what went wrong
-        in this call.
-    """
-    from kbert_core.experiments.grid import Experiment
     from kbert_core.experiments.report import summary, write_report
-    from kbert_core.experiments.results import Places
-    from kbert_core.experiments.runner import How, duration, run_all, seconds_left
-    from kbert_core.experiments.side_by_side import check_tasks
-    from kbert_core.experiments.suite import read_suite
     from kbert_core.experiments.tables import Tables
     from kbert_core.training.processes import started_together
 
@@ -110,59 +69,120 @@ def experiment(args: Namespace) -> dict[str, Any]:
         )
     if args.jobs < 1:
         raise OptionError(f"--jobs is {args.jobs}, expected at least 1.")
-    places = Places(Path(args.results), Path(args.work))
     args.suite = [*dict.fromkeys(args.suite)]
+    experiments = _experiments(args)
+    names = [experiment.suite.name for experiment in experiments]
+    output = _report_file(args, names)
+    wanted = [] if args.report_only else experiments
+    planned = [(each, each.cells(only=args.only, seeds=args.seeds or ())) for each in wanted]
+    _check_files(args, names)
+    report: dict[str, Any] = {"suites": {}, "failed": []}
+    _run(args, planned, report)
+    if not args.list:
+        tables = [Tables.of(experiment) for experiment in experiments]
+        files = write_report(
+            tables,
+            output,
+            published=Path(args.published) if args.published else None,
+            appendices=[Path(name) for name in args.appendix],
+            command=_report_command(args, output),
+        )
+        log.info("report: %s", output)
+        report["report"] = [str(file) for file in files]
+        for each in tables:
+            report["suites"].setdefault(each.suite.name, {})["scores"] = summary(each)
+    show(report, list_text, args)
+    if report["failed"]:
+        raise ExperimentError(
+            f"Failed: {'; '.join(report['failed'])}. The errors stand above and in the work "
+            "folder; the same command tries once more."
+        )
+
+
+def _experiments(args: Namespace) -> "list[Experiment]":
+    """The suites named, each with its results and its folder to work in."""
+    from kbert_core.experiments.grid import Experiment
+    from kbert_core.experiments.results import Places
+    from kbert_core.experiments.side_by_side import check_tasks
+    from kbert_core.experiments.suite import read_suite
+
+    places = Places(Path(args.results), Path(args.work))
     experiments = [Experiment(read_suite(path), places) for path in args.suite]
     names = [experiment.suite.name for experiment in experiments]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise OptionError(f"Two suites have the name '{twice}'. Give one another name.")
     check_tasks([experiment.suite for experiment in experiments])
-    how = How(args.device, args.jobs, args.keep_models)
-    output = report_file(args, names)
-    wanted = [] if args.report_only else experiments
-    planned = [(each, each.cells(only=args.only, seeds=args.seeds)) for each in wanted]
-    check_files(args, names)
+    return experiments
+
+
+def _run(
+    args: Namespace, planned: "list[tuple[Experiment, tuple[Cell, ...]]]", report: dict[str, Any]
+) -> None:
+    """Run what is left, or only list it; how every cell stands goes into the report."""
+    from kbert_core.experiments.runner import How, duration, run_all, seconds_left
+
     if not args.list:
         for experiment, cells in planned:
             for cell in cells:
                 experiment.inputs(cell)  # refused before anything runs
-    failed: list[Cell] = []
-    report: dict[str, Any] = {"suites": {}}
     for experiment, cells in planned:
+        name = experiment.suite.name
         statuses = [experiment.status(cell, with_what_is_there=args.list) for cell in cells]
         todo = [s.cell for s in statuses if args.again or s.state != "done"]
         if not args.list and todo:
             left = seconds_left(statuses, todo, args.jobs)
-            said = f", about {duration(left)}" if left is not None else ""
-            log.info("%s: %d runs to do%s", experiment.suite.name, len(todo), said)
-            failed += run_all(experiment, todo, how)
+            about = f", about {duration(left)}" if left is not None else ""
+            log.info("%s: %d runs to do%s", name, len(todo), about)
+            failed = run_all(experiment, todo, How(args.device, args.jobs, args.keep_models))
+            report["failed"] += map(str, failed)
             statuses = [experiment.status(cell) for cell in cells]
-        report["suites"][experiment.suite.name] = listed(statuses, args.jobs)
-    report["failed"] = [str(cell) for cell in failed]
-    if not args.list:
-        tables = [Tables.of(experiment) for experiment in experiments]
-        published = Path(args.published) if args.published else None
-        files = write_report(
-            tables,
-            output,
-            published=published,
-            appendices=[Path(name) for name in args.appendix],
-            command=_report_command(args, output),
-        )
-        log.info("report: %s", output)
-        report["report"] = [str(file) for file in files]
-        for table in tables:
-            report["suites"].setdefault(table.suite.name, {})["scores"] = summary(table)
-    return report
+        todo = [status.cell for status in statuses if status.state != "done"]
+        report["suites"][name] = {
+            "cells": [
+                {
+                    "run": status.cell.row.name,
+                    "seed": status.cell.seed,
+                    "state": status.state,
+                    "reason": status.reason,
+                    "seconds": status.seconds,
+                    "unchecked": dict(status.unchecked),
+                }
+                for status in statuses
+            ],
+            "seconds_left": seconds_left(statuses, todo, args.jobs) if todo else 0.0,
+        }
 
 
-def report_file(args: Namespace, names: Sequence[str]) -> Path:
-    """Where the report goes.
+def list_text(report: Mapping[str, Any]) -> str:
+    """How every suite stands, for reading."""
+    from kbert_core.experiments.runner import duration
 
-    Raises:
-        OptionError: that is no Markdown file.
-    """
+    lines = []
+    for name, suite in report["suites"].items():
+        if "cells" not in suite:  # only a report was asked for
+            continue
+        cells, left = suite["cells"], suite["seconds_left"]
+        rows = []
+        for cell in cells:
+            about = [duration(cell["seconds"])] if cell["seconds"] is not None else []
+            about += [cell["reason"]] if cell["reason"] else []
+            about += [f"not checked: {', '.join(cell['unchecked'])}"] if cell["unchecked"] else []
+            rows.append(
+                (f"  {cell['run']}", f"seed {cell['seed']}", cell["state"], "  ".join(about))
+            )
+        done = sum(cell["state"] == "done" for cell in cells)
+        time = "no run to tell the time left by" if left is None else f"about {duration(left)} left"
+        left_too = f", {time}" if done < len(cells) else ""
+        lines += [name, *table((), rows), f"  {done} of {len(cells)} done{left_too}"]
+    return "\n".join([*lines, *(f"report: {file}" for file in report.get("report", [])[:2])])
+
+
+# The files
+
+
+def _report_file(args: Namespace, names: Sequence[str]) -> Path:
+    """Where the report goes."""
     name = names[0] if len(names) == 1 else "report"
     output = Path(args.report) if args.report else Path(args.results) / f"{name}.md"
     if output.suffix != ".md":
@@ -170,15 +190,8 @@ def report_file(args: Namespace, names: Sequence[str]) -> Path:
     return output
 
 
-def check_files(args: Namespace, names: Sequence[str]) -> None:
-    """Check what is read and written, so that nothing runs for hours before it fails.
-
-    Args:
-        names: of the suites.
-
-    Raises:
-        OptionError: a folder can't be used, or a file for the report can't be read.
-    """
+def _check_files(args: Namespace, names: Sequence[str]) -> None:
+    """Look at what is read and written, so that nothing runs for hours before it fails."""
     runs = not args.list and not args.report_only
     for option, folder in (("--results", args.results), ("--work", args.work)):
         for name in names:
@@ -219,50 +232,3 @@ def _report_command(args: Namespace, output: Path) -> str:
     words += [word for name in args.appendix for word in ("--appendix", name)]
     words += ["--published", args.published] if args.published else []
     return " ".join([*words, "--report", str(output)])
-
-
-def listed(statuses: "Sequence[Status]", jobs: int) -> dict[str, Any]:
-    """How the cells of a suite stand, for JSON."""
-    from kbert_core.experiments.runner import seconds_left
-
-    todo = [status.cell for status in statuses if status.state != "done"]
-    return {
-        "cells": [
-            {
-                "run": status.cell.row.name,
-                "seed": status.cell.seed,
-                "state": status.state,
-                "reason": status.reason,
-                "seconds": status.seconds,
-                "unchecked": dict(status.unchecked),
-            }
-            for status in statuses
-        ],
-        "seconds_left": seconds_left(statuses, todo, jobs) if todo else 0.0,
-    }
-
-
-def list_text(report: Mapping[str, Any]) -> str:
-    """How every suite stands, for reading."""
-    from kbert_core.experiments.runner import duration
-
-    lines = []
-    for name, suite in report["suites"].items():
-        cells = suite.get("cells")
-        if cells is None:  # only a report was asked for
-            continue
-        rows = []
-        for cell in cells:
-            took = duration(cell["seconds"]) if cell["seconds"] is not None else ""
-            why = [cell["reason"]] if cell["reason"] else []
-            why += [f"not checked: {', '.join(cell['unchecked'])}"] if cell["unchecked"] else []
-            about = "  ".join([took, *why] if took else why)
-            rows.append((f"  {cell['run']}", f"seed {cell['seed']}", cell["state"], about))
-        todo = sum(cell["state"] != "done" for cell in cells)
-        left = suite["seconds_left"]
-        how_long = (
-            "no run to tell the time left by" if left is None else f"about {duration(left)} left"
-        )
-        done = f"  {len(cells) - todo} of {len(cells)} done" + (f", {how_long}" if todo else "")
-        lines += [name, *table((), rows), done]
-    return "\n".join([*lines, *(f"report: {file}" for file in report.get("report", [])[:2])])

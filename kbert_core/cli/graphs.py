@@ -1,30 +1,23 @@
-"""`kbert kg`: make, look at, edit, undo, compare and check graphs."""
+"""`kbert kg`: make, compare, check and count whole graphs; edits are in ``edits``."""
 
 import sys
 import time
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from kbert_core.cli.commands import argument, build, command, options_of, several
-from kbert_core.cli.output import Progress, fields_text, table
+from kbert_core.cli.output import Progress, counts_text, fields_text, table, triple_line
 from kbert_core.cli.shared import ALIASES, GRAPH_FILES, aliases_of, graph_of
 from kbert_core.errors import GraphEditError, GraphFileError, OptionError
 from kbert_core.knowledge import join_graphs, load_graph
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.io import (
-    ENDINGS,
-    ReadOptions,
-    Row,
-    open_rows,
-    read_triples,
-    write_triples,
-)
+from kbert_core.knowledge.io import ENDINGS, ReadOptions, open_rows, read_triples, write_triples
 from kbert_core.knowledge.io.compression import plain_ending
 from kbert_core.knowledge.store.database import ENDING
 from kbert_core.knowledge.store.importing import Source, import_triples
@@ -33,30 +26,40 @@ from kbert_core.knowledge.tools.check import EXAMPLES, check
 from kbert_core.knowledge.tools.controls import shuffled
 from kbert_core.knowledge.triple import Triple
 
-SHOWN = 20  # entries, bad lines, rows of a count
+SHOWN = 20  # bad lines, rows of a count
 FORMATS = ".spo .tsv .csv .jsonl .nt .ttl, packed or not"
-
 READ = several(
-    argument("--skip-bad", action="store_true", help="leave bad lines out, and list them"),
-    options_of(ReadOptions),
+    argument("--skip-bad", "leave bad lines out, and list them", False), options_of(ReadOptions)
 )
-WHO = argument("--by", default="", metavar="NAME", help="your name, for the log")
-ANY_GRAPH = argument("graph", metavar="GRAPH")
-GRAPH_KG = argument("graph", type=Path, metavar="GRAPH.kg")
-TRIPLE = several(*map(argument, ("head", "relation", "tail")))
-NEW_TRIPLE = several(*map(argument, ("new_head", "new_relation", "new_tail")))
+WHO = argument("--by", "your name, for the log", "", metavar="NAME")
 Report = dict[str, Any]
 
 
-def report_text(data: Mapping[str, Any]) -> str:
-    """Counts, a line for each."""
-    return "\n".join(
-        f"{name.replace('_', ' ')}: {f'{value:,}' if isinstance(value, int) else value}"
-        for name, value in data.items()
-    )
+def opened(name: str, args: Namespace) -> KnowledgeGraph:
+    """Open a graph by the name given; ``NAME.kg@N`` is one as it was at entry N of its log."""
+    path, at, revision = name.rpartition("@")
+    if at and path.endswith(ENDING) and revision.isdecimal():
+        with GraphStore(path) as store:
+            return store.at(int(revision))
+    return load_graph(name, options=build(ReadOptions, args), skip_bad=args.skip_bad)
 
 
-# Whole graphs
+def must_be_graph(path: Path) -> None:
+    """Refuse a file that holds no log.
+
+    Raises:
+        OptionError: with the command that makes one.
+    """
+    if path.suffix != ENDING:
+        raise OptionError(
+            f"{path}: edits and their log need a graph file, whose name ends with {ENDING}. Make "
+            f"one: kbert kg import {path} --output {path.with_suffix(ENDING).name}"
+        )
+
+
+def with_notes(line: str, notes: Iterable[str]) -> str:
+    """A line, and notes after it in brackets where there are any."""
+    return f"{line}   ({'; '.join(notes)})" if notes else line
 
 
 def stats_text(data: Mapping[str, Any]) -> str:
@@ -85,9 +88,9 @@ def stats_text(data: Mapping[str, Any]) -> str:
     return "\n".join([*lines, f"longest name: {data['longest_name']}"])
 
 
-@command("kg stats", "count what a graph holds", GRAPH_FILES, text=stats_text)
+@command("kg stats", GRAPH_FILES, text=stats_text)
 def stats(args: Namespace) -> Report:
-    """What the graphs hold together, and what was odd in each file."""
+    """Count what a graph holds."""
     graph = graph_of(args, needed=True)
     files = []
     for path in args.kg:
@@ -101,36 +104,33 @@ def stats(args: Namespace) -> Report:
                 "bad_lines": list(file.problems) if file else [],
             }
         )
-    relations: Counter[str] = Counter()
-    sizes: dict[str, int] = {}
+    relations, sizes = Counter[str](), Counter[str]()
+    for triple in graph.active_triples():
+        relations[triple.relation] += 1
     for entity, triples in graph.items():
-        active = [triple for triple in triples if graph.is_on(triple)]
-        if active:
-            sizes[entity] = len(active)
-            relations.update(triple.relation for triple in active)
-    most = sorted(sizes, key=lambda entity: -sizes[entity])[:10]
+        active = sum(map(graph.is_on, triples))
+        sizes.update({entity: active} if active else {})
     return {
         "files": files,
-        "triples": sum(sizes.values()),
+        "triples": sizes.total(),
         "switched_off": len(graph.off),
         "entities": len(sizes),
         "entities_with_several_triples": sum(size > 1 for size in sizes.values()),
         "longest_name": max(sizes, key=len, default=""),
-        "most_triples": {entity: sizes[entity] for entity in most},
+        "most_triples": dict(sizes.most_common(10)),
         "relations": dict(relations.most_common()),
     }
 
 
 @command(
     "kg shuffle",
-    "give every head a wrong tail, as a control",
     GRAPH_FILES,
-    argument("--output", type=Path, required=True, metavar="FILE", help="new graph"),
-    argument("--seed", type=int, default=0, help="default: 0"),
+    argument("--output", "new graph", type=Path, required=True, metavar="FILE"),
+    argument("--seed", "of the pairs", 0),
     text=fields_text,
 )
 def shuffle(args: Namespace) -> Report:
-    """The same names and tails, wrongly paired."""
+    """Give every head a wrong tail, as a control."""
     result = shuffled(graph_of(args, needed=True), seed=args.seed)
     write_triples(result.graph, args.output)
     return {
@@ -142,17 +142,14 @@ def shuffle(args: Namespace) -> Report:
 
 @command(
     "kg import",
-    "make a graph file (.kg) of text files, or add them to one",
-    argument("files", nargs="+", metavar="FILE", help=FORMATS),
-    argument("--output", required=True, type=Path, metavar="GRAPH.kg", help="made, or added to"),
-    argument("--name", default="", help="of a new graph; default: the file's"),
-    ALIASES,
-    READ,
-    WHO,
-    text=report_text,
+    argument("files", FORMATS, nargs="+", metavar="FILE"),
+    argument("--output", "made, or added to", required=True, type=Path, metavar="GRAPH.kg"),
+    argument("--name", "of a new graph; default: the file's", ""),
+    *(ALIASES, READ, WHO),
+    text=counts_text,
 )
 def import_files(args: Namespace) -> Report:
-    """Read text files into a graph file."""
+    """Make a graph file (.kg) of text files, or add them to one."""
     must_be_graph(args.output)
     options = build(ReadOptions, args)
     readings = [open_rows(file, options, skip_bad=args.skip_bad) for file in args.files]
@@ -181,20 +178,21 @@ def import_files(args: Namespace) -> Report:
 
 @command(
     "kg merge",
-    "make one graph file of several graphs, without their logs",
     argument(
         "graphs",
+        "graph files and text files; an earlier one's triples come first",
         nargs="+",
         metavar="GRAPH",
-        help="graph files and text files; an earlier one's triples come first",
     ),
-    argument("--output", required=True, type=Path, metavar="GRAPH.kg", help="a new file"),
-    READ,
-    WHO,
-    text=report_text,
+    argument("--output", "a new file", required=True, type=Path, metavar="GRAPH.kg"),
+    *(READ, WHO),
+    text=counts_text,
 )
 def merge(args: Namespace) -> Report:
-    """Join graphs in a new file; what is off in the first graph that has it stays off."""
+    """Make one graph file of several graphs, without their logs.
+
+    What is off in the first graph that has it stays off.
+    """
     must_be_graph(args.output)
     if args.output.exists():
         raise GraphFileError(
@@ -202,7 +200,8 @@ def merge(args: Namespace) -> Report:
             "`kg import`."
         )
     graphs = [opened(name, args) for name in args.graphs]
-    sources = [Source(name, _rows(graph)) for name, graph in zip(args.graphs, graphs, strict=True)]
+    rows = [((0, t.head, t.relation, t.tail) for t in graph) for graph in graphs]  # no line known
+    sources = [Source(name, triples) for name, triples in zip(args.graphs, rows, strict=True)]
     with Progress("triples") as progress:
         aliases = join_graphs(graphs).aliases
         done = import_triples(args.output, sources, who=args.by, aliases=aliases, progress=progress)
@@ -210,25 +209,20 @@ def merge(args: Namespace) -> Report:
     if off:
         with GraphStore(args.output, write=True) as store:
             store.apply(*(Edit("switch_off", triple) for triple in sorted(off)), who=args.by)
-    return {
-        "graph": str(args.output),
-        "triples": done.triples,
-        "repeated": done.repeated,
-        "switched_off": len(off),
-    }
+    counts = {"triples": done.triples, "repeated": done.repeated, "switched_off": len(off)}
+    return {"graph": str(args.output), **counts}
 
 
 @command(
     "kg export",
-    "write a graph as text, in the format of the file's name",
-    argument("graph", metavar="GRAPH[@N]", help="a graph, or as it was at entry N of its log"),
-    argument("output", type=Path, metavar="FILE", help=FORMATS),
-    argument("--all", action="store_true", help="also what is switched off"),
+    argument("graph", "a graph, or as it was at entry N of its log", metavar="GRAPH[@N]"),
+    argument("output", FORMATS, type=Path, metavar="FILE"),
+    argument("--all", "also what is switched off", False),
     READ,
-    text=report_text,
+    text=counts_text,
 )
 def export(args: Namespace) -> Report:
-    """Write triples, without those that are off unless they are wanted too."""
+    """Write a graph as text, in the format of the file's name."""
     if args.output.suffix == ENDING:
         raise OptionError(
             f"{args.output}: a graph file isn't exported to but made. Use `kbert kg merge "
@@ -248,13 +242,12 @@ def export(args: Namespace) -> Report:
 
 @command(
     "kg get",
-    "fetch MedicalKG or HowNet from their public home",
-    argument("name", choices=["medical", "hownet"], help="which graph"),
-    argument("--output", type=Path, metavar="FILE", help="where to put it"),
+    argument("name", "which graph", choices=["medical", "hownet"]),
+    argument("--output", "where to put it", type=Path, metavar="FILE"),
     text=lambda data: f"{data['file']}: {data['triples']:,} triples. Use it: --kg {data['file']}",
 )
 def get(args: Namespace) -> Report:
-    """Download a graph and check it."""
+    """Fetch MedicalKG or HowNet from their public home."""
     from kbert_core.knowledge.io.download import PUBLIC, fetch
 
     with Progress("kB") as progress:
@@ -271,26 +264,25 @@ def get(args: Namespace) -> Report:
 def difference_text(data: Mapping[str, Any]) -> str:
     """What one graph has and another has not, a line a triple."""
     marks = {"removed": "-", "added": "+", "switched_off": "off", "switched_on": "on"}
-    lines = [f"{mark} {name_of(t)}" for kind, mark in marks.items() for t in data[kind]]
+    lines = [f"{mark} {triple_line(t)}" for kind, mark in marks.items() for t in data[kind]]
     return "\n".join(lines or ["no difference"])
 
 
 @command(
     "kg diff",
-    "what one graph has and another has not",
-    argument("before", metavar="A[@N]", help="a graph, or as it was at entry N of its log"),
+    argument("before", "a graph, or as it was at entry N of its log", metavar="A[@N]"),
     argument("after", metavar="B[@N]"),
     READ,
     text=difference_text,
 )
 def difference(args: Namespace) -> Report:
-    """Compare two graphs."""
+    """What one graph has and another has not."""
     before, after = opened(args.before, args), opened(args.after, args)
     return {
-        "removed": [fields_of(t) for t in before if t not in after],
-        "added": [fields_of(t) for t in after if t not in before],
-        "switched_off": [fields_of(t) for t in sorted(after.off - before.off) if t in before],
-        "switched_on": [fields_of(t) for t in sorted(before.off - after.off) if t in after],
+        "removed": [asdict(t) for t in before if t not in after],
+        "added": [asdict(t) for t in after if t not in before],
+        "switched_off": [asdict(t) for t in sorted(after.off - before.off) if t in before],
+        "switched_on": [asdict(t) for t in sorted(before.off - after.off) if t in after],
     }
 
 
@@ -300,14 +292,10 @@ def findings_text(data: Mapping[str, Any]) -> str:
     for finding in data["findings"]:
         lines.append(f"{finding['title']}: {finding['count']:,}")
         for example in finding["examples"]:
-            triples = example["triples"]
-            notes = [f"{t['file']}:{t['line']}" for t in triples if t.get("file") and t.get("line")]
-            notes += [
-                f"entry {t['revision']} of the log"
-                for t in triples
-                if "revision" in t and not t["file"]
-            ]
-            lines.append(f"  {example['text']}{in_brackets(dict.fromkeys(notes))}")
+            triples = [t for t in example["triples"] if "revision" in t]  # of a graph file
+            notes = [f"{t['file']}:{t['line']}" for t in triples if t["file"] and t["line"]]
+            notes += [f"entry {t['revision']} of the log" for t in triples if not t["file"]]
+            lines.append(with_notes(f"  {example['text']}", dict.fromkeys(notes)))
         more = finding["count"] - len(finding["examples"])
         lines += [f"  … and {more:,} more"] if more else []
         lines.append(f"  → {finding['remedy']}")
@@ -316,15 +304,13 @@ def findings_text(data: Mapping[str, Any]) -> str:
 
 @command(
     "kg check",
-    "list what is probably not meant so; changes nothing",
     argument("graph", metavar="GRAPH[@N]"),
-    argument("--examples", type=int, default=EXAMPLES, metavar="N", help=f"default: {EXAMPLES}"),
-    ALIASES,
-    READ,
+    argument("--examples", "of each kind", EXAMPLES),
+    *(ALIASES, READ),
     text=findings_text,
 )
 def check_graph(args: Namespace) -> Report:
-    """Look for what is probably a mistake."""
+    """List what is probably not meant so; changes nothing."""
     graph = opened(args.graph, args)
     aliases = graph.aliases.joined(aliases_of(args))
     with Progress("triples") as progress:
@@ -338,54 +324,9 @@ def check_graph(args: Namespace) -> Report:
     return {"graph": args.graph, "findings": data}
 
 
-# Parts
-
-
-def opened(name: str, args: Namespace) -> KnowledgeGraph:
-    """Open a graph by the name given; ``NAME.kg@N`` is one as it was at entry N of its log."""
-    path, at, revision = name.rpartition("@")
-    if at and path.endswith(ENDING) and revision.isdecimal():
-        with GraphStore(path) as store:
-            return store.at(int(revision))
-    return load_graph(name, options=build(ReadOptions, args), skip_bad=args.skip_bad)
-
-
 def _origin(store: GraphStore, triple: Triple) -> Report:
     """Where a triple comes from; nothing if it was taken out meanwhile."""
     try:
         return asdict(store.origin(triple))
     except GraphEditError:
         return {}
-
-
-def _rows(graph: KnowledgeGraph) -> Iterator[Row]:
-    """The triples of a graph, for an import; their lines are not known."""
-    return ((0, t.head, t.relation, t.tail) for t in graph)
-
-
-def fields_of(triple: Triple) -> dict[str, Any]:
-    """A triple as plain data."""
-    return {"head": triple.head, "relation": triple.relation, "tail": triple.tail}
-
-
-def name_of(fields: Mapping[str, str]) -> str:
-    """A triple in a line."""
-    return " · ".join(fields[name] for name in ("head", "relation", "tail"))
-
-
-def in_brackets(notes: Sequence[str] | Mapping[str, Any]) -> str:
-    """Notes behind something; nothing where there are none."""
-    return f"   ({'; '.join(notes)})" if notes else ""
-
-
-def must_be_graph(path: Path) -> None:
-    """Refuse a file that holds no log.
-
-    Raises:
-        OptionError: with the command that makes one.
-    """
-    if path.suffix != ENDING:
-        raise OptionError(
-            f"{path}: edits and their log need a graph file, whose name ends with {ENDING}. Make "
-            f"one: kbert kg import {path} --output {path.with_suffix(ENDING).name}"
-        )

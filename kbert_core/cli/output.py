@@ -34,22 +34,22 @@ def show(value: Any, text: Callable[[Any], str], args: Namespace) -> None:
 
 
 def table(
-    heads: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: bool = False
+    heads: Sequence[str], rows: Iterable[Iterable[Any]], *, numbers: bool = False
 ) -> list[str]:
     """Lay cells out in columns of a terminal, where a Chinese character takes two.
 
     Args:
         heads: of the columns; may be empty.
-        rows: a cell may have several lines.
+        rows: a cell may have several lines; what is no text becomes one as ``str`` makes it.
         numbers: whether all columns but the first stand to the right.
     """
-    rows = list(rows)
+    cells = [[Text(str(cell)) for cell in row] for row in rows]
     grid = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=bool(heads))
-    for number, head in enumerate(heads or [""] * max(map(len, rows), default=0)):
+    for number, head in enumerate(heads or [""] * max(map(len, cells), default=0)):
         right = numbers and number > 0
         grid.add_column(Text(head), justify="right" if right else "left", no_wrap=True)
-    for row in rows:
-        grid.add_row(*map(Text, row))
+    for row in cells:
+        grid.add_row(*row)
     printed = StringIO()
     Console(file=printed, width=WIDE, color_system=None).print(grid)
     return [line.rstrip() for line in printed.getvalue().splitlines()]
@@ -61,6 +61,19 @@ def fields_text(data: Mapping[str, Any]) -> str:
         f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
         for name, value in data.items()
     )
+
+
+def counts_text(data: Mapping[str, Any]) -> str:
+    """The counts of a graph, a line for each."""
+    return "\n".join(
+        f"{name.replace('_', ' ')}: {f'{value:,}' if isinstance(value, int) else value}"
+        for name, value in data.items()
+    )
+
+
+def triple_line(fields: Mapping[str, str]) -> str:
+    """A triple's fields in a line."""
+    return " · ".join(fields[name] for name in ("head", "relation", "tail"))
 
 
 def per_cent(share: float) -> str:

@@ -6,8 +6,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 from kbert_core.cli.commands import argument, command, one_of, several
 from kbert_core.cli.output import Progress, show
@@ -19,7 +18,7 @@ from kbert_core.cli.shared import (
     SYSTEM,
     config_of,
     graph_of,
-    pipeline_of,
+    loaded,
     system_of,
 )
 from kbert_core.errors import KBertError, OptionError, TextError
@@ -33,61 +32,44 @@ log = logging.getLogger(__name__)
 TEXTS_AT_ONCE = 1000  # of a file that are predicted together
 PROGRESS_EVERY = 1000  # texts
 Texts = Sequence[Sequence[str]]
-RowsOf = Callable[[Sequence[str]], "Rows"]
 
 TEXT = several(
-    argument("text", nargs="*", help="a sentence, or two for a pair"),
+    argument("text", "a sentence, or two for a pair", nargs="*"),
     argument(
         "--file",
+        "one text a line, answered in JSON lines; - for standard input, one line at a time",
         metavar="F",
-        help="one text a line, answered in JSON lines; - for standard input, one line at a time",
     ),
-    argument(
-        "--pair", action="store_true", help="lines of --file hold two sentences, a tab between"
-    ),
+    argument("--pair", "lines of --file hold two sentences, a tab between", False),
 )
-COMPARE = argument("--compare", action="store_true", help="also without any knowledge")
+COMPARE = argument("--compare", "also without any knowledge", False)
 
 
 @command(
     "tree",
-    "show the sentence tree of a text",
-    TEXT,
-    GRAPH,
-    FORM,
-    SYSTEM,
+    *(TEXT, GRAPH, FORM, SYSTEM),
     one_of(
-        argument(
-            "--words", action="store_true", help="the text is split by spaces: one token a word"
-        ),
-        argument("--chars", action="store_true", help="every character a token"),
-        argument("--model", metavar="DIR", help="the rows that this model reads"),
+        argument("--words", "the text is split by spaces: one token a word", False),
+        argument("--chars", "every character a token", False),
+        argument("--model", "the rows that this model reads", metavar="DIR"),
     ),
-    argument("--special", action="store_true", help="add [CLS] and [SEP]"),
+    argument("--special", "add [CLS] and [SEP]", False),
     epilog="Without --words, --chars or --model, a text mostly of Latin letters is split into "
     "words and any other into characters. A model's tokenizer always adds its special tokens, and "
     "its length limit counts.",
 )
 def tree(args: Namespace) -> None:
-    """Text and graph → sentence tree, positions, visible matrix."""
+    """Show the sentence tree of a text."""
     rows_of = _rows_of_model(args) if args.model else _rows_without_model(args)
-
-    def trees(texts: Texts) -> Iterator[None]:
-        for sentences in texts:
-            show(rows_of(sentences), lambda reading: reading.text(), args)
-            yield
-
-    _each(args, trees)
+    _each(args, lambda texts: map(rows_of, texts), lambda rows: rows.text())
 
 
-def _rows_of_model(args: Namespace) -> RowsOf:
+def _rows_of_model(args: Namespace) -> "Callable[[Sequence[str]], Rows]":
     """The rows that a model reads, made by itself."""
     from kbert_core.cli.trees import Rows
     from kbert_core.kbert.sentence_tree import passed_over
 
-    graph = graph_of(args)
-    pipeline = pipeline_of(args, device="cpu")
-    config = config_of(args, pipeline.config)
+    pipeline, graph, config = loaded(args, device="cpu")
 
     def rows_of(sentences: Sequence[str]) -> Rows:
         reading: Any
@@ -98,7 +80,7 @@ def _rows_of_model(args: Namespace) -> RowsOf:
     return rows_of
 
 
-def _rows_without_model(args: Namespace) -> RowsOf:
+def _rows_without_model(args: Namespace) -> "Callable[[Sequence[str]], Rows]":
     """Rows of words or characters."""
     from kbert_core.cli.trees import Rows
     from kbert_core.kbert.ablation import ReadConfig
@@ -108,18 +90,18 @@ def _rows_without_model(args: Namespace) -> RowsOf:
 
     if (system := system_of(args)) not in (None, ReadConfig.system):
         raise OptionError(f"--system {system} reads word pieces. Name a model with --model.")
-    graph = graph_of(args)
-    config = config_of(args, ReadConfig())
+    graph, config = graph_of(args), config_of(args, ReadConfig())
     options = config.options
     scorer = scorer_of(options, None) if options.needs_model else None
 
     def rows_of(sentences: Sequence[str]) -> Rows:
-        reader = _tokenizer(args, sentences)
+        tokenizer = _tokenizer(args, sentences)
         words = None
-        if isinstance(reader, Words):
-            words = [tuple(_spans(reader, text) for text in sentences)]
+        if isinstance(tokenizer, Words):
+            tokens = tokenizer.tokenize(sentences)
+            words = [[tuple(zip(t.starts, t.ends, strict=True)) for t in tokens]]
         trees = grow_trees([sentences], graph, options, words=words, scorer=scorer)
-        rows = flatten(trees, reader, max_length=config.max_length)
+        rows = flatten(trees, tokenizer, max_length=config.max_length)
         return Rows(rows, config.ablation, passed_over(trees[0], graph, options.names))
 
     return rows_of
@@ -127,48 +109,40 @@ def _rows_without_model(args: Namespace) -> RowsOf:
 
 def _tokenizer(args: Namespace, sentences: Sequence[str]) -> Tokenizer:
     """Words for scripts with spaces between them, characters for the others."""
-    if args.words or args.chars:
-        return (Words if args.words else Characters)(special=args.special)
     letters = [c for text in sentences for c in text if c.isalpha()]
-    spaced = sum(map(is_word_character, letters))
-    return (Words if 2 * spaced >= len(letters) else Characters)(special=args.special)
+    spaced = 2 * sum(map(is_word_character, letters)) >= len(letters)
+    words = args.words or (spaced and not args.chars)
+    return (Words if words else Characters)(special=args.special)
 
 
-def _spans(words: Words, text: str) -> tuple[tuple[int, int], ...]:
-    (tokens,) = words.tokenize([text])
-    return tuple(zip(tokens.starts, tokens.ends, strict=True))
-
-
-@command("predict", "predict with a model and a graph", TEXT, MODEL, COMPARE)
+@command("predict", TEXT, MODEL, COMPARE)
 def predict(args: Namespace) -> None:
-    """Text, graph and model → prediction."""
-    from kbert_core.cli.trees import dropped, fields_of, prediction_data, prediction_text
+    """Predict with a model and a graph."""
+    from kbert_core.cli.trees import dropped, prediction_data, prediction_text
     from kbert_core.pipeline import NO_KNOWLEDGE
 
-    graph = graph_of(args)
-    pipeline = pipeline_of(
+    pipeline, graph, config = loaded(
         args,
         why="so it predicts nothing. Train a head with `kbert train`, or look at the tree with "
         "`kbert tree`.",
     )
-    config = config_of(args, pipeline.config)
 
-    def predictions(texts: Texts) -> Iterator[None]:
+    def predictions(texts: Texts) -> Iterator[Mapping[str, Any]]:
         readings = pipeline.read(texts, graph=graph, config=config)
         plain = pipeline.predict(texts, graph=NO_KNOWLEDGE, config=config)
         for sentences, read in zip(texts, readings, strict=True):
             data: dict[str, Any] = {
                 "text": list(sentences) if len(sentences) > 1 else sentences[0],
                 "prediction": prediction_data(read.prediction),
-                "triples": [fields_of(triple) for triple in read.used],
+                "triples": [asdict(triple) for triple in read.used],
                 "dropped": dropped(read.rows[0], read.left_out),
             }
             if args.compare:
                 data["without_knowledge"] = prediction_data(next(plain))
-            show(data, prediction_text, args)
-            yield
+            yield data
 
-    _each(args, predictions, at_once=1 if args.file in (None, "-") else TEXTS_AT_ONCE)
+    at_once = 1 if args.file in (None, "-") else TEXTS_AT_ONCE
+    _each(args, predictions, prediction_text, at_once=at_once)
 
 
 # Ranking
@@ -180,31 +154,27 @@ def rank_text(data: Mapping[str, Any]) -> str:
     for key, title in (("answers", "with knowledge"), ("without_knowledge", "without any")):
         if key in data:
             lines.append(f"{title}:")
-            lines += [
-                f"{a['rank']:4}.  {100 * a['probability']:5.1f} %  {a['answer']}" for a in data[key]
-            ]
+        for a in data.get(key, ()):
+            lines.append(f"{a['rank']:4}.  {100 * a['probability']:5.1f} %  {a['answer']}")
     return "\n".join(lines)
 
 
 @command(
     "rank",
-    "put candidate answers to a question in order",
-    argument("question", help="in quotes"),
-    argument("answer", nargs="*", help="candidate answers, each in quotes"),
-    argument("--candidates", metavar="FILE", help="candidate answers, one a line"),
+    argument("question", "in quotes"),
+    argument("answer", "candidate answers, each in quotes", nargs="*"),
+    argument("--candidates", "candidate answers, one a line", metavar="FILE"),
     COMPARE,
-    argument("--model", required=True, metavar="DIR", help="one for the task rank"),
+    argument("--model", "one for the task rank", required=True, metavar="DIR"),
     READING,
     text=rank_text,
 )
 def rank(args: Namespace) -> dict[str, Any]:
-    """A question and several candidate answers → the candidates in order."""
+    """Put candidate answers to a question in order."""
     from kbert_core.pipeline import NO_KNOWLEDGE
 
     answers = _answers(args)
-    graph = graph_of(args)
-    pipeline = pipeline_of(args)
-    config = config_of(args, pipeline.config)
+    pipeline, graph, config = loaded(args)
     data: dict[str, Any] = {"question": args.question}
     for key, knowledge in (("answers", graph), ("without_knowledge", NO_KNOWLEDGE)):
         if key == "answers" or args.compare:
@@ -220,15 +190,8 @@ def rank(args: Namespace) -> dict[str, Any]:
 
 def _answers(args: Namespace) -> list[str]:
     """Candidates from the command line, then those of the file; blank lines are left out."""
-    answers = list(args.answer)
-    if args.candidates:
-        try:
-            text = Path(args.candidates).read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            raise TextError(
-                f"{args.candidates}: can't be read ({error}). Give a text file in UTF-8."
-            ) from error
-        answers += [line for line in text.split("\n") if line.strip()]
+    more = _lines(args.candidates) if args.candidates else ()
+    answers = [*args.answer, *(line for line in more if line.strip())]
     if not answers:
         raise TextError(
             "No candidate answer given. Write them after the question, or name a file of one a "
@@ -240,21 +203,28 @@ def _answers(args: Namespace) -> list[str]:
 # Texts
 
 
-def _each(args: Namespace, work: Callable[[Texts], Iterator[None]], *, at_once: int = 1) -> None:
-    """Do the work for every text; what goes wrong in a file is said with its line.
+def _each(
+    args: Namespace,
+    work: Callable[[Texts], Iterator[Any]],
+    text: Callable[[Any], str],
+    *,
+    at_once: int = 1,
+) -> None:
+    """Do the work for every text and print it; what goes wrong in a file is said with its line.
 
     Args:
-        work: for several texts, yielding after each.
+        work: for several texts, a result of each.
+        text: makes text of a result.
         at_once: how many are read ahead.
     """
     number = 0
     with Progress("texts", logged=PROGRESS_EVERY) as progress:
         for texts in _batched(_inputs(args), at_once):
-            done = work(texts)
+            results = work(texts)
             for _ in texts:
                 number += 1
                 try:
-                    next(done)
+                    show(next(results), text, args)
                 except KBertError as error:
                     if args.file is None:
                         raise
@@ -292,21 +262,19 @@ def _inputs(args: Namespace) -> Iterator[Sequence[str]]:
         return
     if args.text:
         raise OptionError("Both a text and --file are given. Give one of them.")
-    with _opened(args.file) as file:
-        try:
-            for line in file:
-                text = line.rstrip("\r\n")
-                yield tuple(text.split("\t", 1)) if args.pair else (text,)
-        except UnicodeDecodeError as error:
-            raise TextError(f"{args.file}: not UTF-8 ({error}). Save it as UTF-8.") from error
+    for line in _lines(args.file):
+        yield tuple(line.split("\t", 1)) if args.pair else (line,)
 
 
-def _opened(name: str) -> TextIO:
-    if name == "-":
-        if isinstance(sys.stdin, io.TextIOWrapper):  # else a test's, or a notebook's
-            sys.stdin.reconfigure(encoding="utf-8-sig", errors="strict")
-        return sys.stdin
+def _lines(name: str) -> Iterator[str]:
+    """The lines of a file, or of standard input, one at a time."""
+    if name == "-" and isinstance(sys.stdin, io.TextIOWrapper):  # else a test's, or a notebook's
+        sys.stdin.reconfigure(encoding="utf-8-sig", errors="strict")
     try:
-        return open(name, encoding="utf-8-sig")
+        with sys.stdin if name == "-" else open(name, encoding="utf-8-sig") as file:
+            for line in file:
+                yield line.rstrip("\r\n")
     except OSError as error:
         raise TextError(f"{name}: can't be read ({error.strerror}). Check the name.") from error
+    except UnicodeDecodeError as error:
+        raise TextError(f"{name}: not UTF-8 ({error}). Save it as UTF-8.") from error

@@ -7,8 +7,6 @@ from kbert_core.cli.output import per_cent, table
 
 SHARES = ("precision", "recall", "f1")
 COUNTS = ("gold", "predicted")
-HEADS = ("  label", "precision", "recall", "F1", *COUNTS)
-RELEASE_HEADS = ("release's P", "R", "F1")
 TITLES = (("scores", "with knowledge"), ("without_knowledge", "graph off"))
 OTHERS = {"others_changed": "others gone", "others_new": "others new"}
 REPLACED = {
@@ -30,8 +28,8 @@ def report_text(report: Mapping[str, Any]) -> str:
     lines = []
     for key, title in TITLES:
         scores = report.get(key) or {}
-        splits = scores if "dev" in scores or "test" in scores else {"": scores} if scores else {}
-        for split, of_split in splits.items():
+        by_split = "dev" in scores or "test" in scores or not scores
+        for split, of_split in (scores if by_split else {"": scores}).items():
             lines += scores_text(f"{split}, {title}" if split else title, of_split)
     response = report.get("edit_response", {})
     for split, of_split in ({"": response} if "seen" in response else response).items():
@@ -64,12 +62,14 @@ def scores_text(title: str, scores: Mapping[str, Any]) -> list[str]:
     lines = ["  ".join([title, *_whole(scores)])]
     by_label = scores.get("by_label", {})
     if by_label:
-        release = "release_f1" in scores
+        heads = ["  label", "precision", "recall", "F1", *COUNTS]
         rows = [_row(label, of_label) for label, of_label in by_label.items()]
         if "precision" in scores:
-            shares = [per_cent(scores[f"release_{key}"]) for key in SHARES] if release else []
-            rows.insert(0, [*_row("all", scores), *shares])
-        lines += table([*HEADS, *(RELEASE_HEADS if release else ())], rows, numbers=True)
+            rows.insert(0, _row("all", scores))
+        if "release_f1" in scores:
+            heads += ["release's P", "R", "F1"]
+            rows[0] += [per_cent(scores[f"release_{key}"]) for key in SHARES]
+        lines += table(heads, rows, numbers=True)
         if scores.get("release_on_branches"):
             lines.append(
                 f"  The release's count takes {scores['release_on_branches']} entities begun on "
@@ -86,21 +86,11 @@ def scores_text(title: str, scores: Mapping[str, Any]) -> list[str]:
 
 def _whole(scores: Mapping[str, Any]) -> list[str]:
     """What has no column in the table."""
-    said = []
-    if "accuracy" in scores:
-        said.append(f"accuracy {per_cent(scores['accuracy'])}")
-    if "f1" in scores and "accuracy" in scores:
-        of = f" of '{scores['positive']}'" if "positive" in scores else ""
-        said.append(f"F1{of} {per_cent(scores['f1'])}")
-    if "macro_f1" in scores:
-        said.append(f"macro F1 {per_cent(scores['macro_f1'])}")
-    if "perplexity" in scores:
-        said.append(f"perplexity {scores['perplexity']:.2f}")
-    if "count" in scores:
-        said.append(f"of {scores['count']}")
-    if "precision" in scores:
-        said.append(f"F1 {per_cent(scores['f1'])}")
-    return said
+    of = f" of '{scores['positive']}'" if "positive" in scores else ""
+    names = {"accuracy": "accuracy", "f1": f"F1{of}", "macro_f1": "macro F1"}
+    shares = [f"{name} {per_cent(scores[key])}" for key, name in names.items() if key in scores]
+    perplexity = [f"perplexity {scores['perplexity']:.2f}"] if "perplexity" in scores else []
+    return [*shares, *perplexity, *([f"of {scores['count']}"] if "count" in scores else [])]
 
 
 def _ranking(title: str, scores: Mapping[str, Any]) -> list[str]:

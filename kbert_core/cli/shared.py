@@ -1,11 +1,13 @@
 """The options that several commands share, and what they mean."""
 
 from argparse import Namespace
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kbert_core.cli.commands import argument, given, options_of, several
+from kbert_core.data.sources import DataFiles
 from kbert_core.errors import CheckpointError, OptionError
 from kbert_core.kbert.ablation import Ablation
 from kbert_core.knowledge import load_graph
@@ -22,48 +24,39 @@ DATA_SETS = (
     "folder of train.tsv, dev.tsv and test.tsv (or .conll, with one token a line), or saved by "
     "Hugging Face's datasets; or a data set of its hub, hf:NAME or hf:NAME/CONFIG"
 )
-COLUMNS = argument(
-    "--columns",
-    metavar="NAME=COLUMN,…",
-    help="which columns to take, if not the usual ones: text_a=, text_b=, label=, qid=",
-)
+COLUMNS = options_of(DataFiles, only=("columns",))
+USUAL = "beside the usual ones (别名, synonym_of, …); repeatable"
 ALIASES = several(
-    *(
-        argument(
-            option,
-            action="append",
-            default=[],
-            metavar="RELATION",
-            help=f"{names}; beside the usual ones (别名, synonym_of, …); repeatable",
-        )
-        for option, names in (
-            ("--alias", "its tail is another name of the head"),
-            ("--alias-of", "its head is another name of the tail"),
-        )
-    )
+    argument("--alias", f"its tail is another name of the head; {USUAL}", [], metavar="RELATION"),
+    argument(
+        "--alias-of", f"its head is another name of the tail; {USUAL}", [], metavar="RELATION"
+    ),
 )
 GRAPH_FILES = several(
     argument(
         "--kg",
-        action="append",
-        default=[],
+        "graph file (.kg) or text file of triples, packed or not; repeatable",
+        [],
         metavar="FILE",
-        help="graph file (.kg) or text file of triples, packed or not; repeatable",
     ),
-    argument(
-        "--skip-bad", action="store_true", help="leave bad lines of a graph out, and list them"
-    ),
+    argument("--skip-bad", "leave bad lines of a graph out, and list them", False),
     ALIASES,
 )
 GRAPH = several(GRAPH_FILES, options_of(InjectionOptions))
 FORM = several(
-    argument("--max-length", type=int, metavar="N", help="at most so many tokens"),
+    argument("--max-length", "at most so many tokens", type=int, metavar="N"),
     options_of(Ablation),
 )
 SYSTEM = options_of(KnowledgeOptions, only=("system",))
-DEVICE = argument("--device", default="auto", help="auto, cpu, cuda or cuda:N")
+DEVICE = argument("--device", "auto, cpu, cuda or cuda:N", "auto")
+TRAINING_DEVICE = argument("--device", "auto, cpu or cuda", "auto")
 READING = several(GRAPH, FORM, SYSTEM, DEVICE)
-MODEL = several(argument("--model", metavar="DIR", help=f"default: {DEFAULT_MODEL}"), READING)
+MODEL = several(argument("--model", f"default: {DEFAULT_MODEL}", metavar="DIR"), READING)
+
+
+def columns_of(args: Namespace) -> Mapping[str, str]:
+    """Our names of columns → those of the data, as typed."""
+    return given(args, DataFiles).get("columns", {})
 
 
 def aliases_of(args: Namespace) -> AliasRelations:
@@ -128,8 +121,12 @@ def model_of(args: Namespace) -> str:
     raise CheckpointError(f"No model given and no {DEFAULT_MODEL} here. Name one with --model DIR.")
 
 
-def pipeline_of(args: Namespace, *, why: str = "", device: str = "") -> "Pipeline":
-    """Load the model; with ``--system``, read by another system than on its card.
+def loaded(
+    args: Namespace, *, why: str = "", device: str = ""
+) -> tuple["Pipeline", KnowledgeGraph, Any]:
+    """Load the model, with the graph and the configuration that it reads with.
+
+    With ``--system`` the model is read by another system than on its card.
 
     Args:
         why: said of a model that has no task head, if one is needed.
@@ -141,12 +138,12 @@ def pipeline_of(args: Namespace, *, why: str = "", device: str = "") -> "Pipelin
     from kbert_core.checkpoints.checkpoint import reading_of
     from kbert_core.pipeline import Pipeline  # seconds to start
 
+    graph = graph_of(args)
     pipeline = Pipeline.load(model_of(args), device=device or args.device)
     if why and pipeline.task is None:
         raise CheckpointError(f"{model_of(args)} is an encoder without a task head, {why}")
     system = system_of(args)
-    if system in (None, pipeline.card.system):
-        return pipeline
-    reading = reading_of(system, pipeline.card.reading)
-    card = replace(pipeline.card, reading=reading)
-    return Pipeline(pipeline.reader.model, pipeline.hugging_face_tokenizer, card)
+    if system not in (None, pipeline.card.system):
+        card = replace(pipeline.card, reading=reading_of(system, pipeline.card.reading))
+        pipeline = Pipeline(pipeline.reader.model, pipeline.hugging_face_tokenizer, card)
+    return pipeline, graph, config_of(args, pipeline.config)

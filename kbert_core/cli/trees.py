@@ -1,18 +1,18 @@
 """What `kbert tree` and `predict` print of trees, triples and predictions."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any
 
-from kbert_core.cli.output import per_cent
+from kbert_core.cli.output import per_cent, triple_line
 from kbert_core.errors import OptionError
 from kbert_core.kbert.ablation import Ablation
-from kbert_core.kbert.flat_tree import FlatTree, PlacedBranch, collate
+from kbert_core.kbert.batch import collate
+from kbert_core.kbert.flat_tree import FlatTree, PlacedBranch
 from kbert_core.knowledge.mentions import Mention, PassedOver
 from kbert_core.knowledge.selection import LeftOut, Reason
-from kbert_core.knowledge.triple import Triple
 from kbert_core.tasks import NerPrediction
 
 MOST_TOKENS = 5_000  # whose matrix is printed
@@ -44,19 +44,18 @@ class Rows:
         Raises:
             OptionError: a matrix would be too large to print.
         """
-        if len(self.rows) == 1:
-            return self._row(self.rows[0])
-        return {"windows": [self._row(row) for row in self.rows]}
+        rows = [self._row(row) for row in self.rows]
+        return rows[0] if len(rows) == 1 else {"windows": rows}
 
     def text(self) -> str:
         """The trunk, and under each mention its branches; every token with its soft position."""
-        lines = []
+        lines: list[str] = []
         for number, row in enumerate(self.rows, start=1):
             if len(self.rows) > 1:
                 lines.append(f"window {number} of {len(self.rows)}:")
-            lines += _lines(row, len(self._mentions_of(row)))
+            lines += _drawn(row, len(self._mentions_in(row)))
         for name in self.passed_over:
-            lines.append(f"no mention: {_span(self.rows[0], name.mention)}, {name.why}")
+            lines.append(f"no mention: {_text(self.rows[0], name.mention)}, {name.why}")
         for cut in self.rows[0].trunk_cuts:
             lines.append(
                 f"cut: sentence {cut.sentence + 1} keeps {cut.kept} of its {cut.total} tokens"
@@ -69,81 +68,126 @@ class Rows:
                 f"The visible matrix of {len(row):,} tokens is too large to print; up to "
                 f"{MOST_TOKENS:,} are shown. Give a --max-length, or go without --json."
             )
-        hung, left_out = by_mention(row)
+        branches, left_out = _by_mention(row)
+        mentions = []
+        for number in self._mentions_in(row):
+            mention = row.tree.nodes[number].mention
+            rules = [rule.name.lower() for rule in mention.rules]
+            used = [b.branch for b in branches[number]]
+            mentions.append(
+                {
+                    **_place(row, mention),
+                    **({"rules": rules} if rules else {}),
+                    **({"others": list(mention.others)} if mention.others else {}),
+                    "used": [{**asdict(b.triple), **_why(b.reason)} for b in used],
+                    "left_out": [_left_out(left) for left in left_out[number]],
+                }
+            )
         visible = self.ablation.visible_in(collate([row]))[0].int().tolist()
+        over = [{**_place(row, name.mention), "why": name.why} for name in self.passed_over]
         return {
             "tokens": row.tokens,
             "soft_positions": row.soft_positions,
             "branch_ids": row.branch_ids,
             "anchor_ids": row.anchor_ids,
             "segment_ids": row.token_type_ids,
-            "mentions": [
-                self._mention(row, number, hung[number], left_out[number])
-                for number in self._mentions_of(row)
-            ],
-            "passed_over": [
-                {**_place(row, name.mention), "why": name.why} for name in self.passed_over
-            ],
+            "mentions": mentions,
+            "passed_over": over,
             "dropped": dropped(row, row.left_out),
             "visible": ["".join(map(str, line)) for line in visible],
         }
 
-    def _mentions_of(self, row: FlatTree) -> Sequence[int]:
+    def _mentions_in(self, row: FlatTree) -> Sequence[int]:
         """Numbers of the mentions: all, or of a window those that stand in it."""
         if len(self.rows) == 1:
             return range(len(row.tree.nodes))
         return sorted({anchor - 1 for anchor in row.anchor_ids if anchor})
 
-    def _mention(
-        self, row: FlatTree, number: int, hung: list[PlacedBranch], left: list[LeftOut]
-    ) -> dict[str, Any]:
-        mention = row.tree.nodes[number].mention
-        rules = [rule.name.lower() for rule in mention.rules]
-        more = {"rules": rules, "others": list(mention.others)}
-        return {
-            **_place(row, mention),
-            **{name: value for name, value in more.items() if value},
-            "used": [{**fields_of(h.branch.triple), **_why(h.branch.reason)} for h in hung],
-            "left_out": [_left_out(item) for item in left],
-        }
-
-
-def by_mention(row: FlatTree) -> tuple[dict[int, list[PlacedBranch]], dict[int, list[LeftOut]]]:
-    """The branches that hang in a row, and the triples left out, by the number of their mention."""
-    hung, left_out = defaultdict(list), defaultdict(list)
-    for branch in row.branches:
-        hung[branch.node].append(branch)
-    for number, item in row.left_out:
-        left_out[number].append(item)
-    return hung, left_out
-
 
 def dropped(row: FlatTree, left_out: Iterable[tuple[int, LeftOut]]) -> list[dict[str, Any]]:
     """The triples that were left out, each with its mention, and what was cut of the text."""
     nodes = row.tree.nodes
-    triples: list[dict[str, Any]] = [
-        {"mention": _span(row, nodes[number].mention), **_left_out(left)}
+    items = [
+        {"mention": _text(row, nodes[number].mention), **_left_out(left)}
         for number, left in left_out
     ]
-    cuts = []
     for cut in row.trunk_cuts:
         start = row.trunk_tokens[cut.sentence].starts[cut.kept]
         text = row.tree.sentences[cut.sentence][start:]
-        cuts.append({"sentence": cut.sentence, "start": start, "text": text, "rule": CUT})
-    return [*triples, *cuts]
+        items.append({"sentence": cut.sentence, "start": start, "text": text, "rule": CUT})
+    return items
+
+
+def _by_mention(row: FlatTree) -> tuple[dict[int, list[PlacedBranch]], dict[int, list[LeftOut]]]:
+    """The branches that hang in a row, and the triples left out, by the number of their mention."""
+    branches, left_out = defaultdict(list), defaultdict(list)
+    for branch in row.branches:
+        branches[branch.node].append(branch)
+    for number, left in row.left_out:
+        left_out[number].append(left)
+    return branches, left_out
+
+
+def _drawn(row: FlatTree, mentions: int) -> Iterator[str]:
+    """One row: a line for each run of the trunk, the branches below it."""
+    branches, left_out = _by_mention(row)
+    trunk = [index for index, branch in enumerate(row.branch_ids) if not branch]
+    for anchor, run in groupby(trunk, key=row.anchor_ids.__getitem__):
+        if not anchor:
+            yield f"  {_tokens(row, run)}"
+            continue
+        mention = row.tree.nodes[anchor - 1].mention
+        rules = "".join(f"; {rule}" for rule in mention.rules)
+        yield f"● {_tokens(row, run)}   ({mention.entity}{rules})"
+        for branch in branches[anchor - 1]:
+            reason = branch.branch.reason
+            why = "" if reason in (None, Reason()) else f"   ({reason})"
+            mark = "└" if branch is branches[anchor - 1][-1] else "├"
+            yield f"  {mark}─ {_tokens(row, range(branch.start, branch.end))}{why}"
+        for left in left_out[anchor - 1]:
+            yield f"     left out: {left.triple}, {left.why}"
+    counts = ((len(row), "token"), (mentions, "mention"), (len(row.branches), "branch"))
+    yield ", ".join(_count(*count) for count in (*counts, (len(row.left_out), "triple"))) + (
+        " left out"
+    )
+
+
+def _tokens(row: FlatTree, places: Iterable[int]) -> str:
+    return " ".join(f"{row.tokens[i]}/{row.soft_positions[i]}" for i in places)
+
+
+def _count(count: int, what: str) -> str:
+    ending = "" if count == 1 else "es" if what.endswith("ch") else "s"
+    return f"{count} {what}{ending}"
+
+
+def _text(row: FlatTree, mention: Mention) -> str:
+    return row.tree.sentences[mention.sentence][mention.start : mention.end]
+
+
+def _place(row: FlatTree, mention: Mention) -> dict[str, Any]:
+    names = ("start", "end", "sentence", "entity")
+    return {"text": _text(row, mention), **{name: getattr(mention, name) for name in names}}
+
+
+def _left_out(left: LeftOut) -> dict[str, Any]:
+    return {**asdict(left.triple), "rule": str(left.rule), **_why(left.reason, left.why)}
+
+
+def _why(reason: Reason | None, rule: str = "") -> dict[str, Any]:
+    """Why a triple was used or, with its score, left out; nothing where the rule says it all."""
+    if reason is None or (rule and reason.score is None):
+        return {}
+    why = {"why": rule or str(reason)}
+    return why if reason.score is None else {**why, "score": round(reason.score, 4)}
+
+
+# Predictions
 
 
 def prediction_data(prediction: Any) -> dict[str, Any]:
     """A prediction as plain data, for JSON."""
-    data: dict[str, Any] = (
-        prediction.as_dict() if isinstance(prediction, NerPrediction) else asdict(prediction)
-    )
-    return data
-
-
-def fields_of(triple: Triple) -> dict[str, Any]:
-    """A triple as plain data."""
-    return {"head": triple.head, "relation": triple.relation, "tail": triple.tail}
+    return prediction.as_dict() if isinstance(prediction, NerPrediction) else asdict(prediction)
 
 
 def prediction_text(data: Mapping[str, Any]) -> str:
@@ -152,7 +196,7 @@ def prediction_text(data: Mapping[str, Any]) -> str:
     for key, title in (("prediction", "with knowledge"), ("without_knowledge", "without any")):
         if key in data:
             lines += [f"{title}:", *_prediction_lines(data[key])]
-    triples = [f"  {t['head']} · {t['relation']} · {t['tail']}" for t in data["triples"]]
+    triples = [f"  {triple_line(triple)}" for triple in data["triples"]]
     lines += ["triples injected:", *(triples or ["  none"])]
     cuts = [item for item in data["dropped"] if "head" not in item]
     lines += [f"cut from character {cut['start']} on: {cut['rule']}" for cut in cuts]
@@ -178,62 +222,3 @@ def _prediction_lines(prediction: Mapping[str, Any]) -> list[str]:
         f"  {'→' if label == prediction['label'] else ' '} {label}  {per_cent(p)} %"
         for label, p in prediction["probabilities"].items()
     ]
-
-
-def _lines(row: FlatTree, mentions: int) -> list[str]:
-    """One row as it is drawn: a line for each run of the trunk, the branches below it."""
-    lines = []
-    hung, left_out = by_mention(row)
-    trunk = [index for index, branch in enumerate(row.branch_ids) if not branch]
-    for anchor, run in groupby(trunk, key=row.anchor_ids.__getitem__):
-        if not anchor:
-            lines.append(f"  {_tokens(row, run)}")
-            continue
-        mention = row.tree.nodes[anchor - 1].mention
-        rules = "".join(f"; {rule}" for rule in mention.rules)
-        lines.append(f"● {_tokens(row, run)}   ({mention.entity}{rules})")
-        branches = hung[anchor - 1]
-        for branch in branches:
-            reason = branch.branch.reason
-            why = "" if reason in (None, Reason()) else f"   ({reason})"
-            mark = "└" if branch is branches[-1] else "├"
-            lines.append(f"  {mark}─ {_tokens(row, range(branch.start, branch.end))}{why}")
-        lines += [f"     left out: {left.triple}, {left.why}" for left in left_out[anchor - 1]]
-    counts = ((len(row), "token"), (mentions, "mention"), (len(row.branches), "branch"))
-    said = ", ".join(_count(*count) for count in counts)
-    return [*lines, f"{said}, {_count(len(row.left_out), 'triple')} left out"]
-
-
-def _tokens(row: FlatTree, places: Iterable[int]) -> str:
-    return " ".join(f"{row.tokens[i]}/{row.soft_positions[i]}" for i in places)
-
-
-def _count(count: int, what: str) -> str:
-    ending = "" if count == 1 else "es" if what.endswith("ch") else "s"
-    return f"{count} {what}{ending}"
-
-
-def _span(row: FlatTree, mention: Mention) -> str:
-    return row.tree.sentences[mention.sentence][mention.start : mention.end]
-
-
-def _place(row: FlatTree, mention: Mention) -> dict[str, Any]:
-    return {
-        "text": _span(row, mention),
-        "start": mention.start,
-        "end": mention.end,
-        "sentence": mention.sentence,
-        "entity": mention.entity,
-    }
-
-
-def _left_out(left: LeftOut) -> dict[str, Any]:
-    return {**fields_of(left.triple), "rule": str(left.rule), **_why(left.reason, left.why)}
-
-
-def _why(reason: Reason | None, rule: str = "") -> dict[str, Any]:
-    """Why a triple was used or, with its score, left out; nothing where the rule says it all."""
-    if reason is None or (rule and reason.score is None):
-        return {}
-    why = {"why": rule or str(reason)}
-    return why if reason.score is None else {**why, "score": round(reason.score, 4)}

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 from kbert_core.errors import OptionError
-from kbert_core.kbert.flat_tree import Batch, PackedBatch
+from kbert_core.kbert.batch import Batch, PackedBatch
 from kbert_core.kbert.interventions import Intervention
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.options import option
@@ -49,12 +49,19 @@ class Ablation:
 
     def visible_in(self, batch: Batch) -> "Tensor":
         """(B, N, N) bool, True = row may attend to column."""
-        from kbert_core.kbert.visible import visible_everywhere, visible_matrix
+        from kbert_core.kbert.visible import visible_matrix
 
+        return visible_matrix(*self.seen_by(batch))
+
+    def seen_by(self, batch: Batch) -> tuple["Tensor", "Tensor", "Tensor | None"]:
+        """Give the codes that say who sees whom: branches, anchors, and trees of packed rows.
+
+        Without the visible matrix every token but padding stands on the trunk.
+        """
         trees = batch.tree_ids if isinstance(batch, PackedBatch) else None
         if self.visible == "tree":
-            return visible_matrix(batch.branch_ids, batch.anchor_ids, trees)
-        return visible_everywhere(batch.branch_ids, trees)
+            return batch.branch_ids, batch.anchor_ids, trees
+        return batch.branch_ids.clamp(max=0), batch.anchor_ids.clamp(max=0), trees
 
 
 FULL = Ablation()

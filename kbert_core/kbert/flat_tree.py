@@ -5,33 +5,37 @@ paper's soft-position embedding) number the trunk as if there were no
 branches and every branch on from its mention. Branch codes say in two small
 integers per token everything the visible matrix says in N x N.
 
-The trees of many texts are flattened into arrays (``flattening.FlatTrees``), and
-batches are cut from these. A single :class:`FlatTree`, which says where each
+The trees of many texts are flattened into arrays (:class:`FlatTrees`), and batches
+are cut from these. A single :class:`FlatTree`, which says where each
 token comes from, is made when it is asked for.
 """
 
-from bisect import bisect_left, insort
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from itertools import repeat
+from typing import Any, ClassVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kbert_core.kbert.sentence_tree import Branch, SentenceTree
-from kbert_core.knowledge.selection import LeftOut
+from kbert_core.kbert.sentence_tree import Branch, SentenceTree, Trees
+from kbert_core.knowledge.selection import LeftOut, Rule
 from kbert_core.knowledge.triple import Triple
-from kbert_core.text import Ints, Special, Tokens, TrunkPart, before
+from kbert_core.text import (
+    Ints,
+    Layout,
+    Special,
+    TokenizedTexts,
+    Tokenizer,
+    Tokens,
+    TrunkPart,
+    before,
+)
 
-if TYPE_CHECKING:  # PyTorch takes seconds to start, and only a batch needs it
-    import torch
-    from torch import Tensor
-
-PAD_BRANCH = -1
-FILLS = (0, PAD_BRANCH, 0, 0)  # at padding, in all codes but the ids
 CODES = ("input_ids", "soft_positions", "branch_ids", "anchor_ids", "token_type_ids")
 IDS, POSITIONS, BRANCHES, ANCHORS, SEGMENTS = range(5)
+RULES = (Rule.NO_TOKENS, Rule.SHARED_TOKEN, Rule.TRUNK_CUT, Rule.LENGTH)
 Codes = NDArray[np.int32]
 
 
@@ -62,20 +66,6 @@ class PlacedBranch:
     tokens: tuple[str, ...] = ()
 
 
-class RowsOfCodes(Protocol):
-    """Many flat trees, end to end; see ``flattening.FlatTrees``."""
-
-    @property
-    def sizes(self) -> list[int]:
-        """How many tokens each has."""
-
-    def origin(self, row: int) -> dict[str, Any]:
-        """The fields of one."""
-
-    def batch(self, rows: Sequence[int], *, pad_id: int = 0) -> "Batch":
-        """Pad some to the longest of them."""
-
-
 @dataclass(frozen=True, eq=False)
 class FlatTree:
     """N tokens in reading order.
@@ -101,29 +91,29 @@ class FlatTree:
     left_out: tuple[tuple[int, LeftOut], ...]
     trunk_cuts: tuple[TrunkCut, ...]
 
+    flats: ClassVar["FlatTrees | None"] = None  # of an instance: the many that it is one of
+    row: ClassVar[int] = 0  # its place among them
+
     @classmethod
-    def of(cls, flats: "RowsOfCodes", row: int) -> "FlatTree":
+    def of(cls, flats: "FlatTrees", row: int) -> "FlatTree":
         """Make a row of many, of which everything is found out when it is first asked for."""
         flat = object.__new__(cls)
-        flat.__dict__["place"] = flats, row
+        flat.__dict__.update(flats=flats, row=row)
         return flat
 
     def __getattr__(self, name: str) -> Any:
-        if name not in FlatTree.__dataclass_fields__ or "place" not in self.__dict__:
+        if self.flats is None or name not in _FIELDS:
             raise AttributeError(f"A FlatTree has no attribute '{name}'.", name=name, obj=self)
-        flats, row = self.__dict__["place"]
-        self.__dict__.update(flats.origin(row))
+        self.__dict__.update(_Walk(self.flats, self.row).fields())
         return self.__dict__[name]
 
     def __len__(self) -> int:
-        place = self.__dict__.get("place")
-        return place[0].sizes[place[1]] if place else self.codes.shape[1]
+        return self.codes.shape[1] if self.flats is None else self.flats.sizes[self.row]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FlatTree):
             return NotImplemented
-        names = [name for name in FlatTree.__dataclass_fields__ if name != "codes"]
-        alike = all(getattr(self, name) == getattr(other, name) for name in names)
+        alike = all(getattr(self, name) == getattr(other, name) for name in _FIELDS - {"codes"})
         return alike and np.array_equal(self.codes, other.codes)
 
     @cached_property
@@ -231,126 +221,159 @@ class FlatTree:
         )
 
 
-@dataclass(frozen=True)
-class Batch:
-    """B flat trees padded to the longest, N tokens.
-
-    Attributes:
-        input_ids, soft_positions, branch_ids, anchor_ids, token_type_ids:
-            (B, N) int64; ``branch_ids`` is -1 at padding.
-    """
-
-    input_ids: "Tensor"
-    soft_positions: "Tensor"
-    branch_ids: "Tensor"
-    anchor_ids: "Tensor"
-    token_type_ids: "Tensor"
-
-    def to(self, device: "torch.device | str") -> "Batch":
-        """Move every tensor to a device."""
-        moved = {name: getattr(self, name).to(device) for name in self.__dataclass_fields__}
-        return replace(self, **moved)
-
-    @property
-    def real(self) -> "Tensor":
-        """(B, N) bool, False at padding."""
-        return self.branch_ids != PAD_BRANCH
+_FIELDS = {each.name for each in fields(FlatTree)}
 
 
 @dataclass(frozen=True)
-class PackedBatch(Batch):
-    """Several flat trees a row, so that hardly a position is padding.
+class Origins:
+    """Where the tokens of R rows come from; each array in reading order.
 
     Attributes:
-        tree_ids: (B, N) int64, which tree of its row a token belongs to; -1
-            at padding. No tree sees another.
+        trunk: the tokens of every sentence.
+        layouts: special tokens, by how many sentences a text has.
+        parts: (4, P) row, sentence, and its tokens [begin, stop) that are in:
+            of each sentence one part, or one a window.
+        nodes: (5, Q) part, node, the mention's tokens [first, last) in its
+            sentence, and why its branches are out: a number of ``RULES``, from 1.
+        branches: (4, K) which of the Q, which of its node's branches, how many
+            tokens, and why it is out.
     """
 
-    tree_ids: "Tensor"
+    trunk: TokenizedTexts
+    layouts: Mapping[int, Layout]
+    parts: Ints
+    nodes: Ints
+    branches: Ints
 
 
 @dataclass(frozen=True)
-class Packed:
-    """A packed batch, and where every flat tree is in it.
+class FlatTrees(Sequence[FlatTree]):
+    """R flat trees, end to end: M tokens. An item is one with all that is known of it.
 
     Attributes:
-        batch: R rows of N tokens.
-        places: of each flat tree, in the order given: row, start, end.
+        values: (5, M) the codes of every :class:`FlatTree`.
+        lengths: (R,) tokens.
+        texts: (R,) which tree a row is of; a long text in windows has several rows.
+        trees: what was flattened.
     """
 
-    batch: PackedBatch
-    places: tuple[tuple[int, int, int], ...]
+    values: Codes
+    lengths: Ints
+    texts: Ints
+    trees: Trees
+    tokenizer: Tokenizer
+    windows: bool
+    origins: Origins
+    _known: dict[int, tuple[SentenceTree, tuple[Tokens, ...]]] = field(default_factory=dict)
 
-    def apart(self, values: "Tensor") -> "list[Tensor]":
-        """Take the encoder's (R, N, ...) output apart, one (n, ...) a flat tree."""
-        return [values[row, start:end] for row, start, end in self.places]
+    def __len__(self) -> int:
+        return len(self.lengths)
 
+    @overload
+    def __getitem__(self, index: int) -> FlatTree: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[FlatTree]: ...
+    def __getitem__(self, index: int | slice) -> FlatTree | Sequence[FlatTree]:
+        rows = range(len(self))[index]
+        return FlatTree.of(self, rows) if isinstance(rows, int) else [self[row] for row in rows]
 
-def collate(flats: Sequence[FlatTree], *, pad_id: int = 0) -> Batch:
-    """Pad flat trees to the longest of them."""
-    places = [flat.__dict__.get("place", (None, 0)) for flat in flats]
-    many = places[0][0]
-    if many is not None and all(place[0] is many for place in places):
-        return many.batch([row for _, row in places], pad_id=pad_id)
-    lengths = np.fromiter(map(len, flats), np.int64, len(flats))
-    values = np.concatenate([flat.codes for flat in flats], axis=1)
-    return Batch(*padded(values, before(lengths), lengths, (pad_id, *FILLS)))
+    def __iter__(self) -> Iterator[FlatTree]:
+        return map(FlatTree.of, repeat(self), range(len(self)))
 
+    @cached_property
+    def sizes(self) -> list[int]:
+        """R, the lengths."""
+        return self.lengths.tolist()
 
-def pack_trees(flats: Sequence[FlatTree], *, max_length: int, pad_id: int = 0) -> Packed:
-    """Put several flat trees into each row, the longest first, where they fit best.
+    @cached_property
+    def starts(self) -> Ints:
+        """(R,) the first token of each among the M."""
+        return before(self.lengths)
 
-    For tasks that read every token (named entities, fill-mask); a class is
-    read from [CLS], of which a packed row has several.
-
-    Args:
-        flats: in any order.
-        max_length: tokens a row; a longer tree has a row of its own.
-        pad_id: of the vocabulary.
-    """
-    rows: list[list[int]] = []
-    room: list[tuple[int, int]] = []  # (tokens left, row), sorted
-    for number in sorted(range(len(flats)), key=lambda i: -len(flats[i])):
-        size = len(flats[number])
-        best = bisect_left(room, (size, -1))
-        if best == len(room):
-            rows.append([number])
-            insort(room, (max_length - size, len(rows) - 1))
-        else:
-            left, row = room.pop(best)
-            rows[row].append(number)
-            insort(room, (left - size, row))
-    places = [(0, 0, 0)] * len(flats)
-    values, lengths = [], []
-    for row, numbers in enumerate(rows):
-        at = 0
-        for tree, number in enumerate(numbers):
-            size = len(flats[number])
-            places[number] = (row, at, at + size)
-            values.append(np.vstack([flats[number].codes, np.full(size, tree, np.int32)]))
-            at += size
-        lengths.append(at)
-    sizes = np.array(lengths, np.int64)
-    codes = padded(np.concatenate(values, axis=1), before(sizes), sizes, (pad_id, *FILLS, -1))
-    return Packed(PackedBatch(*codes), tuple(places))
+    def text(self, number: int) -> tuple[SentenceTree, tuple[Tokens, ...]]:
+        """The tree of a text and the tokens of its sentences; its windows share them."""
+        if number not in self._known:
+            rows = range(*self.trees.nodes.begins[number : number + 2].tolist())
+            tokens = tuple(self.origins.trunk[row] for row in rows)
+            self._known[number] = self.trees[number], tokens
+        return self._known[number]
 
 
-def padded(values: Codes, starts: Ints, lengths: Ints, fills: Sequence[int]) -> "Tensor":
-    """Cut rows out of codes that lie end to end, and pad them to the longest.
+class _Walk:
+    """A walk along one row, that says of each token what it is."""
 
-    Args:
-        values: (C, M) codes.
-        starts, lengths: (B,) of each row.
-        fills: C values at padding.
+    def __init__(self, flats: FlatTrees, row: int) -> None:
+        self.flats, self.row, self.origins = flats, row, flats.origins
+        self.text = int(flats.texts[row])
+        self.tree, self.tokens = flats.text(self.text)
+        self.at = 0  # along N
+        self.trunk_parts: list[TrunkPart] = []
+        self.branches: list[PlacedBranch] = []
+        self.left_out: list[tuple[int, LeftOut]] = []
 
-    Returns:
-        (C, B, N) int64.
-    """
-    import torch  # it takes seconds to start, and codes alone do without
+    def fields(self) -> dict[str, Any]:
+        flats, origins = self.flats, self.origins
+        layout = origins.layouts[len(self.tree.sentences)]
+        specials, cuts = [], []
+        for part in range(*_span(origins.parts[0], self.row)):
+            _, row, begin, stop = origins.parts[:, part].tolist()
+            sentence = row - int(flats.trees.nodes.begins[self.text])
+            for special in layout.before[sentence]:
+                specials.append((self.at, special))
+                self.at += 1
+            self._walk(part, sentence, begin, stop)
+            total = len(self.tokens[sentence])
+            if stop < total and not flats.windows:
+                cuts.append(TrunkCut(sentence, stop, total))
+        specials += [(self.at + i, special) for i, special in enumerate(layout.after)]
+        start = int(flats.starts[self.row])
+        return {
+            "tree": self.tree,
+            "codes": flats.values[:, start : start + flats.sizes[self.row]],
+            "branches": tuple(self.branches),
+            "trunk_parts": tuple(self.trunk_parts),
+            "trunk_tokens": self.tokens,
+            "specials": tuple(specials),
+            "left_out": tuple(self.left_out),
+            "trunk_cuts": tuple(cuts),
+        }
 
-    columns = np.arange(int(lengths.max()))
-    real = columns < lengths[:, None]
-    rows = values[:, np.where(real, starts[:, None] + columns, 0)]
-    for row, fill in zip(rows, fills, strict=True):
-        row[~real] = fill
-    return torch.from_numpy(rows).long()
+    def _walk(self, part: int, sentence: int, begin: int, stop: int) -> None:
+        """Go along one sentence."""
+        origins, nodes = self.origins, self.flats.trees.nodes
+        for place in range(*_span(origins.nodes[0], part)):
+            _, number, first, last, rule = origins.nodes[:, place].tolist()
+            number -= int(nodes.firsts[self.text])
+            node = self.tree.nodes[number]
+            self.left_out += [(number, item) for item in node.left_out]
+            if rule:
+                out = (LeftOut(branch.triple, RULES[rule - 1]) for branch in node.branches)
+                self.left_out += [(number, item) for item in out]
+                continue
+            self._trunk(sentence, begin, first)
+            self._trunk(sentence, first, last)
+            for branch in range(*_span(origins.branches[0], place)):
+                self._branch(number, *origins.branches[1:, branch].tolist())
+            begin = last
+        self._trunk(sentence, begin, stop)
+
+    def _trunk(self, sentence: int, first: int, last: int) -> None:
+        if last > first:
+            end = self.at + last - first
+            self.trunk_parts.append(TrunkPart(sentence, first, self.at, end))
+            self.at = end
+
+    def _branch(self, number: int, place: int, size: int, rule: int) -> None:
+        branch = self.tree.nodes[number].branches[place]
+        if rule:
+            self.left_out.append((number, LeftOut(branch.triple, RULES[rule - 1])))
+            return
+        pieces = self.flats.tokenizer.tokenize_branches(branch.texts)
+        reads = branch.reads(pieces)
+        self.branches.append(PlacedBranch(number, branch, self.at, self.at + size, reads))
+        self.at += size
+
+
+def _span(values: Ints, value: int) -> list[int]:
+    """Where a value stands in ascending values: first, last + 1."""
+    return np.searchsorted(values, (value, value + 1)).tolist()

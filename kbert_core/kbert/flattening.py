@@ -7,10 +7,7 @@ at one by one.
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import chain
-from typing import Any, overload
 
 import numpy as np
 
@@ -18,191 +15,20 @@ from kbert_core.errors import OptionError
 from kbert_core.kbert.flat_tree import (
     ANCHORS,
     BRANCHES,
-    FILLS,
     IDS,
     POSITIONS,
+    RULES,
     SEGMENTS,
-    Batch,
     Codes,
-    FlatTree,
-    PlacedBranch,
-    TrunkCut,
-    padded,
+    FlatTrees,
+    Origins,
 )
 from kbert_core.kbert.sentence_tree import SentenceTree, Trees
-from kbert_core.knowledge.selection import LeftOut, Rule
-from kbert_core.text import (
-    Ints,
-    Layout,
-    TokenizedTexts,
-    Tokenizer,
-    Tokens,
-    TrunkPart,
-    before,
-    counting,
-)
+from kbert_core.text import Ints, Layout, TokenizedTexts, Tokenizer, before, counting
 
 KNOWLEDGE_ROOM = 0.25  # of a window, kept free for branches
 OVERLAP = 0.25  # of a window's trunk, shared with the next window
-RULES = (Rule.NO_TOKENS, Rule.SHARED_TOKEN, Rule.TRUNK_CUT, Rule.LENGTH)
 NO_TOKENS, SHARED_TOKEN, TRUNK_CUT, LENGTH = range(1, len(RULES) + 1)
-
-
-@dataclass(frozen=True)
-class _Origins:
-    """Where the tokens of R rows come from; each array in reading order.
-
-    Attributes:
-        trunk: the tokens of every sentence.
-        layouts: special tokens, by how many sentences a text has.
-        parts: (4, P) row, sentence, and its tokens [begin, stop) that are in:
-            of each sentence one part, or one a window.
-        nodes: (5, Q) part, node, the mention's tokens [first, last) in its
-            sentence, and why its branches are out: a number of ``RULES``, from 1.
-        branches: (4, K) which of the Q, which of its node's branches, how many
-            tokens, and why it is out.
-    """
-
-    trunk: TokenizedTexts
-    layouts: Mapping[int, Layout]
-    parts: Ints
-    nodes: Ints
-    branches: Ints
-
-
-@dataclass(frozen=True)
-class FlatTrees(Sequence[FlatTree]):
-    """R flat trees, end to end: M tokens. An item is one with all that is known of it.
-
-    Attributes:
-        values: (5, M) the codes of every :class:`FlatTree`.
-        lengths: (R,) tokens.
-        texts: (R,) which tree a row is of; a long text in windows has several rows.
-        trees: what was flattened.
-    """
-
-    values: Codes
-    lengths: Ints
-    texts: Ints
-    trees: Trees
-    _tokenizer: Tokenizer
-    _windows: bool
-    _origins: _Origins
-    _known: dict[int, tuple[SentenceTree, tuple[Tokens, ...]]] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(self.lengths)
-
-    @overload
-    def __getitem__(self, index: int) -> FlatTree: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[FlatTree]: ...
-    def __getitem__(self, index: int | slice) -> FlatTree | Sequence[FlatTree]:
-        rows = range(len(self))[index]
-        return FlatTree.of(self, rows) if isinstance(rows, int) else [self[row] for row in rows]
-
-    @cached_property
-    def sizes(self) -> list[int]:
-        """R, the lengths."""
-        return self.lengths.tolist()
-
-    @cached_property
-    def starts(self) -> Ints:
-        """(R,) the first token of each among the M."""
-        return before(self.lengths)
-
-    def batch(self, rows: Sequence[int] | None = None, *, pad_id: int = 0) -> Batch:
-        """Pad some rows to the longest of them; None: all rows."""
-        chosen = np.arange(len(self)) if rows is None else np.asarray(rows, np.int64)
-        starts, lengths = self.starts[chosen], self.lengths[chosen]
-        return Batch(*padded(self.values, starts, lengths, (pad_id, *FILLS)))
-
-    def text(self, number: int) -> tuple[SentenceTree, tuple[Tokens, ...]]:
-        """The tree of a text and the tokens of its sentences; its windows share them."""
-        if number not in self._known:
-            rows = range(*self.trees.nodes.begins[number : number + 2].tolist())
-            tokens = tuple(self._origins.trunk[row] for row in rows)
-            self._known[number] = self.trees[number], tokens
-        return self._known[number]
-
-    def origin(self, row: int) -> dict[str, Any]:
-        """Say what a row's tokens are: the fields of its :class:`FlatTree`."""
-        return _Walk(self, row).fields()
-
-
-class _Walk:
-    """A walk along one row, that says of each token what it is."""
-
-    def __init__(self, flats: FlatTrees, row: int) -> None:
-        self.flats, self.row, self.origins = flats, row, flats._origins
-        self.text = int(flats.texts[row])
-        self.tree, self.tokens = flats.text(self.text)
-        self.at = 0  # along N
-        self.trunk_parts: list[TrunkPart] = []
-        self.branches: list[PlacedBranch] = []
-        self.left_out: list[tuple[int, LeftOut]] = []
-
-    def fields(self) -> dict[str, Any]:
-        flats, origins = self.flats, self.origins
-        layout = origins.layouts[len(self.tree.sentences)]
-        specials, cuts = [], []
-        for part in range(*_span(origins.parts[0], self.row)):
-            _, row, begin, stop = origins.parts[:, part].tolist()
-            sentence = row - int(flats.trees.nodes.begins[self.text])
-            for special in layout.before[sentence]:
-                specials.append((self.at, special))
-                self.at += 1
-            self._walk(part, sentence, begin, stop)
-            total = len(self.tokens[sentence])
-            if stop < total and not flats._windows:
-                cuts.append(TrunkCut(sentence, stop, total))
-        specials += [(self.at + i, special) for i, special in enumerate(layout.after)]
-        start = int(flats.starts[self.row])
-        return {
-            "tree": self.tree,
-            "codes": flats.values[:, start : start + flats.sizes[self.row]],
-            "branches": tuple(self.branches),
-            "trunk_parts": tuple(self.trunk_parts),
-            "trunk_tokens": self.tokens,
-            "specials": tuple(specials),
-            "left_out": tuple(self.left_out),
-            "trunk_cuts": tuple(cuts),
-        }
-
-    def _walk(self, part: int, sentence: int, begin: int, stop: int) -> None:
-        """Go along one sentence."""
-        origins, nodes = self.origins, self.flats.trees.nodes
-        for place in range(*_span(origins.nodes[0], part)):
-            _, number, first, last, rule = origins.nodes[:, place].tolist()
-            number -= int(nodes.firsts[self.text])
-            node = self.tree.nodes[number]
-            self.left_out += [(number, item) for item in node.left_out]
-            if rule:
-                out = (LeftOut(branch.triple, RULES[rule - 1]) for branch in node.branches)
-                self.left_out += [(number, item) for item in out]
-                continue
-            self._trunk(sentence, begin, first)
-            self._trunk(sentence, first, last)
-            for branch in range(*_span(origins.branches[0], place)):
-                self._branch(number, *origins.branches[1:, branch].tolist())
-            begin = last
-        self._trunk(sentence, begin, stop)
-
-    def _trunk(self, sentence: int, first: int, last: int) -> None:
-        if last > first:
-            end = self.at + last - first
-            self.trunk_parts.append(TrunkPart(sentence, first, self.at, end))
-            self.at = end
-
-    def _branch(self, number: int, place: int, size: int, rule: int) -> None:
-        branch = self.tree.nodes[number].branches[place]
-        if rule:
-            self.left_out.append((number, LeftOut(branch.triple, RULES[rule - 1])))
-            return
-        pieces = self.flats._tokenizer.tokenize_branches(branch.texts)
-        reads = branch.reads(pieces)
-        self.branches.append(PlacedBranch(number, branch, self.at, self.at + size, reads))
-        self.at += size
 
 
 def flatten(
@@ -250,7 +76,7 @@ def flatten(
         nodes, branches[:, kept], ids[np.repeat(kept, branches[2])], rows[kept]
     )
     lengths = line.lengths + np.bincount(rows[kept], branches[2, kept], len(texts)).astype(int)
-    origins = _Origins(trunk, layouts, parts, nodes, branches)
+    origins = Origins(trunk, layouts, parts, nodes, branches)
     return FlatTrees(values, lengths, texts, trees, tokenizer, windows, origins)
 
 
@@ -265,7 +91,7 @@ def _within(
 
     Returns:
         (R,) the text of each row, (4, P) the parts, and (2, Q) the part and
-        the number of each node; see :class:`_Origins`.
+        the number of each node; see :class:`Origins`.
     """
     sizes, rows = trees.nodes.sizes, trees.nodes.mentions.rows
     texts, sentences = np.arange(len(sizes)), np.arange(len(trunk))
@@ -373,7 +199,7 @@ class _Trunk:
     """The trunks of R rows with their special tokens, end to end: M tokens.
 
     Args:
-        parts: see :class:`_Origins`.
+        parts: see :class:`Origins`.
         texts: (R,) of which text a row is.
 
     Attributes:
@@ -429,7 +255,7 @@ class _Trunk:
             nodes: (2, Q) part and number.
 
         Returns:
-            (5, Q) see :class:`_Origins`.
+            (5, Q) see :class:`Origins`.
         """
         mentions = self.trees.nodes.mentions
         if not nodes.size:
@@ -455,7 +281,7 @@ class _Trunk:
         """Insert branches, each after its mention's last token.
 
         Args:
-            nodes, branches: (5, Q) and (4, K), see :class:`_Origins`; K of those that are in.
+            nodes, branches: (5, Q) and (4, K), see :class:`Origins`; K of those that are in.
             ids: of the branches' tokens, end to end.
             rows: (K,) of each branch.
         """
@@ -481,7 +307,7 @@ def _rules(parts: Ints, firsts: Ints, lasts: Ints, begins: Ints, stops: Ints) ->
     """Say which mentions have no token, share one with the mention before, or are cut.
 
     Args:
-        parts, firsts, lasts: (Q,) as of the nodes of :class:`_Origins`.
+        parts, firsts, lasts: (Q,) as of the nodes of :class:`Origins`.
         begins, stops: (Q,) of each one's part.
     """
     rules = np.where((firsts < begins) | (lasts > stops), TRUNK_CUT, 0)
@@ -502,7 +328,7 @@ def _branches(trees: Trees, tokenizer: Tokenizer, nodes: Ints) -> tuple[Ints, In
     """Cut the branches of the nodes that are in into tokens.
 
     Returns:
-        The ids of their tokens, end to end, and (4, K) the branches; see :class:`_Origins`.
+        The ids of their tokens, end to end, and (4, K) the branches; see :class:`Origins`.
     """
     every, names = trees.nodes.branches, trees.nodes.names
     counts = np.fromiter(map(len, every), np.int64, len(every))  # of each different node
@@ -537,8 +363,3 @@ def _leave_out(branches: Ints, free: int) -> None:
             branches[3, place] = LENGTH
         else:
             free -= size
-
-
-def _span(values: Ints, value: int) -> list[int]:
-    """Where a value stands in ascending values: first, last + 1."""
-    return np.searchsorted(values, (value, value + 1)).tolist()

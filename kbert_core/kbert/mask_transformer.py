@@ -8,7 +8,7 @@ be run so is not a list but a test, made on the loaded encoder: :func:`probe`.
 import inspect
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, cast, get_args
 
 import torch
 from torch import Tensor
@@ -17,12 +17,12 @@ from transformers.modeling_outputs import ModelOutput
 
 from kbert_core.errors import ShapeError
 from kbert_core.kbert.ablation import FULL, Ablation
-from kbert_core.kbert.flat_tree import Batch
+from kbert_core.kbert.batch import Batch
 from kbert_core.kbert.probe import checked_twin, probe
-from kbert_core.kbert.visible import attention_mask, layer_masks
+from kbert_core.kbert.visible import attention_mask, layer_masks, mask_mod
 from kbert_core.layers import LayeredTwin, twin_of
 
-Attention = Literal["sdpa", "eager"]
+Attention = Literal["sdpa", "eager", "flex_attention"]
 
 
 class MaskTransformer:
@@ -58,8 +58,13 @@ class MaskTransformer:
 
     @property
     def attention(self) -> Attention:
-        """The attention implementation used where no maps are asked for."""
-        return "eager" if self.model.config._attn_implementation == "eager" else "sdpa"
+        """The attention implementation used where no maps are asked for.
+
+        The encoder's own: ``model.set_attn_implementation("flex_attention")`` before this is
+        made, or after, runs it by blocks that see each other, for long and packed rows on CUDA.
+        """
+        name = self.model.config._attn_implementation
+        return cast(Attention, name) if name in get_args(Attention) else "sdpa"
 
     @property
     def max_length(self) -> int | None:
@@ -86,18 +91,24 @@ class MaskTransformer:
 
         Returns:
             ``input_ids`` (B, N), ``attention_mask`` (see
-            :func:`attention_mask`), ``position_ids`` (B, N), and
+            :func:`attention_mask`; of FlexAttention a block mask), ``position_ids`` (B, N), and
             ``token_type_ids`` (B, N) where the encoder has segments.
         """
         batch = batch.to(self.device)
-        if visible is None:
-            visible = ablation.visible_in(batch)
         positions = ablation.position_ids(batch) + self.probe.position_offset
+        mask: Any
+        if self.attention == "flex_attention" and visible is None:
+            from torch.nn.attention.flex_attention import create_block_mask  # slow to import
+
+            rows, length = positions.shape
+            sees = mask_mod(*ablation.seen_by(batch))
+            mask = create_block_mask(sees, rows, None, length, length, device=self.device)
+        else:
+            visible = ablation.visible_in(batch) if visible is None else visible
+            mask = attention_mask(self.config, visible.to(self.device), positions, self.model.dtype)
         arguments = {
             "input_ids": batch.input_ids,
-            "attention_mask": attention_mask(
-                self.config, visible.to(self.device), positions, self.model.dtype
-            ),
+            "attention_mask": mask,
             "position_ids": positions,
         }
         if "token_type_ids" in self._takes and _segments(self.config) > 1:
@@ -138,6 +149,8 @@ class MaskTransformer:
                 different matrices.
             ShapeError: there are not as many matrices as layers.
         """
+        if attentions and visible is None:  # maps are computed eagerly, which takes no block mask
+            visible = ablation.visible_in(batch)
         one = self._one_matrix(visible)
         arguments = self.inputs(batch, ablation=ablation, visible=one)
         arguments |= {

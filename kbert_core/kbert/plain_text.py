@@ -11,8 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from kbert_core.kbert.ablation import Ablation
-from kbert_core.kbert.flat_tree import IDS, FlatTree, PlacedBranch
-from kbert_core.kbert.flattening import FlatTrees
+from kbert_core.kbert.flat_tree import IDS, FlatTree, FlatTrees, PlacedBranch
 from kbert_core.kbert.interventions import Intervention
 from kbert_core.kbert.reader import KBertReader
 from kbert_core.kbert.sentence_tree import SentenceTree

@@ -12,8 +12,9 @@ from transformers import PreTrainedModel
 from transformers.modeling_outputs import ModelOutput
 
 from kbert_core.kbert.ablation import Ablation, ReadConfig
-from kbert_core.kbert.flat_tree import Batch, FlatTree, collate
-from kbert_core.kbert.flattening import FlatTrees, flatten
+from kbert_core.kbert.batch import Batch, collate
+from kbert_core.kbert.flat_tree import FlatTree, FlatTrees
+from kbert_core.kbert.flattening import flatten
 from kbert_core.kbert.interventions import Intervened, Intervention, intervene
 from kbert_core.kbert.mask_transformer import MaskTransformer
 from kbert_core.kbert.sentence_tree import SentenceTree, Trees, grow_trees
@@ -190,6 +191,8 @@ class KBertReader(Reader):
         length = config.max_length
         flats = flatten(trees, self.tokenizer, max_length=length, windows=windows)
         rows = self.rows_of(flats, config)
+        if len(rows) == len(trees):
+            return [KBertReading((row,), config) for row in rows]
         ends = np.cumsum(np.bincount(flats.texts, minlength=len(trees))).tolist()
         spans = zip([0, *ends], ends, strict=False)
         return [KBertReading(tuple(rows[start:end]), config) for start, end in spans]

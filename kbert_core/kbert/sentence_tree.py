@@ -218,6 +218,7 @@ class Trees(Sequence[SentenceTree]):
         index = range(len(self))[index]
         sentences = self.sentences[slice(*self.nodes.begins[index : index + 2].tolist())]
         words = self.words[index] if self.words is not None else None
+        words = words if words is None else tuple(map(tuple, words))
         return SentenceTree(tuple(sentences), self.nodes[index], words)
 
 

@@ -1,6 +1,6 @@
 """The seeing layer: which tokens may attend to which (K-BERT, Eq. 3)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -32,15 +32,12 @@ def visible_matrix(
         ShapeError: the codes differ in shape.
     """
     _check(branch_ids, anchor_ids)
-    same_branch = branch_ids[:, :, None] == branch_ids[:, None, :]
-    same_anchor = anchor_ids[:, :, None] == anchor_ids[:, None, :]
-    mention = (branch_ids == 0) & (anchor_ids > 0)
-    touches_mention = mention[:, :, None] | mention[:, None, :]
-    visible = same_branch | (same_anchor & touches_mention)
-    if tree_ids is not None:
-        _check(branch_ids, tree_ids)
-        visible &= tree_ids[:, :, None] == tree_ids[:, None, :]
-    return visible
+    branch_ids, anchor_ids = branch_ids.int(), anchor_ids.int()  # compared twice as fast
+    mention, hangs = _mentions(branch_ids, anchor_ids)
+    visible = branch_ids[:, :, None] == branch_ids[:, None, :]
+    visible |= mention[:, :, None] == hangs[:, None, :]  # in place: no tensor of a batch is larger
+    visible |= hangs[:, :, None] == mention[:, None, :]
+    return visible if tree_ids is None else _within_trees(visible, branch_ids, tree_ids)
 
 
 def visible_everywhere(branch_ids: Tensor, tree_ids: Tensor | None = None) -> Tensor:
@@ -55,10 +52,36 @@ def visible_everywhere(branch_ids: Tensor, tree_ids: Tensor | None = None) -> Te
     """
     real = branch_ids >= 0
     visible = real[:, :, None] == real[:, None, :]
-    if tree_ids is not None:
-        _check(branch_ids, tree_ids)
-        visible &= tree_ids[:, :, None] == tree_ids[:, None, :]
-    return visible
+    return visible if tree_ids is None else _within_trees(visible, branch_ids, tree_ids)
+
+
+def mask_mod(
+    branch_ids: Tensor, anchor_ids: Tensor, tree_ids: Tensor | None = None
+) -> Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]:
+    """Say the same as :func:`visible_matrix` of single cells, as FlexAttention asks for it.
+
+    No (B, N, N) tensor is made: blocks of a row that see nothing of each other, such as those
+    of different trees, are never computed.
+
+    Args:
+        as of :func:`visible_matrix`.
+
+    Returns:
+        A function of batch, attention head, query and key, which are indices.
+    """
+    _check(branch_ids, anchor_ids)
+    mention, hangs = _mentions(branch_ids, anchor_ids)
+    trees = torch.zeros_like(branch_ids) if tree_ids is None else tree_ids
+
+    def sees(batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+        del head
+        same_branch = branch_ids[batch, query] == branch_ids[batch, key]
+        to_branch = mention[batch, query] == hangs[batch, key]
+        to_mention = hangs[batch, query] == mention[batch, key]
+        same_tree = trees[batch, query] == trees[batch, key]
+        return (same_branch | to_branch | to_mention) & same_tree
+
+    return sees
 
 
 def additive_mask(visible: Tensor, dtype: torch.dtype) -> Tensor:
@@ -161,6 +184,23 @@ def seeing(branch_a: int, anchor_a: int, branch_b: int, anchor_b: int) -> Seeing
     if branch_a == 0 or branch_b == 0:
         return Seeing.MENTION_AND_BRANCH if same_anchor else Seeing.OFF_MENTION
     return Seeing.SIBLINGS if same_anchor else Seeing.OTHER_MENTION
+
+
+def _mentions(branch_ids: Tensor, anchor_ids: Tensor) -> tuple[Tensor, Tensor]:
+    """Part the anchors: (B, N) the mention of a trunk token, or 0; that of a branch token, or -1.
+
+    A mention and a branch that hangs from it have the same number; no others do.
+    """
+    mention = torch.where(branch_ids == 0, anchor_ids, 0)
+    hangs = torch.where((branch_ids > 0) & (anchor_ids > 0), anchor_ids, -1)
+    return mention, hangs
+
+
+def _within_trees(visible: Tensor, branch_ids: Tensor, tree_ids: Tensor) -> Tensor:
+    """Hide the trees of a row from each other."""
+    _check(branch_ids, tree_ids)
+    visible &= tree_ids[:, :, None] == tree_ids[:, None, :]
+    return visible
 
 
 def _check(first: Tensor, second: Tensor) -> None:

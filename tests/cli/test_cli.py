@@ -6,6 +6,7 @@ import os
 import random
 import subprocess
 import sys
+from argparse import ArgumentParser
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from transformers import AutoModelForTokenClassification
 
 from kbert_core import Ablation, Card, InjectionOptions, Pipeline, ReadConfig, cli
 from kbert_core.cli import read
+from kbert_core.cli.commands import COMMANDS, argument
 from kbert_core.knowledge import load_graph
 
 ROOT = Path(__file__).parents[2]
@@ -404,20 +406,28 @@ def test_a_stopped_command_ends_with_130(kbert, monkeypatch):
     assert kbert("tree", "a", code=130).err == "kbert: stopped\n"
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        *("", "tree", "predict", "rank", "train", "evaluate", "audit", "convert"),
-        *("data", "data rank", "kg", "kg stats", "kg get"),
-    ],
-)
+@pytest.mark.parametrize("command", ["", *cli.GROUPS, *COMMANDS])
 def test_every_command_has_help(capsys, command):
     with pytest.raises(SystemExit) as ended:
         cli.main([*command.split(), "--help"])
     assert ended.value.code == 0
     out = capsys.readouterr().out
     assert "usage: kbert" in out
-    assert command in ("", "data", "kg") or "--json" in out
+    assert command in ("", *cli.GROUPS) or "--json" in out
+
+
+def test_the_default_of_an_argument_says_what_it_takes_and_stands_in_the_help():
+    parser, defaults = (
+        ArgumentParser(),
+        {"switch": False, "number": 3, "again": [], "words": (1, 2)},
+    )
+    for name, default in defaults.items():
+        argument(f"--{name}", "what it does", default)(parser)
+    assert vars(parser.parse_args([])) == defaults
+    given = parser.parse_args("--switch --number 4 --again a --again b --words 5 6 7".split())
+    assert vars(given) == {"switch": True, "number": 4, "again": ["a", "b"], "words": [5, 6, 7]}
+    for line in ("--number N", "it does; default: 3", "[--words N [N ...]]", "default: 1 2\n"):
+        assert line in parser.format_help()
 
 
 @pytest.mark.parametrize(

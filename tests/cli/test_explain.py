@@ -39,6 +39,13 @@ def test_every_explanation_is_printed_as_json_and_as_text(explain, command, key,
     assert picture.read_bytes().startswith(b"\x89PNG")
     said = explain(*asked).out
     assert TEXT in said and "糖尿病 · 类别 · 疾病" in said
+    positive = "Positive: together they raise the score by more, or lower it by less"
+    assert (positive in said) == (command == "interactions")
+
+
+def test_a_correlation_of_too_few_triples_is_not_given(explain):
+    said = explain("attention", "布洛芬", "--target", "治疗", "--span", "0:3").out
+    assert "rank correlation of attention and effect: none can be said (n = 1)" in said
 
 
 def test_options_of_reading_count(explain):

@@ -8,7 +8,7 @@ import pytest
 from tagged_texts import row, tagged
 
 from kbert_core import cli
-from kbert_core.cli.audit import Report
+from kbert_core.cli.data import Report
 from kbert_core.data.guess import guess_task, other_task
 from kbert_core.data.labelled import Example
 from kbert_core.errors import DataError

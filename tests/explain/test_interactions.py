@@ -8,7 +8,6 @@ from explain.games import Game
 from explaining import GRAPH, IS_CURE
 
 from kbert_core import KnowledgeGraph
-from kbert_core.cli.explanations import interactions_text
 from kbert_core.drawing import BLUE, ORANGE
 from kbert_core.explain.effects import interactions, stream_interactions
 from kbert_core.explain.variants import Case, Outcome, Piece
@@ -47,8 +46,6 @@ def test_two_that_do_the_same_interact_against_their_own_sign(sign, value):
     scores = {frozenset(): 0, **{frozenset(s): sign for s in ([0], [1], [0, 1])}}
     *_, found = stream_interactions(Pair(scores, 2))
     assert [pair.value for pair in found.each] == [value]
-    said = interactions_text(found)
-    assert "Positive: together they raise the score by more, or lower it by less" in said
     legend = [text.get_text() for text in found.figure().legends[0].get_texts()]
     assert legend == ["together above the sum", "together below the sum"]
 

@@ -260,7 +260,7 @@ def test_branch_without_tokens_is_left_out(tokenizer):
 
 def windows_of(text, graph, limit, special=True, options=ALL):
     tree = grow_trees([text], graph, options)[0]
-    return flatten([tree], Words(special=special), max_length=limit, windows=True)
+    return list(flatten([tree], Words(special=special), max_length=limit, windows=True))
 
 
 def test_text_within_the_limit_makes_one_window(figure_2):

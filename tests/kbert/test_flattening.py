@@ -67,7 +67,7 @@ def test_a_tree_changed_by_hand_is_flattened_as_it_is(figure_2):
 def test_a_batch_is_that_of_the_rows_it_is_cut_from(figure_2):
     texts = ["Tim Cook is visiting Beijing now", "Beijing", "now now"]
     flats = flatten(grow_trees(texts, figure_2), Words(special=True))
-    batch = flats.batch([2, 0], pad_id=9)
+    batch = collate([flats[2], flats[0]], pad_id=9)
     rows = [flats[2].keeping(lambda *_: True), flats[0].keeping(lambda *_: True)]
     for other in (collate([flats[2], flats[0]], pad_id=9), collate(rows, pad_id=9)):
         for name in CODES:

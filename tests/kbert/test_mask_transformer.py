@@ -19,7 +19,7 @@ from kbert_core import (
     visible_matrix,
 )
 from kbert_core.errors import EncoderError
-from kbert_core.kbert.flat_tree import Batch
+from kbert_core.kbert.batch import Batch
 
 ATTENTION = ["sdpa", "eager"]
 SMALL = {
@@ -125,7 +125,7 @@ def test_branch_reaches_cls_at_layer_2_and_not_before(kind, attention):
 def test_attention_is_exactly_zero_at_hidden_cells_and_sums_to_one(attention, tokenizer, figure_2):
     encoder = MaskTransformer(small("bert", attention, vocab_size=200))
     words = WordPieces(tokenizer)
-    batch = flatten(grow_trees([TIM_COOK, "beijing", "a"], figure_2), words).batch()
+    batch = collate(flatten(grow_trees([TIM_COOK, "beijing", "a"], figure_2), words))
     visible = visible_matrix(batch.branch_ids, batch.anchor_ids)
     attentions = encoder(batch, attentions=True).attentions
     assert len(attentions) == 3

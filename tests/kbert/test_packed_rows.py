@@ -1,5 +1,6 @@
 """Several trees a row: none sees another, and each reads as if it were alone."""
 
+import copy
 from dataclasses import replace
 
 import pytest
@@ -7,6 +8,7 @@ import torch
 from conftest import FIGURE_2, TIM_COOK, tiny_config, tiny_tokenizer
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.nn.attention.flex_attention import BlockMask, flex_attention
 from transformers import BertForTokenClassification, BertModel
 
 from kbert_core import (
@@ -19,6 +21,7 @@ from kbert_core import (
     grow_trees,
     pack_trees,
 )
+from kbert_core.kbert.visible import mask_mod
 
 GRAPH = KnowledgeGraph(FIGURE_2)
 TOKENIZER = WordPieces(tiny_tokenizer())
@@ -113,6 +116,44 @@ def test_no_tree_of_a_row_has_any_influence_on_another(runner, ablation):
         for other in range(len(flats)):
             equal = torch.equal(before[other], after[other])
             assert equal == (other != changed)
+
+
+@pytest.mark.parametrize("ablation", ABLATIONS, ids=str)
+def test_flex_attention_is_asked_for_the_cells_of_the_visible_matrix(ablation):
+    packed = pack_trees([flat(text) for text in TEXTS], max_length=40, pad_id=PAD).batch
+    for batch in (packed, collate([flat(text) for text in TEXTS], pad_id=PAD)):
+        rows, length = batch.input_ids.shape
+        sees = mask_mod(*ablation.seen_by(batch))
+        cells = [torch.arange(n) for n in (rows, length, length)]
+        b, q, k = torch.meshgrid(*cells, indexing="ij")
+        assert torch.equal(sees(b, torch.tensor(0), q, k), ablation.visible_in(batch))
+
+
+@pytest.mark.parametrize("ablation", ABLATIONS, ids=str)
+def test_flex_attention_gives_the_same_states_as_the_dense_matrix(runner, ablation, monkeypatch):
+    """On the CPU it isn't compiled: that takes minutes, and a compiler."""
+    wrapped = "transformers.integrations.flex_attention.WrappedFlexAttention.__call__"
+    monkeypatch.setattr(wrapped, lambda _: flex_attention)
+    debug = "torch.nn.attention.flex_attention._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG"
+    monkeypatch.setattr(debug, True)
+    flats = [flat(text) for text in TEXTS]
+    flex = MaskTransformer(copy.deepcopy(runner.model))
+    flex.model.set_attn_implementation("flex_attention")
+    assert flex.attention == "flex_attention"
+    for batch in (collate(flats, pad_id=PAD), pack_trees(flats, max_length=40, pad_id=PAD).batch):
+        assert isinstance(flex.inputs(batch, ablation=ablation)["attention_mask"], BlockMask)
+        by_blocks = flex(batch, ablation=ablation)[0]
+        dense = runner(batch, ablation=ablation)[0]
+        torch.testing.assert_close(by_blocks[batch.real], dense[batch.real], atol=1e-5, rtol=1e-4)
+    one = collate(flats[:1], pad_id=PAD)
+    assert len(flex(one, attentions=True).attentions) == flex.layer_count
+
+
+def test_one_long_tree_makes_all_rows_as_long_and_they_are_filled():
+    flats = [flat(" ".join(["now"] * 60)), *(flat(TEXTS[i % len(TEXTS)]) for i in range(40))]
+    packed = pack_trees(flats, max_length=20, pad_id=PAD)
+    assert packed.batch.input_ids.shape[1] == len(flats[0])
+    assert packed.batch.real.float().mean() > 0.9
 
 
 def test_packing_leaves_hardly_a_position_empty():
