@@ -14,6 +14,7 @@ import pytest
 import torch
 from explaining import case, classifier, explain, ner, score  # noqa: F401
 from hypothesis import HealthCheck, settings
+from served import app_for_many, app_here  # noqa: F401
 from small_data import data  # noqa: F401
 from transformers import (
     AutoModelForMaskedLM,
@@ -48,6 +49,27 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("kbert")
+
+SERVED = (  # they visit the app as a server, and the browser's tests share a browser too
+    "tests/app/test_app_local.py",
+    "tests/app/test_app_logs.py",
+    "tests/browser/",
+    "tests/load/",
+    "tests/test_security.py",
+)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Give the tests to workers file by file, but all that visit the app to one of them."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            return "served" if nodeid.startswith(SERVED) else super()._split_scope(nodeid)
+
+    return Scheduling(config, log)
+
 
 TIM_COOK = "Tim Cook is visiting Beijing now"
 FIGURE_2 = (

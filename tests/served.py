@@ -1,6 +1,7 @@
 """The app as a real server on a free port of this machine, for tests that visit it."""
 
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -8,12 +9,14 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psutil
+import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+HOST = "lab.example.org"  # in the examples of SECURITY.md; here it is localhost
 
 
 @dataclass(frozen=True)
@@ -101,3 +104,30 @@ def _wait_for(server: Server, running: subprocess.Popen) -> None:
                 f"the app did not start: exit status {running.returncode}\n{server.written()}"
             )
     raise AssertionError("the app did not answer within two minutes")
+
+
+@pytest.fixture(scope="session")
+def app_here(tmp_path_factory):
+    """The app as who sits at this machine starts it; all tests that visit it share it."""
+    with served(tmp_path_factory.mktemp("app"), OMP_NUM_THREADS="1", KBERT_OPEN_PATHS="") as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def app_for_many(tmp_path_factory):
+    """The app as SECURITY.md starts it for visitors from elsewhere; it logs all that it can.
+
+    Its home, its caches and its temporary files are in the folder of its log.
+    """
+    page = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    (command,) = re.findall(r"```console\n(.*?)```", page, flags=re.DOTALL)
+    options = re.findall(r"--server\.\S+", command.replace(HOST, "localhost"))
+    environment = dict(re.findall(r"(KBERT_\w+)=(\S+)", command))
+    folder = tmp_path_factory.mktemp("many")
+    home = folder / "home"
+    home.mkdir()
+    places = ("HOME", "TMPDIR", "XDG_CACHE_HOME", "XDG_DATA_HOME")
+    environment |= {"KBERT_WORKSPACES": str(folder / "workspaces"), "KBERT_LANGUAGE": "en"}
+    environment |= {"OMP_NUM_THREADS": "1", **dict.fromkeys(places, str(home))}
+    with served(folder, *options, "--logger.level=debug", **environment) as server:
+        yield replace(server, url=server.url.replace("127.0.0.1", "localhost"))

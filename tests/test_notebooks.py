@@ -145,14 +145,8 @@ def test_a_link_to_the_lab_opens_there(script):
 
 @pytest.mark.parametrize("name", QUICK)
 def test_a_quick_notebook_runs_offline_and_shows_what_is_stored(name):
-    done = subprocess.run(
-        [sys.executable, FOLDER / "run.py", name],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        timeout=900,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    (script,) = run.scripts([name])
+    run.compare(script, run.run(script).notebook)
 
 
 # What they are run with

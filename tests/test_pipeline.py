@@ -255,9 +255,9 @@ def test_long_text_is_read_in_windows_that_label_every_token(ner, medical):
     assert len(set(trace.left_out)) == len(trace.left_out)
 
 
-def test_text_of_100_000_characters_is_labelled_whole(ner, medical):
-    text = (TEXT + "。") * 4_600
-    assert len(text) > 100_000
+def test_text_of_20_000_characters_is_labelled_whole(ner, medical):
+    text = (TEXT + "。") * 920
+    assert len(text) > 20_000
     (prediction,) = ner.predict([[text]], graph=medical)
     assert len(prediction.tokens) == len(text)
 

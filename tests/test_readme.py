@@ -2,11 +2,11 @@
 
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from kbert_core import cli
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -20,17 +20,11 @@ COMMANDS = [
 ]
 
 
-def run(*command):
-    done = subprocess.run(
-        [sys.executable, *command], cwd=ROOT, capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def test_the_python_example_runs_and_an_edit_changes_the_prediction():
+def test_the_python_example_runs_and_an_edit_changes_the_prediction(capsys, monkeypatch):
     (example,) = [block for kind, block in BLOCKS if kind == "python"]
-    lines = run("-c", example).splitlines()
+    monkeypatch.chdir(ROOT)
+    exec(example, {})
+    lines = capsys.readouterr().out.splitlines()
     assert "('胃镜', 'Examine')" in lines[0]
     assert "('胃镜', 'Disease')" in lines[-1]
 
@@ -40,8 +34,13 @@ def test_the_readme_shows_commands():
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_of_the_readme_runs(command):
-    assert run("-m", "kbert_core.cli", *shlex.split(command)[1:])
+def test_a_command_of_the_readme_runs(command, capsys, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    try:
+        assert cli.main(shlex.split(command)[1:]) == 0
+    except SystemExit as end:  # of --help
+        assert end.code == 0
+    assert capsys.readouterr().out
 
 
 def test_every_file_and_folder_the_readme_links_to_is_there():

@@ -10,12 +10,13 @@ import time
 import tomllib
 import urllib.error
 import urllib.request
+from dataclasses import replace
 from pathlib import Path
 
 import datasets
 import pytest
 from load.visitor import Visitor
-from served import served
+from served import HOST
 from websockets.exceptions import InvalidStatus
 
 from app import audits, background, exports, room, services, share, state, workspaces
@@ -25,7 +26,6 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
 CONFIG = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
 EXAMPLES = dict(re.findall(r"```(nginx|caddy)\n(.*?)```", PAGE, flags=re.DOTALL))
-HOST = "lab.example.org"  # in the examples; here it is localhost
 ELSEWHERE = {  # what the page says → the test that shows it
     "it is text everywhere": "tests/browser/test_lab.py::markup_in_a_triple_stays_text",
     "with an apostrophe before it": "tests/knowledge/io/test_writers.py::no_cell_of_a_csv",
@@ -37,7 +37,7 @@ ELSEWHERE = {  # what the page says → the test that shows it
     "only whoever sits at the machine": "tests/app/test_app_local.py::from_here",
     "steps of long runs wait for their turn": "tests/app/test_app_work.py::turns",
     "A visitor's sentence is not logged": "tests/app/test_app_logs.py::nothing",
-    "Nothing of a sentence is ever written to disk": "tests/app/test_app_disk.py::nothing",
+    "Nothing of a sentence is ever written to disk": "tests/app/test_app_logs.py::nothing",
     "readable by the app's user": "tests/app/test_app_knowledge.py::no_name_or_list",
     "Twenty visitors": "tests/load/test_crowd.py::twenty_visitors",
     "Nothing is sent anywhere": "tests/browser/test_every_page.py::calm",
@@ -132,16 +132,9 @@ def test_downloads_of_graphs_are_made_in_memory_or_removed(tmp_path, monkeypatch
 # The server, as a page or a program finds it
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    """The app as SECURITY.md starts it."""
-    (command,) = re.findall(r"```console\n(.*?)```", PAGE, flags=re.DOTALL)
-    options = re.findall(r"--server\.\S+", command.replace(HOST, "localhost"))
-    environment = dict(re.findall(r"(KBERT_\w+)=(\S+)", command))
-    folder = tmp_path_factory.mktemp("server")
-    environment["KBERT_WORKSPACES"] = str(folder / "workspaces")
-    with served(folder, *options, OMP_NUM_THREADS="1", **environment) as running:
-        yield running
+@pytest.fixture
+def server(app_for_many):
+    return replace(app_for_many, url=app_for_many.url.replace("localhost", "127.0.0.1"))
 
 
 def refused(stream, origin):

@@ -1,9 +1,13 @@
 """The app is run from the repository root; so are its tests."""
 
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
+from streamlit.components.v2 import manifest_scanner
+from streamlit.runtime.scriptrunner.script_cache import ScriptCache
+from streamlit.testing.v1 import local_script_runner
 
 from kbert_core import (
     InjectionOptions,
@@ -39,6 +43,19 @@ def trace_of():
         return KBertTrace(reading, batch=batch, visible=ablation.visible_in(batch))
 
     return made
+
+
+@pytest.fixture(scope="session", autouse=True)
+def apptest_prepares_once():
+    """AppTest lists all installed packages and compiles the page anew for every run.
+
+    That takes longer than the page does, so here it is done once in a session.
+    """
+    compiled, scan = ScriptCache(), cache(manifest_scanner.scan_component_manifests)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifest_scanner, "scan_component_manifests", scan)
+        patch.setattr(local_script_runner, "ScriptCache", lambda: compiled)
+        yield
 
 
 @pytest.fixture(autouse=True)

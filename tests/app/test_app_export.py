@@ -184,7 +184,9 @@ def test_matrix_picture_of_a_difference_has_its_own_legend(plain):
 
 def intervened(kept, *made, layers=2):
     visible = visible_by_layer(kept.trace.visible, kept.trace.rows, made, layers)
-    trace = replace(kept.trace, interventions=made, visible_layers=visible, visible=visible[-1])
+    reading = kept.trace.reading
+    reading = replace(reading, config=replace(reading.config, interventions=made))
+    trace = replace(kept.trace, reading=reading, visible_layers=visible, visible=visible[-1])
     return replace(kept, trace=trace, scene=replace(kept.scene, interventions=made))
 
 

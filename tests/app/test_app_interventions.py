@@ -209,11 +209,12 @@ def test_a_token_among_several_that_read_the_same_is_numbered(graph, run):
 
 def intervened(trace, made, layers=2):
     changed = intervene(trace.visible, trace.rows, made, layers)
+    config = replace(trace.reading.config, interventions=tuple(made))
     return replace(
         trace,
+        reading=replace(trace.reading, config=config),
         visible=changed.layers[-1],
         visible_layers=changed.layers,
-        interventions=tuple(made),
         idle_interventions=changed.idle,
     )
 

@@ -2,7 +2,6 @@
 
 import pytest
 from load.visitor import Visitor
-from served import served
 
 from app import services
 from app.local import from_this_machine
@@ -69,14 +68,13 @@ def test_paths_may_be_opened_where_the_app_is_for_this_machine(monkeypatch, addr
     assert services.may_open_paths() is may
 
 
-def test_a_visitor_behind_a_proxy_is_offered_no_path(tmp_path):
-    with served(tmp_path, OMP_NUM_THREADS="1", KBERT_OPEN_PATHS="") as server:
-        with Visitor(server.stream) as page:
-            page.open()
-            assert page.has("lab.path")
-            assert page.has("lab.model_path")
-        with Visitor(server.stream, headers={"X-Forwarded-For": "203.0.113.9"}) as page:
-            page.open()
-            assert page.has("lab.text")
-            assert not page.has("lab.path")
-            assert not page.has("lab.model_path")
+def test_a_visitor_behind_a_proxy_is_offered_no_path(app_here):
+    with Visitor(app_here.stream) as page:
+        page.open()
+        assert page.has("lab.path")
+        assert page.has("lab.model_path")
+    with Visitor(app_here.stream, headers={"X-Forwarded-For": "203.0.113.9"}) as page:
+        page.open()
+        assert page.has("lab.text")
+        assert not page.has("lab.path")
+        assert not page.has("lab.model_path")

@@ -4,7 +4,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-from served import served
 
 PATIENCE = 60_000  # ms; about ten times what a quiet machine needs
 ARGUMENTS = [
@@ -34,10 +33,8 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture(scope="session")
-def address(tmp_path_factory):
-    """The app, on a free port of this machine."""
-    with served(tmp_path_factory.mktemp("app")) as server:
-        yield server.url
+def address(app_here):
+    return app_here.url
 
 
 @pytest.fixture(scope="session")
@@ -55,33 +52,52 @@ def browser():
         opened.close()
 
 
+class Visitors:
+    """Open pages, kept from test to test: a new one has to load and compile all that is Streamlit.
+
+    Going to the address again begins a new visit: another session, nothing typed or chosen.
+    """
+
+    def __init__(self, browser, address):
+        self._browser, self._address = browser, address
+        self._kept = {}
+
+    def lab(self, number, width, height, scheme, locale):
+        """The page of the first, second, ... visitor who reads a language."""
+        from .lab import Lab
+
+        if (number, locale) not in self._kept:
+            context = self._browser.new_context(locale=locale, accept_downloads=True)
+            context.set_default_timeout(PATIENCE)
+            self._kept[number, locale] = Lab(context.new_page(), self._address)
+        lab = self._kept[number, locale]
+        lab.page.set_viewport_size({"width": width, "height": height})
+        lab.page.emulate_media(color_scheme=scheme)
+        lab.errors.clear()
+        lab.outside.clear()
+        return lab
+
+
+@pytest.fixture(scope="session")
+def visitors(browser, address):
+    return Visitors(browser, address)
+
+
 @pytest.fixture
-def visit(browser, address):
+def visit(visitors):
     """Open the app as a new visitor; afterwards nothing may have gone wrong."""
     opened = []
 
     def open_lab(
         width=1400, height=1100, scheme="light", path="", shows=".kb-tree", locale="en-US"
     ):
-        from .lab import Lab
-
-        context = browser.new_context(
-            viewport={"width": width, "height": height},
-            color_scheme=scheme,
-            locale=locale,
-            accept_downloads=True,
-        )
-        context.set_default_timeout(PATIENCE)
-        lab = Lab(context.new_page(), address)
-        opened.append((context, lab))
+        lab = visitors.lab(len(opened), width, height, scheme, locale)
+        opened.append(lab)
         lab.open(path, shows)
         return lab
 
     yield open_lab
-    for context, lab in opened:
-        context.close()
-        assert lab.errors == []
-        assert lab.outside == []
+    assert [wrong for lab in opened for wrong in (*lab.errors, *lab.outside)] == []
 
 
 @pytest.fixture

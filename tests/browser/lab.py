@@ -22,7 +22,8 @@ class Lab:
     """One visitor's page.
 
     Attributes:
-        errors: what the browser's console reported as an error.
+        errors: what the browser's console reported as an error, and dialogs: no page of ours has
+            any, so a script of a visitor's text opened it.
         outside: requests that went to another machine than the app's.
     """
 
@@ -34,11 +35,16 @@ class Lab:
         expect.set_options(timeout=PATIENCE)
         page.on("console", self._console)
         page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("dialog", self._dialog)
         page.context.on("request", self._request)
 
     def _console(self, message) -> None:
         if message.type == "error":
             self.errors.append(f"{message.text} {message.location.get('url', '')}".strip())
+
+    def _dialog(self, dialog) -> None:
+        self.errors.append(f"a script ran: {dialog.message}")
+        dialog.dismiss()
 
     def _request(self, request) -> None:
         local = (self.address, self.address.replace("http", "ws"), "data:", "blob:", "about:")

@@ -66,28 +66,3 @@ def test_a_visitor_audits_the_example_then_data_and_a_graph_of_their_own(audit, 
         page.get_by_role("button", name="Download JSON").click()
     found = Path(download.value.path()).read_text(encoding="utf-8")
     assert '"headline": "Scores on this split are too good' in found
-
-
-def test_a_bad_file_is_named_with_its_line(audit, tmp_path):
-    page = audit.page
-    (tmp_path / "train.tsv").write_text("text_a\tlabel\n有 名\tO\n", encoding="utf-8")
-    page.get_by_role("radio", name="Upload", exact=True).click()
-    audit.settle()
-    page.locator('.st-key-audit-upload_train input[type="file"]').set_input_files(
-        tmp_path / "train.tsv"
-    )
-    audit.settle()
-    page.get_by_text("Task, injection, length").click()
-    audit.choose("Task", "Named entities")
-    page.get_by_role("button", name="Audit", exact=True).click()
-    audit.settle()
-    assert "train.tsv, line 2: 2 tokens and 1 labels" in audit.text()
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_narrow_window_scrolls_one_way_only(visit, scheme):
-    lab = visit(width=800, height=1000, scheme=scheme)
-    lab.go("Audit")
-    lab.page.wait_for_selector(".kb-headline")
-    lab.settle()
-    assert lab.fits()

@@ -43,24 +43,8 @@ def test_a_visitor_puts_k_berts_parts_side_by_side_and_follows_a_token(lab):
     assert len(set(scales.all_inner_texts())) == 1
     assert len({root.get_attribute("data-sum") for root in matrices(lab).all()}) == 4
 
-
-def test_a_visitor_reads_why_panels_are_equal_and_compares_the_twin(lab):
-    box = lab.page.get_by_role("textbox", name="Sentence", exact=True)
-    box.fill("好转")
-    box.press("Control+Enter")
+    lab.page.set_viewport_size({"width": 390, "height": 900})
     lab.settle()
-    lab.go("Compare")
-    expect(lab.page.get_by_text("are equal: no triple of the graph stands")).to_be_visible()
-    lab.page.get_by_role("radio", name="Model and twin").click()
-    lab.settle()
-    matrices(lab, 3)
-    assert "Twin" in lab.text()
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_panels_stack_on_a_narrow_window(visit, scheme):
-    lab = visit(width=390, height=900, scheme=scheme)
-    lab.go("Compare")
     boxes = [root.bounding_box() for root in matrices(lab).all()]
     assert len({round(box["x"]) for box in boxes}) == 1
     tops = [box["y"] for box in boxes]

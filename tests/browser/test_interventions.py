@@ -48,23 +48,6 @@ def test_blocking_a_branch_changes_the_prediction_and_undo_restores_it(lab):
     assert lab.prediction("Now") == before
 
 
-def test_one_layer_and_the_edit_of_a_triple_go_together(lab):
-    lab.choose("Task", "Named entities")
-    tokens = lab.matrix()["tokens"].split()
-    lab.click_matrix(tokens.index("胃"), tokens.index("类"))
-    expect(panel(lab)).to_contain_text("What")
-    lab.choose("What", "the whole link between trunk and branches")
-    lab.choose("Layers", "layer 1")
-    press(lab, "block")
-    expect(panel(lab)).to_contain_text("in layer 1 only · 28 cells")
-    lab.rewrite(3, 0, "疾病")
-    expect(panel(lab)).to_contain_text("in layer 1 only · 28 cells")
-    lab.press("Undo")  # of the edit
-    expect(panel(lab)).to_contain_text("in layer 1 only · 28 cells")
-    press(lab, "clear")
-    expect(panel(lab)).not_to_contain_text("in layer 1 only")
-
-
 def test_a_preset_on_a_narrow_page_in_chinese_says_what_it_equals(visit):
     lab = visit(width=390, height=900, path="?lang=zh")
     preset(lab, "预设", "切断主干与分支之间的连接")

@@ -12,12 +12,6 @@ ENCODER = "Figure 2 read by an English encoder"
 
 
 @pytest.fixture
-def figure_2(lab):
-    lab.example("Figure 2 of the paper")
-    return lab
-
-
-@pytest.fixture
 def encoder(lab):
     lab.example(ENCODER)
     return lab
@@ -57,8 +51,8 @@ def small_map(lab, layer, head):
     lab.settle()
 
 
-def test_a_token_of_the_tree_shows_whom_it_sees_and_lets_go_again(figure_2):
-    lab = figure_2
+def test_a_token_is_chosen_in_the_tree_or_beside_the_matrix_by_mouse_or_keys(lab):
+    lab.example("Figure 2 of the paper")
     token(lab, FIGURE_2.index("Cook")).click()
     expect(marked(lab, "kb-chosen")).to_have_text(["Cook"])
     expect(marked(lab, "kb-unseen")).to_have_text(["capital", "China", "is_a", "City"])
@@ -68,14 +62,47 @@ def test_a_token_of_the_tree_shows_whom_it_sees_and_lets_go_again(figure_2):
     expect(marked(lab, "kb-chosen")).to_have_count(0)
     expect(chosen(lab)).to_contain_text("Click a token")
 
+    root = lab.page.locator(".root[data-sum]")
+    cell, left, top = (float(root.get_attribute(f"data-{k}")) for k in ("cell", "left", "top"))
+    canvas(lab).click(position={"x": left / 2, "y": top + 7.5 * cell})
+    expect(marked(lab, "kb-chosen")).to_have_text(["Beijing"])
+    lab.settle()
 
-def test_a_triple_is_marked_in_every_panel(encoder):
+    lab.click_matrix(FIGURE_2.index("Cook"), FIGURE_2.index("CEO"))
+    expect(lab.page.locator(".st-key-lab_cell")).to_contain_text("“Cook” may attend to “CEO”")
+    canvas(lab).focus()
+    lab.page.keyboard.press("ArrowRight")
+    expect(caption(lab)).to_have_text("Cook → Apple · a mention and its branch · Enter opens it")
+    lab.page.keyboard.press("ArrowDown")
+    lab.page.keyboard.press("Enter")
+    expect(lab.page.locator(".st-key-lab_cell")).to_contain_text("“CEO” may attend to “Apple”")
+    lab.settle()
+    canvas(lab).focus()
+    lab.page.keyboard.press("Escape")
+    expect(lab.page.locator(".st-key-lab_cell")).to_have_count(0)
+    lab.settle()
+
+    lab.press("Clear")
+    lab.page.locator('.kb-tok[tabindex="0"]').focus()
+    for _ in range(3):
+        lab.page.keyboard.press("ArrowRight")
+    lab.page.keyboard.press("Enter")
+    expect(marked(lab, "kb-chosen")).to_have_text(["CEO"])
+    expect(lab.page.locator(".kb-picked")).to_have_count(1)  # its triple
+    lab.settle()
+    assert lab.page.evaluate("document.activeElement.dataset.token") == "3"
+
+
+def test_a_triple_is_marked_in_every_panel_and_the_table_is_not_drawn_anew(encoder):
     lab = encoder
+    relation = lab.page.get_by_role("textbox", name="relation", exact=True)
+    relation.fill("half typed")
     lab.choose("Follow a triple", "(Tim Cook, CEO, Apple)")
     expect(lab.page.locator(".kb-picked")).to_have_count(1)
     expect(lab.page.locator(".kb-picked .kb-text")).to_have_text(["CEO", "Apple"])
     expect(chosen(lab)).to_contain_text("(Tim Cook, CEO, Apple)")
     expect(lab.page.get_by_text("Attention on (Tim Cook, CEO, Apple), layer 6")).to_be_visible()
+    expect(relation).to_have_value("half typed")
     lab.show("Graph")
     frame = lab.page.frame_locator("iframe").first
     expect(frame.locator("canvas").first).to_be_visible()
@@ -84,7 +111,7 @@ def test_a_triple_is_marked_in_every_panel(encoder):
     expect(lab.page.locator(".kb-picked")).to_have_count(0)
 
 
-def test_a_cell_opens_its_arithmetic_and_the_weight_is_the_maps(encoder):
+def test_a_cell_opens_its_arithmetic_and_attention_is_thinned_out_and_flipped_through(encoder):
     lab = encoder
     lab.show("Attention")
     lab.switch("All heads")
@@ -104,46 +131,6 @@ def test_a_cell_opens_its_arithmetic_and_the_weight_is_the_maps(encoder):
     lab.click_matrix(0, 4)
     expect(box).to_contain_text("hidden, so M adds −∞ and softmax gives exactly 0")
 
-
-def test_arrow_keys_move_the_cell_and_enter_opens_it(figure_2):
-    lab = figure_2
-    lab.click_matrix(FIGURE_2.index("Cook"), FIGURE_2.index("CEO"))
-    expect(lab.page.locator(".st-key-lab_cell")).to_contain_text("“Cook” may attend to “CEO”")
-    canvas(lab).focus()
-    lab.page.keyboard.press("ArrowRight")
-    expect(caption(lab)).to_have_text("Cook → Apple · a mention and its branch · Enter opens it")
-    lab.page.keyboard.press("ArrowDown")
-    lab.page.keyboard.press("Enter")
-    expect(lab.page.locator(".st-key-lab_cell")).to_contain_text("“CEO” may attend to “Apple”")
-    lab.settle()
-    canvas(lab).focus()
-    lab.page.keyboard.press("Escape")
-    expect(lab.page.locator(".st-key-lab_cell")).to_have_count(0)
-
-
-def test_the_trees_tokens_are_reached_by_keys(figure_2):
-    lab = figure_2
-    lab.page.locator('.kb-tok[tabindex="0"]').focus()
-    for _ in range(3):
-        lab.page.keyboard.press("ArrowRight")
-    lab.page.keyboard.press("Enter")
-    expect(marked(lab, "kb-chosen")).to_have_text(["CEO"])
-    expect(lab.page.locator(".kb-picked")).to_have_count(1)  # its triple
-    lab.settle()
-    assert lab.page.evaluate("document.activeElement.dataset.token") == "3"
-
-
-def test_a_name_beside_the_matrix_chooses_its_token(figure_2):
-    lab = figure_2
-    root = lab.page.locator(".root[data-sum]")
-    cell, left, top = (float(root.get_attribute(f"data-{k}")) for k in ("cell", "left", "top"))
-    canvas(lab).click(position={"x": left / 2, "y": top + 7.5 * cell})
-    expect(marked(lab, "kb-chosen")).to_have_text(["Beijing"])
-
-
-def test_the_threshold_keeps_the_fewest_cells_of_each_row(encoder):
-    lab = encoder
-    lab.show("Attention")
     root = lab.page.locator(".root[data-sum]")
     slider = root.get_by_role("slider")
     expect(root.locator("output")).to_have_text("everything")
@@ -154,16 +141,18 @@ def test_the_threshold_keeps_the_fewest_cells_of_each_row(encoder):
         expect(root.locator("output")).to_contain_text(f"{share} % of its mass")
         kept.append(int(root.get_attribute("data-kept")))
     assert every > kept[0] > kept[1] > kept[2] >= int(root.get_attribute("data-n"))
+    attention = lab.matrix()
     lab.choose("Head", "1")
     expect(root.locator("output")).to_contain_text("50 % of its mass")  # it stays
+    assert lab.matrix()["sum"] != attention["sum"]
+    assert lab.matrix()["kind"] == "attention"
 
-
-def test_before_now_and_change_are_flipped_through_over_the_same_tokens(encoder):
-    lab = encoder
     lab.show("Difference")
     lab.page.get_by_role("radiogroup", name="Difference of").get_by_text("Attention").click()
     lab.settle()
     change = lab.matrix()
+    assert change["kind"] == "difference"
+    assert "CEO Apple" in change["tokens"]
     seen = {change["sum"]}
     for name in ("before", "now"):
         lab.show(name)
@@ -188,24 +177,8 @@ def test_a_long_text_scrolls_under_its_names_and_zooms(encoder):
     lab.page.get_by_role("combobox", name="Token").fill("then (21)")
     lab.page.keyboard.press("Enter")
     expect(marked(lab, "kb-chosen")).to_have_text(["then"])
-
-
-@pytest.mark.parametrize("width", [390, 1400])
-def test_what_is_chosen_widens_no_page(visit, width):
-    lab = visit(width=width)
-    lab.show("Attention")
-    lab.switch("All heads")
-    token(lab, 4).click()
-    expect(marked(lab, "kb-chosen")).to_have_count(1)
     lab.settle()
-    assert lab.fits()
-    expect(lab.page.locator(".kb-char.kb-chosen")).not_to_have_count(0)  # in the prediction
-
-
-def test_choosing_draws_only_what_is_linked(encoder):
-    """The table of triples isn't drawn anew: what is half typed there stays."""
-    lab = encoder
-    lab.page.get_by_role("textbox", name="relation", exact=True).fill("half typed")
-    token(lab, 2).click()
-    expect(marked(lab, "kb-chosen")).to_have_text(["Cook"])
-    expect(lab.page.get_by_role("textbox", name="relation", exact=True)).to_have_value("half typed")
+    for width in (1400, 390):
+        lab.page.set_viewport_size({"width": width, "height": 1100})
+        lab.settle()
+        assert lab.fits(), width

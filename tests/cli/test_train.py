@@ -1,5 +1,6 @@
 """`kbert pretrain`, `train` and `evaluate` from the command line, at toy size."""
 
+import copy
 import json
 
 import pytest
@@ -10,18 +11,30 @@ from kbert_core.kbert.ablation import Ablation
 from kbert_core.pipeline import Pipeline
 
 
+@pytest.fixture(scope="module")
+def kept():
+    """The trained model's files and its report, by name."""
+    return {}
+
+
 @pytest.fixture
-def trained(data, capsys):
-    code = cli.main(
-        [
-            *("train", "--task", "ner", "--data", str(data), "--output", str(data / "model")),
-            *("--kg", str(data / "kg.spo"), "--epochs", "12", "--hidden-size", "64"),
-            *("--layers", "2", "--learning-rate", "3e-3", "--batch-tokens", "128"),
-            *("--counterfactual", "0.2", "--device", "cpu", "--json"),
-        ]
-    )
-    assert code == 0
-    return data, json.loads(capsys.readouterr().out)
+def trained(data, capsys, kept):
+    if not kept:
+        code = cli.main(
+            [
+                *("train", "--task", "ner", "--data", str(data), "--output", str(data / "model")),
+                *("--kg", str(data / "kg.spo"), "--epochs", "12", "--hidden-size", "64"),
+                *("--layers", "2", "--learning-rate", "3e-3", "--batch-tokens", "128"),
+                *("--counterfactual", "0.2", "--device", "cpu", "--json"),
+            ]
+        )
+        assert code == 0
+        kept["report"] = json.loads(capsys.readouterr().out)
+        kept["files"] = {file.name: file.read_bytes() for file in (data / "model").iterdir()}
+    (data / "model").mkdir(exist_ok=True)
+    for name, content in kept["files"].items():
+        (data / "model" / name).write_bytes(content)
+    return data, copy.deepcopy(kept["report"])
 
 
 def test_train_prints_a_report_and_evaluate_gives_the_same_scores(trained, capsys):

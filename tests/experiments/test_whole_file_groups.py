@@ -94,7 +94,7 @@ def test_mean_gain_is_of_the_score_of_what_is_right():
     assert same.groups("triple")[0].gain_interval == (1.5, 1.5)
 
 
-@pytest.mark.parametrize("changed", [1, 2, 3, 4, 5, 6, 9, 12])
+@pytest.mark.parametrize("changed", [1, 2, 3, 4, 5, 6, 9])
 def test_chance_of_a_verdict_is_that_of_all_ways_coins_can_fall(changed):
     def marked(ways):
         low, high = wilson(sum(ways), changed)

@@ -120,7 +120,7 @@ def rules(flat):
 
 @pytest.mark.parametrize("sentences", [1, 2])
 @pytest.mark.parametrize("special", [True, False])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_flattening_agrees_with_the_slow_way_on_random_trees(sentences, special, seed):
     dice = random.Random(f"{sentences} {special} {seed}")
     flats, slows = [], []

@@ -34,7 +34,7 @@ def tokenizers():
     return (*NO_VOCABULARY, WordPieces(tiny), WordPieces(tiny, masks=True))
 
 
-@pytest.mark.parametrize("start", range(0, 300, 50))
+@pytest.mark.parametrize("start", (0, 50))
 def test_texts_are_read_as_one_by_one(tokenizers, start):
     for seed in range(start, start + 50):
         check_random_batch(seed, tokenizers)

@@ -1,30 +1,24 @@
-"""Twenty visitors for half a minute: no error, nobody sees another's, memory stays in bounds."""
+"""Twenty visitors at once: no error, nobody sees another's, memory stays in bounds."""
 
 import random
 
 import pytest
-from served import served
 
 from .crowd import Crowd, One, crowd
 
 MEGABYTES = 1500  # of the process, with a model and twenty sessions
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("crowd")
-    with served(folder, OMP_NUM_THREADS="1", KBERT_LANGUAGE="en") as running:
-        yield running
-
-
-def test_twenty_visitors_at_once_see_only_what_is_theirs(server):
-    found = crowd(server, visitors=20, seconds=30)
+def test_twenty_visitors_at_once_see_only_what_is_theirs(app_for_many):
+    before = len(app_for_many.written())
+    found = crowd(app_for_many, visitors=20, seconds=5)
     assert found.problems == []
     assert found.visits >= 20
     assert len(found.waits) >= 40
     assert max(size for _, size in found.megabytes) < MEGABYTES
-    assert "Traceback" not in server.written()
-    assert "not logged" not in server.written()
+    written = app_for_many.written()[before:]
+    assert "Traceback" not in written
+    assert "not logged" not in written
 
 
 class Page:

@@ -3,35 +3,27 @@
 import shutil
 
 import pytest
-from served import ROOT, served
+from served import ROOT
 
 from .visitor import Visitor
 
 ADD = "FormSubmitter:lab.add-Add"
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("forged")
-    shutil.copytree(ROOT / "models" / "zh-mini", folder / "elsewhere")
-    with served(folder, OMP_NUM_THREADS="1", KBERT_OPEN_PATHS="0", KBERT_LANGUAGE="en") as running:
-        yield running
-
-
 @pytest.fixture
-def page(server):
-    with Visitor(server.stream) as visitor:
+def page(app_for_many):
+    with Visitor(app_for_many.stream) as visitor:
         visitor.open()
         assert visitor.tree()
         yield visitor
-    with Visitor(server.stream) as another:
+    with Visitor(app_for_many.stream) as another:
         another.open()
         assert another.tree()
         assert another.problems == []
 
 
-def test_a_model_that_is_not_offered_is_not_opened(server, page):
-    path = str(server.log.parent / "elsewhere")
+def test_a_model_that_is_not_offered_is_not_opened(page, tmp_path):
+    path = str(shutil.copytree(ROOT / "models" / "zh-mini", tmp_path / "elsewhere"))
     page.choose("lab.model", path)
     assert page.tree()
     assert "elsewhere" not in page.text()

@@ -229,8 +229,8 @@ def test_classes_pairs_and_masks_train_too(data, tmp_path):
         folder = tmp_path / task
         folder.mkdir()
         for split in ("train", "dev", "test"):
-            (folder / f"{split}.tsv").write_text("\n".join([header, *rows * 8]) + "\n")
-        made = options(folder, task=task, epochs=40, batch_tokens=32, kg=(str(data / "kg.spo"),))
+            (folder / f"{split}.tsv").write_text("\n".join([header, *rows * 4]) + "\n")
+        made = options(folder, task=task, epochs=25, batch_tokens=32, kg=(str(data / "kg.spo"),))
         report = train(made)
         assert report["scores"]["test"]["accuracy"] > 0.9
         assert Pipeline.load(folder / "model", device="cpu").card.task == task

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from two_processes import together
 
 from kbert_core.training.batches import Batches, bucketed
 from kbert_core.training.finetune import fit, train
@@ -68,8 +69,8 @@ def losses(options, name="pretraining.json"):
     return [scores["train_loss"] for scores in curve], [scores["loss"] for scores in curve]
 
 
-def together(*command):
-    """Run `kbert` in two processes; returns what it printed."""
+def by_torchrun(*command):
+    """Run `kbert` in two processes as a user does; returns what it printed."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
     start = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
     done = subprocess.run(
@@ -183,7 +184,7 @@ def test_two_processes_pretrain_as_one_with_twice_the_batch(tmp_path):
     one = pretraining(tmp_path, output=str(tmp_path / "one"), batch_tokens=512)
     two = one.changed(output=str(tmp_path / "two"), batch_tokens=256)
     alone = pretrain(one)
-    done = together(
+    done = by_torchrun(
         *("pretrain", "--text", *two.corpus.text, "--json", "--device", "cpu"),
         *options_of(two, "output", "steps", "batch_tokens", "row_length", "hidden_size"),
         *options_of(two, "num_hidden_layers", "num_attention_heads", "max_positions", "warmup"),
@@ -205,6 +206,7 @@ def test_two_processes_fine_tune_as_one_with_twice_the_batch_and_stop_together(d
     two = one.changed(output=str(data / "two"), batch_tokens=128)
     alone = train(one)
     done = together(
+        data,
         *("train", "--json", "--float32", "--kg", *two.knowledge.kg),
         *options_of(two, "task", "data", "output", "epochs", "batch_tokens", "learning_rate"),
         *options_of(two, "dropout", "hidden_size", "num_hidden_layers", "patience", "device"),
@@ -223,7 +225,8 @@ def test_two_processes_fine_tune_as_one_with_twice_the_batch_and_stop_together(d
 
 
 def test_a_mistake_ends_all_processes(tmp_path):
-    done = together("pretrain", "--text", str(tmp_path / "nowhere.txt"), "--output", str(tmp_path))
+    command = ("pretrain", "--text", str(tmp_path / "nowhere.txt"), "--output", str(tmp_path))
+    done = together(tmp_path, *command)
     assert done.returncode != 0
     assert "nowhere.txt: can't be read as text" in done.stderr
 
