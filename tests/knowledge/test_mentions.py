@@ -249,7 +249,7 @@ def test_no_name_is_found_across_the_border_of_two_texts():
 
 def test_word_borders_are_tested_at_the_ends_of_each_text():
     texts = ["cat", "cats", "catsy"]
-    found = find_mentions([texts], graph_of("cat", "cats"), rules=AS_WRITTEN)[0]
+    found = find_mentions(texts, graph_of("cat", "cats"), rules=AS_WRITTEN)
     assert [[m.entity for m in some] for some in found] == [["cat"], ["cats"], []]
 
 

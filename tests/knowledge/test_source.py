@@ -17,7 +17,7 @@ def test_joined_graphs_are_as_one_of_all_their_triples(parts):
     assert list(joined.entities()) == list(one.entities())
     assert list(joined) == list(one)
     assert len(joined) == len(one)
-    assert list(find_mentions([TEXTS], joined)[0]) == list(find_mentions([TEXTS], one)[0])
+    assert list(find_mentions(TEXTS, joined)) == list(find_mentions(TEXTS, one))
 
 
 def test_a_joined_graph_is_edited_like_any_and_keeps_what_is_off():
