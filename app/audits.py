@@ -14,7 +14,9 @@ from app.kept import Kept
 from app.texts import t
 from kbert_core import InjectionOptions, KnowledgeGraph
 from kbert_core.data.hub import is_folder_of_tables
-from kbert_core.data.labelled import ENDINGS, SPLITS, Source
+from kbert_core.data.labelled import SPLITS
+from kbert_core.data.sources import ENDINGS
+from kbert_core.data.tables import Source
 from kbert_core.errors import DataError, KBertError
 from kbert_core.experiments.audit import audit
 from kbert_core.experiments.audit_values import Audit, Data, plain_tokenizer, read_data

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from kbert_core.data.columns import NEEDED
+from kbert_core.data.tables import NEEDED
 from kbert_core.errors import OptionError
 from kbert_core.options import Options, group, option, option_fields
 from kbert_core.tasks import TASKS

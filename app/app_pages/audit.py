@@ -16,8 +16,8 @@ from app.view_models.html import markdown
 from app.view_models.styles import CSS
 from app.work import alone
 from kbert_core import InjectionOptions, KBertError, join_graphs
-from kbert_core.data.guess import TASKS
 from kbert_core.data.labelled import SPLITS
+from kbert_core.data.sources import TASKS
 from kbert_core.experiments.audit import MAX_LENGTH
 from kbert_core.experiments.audit_values import Data
 

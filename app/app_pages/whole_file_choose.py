@@ -12,7 +12,7 @@ from app.state import KEEP
 from app.texts import t
 from app.view_models.html import markdown
 from kbert_core import KBertError
-from kbert_core.data.guess import TASKS
+from kbert_core.data.sources import TASKS
 from kbert_core.experiments.audit_values import Data
 
 ss = st.session_state

@@ -16,8 +16,7 @@ from kbert_core.cli.shared import (
     graph_of,
     injection_of,
 )
-from kbert_core.data.guess import TASKS
-from kbert_core.data.sources import read_present
+from kbert_core.data.sources import TASKS, read_present
 from kbert_core.data.splits import EntityDisjoint, deduplicated, entity_disjoint, write_split
 from kbert_core.errors import DataError, OptionError
 from kbert_core.experiments.audit import MAX_LENGTH, audit

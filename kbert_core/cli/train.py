@@ -29,9 +29,8 @@ from kbert_core.cli.shared import (
     model_of,
     system_of,
 )
-from kbert_core.data.guess import TASKS, guess_task, other_task
 from kbert_core.data.labelled import SPLITS, check_labels
-from kbert_core.data.sources import read_split
+from kbert_core.data.sources import TASKS, guess_task, other_task, read_split
 from kbert_core.errors import DataError, OptionError, SplitError
 from kbert_core.training.options import (
     SCRATCH,

@@ -6,13 +6,12 @@ The library takes seconds to import, so it is imported where it is needed.
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from kbert_core.data.columns import LABELS, NEEDED, TEXTS, Look, columns_by_task, columns_of
-from kbert_core.data.labelled import Example, Source, place, plain_examples, tagged_examples
+from kbert_core.data.tables import LABELS, NEEDED, TEXTS, Row, Source, Table
 from kbert_core.errors import DataError, SplitError
 
 HUB = "hf:"
@@ -47,66 +46,89 @@ def is_folder_of_tables(path: Path) -> bool:
     )
 
 
-def read_hub_split(
-    name: str, split: str, task: str, columns: Mapping[str, str] | None = None
-) -> list[Example]:
-    """Read a split of a data set.
+class HubTable(Table):
+    """A split of a data set that `datasets` reads.
 
     Args:
         name: "hf:NAME", "hf:NAME/CONFIG", a folder, or a single table, which
             is whatever split is asked for.
         split: "train", "dev" (validation, valid and val too) or "test".
-        task: as for ``read_examples``.
-        columns: our names → the data set's, where they can't be guessed.
 
     Raises:
-        SplitError: there is no such split, or its labels are hidden.
-        DataError: the data can't be had, or a row doesn't fit.
+        SplitError: there is no such split; DataError: the data can't be had.
     """
-    table, source = _table(name, split)
-    return _examples(table, source, task, columns)
 
+    def __init__(self, name: str, split: str) -> None:
+        found = _opened(name)
+        known = next((s for s in (*SPLIT_NAMES.get(split, ()), split) if s in found), None)
+        if Path(name).is_file():
+            self.source, self._table = Source(name, "row"), next(iter(found.values()))
+        elif known is not None:
+            self.source, self._table = Source(f"{name} ({known})", "row"), found[known]
+        else:
+            raise SplitError(
+                f"{name}: no {split} split; there are {', '.join(found) or 'none'}. "
+                f"Name a file in its place (`kbert train` takes --{split} FILE too)."
+            )
+        self._features: Mapping[str, Any] = self._table.features
+        self.columns = tuple(self._features)
 
-def look_at_table(
-    name: str, split: str, tasks: Iterable[str], columns: Mapping[str, str] | None, *, rows: int
-) -> Look:
-    """Look at the first rows of a split, as the tasks would take its columns.
+    def columns_of(self, task: str, given: Mapping[str, str] | None) -> dict[str, str]:
+        """Find a task's columns; the only one of classes, or of texts, whatever its name."""
+        features, found = self._features, dict(given or {})
+        classes = [name for name, feature in features.items() if _class_names(feature) is not None]
+        if "label" not in found and len(classes) == 1 and not set(LABELS) & set(features):
+            found["label"] = classes[0]
+        texts = [
+            name
+            for name, feature in features.items()
+            if getattr(feature, "dtype", "") in ("string", "large_string")
+            and name not in (found.get("label"), *LABELS)
+        ]
+        alone = "text_b" not in NEEDED[task] and task != "ner" and len(texts) == 1
+        if alone and "text_a" not in found and not set(TEXTS) & set(features):
+            found["text_a"] = texts[0]
+        return super().columns_of(task, found)
 
-    Args:
-        name, split, columns: as for :func:`read_hub_split`.
-        rows: how many.
+    def rows(self, task: str, columns: Mapping[str, str], *, strict: bool = True) -> Iterator[Row]:
+        """Read rows, classes by their names.
 
-    Raises:
-        SplitError: there is no such split; DataError: the data can't be had,
-            or a column that was given isn't there.
-    """
-    table, source = _table(name, split)
-    features = table.features
-    given = {task: _guessed(features, task, columns) for task in tasks}
-    names = {column: _class_names(feature) for column, feature in features.items()}
-    return Look(
-        source.name,
-        tuple(features),
-        columns_by_task(list(features), given, source.name),
-        tuple(
-            {column: _named(value, names[column]) for column, value in row.items()}
-            for row in table.select(range(min(rows, len(table))))
-        ),
-    )
+        Raises:
+            HiddenLabels: all labels are -1; DataError: a column or a row doesn't fit.
+        """
+        if strict:
+            self._check(task, columns)
+        names = {ours: _class_names(self._features[theirs]) for ours, theirs in columns.items()}
+        table = self._table.select_columns(list(set(columns.values())))
+        for number, row in enumerate(table, start=1):
+            try:
+                yield number, {o: _plain(row[t], names[o], o) for o, t in columns.items()}
+            except ValueError as error:
+                if strict:
+                    raise DataError(f"{self.source.place(number)}: {error}") from error
 
-
-def _table(name: str, split: str) -> tuple[Any, Source]:
-    """A split's table, and what to call it."""
-    found = _opened(name)
-    if Path(name).is_file():
-        return next(iter(found.values())), Source(name, "row")
-    for known in (*SPLIT_NAMES.get(split, ()), split):
-        if known in found:
-            return found[known], Source(f"{name} ({known})", "row")
-    raise SplitError(
-        f"{name}: no {split} split; there are {', '.join(found) or 'none'}. "
-        f"Name a file in its place (`kbert train` takes --{split} FILE too)."
-    )
+    def _check(self, task: str, columns: Mapping[str, str]) -> None:
+        features = {ours: self._features[theirs] for ours, theirs in columns.items()}
+        several = (n for n, f in features.items() if hasattr(f, "feature") or isinstance(f, dict))
+        if task == "ner":
+            tags = getattr(features["label"], "feature", features["label"])
+            if _class_names(tags) is None and "string" not in str(getattr(tags, "dtype", "")):
+                raise DataError(
+                    f"{self.source.name}: the tags in '{columns['label']}' are numbers without "
+                    "names. Make the column a list of ClassLabel or of strings (O, B-TYPE, "
+                    "I-TYPE), or choose another with --columns label=NAME."
+                )
+        elif (ours := next(several, None)) is not None:
+            raise DataError(
+                f"{self.source.name}: the column '{columns[ours]}' for {ours} holds several values "
+                f"a row, expected one. Choose another with --columns {ours}=NAME, or --task ner "
+                "for tokens with their tags."
+            )
+        elif "label" in columns and set(self._table.unique(columns["label"])) == {-1}:
+            raise HiddenLabels(
+                f"{self.source.name}: the labels are hidden (all are -1), so it can't be scored. "
+                "Take another split."
+            )
 
 
 def _opened(name: str) -> Mapping[str, Any]:
@@ -143,9 +165,6 @@ def _tables_of(folder: Path) -> tuple[str, dict[str, list[str]]]:
 
     `datasets` looks at the names of the folders above too, so that any below
     one named test_… would be a test set; here only the file's own name counts.
-
-    Raises:
-        DataError: no name says so, or they are of several kinds.
     """
     tables = [f for f in sorted([*folder.glob("*.*"), *folder.glob("data/*.*")]) if is_table(f)]
     kinds = {TABLES[file.suffix] for file in tables}
@@ -215,121 +234,25 @@ def _first_line(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0][:200].rstrip(".")
 
 
-def _examples(
-    table: Any, source: Source, task: str, columns: Mapping[str, str] | None
-) -> list[Example]:
-    chosen = columns_of(
-        task, list(table.features), _guessed(table.features, task, columns), source.name
-    )
-    features = {ours: table.features[theirs] for ours, theirs in chosen.items()}
-    names = {ours: _class_names(feature) for ours, feature in features.items()}
-    if task == "ner":
-        _check_tags_are_named(features["label"], names["label"], chosen["label"], source)
-    else:
-        _check_single_values(features, chosen, source)
-        if "label" in chosen and set(table.unique(chosen["label"])) == {-1}:
-            raise HiddenLabels(
-                f"{source.name}: the labels are hidden (all are -1), so it can't be scored. Take "
-                "another split."
-            )
-    rows = _rows(table, chosen, names, source)
-    if task == "ner":
-        return tagged_examples(
-            ((n, _tokens(row["text_a"]), _tokens(row["label"])) for n, row in rows), source
-        )
-    return plain_examples(task, rows, source)
-
-
-def _guessed(
-    features: Mapping[str, Any], task: str, columns: Mapping[str, str] | None
-) -> dict[str, str]:
-    """Take the only column of labels, and the only one of texts, whatever its name."""
-    found = dict(columns or {})
-    classes = [name for name, feature in features.items() if _class_names(feature) is not None]
-    if "label" not in found and len(classes) == 1 and not set(LABELS) & set(features):
-        found["label"] = classes[0]
-    texts = [
-        n for n, f in features.items() if getattr(f, "dtype", "") in ("string", "large_string")
-    ]
-    texts = [name for name in texts if name != found.get("label") and name not in LABELS]
-    alone = "text_b" not in NEEDED[task] and task != "ner" and len(texts) == 1
-    if alone and "text_a" not in found and not set(TEXTS) & set(features):
-        found["text_a"] = texts[0]
-    return found
-
-
 def _class_names(feature: Any) -> list[str] | None:
     """The names of a ClassLabel, or of a list of them; None for another feature."""
-    inner = getattr(feature, "feature", feature)
-    names: list[str] | None = getattr(inner, "names", None)
+    names: list[str] | None = getattr(getattr(feature, "feature", feature), "names", None)
     return names
 
 
-def _check_tags_are_named(feature: Any, names: Any, column: str, source: Source) -> None:
-    inner = getattr(feature, "feature", feature)
-    if names is None and "string" not in str(getattr(inner, "dtype", "")):
-        raise DataError(
-            f"{source.name}: the tags in '{column}' are numbers without names. Make the column a "
-            "list of ClassLabel or of strings (O, B-TYPE, I-TYPE), or choose another with "
-            "--columns label=NAME."
-        )
-
-
-def _check_single_values(
-    features: Mapping[str, Any], chosen: Mapping[str, str], source: Source
-) -> None:
-    for ours, feature in features.items():
-        if hasattr(feature, "feature") or isinstance(feature, dict):
-            raise DataError(
-                f"{source.name}: the column '{chosen[ours]}' for {ours} holds several values a "
-                f"row, expected one. Choose another with --columns {ours}=NAME, or --task ner for "
-                "tokens with their tags."
-            )
-
-
-def _rows(
-    table: Any, chosen: Mapping[str, str], names: Mapping[str, list[str] | None], source: Source
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Every row with our names and plain values, counted from 1."""
-    for number, row in enumerate(table.select_columns(list(set(chosen.values()))), start=1):
-        yield (
-            number,
-            {
-                ours: _plain(row[theirs], names[ours], ours, place(source, number))
-                for ours, theirs in chosen.items()
-            },
-        )
-
-
-def _plain(value: Any, names: list[str] | None, ours: str, where: str) -> Any:
-    """A value as text, or a list of texts; a class by its name."""
+def _plain(value: Any, names: list[str] | None, ours: str) -> Any:
+    """A value as text, or a list of texts; a class by its name; a ValueError if it is none."""
     if isinstance(value, list):
-        return [_plain(item, names, ours, where) for item in value]
+        return [_plain(item, names, ours) for item in value]
     if value is None:
         return ""
     if names is not None and isinstance(value, int):
         if not 0 <= value < len(names):
-            raise DataError(f"{where}: {ours} is {value}, which stands for no label. Mend the row.")
+            raise ValueError(f"{ours} is {value}, which stands for no label. Mend the row.")
         return names[value]
-    if isinstance(value, float):
-        if not value.is_integer():
-            raise DataError(
-                f"{where}: {ours} is {value}; labels are classes here. Take a data set with "
-                "classes, or name another column with --columns."
-            )
-        value = int(value)
-    return str(int(value)) if isinstance(value, bool) else str(value)
-
-
-def _named(value: Any, names: Sequence[str] | None) -> Any:
-    """A value with its classes by name, as far as they have one."""
-    if isinstance(value, list):
-        return [_named(item, names) for item in value]
-    if names is not None and isinstance(value, int) and 0 <= value < len(names):
-        return names[value]
-    return value
-
-
-def _tokens(value: Any) -> list[str]:
-    """A list of tokens or tags; a text is split at single spaces, as in the release's files."""
-    return value if isinstance(value, list) else str(value).split(" ")
+    if isinstance(value, float) and not value.is_integer():
+        raise ValueError(
+            f"{ours} is {value}; labels are classes here. Take a data set with classes, or name "
+            "another column with --columns."
+        )
+    return str(int(value)) if isinstance(value, bool | float) else str(value)

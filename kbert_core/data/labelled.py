@@ -1,48 +1,27 @@
-"""Labelled data in the released K-BERT's formats, read exactly as published.
+"""Labelled examples of data in the released K-BERT's formats, read exactly as published.
 
-A file has a header and tab-separated columns: ``text_a`` and ``label``, for
-pairs ``text_b``, for answer selection also ``qid``. For named entities the
-text is tokens separated by single spaces with as many BIO tags, separated
-likewise; files with one token a line are read too, see ``conll``. ``.tsv.xz``
-is read as ``.tsv`` is. Fields are taken as they stand: a quotation
-mark is a character like any other.
+For named entities a text is tokens separated by single spaces with as many BIO
+tags, separated likewise. Fields are taken as they stand: a quotation mark is a
+character like any other. See ``tables`` for the files.
 """
 
 import logging
-import lzma
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
 from pathlib import Path
+from typing import Any
 
-from kbert_core.data.columns import columns_of
-from kbert_core.data.conll import conll_rows, is_conll
-from kbert_core.errors import DataError, SplitError
-from kbert_core.knowledge.io.compression import PROBLEMS, remedy
+from kbert_core.data.tables import Source, Table, TextTable
+from kbert_core.errors import DataError
 from kbert_core.knowledge.names import is_word_character
 from kbert_core.labels import OUTSIDE, RIGHT, WRONG, bio_spans
 
 SPLITS = ("train", "dev", "test")
-ENDINGS = tuple(
-    f"{ending}{packed}" for ending in (".tsv", ".txt", ".conll", ".bio") for packed in ("", ".xz")
-)
 SHOWN = 5  # warnings of one kind
 OTHER_SCHEMES = {"S": "B", "M": "I", "E": "I", "L": "I", "U": "B"}  # borders of BMES, BIOES, BILOU
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where examples stand, so that a message can say it.
-
-    Attributes:
-        name: the file, or the data set and split.
-        unit: what is counted there: "line" or "row", from 1.
-    """
-
-    name: str
-    unit: str = "line"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,32 +64,7 @@ class Example:
         """Where it was read, for a message: "dev.tsv, line 3"."""
         if self.source is None:
             return f"the example '{' ‖ '.join(self.sentences)[:40]}'"
-        return place(self.source, self.line)
-
-
-def place(source: Source, line: int) -> str:
-    """Name a row of a source for a message."""
-    return f"{source.name}, {source.unit} {line}"
-
-
-def find_split(folder: str | Path, split: str) -> Path:
-    """Find ``train``, ``dev`` or ``test`` in a data folder.
-
-    Raises:
-        DataError: the folder isn't there; SplitError: the file isn't.
-    """
-    folder = Path(folder)
-    if not folder.is_dir():
-        raise DataError(f"{folder}: no such folder. Name the folder that holds train.tsv.")
-    for ending in ENDINGS:
-        path = folder / f"{split}{ending}"
-        if path.is_file():
-            return path
-    there = sorted(p.name for p in folder.iterdir() if p.name.endswith(ENDINGS))
-    raise SplitError(
-        f"{folder}: no {split}.tsv; the folder holds {', '.join(there[:8]) or 'no .tsv file'}. "
-        f"Add it, or name a file in place of the folder (`kbert train` takes --{split} FILE too)."
-    )
+        return self.source.place(self.line)
 
 
 def read_examples(
@@ -129,47 +83,16 @@ def read_examples(
     Raises:
         DataError: with file and line, if a row doesn't fit.
     """
-    path = Path(path)
-    source = Source(str(path))
-    lines = _lines(path)
-    if not any(lines):
-        raise DataError(f"{path}: the file is empty. Expected a header and labelled rows.")
-    conll = task in ("ner", "mask") and not columns and is_conll(lines)
-    if task == "mask" and conll:
-        raise DataError(
-            f"{path}: holds one token a line with its tag, and the task is fill-mask. Give one "
-            "text a line."
-        )
-    if task == "mask" and ".txt" in path.suffixes:
-        texts = ((n, line.strip()) for n, line in enumerate(lines, start=1))
-        found = [Example((text,), source=source, line=n) for n, text in texts if text]
-        return not_empty(found, source)
-    if conll:
-        return tagged_examples(conll_rows(lines, source.name), source)
-    header = lines[0].split("\t")
-    first = 2
-    if task == "rank" and not columns and (guessed := _without_header(lines)):
-        header, first = guessed, 1
-    places = {
-        ours: header.index(theirs)
-        for ours, theirs in columns_of(task, header, columns, f"{path}, line 1").items()
-    }
-    rows = []
-    for number, line in enumerate(lines[first - 1 :], start=first):
-        if not line:
-            continue
-        fields = line.split("\t")
-        if len(fields) != len(header):
-            raise DataError(
-                f"{path}, line {number}: found {len(fields)} fields in '{line[:60]}', expected "
-                f"{len(header)} ({', '.join(header)}), separated by tabs. Correct the line or "
-                "delete it."
-            )
-        rows.append((number, {column: fields[at] for column, at in places.items()}))
-    if task == "ner":
-        split = ((n, row["text_a"].split(" "), row["label"].split(" ")) for n, row in rows)
-        return tagged_examples(split, source)
-    return plain_examples(task, rows, source)
+    return examples_of(TextTable(Path(path), task, columns), task, columns)
+
+
+def examples_of(table: Table, task: str, columns: Mapping[str, str] | None) -> list[Example]:
+    """Make examples of a table's rows; arguments and errors as of :func:`read_examples`."""
+    rows = table.rows(task, table.columns_of(task, columns))
+    if task != "ner":
+        return plain_examples(task, rows, table.source)
+    tagged = ((n, _tokens(row["text_a"]), _tokens(row["label"])) for n, row in rows)
+    return tagged_examples(tagged, table.source)
 
 
 def plain_examples(
@@ -189,13 +112,13 @@ def plain_examples(
         for column, value in row.items():
             if not value.strip():
                 raise DataError(
-                    f"{place(source, number)}: {column} is blank. Write it, or delete the "
+                    f"{source.place(number)}: {column} is blank. Write it, or delete the "
                     f"{source.unit}."
                 )
         label = row.get("label")
         if task == "rank" and label not in (RIGHT, WRONG):
             raise DataError(
-                f"{place(source, number)}: the label is '{label}', expected 1 for an answer to "
+                f"{source.place(number)}: the label is '{label}', expected 1 for an answer to "
                 "the question and 0 for any other sentence."
             )
         texts = tuple(row[column] for column in ("text_a", "text_b") if column in row)
@@ -225,7 +148,7 @@ def tagged_examples(
     examples = []
     stray: list[int] = []  # lines of entities without a B-
     for number, tokens, tags in split:
-        _check_tags(tokens, tags, place(source, number))
+        _check_tags(tokens, tags, source.place(number))
         stray += [number] * sum(
             tag.startswith("I-") and before not in (f"B-{tag[2:]}", tag)
             for before, tag in pairwise([OUTSIDE, *tags])
@@ -308,31 +231,9 @@ def not_empty(examples: list[Example], source: Source) -> list[Example]:
     return examples
 
 
-def _lines(path: Path) -> list[str]:
-    try:
-        data = path.read_bytes()
-        if path.suffix == ".xz":
-            data = lzma.decompress(data)
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise DataError(f"{path}, line {line}: not UTF-8. Save the file as UTF-8.") from error
-    except PROBLEMS as error:
-        raise DataError(f"{path}: can't be read ({error}). {remedy(error)}") from error
-    return [line.removesuffix("\r") for line in text.split("\n")]
-
-
-def _without_header(lines: Sequence[str]) -> list[str] | None:
-    """The columns of a file of answers without a header; None if it has one.
-
-    NLPCC-DBQA puts the label last (2016) or first (2017); the question
-    stands before the answer in both.
-    """
-    rows = [line.split("\t") for line in lines if line]
-    for at, header in ((2, ["text_a", "text_b", "label"]), (0, ["label", "text_a", "text_b"])):
-        if len(rows[0]) == 3 and rows[0][at] in (RIGHT, WRONG):
-            return header
-    return None
+def _tokens(value: Any) -> list[str]:
+    """A list of tokens or tags; a text is split at single spaces, as in the release's files."""
+    return value if isinstance(value, list) else str(value).split(" ")
 
 
 def _check_tags(tokens: Sequence[str], tags: Sequence[str], where: str) -> None:

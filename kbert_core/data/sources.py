@@ -1,25 +1,38 @@
-"""Where train, dev and test come from: a folder, files by name, or the hub."""
+"""Where train, dev and test come from: a folder, files by name, or the hub; and their task."""
 
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from kbert_core.data.columns import parse_columns
 from kbert_core.data.hub import (
     HiddenLabels,
+    HubTable,
     is_folder_of_tables,
     is_hub_name,
     is_table,
-    read_hub_split,
 )
-from kbert_core.data.labelled import SPLITS, Example, find_split, read_examples
-from kbert_core.errors import OptionError, SplitError
+from kbert_core.data.labelled import SPLITS, Example, examples_of
+from kbert_core.data.tables import TAG, ColumnError, Table, TextTable, parse_columns
+from kbert_core.errors import DataError, OptionError, SplitError
 from kbert_core.options import Options, option
 
+TASKS = {
+    "ner": "named entities",
+    "classify": "classification",
+    "pair": "sentence pairs",
+    "rank": "answer selection",
+}
+ENDINGS = tuple(
+    f"{ending}{packed}" for ending in (".tsv", ".txt", ".conll", ".bio") for packed in ("", ".xz")
+)
+LOOKED_AT = 50  # rows that tell the task
 log = logging.getLogger(__name__)
 
 
@@ -83,15 +96,18 @@ def read_split(
 
     Args:
         name: a file, which is taken whatever the split; a folder; or hf:NAME.
+        columns: our names → the data's, where they can't be guessed.
 
     Raises:
-        SplitError: there is no such split.
+        SplitError: there is no such split, or its labels are hidden.
         DataError: it can't be read, see ``read_examples``.
     """
+    return examples_of(_table(name, split, task, columns), task, columns)
+
+
+def _table(name: str, split: str, task: str, columns: Mapping[str, str] | None) -> Table:
     path = labelled_file(name, split)
-    if path is None:
-        return read_hub_split(name, split, task, columns)
-    return read_examples(path, task, columns)
+    return HubTable(name, split) if path is None else TextTable(path, task, columns)
 
 
 def labelled_file(name: str, split: str) -> Path | None:
@@ -114,6 +130,26 @@ def labelled_file(name: str, split: str) -> Path | None:
         if not is_folder_of_tables(path):
             raise
     return None
+
+
+def find_split(folder: str | Path, split: str) -> Path:
+    """Find ``train``, ``dev`` or ``test`` in a data folder.
+
+    Raises:
+        DataError: the folder isn't there; SplitError: the file isn't.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise DataError(f"{folder}: no such folder. Name the folder that holds train.tsv.")
+    for ending in ENDINGS:
+        path = folder / f"{split}{ending}"
+        if path.is_file():
+            return path
+    there = sorted(p.name for p in folder.iterdir() if p.name.endswith(ENDINGS))
+    raise SplitError(
+        f"{folder}: no {split}.tsv; the folder holds {', '.join(there[:8]) or 'no .tsv file'}. "
+        f"Add it, or name a file in place of the folder (`kbert train` takes --{split} FILE too)."
+    )
 
 
 def read_present(
@@ -241,3 +277,85 @@ def hold_out(
     for key, example in zip(keys, examples, strict=True):
         sides[key in held].append(example)
     return sides
+
+
+def guess_task(
+    name: str | Path, columns: Mapping[str, str] | None = None, *, split: str = "train"
+) -> str:
+    """Tell the task from a data set's columns and first rows.
+
+    A second text makes it a pair, with a question's number answer selection;
+    rows of tags, or lists of tokens and tags, make it named entities. So do
+    they where a few rows are broken, which the reader can then name.
+
+    Args:
+        name: a file, a folder or hf:NAME, as for :func:`read_split`.
+        columns: our names → the data's, where they aren't the usual ones.
+        split: the one to look at.
+
+    Raises:
+        DataError: the data can't be read, or their columns fit no task.
+    """
+    return _guess(str(name), columns, split)[0]
+
+
+def other_task(
+    name: str | Path,
+    task: str,
+    columns: Mapping[str, str] | None = None,
+    *,
+    split: str = "train",
+) -> str:
+    """Say that data look like another task's, for the end of an error; else nothing.
+
+    Nothing too where there is no row, or rows look like several tasks'. Candidate
+    answers without a question's number look like pairs, and may be either.
+    """
+    try:
+        looks, sure = _guess(str(name), columns, split)
+    except DataError:
+        return ""
+    if not sure or looks == task or task not in TASKS or {looks, task} == {"pair", "rank"}:
+        return ""
+    return f" The data look like {TASKS[looks]}, and the task is {TASKS[task]}."
+
+
+def _guess(name: str, columns: Mapping[str, str] | None, split: str) -> tuple[str, bool]:
+    """The task, and whether no row speaks for another."""
+    table = _table(name, split, "", columns)
+    if isinstance(table, TextTable) and table.tagged:
+        return "ner", True
+    fits: dict[str, Mapping[str, str]] = {}
+    for kind in TASKS:
+        with suppress(ColumnError):
+            fits[kind] = table.columns_of(kind, columns)
+    task = next((task for task in ("pair", "ner", "classify") if task in fits), "")
+    if not task:
+        raise DataError(
+            f"{table.source.name}: its columns ({', '.join(table.columns)[:80]}) don't tell the "
+            f"kind of task. Name it with --task ({', '.join(TASKS)}), and what the columns hold "
+            "with --columns text_a=NAME,label=NAME where they aren't the usual ones."
+        )
+    rows = [row for _, row in islice(table.rows(task, fits[task], strict=False), LOOKED_AT)]
+    if task == "pair":
+        return "rank" if "qid" in fits["rank"] else "pair", bool(rows)
+    votes = [_is_tagged(row["text_a"], row["label"]) for row in rows if task == "ner"]
+    tagged, other = votes.count(True), votes.count(False)
+    if "classify" in fits and (task == "classify" or not rows or tagged < other):
+        return "classify", bool(rows) and not (tagged and other)
+    return "ner", bool(rows) and not (tagged and other)
+
+
+def _is_tagged(text: Any, label: Any) -> bool | None:
+    """Whether a label is tags, also where they aren't as many as the tokens.
+
+    None: one character with one tag, which may be a class named like a tag.
+    """
+    if isinstance(text, list) or isinstance(label, list):
+        return isinstance(text, list) and isinstance(label, list)
+    tags = str(label).split(" ")
+    if not all(map(TAG.fullmatch, tags)):
+        return False
+    if len(tags) > 1:
+        return True
+    return None if len(str(text)) == 1 else False

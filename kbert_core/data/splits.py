@@ -9,7 +9,7 @@ test name was never seen with a label.
 import logging
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,13 +30,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class EntityDisjoint:
-    """How names are held out.
-
-    Attributes:
-        seed: which names; each seed draws its own split.
-        test_share, dev_share: of all names (surface forms), held out for
-            test and for dev.
-    """
+    """How names (surface forms) are held out; each seed draws its own split."""
 
     seed: int = option(0, help="which names are held out")
     test_share: float = option(0.22, help="of all entity names, held out for test")
@@ -93,11 +87,14 @@ def entity_disjoint(
     test = {eligible[i] for i in drawn[: wanted["test"]]}
     dev = {eligible[i] for i in drawn[wanted["test"] : wanted["test"] + wanted["dev"]]}
 
-    def split_of(example: Example) -> str:
+    splits: Splits = {split: [] for split in SPLITS}
+    for example in unique:
         found = _names(example)
-        return "test" if found & test else "dev" if found & dev else "train"
-
-    return _filled(unique, split_of)
+        splits["test" if found & test else "dev" if found & dev else "train"].append(example)
+    for split, found_for_it in splits.items():
+        if not found_for_it:
+            raise DataError(f"No sentence is left for {split}. Lower the shares or give more data.")
+    return splits
 
 
 def deduplicated(splits: Mapping[str, Sequence[Example]]) -> Splits:
@@ -153,7 +150,32 @@ def write_rows(path: str | Path, examples: Sequence[Example]) -> None:
     Raises:
         DataError: it can't be written.
     """
-    rows = _rows(examples, str(path))
+    tagged = any(example.tags for example in examples)
+    kept = [example for example in examples if example.words or not tagged]
+    if len(kept) < len(examples):
+        first = next(example for example in examples if not example.words)
+        told = "%s: %d rows without a single token are left out. The first: %s"
+        log.warning(told, path, len(examples) - len(kept), first.place)
+    if tagged:
+        header, breaks, instead = ["text_a", "label"], TOKEN_BREAK, NO_BREAK
+    else:
+        texts = max((len(example.sentences) for example in kept), default=1)
+        header, breaks, instead = ["label", "text_a", "text_b"][: 1 + texts], FIELD_BREAK, " "
+        if any(e.group and e.group != e.sentences[0] for e in kept):
+            header = ["qid", *header]
+    rows, changed = [header], []
+    for example in kept:
+        fields = _fields(example, header)
+        whole = [[breaks.sub(instead, piece) for piece in field] for field in fields]
+        if whole != fields:
+            changed.append(example)
+        rows.append([" ".join(field) for field in whole])
+    if changed:
+        log.warning(
+            "%s: %d rows with a tab or a line break in a text, or white space in a token, which "
+            "the format can't hold; spaces stand there now. The first: %s",
+            *(path, len(changed), changed[0].place),
+        )
     text = "".join("\t".join(row) + "\n" for row in rows)
     try:
         Path(path).write_text(text, encoding="utf-8", newline="\n")
@@ -161,72 +183,13 @@ def write_rows(path: str | Path, examples: Sequence[Example]) -> None:
         raise DataError(f"{path}: can't be written ({error}). Name another place.") from error
 
 
-def _rows(examples: Sequence[Example], where: str) -> list[list[str]]:
-    """The fields of a header and of every example.
-
-    Args:
-        where: the file they go to, for a warning.
-    """
-    if any(example.tags for example in examples):
-        header, row, breaks, instead = ["text_a", "label"], _tagged_row, TOKEN_BREAK, NO_BREAK
-        empty = [example for example in examples if not example.words]
-        if empty:
-            log.warning(
-                "%s: %d rows without a single token are left out. The first: %s",
-                where,
-                len(empty),
-                empty[0].place,
-            )
-            examples = [example for example in examples if example.words]
-    else:
-        texts = max((len(example.sentences) for example in examples), default=1)
-        header = ["label", "text_a", "text_b"][: 1 + texts]
-        row, breaks, instead = _plain_row, FIELD_BREAK, " "
-        if any(e.group and e.group != e.sentences[0] for e in examples):
-            header, row = ["qid", *header], _question_row
-    rows = [header]
-    changed = []
-    for example in examples:
-        fields = row(example)
-        kept = [[breaks.sub(instead, piece) for piece in field] for field in fields]
-        if kept != fields:
-            changed.append(example)
-        rows.append([" ".join(field) for field in kept])
-    if changed:
-        log.warning(
-            "%s: %d rows with a tab or a line break in a text, or white space in a token, which "
-            "the format can't hold; spaces stand there now. The first: %s",
-            where,
-            len(changed),
-            changed[0].place,
-        )
-    return rows
-
-
-# The fields of a row, each in the pieces that single spaces part.
-
-
-def _tagged_row(example: Example) -> list[list[str]]:
-    text = example.sentences[0]
-    return [[text[a:b] for a, b in example.words], list(example.tags)]
-
-
-def _plain_row(example: Example) -> list[list[str]]:
-    return [[example.label or ""], *([sentence] for sentence in example.sentences)]
-
-
-def _question_row(example: Example) -> list[list[str]]:
-    return [[example.group or example.sentences[0]], *_plain_row(example)]
-
-
-def _filled(examples: Sequence[Example], split_of: Callable[[Example], str]) -> Splits:
-    splits: Splits = {split: [] for split in SPLITS}
-    for example in examples:
-        splits[split_of(example)].append(example)
-    for split, found in splits.items():
-        if not found:
-            raise DataError(f"No sentence is left for {split}. Lower the shares or give more data.")
-    return splits
+def _fields(example: Example, header: Sequence[str]) -> list[list[str]]:
+    """The fields of a row, each in the pieces that single spaces part."""
+    first = example.sentences[0]
+    if example.tags:
+        return [[first[a:b] for a, b in example.words], list(example.tags)]
+    question = [[example.group or first]] if header[0] == "qid" else []
+    return [*question, [example.label or ""], *([sentence] for sentence in example.sentences)]
 
 
 def _names(example: Example) -> set[str]:

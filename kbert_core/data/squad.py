@@ -6,15 +6,16 @@ the released K-BERT's form for answer selection: qid, label, text_a, text_b.
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kbert_core.data.labelled import Example
+from kbert_core.data.splits import write_rows
 from kbert_core.errors import DataError
 from kbert_core.labels import RIGHT, WRONG
 
-HEADER = "qid\tlabel\ttext_a\ttext_b"
 # A sentence ends with these and the quotes and brackets closed after them, but
 # not inside a title (《轻音！》), nor where the mark goes on (……).
 END = re.compile(r"(?:[。！？；…]++[”’」』）)]*+(?!》)|\n)")
@@ -23,58 +24,25 @@ WORD = re.compile(r"\w")
 
 @dataclass(frozen=True)
 class Question:
-    """A question with its candidates.
+    """A question with its candidates."""
 
-    Attributes:
-        name: of the question in its source.
-        text: of the question.
-        candidates: the paragraph's sentences, each once, in their order.
-        right: which of them hold an answer.
-    """
-
-    name: str
+    name: str  # in its source
     text: str
-    candidates: tuple[str, ...]
-    right: frozenset[int]
+    candidates: tuple[str, ...]  # the paragraph's sentences, each once, in their order
+    right: frozenset[int]  # which of them hold an answer
 
 
 @dataclass
 class Counts:
-    """What became of the questions of a file.
+    """What became of the questions of a file."""
 
-    Attributes:
-        questions: written.
-        candidates: their sentences.
-        offset_mended: answers that don't stand where the file says, but at
-            one place of the paragraph alone.
-        over_several_sentences: answers that begin in one sentence and end in
-            another; the first is the one labelled.
-        several_right: questions whose answers are in several sentences.
-        left_out_without_answer: questions without a text, or without an
-            answer that is found at one place.
-        left_out_one_sentence: questions with nothing to choose from.
-    """
-
-    questions: int = 0
-    candidates: int = 0
-    offset_mended: int = 0
-    over_several_sentences: int = 0
-    several_right: int = 0
-    left_out_without_answer: int = 0
-    left_out_one_sentence: int = 0
-
-
-@dataclass(frozen=True)
-class _Asked:
-    name: str
-    text: str
-    answers: tuple[tuple[str, int], ...]  # text, where it begins in the paragraph
-
-
-@dataclass(frozen=True)
-class _Paragraph:
-    context: str
-    asked: tuple[_Asked, ...]
+    questions: int = 0  # written
+    candidates: int = 0  # their sentences
+    offset_mended: int = 0  # answers found not where the file says, but at one place alone
+    over_several_sentences: int = 0  # answers; the sentence they begin in is the one labelled
+    several_right: int = 0  # questions whose answers are in several sentences
+    left_out_without_answer: int = 0  # without a text, or an answer that is found at one place
+    left_out_one_sentence: int = 0  # with nothing to choose from
 
 
 def write_ranking_set(source: str | Path, target: str | Path) -> Counts:
@@ -85,20 +53,18 @@ def write_ranking_set(source: str | Path, target: str | Path) -> Counts:
             can be used, or the target can't be written.
     """
     counts = Counts()
-    lines = [HEADER]
-    for question in ranking_questions(source, counts):
-        for number, sentence in enumerate(question.candidates):
-            label = RIGHT if number in question.right else WRONG
-            lines.append(f"{question.name}\t{label}\t{question.text}\t{sentence}")
-    if not counts.questions:
+    rows = [
+        Example((question.text, sentence), label, group=question.name)
+        for question in ranking_questions(source, counts)
+        for number, sentence in enumerate(question.candidates)
+        for label in [RIGHT if number in question.right else WRONG]
+    ]
+    if not rows:
         raise DataError(
             f"{source}: no question whose answer is a part of its paragraph. Give a file of "
             "reading comprehension with answers, such as cmrc2018_dev.json."
         )
-    try:
-        Path(target).write_text("\n".join(lines) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise DataError(f"{target}: can't be written ({error}). Name another file.") from error
+    write_rows(target, rows)
     return counts
 
 
@@ -111,14 +77,29 @@ def ranking_questions(source: str | Path, counts: Counts) -> Iterator[Question]:
     Raises:
         DataError: the file isn't in SQuAD's form.
     """
-    for paragraph in _paragraphs(Path(source)):
-        for asked in paragraph.asked:
-            made = _question(asked, paragraph, counts)
-            if made is not None:
+    for context, questions in _paragraphs(source, answers=True):
+        spans = sentence_spans(context)
+        texts = [_one_line(context[start:end]) for start, end in spans]
+        unique = tuple(dict.fromkeys(texts))
+        for name, text, answers in questions:
+            right = set()
+            for answer, given in answers:
+                start = _place(context, answer, given)
+                if start is None:
+                    continue
+                counts.offset_mended += start != given
+                first = next(i for i, (_, end) in enumerate(spans) if start < end)
+                counts.over_several_sentences += start + len(answer) > spans[first][1]
+                right.add(unique.index(texts[first]))
+            if not right or not text:
+                counts.left_out_without_answer += 1
+            elif len(unique) < 2:
+                counts.left_out_one_sentence += 1
+            else:
                 counts.questions += 1
-                counts.candidates += len(made.candidates)
-                counts.several_right += len(made.right) > 1
-                yield made
+                counts.candidates += len(unique)
+                counts.several_right += len(right) > 1
+                yield Question(name, text, unique, frozenset(right))
 
 
 def comprehension_texts(source: str | Path) -> Iterator[str]:
@@ -127,10 +108,9 @@ def comprehension_texts(source: str | Path) -> Iterator[str]:
     Raises:
         DataError: the file isn't in SQuAD's form.
     """
-    for paragraph in _paragraphs(Path(source), _without_answers):
-        yield from (asked.text for asked in paragraph.asked)
-        for start, end in sentence_spans(paragraph.context):
-            yield _one_line(paragraph.context[start:end])
+    for context, questions in _paragraphs(source, answers=False):
+        yield from (text for _, text, _ in questions)
+        yield from (_one_line(context[start:end]) for start, end in sentence_spans(context))
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
@@ -162,74 +142,47 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     return spans
 
 
-def _paragraphs(path: Path, read: Callable[[Any], _Asked] | None = None) -> Iterator[_Paragraph]:
-    read = read or _asked
+_Asked = tuple[str, str, list[tuple[str, int]]]  # id, question, answers and where they begin
+
+
+def _paragraphs(source: str | Path, *, answers: bool) -> list[tuple[str, list[_Asked]]]:
+    """The paragraphs of a file, each with its questions; without answers no ids either."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8-sig"))
+        data = json.loads(Path(source).read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise DataError(f"{path}: can't be read ({error}). Give a JSON file in UTF-8.") from error
+        raise DataError(f"{source}: can't be read ({error}). Give a JSON file in UTF-8.") from error
     try:
-        yield from [
-            _Paragraph(
+        return [
+            (
                 _field(paragraph, "context", str),
-                tuple(read(question) for question in _field(paragraph, "qas", list)),
+                [_asked(question, answers) for question in _field(paragraph, "qas", list)],
             )
             for article in _field(data, "data", list)
             for paragraph in _field(article, "paragraphs", list)
         ]
     except (KeyError, TypeError) as error:
         raise DataError(
-            f"{path}: not in SQuAD's form ({error} is missing or of another kind). Expected data → "
-            "paragraphs → context and qas → question, id and answers → text and answer_start."
+            f"{source}: not in SQuAD's form ({error} is missing or of another kind). Expected data "
+            "→ paragraphs → context and qas → question, id and answers → text and answer_start."
         ) from error
 
 
-def _asked(question: Any) -> _Asked:
-    answers = dict.fromkeys(
+def _asked(question: Any, answers: bool) -> _Asked:
+    text = _one_line(_field(question, "question", str))
+    if not answers:
+        return "", text, []
+    places = dict.fromkeys(
         (_field(answer, "text", str), _field(answer, "answer_start", int))
         for answer in _field(question, "answers", list)
     )
-    name = _one_line(str(_field(question, "id", str | int)))
-    return _Asked(name, _one_line(_field(question, "question", str)), tuple(answers))
-
-
-def _without_answers(question: Any) -> _Asked:
-    return _Asked("", _one_line(_field(question, "question", str)), ())
+    return _one_line(str(_field(question, "id", str | int))), text, list(places)
 
 
 def _field(data: Any, name: str, kind: Any) -> Any:
-    """A field of a JSON object.
-
-    Raises:
-        KeyError, TypeError: it isn't there, or is of another kind.
-    """
-    value = data[name]
-    if not isinstance(value, kind):
+    """A field of a JSON object; KeyError or TypeError where there is none of this kind."""
+    if not isinstance(value := data[name], kind):
         raise TypeError(f"'{name}'")
     return value
-
-
-def _question(asked: _Asked, paragraph: _Paragraph, counts: Counts) -> Question | None:
-    context = paragraph.context
-    spans = sentence_spans(context)
-    texts = [_one_line(context[start:end]) for start, end in spans]
-    unique = list(dict.fromkeys(texts))
-    right = set()
-    for text, given in asked.answers:
-        start = _place(context, text, given)
-        if start is None:
-            continue
-        counts.offset_mended += start != given
-        first = next(i for i, (_, end) in enumerate(spans) if start < end)
-        counts.over_several_sentences += start + len(text) > spans[first][1]
-        right.add(unique.index(texts[first]))
-    if not right or not asked.text:
-        counts.left_out_without_answer += 1
-        return None
-    if len(unique) < 2:
-        counts.left_out_one_sentence += 1
-        return None
-    return Question(asked.name, asked.text, tuple(unique), frozenset(right))
 
 
 def _place(context: str, text: str, start: int) -> int | None:

@@ -5,10 +5,9 @@ from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from kbert_core.data.guess import LOOKED_AT, guess_task
 from kbert_core.data.hub import is_hub_name
 from kbert_core.data.labelled import SPLITS, Example
-from kbert_core.data.sources import read_present
+from kbert_core.data.sources import LOOKED_AT, guess_task, read_present
 from kbert_core.errors import DataError
 from kbert_core.knowledge.names import is_word_character
 from kbert_core.knowledge.selection import InjectionOptions

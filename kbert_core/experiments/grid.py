@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kbert_core.data.hub import is_hub_name
-from kbert_core.data.labelled import SPLITS, Example, find_split, read_examples
-from kbert_core.data.sources import DataFiles, read_split, read_splits
+from kbert_core.data.labelled import SPLITS, Example, read_examples
+from kbert_core.data.sources import DataFiles, find_split, read_split, read_splits
 from kbert_core.data.splits import EntityDisjoint, deduplicated, entity_disjoint, write_split
 from kbert_core.errors import CheckpointError, DataError, KBertError, SplitError
 from kbert_core.experiments.dictionary import BOOSTS

@@ -6,8 +6,8 @@ Nothing here needs PyTorch, so that a command line that only shows its help is q
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kbert_core.data.columns import NEEDED
 from kbert_core.data.sources import DataFiles
+from kbert_core.data.tables import NEEDED
 from kbert_core.errors import OptionError
 from kbert_core.kbert.ablation import Ablation
 from kbert_core.knowledge.selection import InjectionOptions

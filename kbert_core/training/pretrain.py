@@ -22,11 +22,10 @@ from transformers import (
 from transformers.trainer_utils import set_seed
 
 from kbert_core.checkpoints.checkpoint import Card, device_named, load_tokenizer
-from kbert_core.data.conll import conll_rows, is_conll
 from kbert_core.data.squad import comprehension_texts
+from kbert_core.data.tables import Source, conll_rows, is_conll, read_lines
 from kbert_core.errors import CheckpointError, DataError, OptionError
 from kbert_core.kbert.visible import additive_mask, visible_matrix
-from kbert_core.knowledge.io.compression import remedy
 from kbert_core.labels import IGNORED
 from kbert_core.training import processes
 from kbert_core.training.cards import write_card
@@ -44,11 +43,9 @@ from kbert_core.training.checkpoints import (
 from kbert_core.training.options import PretrainOptions, PretrainSteps
 from kbert_core.training.ordered_trainer import BATCH, OrderedTrainer, arguments, workers_beside
 from kbert_core.training.packing import (
-    UNREADABLE,
     Corpus,
     MaskedRows,
     encode_passages,
-    open_text,
     pack,
     read_passages,
     stack,
@@ -434,17 +431,11 @@ def sentences_of(paths: Sequence[str]) -> list[str]:
         if path.endswith(".json"):
             found += comprehension_texts(path)
             continue
-        try:
-            with open_text(path) as file:
-                lines = file.read().splitlines()
-            if is_conll(lines):
-                found += ["".join(tokens) for _, tokens, _ in conll_rows(lines, path)]
-            else:
-                found += [column for line in lines for column in line.split("\t")]
-        except UNREADABLE as error:
-            raise DataError(
-                f"{path}: can't be read as texts to leave out ({error}). {remedy(error)}"
-            ) from error
+        lines = read_lines(Path(path))
+        if is_conll(lines):
+            found += ["".join(tokens) for _, tokens, _ in conll_rows(lines, Source(path))]
+        else:
+            found += [column for line in lines for column in line.split("\t")]
     return found
 
 

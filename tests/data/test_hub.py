@@ -7,7 +7,6 @@ import sys
 import pytest
 from datasets import ClassLabel, Dataset, DatasetDict, Features, Sequence, Value, config
 
-from kbert_core.data.hub import read_hub_split
 from kbert_core.data.sources import DataFiles, read_split, read_splits
 from kbert_core.errors import DataError, SplitError
 
@@ -191,7 +190,7 @@ def test_of_two_parts_both_an_owner_and_a_config_are_tried(monkeypatch):
         return DatasetDict(train=classed(1, 0))
 
     monkeypatch.setattr(datasets, "load_dataset", load)
-    assert len(read_hub_split("hf:glue/sst2", "train", "classify")) == 2
+    assert len(read_split("hf:glue/sst2", "train", "classify")) == 2
     assert tried == [("glue/sst2",), ("glue", "sst2")]
 
 

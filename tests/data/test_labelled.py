@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from kbert_core.data.columns import parse_columns
 from kbert_core.data.labelled import (
     Example,
     check_labels,
-    find_split,
     labels_of,
     read_examples,
     warn_of_rare_labels,
 )
+from kbert_core.data.sources import find_split
+from kbert_core.data.tables import parse_columns
 from kbert_core.errors import DataError, OptionError, SplitError
 
 ONE_A_LINE = (

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kbert_core.data.labelled import SPLITS, Example, Source, read_examples, tagged_examples
+from kbert_core.data.labelled import SPLITS, Example, read_examples, tagged_examples
 from kbert_core.data.splits import EntityDisjoint, deduplicated, entity_disjoint, write_split
+from kbert_core.data.tables import Source
 from kbert_core.errors import DataError, OptionError
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.graph import KnowledgeGraph

@@ -9,8 +9,8 @@ from tagged_texts import row, tagged
 
 from kbert_core import cli
 from kbert_core.cli.data import Report
-from kbert_core.data.guess import guess_task, other_task
 from kbert_core.data.labelled import Example
+from kbert_core.data.sources import guess_task, other_task
 from kbert_core.errors import DataError
 from kbert_core.experiments.audit import audit
 from kbert_core.experiments.audit_values import Group, Share, as_plain, plain_tokenizer, read_data

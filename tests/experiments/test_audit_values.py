@@ -8,7 +8,7 @@ import pytest
 from datasets import ClassLabel, Dataset, DatasetDict, Features, Sequence, Value, config
 
 from kbert_core import cli
-from kbert_core.data.guess import guess_task
+from kbert_core.data.sources import guess_task
 from kbert_core.errors import DataError
 from kbert_core.experiments.audit_values import read_data
 

@@ -1,0 +1,301 @@
+"""Labelled rows as they stand in text files, and which of their columns holds what.
+
+A text file has a header and tab-separated columns, as the released K-BERT's
+have, or one token a line with its tag, as CoNLL-2003's. The latter are told by
+their first lines, whatever the file is called.
+"""
+
+import lzma
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from kbert_core.errors import DataError, OptionError
+from kbert_core.knowledge.io.compression import PROBLEMS, remedy
+from kbert_core.labels import RIGHT, WRONG
+
+OURS = ("text_a", "text_b", "label", "qid")
+TEXTS = ("text_a", "text", "sentence", "content", "review")
+TOKENS = ("text_a", "tokens", "words")
+PAIRS = (
+    ("text_a", "text_b"),
+    ("sentence1", "sentence2"),
+    ("premise", "hypothesis"),
+    ("question1", "question2"),
+    ("question", "answer"),
+    ("question", "sentence"),
+    ("query", "passage"),
+    ("query", "title"),
+)
+LABELS = ("label", "labels", "gold_label", "ner_tags", "tags", "target")
+QUESTION = ("qid", "question_id", "query_id")
+NEEDED = {
+    "ner": ("label", "text_a"),
+    "classify": ("label", "text_a"),
+    "pair": ("label", "text_a", "text_b"),
+    "rank": ("label", "text_a", "text_b"),
+    "mask": ("text_a",),
+}
+TAG = re.compile(r"O|[BIMESLU]-\S+")  # the reader, which takes BIO alone, says how to mend others
+DOCUMENT = "-DOCSTART-"
+LOOKED_AT = 20  # lines that tell the form
+
+Row = tuple[int, Mapping[str, Any]]  # its number, and our column → value
+
+
+class ColumnError(DataError):
+    """A column that a task needs isn't there."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where examples stand, so that a message can say it.
+
+    Attributes:
+        name: the file, or the data set and split.
+        unit: what is counted there: "line" or "row", from 1.
+    """
+
+    name: str
+    unit: str = "line"
+
+    def place(self, line: int) -> str:
+        """Name one of its rows for a message: "dev.tsv, line 3"."""
+        return f"{self.name}, {self.unit} {line}"
+
+
+class Table:
+    """Labelled rows with named columns; of a text file, or of `datasets`."""
+
+    source: Source
+    columns: Sequence[str]
+
+    def columns_of(self, task: str, given: Mapping[str, str] | None) -> dict[str, str]:
+        """Find the columns that a task needs, see the function of this name."""
+        return columns_of(task, self.columns, given, self.source.name)
+
+    def rows(self, task: str, columns: Mapping[str, str], *, strict: bool = True) -> Iterator[Row]:
+        """Read rows.
+
+        Args:
+            columns: our name → the table's.
+            strict: False: a row that doesn't fit is left out.
+
+        Raises:
+            DataError: a row doesn't fit.
+        """
+        raise NotImplementedError
+
+
+class TextTable(Table):
+    """A text file; also packed with xz.
+
+    Args:
+        task: some forms are of one task alone; "": not known yet.
+        given: our name → the file's.
+
+    Raises:
+        DataError: it can't be read, is empty, or is of another task's form.
+    """
+
+    def __init__(self, path: Path, task: str = "", given: Mapping[str, str] | None = None) -> None:
+        self._lines = lines = read_lines(path)
+        if not any(lines):
+            raise DataError(f"{path}: the file is empty. Expected a header and labelled rows.")
+        self.source, self._first, self._cut = Source(str(path)), 2, True
+        self.tagged = not given and task in ("", "ner", "mask") and is_conll(lines)
+        if self.tagged and task == "mask":
+            raise DataError(
+                f"{path}: holds one token a line with its tag, and the task is fill-mask. Give one "
+                "text a line."
+            )
+        if self.tagged:
+            self.columns = NEEDED["ner"]
+        elif task == "mask" and ".txt" in path.suffixes:
+            self.columns, self._first, self._cut = NEEDED["mask"], 1, False
+            self._lines = [line.strip() for line in lines]
+        elif task == "rank" and not given and (header := _without_header(lines)):
+            self.columns, self._first = header, 1
+        else:
+            self.columns = lines[0].split("\t")
+
+    def columns_of(self, task: str, given: Mapping[str, str] | None) -> dict[str, str]:
+        """Find the columns that a task needs."""
+        return columns_of(task, self.columns, given, self.source.place(1))
+
+    def rows(self, task: str, columns: Mapping[str, str], *, strict: bool = True) -> Iterator[Row]:
+        """Read rows; tokens and tags as lists where one stands in a line."""
+        if self.tagged:
+            for number, tokens, tags in conll_rows(self._lines, self.source):
+                yield number, {"text_a": tokens, "label": tags}
+            return
+        places = {ours: self.columns.index(theirs) for ours, theirs in columns.items()}
+        for number, line in enumerate(self._lines[self._first - 1 :], start=self._first):
+            fields = line.split("\t") if self._cut else [line]
+            if not line or (len(fields) != len(self.columns) and not strict):
+                continue
+            if len(fields) != len(self.columns):
+                raise DataError(
+                    f"{self.source.place(number)}: found {len(fields)} fields in '{line[:60]}', "
+                    f"expected {len(self.columns)} ({', '.join(self.columns)}), separated by tabs. "
+                    "Correct the line or delete it."
+                )
+            yield number, {ours: fields[at] for ours, at in places.items()}
+
+
+def read_lines(path: Path) -> list[str]:
+    """Read the lines of a text file, also packed with xz.
+
+    Raises:
+        DataError: it can't be read, or isn't UTF-8, with the line.
+    """
+    try:
+        data = path.read_bytes()
+        if path.suffix == ".xz":
+            data = lzma.decompress(data)
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise DataError(f"{path}, line {line}: not UTF-8. Save the file as UTF-8.") from error
+    except PROBLEMS as error:
+        raise DataError(f"{path}: can't be read ({error}). {remedy(error)}") from error
+    return [line.removesuffix("\r") for line in text.split("\n")]
+
+
+def columns_of(
+    task: str, names: Sequence[str], given: Mapping[str, str] | None, where: str
+) -> dict[str, str]:
+    """Find the columns that a task needs.
+
+    Args:
+        task: a key of ``NEEDED``.
+        names: the table's columns.
+        given: our name → the table's, which go before any guess.
+        where: for messages.
+
+    Returns:
+        Our name → the table's: those of ``NEEDED``, and qid for answer
+        selection where there is one.
+
+    Raises:
+        DataError: a column that was given isn't there; ColumnError: one is missing.
+    """
+    needed, found = NEEDED[task], dict(given or {})
+    for ours, theirs in found.items():
+        if theirs not in names:
+            there = ", ".join(f"'{name}'" for name in names[:12]) or "none"
+            raise DataError(
+                f"{where}: no column '{theirs}' for {ours}. There are {there}. Correct --columns."
+            )
+    singles = [(name,) for name in (TOKENS if task == "ner" else TEXTS)]
+    if not found.keys() & {"text_a", "text_b"}:
+        known_texts = PAIRS if "text_b" in needed else singles
+        texts = next((known for known in known_texts if set(known) <= set(names)), ())
+        found.update(zip(("text_a", "text_b"), texts, strict=False))
+    for ours, known in (*((n, (n,)) for n in needed), ("label", LABELS), ("qid", QUESTION)):
+        named = next((name for name in known if name in names), None)
+        if named is not None:
+            found.setdefault(ours, named)
+    missing = [ours for ours in needed if ours not in found]
+    if missing:
+        absent = next((ours for ours in missing if ours not in names), missing[0])
+        raise ColumnError(
+            f"{where}: no column '{absent}' in '{' | '.join(names)[:80]}'. Expected "
+            f"{', '.join(needed)}, or say which columns to take: --columns "
+            f"{','.join(f'{ours}=NAME' for ours in missing)}."
+        )
+    wanted = {*needed, *(["qid"] if task == "rank" else [])}
+    return {ours: theirs for ours, theirs in found.items() if ours in wanted}
+
+
+def parse_columns(text: str | None) -> dict[str, str]:
+    """Read ``text_a=sentence1,label=gold``; None is none.
+
+    Raises:
+        OptionError: no such form, or an unknown name on the left.
+    """
+    found = {}
+    for part in text.split(",") if text else ():
+        ours, equals, theirs = (piece.strip() for piece in part.partition("="))
+        if ours not in OURS or not equals or not theirs:
+            raise OptionError(
+                f"--columns has '{part}', expected NAME=COLUMN with one of {', '.join(OURS)} as "
+                "NAME, several of them with commas between."
+            )
+        found[ours] = theirs
+    return found
+
+
+def is_conll(lines: Sequence[str]) -> bool:
+    """Whether half of the first lines or more are a token with a tag, and none is a header."""
+    rows = map(_token_columns, filter(str.strip, lines))
+    first = list(islice((row for row in rows if row[0] != DOCUMENT), LOOKED_AT))
+    if not first or any(name in LABELS for name in first[0]):
+        return False
+    return 2 * sum(map(_is_token, first)) >= len(first)
+
+
+def conll_rows(lines: Sequence[str], source: Source) -> Iterator[tuple[int, list[str], list[str]]]:
+    """Read sentences of one token a line: (line where it begins, from 1; tokens; tags).
+
+    A line holds a token and its tag, and maybe other columns between, separated
+    by a tab or by spaces. An empty line ends a sentence, ``-DOCSTART-`` begins a
+    document.
+
+    Raises:
+        DataError: with the line, where a token or its tag is missing, or
+            numbers stand where the tokens should.
+    """
+    tokens: list[str] = []
+    tags: list[str] = []
+    for number, line in enumerate([*lines, ""], start=1):
+        columns = _token_columns(line)
+        if not line.strip() or columns[0] == DOCUMENT:
+            if len(tokens) > 2 and tokens == [str(n + 1) for n in range(len(tokens))]:
+                raise DataError(
+                    f"{source.place(number - 1)}: the first column numbers the tokens. Take it "
+                    "out: the token stands first, its tag last."
+                )
+            if tokens:
+                yield number - len(tokens), tokens, tags
+            tokens, tags = [], []
+            continue
+        if not _is_token(columns):
+            raise DataError(
+                f"{source.place(number)}: '{line[:60]}' is no token with a tag behind it, as other "
+                "lines are. Delete it, or write 'TOKEN TAG' with a tab or a space between, O for a "
+                "token of no entity, and nothing in the line between two sentences."
+            )
+        tokens.append(columns[0])
+        tags.append(columns[-1])
+
+
+def _token_columns(line: str) -> list[str]:
+    """Of a line that isn't empty; the first may be white space, which is a token too."""
+    if "\t" in line:
+        first, *others = line.split("\t")
+        return [first, *(part.strip() for part in others)]
+    return [part for part in line.split(" ") if part]
+
+
+def _is_token(columns: Sequence[str]) -> bool:
+    if len(columns) < 2 or not TAG.fullmatch(columns[-1]):
+        return False
+    token = columns[0]
+    return token != "" and (" " not in token or not token.strip(" "))
+
+
+def _without_header(lines: Sequence[str]) -> list[str] | None:
+    """The columns of a file of answers without a header; None if it has one.
+
+    NLPCC-DBQA puts the label last (2016) or first (2017); the question
+    stands before the answer in both.
+    """
+    first = next(filter(None, lines)).split("\t")
+    for at, header in ((2, ["text_a", "text_b", "label"]), (0, ["label", "text_a", "text_b"])):
+        if len(first) == 3 and first[at] in (RIGHT, WRONG):
+            return header
+    return None
