@@ -1,4 +1,4 @@
-"""What starts without PyTorch, which takes seconds; and that the package's names are there."""
+"""What starts without PyTorch, how much of the core one prediction loads, and its names."""
 
 import shlex
 import subprocess
@@ -10,6 +10,7 @@ import pytest
 import kbert_core
 
 ROOT = Path(__file__).parents[1]
+MOST_LINES = 9_500  # of the core, for one prediction with a graph; docs/architecture.md says it too
 RUN = """
 import sys
 from kbert_core import cli
@@ -19,6 +20,17 @@ except SystemExit as end:
     code = end.code
 print("MODULES", *sorted({"torch", "transformers", "datasets"} & set(sys.modules)))
 sys.exit(code)
+"""
+
+
+PREDICT = """
+import sys
+from pathlib import Path
+from kbert_core import Pipeline, load_graph
+model = Pipeline.load("models/medical-ner-kbert", device="cpu")
+model("患者行胃镜检查未见异常", graph=load_graph("demo_kgs/medical_zh.spo"))
+ours = [m for name, m in sys.modules.items() if name.split(".")[0] == "kbert_core"]
+print(sum(len(Path(m.__file__).read_text(encoding="utf-8").splitlines()) for m in ours))
 """
 
 
@@ -45,8 +57,12 @@ def test_a_command_that_runs_no_model_starts_without_pytorch(command):
     assert printed.splitlines()[-1] == "MODULES"
 
 
+def test_one_prediction_loads_a_small_part_of_the_core():
+    assert int(python(PREDICT).splitlines()[-1]) <= MOST_LINES
+
+
 def test_every_public_name_is_there_and_listed():
     assert set(kbert_core.__all__) <= set(dir(kbert_core))
     assert all(hasattr(kbert_core, name) for name in kbert_core.__all__)
-    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+    with pytest.raises(AttributeError, match="nothing"):
         _ = kbert_core.nothing

@@ -12,7 +12,7 @@ from kbert_core.cli.output import Progress, table
 from kbert_core.cli.shared import COLUMNS, columns_of, loaded, model_of
 from kbert_core.data.sources import labelled_file, read_split
 from kbert_core.errors import OptionError
-from kbert_core.knowledge.io import write_triples
+from kbert_core.knowledge.io.write import write_triples
 
 if TYPE_CHECKING:  # not imported to run: they need PyTorch
     from kbert_core.experiments.whole_file_groups import By, Group, WholeFile

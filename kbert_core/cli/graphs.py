@@ -17,8 +17,9 @@ from kbert_core.errors import GraphEditError, GraphFileError, OptionError
 from kbert_core.knowledge import join_graphs, load_graph
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.io import ENDINGS, ReadOptions, open_rows, read_triples, write_triples
+from kbert_core.knowledge.io import ENDINGS, ReadOptions, open_rows, read_triples
 from kbert_core.knowledge.io.compression import plain_ending
+from kbert_core.knowledge.io.write import write_triples
 from kbert_core.knowledge.store.database import ENDING
 from kbert_core.knowledge.store.importing import Source, import_triples
 from kbert_core.knowledge.store.store import GraphStore

@@ -42,7 +42,7 @@ from kbert_core.experiments.suite import Suite, slug, train_options
 from kbert_core.kbert.ablation import FULL
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.io import write_triples
+from kbert_core.knowledge.io.write import write_triples
 from kbert_core.knowledge.tools.controls import shuffled
 from kbert_core.options import option_fields
 from kbert_core.scoring.learned import CARD_FILE, WEIGHTS_FILE

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
@@ -23,9 +23,10 @@ from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.selection import InjectionOptions, LeftOut, TripleScorer
 from kbert_core.knowledge.triple import Triple
 from kbert_core.reader import Piece, Reader, Reading, Trace
-from kbert_core.scoring import scorer_of
-from kbert_core.scoring.similarity import Similarity
 from kbert_core.text import Tokens, WordPieces
+
+if TYPE_CHECKING:
+    from kbert_core.scoring.similarity import Similarity
 
 ROWS_AT_ONCE = 16  # windows of one long text
 
@@ -292,14 +293,18 @@ class KBertReader(Reader):
         """
         if not options.needs_model:
             return None
+        from kbert_core.scoring import scorer_of
+
         key = (options.strategy, options.scorer)
         if key not in self._scorers:
             self._scorers[key] = scorer_of(options, self.similarity, device=str(self.device))
         return self._scorers[key]
 
     @cached_property
-    def similarity(self) -> Similarity:
+    def similarity(self) -> "Similarity":
         """Texts and triples compared by the model's own encoder, without knowledge."""
+        from kbert_core.scoring.similarity import Similarity
+
         return Similarity(self.model, self.tokenizer)
 
 

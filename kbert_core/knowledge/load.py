@@ -1,16 +1,19 @@
 """Any file of triples, or several, as one graph."""
 
 import logging
+from contextlib import suppress
 from pathlib import Path
 
 from kbert_core.knowledge.aliases import ALIAS_RELATIONS, AliasRelations
 from kbert_core.knowledge.graph import KnowledgeGraph, join_graphs
 from kbert_core.knowledge.io import ReadOptions, read_triples
+from kbert_core.knowledge.io.compression import ENDINGS as PACKED
 from kbert_core.knowledge.io.compression import plain_stem
-from kbert_core.knowledge.store.database import ENDING
-from kbert_core.knowledge.store.importing import indexed, is_large
-from kbert_core.knowledge.store.store import GraphStore
 from kbert_core.knowledge.triple import Triple
+
+STORED = ".kg"
+LARGE = 8 << 20  # bytes of a text file that is worth an index on disk
+LARGE_PACKED = 1 << 20  # the same, packed
 
 log = logging.getLogger(__name__)
 
@@ -38,9 +41,11 @@ def load_graph(
     name = " + ".join(map(plain_stem, paths))
     parts: list[KnowledgeGraph | list[Triple]] = []
     for path in paths:
-        if Path(path).suffix == ENDING:
+        if Path(path).suffix == STORED:
             parts.append(_stored(Path(path)))
-        elif is_large(path):
+        elif _is_large(path):
+            from kbert_core.knowledge.store.importing import indexed
+
             parts.append(_stored(indexed(path, options, skip_bad=skip_bad, aliases=aliases)))
         else:
             file = read_triples(path, options, skip_bad=skip_bad)
@@ -60,6 +65,16 @@ def load_graph(
     return graph
 
 
+def _is_large(path: str | Path) -> bool:
+    """Whether a file of triples is better indexed on disk than held in memory."""
+    path = Path(path)
+    with suppress(OSError, ValueError):  # whoever opens it says what is wrong
+        return path.stat().st_size > (LARGE_PACKED if path.suffix in PACKED else LARGE)
+    return False
+
+
 def _stored(path: Path) -> KnowledgeGraph:
+    from kbert_core.knowledge.store.store import GraphStore
+
     with GraphStore(path) as store:
         return store.graph()

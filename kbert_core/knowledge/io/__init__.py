@@ -21,7 +21,6 @@ from kbert_core.knowledge.io.read import (
     unit_of,
 )
 from kbert_core.knowledge.io.rows import Bad, ReadOptions, Row
-from kbert_core.knowledge.io.write import write_triples
 
 __all__ = [
     "ENDINGS",
@@ -35,5 +34,4 @@ __all__ = [
     "read_triples",
     "rows_of",
     "unit_of",
-    "write_triples",
 ]

@@ -14,8 +14,6 @@ from kbert_core.knowledge.io.compression import ENDINGS as PACKED
 from kbert_core.knowledge.io.compression import Bounded, plain_ending, unpacking
 from kbert_core.knowledge.io.json_lines import read_json_lines
 from kbert_core.knowledge.io.lines import lines
-from kbert_core.knowledge.io.rdf import FORMATS as RDF
-from kbert_core.knowledge.io.rdf import read_rdf
 from kbert_core.knowledge.io.rows import Bad, ReadOptions, Row, printable
 from kbert_core.knowledge.io.tables import read_csv, read_tabs
 from kbert_core.knowledge.triple import Triple
@@ -31,6 +29,7 @@ _BY_LINES = {
     ".jsonl": read_json_lines,
     ".ndjson": read_json_lines,
 }
+RDF = (".nt", ".ttl")
 ENDINGS = (*_BY_LINES, *RDF)  # of files of triples; each may be packed
 RATIO = 200  # a packed file of more bytes than so many times its own is taken for a bomb
 FREE = 1 << 28  # bytes that any packed file may have
@@ -229,6 +228,8 @@ def _reading(
         return Bounded(unpacking(opened(), name), name, most)
 
     if ending in RDF:
+        from kbert_core.knowledge.io.rdf import read_rdf
+
         passed: Counter[str] = Counter()
         rows = read_rdf(unpacked, name, ending, options, passed)
         return Reading(name, rows, skip_bad, passed=passed, unit=unit_of(name), packed=packed)

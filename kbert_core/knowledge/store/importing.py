@@ -19,7 +19,6 @@ from kbert_core.errors import GraphFileError
 from kbert_core.files import cache_folder
 from kbert_core.knowledge.aliases import ALIAS_RELATIONS, AliasRelations
 from kbert_core.knowledge.io import ReadOptions, open_rows
-from kbert_core.knowledge.io.compression import ENDINGS as PACKED
 from kbert_core.knowledge.io.rows import Row
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.store.database import (
@@ -45,8 +44,6 @@ from kbert_core.knowledge.store.names import (
 
 Progress = Callable[[int], None]  # called now and then with the number of rows read
 _STEP = 20_000  # rows between two calls of it
-LARGE = 8 << 20  # bytes of a text file that is worth an index on disk
-LARGE_PACKED = 1 << 20  # the same, packed
 SETTLED = 2.0  # seconds since a file's last change after which its times tell of the next one
 
 log = logging.getLogger(__name__)
@@ -234,14 +231,6 @@ def _add(database: sqlite3.Connection, reading: _Reading, who: str) -> Imported:
             count += 1
     reading.note(database, first, revision, who, count)
     return Imported(count, reading.rows - count, revision)
-
-
-def is_large(path: str | Path) -> bool:
-    """Whether a text file is better indexed on disk than held in memory."""
-    path = Path(path)
-    with suppress(OSError, ValueError):  # whoever opens it says what is wrong
-        return path.stat().st_size > (LARGE_PACKED if path.suffix in PACKED else LARGE)
-    return False
 
 
 def _digest(path: Path, how: str, folder: Path) -> str:
