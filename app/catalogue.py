@@ -2,20 +2,20 @@
 
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
 from app.edit_log import EditLog, entities_of
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.search import Facets, Found, Query, TripleIndex, matching
+from kbert_core.knowledge.search import Facets, Found, GraphSearch, Query
 from kbert_core.knowledge.store.log import Change, effective
-from kbert_core.knowledge.store.search import GraphSearch
 from kbert_core.knowledge.tools.check import TYPE_RELATIONS
 
 ONE_TABLE = 15_000  # triples that are shown in one table
 PAGE = 200  # of a larger graph
+EDITED = 100_000  # of a visitor's own triples that are found
 
 
 @dataclass(frozen=True)
@@ -25,19 +25,17 @@ class Catalogue:
     Attributes:
         graph: with all edits made.
         base: before this visitor's own edits; of a workspace, the same.
-        index: of the base, where it is in memory.
-        stored: the base, where it is a graph file.
+        search: of the graph, where it is in memory; else of the base, a graph file.
+        facets_of_search: of the same.
         log: this visitor's own edits; empty in a workspace.
         source: the file the base came from.
         lines: of that file, by triple, as far as they are known.
-        facets: of the base.
     """
 
     graph: KnowledgeGraph
     base: KnowledgeGraph
-    index: TripleIndex | None
-    stored: GraphSearch | None
-    facets_of_base: Facets
+    search: GraphSearch
+    facets_of_search: Facets
     log: EditLog = field(default_factory=EditLog)
     source: str = ""
     lines: Mapping[Triple, int] = field(default_factory=dict)
@@ -48,35 +46,38 @@ class Catalogue:
         return entities_of(self.log.done)
 
     @property
+    def unsearched(self) -> set[str]:
+        """The entities of which the search doesn't know the edits."""
+        return set() if self.search.in_memory else self.changed
+
+    @property
     def page(self) -> int:
         """How many triples are shown at a time."""
         return ONE_TABLE if len(self.graph) <= ONE_TABLE else PAGE
 
     def find(self, query: Query, start: Any = None) -> Found:
         """Find a page of triples; those of edited entities come first in a graph file."""
-        changed, most = self.changed, self.page
-        if self.index is not None:
-            return self.index.find(query, graph=self.graph, changed=changed, start=start, most=most)
-        assert self.stored is not None
-        found = self.stored.find(query, start=start, most=most, without=changed)
-        entities = ((entity, self.graph.triples_of(entity)) for entity in sorted(changed))
-        edited = list(matching(query, self.graph, entities))
-        if not edited:
+        changed = self.unsearched
+        found = self.search.find(query, start=start, most=self.page, without=changed)
+        if not changed:
             return found
-        on = tuple(map(self.graph.is_on, edited))
-        total = None if found.total is None else found.total + len(edited)
+        of_edited = (triple for e in sorted(changed) for triple in self.graph.triples_of(e))
+        off = self.graph.off
+        edited = GraphSearch.of(KnowledgeGraph(of_edited, off=off)).find(query, most=EDITED)
+        total = None if found.total is None else found.total + len(edited.triples)
         if start is not None:
-            return Found(found.triples, found.on, total, found.next, found.complete)
-        return Found((*edited, *found.triples), (*on, *found.on), total, found.next, found.complete)
+            return replace(found, total=total)
+        triples, on = (*edited.triples, *found.triples), (*edited.on, *found.on)
+        return replace(found, triples=triples, on=on, total=total)
 
     def facets(self) -> Facets:
         """Count relations and types as edited."""
-        changed = self.changed
+        changed = self.unsearched
         if not changed:
-            return self.facets_of_base
+            return self.facets_of_search
         gone = [t for entity in changed for t in self.base.triples_of(entity)]
         come = [t for entity in changed for t in self.graph.triples_of(entity)]
-        return self.facets_of_base.changed(gone, come, TYPE_RELATIONS)
+        return self.facets_of_search.changed(gone, come, TYPE_RELATIONS)
 
     def heads(self, start: str, most: int = 6) -> list[str]:
         """Return heads that begin with a text, as the graph writes them."""
@@ -84,10 +85,8 @@ class Catalogue:
         if not folded:
             return []
         own = sorted(name for name in self.changed if name.startswith(folded))
-        looked = self.index if self.index is not None else self.stored
-        assert looked is not None
         found: dict[str, None] = {}
-        for name in (*own, *looked.heads(start, most + len(own))):
+        for name in (*own, *self.search.heads(start, most + len(own))):
             triples = self.graph.triples_of(name)
             if triples:
                 found[triples[0].head] = None
@@ -102,8 +101,6 @@ class Catalogue:
 
     def tails(self, relation: str, start: str, most: int = 6) -> list[str]:
         """Return the commonest tails of a relation that begin with a text."""
-        looked = self.index if self.index is not None else self.stored
-        assert looked is not None
         folded = normalise_name(start)
         own = Counter(
             t.tail
@@ -111,12 +108,12 @@ class Catalogue:
             for t in self.graph.triples_of(entity)
             if t.relation == relation and normalise_name(t.tail).startswith(folded)
         )
-        return list(dict.fromkeys((*own, *looked.tails(relation, start, most))))[:most]
+        return list(dict.fromkeys((*own, *self.search.tails(relation, start, most))))[:most]
 
     def around(self, triple: Triple, most: int = 80) -> list[Triple]:
         """Return the triples of an entity, and others that lead to it, as far as is known."""
         own = list(self.graph.triples_of(triple.head))
-        leading = self.index.tailed(triple.head) if self.index is not None else []
+        leading = self.search.leading_to(triple.head)
         return [*own, *(t for t in leading if t in self.graph and t not in own)][:most]
 
     def changes(self) -> list[Change]:

@@ -7,14 +7,14 @@ import streamlit as st
 
 from app import services, state, workspaces
 from app.catalogue import Catalogue
-from app.edit_log import EditLog, now_in_words
+from app.edit_log import EditLog, entities_of, now_in_words
 from app.services import OpenedGraph
 from app.texts import t
 from app.view_models.importing import Preview
 from app.view_models.knowledge import HEAD, RELATION, TAIL
 from kbert_core import KBertError, KnowledgeGraph, Triple
 from kbert_core.knowledge.edit import Edit
-from kbert_core.knowledge.search import Found, Query, TripleIndex, Where
+from kbert_core.knowledge.search import Facets, Found, GraphSearch, Query, Where
 from kbert_core.knowledge.store.log import Change
 
 TRIPLES, IMPORT, HISTORY, DIFFERENCE, CHECK = "triples", "import", "history", "difference", "check"
@@ -66,22 +66,24 @@ def catalogue() -> Catalogue:
     if shared is not None:
         searched = shared.searched
         facets = services.facets_of(searched)
-        return Catalogue(shared.graph, shared.graph, None, searched, facets, source=shared.title)
+        return Catalogue(shared.graph, shared.graph, searched, facets, source=shared.title)
     base, graph, log = state.base(), state.graph(), state.log()
     opened: OpenedGraph = ss["lab.opened_as"].get(ss["lab.graph"], OpenedGraph(base))
     if opened.stored is not None:
-        facets = services.facets_of(opened.stored)
-        return Catalogue(graph, base, None, opened.stored, facets, log, opened.source)
-    index = _own_index(base) if opened.own else services.index_of(base)
-    return Catalogue(graph, base, index, None, index.facets, log, opened.source, opened.lines)
+        search, facets = opened.stored, services.facets_of(opened.stored)
+    else:
+        new = {entity for entity in entities_of(log.done) if not base.triples_of(entity)}
+        search, facets = (_own_search if opened.own else services.search_of)(graph, new)
+    return Catalogue(graph, base, search, facets, log, opened.source, opened.lines)
 
 
-def _own_index(base: KnowledgeGraph) -> TripleIndex:
+def _own_search(graph: KnowledgeGraph, first: set[str]) -> tuple[GraphSearch, Facets]:
     """An uploaded graph made ready for searching, which this session alone keeps."""
-    kept: tuple[KnowledgeGraph, TripleIndex] | None = ss.get("knowledge.index")
-    if kept is None or kept[0] is not base:
-        kept = ss["knowledge.index"] = (base, TripleIndex(base))
-    return kept[1]
+    kept: tuple[str, GraphSearch, Facets] | None = ss.get("knowledge.index")
+    if kept is None or kept[0] != graph.fingerprint:
+        search = GraphSearch.of(graph, first=first)
+        kept = ss["knowledge.index"] = (graph.fingerprint, search, search.facets())
+    return kept[1:]
 
 
 def query() -> Query:
@@ -292,7 +294,7 @@ def add_rows(preview: Preview) -> None:
 def changes(look: Catalogue) -> list[Change]:
     """How the graph differs from the one it began with."""
     shared = state.workspace()
-    return look.changes() if shared is None else shared.searched.changes_since(shared.base)
+    return look.changes() if shared is None else shared.changes()
 
 
 # Workspaces

@@ -8,9 +8,9 @@ from kbert_core import KnowledgeGraph
 from kbert_core.errors import GraphEditError
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import Row
+from kbert_core.knowledge.search import GraphSearch
 from kbert_core.knowledge.store.importing import Imported, Source, import_triples
-from kbert_core.knowledge.store.log import Entry
-from kbert_core.knowledge.store.search import GraphSearch
+from kbert_core.knowledge.store.log import Change, Entry
 from kbert_core.knowledge.store.store import GraphStore
 
 
@@ -72,6 +72,10 @@ class OpenWorkspace:
     def searched(self) -> GraphSearch:
         """Its file at the revision last seen."""
         return GraphSearch(workspaces.path_of(self.key), self.revision)
+
+    def changes(self) -> list[Change]:
+        """How it differs from what it began with."""
+        return self.store.changes_between(self.base, self.revision)
 
     def refresh(self) -> None:
         """See it as it is now; what others did is put among the news.

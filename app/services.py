@@ -8,7 +8,7 @@ bounded in bytes (``kept``, and ``server.maxCacheDataSize`` for ``st.cache_data`
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -52,9 +52,8 @@ from kbert_core.knowledge.io import ENDINGS, Reading, ReadOptions, open_rows, ro
 from kbert_core.knowledge.io import download as public
 from kbert_core.knowledge.io.compression import ENDINGS as PACKED
 from kbert_core.knowledge.io.compression import plain_stem
-from kbert_core.knowledge.search import Facets, TripleIndex
+from kbert_core.knowledge.search import Facets, GraphSearch
 from kbert_core.knowledge.store.database import ENDING as STORED
-from kbert_core.knowledge.store.search import GraphSearch
 from kbert_core.knowledge.store.store import GraphStore
 from kbert_core.tasks import TASKS
 
@@ -265,24 +264,33 @@ def relations(fingerprint: str, _graph: KnowledgeGraph) -> tuple[str, ...]:
     return tuple(_graph.relations())
 
 
-def index_of(graph: KnowledgeGraph) -> TripleIndex:
-    """A graph in memory that all visitors share, made ready for searching."""
-    return _indexes.get(graph.fingerprint, lambda: TripleIndex(graph))
+def search_of(graph: KnowledgeGraph, first: Collection[str] = ()) -> tuple[GraphSearch, Facets]:
+    """A graph in memory made ready for searching, for all visitors, and its facets.
+
+    Args:
+        first: entities that are found before others.
+    """
+
+    def made() -> tuple[GraphSearch, Facets, int]:
+        search = GraphSearch.of(graph, first=first)
+        return search, search.facets(), len(graph)
+
+    return _searches.get(graph.fingerprint, made)[:2]
 
 
 def facets_of(search: GraphSearch) -> Facets:
     """Relations and types of a graph file, counted."""
     try:
-        which = search.path.stat().st_ino
+        which = search.path.stat().st_ino  # another file may get the same name
     except OSError:
         which = 0
-    return _facets_of(search, which)
+    return _facets_of(search, search.path, search.revision, which)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def _facets_of(search: GraphSearch, which: int) -> Facets:
-    del which  # another file of the same name
-    return search.facets()
+def _facets_of(_search: GraphSearch, path: Path, revision: int, which: int) -> Facets:
+    del path, revision, which
+    return _search.facets()
 
 
 def names_near(sentences: tuple[str, ...], graph: KnowledgeGraph) -> tuple[str, ...]:
@@ -557,7 +565,9 @@ def safe_name(name: str) -> str:
 
 
 _graphs: Kept[OpenedGraph] = Kept(512 << 20, lambda opened: opened.size)
-_indexes: Kept[TripleIndex] = Kept(256 << 20, lambda index: TRIPLE_BYTES * len(index))
+_searches: Kept[tuple[GraphSearch, Facets, int]] = Kept(
+    256 << 20, lambda kept: TRIPLE_BYTES * kept[2]
+)
 _traces: Kept[KBertTrace] = Kept(192 << 20, size_of_trace)
 _maps: Kept[np.ndarray] = Kept(192 << 20, lambda maps: maps.nbytes)
 _small_maps: Kept[HeadsView] = Kept(16 << 20, lambda view: view.codes.nbytes)

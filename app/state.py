@@ -24,6 +24,7 @@ from kbert_core import Ablation, InjectionOptions, KBertError, KBertTrace, Knowl
 from kbert_core.errors import GraphConflict, GraphFileError
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io.download import PUBLIC
+from kbert_core.knowledge.search import GraphSearch
 from kbert_core.knowledge.selection import SCORED, Strategy
 from kbert_core.knowledge.surface_forms import RULES, NameRules
 from kbert_core.tasks import TASKS
@@ -656,7 +657,7 @@ def relations() -> tuple[str, ...]:
     """The relations of the chosen graph, the most frequent first."""
     shared = workspace()
     if shared is not None:
-        first = replace(shared.searched, revision=shared.opened_at)
+        first = GraphSearch(shared.searched.path, shared.opened_at)
         return tuple(services.facets_of(first).relations)
     opened = ss["lab.opened_as"].get(ss["lab.graph"])
     if opened is not None and opened.stored is not None:

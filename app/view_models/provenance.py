@@ -27,9 +27,9 @@ def of_visit(catalogue: Catalogue, triple: Triple, now: datetime) -> str:
                     number=step.number,
                 )
             return t("origin.yours", when=when, number=step.number)
-    if catalogue.stored is not None:
+    if not catalogue.search.in_memory:
         try:
-            with GraphStore(catalogue.stored.path) as store:
+            with GraphStore(catalogue.search.path) as store:
                 return of_store(store, triple, now)
         except KBertError:
             return t("origin.unknown", file=catalogue.source)

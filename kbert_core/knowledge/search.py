@@ -1,21 +1,46 @@
-"""Looking through a graph in memory: by text, relation, type; and what there is to choose from.
+"""Looking through a graph of any size: a page at a time, each within a given time.
 
-``store.search`` does the same in a graph file, where it may have millions of triples.
+A small graph's entities come in order, those first that are called as the text
+looked for. Of a large one what an index answers comes by name; what has to be
+looked for row by row comes in the order of the file, and goes on where the
+time was over.
 """
 
+import json
+import sqlite3
+import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from heapq import nsmallest
-from itertools import chain, islice
+from functools import lru_cache
+from pathlib import Path
+from threading import Lock
 from typing import Any, Literal
 
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
+from kbert_core.knowledge.store.database import (
+    TABLES,
+    THEN,
+    connect,
+    create_indexes,
+    database_errors,
+)
 from kbert_core.knowledge.tools.check import TYPE_RELATIONS
 from kbert_core.knowledge.triple import Triple
 
 Where = Literal["anywhere", "head", "head_starts", "tail"]
+
+SECONDS = 1.5  # for one page
+COUNTED = 50_000  # rows of a small graph: all that is found is put in order and counted
+NAMES = 5000  # of a facet that are kept, the commonest
+_CHUNK = 50_000  # rows between two looks at the clock
+_FIRST_ROWS = 4 * _CHUNK  # of a large graph, where names are looked for to complete others
+_NEAR = 1000  # heads, by name, of which the shortest are taken
+_ROW = "version, entity, place, head, relation, tail, off"
+_STARTS = "entity >= :low_name AND entity < :high_name"
+_folded = lru_cache(1 << 16)(normalise_name)
 
 
 @dataclass(frozen=True)
@@ -83,7 +108,7 @@ class Facets:
     def of(cls, relations: Counter[str], types: Counter[str], *, complete: bool = True) -> "Facets":
         """Put counts into order; what is there no more is left out."""
         known, kinds = (
-            {name: count for name, count in counts.most_common() if count > 0}
+            {name: count for name, count in counts.most_common(NAMES) if count > 0}
             for counts in (relations, types)
         )
         return cls(known, kinds, complete)
@@ -101,136 +126,252 @@ class Facets:
         return Facets.of(relations, kinds, complete=self.complete)
 
 
-class TripleIndex:
-    """Looks through a graph in memory, entity by entity.
+class GraphSearch:
+    """A graph file at one revision, ready to be looked through.
 
     Args:
-        graph: whose triples are counted, and whose names are completed.
-
-    Attributes:
-        facets: of the graph.
+        path: of the file.
+        revision: of which the triples are; later edits are not seen.
     """
 
-    def __init__(self, graph: KnowledgeGraph) -> None:
-        self._graph = graph
-        self._folded = _Folded()
-        relations = Counter(triple.relation for triple in graph)
-        types = Counter(triple.tail for triple in graph if triple.relation in TYPE_RELATIONS)
-        self.facets = Facets.of(relations, types)
+    def __init__(self, path: Path, revision: int) -> None:
+        self.path, self.revision = path, revision
+        self._memory: sqlite3.Connection | None = None
+        self._lock = Lock()
+        self._order = "entity, place, version"
 
-    def __len__(self) -> int:
-        return len(self._graph)
+    @classmethod
+    def of(cls, graph: KnowledgeGraph, *, first: Collection[str] = ()) -> "GraphSearch":
+        """Copy a graph into memory; its triples are found in graph order.
+
+        Args:
+            first: entities that come before the others.
+        """
+        search = cls(Path(), 0)
+        search._order = "version"
+        memory = search._memory = sqlite3.connect(":memory:", check_same_thread=False)
+        memory.create_function("folded", 1, _folded, deterministic=True)
+        memory.executescript(TABLES)
+        early = [(entity, graph.triples_of(entity)) for entity in sorted(first)]
+        later = (item for item in graph.items() if item[0] not in first)
+        rows = (
+            (entity, t.head, t.relation, t.tail, not graph.is_on(t))
+            for items in (early, later)
+            for entity, triples in items
+            for t in triples
+        )
+        memory.executemany(
+            "INSERT INTO triple (id, entity, head, relation, tail, place, off, added) "
+            "VALUES (0, ?, ?, ?, ?, 0, ?, 0)",
+            rows,
+        )
+        create_indexes(memory)
+        return search
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether it is a graph in memory."""
+        return self._memory is not None
 
     def find(
         self,
         query: Query,
         *,
-        graph: KnowledgeGraph | None = None,
-        changed: Collection[str] = (),
-        start: int | None = None,
-        most: int | None = None,
+        start: Any = None,
+        most: int = 200,
+        without: Collection[str] = (),
+        seconds: float = SECONDS,
     ) -> Found:
-        """Find triples of the graph, or of one that was edited from it.
+        """Find a page of triples.
 
         Args:
-            query: what is looked for.
-            graph: as edited.
-            changed: the entities that were edited.
-            start: the page's first, a ``Found.next``.
-            most: of the page; None: all.
-
-        Returns:
-            In graph order, entities that came by edits first; of those found
-            by a text, first the entity called so, then those that begin so.
+            query: what is looked for; in tails and relations of a large graph
+                in any case of Latin letters, everywhere else as names are compared.
+            start: where the page begins, a ``Found.next``.
+            most: of the page.
+            without: entities to leave out.
+            seconds: after which the page ends, full or not.
         """
-        graph = graph or self._graph
-        begin = start or 0
-        end = None if most is None else begin + most
-        new = {entity for entity in changed if not self._graph.triples_of(entity)}
-        items = chain(
-            ((entity, graph.triples_of(entity)) for entity in sorted(new)),
-            (item for item in graph.items() if item[0] not in new),
-        )
-        matches = list(matching(query, graph, items, self._folded))
-        if wanted := query.folded:
-            heads = (normalise_name(triple.head) for triple in matches)
-            ranks = [(head != wanted) + (not head.startswith(wanted)) for head in heads]
-            matches = [matches[i] for i in sorted(range(len(matches)), key=ranks.__getitem__)]
-        page = matches[begin:end]
-        following = end if end is not None and len(matches) > end else None
-        return Found(tuple(page), tuple(map(graph.is_on, page)), len(matches), following)
+        end = time.monotonic() + seconds
+        with self._reading() as database:
+            last = _last_version(database)
+            small = self.in_memory or last <= COUNTED
+            conditions, values = self._conditions(query, without, folded=small)
+
+            def rows(rest: str, **more: Any) -> list[tuple]:
+                sql = f"SELECT {_ROW} FROM triple WHERE {conditions} {rest}"
+                given = {**values, "most": most + 1, "begin": 0, **more}
+                return database.execute(f"{sql} LIMIT :most OFFSET :begin", given).fetchall()
+
+            if small:
+                count = f"SELECT count(*) FROM triple WHERE {conditions}"
+                total = database.execute(count, values).fetchone()[0]
+                return self._in_order(rows, start, most, total)
+            if query.everything or query.off or (query.folded and query.where == "head_starts"):
+                return _by_name(rows, start, most)
+            return _by_row(rows, start, most, last, end)
+
+    def facets(
+        self, *, type_relations: Collection[str] = TYPE_RELATIONS, seconds: float = 3 * SECONDS
+    ) -> Facets:
+        """Count triples by relation and by type, in a large graph only of its first rows."""
+        relations: Counter[str] = Counter()
+        types: Counter[str] = Counter()
+        values = {"then": self.revision, "types": json.dumps(list(type_relations))}
+        complete = True
+        with self._reading() as database:
+            end = time.monotonic() + seconds
+            for low, high in _chunks(0, _last_version(database)):
+                if time.monotonic() > end:
+                    complete = False
+                    break
+                where = f"version > {low} AND version <= {high} AND {THEN}"
+                of_types = f"{where} AND relation IN (SELECT value FROM json_each(:types))"
+                for counts, column, rows in (
+                    (relations, "relation", where),
+                    (types, "tail", of_types),
+                ):
+                    query = f"SELECT {column}, count(*) FROM triple WHERE {rows} GROUP BY {column}"
+                    counts.update(dict(database.execute(query, values).fetchall()))
+        return Facets.of(relations, types, complete=complete)
 
     def heads(self, start: str, most: int = 8) -> list[str]:
-        """Return names of entities that begin with a text, the shortest first."""
-        folded = normalise_name(start)
-        near = (entity for entity in self._graph.entities() if entity.startswith(folded))
-        return nsmallest(most, near, key=len)
+        """Return heads that begin with a text, the shortest of the first by name."""
+        near = (
+            f"SELECT entity, min(head) AS head FROM triple WHERE {_STARTS} AND {THEN} "
+            f"GROUP BY entity ORDER BY entity LIMIT {_NEAR}"
+        )
+        query = f"SELECT head FROM ({near}) ORDER BY length(entity), entity LIMIT :most"
+        return [head for (head,) in self._rows(query, most=most, **_range(normalise_name(start)))]
 
     def tails(self, relation: str, start: str, most: int = 8) -> list[str]:
-        """Return tails of a relation, "": of any, that begin with a text."""
-        folded = normalise_name(start)
-        counts = Counter(
-            triple.tail
-            for triple in self._graph
-            if relation in ("", triple.relation) and self._folded[triple.tail].startswith(folded)
+        """Return the commonest tails of a relation, "": of any, that begin with a text."""
+        rows = self._rows(
+            f"SELECT tail FROM triple WHERE version <= {_FIRST_ROWS} AND {THEN} "
+            "AND (:relation = '' OR relation = :relation) "
+            "AND instr(folded(tail), :start) = 1 "
+            "GROUP BY tail ORDER BY count(*) DESC, min(version) LIMIT :most",
+            relation=relation,
+            start=normalise_name(start),
+            most=most,
         )
-        return [tail for tail, _ in counts.most_common(most)]
+        return [tail for (tail,) in rows]
 
-    def tailed(self, name: str, most: int = 20) -> list[Triple]:
-        """Return triples whose tail is a name."""
-        folded = normalise_name(name)
-        return list(islice((t for t in self._graph if self._folded[t.tail] == folded), most))
+    def leading_to(self, name: str, most: int = 20) -> list[Triple]:
+        """Return triples whose tail is a name, of a large graph only among the first rows."""
+        rows = self._rows(
+            f"SELECT head, relation, tail FROM triple WHERE version <= {_FIRST_ROWS} AND {THEN} "
+            "AND folded(tail) = :name LIMIT :most",
+            name=normalise_name(name),
+            most=most,
+        )
+        return [Triple(*row) for row in rows]
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        if self._memory is not None:
+            with self._lock:
+                yield self._memory
+            return
+        with database_errors(self.path), closing(connect(self.path)) as database:
+            database.create_function("folded", 1, _folded, deterministic=True)
+            yield database
+
+    def _rows(self, query: str, **values: Any) -> list[tuple]:
+        with self._reading() as database:
+            return database.execute(query, values | {"then": self.revision}).fetchall()
+
+    def _conditions(
+        self, query: Query, without: Collection[str], *, folded: bool
+    ) -> tuple[str, dict[str, Any]]:
+        parts = [THEN]
+        wanted = query.folded
+        values: dict[str, Any] = {"then": self.revision, "folded": wanted, **_range(wanted)}
+        if wanted:
+            values["text"] = _pattern(query.text.strip())
+            like = "instr(folded({0}), :folded)" if folded else "{0} LIKE :text ESCAPE '!'"
+            in_head, in_relation = "instr(entity, :folded)", like.format("relation")
+            in_tail = f"({like.format('tail')} OR instr(tail, :folded))"
+            in_any = f"({in_head} OR {in_tail} OR {in_relation})"
+            where = {"head": in_head, "head_starts": _STARTS, "tail": in_tail, "anywhere": in_any}
+            parts.append(where[query.where])
+        if query.off:
+            parts.append("off")
+        if query.relations:
+            values["relations"] = json.dumps(query.relations)
+            parts.append("relation IN (SELECT value FROM json_each(:relations))")
+        if query.types:
+            values |= {"types": json.dumps(query.types), "of": json.dumps(TYPE_RELATIONS)}
+            parts.append(
+                "EXISTS (SELECT 1 FROM triple AS own WHERE own.entity = triple.entity "
+                "AND own.relation IN (SELECT value FROM json_each(:of)) "
+                "AND own.tail IN (SELECT value FROM json_each(:types)) "
+                "AND own.added <= :then AND (own.removed IS NULL OR own.removed > :then))"
+            )
+        if without:
+            values["without"] = json.dumps(list(without))
+            parts.append("entity NOT IN (SELECT value FROM json_each(:without))")
+        return " AND ".join(parts), values
+
+    def _in_order(self, rows: "_Rows", start: Any, most: int, total: int) -> Found:
+        """First the entity of that name, then those that begin so."""
+        begin = start if isinstance(start, int) else 0
+        order = f"entity <> :folded, NOT ({_STARTS}), {self._order}"
+        found = rows(f"ORDER BY {order}", begin=begin)
+        return _page(found[:most], begin + most if len(found) > most else None, total=total)
 
 
-class _Folded(dict[str, str]):
-    """A name → as names are compared; relations and tails repeat."""
-
-    def __missing__(self, name: str) -> str:
-        folded = self[name] = normalise_name(name)
-        return folded
+_Rows = Callable[..., list[tuple]]  # what goes on a query, values → rows
 
 
-def matching(
-    query: Query,
-    graph: KnowledgeGraph,
-    items: Iterable[tuple[str, tuple[Triple, ...]]],
-    folded: dict[str, str] | None = None,
-) -> Iterator[Triple]:
-    """Yield the triples that a query finds.
-
-    Args:
-        query: what is looked for.
-        graph: says which of them are on.
-        items: entities, each with its triples.
-        folded: names as they are compared, by name, to be added to.
-    """
-    folded = _Folded() if folded is None else folded
-    found = _text_test(query, folded)
-    for entity, triples in items:
-        if query.types and not any(
-            t.tail in query.types for t in triples if t.relation in TYPE_RELATIONS
-        ):
-            continue
-        for triple in triples:
-            if (
-                (found is None or found(entity, triple))
-                and (not query.relations or triple.relation in query.relations)
-                and not (query.off and graph.is_on(triple))
-            ):
-                yield triple
+def _by_name(rows: _Rows, start: Any, most: int) -> Found:
+    after, values = "", {}
+    if isinstance(start, tuple):
+        after = "AND (entity, place, version) > (:entity, :place, :version)"
+        values = dict(zip(("entity", "place", "version"), start, strict=True))
+    found = rows(f"{after} ORDER BY entity, place, version", **values)
+    last = found[most - 1] if len(found) > most else None
+    return _page(found[:most], (last[1], last[2], last[0]) if last else None)
 
 
-def _text_test(query: Query, folded: dict[str, str]) -> Callable[[str, Triple], bool] | None:
-    """Whether a query's text is in a triple of an entity; None: there is no text."""
-    wanted = query.folded
-    if not wanted:
-        return None
-    if query.where == "head":
-        return lambda entity, triple: wanted in entity
-    if query.where == "head_starts":
-        return lambda entity, triple: entity.startswith(wanted)
-    if query.where == "tail":
-        return lambda entity, triple: wanted in folded[triple.tail]
-    return lambda entity, triple: (
-        wanted in entity or wanted in folded[triple.relation] or wanted in folded[triple.tail]
-    )
+def _by_row(rows: _Rows, start: Any, most: int, last: int, end: float) -> Found:
+    found: list[tuple] = []
+    for low, high in _chunks(start if isinstance(start, int) else 0, last):
+        found += rows(
+            "AND version > :low AND version <= :high ORDER BY version",
+            low=low,
+            high=high,
+            most=most + 1 - len(found),
+        )
+        if len(found) > most:
+            return _page(found[:most], found[most - 1][0])
+        if time.monotonic() > end and high < last:
+            return _page(found, high, complete=False)
+    return _page(found)
+
+
+def _page(
+    rows: list[tuple], following: Any = None, *, total: int | None = None, complete: bool = True
+) -> Found:
+    triples = tuple(Triple(*row[3:6]) for row in rows)
+    return Found(triples, tuple(not row[6] for row in rows), total, following, complete)
+
+
+def _pattern(text: str) -> str:
+    """What LIKE finds wherever a text stands."""
+    return "%" + "".join(f"!{c}" if c in "!%_" else c for c in text) + "%"
+
+
+def _range(start: str) -> dict[str, str]:
+    """The names that begin with a text."""
+    return {"low_name": start, "high_name": start + "\U0010ffff"}
+
+
+def _last_version(database: sqlite3.Connection) -> int:
+    return database.execute("SELECT ifnull(max(version), 0) FROM triple").fetchone()[0]
+
+
+def _chunks(start: int, last: int) -> Iterator[tuple[int, int]]:
+    while start < last:
+        yield start, min(start + _CHUNK, last)
+        start += _CHUNK

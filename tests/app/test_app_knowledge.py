@@ -15,7 +15,7 @@ from app.view_models.history import ago, log_as_rows, now, rows_of_log
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import parse_triples
-from kbert_core.knowledge.search import TripleIndex
+from kbert_core.knowledge.search import GraphSearch
 from kbert_core.knowledge.store.store import GraphStore
 
 PAGES = Path(__file__).resolve().parents[2] / "app" / "app_pages"
@@ -460,8 +460,9 @@ def test_a_catalogue_tells_changes_from_additions():
         Edit("add", Triple("x", "y", "z")),
     ):
         log = log.append(edit)
-    index = TripleIndex(base)
-    look = Catalogue(made(base, log.done), base, index, None, index.facets, log)
+    graph = made(base, log.done)
+    search = GraphSearch.of(graph)
+    look = Catalogue(graph, base, search, search.facets(), log)
     assert {(c.before, c.after, c.is_on) for c in look.changes()} == {
         (COOK, new, True),
         (FIGURE_2[1], FIGURE_2[1], False),

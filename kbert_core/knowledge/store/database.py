@@ -24,7 +24,7 @@ _LEFTOVER = re.compile(  # after the name of the graph; 8 digits in hexadecimal
     r"\.names-X(\.X|\.part)?|(\.X)?\.part(-wal|-shm|-journal)?".replace("X", "[0-9a-f]{8}")
 )
 
-_TABLES = """
+TABLES = """
 CREATE TABLE fact (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE source (
     id INTEGER PRIMARY KEY,
@@ -102,7 +102,7 @@ def new_file(path: Path, *, name: str, identity: str = "") -> Iterator[sqlite3.C
                 database.execute("PRAGMA synchronous = OFF")
                 database.executescript(
                     f"PRAGMA page_size = {PAGE}; PRAGMA application_id = {APPLICATION_ID}; "
-                    f"PRAGMA user_version = {VERSION}; {_TABLES}"
+                    f"PRAGMA user_version = {VERSION}; {TABLES}"
                 )
                 facts = [("id", identity or secrets.token_hex(16)), ("title", name)]
                 database.executemany("INSERT INTO fact VALUES (?, ?)", facts)

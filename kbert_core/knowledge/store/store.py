@@ -222,6 +222,11 @@ class GraphStore:
         with self._using():
             return log.changes(self._database, revision, entity=entity, most=most)
 
+    def changes_between(self, since: int, then: int) -> list[Change]:
+        """Return how each triple differs between two revisions; what came back doesn't."""
+        with self._using():
+            return log.changes_between(self._database, since, then)
+
     def origin(self, triple: Triple) -> Origin:
         """Say where a triple comes from.
 
