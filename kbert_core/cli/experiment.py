@@ -103,8 +103,7 @@ def _experiments(args: Namespace) -> "list[Experiment]":
     """The suites named, each with its results and its folder to work in."""
     from kbert_core.experiments.grid import Experiment
     from kbert_core.experiments.results import Places
-    from kbert_core.experiments.side_by_side import check_tasks
-    from kbert_core.experiments.suite import read_suite
+    from kbert_core.experiments.suite import check_side_by_side, read_suite
 
     places = Places(Path(args.results), Path(args.work))
     experiments = [Experiment(read_suite(path), places) for path in args.suite]
@@ -112,7 +111,7 @@ def _experiments(args: Namespace) -> "list[Experiment]":
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise OptionError(f"Two suites have the name '{twice}'. Give one another name.")
-    check_tasks([experiment.suite for experiment in experiments])
+    check_side_by_side([experiment.suite for experiment in experiments])
     return experiments
 
 

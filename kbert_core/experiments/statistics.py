@@ -1,23 +1,22 @@
-"""How sure a difference between two rows is.
+"""How sure a difference between two rows is; see docs/decisions/statistics.md.
 
-Every score here is a ratio of sums over sentences (F1 = 2 right / (predicted
-+ gold), recall = right / gold, accuracy = right / count), so a resample of the
-sentences gives the score anew from their counts. Sentences are resampled with
-all that they are in: the same weights for every row and every seed, so that a
-difference is paired, and a sentence that several seeds' test sets share isn't
-taken for several. See docs/decisions/statistics.md.
+Every score is a ratio of sums over sentences (F1 = 2 right / (predicted +
+gold)), so a resample of the sentences gives it anew from their counts. A
+sentence has one weight in all rows and seeds that it is in: differences are
+paired, and what several test sets share isn't taken for several.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kbert_core.errors import ExperimentError
 
+Name = TypeVar("Name")
 Floats = NDArray[np.float64]
 RESAMPLES = 10_000
 CHUNK = 500  # resamples in memory at a time
@@ -27,12 +26,7 @@ LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Metric:
-    """A ratio of sums over sentences.
-
-    Attributes:
-        name: shown.
-        above, below: columns added up, each with its factor.
-    """
+    """A ratio of sums over sentences: columns added up, each with its factor."""
 
     name: str
     above: Mapping[str, float]
@@ -64,57 +58,45 @@ METRICS: dict[str, tuple[Metric, ...]] = {  # by task, the main one first
 
 @dataclass(frozen=True)
 class Counts:
-    """What one row did on one seed's test set.
+    """What one row did on one seed's test set."""
 
-    Attributes:
-        ids: of the S sentences.
-        columns: by name, S numbers each.
-        data: hash of the seed's split; rows are paired on the same alone.
-    """
-
-    ids: Sequence[str]
-    columns: Mapping[str, Sequence[float]]
-    data: str = ""
+    ids: Sequence[str]  # of the S sentences
+    columns: Mapping[str, Sequence[float]]  # S numbers each
+    data: str = ""  # hash of the seed's split; rows are paired on the same alone
 
 
 @dataclass(frozen=True)
-class Score:
-    """A row's score.
-
-    Attributes:
-        mean: over the seeds.
-        deviation: over the seeds (n - 1); None for one seed.
-        seeds: the score of every seed.
-        low, high: 95 % of the resamples of its sentences.
-    """
+class Spread:
+    """Values over the seeds."""
 
     mean: float
-    deviation: float | None
-    seeds: Mapping[int, float]
-    low: float
+    deviation: float | None  # n - 1; None for one seed
+
+    @classmethod
+    def of(cls, values: Sequence[float] | Floats) -> Self:
+        """Of one value or more."""
+        deviation = float(np.std(values, ddof=1)) if len(values) > 1 else None
+        return cls(float(np.mean(values)), deviation)
+
+
+@dataclass(frozen=True)
+class Score(Spread):
+    """A row's score."""
+
+    seeds: Mapping[int, float]  # the score of every seed
+    low: float  # low to high: 95 % of the resamples of its sentences
     high: float
 
 
 @dataclass(frozen=True)
-class Difference:
-    """One row minus another, on the seeds that both have.
+class Difference(Spread):
+    """One row minus another, paired by seed."""
 
-    Attributes:
-        mean: of the paired differences over the seeds.
-        deviation: of these differences over the seeds; None for one seed.
-        low, high: 95 % of the resamples.
-        p: two-sided, for no difference.
-        seeds: how many are paired.
-        adjusted: p by Holm's correction; None outside the family.
-    """
-
-    mean: float
-    deviation: float | None
-    low: float
+    low: float  # low to high: 95 % of the resamples
     high: float
-    p: float
-    seeds: int
-    adjusted: float | None = None
+    p: float  # two-sided, for no difference
+    seeds: int  # how many are paired
+    adjusted: float | None = None  # p by Holm's correction; None outside the family
 
     @property
     def exploratory(self) -> bool:
@@ -138,9 +120,7 @@ class Resampled:
         resamples: int = RESAMPLES,
         seed: int = 0,
     ) -> None:
-        self.counts = {row: dict(of_seed) for row, of_seed in counts.items()}
-        self.resamples, self.seed = resamples, seed
-        self._cells = [(row, s, c) for row, of in self.counts.items() for s, c in of.items()]
+        self.counts, self.resamples, self.seed = counts, resamples, seed
 
     def score(self, row: str, metric: Metric) -> Score | None:
         """A row's score; None where it has none (no seed, or nothing to count)."""
@@ -148,10 +128,9 @@ class Resampled:
         if not drawn:
             return None
         seeds = {seed: values[0] for seed, values in drawn.items()}
-        resampled = np.mean([values[1:] for values in drawn.values()], axis=0)
-        low, high = _interval(resampled)
-        exact = list(seeds.values())
-        return Score(float(np.mean(exact)), _deviation(exact), seeds, low, high)
+        spread = Spread.of(list(seeds.values()))
+        low, high = _interval(np.mean([values[1:] for values in drawn.values()], axis=0))
+        return Score(spread.mean, spread.deviation, seeds, low, high)
 
     def difference(self, row: str, other: str, metric: Metric) -> Difference | None:
         """``row`` minus ``other``; None where no seed has both.
@@ -171,43 +150,48 @@ class Resampled:
                     "Run what is stale again."
                 )
         differences = np.array([one[seed] - two[seed] for seed in shared])
-        exact, resampled = differences[:, 0], differences[:, 1:].mean(axis=0)
-        low, high = _interval(resampled)
+        spread, resampled = Spread.of(differences[:, 0]), differences[:, 1:].mean(axis=0)
         return Difference(
-            float(exact.mean()), _deviation(exact), low, high, _two_sided(resampled), len(shared)
+            spread.mean,
+            spread.deviation,
+            *_interval(resampled),
+            p=_two_sided(resampled),
+            seeds=len(shared),
         )
 
     def _drawn(self, row: str, metric: Metric) -> dict[int, Floats]:
         """By seed: (1 + resamples,) the score itself, then its resamples."""
-        found = {}
+        scores = {}
         for seed, counts in self.counts.get(row, {}).items():
             if not {*metric.above, *metric.below} <= set(counts.columns):
                 continue
-            above = _weighed(metric.above, self._sums, (row, seed))
-            below = _weighed(metric.below, self._sums, (row, seed))
+            above, below = (
+                np.sum([factor * self._sums[row, seed, name] for name, factor in of.items()], 0)
+                for of in (metric.above, metric.below)
+            )
             if below[0] > 0:
                 # A resample without any such mention says nothing; there is hardly one.
-                found[seed] = np.divide(above, below, out=np.zeros_like(above), where=below > 0)
-        return found
+                scores[seed] = np.divide(above, below, out=np.zeros_like(above), where=below > 0)
+        return scores
 
     @cached_property
     def _sums(self) -> dict[tuple[str, int, str], Floats]:
         """Every column's sum, (1 + resamples,): of the sentences as they are, then resampled."""
-        ids = sorted({i for _, _, counts in self._cells for i in counts.ids})
+        cells = [(row, s, c) for row, of_seed in self.counts.items() for s, c in of_seed.items()]
+        ids = sorted({i for _, _, counts in cells for i in counts.ids})
         place = {name: number for number, name in enumerate(ids)}
-        keys, table = [], []
-        for row, seed, counts in self._cells:
+        columns = {}
+        for row, seed, counts in cells:
             where = np.array([place[i] for i in counts.ids], int)
             for name, column in counts.columns.items():
-                keys.append((row, seed, name))
-                table.append(np.bincount(where, np.asarray(column, float), len(ids)))
-        if not keys:
+                values = np.bincount(where, np.asarray(column, float), len(ids))
+                columns[row, seed, name] = values
+        if not columns:
             return {}
-        values = np.array(table).T  # (sentences, columns)
-        sums = [values.sum(axis=0, keepdims=True)]
-        sums += [w @ values for w in weights(len(ids), self.resamples, self.seed)]
-        joined = np.concatenate(sums).T
-        return dict(zip(keys, joined, strict=True))
+        table = np.array(list(columns.values())).T  # (sentences, columns)
+        sums = [table.sum(axis=0, keepdims=True)]
+        sums += [drawn @ table for drawn in weights(len(ids), self.resamples, self.seed)]
+        return dict(zip(columns, np.concatenate(sums).T, strict=True))
 
 
 def weights(count: int, resamples: int, seed: int) -> Iterator[Floats]:
@@ -223,30 +207,19 @@ def weights(count: int, resamples: int, seed: int) -> Iterator[Floats]:
         yield np.bincount(drawn.ravel(), minlength=size * count).reshape(size, count).astype(float)
 
 
-def holm(values: Mapping[str, float], family: int | None = None) -> dict[str, float]:
-    """Correct p-values for their number (Holm 1979).
+def holm(values: Mapping[Name, float], family: int | None = None) -> dict[Name, float]:
+    """Correct p-values for their number (Holm 1979); adjusted p never falls in order of p.
 
     Args:
         values: p by name.
         family: how many comparisons were planned, those still missing
             included, as if each came out last; None: as many as there are.
-
-    Returns:
-        Adjusted p by name; never falling in order of p, at most 1.
     """
-    number = max(len(values), family or 0)
-    adjusted: dict[str, float] = {}
-    highest = 0.0
+    number, highest = max(len(values), family or 0), 0.0
+    adjusted = dict(values)
     for rank, name in enumerate(sorted(values, key=lambda name: values[name])):
-        highest = max(highest, min(1.0, (number - rank) * values[name]))
-        adjusted[name] = highest
-    return {name: adjusted[name] for name in values}
-
-
-def _weighed(
-    factors: Mapping[str, float], sums: Mapping[tuple[str, int, str], Any], key: tuple[str, int]
-) -> Floats:
-    return np.sum([factor * sums[(*key, name)] for name, factor in factors.items()], axis=0)
+        adjusted[name] = highest = max(highest, min(1.0, (number - rank) * values[name]))
+    return adjusted
 
 
 def _interval(values: Floats) -> tuple[float, float]:
@@ -257,10 +230,5 @@ def _interval(values: Floats) -> tuple[float, float]:
 
 def _two_sided(differences: Floats) -> float:
     """Twice the smaller share of resamples on one side of 0, that of the data counted in."""
-    below = (1 + np.count_nonzero(differences <= 0)) / (1 + len(differences))
-    above = (1 + np.count_nonzero(differences >= 0)) / (1 + len(differences))
-    return float(min(1.0, 2 * min(below, above)))
-
-
-def _deviation(values: Sequence[float] | Floats) -> float | None:
-    return float(np.std(values, ddof=1)) if len(values) > 1 else None
+    sides = np.count_nonzero(differences <= 0), np.count_nonzero(differences >= 0)
+    return float(min(1.0, 2 * (1 + min(sides)) / (1 + len(differences))))

@@ -164,6 +164,22 @@ class Suite(Keys):
                 )
 
 
+def check_side_by_side(suites: Sequence[Suite]) -> None:
+    """Refuse suites of different tasks side by side.
+
+    Raises:
+        OptionError: naming one.
+    """
+    for suite in suites:
+        for other in suites:
+            beside = suite.side_by_side is not None and other.name in suite.side_by_side.suites
+            if beside and other.task != suite.task:
+                raise OptionError(
+                    f"{suite.path}: side_by_side has '{other.name}', whose task is "
+                    f"'{other.task}', beside '{suite.task}'. Take it out."
+                )
+
+
 def _inheriting(row: Any, suite: Mapping[str, Any], kind: type[Keys]) -> Any:
     """A row's keys with those that the suite gives for all rows."""
     if not isinstance(row, dict):

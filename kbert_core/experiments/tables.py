@@ -1,17 +1,16 @@
-"""Results of a suite → the values of its tables, as plain data."""
+"""Results of suites → the values of their tables, as plain data."""
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from statistics import fmean, stdev
 from typing import Any
 
 from kbert_core.errors import ExperimentError
 from kbert_core.experiments.counts import unpacked
 from kbert_core.experiments.grid import Experiment, Status
-from kbert_core.experiments.keys import Baseline, Run
+from kbert_core.experiments.keys import Baseline, Run, SideBySide
 from kbert_core.experiments.results import read_json
 from kbert_core.experiments.statistics import (
     METRICS,
@@ -21,54 +20,15 @@ from kbert_core.experiments.statistics import (
     Metric,
     Resampled,
     Score,
+    Spread,
     holm,
 )
 from kbert_core.experiments.suite import Suite
 from kbert_core.training.finetune import MAIN_SCORE
 
-Spread = tuple[float, float | None]  # mean and deviation (n - 1); None for one value
+Pair = tuple[str, str]  # a comparison: one row minus another
 MAIN_METRICS = 2
-EDIT_SHARES = ("new", "kept", "other", "lost", "others_changed", "others_new")
-ADDED_SHARES = ("right_before", "right_after", "others_changed", "others_new")
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Pair:
-    """A comparison: one row minus another."""
-
-    row: str
-    other: str
-
-
-@dataclass(frozen=True)
-class Edits:
-    """A run's response to edits, over its seeds.
-
-    Attributes:
-        group: "unseen" or "seen" in training.
-        count: of edits, all seeds together.
-        shares: by outcome, mean and deviation over the seeds; without those
-            that no seed has.
-    """
-
-    row: str
-    group: str
-    count: int
-    shares: Mapping[str, Spread]
-
-
-@dataclass(frozen=True)
-class Curve:
-    """Dev scores by epoch, from 1.
-
-    Attributes:
-        means, deviations: over the seeds; a deviation is None for one seed.
-    """
-
-    row: str
-    means: Sequence[float]
-    deviations: Sequence[float | None]
 
 
 class Tables:
@@ -77,8 +37,7 @@ class Tables:
     Args:
         suite: what was run.
         results: by row and seed, each as its JSON says.
-        outdated: cells whose result is of something else than the suite says
-            now.
+        outdated: cells whose result is of something else than the suite says now.
         stale: rows of which all results are outdated; they are shown, marked
             as such, and don't count as done. Of other rows outdated results
             aren't among ``results``.
@@ -99,6 +58,8 @@ class Tables:
     ) -> None:
         self.suite, self.results, self.outdated = suite, results, outdated
         self.stale, self.unchecked = frozenset(stale), dict(unchecked or {})
+        self.metrics = METRICS.get(suite.task, ())  # the main one first
+        self.main_metrics = self.metrics[:MAIN_METRICS]  # of differences and pictures
         self._resamples = resamples
 
     @classmethod
@@ -120,13 +81,13 @@ class Tables:
                 continue
             status = experiment.status(cell, with_what_is_there=True)
             unchecked |= status.unchecked
-            if status.state == "stale":
-                outdated.append(status)
-            kept = before if status.state == "stale" else current
+            stale = status.state == "stale"
+            outdated += [status] if stale else []
+            kept = before if stale else current
             kept.setdefault(cell.row.name, {})[cell.seed] = result
         for what, why in unchecked.items():
             log.warning("%s: not checked: %s (%s)", experiment.suite.name, what, why)
-        made = cls(
+        tables = cls(
             experiment.suite,
             {**before, **current},
             outdated,
@@ -134,8 +95,8 @@ class Tables:
             unchecked=unchecked,
             resamples=resamples,
         )
-        made.check_same()
-        return made
+        tables.check_same()
+        return tables
 
     def check_same(self) -> None:
         """Refuse results that don't belong together; stale ones stand by themselves.
@@ -143,45 +104,36 @@ class Tables:
         Raises:
             ExperimentError: an encoder or the data changed between two runs.
         """
-        known: dict[tuple[str, int | None], tuple[str, str]] = {}
-        for row, of_seed in self.results.items():
-            if row in self.stale:
-                continue
-            for seed, result in of_seed.items():
-                for (what, key), digest in _origins(seed, result["inputs"]).items():
-                    first, before = known.setdefault((what, key), (row, digest))
-                    if digest != before:
-                        raise ExperimentError(
-                            f"{self.suite.name}: {what} changed between '{first}' and '{row}', "
-                            f"seed {seed}. Run the suite again: `kbert experiment "
-                            f"{self.suite.path.name}`."
-                        )
+        origins = self._origins(row for row in self.results if row not in self.stale)
+        for (what, _), digests in origins.items():
+            if len(digests) > 1:
+                (first, _), (row, seed), *_ = digests.values()
+                raise ExperimentError(
+                    f"{self.suite.name}: {what} changed between '{first}' and '{row}', "
+                    f"seed {seed}. Run the suite again: `kbert experiment {self.suite.path.name}`."
+                )
 
-    # Scores
+    def comparable(self, pair: Pair) -> bool:
+        """Whether two rows are of the same data and encoder; see ``check_same``."""
+        return all(len(digests) == 1 for digests in self._origins(pair).values())
 
-    @property
-    def metrics(self) -> tuple[Metric, ...]:
-        """The task's metrics, the main one first."""
-        return METRICS.get(self.suite.task, ())
+    def _origins(
+        self, rows: Iterable[str]
+    ) -> dict[tuple[str, int | None], dict[str, tuple[str, int]]]:
+        """The data of each seed and the encoders → their hashes, each where it was first seen."""
+        origins: dict[tuple[str, int | None], dict[str, tuple[str, int]]] = {}
+        for row in rows:
+            for seed, result in self.results.get(row, {}).items():
+                inputs = result["inputs"]
+                digests: dict[tuple[str, int | None], str]
+                digests = {("the data", seed): inputs["data"]["sha256"]}
+                if encoder := inputs.get("over", inputs).get("encoder"):
+                    digests[f"the encoder {encoder['name']}", None] = encoder["sha256"]
+                for origin, digest in digests.items():
+                    origins.setdefault(origin, {}).setdefault(digest, (row, seed))
+        return origins
 
-    @property
-    def main_metrics(self) -> tuple[Metric, ...]:
-        """Those that differences and pictures are of."""
-        return self.metrics[:MAIN_METRICS]
-
-    @cached_property
-    def resampled(self) -> Resampled:
-        """The statistics over all rows."""
-        counts: dict[str, dict[int, Counts]] = {}
-        for row, of_seed in self.results.items():
-            for seed, result in of_seed.items():
-                if "sentences" in result:
-                    sentences = unpacked(result["sentences"])
-                    data = result["inputs"]["data"]["sha256"]
-                    counts.setdefault(row, {})[seed] = Counts(
-                        sentences["ids"], sentences["columns"], data
-                    )
-        return Resampled(counts, resamples=self._resamples)
+    # How much there is
 
     def done(self, row: Run | Baseline) -> int:
         """How many seeds of a row are there and up to date."""
@@ -195,29 +147,31 @@ class Tables:
         """A row's name, marked if its results are stale."""
         return f"{name} (stale)" if name in self.stale else name
 
-    def score(self, row: str, metric: Metric) -> Score | None:
-        """A row's score on test."""
-        return self.resampled.score(row, metric)
+    def lacking(self, row: Run | Baseline) -> str:
+        """What a row's figures lack: "stale", or as in "1 of 3 seeds"; empty where nothing."""
+        done, planned = self.done(row), len(row.seeds)
+        if row.name in self.stale:
+            return "stale"
+        return f"{done} of {planned} seeds" if done < planned else ""
+
+    # Values
+
+    def values(self, row: str | None, *keys: str) -> list[Any]:
+        """What stands under some keys in each result of a row, or of all; None is left out."""
+        names = self.results if row is None else [row]
+        values: list[Any] = [r for name in names for r in self.results.get(name, {}).values()]
+        for key in keys:
+            values = [value.get(key) for value in values if isinstance(value, Mapping)]
+        return [value for value in values if value is not None]
+
+    def spread(self, row: str, *keys: str) -> Spread | None:
+        """Mean and deviation of what stands under some keys in the results of a row."""
+        values = self.values(row, *keys)
+        return Spread.of(values) if values else None
 
     def graph_off(self, row: str) -> Spread | None:
-        """Mean and deviation of the main score with the graph switched off; None without one."""
-        found = [
-            result["without_knowledge"]["test"][MAIN_SCORE[self.suite.task]]
-            for result in self.results.get(row, {}).values()
-            if result.get("without_knowledge", {}).get("test")
-        ]
-        return spread(found) if found else None
-
-    def other(self, row: str, name: str) -> Spread | None:
-        """Mean and deviation of another score on test that runs have; None without one."""
-        found = [
-            result["scores"]["test"][name]
-            for result in self.results.get(row, {}).values()
-            if name in result["scores"].get("test", {})
-        ]
-        return spread(found) if found else None
-
-    # Labels
+        """The main score on test with the graph switched off."""
+        return self.spread(row, "without_knowledge", "test", MAIN_SCORE[self.suite.task])
 
     @cached_property
     def labels(self) -> dict[str, list[int]]:
@@ -225,124 +179,123 @@ class Tables:
         gold: dict[str, dict[int, int]] = {}
         for of_seed in self.results.values():
             for seed, result in of_seed.items():
-                for label, found in _by_label(result).items():
-                    gold.setdefault(label, {})[seed] = found["gold"]
+                by_label = result["scores"].get("test", {}).get("by_label", {})
+                for label, scores in by_label.items():
+                    gold.setdefault(label, {})[seed] = scores["gold"]
         return {label: list(gold[label].values()) for label in sorted(gold)}
-
-    def by_label(self, row: str) -> dict[str, Spread]:
-        """A row's F1 on test by label; without labels that no seed has."""
-        found: dict[str, list[float]] = {}
-        for result in self.results.get(row, {}).values():
-            for label, scores in _by_label(result).items():
-                found.setdefault(label, []).append(scores["f1"])
-        return {label: spread(values) for label, values in found.items()}
 
     def named_by_tails(self, row: str) -> dict[str, int]:
         """Labels that a tail of the row's graph names, and at how many seeds."""
         named = Counter(
-            label
-            for result in self.results.get(row, {}).values()
-            for label in set(result.get("type_labels", {}).values())
+            label for of_tail in self.values(row, "type_labels") for label in {*of_tail.values()}
         )
         return dict(sorted(named.items()))
 
-    # Differences
+    def curves(self) -> dict[str, list[Spread]]:
+        """Dev scores by epoch, for every run that has any; as long as its shortest seed."""
+        name, curves = MAIN_SCORE[self.suite.task], {}
+        for run in self.suite.runs:
+            of_seeds = [
+                [epoch[name] for epoch in curve]
+                for curve in self.values(run.name, "learning_curve")
+                if curve
+            ]
+            if of_seeds:
+                curves[run.name] = [Spread.of(epoch) for epoch in zip(*of_seeds, strict=False)]
+        return curves
+
+    # Statistics
+
+    @cached_property
+    def resampled(self) -> Resampled:
+        """The statistics over all rows."""
+        counts: dict[str, dict[int, Counts]] = {}
+        for row, of_seed in self.results.items():
+            for seed, result in of_seed.items():
+                if "sentences" in result:
+                    data = result["inputs"]["data"]["sha256"]
+                    made = Counts(**unpacked(result["sentences"]), data=data)
+                    counts.setdefault(row, {})[seed] = made
+        return Resampled(counts, resamples=self._resamples)
+
+    def score(self, row: str, metric: Metric) -> Score | None:
+        """A row's score on test."""
+        return self.resampled.score(row, metric)
 
     @property
     def family(self) -> list[Pair]:
         """The comparisons with the run without knowledge, those still missing included."""
-        return [
-            Pair(row.name, row.compare_with)
-            for row in self.suite.rows
-            if row.compare_with is not None and row.compare_with != row.name
-        ]
+        rows = self.suite.rows
+        pairs = [(row.name, row.compare_with) for row in rows if row.compare_with is not None]
+        return [(name, other) for name, other in pairs if name != other]
 
-    def comparable(self, pair: Pair) -> bool:
-        """Whether the two rows are of the same data and encoder; stale ones needn't be."""
-        if not {pair.row, pair.other} & self.stale:
-            return True  # see ``check_same``
-        known: dict[tuple[str, int | None], set[str]] = {}
-        for row in (pair.row, pair.other):
-            for seed, result in self.results.get(row, {}).items():
-                for what, digest in _origins(seed, result["inputs"]).items():
-                    known.setdefault(what, set()).add(digest)
-        return all(len(digests) == 1 for digests in known.values())
+    @property
+    def pairs(self) -> list[Pair]:
+        """Every comparison: the family, and what the suite compares besides."""
+        return list(dict.fromkeys([*self.family, *self.suite.also_compare]))
 
     def differences(self, metric: Metric) -> dict[Pair, Difference]:
         """Every comparison that there are results for; p adjusted within the family."""
-        family = self.family
-        found = {
+        differences = {
             pair: difference
-            for pair in (*family, *(Pair(*names) for names in self.suite.also_compare))
+            for pair in self.pairs
             if self.comparable(pair)
-            if (difference := self.resampled.difference(pair.row, pair.other, metric))
+            if (difference := self.resampled.difference(*pair, metric))
         }
-        adjusted = holm(
-            {str(i): found[pair].p for i, pair in enumerate(family) if pair in found}, len(family)
-        )
-        for i, pair in enumerate(family):
-            if pair in found:
-                found[pair] = replace(found[pair], adjusted=adjusted[str(i)])
-        return found
-
-    # Edits and curves
-
-    def edits(self, *, added: bool = False) -> list[Edits]:
-        """Response to edits on test, for every run that has one.
-
-        Args:
-            added: of triples that were added, not of tails that were replaced.
-        """
-        made = []
-        for row in self.suite.runs:
-            responses = [
-                result["edit_response"]["test"]
-                for result in self.results.get(row.name, {}).values()
-                if result.get("edit_response", {}).get("test")
-            ]
-            if added:
-                responses = [response.get("added", {}) for response in responses]
-            for group in ("unseen", "seen"):
-                own = [r[group] for r in responses if r.get(group, {}).get("n")]
-                shares = {}
-                for name in ADDED_SHARES if added else EDIT_SHARES:
-                    values = [r[name] for r in own if r.get(name) is not None]
-                    if values:
-                        shares[name] = spread(values)
-                if own:
-                    made.append(Edits(row.name, group, sum(r["n"] for r in own), shares))
-        return made
-
-    def curves(self) -> list[Curve]:
-        """Dev scores by epoch, for every run that has any; as long as its shortest seed."""
-        made = []
-        for row in self.suite.runs:
-            of_seeds = [
-                [entry[MAIN_SCORE[self.suite.task]] for entry in result["learning_curve"]]
-                for result in self.results.get(row.name, {}).values()
-                if result.get("learning_curve")
-            ]
-            if of_seeds:
-                epochs = [spread(list(values)) for values in zip(*of_seeds, strict=False)]
-                made.append(Curve(row.name, [m for m, _ in epochs], [d for _, d in epochs]))
-        return made
+        family = [pair for pair in self.family if pair in differences]
+        adjusted = holm({pair: differences[pair].p for pair in family}, len(self.family))
+        return differences | {
+            pair: replace(differences[pair], adjusted=p) for pair, p in adjusted.items()
+        }
 
 
-def _by_label(result: Mapping[str, Any]) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = result["scores"].get("test", {}).get("by_label", {})
-    return found
+# Several suites
 
 
-def _origins(seed: int, inputs: Mapping[str, Any]) -> dict[tuple[str, int | None], str]:
-    """The hashes of a result's data, of this seed, and of its encoder."""
-    found: dict[tuple[str, int | None], str] = {("the data", seed): inputs["data"]["sha256"]}
-    trained = inputs.get("over", inputs)
-    if "encoder" in trained:
-        encoder = trained["encoder"]
-        found[f"the encoder {encoder['name']}", None] = encoder["sha256"]
-    return found
+@dataclass(frozen=True)
+class Group:
+    """Suites shown side by side: the rows they share, a column a suite."""
+
+    name: str  # of the suite that asks for it
+    declared: SideBySide  # what that suite says
+    members: tuple[tuple[str, Tables], ...]  # what each is called here, and its results; in order
+    absent: tuple[str, ...] = ()  # suites named that aren't in this report
+
+    @property
+    def rows(self) -> list[str]:
+        """Names that at least two of the suites have, in the order of the first."""
+        names = Counter(row.name for _, tables in self.members for row in tables.suite.rows)
+        return [name for name, count in names.items() if count > 1]
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """The main metrics of their task."""
+        return self.members[0][1].main_metrics
+
+    def lacking(self, tables: Tables) -> str:
+        """What all rows of a suite lack alike, see ``Tables.lacking``; empty where they differ."""
+        rows = [row for row in tables.suite.rows if row.name in self.rows]
+        lacking = {tables.lacking(row) for row in rows if row.name in tables.results}
+        return lacking.pop() if len(lacking) == 1 else ""
 
 
-def spread(values: Sequence[float]) -> Spread:
-    """Mean and standard deviation (n - 1); None for one value."""
-    return fmean(values), stdev(values) if len(values) > 1 else None
+def groups(suites: Sequence[Tables]) -> list[Group]:
+    """The groups that suites of a report ask for and of which two at least have results."""
+    known = {tables.suite.name: tables for tables in suites}
+    made = []
+    for tables in suites:
+        declared = tables.suite.side_by_side
+        if declared is None:
+            continue
+        members = tuple((c, known[name]) for name, c in declared.suites.items() if name in known)
+        absent = tuple(name for name in declared.suites if name not in known)
+        group = Group(tables.suite.name, declared, members, absent)
+        if len(suites) > 1 and len(members) < 2:
+            log.warning(
+                "%s: nothing to stand side by side: %s isn't among the suites given",
+                *(tables.suite.path, ", ".join(absent)),
+            )
+        with_results = [member for _, member in members if member.results]
+        if len(with_results) > 1 and group.rows and group.metrics:
+            made.append(group)
+    return made

@@ -12,10 +12,10 @@ from kbert_core.experiments.counts import packed
 from kbert_core.experiments.grid import Experiment
 from kbert_core.experiments.keys import Run
 from kbert_core.experiments.report import html_page, summary, write_report
+from kbert_core.experiments.report_tables import table
 from kbert_core.experiments.results import Places, write_json
 from kbert_core.experiments.suite import read_suite
-from kbert_core.experiments.tables import Pair, Tables
-from kbert_core.experiments.text import table
+from kbert_core.experiments.tables import Tables
 
 SKILL = {"BERT": 2, "K-BERT, graph": 3, "dictionary": 1, "BERT + dictionary": 4}  # of 4 right
 
@@ -214,20 +214,20 @@ def test_suites_of_different_tasks_side_by_side_are_refused_before_anything_runs
 
 def test_differences_have_intervals_and_p_within_the_planned_family(done):
     tables = Tables.of(done, resamples=200)
-    assert [pair.row for pair in tables.family] == [
+    assert [row for row, _ in tables.family] == [
         *("K-BERT, graph", "everything | visible", "dictionary", "BERT + dictionary")
     ]
     found = tables.differences(tables.metrics[0])
-    kbert = found[Pair("K-BERT, graph", "BERT")]
+    kbert = found["K-BERT, graph", "BERT"]
     assert (kbert.mean, kbert.low, kbert.high, kbert.seeds) == pytest.approx((0.25, 0.25, 0.25, 2))
     assert kbert.exploratory  # two seeds only
     assert kbert.adjusted == pytest.approx(4 * 2 / 201)  # four planned, one of them missing
-    dictionary = found[Pair("dictionary", "BERT")]
+    dictionary = found[("dictionary", "BERT")]
     assert dictionary.mean == pytest.approx(-0.25)
     assert not dictionary.exploratory
-    outside = found[Pair("K-BERT, graph", "BERT + dictionary")]
+    outside = found[("K-BERT, graph", "BERT + dictionary")]
     assert outside.adjusted is None
-    assert Pair("everything | visible", "BERT") not in found
+    assert ("everything | visible", "BERT") not in found
 
 
 def test_added_triples_have_a_table_and_a_share_of_nothing_is_left_out(done, folder):
@@ -270,7 +270,7 @@ def test_a_difference_stands_with_its_deviation_over_the_seeds(experiment, folde
             right = 2 + (cell.row.name == "K-BERT, graph") * min(cell.seed, 2)
             write_json(experiment.file(cell), result(experiment, cell, right=right))
     tables = Tables.of(experiment, resamples=50)
-    found = tables.differences(tables.metrics[0])[Pair("K-BERT, graph", "BERT")]
+    found = tables.differences(tables.metrics[0])[("K-BERT, graph", "BERT")]
     assert found.deviation == pytest.approx(stdev([0.25, 0.5, 0.5]))
     text = write_report([tables], folder / "results.md")[0].read_text("utf-8")
     (row,) = rows_of(text, "K-BERT, graph − BERT")
