@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from kbert_core.kbert.ablation import FULL, Ablation
+from kbert_core.kbert.visible import FULL, Ablation
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions

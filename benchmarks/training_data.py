@@ -24,7 +24,7 @@ from torch import Tensor
 
 from benchmarks.common import data_folder, machine, print_table, write
 from kbert_core.data.labelled import labels_of, read_examples
-from kbert_core.kbert.ablation import ReadConfig
+from kbert_core.kbert.interventions import ReadConfig
 from kbert_core.kbert.reader import KBertReader
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.selection import InjectionOptions

@@ -1,8 +1,6 @@
 from .checkpoints.checkpoint import Card as Card
 from .checkpoints.checkpoint import load_model as load_model
 from .errors import KBertError as KBertError
-from .kbert.ablation import Ablation as Ablation
-from .kbert.ablation import ReadConfig as ReadConfig
 from .kbert.batch import Batch as Batch
 from .kbert.batch import Packed as Packed
 from .kbert.batch import PackedBatch as PackedBatch
@@ -12,9 +10,10 @@ from .kbert.flat_tree import FlatTree as FlatTree
 from .kbert.flat_tree import FlatTrees as FlatTrees
 from .kbert.flattening import flatten as flatten
 from .kbert.interventions import Intervention as Intervention
+from .kbert.interventions import ReadConfig as ReadConfig
 from .kbert.interventions import Tokens as Tokens
 from .kbert.mask_transformer import MaskTransformer as MaskTransformer
-from .kbert.probe import probe as probe
+from .kbert.mask_transformer import probe as probe
 from .kbert.reader import KBertTrace as KBertTrace
 from .kbert.sentence_tree import Node as Node
 from .kbert.sentence_tree import SentenceTree as SentenceTree
@@ -22,9 +21,10 @@ from .kbert.sentence_tree import Trees as Trees
 from .kbert.sentence_tree import grow_trees as grow_trees
 from .kbert.sentence_tree import k_inject as k_inject
 from .kbert.sentence_tree import k_query as k_query
-from .kbert.visible import Seeing as Seeing
-from .kbert.visible import seeing as seeing
+from .kbert.visible import Ablation as Ablation
+from .kbert.visible import Visibility as Visibility
 from .kbert.visible import visible_matrix as visible_matrix
+from .kbert.visible import why_visible as why_visible
 from .knowledge.edit import Edit as Edit
 from .knowledge.graph import KnowledgeGraph as KnowledgeGraph
 from .knowledge.graph import join_graphs as join_graphs

@@ -1,10 +1,10 @@
-"""Find an encoder's layers; put a module after one, or a mask of its own before each.
-
-A module that is inserted belongs to its layer: it trains, moves and is saved with the encoder.
+"""An encoder's layers: the mask that each takes, one mask per layer, a module after a layer.
 
 An encoder hands one mask to all its layers. A twin that shares its parameters
 gets a hook on each layer, which puts in the layer's own mask. The masks lie
 in a context variable, so that threads that share the twin never mix theirs.
+
+A module that is inserted belongs to its layer: it trains, moves and is saved with the encoder.
 """
 
 import copy
@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 from transformers.modeling_outputs import ModelOutput
@@ -24,6 +25,63 @@ from kbert_core.errors import CheckpointError, EncoderError
 MASK = "attention_mask"  # what every encoder calls it
 INSERTED = "inserted"  # the name, in its layer, of a module put after it
 _running: ContextVar["_Run | None"] = ContextVar("masks of layers", default=None)
+
+
+def additive_mask(visible: Tensor, dtype: torch.dtype) -> Tensor:
+    """Turn visibility into what is added to attention scores (the M of K-BERT's Eq. 3).
+
+    Args:
+        visible: (B, N, N) bool.
+        dtype: the encoder's.
+
+    Returns:
+        (B, 1, N, N), 0 where visible and the dtype's least number (for the
+        paper's minus infinity) where not: softmax makes it exactly 0.
+    """
+    mask = torch.zeros(visible.shape, dtype=dtype, device=visible.device)
+    return mask.masked_fill(~visible, torch.finfo(dtype).min)[:, None]
+
+
+def attention_mask(
+    config: Any, visible: Tensor, positions: Tensor, dtype: torch.dtype
+) -> Tensor | dict[str, Tensor]:
+    """Turn what tokens see into the mask an encoder takes.
+
+    Where some layers attend only within a window (ModernBERT), these get a
+    mask of their own; a token is as far as its position says, so that a
+    branch is near its mention however many branches stand between.
+
+    Args:
+        config, dtype: the encoder's.
+        visible: (B, N, N) bool.
+        positions: (B, N) as the encoder gets them.
+
+    Returns:
+        (B, 1, N, N) additive, or two of them by kind of layer.
+    """
+    full = additive_mask(visible, dtype)
+    window = local_window(config)
+    if window is None:
+        return full
+    near = (positions[:, :, None] - positions[:, None, :]).abs() <= window
+    return {"full_attention": full, "sliding_attention": additive_mask(visible & near, dtype)}
+
+
+def layer_masks(
+    config: Any, visible: Sequence[Tensor], positions: Tensor, dtype: torch.dtype
+) -> list[Tensor]:
+    """Turn L matrices into the L masks of the layers; see :func:`attention_mask`."""
+    different = {id(matrix): matrix for matrix in visible}  # most layers share one
+    masks = {i: attention_mask(config, m, positions, dtype) for i, m in different.items()}
+    by_layer = enumerate(masks[id(matrix)] for matrix in visible)
+    return [m[config.layer_types[layer]] if isinstance(m, dict) else m for layer, m in by_layer]
+
+
+def local_window(config: Any) -> int | None:
+    """How far a local layer sees to either side; None: every layer sees everything."""
+    if "sliding_attention" not in (getattr(config, "layer_types", None) or ()):
+        return None
+    return int(config.sliding_window)
 
 
 @dataclass

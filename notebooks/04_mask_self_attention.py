@@ -102,7 +102,7 @@ assert [token for token, yes in zip(flat.tokens, changed) if yes] == ["Tim", "Co
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-from kbert_core.kbert.visible import additive_mask
+from kbert_core.layers import additive_mask
 
 mask = additive_mask(visible, torch.float32)  # (1, 1, N, N)
 q, k, v = (torch.tensor(matrix, dtype=torch.float32)[None, None] for matrix in (Q, K, V))
@@ -285,7 +285,7 @@ assert np.abs(with_booleans - attention(V_matrix.astype(float))).max() < 1e-5
 
 # %%
 from kbert_core import Pipeline
-from kbert_core.kbert.arithmetic import attention_arithmetic
+from kbert_core.explain.arithmetic import attention_arithmetic
 
 kbert = Pipeline.load("models/zh-mini", device="cpu")
 medical = load_graph("demo_kgs/medical_zh.spo")

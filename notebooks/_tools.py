@@ -148,7 +148,7 @@ def show(picture: Any, says: str, *, width: int = WIDTH) -> Any:
 def trace_of(flat: Any, ablation: Any = None) -> Any:
     """A flat tree as the app's views take it, where no model has read it."""
     from kbert_core import Ablation, KBertTrace, collate
-    from kbert_core.kbert.ablation import ReadConfig
+    from kbert_core.kbert.interventions import ReadConfig
     from kbert_core.kbert.reader import KBertReading
 
     config = ReadConfig(ablation=ablation or Ablation())

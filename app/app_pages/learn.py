@@ -13,7 +13,7 @@ from app.view_models.lessons import LESSONS, Exercise
 from app.view_models.selected import marks_of
 from app.view_models.styles import CSS
 from kbert_core import KBertError
-from kbert_core.kbert.ablation import FULL
+from kbert_core.kbert.visible import FULL
 
 ss = st.session_state
 

@@ -15,10 +15,10 @@ from app.view_models.prediction import Mark, Place, line_html, lines_html, ner_h
 from app.view_models.tree import tree_html, tree_view
 from app.view_models.why import why
 from kbert_core import Ablation, FlatTree, KBertTrace, KnowledgeGraph, Triple
-from kbert_core.kbert.ablation import FULL
-from kbert_core.kbert.visible import additive_mask
+from kbert_core.kbert.visible import FULL
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.tools.controls import with_noise
+from kbert_core.layers import additive_mask
 from kbert_core.tasks import NerPrediction
 
 LESSONS = ("tokens", "tree", "positions", "visible", "attention", "noise", "hurts")

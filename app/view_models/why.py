@@ -1,12 +1,12 @@
 """Why one token sees another, in a sentence."""
 
 from app.texts import t
-from kbert_core import Ablation, FlatTree, Seeing, seeing
+from kbert_core import Ablation, FlatTree, Visibility, why_visible
 
 
-def clause(flat: FlatTree, row: int, column: int) -> Seeing:
+def clause(flat: FlatTree, row: int, column: int) -> Visibility:
     """Name the clause of Eq. 3 that decides a cell."""
-    return seeing(
+    return why_visible(
         flat.branch_ids[row],
         flat.anchor_ids[row],
         flat.branch_ids[column],
@@ -26,7 +26,7 @@ def why(flat: FlatTree, row: int, column: int, ablation: Ablation) -> str:
     names = {"a": a, "b": b, "of_a": branch_of(flat, row), "of_b": branch_of(flat, column)}
     if row == column:
         reason = t("why.self", **names)
-    elif found in (Seeing.MENTION_AND_BRANCH, Seeing.OFF_MENTION):
+    elif found in (Visibility.MENTION_AND_BRANCH, Visibility.OFF_MENTION):
         on_branch = row if flat.branch_ids[row] else column
         reason = t(
             "why.mention" if found.visible else "why.off",
@@ -35,9 +35,9 @@ def why(flat: FlatTree, row: int, column: int, ablation: Ablation) -> str:
             on_branch=flat.tokens[on_branch],
             on_trunk=flat.tokens[column if on_branch == row else row],
         )
-    elif found is Seeing.SIBLINGS:
+    elif found is Visibility.SIBLINGS:
         reason = t("why.siblings", mention=mention_of(flat, row), **names)
-    elif found is Seeing.OTHER_MENTION:
+    elif found is Visibility.OTHER_MENTION:
         reason = t(
             "why.other",
             mention_a=mention_of(flat, row),
@@ -45,7 +45,7 @@ def why(flat: FlatTree, row: int, column: int, ablation: Ablation) -> str:
             **names,
         )
     else:
-        reason = t("why.trunk" if found is Seeing.TRUNK else "why.branch", **names)
+        reason = t("why.trunk" if found is Visibility.TRUNK else "why.branch", **names)
     if ablation.visible == "all" and not found.visible:
         return t("why.ablation", a=a, b=b, reason=reason)
     return t("why.visible" if found.visible else "why.hidden", a=a, b=b, reason=reason)

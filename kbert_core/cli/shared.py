@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kbert_core.cli.commands import argument, given, options_of, several
 from kbert_core.data.sources import DataFiles
 from kbert_core.errors import CheckpointError, OptionError
-from kbert_core.kbert.ablation import Ablation
+from kbert_core.kbert.visible import Ablation
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.aliases import AliasRelations
 from kbert_core.knowledge.graph import KnowledgeGraph

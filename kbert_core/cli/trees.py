@@ -8,9 +8,9 @@ from typing import Any
 
 from kbert_core.cli.output import per_cent, triple_line
 from kbert_core.errors import OptionError
-from kbert_core.kbert.ablation import Ablation
 from kbert_core.kbert.batch import collate
 from kbert_core.kbert.flat_tree import FlatTree, PlacedBranch
+from kbert_core.kbert.visible import Ablation
 from kbert_core.knowledge.mentions import Mention, PassedOver
 from kbert_core.knowledge.selection import LeftOut, Reason
 from kbert_core.tasks import NerPrediction

@@ -39,7 +39,7 @@ from kbert_core.experiments.results import (
     without_defaults,
 )
 from kbert_core.experiments.suite import Suite, slug, train_options
-from kbert_core.kbert.ablation import FULL
+from kbert_core.kbert.visible import FULL
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.io.write import write_triples

@@ -21,7 +21,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails, PydanticCustomError, core_schema
 
 from kbert_core.errors import OptionError
-from kbert_core.kbert.ablation import FULL, Ablation
+from kbert_core.kbert.visible import FULL, Ablation
 from kbert_core.knowledge.selection import InjectionOptions, Strategy
 from kbert_core.knowledge.surface_forms import NameRules
 from kbert_core.options import option_fields

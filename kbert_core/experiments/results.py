@@ -17,7 +17,7 @@ from kbert_core.errors import CheckpointError, DataError
 from kbert_core.experiments.keys import Baseline, Run
 from kbert_core.experiments.suite import Suite, slug
 from kbert_core.files import replaced
-from kbert_core.kbert.ablation import Ablation
+from kbert_core.kbert.visible import Ablation
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.training.options import Recipe
 

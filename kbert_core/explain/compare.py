@@ -19,10 +19,10 @@ from kbert_core.explain.noise import variation
 from kbert_core.explain.result import Plain, Result, plain, signed_bars
 from kbert_core.explain.target import NOTHING, Target
 from kbert_core.explain.variants import Case, Outcome
-from kbert_core.kbert.ablation import Ablation
 from kbert_core.kbert.batch import collate
 from kbert_core.kbert.flat_tree import FlatTree
 from kbert_core.kbert.interventions import visible_by_layer
+from kbert_core.kbert.visible import Ablation
 from kbert_core.reader import Reading
 
 if TYPE_CHECKING:

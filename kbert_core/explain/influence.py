@@ -21,11 +21,11 @@ from kbert_core.explain.reach import NEVER, Reach, first_layer, reach
 from kbert_core.explain.result import Result, batches, final, frame, name_of, plain
 from kbert_core.explain.target import NOTHING
 from kbert_core.explain.variants import AT_ONCE, Case, Piece
-from kbert_core.kbert.ablation import Ablation
 from kbert_core.kbert.batch import collate
 from kbert_core.kbert.flat_tree import FlatTree
 from kbert_core.kbert.interventions import visible_by_layer
-from kbert_core.kbert.mask_transformer import layer_masks
+from kbert_core.kbert.visible import Ablation
+from kbert_core.layers import layer_masks
 from kbert_core.pipeline import Pipeline
 from kbert_core.reader import Row
 

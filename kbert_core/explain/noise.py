@@ -21,8 +21,8 @@ from kbert_core.explain.candidates import MOST_READ
 from kbert_core.explain.result import Plain, Result, batches, final
 from kbert_core.explain.target import Target
 from kbert_core.explain.variants import AT_ONCE, Case, Outcome, Scored
-from kbert_core.kbert.ablation import FULL, Ablation
 from kbert_core.kbert.sentence_tree import SentenceTree, branch_of
+from kbert_core.kbert.visible import FULL, Ablation
 from kbert_core.knowledge.tools.controls import with_noise
 from kbert_core.knowledge.triple import Triple
 from kbert_core.reader import Reading

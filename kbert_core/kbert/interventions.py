@@ -3,15 +3,18 @@
 They ask directly which link does the work: cut one, and see what becomes of
 the prediction. Tokens are named by what they are, never by an index, so that
 an intervention means the same after an edit of the graph. The paper's
-ablations are the coarsest of them, see :data:`PRESETS`.
+ablations are the coarsest of them, see :data:`PRESETS`. ``ReadConfig`` holds
+them with all else that says how K-BERT reads a text.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, get_args
 
 from kbert_core.errors import OptionError, ShapeError
 from kbert_core.kbert.flat_tree import FlatTree
+from kbert_core.kbert.visible import FULL, Ablation
+from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.triple import Triple
 
 if TYPE_CHECKING:  # PyTorch takes seconds to start, and only matrices need it
@@ -20,6 +23,8 @@ if TYPE_CHECKING:  # PyTorch takes seconds to start, and only matrices need it
 
 Kind = Literal["all", "trunk", "branches", "specials", "branch", "hung", "mention", "token"]
 Action = Literal["block", "open"]
+T = TypeVar("T")
+WRITE_AGAIN = "Write it with as_dict()."
 
 
 def _check(name: str, value: object, allowed: tuple[str, ...]) -> None:
@@ -81,24 +86,17 @@ class Tokens:
                 return [index for index, _ in row.specials]
             case "token":
                 return [i for i, name in enumerate(row.identities) if name == self.identity]
-            case "mention":
-                own = {1 + node for node in self._nodes(row)}
-                codes = zip(row.branch_ids, row.anchor_ids, strict=True)
-                return [
-                    i for i, (branch, anchor) in enumerate(codes) if not branch and anchor in own
-                ]
-        nodes = self._nodes(row)
+        place, mentions = (self.sentence, self.start), [node.mention for node in row.tree.nodes]
+        nodes = {i for i, named in enumerate(mentions) if (named.sentence, named.start) == place}
+        if self.kind == "mention":
+            codes = enumerate(zip(row.branch_ids, row.anchor_ids, strict=True))
+            return [i for i, (branch, anchor) in codes if not branch and anchor - 1 in nodes]
         return [
             index
             for placed in row.branches
             if placed.node in nodes and (self.kind == "hung" or placed.branch.triple == self.triple)
             for index in range(placed.start, placed.end)
         ]
-
-    def _nodes(self, row: FlatTree) -> set[int]:
-        place = (self.sentence, self.start)
-        mentions = (node.mention for node in row.tree.nodes)
-        return {i for i, found in enumerate(mentions) if (found.sentence, found.start) == place}
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data, without what the kind doesn't need."""
@@ -122,8 +120,8 @@ class Tokens:
             triple = data.get("triple")
             return cls(
                 data["kind"],
-                _number(data.get("sentence", 0)),
-                _number(data.get("start", 0)),
+                _of(int, data.get("sentence", 0)),
+                _of(int, data.get("start", 0)),
                 _triple(triple) if triple is not None else None,
                 tuple(map(_identity_part, data.get("identity", ()))),
             )
@@ -189,14 +187,13 @@ class Intervention:
                 data["action"],
                 Tokens.from_dict(data["seer"]),
                 Tokens.from_dict(data["seen"]),
-                _flag(data.get("both", True)),
-                tuple(_number(layer) for layer in data.get("layers", ())),
+                _of(bool, data.get("both", True)),
+                tuple(_of(int, layer) for layer in data.get("layers", ())),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise OptionError(f"{data!r} is no intervention ({error}). {WRITE_AGAIN}") from error
 
 
-WRITE_AGAIN = "Write it with as_dict()."
 ALL, TRUNK, BRANCHES = Tokens("all"), Tokens("trunk"), Tokens("branches")
 CLS = Tokens("token", identity=("special", 0))
 
@@ -286,26 +283,17 @@ def intervene(
                 f"An intervention is for layer {one.layers[-1]}, and the encoder has "
                 f"{layer_count}. Name layers from 1 to {layer_count}, or none for all."
             )
-        layers, most = _with(one, layers, _cells(one, rows, visible))
+        cells, most = _cells(one, rows, visible), 0
+        before: list[Tensor] = list(layers)
+        after: dict[int, Tensor] = {}  # by the matrix: layers share one
+        for number in one.layers or range(1, layer_count + 1):
+            old = before[number - 1]
+            if id(old) not in after:
+                after[id(old)] = old & ~cells if one.action == "block" else old | cells
+                most = max(most, int((after[id(old)] != old).sum()))
+            layers[number - 1] = after[id(old)]
         changed.append(most)
     return Intervened(interventions, _shared(layers), tuple(changed))
-
-
-def _with(one: Intervention, layers: "list[Tensor]", cells: "Tensor") -> "tuple[list[Tensor], int]":
-    """Carry one intervention out, once on every tensor that layers share.
-
-    Returns:
-        The layers, and how many cells changed where these are most.
-    """
-    after, most = list(layers), 0
-    made: dict[int, Tensor] = {}  # by the tensor it was made of
-    for number in one.layers or range(1, len(layers) + 1):
-        old = layers[number - 1]
-        if id(old) not in made:
-            made[id(old)] = old & ~cells if one.action == "block" else old | cells
-            most = max(most, int((made[id(old)] != old).sum()))
-        after[number - 1] = made[id(old)]
-    return after, most
 
 
 def _cells(one: Intervention, rows: Sequence[FlatTree], visible: "Tensor") -> "Tensor":
@@ -324,40 +312,75 @@ def _cells(one: Intervention, rows: Sequence[FlatTree], visible: "Tensor") -> "T
 
 def _shared(layers: "list[Tensor]") -> "tuple[Tensor, ...]":
     """Let layers of equal matrices share one tensor."""
-    found: list[Tensor] = []
-    shared = []
+    different: list[Tensor] = []
     for layer in layers:
-        same = next((old for old in found if old is layer or old.equal(layer)), None)
-        if same is None:
-            found.append(layer)
-        shared.append(layer if same is None else same)
-    return tuple(shared)
+        if not any(old is layer or old.equal(layer) for old in different):
+            different.append(layer)
+    return tuple(next(old for old in different if old is m or old.equal(m)) for m in layers)
 
 
 def _plain(part: object) -> object:
     return [part.head, part.relation, part.tail] if isinstance(part, Triple) else part
 
 
+def _of(kind: type[T], value: Any) -> T:
+    if type(value) is not kind:
+        raise ValueError(f"found {value!r}, expected {kind.__name__}")
+    return value
+
+
 def _triple(fields: Any) -> Triple:
-    texts = isinstance(fields, list | tuple) and all(isinstance(text, str) for text in fields)
-    if not texts or len(fields) != 3:
-        raise ValueError(f"no triple: {fields!r}")
-    return Triple(*fields)
-
-
-def _number(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise ValueError(f"no whole number: {value!r}")
-    return value
-
-
-def _flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError(f"neither true nor false: {value!r}")
-    return value
+    head, relation, tail = (_of(str, text) for text in _of(list, fields))
+    return Triple(head, relation, tail)
 
 
 def _identity_part(part: Any) -> object:
     if isinstance(part, str):
         return part
-    return _triple(part) if isinstance(part, list | tuple) else _number(part)
+    return _triple(part) if isinstance(part, list) else _of(int, part)
+
+
+@dataclass(frozen=True)
+class ReadConfig:
+    """How K-BERT reads a text; what a model's card keeps of its training.
+
+    Attributes:
+        options: how many triples a mention gets, and which.
+        ablation: soft or hard positions, tree or everything visible.
+        max_length: in tokens, special tokens included; None: the encoder's.
+        interventions: cells of the visible matrix to block and open, in order.
+    """
+
+    system: ClassVar[str] = "k-bert"
+    options: InjectionOptions = InjectionOptions()
+    ablation: Ablation = FULL
+    max_length: int | None = None
+    interventions: tuple[Intervention, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "interventions", tuple(self.interventions))
+        if type(self.max_length) not in (int, type(None)):
+            raise OptionError(f"max_length is {self.max_length!r}, expected a number of tokens.")
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Read what :meth:`as_dict` wrote; what is missing has its default.
+
+        Raises:
+            OptionError, TypeError, ValueError, AttributeError: it is something else.
+        """
+        given = dict(data)
+        options = InjectionOptions.from_dict(given.pop("injection", {}))
+        made = tuple(map(Intervention.from_dict, given.pop("interventions", ())))
+        ablation = Ablation(**given.pop("ablation", {}))
+        return cls(options, ablation, interventions=made, **given)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The configuration as plain data, for JSON."""
+        made = [intervention.as_dict() for intervention in self.interventions]
+        return {
+            "injection": self.options.as_dict(),
+            "ablation": asdict(self.ablation),
+            "max_length": self.max_length,
+            **({"interventions": made} if made else {}),
+        }

@@ -1,5 +1,13 @@
-"""The mask-transformer: any Hugging Face encoder run with soft positions and a
-visible matrix (K-BERT, Eq. 4-6).
+"""The mask-transformer: any Hugging Face encoder, run with soft positions and a visible matrix.
+
+Each of its layers computes mask-self-attention (K-BERT, Eq. 4-6)::
+
+    Q, K, V = h Wq, h Wk, h Wv              (Eq. 4)
+    S = softmax((Q Kᵀ + M) / √D)            (Eq. 5)
+    h = S V                                 (Eq. 6)
+
+M is 0 where the visible matrix has True and minus infinity where not (``layers.additive_mask``).
+Encoders add it after dividing by √D, which for such an M is the same.
 
 No parameter is added, so every checkpoint loads as it is. Which encoders can
 be run so is not a list but a test, made on the loaded encoder: :func:`probe`.
@@ -15,14 +23,20 @@ from torch import Tensor
 from transformers import PreTrainedModel
 from transformers.modeling_outputs import ModelOutput
 
-from kbert_core.errors import ShapeError
-from kbert_core.kbert.ablation import FULL, Ablation
+from kbert_core.errors import EncoderError, ShapeError
 from kbert_core.kbert.batch import Batch
-from kbert_core.kbert.probe import checked_twin, probe
-from kbert_core.kbert.visible import attention_mask, layer_masks, mask_mod
-from kbert_core.layers import LayeredTwin, twin_of
+from kbert_core.kbert.visible import FULL, Ablation, mask_mod
+from kbert_core.layers import (
+    LayeredTwin,
+    attention_mask,
+    cant_tell_apart,
+    layer_masks,
+    local_window,
+    twin_of,
+)
 
 Attention = Literal["sdpa", "eager", "flex_attention"]
+PROBE_LENGTH = 8
 
 
 class MaskTransformer:
@@ -37,13 +51,12 @@ class MaskTransformer:
         model: any Hugging Face encoder or task model built on one.
 
     Raises:
-        EncoderError: it can't be run with soft positions and a visible
-            matrix; the message says which test it failed.
+        EncoderError: it can't be run so; the message says which test it failed.
     """
 
     def __init__(self, model: PreTrainedModel) -> None:
         self.model = model.eval()
-        self.probe = probe(model)
+        self.position_offset = probe(model)
         self._takes = set(inspect.signature(model.forward).parameters)
 
     @property
@@ -60,10 +73,10 @@ class MaskTransformer:
     def attention(self) -> Attention:
         """The attention implementation used where no maps are asked for.
 
-        The encoder's own: ``model.set_attn_implementation("flex_attention")`` before this is
-        made, or after, runs it by blocks that see each other, for long and packed rows on CUDA.
+        ``model.set_attn_implementation("flex_attention")`` runs it by blocks that see each other,
+        for long and packed rows on CUDA.
         """
-        name = self.model.config._attn_implementation
+        name = self.config._attn_implementation
         return cast(Attention, name) if name in get_args(Attention) else "sdpa"
 
     @property
@@ -72,48 +85,12 @@ class MaskTransformer:
         count = getattr(self.config, "max_position_embeddings", None)
         if not isinstance(count, int) or count <= 0:
             return None
-        return count - self.probe.position_offset
+        return count - self.position_offset
 
     @property
     def layer_count(self) -> int:
         """L, the number of layers."""
         return int(self.config.num_hidden_layers)
-
-    def inputs(
-        self, batch: Batch, *, ablation: Ablation = FULL, visible: Tensor | None = None
-    ) -> dict[str, Any]:
-        """Turn a batch into the encoder's own arguments.
-
-        Args:
-            batch: B flat trees of N tokens.
-            ablation: soft or hard positions, tree or everything visible.
-            visible: (B, N, N) bool, used instead of the ablation's.
-
-        Returns:
-            ``input_ids`` (B, N), ``attention_mask`` (see
-            :func:`attention_mask`; of FlexAttention a block mask), ``position_ids`` (B, N), and
-            ``token_type_ids`` (B, N) where the encoder has segments.
-        """
-        batch = batch.to(self.device)
-        positions = ablation.position_ids(batch) + self.probe.position_offset
-        mask: Any
-        if self.attention == "flex_attention" and visible is None:
-            from torch.nn.attention.flex_attention import create_block_mask  # slow to import
-
-            rows, length = positions.shape
-            sees = mask_mod(*ablation.seen_by(batch))
-            mask = create_block_mask(sees, rows, None, length, length, device=self.device)
-        else:
-            visible = ablation.visible_in(batch) if visible is None else visible
-            mask = attention_mask(self.config, visible.to(self.device), positions, self.model.dtype)
-        arguments = {
-            "input_ids": batch.input_ids,
-            "attention_mask": mask,
-            "position_ids": positions,
-        }
-        if "token_type_ids" in self._takes and _segments(self.config) > 1:
-            arguments["token_type_ids"] = batch.token_type_ids
-        return arguments
 
     def __call__(self, batch: Batch, **arguments: Any) -> ModelOutput:
         """Run the encoder without gradients; arguments as for :meth:`forward`."""
@@ -130,7 +107,7 @@ class MaskTransformer:
         hidden_states: bool = False,
         model: Callable[..., ModelOutput] | None = None,
     ) -> ModelOutput:
-        """Run the encoder; gradients flow where the caller lets them.
+        """Run the encoder (Eq. 4-6 in each layer); gradients flow where the caller lets them.
 
         Args:
             batch: B flat trees of N tokens.
@@ -151,22 +128,61 @@ class MaskTransformer:
         """
         if attentions and visible is None:  # maps are computed eagerly, which takes no block mask
             visible = ablation.visible_in(batch)
-        one = self._one_matrix(visible)
-        arguments = self.inputs(batch, ablation=ablation, visible=one)
+        same = self._one_matrix(visible)
+        arguments = self.inputs(batch, ablation=ablation, visible=same)
         arguments |= {
             "output_attentions": attentions,
             "output_hidden_states": hidden_states,
             "return_dict": True,
         }
-        if visible is None or one is not None:
+        if visible is None or same is not None:
             return (model or (self._eager if attentions else self.model))(**arguments)
         masks = layer_masks(
             self.config,
-            [own.to(self.device) for own in visible],
+            [matrix.to(self.device) for matrix in visible],
             arguments["position_ids"],
             self.model.dtype,
         )
         return (self._layered_eager if attentions else self._layered)(masks, **arguments)
+
+    def inputs(
+        self, batch: Batch, *, ablation: Ablation = FULL, visible: Tensor | None = None
+    ) -> dict[str, Any]:
+        """Turn a batch into the encoder's own arguments.
+
+        Args:
+            batch: B flat trees of N tokens.
+            ablation: soft or hard positions, tree or everything visible.
+            visible: (B, N, N) bool, used instead of the ablation's.
+
+        Returns:
+            ``input_ids`` (B, N), ``attention_mask`` (M; see :func:`attention_mask`; of
+            FlexAttention a block mask), ``position_ids`` (B, N), and ``token_type_ids`` (B, N)
+            where the encoder has segments.
+        """
+        batch = batch.to(self.device)
+        positions = ablation.position_ids(batch) + self.position_offset
+        mask: Any
+        if self.attention == "flex_attention" and visible is None:
+            from torch.nn.attention.flex_attention import create_block_mask  # slow to import
+
+            rows, length = positions.shape
+            sees = mask_mod(*ablation.seen_by(batch))
+            mask = create_block_mask(sees, rows, None, length, length, device=self.device)
+        else:
+            visible = ablation.visible_in(batch) if visible is None else visible
+            mask = attention_mask(self.config, visible.to(self.device), positions, self.model.dtype)
+        arguments = {
+            "input_ids": batch.input_ids,
+            "attention_mask": mask,
+            "position_ids": positions,
+        }
+        if (
+            "token_type_ids" in self._takes
+            and (getattr(self.config, "type_vocab_size", 0) or 0) > 1
+        ):
+            arguments["token_type_ids"] = batch.token_type_ids
+        return arguments
 
     def _one_matrix(self, visible: Tensor | Sequence[Tensor] | None) -> Tensor | None:
         """The matrix of all layers alike; None where none is given, or they differ."""
@@ -190,12 +206,123 @@ class MaskTransformer:
 
     @cached_property
     def _layered(self) -> LayeredTwin:
-        return checked_twin(LayeredTwin(self.model), self.probe.position_offset)
+        return _checked(LayeredTwin(self.model), self.position_offset)
 
     @cached_property
     def _layered_eager(self) -> LayeredTwin:
-        return checked_twin(LayeredTwin(self._eager), self.probe.position_offset)
+        return _checked(LayeredTwin(self._eager), self.position_offset)
 
 
-def _segments(config: Any) -> int:
-    return int(getattr(config, "type_vocab_size", 0) or 0)
+def probe(model: PreTrainedModel) -> int:
+    """Find out whether an encoder keeps to a visible matrix and uses positions.
+
+    On a tiny input whose matrix falls into two disconnected parts, changing
+    one part must leave the other's last layer exactly equal; positions must
+    have an influence; and an all-visible matrix with positions counted
+    straight through must equal the plain call.
+
+    Returns:
+        What is added to soft positions: 0 for BERT, padding index + 1 for RoBERTa and its children.
+
+    Raises:
+        EncoderError: with the test that failed.
+    """
+    encoder = cast(PreTrainedModel, model.base_model)
+    was_training = encoder.training
+    encoder.eval()
+    try:
+        with torch.no_grad():
+            return _tested(encoder)
+    except (TypeError, ValueError, RuntimeError, IndexError, NotImplementedError) as error:
+        raise _refused(encoder, f"it can't take such a mask or positions ({error})") from error
+    finally:
+        encoder.train(was_training)
+
+
+class _Trial:
+    """A tiny input, an all-visible matrix, and one of two parts that don't see each other."""
+
+    def __init__(self, encoder: PreTrainedModel) -> None:
+        words = torch.arange(encoder.config.vocab_size)
+        words = words[words != getattr(encoder.config, "pad_token_id", None)]
+        window = local_window(encoder.config) or 0
+        length = max(PROBE_LENGTH, window + 4)  # so that a local window shows
+        first = torch.arange(length) < length // 2
+        device = encoder.device
+        self.encoder = encoder
+        self.ids = words[torch.linspace(0, len(words) - 1, length).long()].to(device)[None]
+        self.positions = torch.arange(length, device=device)[None]
+        self.everything = torch.ones(1, length, length, dtype=torch.bool, device=device)
+        self.two_parts = (first[:, None] == first)[None].to(device)
+
+    def given(self, visible: Tensor, positions: Tensor) -> dict[str, Any]:
+        """Mask and positions as the encoder takes them."""
+        mask = attention_mask(self.encoder.config, visible, positions, self.encoder.dtype)
+        return {"attention_mask": mask, "position_ids": positions}
+
+    def state(self, ids: Tensor, positions: Tensor, visible: Tensor) -> Tensor:
+        """The last layer's, (1, N, H)."""
+        state: Tensor = self.encoder(ids, **self.given(visible, positions)).last_hidden_state
+        return state
+
+
+def _tested(encoder: PreTrainedModel) -> int:
+    if "position_ids" not in inspect.signature(encoder.forward).parameters:
+        raise _refused(encoder, "it takes no position_ids")
+    trial = _Trial(encoder)
+    # Transformers puts its recorders on a model at the first call that asks for states: let it be
+    # now, and not when threads share the model or copy it.
+    plain = encoder(trial.ids, output_hidden_states=True).last_hidden_state
+    if plain.shape[:2] != trial.ids.shape:
+        raise _refused(encoder, "it doesn't give one state per token")
+
+    tolerance = 1e-4 if encoder.dtype == torch.float32 else 5e-2
+    for offset in (0, (getattr(encoder.config, "pad_token_id", None) or 0) + 1):
+        positions = trial.positions + offset
+        straight = trial.state(trial.ids, positions, trial.everything)
+        if torch.allclose(straight, plain, atol=tolerance, rtol=tolerance):
+            break
+    else:
+        raise _refused(encoder, "an all-visible matrix doesn't give the same as the plain call")
+
+    apart = trial.state(trial.ids, positions, trial.two_parts)
+    half = trial.ids.shape[1] // 2
+    first, second = slice(0, half), slice(half, None)
+    for kept, changed in ((first, second), (second, first)):
+        ids = trial.ids.clone()
+        ids[:, changed] = ids[:, changed].flip(1)
+        if not torch.equal(apart[:, kept], trial.state(ids, positions, trial.two_parts)[:, kept]):
+            raise _refused(
+                encoder, "a token that is hidden by the visible matrix still has an influence"
+            )
+
+    moved = trial.state(trial.ids, trial.positions.flip(1) + offset, trial.everything)
+    if torch.allclose(moved, straight, atol=1e-6):
+        raise _refused(encoder, "position_ids have no influence on it")
+    return offset
+
+
+def _checked(twin: LayeredTwin, offset: int) -> LayeredTwin:
+    """Make sure that layers go by the masks given to each, not by the one given to all."""
+    encoder = cast(PreTrainedModel, twin.model.base_model)
+    with torch.inference_mode():
+        trial = _Trial(encoder)
+        positions = trial.positions + offset
+        given, others = (
+            {**trial.given(visible, positions), "output_hidden_states": True}
+            for visible in (trial.two_parts, trial.everything)
+        )
+        parts = [trial.two_parts] * len(twin.layers)
+        masks = layer_masks(encoder.config, parts, positions, encoder.dtype)
+        by_one = twin.model(trial.ids, **given)["hidden_states"]
+        by_layer = twin(masks, input_ids=trial.ids, **others)["hidden_states"]
+    if not all(map(torch.equal, by_one, by_layer)):
+        raise cant_tell_apart(encoder)
+    return twin
+
+
+def _refused(encoder: PreTrainedModel, reason: str) -> EncoderError:
+    return EncoderError(
+        f"{type(encoder).__name__} can't be a mask-transformer: {reason}. Use another encoder; "
+        "BERT, RoBERTa, ELECTRA, ALBERT, DistilBERT and ModernBERT are known to work."
+    )

@@ -10,11 +10,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from kbert_core.kbert.ablation import Ablation
 from kbert_core.kbert.flat_tree import IDS, FlatTree, FlatTrees, PlacedBranch
 from kbert_core.kbert.interventions import Intervention
 from kbert_core.kbert.reader import KBertReader
 from kbert_core.kbert.sentence_tree import SentenceTree
+from kbert_core.kbert.visible import Ablation
 from kbert_core.knowledge.selection import InjectionOptions, LeftOut, Rule
 from kbert_core.knowledge.triple import Triple
 from kbert_core.text import WordPieces

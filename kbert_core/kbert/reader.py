@@ -11,13 +11,13 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 from transformers.modeling_outputs import ModelOutput
 
-from kbert_core.kbert.ablation import Ablation, ReadConfig
 from kbert_core.kbert.batch import Batch, collate
 from kbert_core.kbert.flat_tree import FlatTree, FlatTrees
 from kbert_core.kbert.flattening import flatten
-from kbert_core.kbert.interventions import Intervened, Intervention, intervene
+from kbert_core.kbert.interventions import Intervened, Intervention, ReadConfig, intervene
 from kbert_core.kbert.mask_transformer import MaskTransformer
 from kbert_core.kbert.sentence_tree import SentenceTree, Trees, grow_trees
+from kbert_core.kbert.visible import Ablation
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.selection import InjectionOptions, LeftOut, TripleScorer

@@ -25,8 +25,8 @@ from kbert_core.checkpoints.encoders import encoder_name
 from kbert_core.data.labelled import Example, check_labels, labels_of, warn_of_rare_labels
 from kbert_core.data.sources import read_splits
 from kbert_core.errors import DataError, OptionError
-from kbert_core.kbert.ablation import FULL
 from kbert_core.kbert.reader import KBertReader
+from kbert_core.kbert.visible import FULL
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.io.compression import plain_stem

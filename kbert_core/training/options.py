@@ -9,7 +9,7 @@ from pathlib import Path
 from kbert_core.data.sources import DataFiles
 from kbert_core.data.tables import NEEDED
 from kbert_core.errors import OptionError
-from kbert_core.kbert.ablation import Ablation
+from kbert_core.kbert.visible import Ablation
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.options import Options, group, option
 from kbert_core.systems import SYSTEMS

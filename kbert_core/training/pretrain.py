@@ -25,8 +25,9 @@ from kbert_core.checkpoints.checkpoint import Card, device_named, load_tokenizer
 from kbert_core.data.squad import comprehension_texts
 from kbert_core.data.tables import Source, conll_rows, is_conll, read_lines
 from kbert_core.errors import CheckpointError, DataError, OptionError
-from kbert_core.kbert.visible import additive_mask, visible_matrix
+from kbert_core.kbert.visible import visible_matrix
 from kbert_core.labels import IGNORED
+from kbert_core.layers import additive_mask
 from kbert_core.training import processes
 from kbert_core.training.cards import write_card
 from kbert_core.training.checkpoints import (

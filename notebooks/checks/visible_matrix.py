@@ -36,7 +36,7 @@ def check_cells(answer: object) -> str | None:
 @exercise("Two integers a token are enough, so the matrix need not be stored.")
 def check_sees(answer: object) -> str | None:
     """A function of four codes that says whether one token may look at another."""
-    from kbert_core import Seeing, seeing
+    from kbert_core import Visibility, why_visible
 
     if not isinstance(answer, Callable):
         return "give a function: def sees(branch_a, anchor_a, branch_b, anchor_b): return ..."
@@ -48,7 +48,7 @@ def check_sees(answer: object) -> str | None:
             codes += [branch, dice.randint(1, 2) if branch else dice.randint(0, 2)]
         if codes[0] == codes[2] > 0:  # one branch hangs from one mention
             codes[3] = codes[1]
-        expected = seeing(*codes)
+        expected = why_visible(*codes)
         found = answer(*codes)
         if found is ... or found is None:
             return NO_ANSWER
@@ -56,9 +56,9 @@ def check_sees(answer: object) -> str | None:
             names = ("branch_a", "anchor_a", "branch_b", "anchor_b")
             given = ", ".join(f"{name}={code}" for name, code in zip(names, codes, strict=True))
             hint = ""
-            if expected is Seeing.SIBLINGS:
+            if expected is Visibility.SIBLINGS:
                 hint = " An equal anchor isn't enough: one of the two must be the mention itself."
-            if codes[1] == codes[3] == 0 and expected is Seeing.OFF_MENTION:
+            if codes[1] == codes[3] == 0 and expected is Visibility.OFF_MENTION:
                 hint = " Anchor 0 means no mention; two tokens with 0 share none."
             return (
                 f"for {given} it says {bool(found)}, and it should be {expected.visible}: "

@@ -18,8 +18,9 @@ from kbert_core import (
     flatten,
     grow_trees,
 )
-from kbert_core.kbert.ablation import FULL, ReadConfig
+from kbert_core.kbert.interventions import ReadConfig
 from kbert_core.kbert.reader import KBertReading, KBertTrace
+from kbert_core.kbert.visible import FULL
 
 ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:

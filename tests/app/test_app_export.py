@@ -39,8 +39,8 @@ from kbert_core import (
     Triple,
     load_graph,
 )
-from kbert_core.kbert.ablation import FULL
 from kbert_core.kbert.interventions import Intervention, Tokens, visible_by_layer
+from kbert_core.kbert.visible import FULL
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.surface_forms import NameRules
 from kbert_core.tasks import ClassPrediction, Filling, MaskPrediction, Span

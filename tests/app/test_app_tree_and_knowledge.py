@@ -19,7 +19,7 @@ from kbert_core import (
     flatten,
     grow_trees,
 )
-from kbert_core.kbert.ablation import FULL
+from kbert_core.kbert.visible import FULL
 from kbert_core.knowledge.edit import Edit
 
 APPLE = Triple("Tim Cook", "CEO", "Apple")

@@ -7,7 +7,7 @@ import pytest
 
 from kbert_core import cli
 from kbert_core.cli.train import command_line
-from kbert_core.kbert.ablation import Ablation
+from kbert_core.kbert.visible import Ablation
 from kbert_core.pipeline import Pipeline
 
 

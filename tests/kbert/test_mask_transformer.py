@@ -255,11 +255,11 @@ def test_local_attention_counts_soft_positions():
 @pytest.mark.parametrize("kind", FIT)
 def test_probe_accepts(kind):
     expected = 2 if kind in ("roberta", "xlm-roberta") else 0
-    assert probe(small(kind, **FIT[kind])).position_offset == expected
+    assert probe(small(kind, **FIT[kind])) == expected
 
 
 def test_probe_finds_any_padding_index():
-    assert probe(small("roberta", pad_token_id=4, type_vocab_size=1)).position_offset == 5
+    assert probe(small("roberta", pad_token_id=4, type_vocab_size=1)) == 5
 
 
 def test_longest_input_leaves_out_the_positions_roberta_never_uses():

@@ -8,18 +8,18 @@ from slow_trees import random_scene
 
 from kbert_core import (
     Ablation,
+    Batch,
     InjectionOptions,
-    Seeing,
+    Visibility,
     Words,
     collate,
     flatten,
     grow_trees,
-    seeing,
-    visible_everywhere,
     visible_matrix,
+    why_visible,
 )
 from kbert_core.errors import OptionError, ShapeError
-from kbert_core.kbert.visible import additive_mask
+from kbert_core.layers import additive_mask
 
 CLS, TIM, COOK, CEO, APPLE, IS, VISITING, BEIJING, CAPITAL, CHINA, IS_A, CITY, NOW, SEP = range(14)
 
@@ -89,7 +89,10 @@ def test_visible_matrix_keeps_two_mentions_of_one_entity_apart(figure_2):
 
 
 def test_everything_visible_hides_only_padding():
-    visible = visible_everywhere(torch.tensor([[0, 1, 2, -1]]))[0].int().tolist()
+    codes = dict.fromkeys(("input_ids", "soft_positions", "token_type_ids"), torch.zeros(1, 4))
+    branch, anchor = torch.tensor([[0, 1, 2, -1]]), torch.tensor([[1, 1, 1, 0]])
+    batch = Batch(**codes, branch_ids=branch, anchor_ids=anchor)
+    visible = Ablation(visible="all").visible_in(batch)[0].int().tolist()
     assert visible == [[1, 1, 1, 0], [1, 1, 1, 0], [1, 1, 1, 0], [0, 0, 0, 1]]
 
 
@@ -97,7 +100,7 @@ def test_codes_of_different_shape_are_refused():
     with pytest.raises(ShapeError, match=r"branch_ids has shape \(1, 3\) .* \(1, 2\)"):
         visible_matrix(torch.zeros(1, 3), torch.zeros(1, 2))
     with pytest.raises(ShapeError, match=r"expected the same \(B, N\)"):
-        visible_everywhere(torch.zeros(1, 3), torch.zeros(2, 3))
+        visible_matrix(torch.zeros(1, 3), torch.zeros(1, 3), torch.zeros(2, 3))
 
 
 def test_additive_mask_is_zero_where_visible_and_least_where_not():
@@ -134,30 +137,30 @@ def test_reason_for_a_cell_agrees_with_the_matrix_on_random_trees():
         )
         for i, one in enumerate(codes):
             for j, other in enumerate(codes):
-                reason = seeing(*one, *other)
+                reason = why_visible(*one, *other)
                 met.add(reason)
-                if reason is not Seeing.PADDING:
+                if reason is not Visibility.PADDING:
                     assert reason.visible == visible[number, i, j]
-    assert met == set(Seeing)
+    assert met == set(Visibility)
 
 
 @pytest.mark.parametrize(
     ("one", "other", "reason"),
     [
-        (CLS, NOW, Seeing.TRUNK),
-        (CEO, APPLE, Seeing.SAME_BRANCH),
-        (COOK, APPLE, Seeing.MENTION_AND_BRANCH),
-        (CHINA, BEIJING, Seeing.MENTION_AND_BRANCH),
-        (CHINA, CITY, Seeing.SIBLINGS),
-        (APPLE, CHINA, Seeing.OTHER_MENTION),
-        (APPLE, BEIJING, Seeing.OFF_MENTION),
-        (IS, APPLE, Seeing.OFF_MENTION),
+        (CLS, NOW, Visibility.TRUNK),
+        (CEO, APPLE, Visibility.SAME_BRANCH),
+        (COOK, APPLE, Visibility.MENTION_AND_BRANCH),
+        (CHINA, BEIJING, Visibility.MENTION_AND_BRANCH),
+        (CHINA, CITY, Visibility.SIBLINGS),
+        (APPLE, CHINA, Visibility.OTHER_MENTION),
+        (APPLE, BEIJING, Visibility.OFF_MENTION),
+        (IS, APPLE, Visibility.OFF_MENTION),
     ],
 )
 def test_reason_for_a_cell_of_figure_2(tim_cook, one, other, reason):
     codes = list(zip(tim_cook.branch_ids, tim_cook.anchor_ids, strict=True))
-    assert seeing(*codes[one], *codes[other]) is reason
-    assert seeing(*codes[other], *codes[one]) is reason
+    assert why_visible(*codes[one], *codes[other]) is reason
+    assert why_visible(*codes[other], *codes[one]) is reason
     assert reason.visible == BY_HAND[one][other]
 
 
@@ -168,8 +171,8 @@ def test_trees_packed_in_one_row_see_nothing_of_each_other():
     trees = torch.tensor([[number for number, flat in enumerate(flats) for _ in flat.branch_ids]])
     own = [matrix_of(flat)[0] for flat in flats]
     assert visible_matrix(branch, anchor, trees)[0].equal(torch.block_diag(*own).bool())
-    everywhere = visible_everywhere(branch, trees)[0]
-    assert everywhere.equal(trees[0][:, None] == trees[0][None, :])
+    trunk = torch.zeros_like(branch)
+    assert visible_matrix(trunk, trunk, trees)[0].equal(trees[0][:, None] == trees[0][None, :])
 
 
 def test_ablation_reads_hard_positions_and_everything_visible(tim_cook, figure_2):
@@ -180,7 +183,7 @@ def test_ablation_reads_hard_positions_and_everything_visible(tim_cook, figure_2
     assert hard[1, : len(short)].tolist() == list(range(len(short)))
     assert Ablation().position_ids(batch).equal(batch.soft_positions)
     everywhere = Ablation(visible="all").visible_in(batch)
-    assert everywhere.equal(visible_everywhere(batch.branch_ids))
+    assert everywhere.equal(batch.real[:, :, None] == batch.real[:, None, :])
     assert Ablation().visible_in(batch)[0].tolist() == BY_HAND
 
 

@@ -10,7 +10,7 @@ from kbert_core.checkpoints.checkpoint import Card, card_of
 from kbert_core.cli import parser
 from kbert_core.cli.commands import build
 from kbert_core.cli.shared import injection_of
-from kbert_core.kbert.ablation import ReadConfig
+from kbert_core.kbert.interventions import ReadConfig
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.training.cards import card_text, follows_graph
 from kbert_core.training.options import Recipe, TrainOptions

@@ -6,9 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from kbert_core import cli
+from kbert_core import Ablation, ReadConfig, cli
 from kbert_core.data.labelled import Example
-from kbert_core.kbert.ablation import Ablation, ReadConfig
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.triple import Triple

@@ -10,7 +10,8 @@ import torch
 from transformers import BertConfig, BertModel, BertTokenizer
 
 from kbert_core.errors import CheckpointError, DataError, OptionError
-from kbert_core.kbert.visible import additive_mask, visible_matrix
+from kbert_core.kbert.visible import visible_matrix
+from kbert_core.layers import additive_mask
 from kbert_core.pipeline import Pipeline
 from kbert_core.training.masking import IGNORED, Masking
 from kbert_core.training.options import PretrainOptions
