@@ -28,14 +28,14 @@ import torch
 
 from benchmarks.common import RESULTS, data_folder, machine, print_table, write
 from kbert_core import KBertError
-from kbert_core.training.options import PretrainOptions
-from kbert_core.training.packing import (
+from kbert_core.training.corpus import (
     MaskedRows,
     encode_passages,
     pack,
     read_passages,
     stack,
 )
+from kbert_core.training.options import PretrainOptions
 from kbert_core.training.pretrain import new_model, pretrain, total_loss
 from kbert_core.training.vocabulary import character_tokenizer, read_words
 

@@ -1,6 +1,6 @@
 """A model's card: README.md beside its weights, made from what was measured."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,14 +41,9 @@ def card_text(name: str, card: Card) -> str:
         f"# {name}",
         "",
         f"- Data: {notes.get('data', '')}; not part of this repository",
-        *about,
-        f"- {notes['remark']}" if notes.get("remark") else "",
-        "",
-        "## Command",
-        "",
-        "```",
-        str(notes.get("command", "")),
-        "```",
+        *(f"- {line}" for line in about if line),
+        *([f"- {notes['remark']}"] if notes.get("remark") else []),
+        *("", "## Command", "", "```", str(notes.get("command", "")), "```"),
     ]
     if notes.get("scores"):
         lines += ["", "## Scores", "", *_scores(card, notes)]
@@ -56,7 +51,7 @@ def card_text(name: str, card: Card) -> str:
         lines += ["", "## Response to edits", "", NO_TYPES]
     if notes.get("edit_response"):
         lines += ["", "## Response to edits", "", *_edits(notes["edit_response"])]
-    return "\n".join(line for i, line in enumerate(lines) if line or (i and lines[i - 1])) + "\n"
+    return "\n".join(lines) + "\n"
 
 
 def _about_encoder(notes: Mapping[str, Any]) -> list[str]:
@@ -64,67 +59,74 @@ def _about_encoder(notes: Mapping[str, Any]) -> list[str]:
     pieces = ", word pieces for Latin words and digits" if options.get("word_pieces") else ""
     step = notes.get("tokens_a_step", options["batch_tokens"])
     return [
-        "- Task: masked language model, without knowledge; the encoder of the other models",
-        f"- Size: {options['num_hidden_layers']} layers × {options['hidden_size']}, "
+        "Task: masked language model, without knowledge; the encoder of the other models",
+        f"Size: {options['num_hidden_layers']} layers × {options['hidden_size']}, "
         f"{notes['parameters']:,} parameters, characters as tokens{pieces}",
-        f"- Training: {options['steps']:,} steps of {step:,} tokens, "
+        f"Training: {options['steps']:,} steps of {step:,} tokens, "
         f"{notes['tokens_seen']:,} tokens seen, seed {notes['seed']}",
-        f"- Held out ({notes['held_out_rows']} rows): loss {notes['loss']:.3f} nats, perplexity "
+        f"Held out ({notes['held_out_rows']} rows): loss {notes['loss']:.3f} nats, perplexity "
         f"{notes['perplexity']:.1f}, {100 * notes['accuracy']:.1f} % of masked characters right",
     ]
 
 
 def _about_model(card: Card, notes: Mapping[str, Any]) -> list[str]:
+    """What stands on the card, line by line; "" for what it needn't say."""
+    negatives, adapter, adapted = notes.get("negatives"), notes.get("adapter"), ""
+    if adapter:
+        share = 100 * adapter["trained"] / notes["parameters"]
+        adapted = (
+            f"Adapter: rank {adapter['rank']}, alpha {adapter['alpha']:g}; {adapter['trained']:,} "
+            f"parameters trained, {share:.1f} % of the model's, the task head among them. The "
+            "encoder isn't in this folder; loading merges the two."
+        )
+    further = notes.get("trained_further")
+    named = [str(notes.get("data")), *card.knowledge, *(notes.get("type_labels") or {})]
+    medical = any(word in text.lower() for word in MEDICAL for text in named)
     return [
-        f"- Task: {card.task}",
-        f"- Knowledge: {_about_knowledge(card)}",
-        f"- Encoder: {notes.get('encoder', '')}, {notes.get('parameters', 0):,} parameters",
-        *_about_adapter(notes),
-        f"- Seed: {notes.get('seed')}, epochs: {notes.get('epochs')}, one run, no spread",
-        *_about_negatives(notes),
-        *_about_recipe(card, notes),
-        *([f"- {TRUSTS}"] if follows_graph(notes) else []),
-        *(["- Not for medical decisions."] if _is_medical(card, notes) else []),
+        f"Task: {card.task}",
+        f"Knowledge: {_about_knowledge(card)}",
+        f"Encoder: {notes.get('encoder', '')}, {notes.get('parameters', 0):,} parameters",
+        adapted,
+        f"The adapter {further}, trained further" if further else "",
+        f"Seed: {notes.get('seed')}, epochs: {notes.get('epochs')}, one run, no spread",
+        ""
+        if negatives is None
+        else f"Wrong answers of a question read in an epoch, drawn anew: {negatives}",
+        _about_recipe(card, notes),
+        TRUSTS if follows_graph(notes) else "",
+        "Not for medical decisions." if medical else "",
     ]
-
-
-def _about_negatives(notes: Mapping[str, Any]) -> list[str]:
-    count = notes.get("negatives")
-    said = f"- Wrong answers of a question read in an epoch, drawn anew: {count}"
-    return [said] if count is not None else []
 
 
 def _about_knowledge(card: Card) -> str:
     if not card.knowledge:
         return "none, in training as later"
-    most = card.reading.options.max_triples
-    said = "tail only" if card.reading.options.tail_only else "relation and tail"
-    if card.reading.options.relations is not None:
-        said += f" of {', '.join(card.reading.options.relations)}"
-    said += f", at most {most} triple{'s' * (most != 1)} a mention"
-    strategy = card.reading.options.strategy
-    if strategy is not Strategy.FIRST:
-        said += f", chosen by the strategy {strategy}"
-    return f"{', '.join(card.knowledge)}; {said}"
+    options = card.reading.options
+    of = "" if options.relations is None else f" of {', '.join(options.relations)}"
+    first = options.strategy is Strategy.FIRST
+    return (
+        f"{', '.join(card.knowledge)}; {'tail only' if options.tail_only else 'relation and tail'}"
+        f"{of}, at most {options.max_triples} triple{'s' * (options.max_triples != 1)} a mention"
+        f"{'' if first else f', chosen by the strategy {options.strategy}'}"
+    )
 
 
-def _about_recipe(card: Card, notes: Mapping[str, Any]) -> list[str]:
+def _about_recipe(card: Card, notes: Mapping[str, Any]) -> str:
     """What happened to knowledge in training; of a model without any, what it hid."""
     recipe = {name: share for name, share in (notes.get("recipe") or {}).items() if share}
-    hiding = notes.get("hiding_knowledge")
-    if hiding:
+    if hiding := notes.get("hiding_knowledge"):
         share = recipe.get("mention_dropout", 0)
-        said = f"mention dropout {share}, of the mentions that {', '.join(hiding)} knows"
-        return [f"- Recipe: {said}"] if share else []
+        told = f"mention dropout {share}, of the mentions that {', '.join(hiding)} knows"
+        return f"Recipe: {told}" if share else ""
     if not card.knowledge or not recipe:
-        return []
+        return ""
     idle = without_effect(recipe, notes.get("type_labels") or {})
     shares = [
         f"{name.replace('_', ' ')} {share}"
         + (" (without effect: too few tails name a label)" if name in idle else "")
         for name, share in recipe.items()
     ]
-    return [f"- Recipe: {', '.join(shares)}"]
+    return f"Recipe: {', '.join(shares)}"
 
 
 def follows_graph(notes: Mapping[str, Any]) -> bool:
@@ -147,26 +149,6 @@ def follows_graph(notes: Mapping[str, Any]) -> bool:
     return len(asked) > len(without_effect(asked, types))
 
 
-def _is_medical(card: Card, notes: Mapping[str, Any]) -> bool:
-    said = [str(notes.get("data")), *card.knowledge, *(notes.get("type_labels") or {})]
-    return any(word in text.lower() for word in MEDICAL for text in said)
-
-
-def _about_adapter(notes: Mapping[str, Any]) -> list[str]:
-    if "adapter" not in notes:
-        return []
-    adapter, total = notes["adapter"], notes["parameters"]
-    share = 100 * adapter["trained"] / total
-    lines = [
-        f"- Adapter: rank {adapter['rank']}, alpha {adapter['alpha']:g}; {adapter['trained']:,} "
-        f"parameters trained, {share:.1f} % of the model's, the task head among them. The encoder "
-        "isn't in this folder; loading merges the two."
-    ]
-    if "trained_further" in notes:
-        lines.append(f"- The adapter {notes['trained_further']}, trained further")
-    return lines
-
-
 def _scores(card: Card, notes: Mapping[str, Any]) -> list[str]:
     how = ", with its knowledge" if card.knowledge else ""
     rows = [
@@ -177,17 +159,17 @@ def _scores(card: Card, notes: Mapping[str, Any]) -> list[str]:
     if not rows:
         return ["None."]
     names = [n for n in NAMES if n in rows[0][1]]
-    unseen = "unseen" in rows[0][1]
-    head = [*names, *(["recall on unseen entities"] if unseen else [])]
-    table = ["| | " + " | ".join(head) + " |", "|---" * (len(head) + 1) + "|"]
-    for label, scores in rows:
-        values = [f"{100 * scores[n]:.1f}" for n in names]
-        if unseen:
-            values.append(f"{100 * scores['unseen']['recall']:.1f}")
-        table.append(f"| {label} | " + " | ".join(values) + " |")
+    unseen = ["recall on unseen entities"] if "unseen" in rows[0][1] else []
+    table = [
+        (label, [*(s[n] for n in names), *(s["unseen"]["recall"] for _ in unseen)])
+        for label, s in rows
+    ]
+    lines = _table(
+        [*names, *unseen], {row: [f"{100 * v:.1f}" for v in values] for row, values in table}
+    )
     if "precision" in names:
-        table += ["", "Typed exact spans, in per cent; all choices were made on dev."]
-    return table
+        lines += ["", "Typed exact spans, in per cent; all choices were made on dev."]
+    return lines
 
 
 def _edits(response: Mapping[str, Any]) -> list[str]:
@@ -216,12 +198,22 @@ def _edits(response: Mapping[str, Any]) -> list[str]:
 
 
 def _edits_table(columns: Mapping[str, str], response: Mapping[str, Any]) -> list[str]:
-    table = ["| | " + " | ".join(columns.values()) + " |", "|---" * (len(columns) + 1) + "|"]
-    for split, groups in response.items():
-        for group in (group for group in GROUPS if group in groups):
-            values = " | ".join(_cell(groups[group].get(name)) for name in columns)
-            table.append(f"| {split}, {group} in training | {values} |")
-    return table
+    rows = {
+        f"{split}, {group} in training": [_cell(groups[group].get(name)) for name in columns]
+        for split, groups in response.items()
+        for group in GROUPS
+        if group in groups
+    }
+    return _table(columns.values(), rows)
+
+
+def _table(columns: Iterable[str], rows: Mapping[str, Sequence[str]]) -> list[str]:
+    head = ["", *columns]
+    return [
+        f"| {' | '.join(head)} |".replace("|  |", "| |", 1),
+        "|---" * len(head) + "|",
+        *(f"| {' | '.join([name, *values])} |" for name, values in rows.items()),
+    ]
 
 
 def _cell(value: float | None) -> str:

@@ -26,9 +26,19 @@ TORCH_WRITER = "inline_container"  # named in what torch.save raises on a full d
 log = logging.getLogger(__name__)
 
 
+def checkpoints_in(output: str | Path) -> Path:
+    """The folder of the checkpoints that a run goes on from."""
+    return Path(output) / "checkpoints"
+
+
 def last_whole(folder: str | Path) -> Path | None:
     """Find the last checkpoint that was written to its end; None: there is none."""
-    for checkpoint in _by_step(Path(folder)):
+    found = [
+        path
+        for path in Path(folder).glob(f"{PREFIX_CHECKPOINT_DIR}-*")
+        if path.is_dir() and path.name.rpartition("-")[2].isdecimal()
+    ]
+    for checkpoint in sorted(found, key=step_of, reverse=True):
         broken = what_is_broken(checkpoint)
         if broken is None:
             return checkpoint
@@ -59,48 +69,28 @@ def what_is_broken(checkpoint: Path) -> str | None:
     return broken if weights else "no weights"
 
 
-def prepared(
+def same_run(
     output: str | Path,
     run: Mapping[str, Any],
     *,
-    last: Path | None,
+    begins: bool = False,
     changing: Mapping[str, Any] | None = None,
 ) -> None:
-    """Make the folder of a run's checkpoints, and note the run's options there.
+    """Compare a run with what was noted of it beside its checkpoints, and note what is new.
 
     Args:
         output: where the model will go.
         run: what makes the run the same, as JSON takes it.
-        last: the checkpoint to go on from; None: the run begins.
+        begins: there is no checkpoint; what is noted there doesn't count.
         changing: noted too, and not compared.
-
-    Raises:
-        OptionError: nothing can be written there, or the checkpoint is of a
-            run with other options.
-    """
-    before = noted(output) if last else {}
-    if last and not before:
-        log.warning("%s has no %s: taken for a checkpoint of this run", last.parent, RUN_FILE)
-    also_same(output, run, before=before, changing=changing)
-
-
-def also_same(
-    output: str | Path,
-    run: Mapping[str, Any],
-    *,
-    before: Mapping[str, Any] | None = None,
-    changing: Mapping[str, Any] | None = None,
-) -> None:
-    """Compare a run with what was noted of it before, and note what is new.
-
-    Args:
-        before: instead of what is noted in the folder.
 
     Raises:
         OptionError: naming every option that differs; nothing can be written.
     """
-    folder = Path(output) / "checkpoints"
-    before = noted(output) if before is None else before
+    folder = checkpoints_in(output)
+    before = {} if begins else noted(output)
+    if not begins and not before:
+        log.warning("%s has no %s: taken for a checkpoint of this run", folder, RUN_FILE)
     run = json.loads(json.dumps(run))
     other = [
         f"{name} {_shown(before[name])}, now {_shown(value)}"
@@ -115,8 +105,8 @@ def also_same(
         )
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        noting = {**before, **run, **(changing or {})}
         with replaced(folder / RUN_FILE) as file:
+            noting = {**before, **run, **(changing or {})}
             file.write(json.dumps(noting, ensure_ascii=False, indent=1).encode())
     except OSError as error:
         raise OptionError(
@@ -132,8 +122,10 @@ def digests(run: Mapping[str, Any]) -> dict[str, str]:
     """
     single: dict[str, Any] = {}
     for name, value in run.items():
-        grouped = isinstance(value, Mapping)
-        single |= {f"{name} {of}": v for of, v in value.items()} if grouped else {name: value}
+        if isinstance(value, Mapping):
+            single |= {f"{name} {of}": v for of, v in value.items()}
+        else:
+            single[name] = value
     return {
         name: hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:8]
         for name, value in single.items()
@@ -174,7 +166,7 @@ def noted(output: str | Path) -> dict[str, Any]:
     Raises:
         CheckpointError: what is noted can't be read.
     """
-    file = Path(output) / "checkpoints" / RUN_FILE
+    file = checkpoints_in(output) / RUN_FILE
     remedy = f"Delete {file.parent} to start anew."
     return json_object(file, CheckpointError, remedy) if file.is_file() else {}
 
@@ -201,21 +193,17 @@ def saving(what: str | Path) -> Iterator[None]:
 
 
 @contextmanager
-def replacing(output: str | Path, checkpoints: str | Path) -> Iterator[Path]:
+def replacing(output: str | Path) -> Iterator[Path]:
     """Write a model so that an earlier one in its folder is kept until the new one is whole.
 
     Yields:
-        A new folder of the same name, among the checkpoints, to write into.
-        When all went well its files take the place of those of ``output``,
-        ``config.json`` last, and other weights there are removed. A process
-        killed in that moment leaves both models' files mixed, and the
-        checkpoints to go on from.
-
-    Raises:
-        OSError: by the writer or the file system.
+        A new folder of the same name, among the checkpoints. When all went well
+        its files take the place of those of ``output``, ``config.json`` last, and
+        other weights there are removed. A process killed in that moment leaves
+        both models' files mixed, and the checkpoints to go on from.
     """
     output = Path(output)
-    new = Path(checkpoints) / "model" / output.resolve().name
+    new = checkpoints_in(output) / "model" / output.resolve().name
     shutil.rmtree(new, ignore_errors=True)
     new.mkdir(parents=True)
     try:
@@ -229,16 +217,6 @@ def replacing(output: str | Path, checkpoints: str | Path) -> Iterator[Path]:
                     file.unlink()
     finally:
         shutil.rmtree(new.parent, ignore_errors=True)
-
-
-def _by_step(folder: Path) -> list[Path]:
-    """Checkpoints, the latest first."""
-    found = [
-        path
-        for path in folder.glob(f"{PREFIX_CHECKPOINT_DIR}-*")
-        if path.is_dir() and path.name.rpartition("-")[2].isdecimal()
-    ]
-    return sorted(found, key=step_of, reverse=True)
 
 
 def _shown(value: Any) -> str:

@@ -1,7 +1,7 @@
 """How a model's named entities answer to edits of the graph."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,39 +11,30 @@ from kbert_core.data.labelled import Example
 from kbert_core.kbert.sentence_tree import Node, SentenceTree, grow_trees
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.selection import InjectionOptions, TripleScorer
 from kbert_core.knowledge.triple import Triple
 from kbert_core.pipeline import Pipeline
-from kbert_core.tasks import NerPrediction
 from kbert_core.training.recipe import overlaps, type_relations
 from kbert_core.training.scores import SpanKey
 
 GROUPS = ("unseen", "seen")  # in training, of an edited name
 OUTCOMES = ("new", "kept", "other", "lost")  # of a replaced tail
+ADDED_OUTCOMES = ("right_before", "right_after", "missed_right")
 ADDED = "added"  # where the figures of added triples stand
 MOST_ADDED = 300  # mentions of a group a triple is added for, so that a small graph costs no more
 
 Place = tuple[int, int]
 Spans = Mapping[Place, str]  # place → label
+_Mention = tuple[int, SpanKey, str]  # number of the example, span, tail that says its label
 
 
 @dataclass(frozen=True)
 class _Edit:
-    """One edit, and the sentence as it is read after it.
+    """One edit of a gold mention's name, and the sentence as it is read after it."""
 
-    Attributes:
-        number: of the example.
-        place: of the gold mention whose name was edited.
-        old, label: what the mention is, and what the graph says after the edit;
-            the same where a triple was added.
-        tree: the sentence with the edited graph.
-        added: whether a triple was added, not replaced.
-    """
-
-    number: int
-    place: Place
-    old: str
-    label: str
+    number: int  # of the example
+    place: Place  # of the mention
+    old: str  # the mention's label
+    label: str  # what the graph says after the edit; the same where a triple was added
     tree: SentenceTree
     added: bool = False
 
@@ -52,6 +43,29 @@ class _Edit:
         """Every mention of the edited name in the sentence: they are meant to change."""
         name = next(n.mention.entity for n in self.tree.nodes if _place(n) == self.place)
         return [_place(n) for n in self.tree.nodes if n.mention.entity == name]
+
+    def outcome(self, before: Spans, after: Spans) -> dict[str, int]:
+        """What it did, as counts."""
+        meant = self.meant
+        was = {place: label for place, label in before.items() if not overlaps(place, meant)}
+        others = {
+            "n": 1,
+            "others": len(was),
+            "others_changed": sum(after.get(place) != label for place, label in was.items()),
+            "others_new": sum(p not in before and not overlaps(p, meant) for p in after),
+        }
+        now = after.get(self.place)
+        if not self.added:
+            became = {self.label: "new", self.old: "kept", None: "lost"}.get(now, "other")
+            return {**others, became: 1}
+        was_right, is_right = before.get(self.place) == self.label, now == self.label
+        return {
+            **others,
+            "right_before": was_right,
+            "right_after": is_right,
+            "missed": not was_right,
+            "missed_right": is_right and not was_right,
+        }
 
 
 def edit_response(
@@ -101,26 +115,37 @@ def edit_response(
         A share of nothing is None.
     """
     config = pipeline.reader.configured(**reading)
-    options, scorer = config.options, pipeline.kbert.scorer(config.options)
+    scorer = pipeline.kbert.scorer(config.options)
+    texts = [e.sentences for e in examples]
+    trees = grow_trees(texts, graph, config.options, scorer=scorer)
 
-    def predicted(trees: Iterable[SentenceTree]) -> list[NerPrediction]:
+    def predicted(trees: Iterable[SentenceTree]) -> list[Spans]:
         readings = pipeline.lay(list(trees), config)
-        return [own.prediction for own in pipeline.predicted(readings, batch_size=batch_size)]
+        traces = pipeline.predicted(readings, batch_size=batch_size)
+        return [{(s.start, s.end): s.label for s in own.prediction.spans} for own in traces]
 
-    trees = grow_trees([e.sentences for e in examples], graph, options, scorer=scorer)
-    before = [_spans(prediction) for prediction in predicted(trees)]
-    edits = [
-        *_replaced(examples, trees, before, graph, type_labels, options, seed, scorer),
-        *_added(examples, trees, graph, type_labels, seen, options, seed, scorer),
-    ]
-    after = predicted(edit.tree for edit in edits)
+    def read_again(number: int, changed: KnowledgeGraph) -> SentenceTree:
+        return grow_trees([texts[number]], changed, config.options, scorer=scorer)[0]
+
+    before = predicted(trees)
+    types = type_relations(graph, type_labels, config.options)
+    missing = _missing(examples, trees, {type_labels[tail]: tail for tail in types})
+    edits = list(_replaced(examples, trees, before, graph, type_labels, read_again, seed))
+    for number, (start, end, label), tail in _drawn(examples, missing, seen, seed):
+        triple = Triple(texts[number][0][start:end].strip(), types[tail], tail)
+        if triple.problem() or not normalise_name(triple.head) or triple in graph:
+            continue
+        tree = read_again(number, graph.add(triple, index=0))
+        hung = {_place(node): [b.triple for b in node.branches] for node in tree.nodes}
+        if triple in hung.get((start, end), ()):  # not so where it is a part of a word
+            edits.append(_Edit(number, (start, end), label, label, tree, added=True))
     counts = {(group, added): Counter[str]() for group in GROUPS for added in (False, True)}
-    for edit, prediction in zip(edits, after, strict=True):
+    for edit, spans in zip(edits, predicted(edit.tree for edit in edits), strict=True):
         group = _group(examples[edit.number], edit.place, seen)
-        counts[group, edit.added].update(_outcome(edit, before[edit.number], _spans(prediction)))
+        counts[group, edit.added].update(edit.outcome(before[edit.number], spans))
     return {
-        **{group: _replaced_shares(counts[group, False]) for group in GROUPS},
-        ADDED: {group: _added_shares(counts[group, True]) for group in GROUPS},
+        **{group: _shares(counts[group, False], OUTCOMES) for group in GROUPS},
+        ADDED: {group: _shares(counts[group, True], ADDED_OUTCOMES) for group in GROUPS},
     }
 
 
@@ -130,16 +155,13 @@ def _replaced(
     before: Sequence[Spans],
     graph: KnowledgeGraph,
     type_labels: Mapping[str, str],
-    options: InjectionOptions,
+    read_again: Callable[[int, KnowledgeGraph], SentenceTree],
     seed: int,
-    scorer: TripleScorer | None,
 ) -> Iterator[_Edit]:
     """Another type's tail for every rightly tagged entity whose triple names its type."""
     random = np.random.default_rng(seed)
     for number, (example, tree) in enumerate(zip(examples, trees, strict=True)):
-        right = {
-            (s, e): label for s, e, label in example.spans if before[number].get((s, e)) == label
-        }
+        right = {(s, e): la for s, e, la in example.spans if before[number].get((s, e)) == la}
         for node in tree.nodes:
             label = right.get(_place(node))
             triple = next(
@@ -151,53 +173,27 @@ def _replaced(
             tail = others[random.integers(len(others))]
             new = Triple(triple.head, triple.relation, tail)
             if new not in graph:
-                grown = grow_trees(
-                    [example.sentences], graph.replace(triple, new), options, scorer=scorer
-                )[0]
-                yield _Edit(number, _place(node), label, type_labels[tail], grown)
+                again = read_again(number, graph.replace(triple, new))
+                yield _Edit(number, _place(node), label, type_labels[tail], again)
 
 
-def _added(
-    examples: Sequence[Example],
-    trees: Sequence[SentenceTree],
-    graph: KnowledgeGraph,
-    type_labels: Mapping[str, str],
-    seen: set[str],
-    options: InjectionOptions,
-    seed: int,
-    scorer: TripleScorer | None,
-) -> Iterator[_Edit]:
-    """The true type's triple for gold mentions that the graph doesn't know.
-
-    A name that the matcher doesn't find even then, such as a part of a word,
-    is left out.
-    """
-    relations = type_relations(graph, type_labels, options)
-    tails = {type_labels[tail]: tail for tail in relations}
-    unknown = [
-        (number, span)
+def _missing(
+    examples: Sequence[Example], trees: Sequence[SentenceTree], tails: Mapping[str, str]
+) -> list[_Mention]:
+    """Gold mentions that the graph doesn't know, with the tail that says their label."""
+    return [
+        (number, span, tails[span[2]])
         for number, (example, tree) in enumerate(zip(examples, trees, strict=True))
         for span in example.spans
         if span[2] in tails and not overlaps(span[:2], [_place(node) for node in tree.nodes])
     ]
-    random = np.random.default_rng(seed)
-    for number, (start, end, label) in _drawn(examples, unknown, seen, random):
-        texts, tail = examples[number].sentences, tails[label]
-        triple = Triple(texts[0][start:end].strip(), relations[tail], tail)
-        if triple.problem() or not normalise_name(triple.head) or triple in graph:
-            continue
-        tree = grow_trees([texts], graph.add(triple, index=0), options, scorer=scorer)[0]
-        if any(_place(n) == (start, end) and triple in _hung(n) for n in tree.nodes):
-            yield _Edit(number, (start, end), label, label, tree, added=True)
 
 
 def _drawn(
-    examples: Sequence[Example],
-    mentions: Sequence[tuple[int, SpanKey]],
-    seen: set[str],
-    random: np.random.Generator,
-) -> Iterator[tuple[int, SpanKey]]:
+    examples: Sequence[Example], mentions: Sequence[_Mention], seen: set[str], seed: int
+) -> Iterator[_Mention]:
     """At most ``MOST_ADDED`` mentions of either group."""
+    random = np.random.default_rng(seed)
     for group in GROUPS:
         own = [m for m in mentions if _group(examples[m[0]], m[1], seen) == group]
         if len(own) > MOST_ADDED:
@@ -210,61 +206,17 @@ def _group(example: Example, place: Sequence[Any], seen: set[str]) -> str:
     return "seen" if example.sentences[0][place[0] : place[1]] in seen else "unseen"
 
 
-def _outcome(edit: _Edit, before: Spans, after: Spans) -> dict[str, int]:
-    """What one edit did, as counts."""
-    meant = edit.meant
-    was = {place: label for place, label in before.items() if not overlaps(place, meant)}
-    others = {
-        "n": 1,
-        "others": len(was),
-        "others_changed": sum(after.get(place) != label for place, label in was.items()),
-        "others_new": sum(p not in before and not overlaps(p, meant) for p in after),
-    }
-    now = after.get(edit.place)
-    if not edit.added:
-        return {**others, {edit.label: "new", edit.old: "kept", None: "lost"}.get(now, "other"): 1}
-    was_right, is_right = before.get(edit.place) == edit.label, now == edit.label
-    return {
-        **others,
-        "right_before": was_right,
-        "right_after": is_right,
-        "missed": not was_right,
-        "missed_right": is_right and not was_right,
-    }
-
-
-def _replaced_shares(count: Counter[str]) -> dict[str, float | None]:
-    shares = {outcome: _share(count[outcome], count["n"]) for outcome in OUTCOMES}
-    return {**shares, **_of_others(count), "n": count["n"]}
-
-
-def _added_shares(count: Counter[str]) -> dict[str, float | None]:
-    n, missed = count["n"], count["missed"]
-    return {
-        "right_before": _share(count["right_before"], n),
-        "right_after": _share(count["right_after"], n),
-        "missed_right": _share(count["missed_right"], missed),
-        **_of_others(count),
-        "missed": missed,
-        "n": n,
-    }
-
-
-def _of_others(count: Counter[str]) -> dict[str, float | None]:
-    return {name: _share(count[name], count["others"]) for name in ("others_changed", "others_new")}
-
-
-def _share(part: int, whole: int) -> float | None:
-    return part / whole if whole else None
-
-
-def _spans(prediction: Any) -> dict[Place, str]:
-    return {(s.start, s.end): s.label for s in prediction.spans}
+def _shares(count: Counter[str], outcomes: Sequence[str]) -> dict[str, float | None]:
+    """Counts as shares of what they are of; how many mentions and missed ones as they are."""
+    of = {"missed_right": "missed", "others_changed": "others", "others_new": "others"}
+    shares: dict[str, float | None] = {}
+    for name in (*outcomes, "others_changed", "others_new"):
+        whole = count[of.get(name, "n")]
+        shares[name] = count[name] / whole if whole else None
+    if "missed_right" in outcomes:
+        shares["missed"] = count["missed"]
+    return {**shares, "n": count["n"]}
 
 
 def _place(node: Node) -> Place:
     return node.mention.start, node.mention.end
-
-
-def _hung(node: Node) -> list[Triple]:
-    return [branch.triple for branch in node.branches]

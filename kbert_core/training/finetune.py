@@ -1,9 +1,8 @@
 """Fine-tuning with knowledge, through Hugging Face's trainer."""
 
 import hashlib
-import logging
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -14,51 +13,37 @@ from transformers import TrainerCallback
 from transformers.trainer_utils import set_seed
 
 from kbert_core.checkpoints import adapters
-from kbert_core.checkpoints.checkpoint import (
-    Card,
-    card_of,
-    device_named,
-    moved,
-    reading_of,
-)
+from kbert_core.checkpoints.checkpoint import Card, device_named, moved
 from kbert_core.checkpoints.encoders import encoder_name
 from kbert_core.data.labelled import Example, check_labels, labels_of, warn_of_rare_labels
 from kbert_core.data.sources import read_splits
 from kbert_core.errors import DataError, OptionError
 from kbert_core.kbert.reader import KBertReader
-from kbert_core.kbert.visible import FULL
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.io.compression import plain_stem
-from kbert_core.knowledge.selection import Strategy
 from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
-from kbert_core.reader import Reader
-from kbert_core.tasks import TASKS, Task
+from kbert_core.tasks import TASKS
 from kbert_core.training import processes
 from kbert_core.training.batches import Batches
 from kbert_core.training.cards import write_card
 from kbert_core.training.checkpoints import (
+    checkpoints_in,
     digests,
     last_whole,
-    prepared,
     refuse_another_model,
     replacing,
+    same_run,
     saving,
 )
 from kbert_core.training.edit_scores import edit_response
 from kbert_core.training.evaluate import evaluate, surface_forms, tell_of_matches
-from kbert_core.training.options import SCRATCH, KnowledgeOptions, StartOptions, TrainOptions
-from kbert_core.training.ordered_trainer import OrderedTrainer, arguments, workers_beside
+from kbert_core.training.options import TrainOptions
+from kbert_core.training.ordered_trainer import OrderedTrainer, arguments
 from kbert_core.training.processes import Processes
-from kbert_core.training.recipe import (
-    MIN_EVIDENCE,
-    NEEDED_TYPES,
-    TYPE_SHARE,
-    learn_type_labels,
-    without_effect,
-)
+from kbert_core.training.recipe import learn_type_labels, warn_of_no_effect
 from kbert_core.training.rows import RowMaker, trees_of
-from kbert_core.training.start import body_of, started
+from kbert_core.training.start import body_of, reading_in, started
 
 MAIN_SCORE = {
     **{"ner": "f1", "classify": "accuracy", "pair": "accuracy", "mask": "accuracy"},
@@ -69,7 +54,6 @@ NOT_THE_RUN = {  # may differ when a run goes on; fingerprints stand for data an
     *("kg", "hiding_kg", "skip_bad", "output", "command", "device", "bf16", "float32"),
     *("batch_tokens", "accumulate", "patience", "log_every", "system"),
 }
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -144,7 +128,7 @@ def fit(options: TrainOptions, *, replacing_others: bool = True) -> Fitted:
     graph = load_graph(*knowledge.kg, skip_bad=knowledge.skip_bad)
     labels = [] if task.name == "mask" else labels_of(splits["train"])
     _check(splits, labels, task.name)
-    config = _reading(knowledge, options.start.encoder)
+    config = reading_in(knowledge, options.start.encoder)
     start = started(
         options.start, task, labels, lambda: _texts(splits["train"], graph), device=str(device)
     )
@@ -155,9 +139,9 @@ def fit(options: TrainOptions, *, replacing_others: bool = True) -> Fitted:
     if knowledge.hiding_kg:
         hiding = load_graph(*knowledge.hiding_kg, skip_bad=knowledge.skip_bad)
     maker, type_labels = _rows(options, pipeline, splits["train"], labels, graph, hiding, together)
-    last = together.shared(lambda: last_whole(checkpoints_of(options)))
+    last = together.shared(lambda: last_whole(checkpoints_in(output)))
     batches = Batches(maker, options, parts=steps.accumulate * together.count)
-    rate = steps.learning_rate or _learning_rate(options.start, start.model.config)
+    rate = steps.learning_rate or start.learning_rate
     run = {
         **{name: value for name, value in options.flat().items() if name not in NOT_THE_RUN},
         **options.start.size,
@@ -177,52 +161,23 @@ def fit(options: TrainOptions, *, replacing_others: bool = True) -> Fitted:
     def begin() -> None:
         if not replacing_others and last is None:
             refuse_another_model(output, made, options.run.command)
-        prepared(output, run, last=last)
+        same_run(output, run, begins=last is None)
 
     together.shared(begin)
-    if not checkpoints_of(options).is_dir():
+    if not checkpoints_in(output).is_dir():
         raise OptionError(f"{output} isn't one folder for all machines. Name a shared one.")
-    trainer = _trainer(options, pipeline, batches, splits["dev"], graph, rate, together)
+
+    def score() -> dict[str, float]:
+        pipeline.reader.model.eval()
+        name = MAIN_SCORE[options.task]
+        return {name: evaluate(pipeline, splits["dev"], graph)[name]}
+
+    trainer = KnowledgeTrainer(options, pipeline, batches, score, rate=rate, processes=together)
     trainer.train_on(last)
     pipeline.reader.model.eval()
     type_labels = {} if hiding else type_labels
     curve = [{k: v for k, v in scores.items() if k != "seconds"} for scores in trainer.curve]
     return Fitted(pipeline, splits, graph, type_labels, curve, start.attached, together, made)
-
-
-def _reading(knowledge: KnowledgeOptions, encoder: str) -> Any:
-    """How texts will be read: as given, else as the encoder's card says.
-
-    What triples are scored by is named, so that it is the same in training as
-    later: the model's own encoder changes while it is trained, the one that it
-    starts from does not.
-
-    Raises:
-        OptionError: the system has no such option; or it scores triples with an
-            encoder, and the model starts from scratch.
-    """
-    base = Card().reading if encoder == SCRATCH else card_of(encoder).reading
-    config = reading_of(knowledge.system or base.system, base)
-    given = (("options", knowledge.injection), ("ablation", knowledge.ablation))
-    changes: dict[str, Any] = {name: value for name, value in given if value is not None}
-    has_ablation = "ablation" in {f.name for f in fields(config)}
-    if not has_ablation and changes.pop("ablation", FULL) not in (FULL, config.ablation):
-        raise OptionError(
-            f"Positions or visibility are given, and the system '{config.system}' has none of "
-            "K-BERT's. Leave them out."
-        )
-    if knowledge.max_length is not None:
-        changes["max_length"] = knowledge.max_length
-    config = replace(config, **changes)
-    injection = config.options
-    if injection.strategy is not Strategy.CONTEXT or injection.scorer is not None:
-        return config
-    if encoder == SCRATCH:
-        raise OptionError(
-            "The strategy 'context' needs an encoder that knows the language, and this one starts "
-            "from scratch. Name one with --scorer (in a suite: scorer)."
-        )
-    return replace(config, options=replace(injection, scorer=encoder))
 
 
 def _rows(
@@ -246,7 +201,7 @@ def _rows(
         hiding_trees = trees_of(reader, examples, hiding, config) if hiding else None
         if pipeline.task.name == "ner":
             type_labels = learn_type_labels(examples, hiding_trees or trees)
-    _warn_of_no_effect(options, type_labels)
+    warn_of_no_effect(options, type_labels)
     maker = RowMaker(
         examples,
         pipeline.task,
@@ -281,24 +236,54 @@ def _fingerprint(splits: Mapping[str, Sequence[Example]]) -> str:
 class KnowledgeTrainer(OrderedTrainer):
     """The trainer of any system's reader with any task."""
 
-    def __init__(self, *, reader: Reader, task: Task, batches: Batches, **kwargs: Any) -> None:
-        super().__init__(model=reader.model, train_dataset=batches, **kwargs)
-        self.reader, self.task, self.config = reader, task, batches.maker.config
-        self.batch_kind = batches.kind
-
-    def compute_loss(
+    def __init__(
         self,
-        model: nn.Module,
-        inputs: dict[str, Tensor],
-        return_outputs: bool = False,
-        num_items_in_batch: Any = None,
-    ) -> Any:
-        """The task's loss over the labels of a step, in nats."""
+        options: TrainOptions,
+        pipeline: Pipeline,
+        batches: Batches,
+        score: Callable[[], Mapping[str, float]],
+        *,
+        rate: float,
+        processes: Processes,
+    ) -> None:
+        assert pipeline.task is not None
+        self.reader, self.task, self.config = pipeline.reader, pipeline.task, batches.maker.config
+        self.batch_kind = batches.kind
+        steps, name = options.optimiser, MAIN_SCORE[options.task]
+        never = len(batches) + 1  # but at epochs' ends
+        made = arguments(
+            self.reader.device,
+            options.run,
+            processes,
+            max_steps=len(batches.steps),
+            per_device_train_batch_size=1,
+            gradient_accumulation_steps=steps.accumulate,
+            learning_rate=rate,
+            lr_scheduler_type="linear",
+            warmup_steps=steps.warmup,
+            weight_decay=steps.weight_decay,
+            eval_steps=never,
+            save_steps=never,
+            load_best_model_at_end=True,
+            metric_for_best_model=name,
+            greater_is_better=True,
+        )
+        super().__init__(
+            model=self.reader.model,
+            train_dataset=batches,
+            score=score,
+            processes=processes,
+            tokens=batches.tokens.__getitem__,
+            args=made,
+            data_collator=lambda items: items[0],
+            callbacks=[_EpochEnds(batches.epoch_ends, steps.patience, f"eval_{name}")],
+        )
+
+    def total_loss(self, model: nn.Module, inputs: dict[str, Tensor]) -> Tensor:
+        """The task's loss over a batch's labels, in nats."""
         batch = self.batch_kind(**{f.name: inputs[f.name] for f in fields(self.batch_kind)})
         output = self.reader.forward(batch, self.config, model=model)
-        total = self.task.loss(output["logits"], inputs["labels"].to(self.reader.device))
-        loss = self.mean_loss(total, num_items_in_batch, inputs)
-        return (loss, output) if return_outputs else loss
+        return self.task.loss(output["logits"], inputs["labels"].to(self.reader.device))
 
     def create_optimizer(self, *given: Any) -> torch.optim.Optimizer:
         """Make the optimiser, with the system's own learning rates where it has some."""
@@ -316,87 +301,24 @@ class KnowledgeTrainer(OrderedTrainer):
         return optimizer
 
 
-class _AtEpochEnds(TrainerCallback):
-    """Evaluate and save where an epoch of ours ends."""
+class _EpochEnds(TrainerCallback):
+    """Evaluates and saves where an epoch of ours ends, and stops after some without a better score.
 
-    def __init__(self, ends: Sequence[int]) -> None:
-        self.ends = set(ends)
+    The trainer's own patience forgets its count when a run goes on.
+    """
+
+    def __init__(self, ends: Sequence[int], patience: int, name: str) -> None:
+        self.ends, self.patience, self.name = set(ends), patience, name
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         if state.global_step in self.ends:
             control.should_evaluate = control.should_save = control.should_log = True
 
-
-class _Patience(TrainerCallback):
-    """Stop after so many evaluations without a better score, an earlier run's included.
-
-    The trainer's own callback forgets its count when a run goes on.
-    """
-
-    def __init__(self, patience: int, name: str) -> None:
-        self.patience, self.name = patience, name
-
     def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         scores = [entry[self.name] for entry in state.log_history if self.name in entry]
         since_best = len(scores) - 1 - scores.index(max(scores))
-        if since_best >= self.patience:
+        if self.patience and since_best >= self.patience:
             control.should_training_stop = True
-
-
-def _trainer(
-    options: TrainOptions,
-    pipeline: Pipeline,
-    batches: Batches,
-    dev: Sequence[Example],
-    graph: KnowledgeGraph,
-    rate: float,
-    together: Processes,
-) -> KnowledgeTrainer:
-    assert pipeline.task is not None
-    name, steps = MAIN_SCORE[options.task], options.optimiser
-    never = len(batches) + 1  # but at epochs' ends
-    device = pipeline.reader.device
-    made = arguments(
-        device,
-        checkpoints_of(options),
-        options.run,
-        workers=workers_beside(device, together.count),
-        max_steps=len(batches.steps),
-        per_device_train_batch_size=1,
-        gradient_accumulation_steps=steps.accumulate,
-        learning_rate=rate,
-        lr_scheduler_type="linear",
-        warmup_steps=steps.warmup,
-        weight_decay=steps.weight_decay,
-        eval_strategy="steps",
-        eval_steps=never,
-        save_strategy="steps",
-        save_steps=never,
-        load_best_model_at_end=True,
-        metric_for_best_model=name,
-        greater_is_better=True,
-    )
-    callbacks: list[TrainerCallback] = [_AtEpochEnds(batches.epoch_ends)]
-    if steps.patience:
-        callbacks.append(_Patience(steps.patience, f"eval_{name}"))
-
-    def score() -> dict[str, float]:
-        pipeline.reader.model.eval()
-        return {name: evaluate(pipeline, dev, graph)[name]}
-
-    return KnowledgeTrainer(
-        reader=pipeline.reader,
-        task=pipeline.task,
-        batches=batches,
-        score=score,
-        processes=together,
-        describe=batches.described,
-        tokens=batches.tokens.__getitem__,
-        args=made,
-        eval_dataset=batches,
-        data_collator=lambda items: items[0],
-        callbacks=callbacks,
-    )
 
 
 def _check(splits: Mapping[str, Sequence[Example]], labels: Sequence[str], task: str) -> None:
@@ -414,46 +336,20 @@ def _check(splits: Mapping[str, Sequence[Example]], labels: Sequence[str], task:
     warn_of_rare_labels(splits["train"])
 
 
-def _warn_of_no_effect(options: TrainOptions, type_labels: Mapping[str, str]) -> None:
-    """Name the options that teach a model to trust its graph and can't, and why."""
-    recipe = asdict(options.recipe)
-    for name in without_effect(recipe, type_labels):
-        if options.task != "ner":
-            why = f"it needs named entities, and the task is '{options.task}'. Leave it out"
-        elif not (options.knowledge.kg or options.knowledge.hiding_kg):
-            why = "there is no graph. Give one that says its names' types, or leave it out"
-        else:
-            known = ", ".join(type_labels) or "none"
-            why = (
-                f"it needs {NEEDED_TYPES[name]} or more tails that name a label, and of the "
-                f"graph's tails these do: {known}. One does if {MIN_EVIDENCE} or more of a label's "
-                f"training mentions have it, and {TYPE_SHARE:.0%} of those that the graph knows. "
-                "Give a graph that says its names' types, or leave the option out"
-            )
-        log.warning("--%s %g has no effect: %s.", name, recipe[name], why)
-
-
 def _report(options: TrainOptions, fitted: Fitted) -> dict[str, Any]:
     pipeline, splits, graph = fitted.pipeline, fitted.splits, fitted.graph
-    type_labels = fitted.type_labels
+    types = fitted.type_labels
     seen = surface_forms(splits["train"]) if options.task == "ner" else None
     report: dict[str, Any] = {"scores": {}, "without_knowledge": {}}
-    for split, examples in splits.items():
-        if split == "train":
-            continue
+    for split in [split for split in splits if split != "train"]:
+        examples = splits[split]
         report["scores"][split] = evaluate(pipeline, examples, graph, seen=seen)
         if options.knowledge.kg:
-            report["without_knowledge"][split] = evaluate(
-                pipeline, examples, NO_KNOWLEDGE, seen=seen
-            )
-            if options.task == "ner" and type_labels:
-                report.setdefault("edit_response", {})[split] = edit_response(
-                    pipeline,
-                    examples,
-                    graph,
-                    type_labels,
-                    seen=seen or set(),
-                )
+            bare = evaluate(pipeline, examples, NO_KNOWLEDGE, seen=seen)
+            report["without_knowledge"][split] = bare
+        if options.knowledge.kg and types and seen is not None:
+            response = edit_response(pipeline, examples, graph, types, seen=seen)
+            report.setdefault("edit_response", {})[split] = response
     report.update(
         data=options.files.name,
         seed=options.run.seed,
@@ -461,7 +357,7 @@ def _report(options: TrainOptions, fitted: Fitted) -> dict[str, Any]:
         encoder=Path(options.start.encoder).name,
         recipe=asdict(options.recipe),
         epochs=options.optimiser.epochs,
-        type_labels=dict(type_labels),
+        type_labels=dict(types),
         parameters=sum(p.numel() for p in pipeline.reader.model.parameters()),
         processes=fitted.together.count,
     )
@@ -491,7 +387,7 @@ def save(options: TrainOptions, fitted: Fitted, *, notes: Mapping[str, Any]) -> 
     if not options.float32:
         model.half()
     with saving(output):
-        with replacing(output, checkpoints_of(options)) as new:
+        with replacing(output) as new:
             if fitted.attached:
                 name = encoder_name(body_of(options.start), output)
                 adapters.save(fitted.attached, new, encoder=name)
@@ -500,17 +396,4 @@ def save(options: TrainOptions, fitted: Fitted, *, notes: Mapping[str, Any]) -> 
                 fitted.pipeline.hugging_face_tokenizer.save_pretrained(new)
             write_card(new, card)
         adapters.forget_other(output, adapter=fitted.attached is not None)
-    shutil.rmtree(checkpoints_of(options), ignore_errors=True)
-
-
-def checkpoints_of(options: TrainOptions) -> Path:
-    """The folder of the checkpoints that a run goes on from."""
-    return Path(options.run.output) / "checkpoints"
-
-
-def _learning_rate(start: StartOptions, config: Any) -> float:
-    if start.adapter:
-        return 1e-3
-    if start.encoder == SCRATCH:
-        return 5e-4
-    return 4e-4 if getattr(config, "hidden_size", 768) <= 384 else 5e-5
+    shutil.rmtree(checkpoints_in(output), ignore_errors=True)

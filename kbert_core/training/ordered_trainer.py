@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils.data import SequentialSampler
 from transformers import (
     PrinterCallback,
@@ -22,7 +22,7 @@ from transformers import (
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from kbert_core.errors import CheckpointError, DataError, OptionError
-from kbert_core.training.checkpoints import last_whole, saving, what_is_broken
+from kbert_core.training.checkpoints import checkpoints_in, last_whole, saving, what_is_broken
 from kbert_core.training.options import RunOptions
 from kbert_core.training.processes import LONGEST_WAIT, Processes
 
@@ -31,12 +31,8 @@ MOST_WORKERS = 8  # of a process that trains
 log = logging.getLogger(__name__)
 
 
-class Progress(TrainerCallback):
-    """Logs how far a training is, and how long it takes.
-
-    Args:
-        tokens: how many tokens are read before a step, by step.
-    """
+class _Progress(TrainerCallback):
+    """Logs how far a training is, and how long it takes."""
 
     def __init__(self, tokens: Callable[[int], float]) -> None:
         self._tokens = tokens
@@ -48,19 +44,19 @@ class Progress(TrainerCallback):
         return self._before + time.monotonic() - self._began
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Start the clock."""
         self._began, self._first = time.monotonic(), state.global_step
         self._before = max((e.get("eval_seconds", 0.0) for e in state.log_history), default=0.0)
         if self._first and state.is_world_process_zero:
             log.info("going on at step %d of %d", self._first, state.max_steps)
+        if args.load_best_model_at_end and state.best_global_step:
+            # its path is noted as it was given; were it not found, the last epoch would be kept
+            state.best_model_checkpoint = str(_best(Path(args.output_dir), state.best_global_step))
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Let the training loss be logged beside held-out scores."""
-        if control.should_evaluate:
+        if control.should_evaluate:  # the training loss stands beside held-out scores
             control.should_log = True
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
-        """Say how far it is."""
         done = state.global_step - self._first
         if not done or not logs or "loss" not in logs or not state.is_world_process_zero:
             return
@@ -74,28 +70,14 @@ class Progress(TrainerCallback):
         )
 
 
-class BestIsHere(TrainerCallback):
-    """Finds the best checkpoint beside the others, wherever the folder lay when it was noted.
-
-    The trainer notes its path as it was given, and after a run that goes on
-    from elsewhere would keep the last epoch instead, in silence.
-    """
-
-    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Name the checkpoint anew.
-
-        Raises:
-            CheckpointError: it is gone.
-        """
-        if not (args.load_best_model_at_end and state.best_global_step):
-            return
-        best = Path(args.output_dir) / f"{PREFIX_CHECKPOINT_DIR}-{state.best_global_step}"
-        if what_is_broken(best):
-            raise CheckpointError(
-                f"{best}: the best checkpoint so far is gone or broken. Put it back, or delete "
-                f"{best.parent} to start anew."
-            )
-        state.best_model_checkpoint = str(best)
+def _best(folder: Path, step: int) -> Path:
+    best = folder / f"{PREFIX_CHECKPOINT_DIR}-{step}"
+    if what_is_broken(best):
+        raise CheckpointError(
+            f"{best}: the best checkpoint so far is gone or broken. Put it back, or delete "
+            f"{folder} to start anew."
+        )
+    return best
 
 
 def duration(seconds: float) -> str:
@@ -115,36 +97,58 @@ class OrderedTrainer(Trainer):
     its loss is the mean over all labels among them, so that it doesn't matter
     how they are shared out.
 
-    The trainer's own progress is taken away, since it goes where results go;
-    see :class:`Progress`.
-
     Args:
+        train_dataset: has ``described``, what some items hold in words, too.
         score: the scores of the model on held-out data, for :meth:`evaluate`.
         processes: those that train together.
-        describe: says in words what a batch holds, from its ``BATCH`` numbers.
         tokens: how many tokens are read before a step, by step.
         other arguments: as the trainer's.
     """
 
-    loss_is_scaled_for_ga = True  # by compute_loss, see :meth:`mean_loss`
+    loss_is_scaled_for_ga = True  # by compute_loss
 
     def __init__(
         self,
         *,
+        train_dataset: Any,
         score: Callable[[], Mapping[str, float]],
         processes: Processes,
-        describe: Callable[[list[int]], str],
         tokens: Callable[[int], float],
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
-        self.score, self.processes, self.describe = score, processes, describe
+        super().__init__(train_dataset=train_dataset, eval_dataset=train_dataset, **kwargs)
+        self.score, self.processes, self.describe = score, processes, train_dataset.described
         self.model_accepts_loss_kwargs = True  # so that it counts a step's labels
-        self.progress = Progress(tokens)
+        self.progress = _Progress(tokens)
         self.add_callback(self.progress)
-        self.add_callback(BestIsHere())
-        for callback in (PrinterCallback, ProgressCallback):
+        for callback in (PrinterCallback, ProgressCallback):  # which print where results go
             self.remove_callback(callback)
+
+    def total_loss(self, model: nn.Module, inputs: dict[str, Tensor]) -> Tensor:
+        """A batch's loss in nats, summed over its labels."""
+        raise NotImplementedError
+
+    def compute_loss(
+        self,
+        model: nn.Module,
+        inputs: dict[str, Any],
+        return_outputs: bool = False,
+        num_items_in_batch: Any = None,
+    ) -> Any:
+        """A batch's part of the mean loss over the labels of its step, of all processes, in nats.
+
+        Raises:
+            DataError: it is no finite number.
+        """
+        total = self.total_loss(model, inputs)
+        if not torch.isfinite(total):
+            raise DataError(
+                f"The loss is {total.item()} in step {self.state.global_step + 1}, on "
+                f"{self.describe(inputs[BATCH].flatten().tolist())}. Lower the learning rate, "
+                "or look at these."
+            )
+        # the processes' gradients are averaged, not summed
+        return total * self.processes.count / max(1, int(num_items_in_batch))
 
     @property
     def curve(self) -> list[dict[str, float]]:
@@ -153,21 +157,22 @@ class OrderedTrainer(Trainer):
         ``train_loss`` is the mean since the scores before, ``seconds`` the
         time trained.
         """
-        found: list[dict[str, float]] = []
-        losses: list[tuple[float, float]] = []  # steps, their mean loss
+        curve: list[dict[str, float]] = []
+        steps, total = 0.0, 0.0  # since the scores before
         at = 0.0
         for entry in self.state.log_history:
             if "loss" in entry:
-                losses.append((entry["step"] - at, entry["loss"]))
+                steps, total = (
+                    steps + entry["step"] - at,
+                    total + (entry["step"] - at) * entry["loss"],
+                )
                 at = entry["step"]
             scores = {k.removeprefix("eval_"): v for k, v in entry.items() if k[:5] == "eval_"}
             if scores:
-                steps = sum(count for count, _ in losses)
-                if steps:
-                    scores["train_loss"] = sum(count * loss for count, loss in losses) / steps
-                found.append({"step": entry["step"], **scores})
-                losses = []
-        return found
+                mean = {"train_loss": total / steps} if steps else {}
+                curve.append({"step": entry["step"], **scores, **mean})
+                steps, total = 0.0, 0.0
+        return curve
 
     def train_on(self, last: Path | None) -> None:
         """Train, from a checkpoint if there is one.
@@ -181,35 +186,12 @@ class OrderedTrainer(Trainer):
         except KeyboardInterrupt:
             if self.processes.main:
                 saved = last_whole(self.args.output_dir or "")
-                log.warning(
-                    "stopped after step %d; %s",
-                    self.state.global_step,
-                    f"run the same command again to go on from {saved.name}"
-                    if saved
-                    else "there is no checkpoint yet, so the same command begins anew",
-                )
+                go_on = "there is no checkpoint yet, so the same command begins anew"
+                if saved:
+                    go_on = f"run the same command again to go on from {saved.name}"
+                log.warning("stopped after step %d; %s", self.state.global_step, go_on)
             raise
         self.processes.wait()
-
-    def mean_loss(self, total: Tensor, count: Any, inputs: Mapping[str, Any]) -> Tensor:
-        """Turn a batch's summed loss into its part of the step's mean loss.
-
-        Args:
-            total: summed over the batch's labels.
-            count: labels of the whole step, in all processes.
-            inputs: the batch, with its ``BATCH`` numbers.
-
-        Raises:
-            DataError: it is no finite number.
-        """
-        if not torch.isfinite(total):
-            raise DataError(
-                f"The loss is {total.item()} in step {self.state.global_step + 1}, on "
-                f"{self.describe(inputs[BATCH].flatten().tolist())}. Lower the learning rate, "
-                "or look at these."
-            )
-        # the processes' gradients are averaged, not summed
-        return total * self.processes.count / max(1, int(count))
 
     def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
         """Score held-out data, in the main process alone."""
@@ -245,16 +227,9 @@ class OrderedTrainer(Trainer):
 
 
 def arguments(
-    device: torch.device, checkpoints: Path, run: RunOptions, *, workers: int = 0, **kwargs: Any
+    device: torch.device, run: RunOptions, processes: Processes = Processes(), **kwargs: Any
 ) -> TrainingArguments:
-    """Make the trainer's arguments that all training here shares.
-
-    Args:
-        device: where to train.
-        checkpoints: their folder.
-        run: seed, precision, and how often to log.
-        workers: processes that make batches ahead.
-        other arguments: as ``TrainingArguments``.
+    """Make the trainer's arguments that all training here shares; others are given by name.
 
     Raises:
         OptionError: bf16 on a device that can't.
@@ -263,13 +238,18 @@ def arguments(
     able = not cuda or torch.cuda.is_bf16_supported(including_emulation=False)
     if run.bf16 and not able:
         raise OptionError("This CUDA device can't compute in bfloat16. Give --no-bf16.")
+    workers = 0  # make batches while a GPU trains; a CPU's cores are at work
+    if cuda and get_start_method() == "fork":  # others would copy the model
+        cores = len(os.sched_getaffinity(0)) // processes.count
+        workers = max(1, min(MOST_WORKERS, cores - 1))
     made = TrainingArguments(
-        output_dir=str(checkpoints),
+        output_dir=str(checkpoints_in(run.output)),
         bf16=(cuda and able) if run.bf16 is None else run.bf16,
         use_cpu=not cuda,
         dataloader_pin_memory=cuda,
         dataloader_num_workers=workers,
         ddp_timeout=round(LONGEST_WAIT.total_seconds()),
+        eval_strategy="steps",
         save_total_limit=2,
         logging_nan_inf_filter=False,  # we stop at such a loss
         logging_steps=run.log_every,
@@ -281,10 +261,3 @@ def arguments(
     )
     made._n_gpu = min(1, made.n_gpu)  # several GPUs are for several processes
     return made
-
-
-def workers_beside(device: torch.device, processes: int) -> int:
-    """Processes that make batches while a GPU trains; none on a CPU, whose cores are at work."""
-    if device.type != "cuda" or get_start_method() != "fork":  # others would copy the model
-        return 0
-    return max(1, min(MOST_WORKERS, len(os.sched_getaffinity(0)) // processes - 1))

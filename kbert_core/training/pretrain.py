@@ -1,6 +1,5 @@
 """Masked-language-model pretraining without knowledge, as the paper prescribes."""
 
-import hashlib
 import json
 import logging
 import math
@@ -11,7 +10,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils.data import Dataset
 from transformers import (
     BertConfig,
     BertForMaskedLM,
@@ -22,8 +20,6 @@ from transformers import (
 from transformers.trainer_utils import set_seed
 
 from kbert_core.checkpoints.checkpoint import Card, device_named, load_tokenizer
-from kbert_core.data.squad import comprehension_texts
-from kbert_core.data.tables import Source, conll_rows, is_conll, read_lines
 from kbert_core.errors import CheckpointError, DataError, OptionError
 from kbert_core.kbert.visible import visible_matrix
 from kbert_core.labels import IGNORED
@@ -31,32 +27,33 @@ from kbert_core.layers import additive_mask
 from kbert_core.training import processes
 from kbert_core.training.cards import write_card
 from kbert_core.training.checkpoints import (
-    also_same,
+    checkpoints_in,
     digests,
     last_whole,
     noted,
-    prepared,
     refuse_another_model,
     replacing,
+    same_run,
     saving,
     step_of,
 )
-from kbert_core.training.options import PretrainOptions, PretrainSteps
-from kbert_core.training.ordered_trainer import BATCH, OrderedTrainer, arguments, workers_beside
-from kbert_core.training.packing import (
-    Corpus,
+from kbert_core.training.corpus import (
     MaskedRows,
     encode_passages,
     pack,
     read_passages,
+    sentences_of,
     stack,
 )
+from kbert_core.training.options import CorpusOptions, PretrainOptions, PretrainSteps
+from kbert_core.training.ordered_trainer import BATCH, OrderedTrainer, arguments
 from kbert_core.training.vocabulary import character_tokenizer, read_words
 
 FEWEST_ROWS = 20
-HELD_OUT_ROWS = 256
+HELD_OUT_ROWS, HELD_OUT_AT_ONCE = 256, 16
 NOT_ON_THE_CARD = ("text", "exclude", "output", "command", "seed", "words", "device")
 VOCABULARIES = ("tokenizer.json", "vocab.txt")
+CORPUS = "text, its vocabulary and words"
 SCHEDULE = ("steps", "warmup", "decay")
 NOT_THE_RUN = {  # may differ when a run goes on; the corpus's fingerprint stands for its files
     *("text", "exclude", "vocabulary", "words", "output", "command", "device", "bf16"),
@@ -93,22 +90,6 @@ class PackedMaskedLM(BertForMaskedLM):
         return self.cls(hidden[labels != IGNORED]).float()  # type: ignore[no-any-return]
 
 
-class MaskedLanguageTrainer(OrderedTrainer):
-    """The trainer on packed rows."""
-
-    def compute_loss(
-        self,
-        model: nn.Module,
-        inputs: dict[str, Tensor],
-        return_outputs: bool = False,
-        num_items_in_batch: Any = None,
-    ) -> Any:
-        """Cross entropy over the masked tokens of a step, in nats; see :func:`total_loss`."""
-        total = total_loss(model, inputs)
-        loss = self.mean_loss(total, num_items_in_batch, inputs)
-        return (loss, {"loss": loss.detach()}) if return_outputs else loss
-
-
 def total_loss(model: nn.Module, inputs: Mapping[str, Tensor]) -> Tensor:
     """Sum of the cross entropy of the masked tokens, in nats.
 
@@ -118,6 +99,12 @@ def total_loss(model: nn.Module, inputs: Mapping[str, Tensor]) -> Tensor:
     logits = model(**{name: value for name, value in inputs.items() if name != BATCH})
     labels = inputs["labels"]
     return nn.functional.cross_entropy(logits, labels[labels != IGNORED], reduction="sum")
+
+
+class MaskedLanguageTrainer(OrderedTrainer):
+    """The trainer on packed rows."""
+
+    total_loss = staticmethod(total_loss)  # type: ignore[assignment]
 
 
 def pretrain(options: PretrainOptions) -> dict[str, Any]:
@@ -136,20 +123,15 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
     device = device_named(options.run.device)
     together = processes.join(device)
     set_seed(options.run.seed)
-    checkpoints = Path(output) / "checkpoints"
-    last = together.shared(lambda: last_whole(checkpoints))
+    last = together.shared(lambda: last_whole(checkpoints_in(output)))
     step_rows = options.rows * options.optimiser.accumulate * together.count
     made = together.shared(lambda: _begin(options, last, step_rows))
-    if not checkpoints.is_dir():
+    if not checkpoints_in(output).is_dir():
         raise OptionError(f"{output} isn't one folder for all machines. Name a shared one.")
     tokenizer = _tokenizer(options, together, last)
-    corpus = encode_passages(
-        _passages(options),
-        tokenizer,
-        max_length=of.row_length,
-        words=read_words(of.words) if of.words and of.whole_words else None,
-    )
-    together.shared(lambda: also_same(output, _fingerprint(corpus)))
+    words = read_words(of.words) if of.words and of.whole_words else None
+    corpus = encode_passages(_passages(of), tokenizer, max_length=of.row_length, words=words)
+    together.shared(lambda: same_run(output, {CORPUS: corpus.fingerprint}))
     rows = pack(corpus, max_length=of.row_length, seed=options.run.seed)
     if len(rows) < FEWEST_ROWS:
         raise DataError(
@@ -159,37 +141,27 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
     held_out = min(HELD_OUT_ROWS, len(rows) // 10)
     if together.main:
         log.info("%d passages in %d rows, %d tokens", len(corpus), len(rows), len(corpus.ids))
-    train, test = (
-        MaskedRows(
-            corpus,
-            rows[part],
-            tokenizer,
-            count=count,
-            max_length=of.row_length,
-            positions=options.bert.max_positions,
-            seed=options.run.seed,
-            whole_words=whole_words,
-        )
-        for part, count, whole_words in (
-            (
-                slice(held_out, None),
-                options.optimiser.steps * step_rows,
-                of.whole_words,
-            ),
-            (slice(held_out), held_out, False),  # so that held-out losses can be compared
-        )
+    how: dict[str, Any] = {
+        "max_length": of.row_length,
+        "positions": options.bert.max_positions,
+        "seed": options.run.seed,
+    }
+    count = options.optimiser.steps * step_rows
+    train = MaskedRows(
+        corpus, rows[held_out:], tokenizer, count=count, whole_words=of.whole_words, **how
+    )
+    test = MaskedRows(  # masked in one way, so that held-out losses can be compared
+        corpus, rows[:held_out], tokenizer, count=held_out, whole_words=False, **how
     )
     model = new_model(options, tokenizer)
     filled = len(corpus.ids) / len(rows)  # tokens of a row that aren't padding
     trainer = MaskedLanguageTrainer(
         model=model,
-        args=_arguments(options, device, checkpoints, together),
+        args=_arguments(options, device, together),
         score=lambda: held_out_scores(model, test),
         processes=together,
-        describe=train.described,
         tokens=lambda step: step * step_rows * filled,
         train_dataset=train,
-        eval_dataset=test,
         data_collator=stack,
     )
     trainer.train_on(last)
@@ -197,7 +169,7 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
     def finish() -> dict[str, Any]:
         report = {
             **held_out_scores(model, test),
-            "tokens_seen": int(len(train) * filled),
+            "tokens_seen": int(count * filled),
             "tokens_a_step": step_rows * of.row_length,
             "processes": together.count,
             "seconds": round(trainer.progress.seconds),
@@ -215,14 +187,14 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
     return together.shared(finish)
 
 
-def held_out_scores(model: PackedMaskedLM, rows: Dataset[dict[str, Tensor]]) -> dict[str, float]:
+def held_out_scores(model: PackedMaskedLM, rows: MaskedRows) -> dict[str, float]:
     """Loss (nats), perplexity and accuracy on the masked tokens of held-out rows."""
     was_training = model.training
     model.eval()
     total, right, count = 0.0, 0, 0
     with torch.inference_mode():
-        for start in range(0, len(rows), 16):  # type: ignore[arg-type]
-            items = [rows[i] for i in range(start, min(start + 16, len(rows)))]  # type: ignore[arg-type]
+        for start in range(0, len(rows), HELD_OUT_AT_ONCE):
+            items = [rows[i] for i in range(len(rows))[start : start + HELD_OUT_AT_ONCE]]
             inputs = {name: t.to(model.device) for name, t in stack(items).items() if name != BATCH}
             logits = model(**inputs)
             labels = inputs["labels"][inputs["labels"] != IGNORED]
@@ -281,24 +253,23 @@ def check_schedule(options: PretrainOptions, last: Path) -> None:
 
 def _begin(options: PretrainOptions, last: Path | None, step_rows: int) -> dict[str, str]:
     """Refuse another run or its model, before anything takes long; the run's ``digests``."""
-    of = options.corpus
+    of, output = options.corpus, options.run.output
     kept = {name: value for name, value in options.flat().items() if name not in NOT_THE_RUN}
     run = {**kept, "tokens a step": step_rows * of.row_length}
     changing = {name: getattr(options.optimiser, name) for name in SCHEDULE}
-    read = {
-        "text": of.text,
-        "texts left out": of.exclude,
-        "words": of.words,
-    }
-    sizes: dict[str, Any] = {name: _sizes(paths) for name, paths in read.items()}
     folder = Path(of.vocabulary or "")
-    sizes["vocabulary"] = [folder.name, *_sizes([folder / name for name in VOCABULARIES])]
+    sizes: dict[str, Any] = {
+        "text": _sizes(of.text),
+        "texts left out": _sizes(of.exclude),
+        "words": _sizes(of.words),
+        "vocabulary": [folder.name, *_sizes([folder / name for name in VOCABULARIES])],
+    }
     made = digests({**run, **changing, **sizes, "kind": "pretrain"})
     if last:
         check_schedule(options, last)
     else:
-        refuse_another_model(options.run.output, made, options.run.command)
-    prepared(options.run.output, run, last=last, changing=changing)
+        refuse_another_model(output, made, options.run.command)
+    same_run(output, run, begins=last is None, changing=changing)
     return made
 
 
@@ -308,38 +279,27 @@ def _sizes(paths: Sequence[str | Path]) -> list[tuple[str, int]]:
     return [(file.name, file.stat().st_size) for file in files]
 
 
-def _fingerprint(corpus: Corpus) -> dict[str, str]:
-    digest = hashlib.sha256()
-    for part in (corpus.ids, corpus.ends, corpus.inside):
-        digest.update(part.tobytes())
-    return {"text, its vocabulary and words": digest.hexdigest()[:16]}
-
-
 def _arguments(
-    options: PretrainOptions, device: torch.device, checkpoints: Path, together: processes.Processes
+    options: PretrainOptions, device: torch.device, together: processes.Processes
 ) -> TrainingArguments:
+    steps = options.optimiser
     return arguments(
         device,
-        checkpoints,
         options.run,
-        workers=workers_beside(device, together.count),
-        max_steps=options.optimiser.steps,
+        together,
+        max_steps=steps.steps,
         per_device_train_batch_size=options.rows,
-        gradient_accumulation_steps=options.optimiser.accumulate,
-        learning_rate=options.optimiser.learning_rate,
+        gradient_accumulation_steps=steps.accumulate,
+        learning_rate=steps.learning_rate,
         lr_scheduler_type="warmup_stable_decay",
-        lr_scheduler_kwargs={
-            "num_decay_steps": options.optimiser.decay_steps,
-            "decay_type": "linear",
-        },
-        warmup_steps=options.optimiser.warmup_steps,
-        weight_decay=options.optimiser.weight_decay,
+        lr_scheduler_kwargs={"num_decay_steps": steps.decay_steps, "decay_type": "linear"},
+        warmup_steps=steps.warmup_steps,
+        weight_decay=steps.weight_decay,
         adam_beta2=0.98,
         max_grad_norm=1.0,
         ddp_find_unused_parameters=False,
-        eval_strategy="steps",
-        eval_steps=options.optimiser.save_every,
-        save_steps=options.optimiser.save_every,
+        eval_steps=steps.save_every,
+        save_steps=steps.save_every,
     )
 
 
@@ -347,21 +307,32 @@ def _tokenizer(
     options: PretrainOptions, together: processes.Processes, last: Path | None
 ) -> PreTrainedTokenizerBase:
     """The tokenizer given; that of the run to go on with; else one made from the text."""
-    if options.corpus.vocabulary:
-        return _given_tokenizer(options.corpus.vocabulary)
+    of, output = options.corpus, options.run.output
+    if of.vocabulary:
+        tokenizer = load_tokenizer(of.vocabulary)
+        needed = ("cls_token", "sep_token", "mask_token", "pad_token")
+        missing = [name for name in needed if getattr(tokenizer, f"{name}_id") is None]
+        if missing or not tokenizer.is_fast:
+            what = f"has no {missing[0]}" if missing else "is a slow one"
+            raise CheckpointError(
+                f"{of.vocabulary}: its tokenizer {what}. Pretraining needs BERT's special tokens "
+                "in a fast tokenizer (tokenizer.json); name another folder, or leave --vocabulary "
+                "out."
+            )
+        return tokenizer
 
     def made() -> PreTrainedTokenizerBase:
         if last:
-            return load_tokenizer(options.run.output)
+            return load_tokenizer(output)
         tokenizer = character_tokenizer(
-            _passages(options),
-            size=options.corpus.vocabulary_size,
-            word_pieces=options.corpus.word_pieces,
-            min_count=options.corpus.min_count,
+            _passages(of),
+            size=of.vocabulary_size,
+            word_pieces=of.word_pieces,
+            min_count=of.min_count,
             max_length=options.bert.max_positions,
         )
-        with saving(options.run.output):
-            tokenizer.save_pretrained(options.run.output)
+        with saving(output):
+            tokenizer.save_pretrained(output)
         return tokenizer
 
     return together.shared(made)
@@ -400,7 +371,7 @@ def _save(
     plain.load_state_dict({name: weights[name] for name in plain.state_dict()})
     card = Card(task="mask", notes=report)
     card.write_to(plain.config)
-    with replacing(options.run.output, Path(options.run.output) / "checkpoints") as new:
+    with replacing(options.run.output) as new:
         plain.half().save_pretrained(new)
         tokenizer.save_pretrained(new)
         write_card(new, card)
@@ -409,46 +380,13 @@ def _save(
         )
 
 
-def _passages(options: PretrainOptions) -> Iterator[str]:
+def _passages(corpus: CorpusOptions) -> Iterator[str]:
     """The text without what is to be left out; refused if nothing stays."""
     passage = None
-    for passage in read_passages(options.corpus.text, sentences_of(options.corpus.exclude)):
+    for passage in read_passages(corpus.text, sentences_of(corpus.exclude)):
         yield passage
-    if passage is None and any(True for _ in read_passages(options.corpus.text)):
-        left_out = " ".join(options.corpus.exclude)
+    if passage is None and any(True for _ in read_passages(corpus.text)):
         raise DataError(
-            f"--exclude {left_out}: every passage of the text holds a sentence of "
+            f"--exclude {' '.join(corpus.exclude)}: every passage of the text holds a sentence of "
             "these. Give other text, or leave some of these files out."
         )
-
-
-def sentences_of(paths: Sequence[str]) -> list[str]:
-    """Texts of labelled files: every column, or of JSON every question and sentence.
-
-    Of one token a line, the sentences; white space in them doesn't count.
-    """
-    found: list[str] = []
-    for path in paths:
-        if path.endswith(".json"):
-            found += comprehension_texts(path)
-            continue
-        lines = read_lines(Path(path))
-        if is_conll(lines):
-            found += ["".join(tokens) for _, tokens, _ in conll_rows(lines, Source(path))]
-        else:
-            found += [column for line in lines for column in line.split("\t")]
-    return found
-
-
-def _given_tokenizer(path: str) -> PreTrainedTokenizerBase:
-    """A tokenizer that masking and packing can use."""
-    tokenizer = load_tokenizer(path)
-    needed = ("cls_token", "sep_token", "mask_token", "pad_token")
-    missing = [name for name in needed if getattr(tokenizer, f"{name}_id") is None]
-    if missing or not tokenizer.is_fast:
-        what = f"has no {missing[0]}" if missing else "is a slow one"
-        raise CheckpointError(
-            f"{path}: its tokenizer {what}. Pretraining needs BERT's special tokens in a fast "
-            "tokenizer (tokenizer.json); name another folder, or leave --vocabulary out."
-        )
-    return tokenizer

@@ -1,5 +1,6 @@
 """The recipe: what happens to a sentence tree in training, and the tails that name a label."""
 
+import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -12,11 +13,12 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.triple import Triple
-from kbert_core.training.options import Recipe
+from kbert_core.training.options import Recipe, TrainOptions
 
 MIN_EVIDENCE = 10  # matched gold mentions a tail needs to count as a type
 TYPE_SHARE = 0.5  # of a label's matched gold mentions, so that it is no mere fact of some
 NEEDED_TYPES = {"counterfactual": 2, "invented": 1}  # tails that name a label
+log = logging.getLogger(__name__)
 LONGEST_INVENTED = 6  # words, in Chinese characters, of an invented name outside of mentions
 
 GoldSpan = tuple[int, int, str]  # start, end in characters, and label
@@ -171,21 +173,37 @@ def learn_type_labels(examples: Iterable[Example], trees: Iterable[SentenceTree]
     return dict(sorted(labels.items(), key=lambda item: item[1]))
 
 
-def without_effect(
-    recipe: Recipe | Mapping[str, float], type_labels: Mapping[str, str]
-) -> list[str]:
+def without_effect(recipe: Mapping[str, float], type_labels: Mapping[str, str]) -> list[str]:
     """Name the shares of a recipe that do nothing, for too few tails name a label.
 
     Args:
-        recipe: or its shares by name.
+        recipe: its shares by name.
         type_labels: tail → label, see :func:`learn_type_labels`.
     """
-    shares = asdict(recipe) if isinstance(recipe, Recipe) else recipe
     return [
         name
         for name, needed in NEEDED_TYPES.items()
-        if shares.get(name, 0.0) > 0 and len(type_labels) < needed
+        if recipe.get(name, 0.0) > 0 and len(type_labels) < needed
     ]
+
+
+def warn_of_no_effect(options: TrainOptions, type_labels: Mapping[str, str]) -> None:
+    """Name the options that teach a model to trust its graph and can't, and why."""
+    recipe = asdict(options.recipe)
+    for name in without_effect(recipe, type_labels):
+        if options.task != "ner":
+            why = f"it needs named entities, and the task is '{options.task}'. Leave it out"
+        elif not (options.knowledge.kg or options.knowledge.hiding_kg):
+            why = "there is no graph. Give one that says its names' types, or leave it out"
+        else:
+            known = ", ".join(type_labels) or "none"
+            why = (
+                f"it needs {NEEDED_TYPES[name]} or more tails that name a label, and of the "
+                f"graph's tails these do: {known}. One does if {MIN_EVIDENCE} or more of a label's "
+                f"training mentions have it, and {TYPE_SHARE:.0%} of those that the graph knows. "
+                "Give a graph that says its names' types, or leave the option out"
+            )
+        log.warning("--%s %g has no effect: %s.", name, recipe[name], why)
 
 
 def type_relations(

@@ -14,14 +14,9 @@ SpanKey = tuple[int, int, str]
 
 @dataclass(frozen=True)
 class Counts:
-    """Precision, recall and F1 from counts.
+    """Precision, recall and F1 from counts."""
 
-    Attributes:
-        right: spans with the right borders and type.
-        predicted, gold: all spans predicted, and all in the gold labels.
-    """
-
-    right: int
+    right: int  # spans with the right borders and type
     predicted: int
     gold: int
 
@@ -43,12 +38,7 @@ class Counts:
 
     def as_dict(self) -> dict[str, float]:
         """Counts and scores, for JSON."""
-        return {
-            **asdict(self),
-            "precision": self.precision,
-            "recall": self.recall,
-            "f1": self.f1,
-        }
+        return asdict(self) | {name: getattr(self, name) for name in ("precision", "recall", "f1")}
 
 
 def span_scores(
@@ -76,33 +66,16 @@ def span_scores(
     return {**total.as_dict(), "by_label": by_label}
 
 
-def class_scores(
-    gold: Sequence[str], predicted: Sequence[str], *, positive: str | None = None
-) -> dict[str, Any]:
-    """Accuracy, macro F1, and precision, recall and F1 by label.
-
-    Args:
-        positive: a label whose F1 is given as ``f1`` too.
-    """
-    pairs = Counter(zip(gold, predicted, strict=True))
-    labels = sorted(set(gold) | set(predicted))
-    by_label = {}
-    for label in labels:
-        right = pairs[label, label]
-        found = sum(n for (_, p), n in pairs.items() if p == label)
-        wanted = sum(n for (g, _), n in pairs.items() if g == label)
-        by_label[label] = Counts(right, found, wanted).as_dict()
-    right = sum(pairs[label, label] for label in labels)
-    scores: dict[str, Any] = {
-        "accuracy": right / len(gold) if gold else 0.0,
-        "macro_f1": sum(c["f1"] for c in by_label.values()) / len(labels) if labels else 0.0,
+def class_scores(gold: Sequence[str], predicted: Sequence[str]) -> dict[str, Any]:
+    """Accuracy, macro F1, and precision, recall and F1 by label."""
+    scores = span_scores(*([[(0, 0, label)] for label in side] for side in (gold, predicted)))
+    by_label = scores["by_label"]
+    return {
+        "accuracy": scores["right"] / len(gold) if gold else 0.0,
+        "macro_f1": sum(c["f1"] for c in by_label.values()) / len(by_label) if by_label else 0.0,
         "count": len(gold),
         "by_label": by_label,
     }
-    if positive is not None:
-        scores["f1"] = by_label[positive]["f1"] if positive in by_label else 0.0
-        scores["positive"] = positive
-    return scores
 
 
 def pair_scores(
@@ -117,10 +90,15 @@ def pair_scores(
         As :func:`class_scores`; ``f1`` is of two labels that of the positive
         one ("1", else the last in order), of more the macro F1.
     """
+    scores = class_scores(gold, predicted)
     if len(labels) != 2:
-        scores = class_scores(gold, predicted)
         return {**scores, "f1": scores["macro_f1"]}
-    return class_scores(gold, predicted, positive="1" if "1" in labels else max(labels))
+    positive = "1" if "1" in labels else max(labels)
+    return {
+        **scores,
+        "f1": scores["by_label"].get(positive, {"f1": 0.0})["f1"],
+        "positive": positive,
+    }
 
 
 def ranking_scores(
@@ -190,13 +168,7 @@ def unseen_recall(
     predicted: Sequence[Iterable[SpanKey]],
     seen: set[str],
 ) -> dict[str, float]:
-    """Recall on gold spans whose surface form stands in no training label.
-
-    Args:
-        texts: the sentences.
-        gold, predicted: per text its spans.
-        seen: surface forms labelled in the training set.
-    """
+    """Recall on gold spans whose surface form is not among those seen in training labels."""
     right = count = 0
     for text, gold_spans, predicted_spans in zip(texts, gold, predicted, strict=True):
         found = set(predicted_spans)

@@ -1,9 +1,9 @@
-"""What a training starts from: a tokenizer and a model, new or pretrained, with the task's head."""
+"""What a training starts from: how texts are read; a tokenizer and a model with the task's head."""
 
 import copy
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import torch
@@ -11,18 +11,59 @@ from transformers import AutoModel, BertConfig, PreTrainedModel, PreTrainedToken
 
 from kbert_core.checkpoints import adapters
 from kbert_core.checkpoints.checkpoint import (
+    Card,
     card_of,
     load_config,
     load_model_and_missing,
     load_tokenizer,
+    reading_of,
 )
-from kbert_core.errors import CheckpointError
+from kbert_core.errors import CheckpointError, OptionError
+from kbert_core.kbert.visible import FULL
+from kbert_core.knowledge.selection import Strategy
 from kbert_core.tasks import Task
-from kbert_core.training.options import SCRATCH, StartOptions
+from kbert_core.training.options import SCRATCH, KnowledgeOptions, StartOptions
 from kbert_core.training.vocabulary import character_tokenizer
 
 WITH_LABELS = ("ForTokenClassification", "ForSequenceClassification")  # heads of a like name
 log = logging.getLogger(__name__)
+
+
+def reading_in(knowledge: KnowledgeOptions, encoder: str) -> Any:
+    """How texts are read in training: as given, else as the encoder's card says.
+
+    What triples are scored by is named, so that it is the same in training as
+    later: the model's own encoder changes while it is trained, the one that it
+    starts from does not.
+
+    Raises:
+        OptionError: the system has no such option; or it scores triples with an
+            encoder, and the model starts from scratch.
+    """
+    base = Card().reading if encoder == SCRATCH else card_of(encoder).reading
+    config = reading_of(knowledge.system or base.system, base)
+    given = {
+        "options": knowledge.injection,
+        "ablation": knowledge.ablation,
+        "max_length": knowledge.max_length,
+    }
+    changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    has_ablation = "ablation" in {f.name for f in fields(config)}
+    if not has_ablation and changes.pop("ablation", FULL) not in (FULL, config.ablation):
+        raise OptionError(
+            f"Positions or visibility are given, and the system '{config.system}' has none of "
+            "K-BERT's. Leave them out."
+        )
+    config = replace(config, **changes)
+    injection = config.options
+    if injection.strategy is not Strategy.CONTEXT or injection.scorer is not None:
+        return config
+    if encoder == SCRATCH:
+        raise OptionError(
+            "The strategy 'context' needs an encoder that knows the language, and this one starts "
+            "from scratch. Name one with --scorer (in a suite: scorer)."
+        )
+    return replace(config, options=replace(injection, scorer=encoder))
 
 
 @dataclass(frozen=True)
@@ -32,12 +73,14 @@ class Start:
     Attributes:
         tokenizer, model: that belong together.
         weights: digest of the weights that it starts from, or "scratch".
+        learning_rate: that suits it.
         attached: the adapter to train; None: the whole model is trained.
     """
 
     tokenizer: PreTrainedTokenizerBase
     model: PreTrainedModel
     weights: str
+    learning_rate: float
     attached: adapters.Attached | None = None
 
 
@@ -71,17 +114,19 @@ def started(
         heads["label2id"] = {label: i for i, label in enumerate(labels)}
     if options.encoder == SCRATCH:
         new = character_tokenizer(texts())
-        return Start(new, _new_model(options, task, new, heads), SCRATCH)
+        return Start(new, _new_model(options, task, new, heads), SCRATCH, 5e-4)
     body = body_of(options)
     tokenizer = load_tokenizer(body)
     model, missing = _pretrained(options, task, body, heads, device)
     weights, attached = adapters.weights_hash(model, missing), None
-    if options.adapter and body != options.encoder:
-        attached = adapters.attach_again(model, options.encoder, missing=missing)
-    elif options.adapter:
-        alpha = options.adapter_alpha
-        attached = adapters.attach(model, rank=options.adapter, alpha=alpha, missing=missing)
-    return Start(tokenizer, model, weights, attached)
+    rate = 4e-4 if getattr(model.config, "hidden_size", 768) <= 384 else 5e-5
+    if options.adapter:
+        rate, rank, alpha = 1e-3, options.adapter, options.adapter_alpha
+        if body != options.encoder:
+            attached = adapters.attach_again(model, options.encoder, missing=missing)
+        else:
+            attached = adapters.attach(model, rank=rank, alpha=alpha, missing=missing)
+    return Start(tokenizer, model, weights, rate, attached)
 
 
 def _new_model(

@@ -99,7 +99,7 @@ def test_weights_of_a_model_in_other_files_do_not_stay_beside_a_new_one(tmp_path
     old = ("model-00001-of-00002.safetensors", "model.safetensors.index.json", "notes.txt")
     for name in old:
         (tmp_path / "model" / name).write_text("old")
-    with replacing(tmp_path / "model", checkpoints) as new:
+    with replacing(tmp_path / "model") as new:
         assert new.name == "model"
         for name in ("config.json", "model.safetensors"):
             (new / name).write_text("new")

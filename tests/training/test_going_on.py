@@ -395,4 +395,4 @@ def test_computing_in_bfloat16_trains_about_as_well(options):
 def test_bfloat16_is_refused_where_the_device_cannot(monkeypatch, tmp_path):
     monkeypatch.setattr("torch.cuda.is_bf16_supported", lambda **how: False)
     with pytest.raises(OptionError, match="Give --no-bf16"):
-        arguments(torch.device("cuda"), tmp_path, RunOptions(output=str(tmp_path), bf16=True))
+        arguments(torch.device("cuda"), RunOptions(output=str(tmp_path), bf16=True))

@@ -1,15 +1,16 @@
-"""Packed rows of plain passages for pretraining: hardly a position is padding.
+"""Text to pretrain on: passages as token ids, packed into rows, and masked.
 
-Several passages share a row and each sees only itself: ``tree_ids`` keeps
-them apart in the visible matrix, and positions start anew with each.
+Several passages share a row, so that hardly a position is padding, and each
+sees only itself.
 """
 
+import hashlib
 import lzma
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,6 +19,8 @@ from torch import Tensor
 from torch.utils.data import Dataset
 from transformers import PreTrainedTokenizerBase
 
+from kbert_core.data.squad import comprehension_texts
+from kbert_core.data.tables import Source, conll_rows, is_conll, read_lines
 from kbert_core.errors import DataError
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.io.compression import remedy
@@ -29,9 +32,9 @@ from kbert_core.training.ordered_trainer import BATCH
 OPEN_ROWS = 64  # rows that still take passages while packing
 BATCH_OF_PASSAGES = 4096  # tokenised at once
 SHOWN_ROWS = 3  # of a batch that is named in an error
+OFFSET_SHARE = 0.15  # of passages, moved to later positions so that those are trained
 LONG_ENOUGH = 15  # characters of a text to leave out, so that no mere phrase is one
 UNREADABLE = (OSError, EOFError, lzma.LZMAError, UnicodeDecodeError)
-OFFSET_SHARE = 0.15  # of passages, moved to later positions so that those are trained
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,14 @@ class Corpus:
 
     def __len__(self) -> int:
         return len(self.ends)
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of its tokens and words."""
+        digest = hashlib.sha256()
+        for part in (self.ids, self.ends, self.inside):
+            digest.update(part.tobytes())
+        return digest.hexdigest()[:16]
 
     def place(self, number: int) -> slice:
         """Where a passage stands in ``ids`` and ``inside``."""
@@ -77,26 +88,38 @@ def read_passages(paths: Sequence[str | Path], exclude: Iterable[str] = ()) -> I
         if len(sentence) >= LONG_ENOUGH:
             heads.setdefault(sentence[:LONG_ENOUGH], []).append(sentence)
     for path in paths:
+        opener = lzma.open if str(path).endswith(".xz") else open
         try:
-            with open_text(path) as file:
+            with opener(path, "rt", encoding="utf-8") as file:
                 for line in file:
-                    passage = line.strip()
+                    passage = str(line).strip()
                     if passage and not _contains(passage, heads):
                         yield passage
-        except UNREADABLE as error:
+        except (OSError, EOFError, lzma.LZMAError, UnicodeDecodeError) as error:
             raise DataError(
                 f"{path}: can't be read as text, one passage a line ({error}). {remedy(error)}"
             ) from error
 
 
-def open_text(path: str | Path) -> TextIO:
-    """Open a text file, or one packed with xz.
+def sentences_of(paths: Sequence[str]) -> list[str]:
+    """Texts of labelled files: every column, or of JSON every question and sentence.
+
+    Of one token a line, the sentences; white space in them doesn't count.
 
     Raises:
-        One of ``UNREADABLE``, then or when it is read.
+        DataError: a file can't be read.
     """
-    opener = lzma.open if str(path).endswith(".xz") else open
-    return cast(TextIO, opener(path, "rt", encoding="utf-8"))
+    found: list[str] = []
+    for path in paths:
+        if path.endswith(".json"):
+            found += comprehension_texts(path)
+            continue
+        lines = read_lines(Path(path))
+        if is_conll(lines):
+            found += ["".join(tokens) for _, tokens, _ in conll_rows(lines, Source(path))]
+        else:
+            found += [column for line in lines for column in line.split("\t")]
+    return found
 
 
 def encode_passages(
@@ -122,7 +145,8 @@ def encode_passages(
     backend = tokenizer.backend_tokenizer
     backend.no_truncation()
     backend.no_padding()
-    for batch in batched(passages, BATCH_OF_PASSAGES):
+    stream = iter(passages)
+    while batch := list(islice(stream, BATCH_OF_PASSAGES)):
         encodings = backend.encode_batch(batch, add_special_tokens=False)
         for encoding, inside in zip(encodings, _inside(batch, encodings, words), strict=True):
             ids = encoding.ids
@@ -206,13 +230,10 @@ class MaskedRows(Dataset[dict[str, Tensor]]):
     with the same probability, so that the share of masked tokens stays.
 
     Args:
-        corpus: the passages.
-        rows: which passages share a row.
-        tokenizer: for the mask token and the size of the vocabulary.
+        rows: which passages of the corpus share a row.
         max_length: N, tokens a row.
         positions: how many positions the encoder has.
         count: how many items there are; several times the rows is fine.
-        masked: share of tokens to predict, see ``Masking``.
         whole_words: False: every token is masked by itself.
     """
 
@@ -225,12 +246,11 @@ class MaskedRows(Dataset[dict[str, Tensor]]):
         max_length: int,
         positions: int,
         count: int,
-        masked: float = MASKED_SHARE,
         seed: int = 0,
         whole_words: bool = True,
     ) -> None:
         self.corpus, self.rows, self.count, self.seed = corpus, rows, count, seed
-        self.max_length, self.positions, self.masked = max_length, positions, masked
+        self.max_length, self.positions = max_length, positions
         self.whole_words, self.tokenizer = whole_words, tokenizer
         self.masking = Masking(tokenizer)
         self._order: tuple[int, np.ndarray] = (-1, np.empty(0))
@@ -276,7 +296,7 @@ class MaskedRows(Dataset[dict[str, Tensor]]):
                 first[at:end][self.corpus.inside[self.corpus.place(number)]] = 0
             at = end
         first = np.maximum.accumulate(first)
-        chosen = (random.random(size) < self.masked)[first]
+        chosen = (random.random(size) < MASKED_SHARE)[first]
         chosen &= ~self.masking.special(ids)
         read, labels = self.masking.hide(ids, chosen, random, first)
         return {
@@ -291,13 +311,6 @@ class MaskedRows(Dataset[dict[str, Tensor]]):
 def stack(items: Sequence[dict[str, Tensor]]) -> dict[str, Any]:
     """Stack rows to a batch, (B, N) each."""
     return {name: torch.stack([item[name] for item in items]) for name in items[0]}
-
-
-def batched(items: Iterable[str], size: int) -> Iterator[list[str]]:
-    """Cut a stream into lists of so many; the last may be shorter."""
-    stream = iter(items)
-    while batch := list(islice(stream, size)):
-        yield batch
 
 
 def _contains(passage: str, heads: dict[str, list[str]]) -> bool:
