@@ -10,19 +10,16 @@ import logging
 import mmap
 import secrets
 import sqlite3
-import subprocess
-import sys
-import tempfile
 import zlib
-from contextlib import closing, suppress
-from dataclasses import MISSING, dataclass, fields, replace
+from contextlib import closing
+from dataclasses import MISSING, dataclass, fields
 from functools import lru_cache
 from pathlib import Path
 
 import marisa_trie
 import numpy as np
 
-from kbert_core.errors import GraphFileError, KBertError
+from kbert_core.errors import GraphFileError
 from kbert_core.files import replaced
 from kbert_core.knowledge.aliases import ALIAS_RELATIONS, AliasRelations
 from kbert_core.knowledge.name_index import Names, PrefixFilter
@@ -43,9 +40,7 @@ from kbert_core.knowledge.triple import Triple
 log = logging.getLogger(__name__)
 
 FORMAT = 5  # of the file
-_TRIE_SAME = 4  # an earlier format, of which only the prefix filter differs
 MAPPED = 4 << 20  # bytes from which on a file is mapped, and shared with other processes
-PROJECT = Path(__file__).parents[3]  # whence another process imports this module
 _AT_ONCE = 10_000  # names
 
 
@@ -97,17 +92,18 @@ class NamesFile:
         """Where the file is."""
         return graph.with_name(f"{graph.name}.names-{self.token}")
 
-    def read(self, graph: Path) -> Names:
-        """Read the file where it is small, else map it.
+    def read(self, graph: Path) -> Names | None:
+        """Read the file where it is small, else map it; None: it is gone, damaged or too old."""
+        try:
+            return self._read(self.path(graph))
+        except (OSError, RuntimeError, ValueError) as error:
+            log.warning("%s: its index of names can't be used: %s", graph, error)
+        return None
 
-        Raises:
-            OSError, RuntimeError: it can't be read.
-            ValueError: it isn't the file that the graph names.
-        """
-        path = self.path(graph)
+    def _read(self, path: Path) -> Names:
         stat = path.stat()
-        if self.format not in (_TRIE_SAME, FORMAT) or stat.st_size != self.size:
-            raise ValueError(f"{path}: of another format or size")
+        if self.format != FORMAT or stat.st_size != self.size:
+            raise ValueError(f"{path.name} is of another format or size")
         trie = marisa_trie.Trie()
         content: bytes | mmap.mmap
         if self.size < MAPPED:
@@ -118,9 +114,7 @@ class NamesFile:
                 content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             trie.mmap(str(path))
         if self.checksum not in (None, _checksum(path, stat.st_ino, stat.st_mtime_ns)):
-            raise ValueError(f"{path}: its checksum isn't {self.checksum}")
-        if self.format == _TRIE_SAME:
-            return Names(trie, self.longest, PrefixFilter.of_anything())
+            raise ValueError(f"the checksum of {path.name} isn't {self.checksum}")
         table = np.frombuffer(content, np.uint8, self.slots, self.size - self.slots)
         return Names(trie, self.longest, PrefixFilter(table))
 
@@ -135,39 +129,13 @@ def _checksum(path: Path, *stat: int) -> int:
     return value
 
 
-def build_names(database: sqlite3.Connection, graph: Path) -> NamesFile:
+def build_names(database: sqlite3.Connection, graph: Path) -> None:
     """Write an index of all names that a graph has now, and note it; the caller commits.
 
     Raises:
         GraphFileError: it can't be written.
     """
-    file = _write_names(database, graph, last_revision(database))
-    file.note(database)
-    return file
-
-
-def open_names(database: sqlite3.Connection, graph: Path, file: NamesFile, *, write: bool) -> Names:
-    """Open the index that a graph names; where it is gone or damaged, make another.
-
-    Args:
-        database: the graph.
-        graph: its path.
-        file: what it says of the index.
-        write: whether another may be put beside the graph; else it is made
-            for this process alone.
-    """
-    with suppress(OSError, RuntimeError, ValueError):
-        return file.read(graph)
-    log.warning(
-        "%s: its index of names is missing, damaged or of an earlier version; making another", graph
-    )
-    names = index_names(database, file.revision)
-    content = _content(names)
-    same = _described(names, content, file.token, file.revision)
-    if write and file in (same, replace(same, checksum=None)):
-        with suppress(OSError), replaced(file.path(graph)) as target:
-            target.write(content)
-    return names
+    _write_names(database, graph, last_revision(database)).note(database)
 
 
 def rebuild_names(path: str | Path) -> bool:
@@ -188,40 +156,13 @@ def rebuild_names(path: str | Path) -> bool:
             database.execute("COMMIT")
             with transaction(database):
                 newest = NamesFile.of(database)
-                if newest.revision < file.revision or newest.format != file.format:
+                if newest.revision <= file.revision or newest.format != file.format:
                     newest = file
                     file.note(database)
                 remove_leftovers(path, newest.path(path))
     except GraphBusy:
         return False
     return True
-
-
-class Rebuilding:
-    """:func:`rebuild_names` in a process of its own, so that no edit waits for it."""
-
-    def __init__(self, path: Path) -> None:
-        self._messages = tempfile.TemporaryFile()  # noqa: SIM115 - read when the process has ended
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "kbert_core.knowledge.store.names", str(path.resolve())],
-            cwd=PROJECT,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=self._messages,
-        )
-
-    @property
-    def running(self) -> bool:
-        """Whether it is still at work."""
-        return self.process.poll() is None
-
-    def failure(self) -> str | None:
-        """Say why it failed; None: it didn't, or is still at work."""
-        if not self.process.poll():
-            return None
-        self._messages.seek(0)
-        lines = self._messages.read().decode("utf-8", "replace").strip().splitlines()
-        return lines[-1] if lines else f"it ended with status {self.process.returncode}"
 
 
 def index_names(database: sqlite3.Connection, revision: int) -> Names:
@@ -264,8 +205,10 @@ def index_names(database: sqlite3.Connection, revision: int) -> Names:
 
 def _write_names(database: sqlite3.Connection, graph: Path, revision: int) -> NamesFile:
     names = index_names(database, revision)
-    content = _content(names)
-    file = _described(names, content, secrets.token_hex(4), revision)
+    table = names.prefixes.table
+    content = names.trie.tobytes() + table.tobytes()
+    token, checksum = secrets.token_hex(4), zlib.crc32(content)
+    file = NamesFile(token, len(content), revision, names.longest, len(table), FORMAT, checksum)
     try:
         with replaced(file.path(graph)) as target:
             target.write(content)
@@ -275,22 +218,6 @@ def _write_names(database: sqlite3.Connection, graph: Path, revision: int) -> Na
             "the folder's rights, and do it again."
         ) from error
     return file
-
-
-def _content(names: Names) -> bytes:
-    return names.trie.tobytes() + names.prefixes.table.tobytes()
-
-
-def _described(names: Names, content: bytes, token: str, revision: int) -> NamesFile:
-    return NamesFile(
-        token,
-        len(content),
-        revision,
-        names.longest,
-        len(names.prefixes.table),
-        FORMAT,
-        zlib.crc32(content),
-    )
 
 
 def aliases_of(database: sqlite3.Connection) -> AliasRelations:
@@ -326,10 +253,3 @@ def _alias_triples(
         {"then": revision, "relations": json.dumps(relations)},
     )
     return [(version, entity, Triple(*row)) for version, entity, *row in rows]
-
-
-if __name__ == "__main__":
-    try:
-        rebuild_names(sys.argv[1])
-    except KBertError as error:
-        sys.exit(str(error))

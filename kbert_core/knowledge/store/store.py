@@ -25,22 +25,12 @@ from kbert_core.knowledge.store.database import (
     transaction,
 )
 from kbert_core.knowledge.store.log import Change, Entry, Origin
-from kbert_core.knowledge.store.names import (
-    FORMAT,
-    NamesFile,
-    Rebuilding,
-    build_names,
-    open_names,
-)
+from kbert_core.knowledge.store.names import NamesFile, build_names, index_names, rebuild_names
 from kbert_core.knowledge.store.snapshot import Connections, Snapshot
 from kbert_core.knowledge.triple import Triple
 
 logger = logging.getLogger(__name__)
 
-INDEXING_FAILED = (
-    "%s: its names could not be indexed: %s Every edit is safe, but opening the graph stays slow "
-    "until they are; open it again once the cause is mended."
-)
 PENDING = 10_000  # entities edited since the names were indexed, before they are indexed anew
 
 
@@ -61,13 +51,15 @@ class GraphStore:
         self._write = write
         self._database = connect(self.path, write=write)
         self._connections = Connections(self.path)
-        self._rebuilding: Rebuilding | None = None
-        self._failure_logged = False
         self._names: tuple[NamesFile, Names] | None = None
+        self._lost_names = False  # their index is gone, damaged, or of an earlier format
         self._data_version = self._revision = -1
         self._closed = False
         with self._using():
             self._graph = self._read_graph()
+        if write and self._lost_names:
+            self._index_names()
+            self._graph = self.graph()
 
     @classmethod
     def create(cls, path: str | Path, *, name: str = "") -> "GraphStore":
@@ -97,9 +89,11 @@ class GraphStore:
 
     def close(self) -> None:
         """Let go of the file. Graphs got from it can still be read."""
+        if self._closed:
+            return
+        if self._write and self._many_wait():
+            self._index_names()
         with self._using():
-            if self._closed:
-                return
             self._closed = True
             self._connections.close()
             if self._write:
@@ -107,7 +101,6 @@ class GraphStore:
                     self._database.execute("PRAGMA busy_timeout = 0")
                     self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self._database.close()
-        self._indexing_failed()
 
     @property
     def revision(self) -> int:
@@ -305,7 +298,9 @@ class GraphStore:
         facts = NamesFile.of(database)
         revision = last_revision(database)
         if self._names is None or self._names[0] != facts:
-            names = open_names(database, self.path, facts, write=self._write)
+            names = facts.read(self.path)
+            self._lost_names = names is None
+            names = names or index_names(database, facts.revision)
             self._names = facts, names
             snapshot = Snapshot(self._connections, facts.revision, names)
             graph = KnowledgeGraph.over(snapshot, name=fact(database, "title"))
@@ -336,31 +331,28 @@ class GraphStore:
         changed = {entity: tuple(triples) for entity, triples in edited.items()}
         return graph.updated(changed, off)
 
-    # Indexing names
-
     def _after(self, entry: Entry) -> Entry:
-        """See one's own edit, and have the names indexed anew when many wait."""
+        """See one's own edit."""
         with self._using():
             self._graph = self._read_graph()
-            running = self._rebuilding is not None and self._rebuilding.running
-            if not running and not self._indexing_failed() and self._many_wait():
-                try:
-                    self._rebuilding = Rebuilding(self.path)
-                except OSError as error:
-                    logger.warning(INDEXING_FAILED, self.path, error)
         return entry
 
-    def _many_wait(self) -> bool:
-        assert self._names is not None
-        facts = self._names[0]
-        query = "SELECT count(*) FROM touched WHERE revision > ?"
-        waiting = self._database.execute(query, (facts.revision,)).fetchone()[0]
-        return waiting > PENDING or facts.format != FORMAT
+    # Indexing names
 
-    def _indexing_failed(self) -> bool:
-        """Whether the other process failed to index the names; why is logged once."""
-        failure = self._rebuilding.failure() if self._rebuilding else None
-        if failure and not self._failure_logged:
-            self._failure_logged = True
-            logger.warning(INDEXING_FAILED, self.path, failure)
-        return failure is not None
+    def _many_wait(self) -> bool:
+        """Whether so much was edited since the names were indexed that opening gets slow."""
+        query = "SELECT count(*) FROM touched WHERE revision > ?"
+        with self._using():
+            indexed = NamesFile.of(self._database).revision
+            return self._database.execute(query, (indexed,)).fetchone()[0] > PENDING
+
+    def _index_names(self) -> None:
+        try:
+            rebuild_names(self.path)
+        except GraphFileError as error:
+            logger.warning(
+                "%s: its names could not be indexed: %s Every edit is safe, but opening the graph "
+                "stays slow until they are; open it again once the cause is mended.",
+                self.path,
+                error,
+            )
