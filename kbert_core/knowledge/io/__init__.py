@@ -1,14 +1,4 @@
-"""Files of triples, one reader per format; each yields rows as it goes, however large the file.
-
-compression.py  files packed as .xz, .gz, .bz2 or .zst
-lines.py        bytes → lines: encodings, lines without end
-tables.py       .spo .tsv .txt .csv: three columns, or three chosen of more
-json_lines.py   .jsonl .ndjson: an object or a list of three per line
-rdf.py          .nt .ttl: IRIs by their labels, or shortened
-read.py         the reader of a file, and what it leaves out
-write.py        triples into a file of any of these formats
-download.py     public graphs, fetched and checked
-"""
+"""Files of triples, one reader per format; each yields rows as it goes, however large the file."""
 
 from kbert_core.knowledge.io.read import (
     ENDINGS,

@@ -111,7 +111,7 @@ def packing_error(name: str, error: Exception) -> GraphFileError:
 
 @contextmanager
 def packing(file: IO[bytes], name: str) -> Iterator[IO[bytes]]:
-    """Pack what is written to a file as the end of its name says."""
+    """Pack what is written to a file as its name's ending says."""
     ending = Path(name).suffix
     if ending not in _OPEN:
         yield file

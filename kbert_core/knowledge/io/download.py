@@ -75,9 +75,6 @@ def fetch(
         progress: called with bytes so far and bytes in all.
         timeout: in seconds, without any byte coming.
 
-    Returns:
-        The file; it has the expected checksum.
-
     Raises:
         FetchError: no such graph, no network, another file than expected, or
             nowhere to put it; nothing is left behind.
@@ -124,7 +121,7 @@ def fetch(
 
 
 def _blocks(graph: PublicGraph, progress: Progress | None, timeout: float) -> Iterator[bytes]:
-    """Yield what the server sends, up to one block more than expected: it is another file then."""
+    """Yield what the server sends; one block more than expected tells that it is another file."""
     size = 0
     with urllib.request.urlopen(graph.url, timeout=timeout) as response:
         length = int(response.headers.get("Content-Length") or 0) or None

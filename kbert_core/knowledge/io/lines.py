@@ -67,13 +67,16 @@ def lines(
                 "them out, or take another file."
             )
         if size > MAX_LINE:
-            yield number, Bad(number, _TOO_LONG.format(size=size))
+            problem = (
+                f"a line of {size:,} characters, at most {MAX_LINE:,} expected. Put one triple a "
+                "line, or delete the line."
+            )
+            yield number, Bad(number, problem)
         else:
             yield number, line.removesuffix("\n").removesuffix("\r")
 
 
 def _encoding(start: bytes, name: str, encoding: str | None) -> str:
-    """The encoding given, or the one that the first bytes tell."""
     if not encoding and start[1:] and (start[::2] == b"\0\0" or start[1::2] == b"\0\0"):
         order = "be" if start[0] == 0 else "le"
         raise GraphFileError(
@@ -86,11 +89,7 @@ def _encoding(start: bytes, name: str, encoding: str | None) -> str:
 
 
 def _encoding_error(name: str, number: int, error: UnicodeDecodeError) -> GraphFileError:
-    """Say where a file is not in its encoding, and in which it may be.
-
-    Args:
-        number: of the first line that wasn't read yet; the error's bytes begin in it.
-    """
+    """Say where a file isn't in its encoding; the error's bytes begin in line ``number``."""
     encoding, data = error.encoding.upper(), error.object
     if encoding.startswith(("UTF-16", "UTF-32")):
         return GraphFileError(
@@ -117,15 +116,8 @@ def _encoding_error(name: str, number: int, error: UnicodeDecodeError) -> GraphF
 
 
 def _decodes(line: bytes, encoding: str) -> bool:
-    """Whether a line is text in an encoding; a character may be cut at its end."""
     try:
         codecs.getincrementaldecoder(encoding)().decode(line)
     except UnicodeDecodeError:
         return False
     return True
-
-
-_TOO_LONG = (
-    f"a line of {{size:,}} characters, at most {MAX_LINE:,} expected. Put one triple a line, or "
-    "delete the line."
-)

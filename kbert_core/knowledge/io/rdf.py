@@ -39,9 +39,7 @@ def read_rdf(
 
     Args:
         opened: opens the file, each time from its beginning.
-        name: for messages.
         ending: ".nt" or ".ttl".
-        options: its ``language`` is of labels and texts.
         passed: counts what is left out, by what it is.
 
     Raises:
@@ -112,7 +110,6 @@ def _statements(
 
 
 def _text(term: object, language: str | None) -> str | None:
-    """A text, if it is in the language asked for, or in none that it tells."""
     if not isinstance(term, ox.Literal):
         return None
     own = (term.language or "").split("-")[0]
@@ -120,7 +117,6 @@ def _text(term: object, language: str | None) -> str | None:
 
 
 def _what(statement: ox.Triple) -> str:
-    """What a statement has that a triple of names can't hold."""
     if not isinstance(statement.object, ox.Literal) or not _key(statement.subject):
         return "nodes without an address"
     return "texts in other languages" if statement.object.value else "empty texts"
@@ -131,7 +127,6 @@ def _key(term: object) -> str:
 
 
 def _called(term: object, labels: dict[str, str]) -> str | None:
-    """What a node with an address is called; None for any other."""
     if not isinstance(term, ox.NamedNode):
         return None
     return labels.get(term.value) or shortened(term.value)

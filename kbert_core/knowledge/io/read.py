@@ -12,10 +12,9 @@ from typing import IO
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.io.compression import ENDINGS as PACKED
 from kbert_core.knowledge.io.compression import Bounded, plain_ending, unpacking
-from kbert_core.knowledge.io.json_lines import read_json_lines
 from kbert_core.knowledge.io.lines import lines
 from kbert_core.knowledge.io.rows import Bad, ReadOptions, Row, printable
-from kbert_core.knowledge.io.tables import read_csv, read_tabs
+from kbert_core.knowledge.io.tables import read_csv, read_json_lines, read_tabs
 from kbert_core.knowledge.triple import Triple
 
 log = logging.getLogger(__name__)
@@ -47,8 +46,8 @@ class Reading:
         skip_bad: leave bad lines out; else the end of the rows raises.
         problems: a message for each bad line, the first ones.
         bad: how many there were.
-        passed: what is no triple of a graph and isn't bad either, and how often: RDF's
-            nodes without an address, empty texts, texts in other languages.
+        passed: what is neither a triple nor bad, and how often: RDF's nodes without
+            an address, empty texts, texts in other languages.
         unit: what is numbered: a "line", or a "statement".
         packed: whether the file was packed, so that it may be a bomb.
     """
@@ -154,7 +153,11 @@ def open_rows(
         try:
             return path.open("rb")
         except (OSError, ValueError) as error:  # ValueError: a null character in the name
-            raise _no_file(path, error) from error
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise GraphFileError(
+                f"{printable(str(path))}: can't be read ({reason}). Check the name, and that it "
+                "is a file."
+            ) from error
 
     with opened() as file:
         size = os.fstat(file.fileno()).st_size
@@ -169,10 +172,7 @@ def rows_of(
 
 
 def read_triples(
-    path: str | Path,
-    options: ReadOptions = ReadOptions(),
-    *,
-    skip_bad: bool = False,
+    path: str | Path, options: ReadOptions = ReadOptions(), *, skip_bad: bool = False
 ) -> TripleFile:
     """Read a file of triples into memory.
 
@@ -182,24 +182,23 @@ def read_triples(
             (``.jsonl``) or RDF (``.nt``, ``.ttl``); each may be packed as
             ``.xz``, ``.gz``, ``.bz2`` or ``.zst``.
         options: what the ending doesn't tell.
-        skip_bad: load the good lines and list the bad ones in ``problems``
-            instead of refusing the file.
+        skip_bad: load the good lines and list the bad ones in ``problems``.
 
     Raises:
         GraphFileError: the file is missing, empty, in another encoding,
             damaged, or a line is not a triple; nothing is loaded by half.
     """
-    return _gathered(open_rows(path, options, skip_bad=skip_bad))
+    return _in_memory(open_rows(path, options, skip_bad=skip_bad))
 
 
 def parse_triples(
     data: bytes, options: ReadOptions = ReadOptions(), *, name: str, skip_bad: bool = False
 ) -> TripleFile:
     """Read triples from the bytes of a file; see :func:`read_triples`."""
-    return _gathered(rows_of(data, name, options, skip_bad=skip_bad))
+    return _in_memory(rows_of(data, name, options, skip_bad=skip_bad))
 
 
-def _gathered(reading: Reading) -> TripleFile:
+def _in_memory(reading: Reading) -> TripleFile:
     triples: dict[Triple, None] = {}
     rows = 0
     for _, head, relation, tail in reading:
@@ -241,11 +240,3 @@ def _reading(
             yield from read(text, name, options)
 
     return Reading(name, read_lines(), skip_bad, packed=packed)
-
-
-def _no_file(path: Path, error: OSError | ValueError) -> GraphFileError:
-    reason = error.strerror if isinstance(error, OSError) else None
-    return GraphFileError(
-        f"{printable(str(path))}: can't be read ({reason or error}). Check the name, and that it "
-        "is a file."
-    )

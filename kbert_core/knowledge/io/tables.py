@@ -1,40 +1,32 @@
-"""Tables: .spo, .tsv and .txt with tabs, .csv with quotes; three columns, or three of more."""
+"""Tables and JSON Lines: rows out of lines.
+
+.spo, .tsv and .txt have tabs, .csv has quotes; three columns, or three of more.
+.jsonl and .ndjson have an object or a list of three a line, also as Neo4j's APOC exports it.
+"""
 
 import csv
+import json
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from typing import Any
 
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.io.compression import plain_ending
-from kbert_core.knowledge.io.rows import (
-    Bad,
-    ReadOptions,
-    Row,
-    checked,
-    printable,
-    shown,
-)
+from kbert_core.knowledge.io.rows import Bad, ReadOptions, Row, checked, printable, shown
 
 Lines = Iterable[tuple[int, str | Bad]]
 Cells = Iterator[tuple[int, list[str] | Bad]]
-HEADERS = {  # what a first line may call its columns
-    "head": {
-        "head",
-        "subject",
-        "source",
-        "entity",
-        "s",
-        "h",
-        "头实体",
-        "实体",
-        "主语",
-        ":start_id",
-    },
-    "relation": {"relation", "predicate", "property", "type", "p", "r", "关系", "属性", ":type"},
-    "tail": {"tail", "object", "target", "value", "o", "t", "尾实体", "值", "宾语", ":end_id"},
-}
+HEADERS = tuple(  # what a first line, or an object, may call head, relation and tail
+    set(names.split())
+    for names in (
+        "head subject source entity s h 头实体 实体 主语 :start_id",
+        "relation predicate property type p r 关系 属性 :type",
+        "tail object target value o t 尾实体 值 宾语 :end_id",
+    )
+)
+_NODE_NAMES = ("name", "title", "label", "名称", "id")  # properties that name a node of Neo4j
 _DELIMITERS = ",;\t|"
 MAX_ROW = 10_000  # lines; more are no longer read for the end of a quote
 MAX_AGAIN = 1_000_000  # lines of a file that are read again after a quote that isn't closed
@@ -43,10 +35,7 @@ FORMULA = re.compile(r"'*[=+\-@\uff1d\uff0b\uff0d\uff20]")
 
 
 def read_tabs(lines: Lines, name: str, options: ReadOptions) -> Iterator[Row | Bad]:
-    """Read fields that tabs separate; quotes mean nothing.
-
-    A ``.spo`` file has no line of headings, whatever its first line says.
-    """
+    """Read fields that tabs separate; quotes mean nothing, and ``.spo`` has no headings."""
     header = plain_ending(name) != ".spo"
     return _rows(_split(lines), name, options, header=header, what="tabs")
 
@@ -65,10 +54,7 @@ def _split(lines: Lines) -> Cells:
 
 
 def _quoted(lines: Lines, name: str) -> Cells:
-    """Cells of each row; one may go over several lines and is numbered by the first.
-
-    Of a row that can't be read the first line is bad, and reading goes on with the next.
-    """
+    """A row may go over several lines; of one that can't be read only the first line is bad."""
     source = iter(lines)
     ahead = deque(islice(source, 1))  # lines to read first
     first = "".join(line for _, line in ahead if isinstance(line, str))
@@ -82,7 +68,11 @@ def _quoted(lines: Lines, name: str) -> Cells:
             cells = next(reader, None)
         except csv.Error as error:
             number = taken[0][0]
-            yield number, Bad(number, _QUOTES.format(problem=printable(str(error))))
+            problem = (
+                f"{printable(str(error))}. A quote may not be closed: close it, double the quotes "
+                "that belong to a name, or delete the line."
+            )
+            yield number, Bad(number, problem)
             ahead.extendleft(reversed(taken[1:]))
             again += len(taken)
             if again > MAX_AGAIN:
@@ -104,7 +94,7 @@ def _taking(
     taken: list[tuple[int, str]],
     bad: list[Bad],
 ) -> Iterator[str]:
-    """Yield the lines of one row as they are asked for, noted in ``taken``; ``bad`` are none."""
+    """Yield lines as a row needs them, and note them."""
     while len(taken) <= MAX_ROW:
         following = ahead.popleft() if ahead else next(source, None)
         if following is None:
@@ -116,12 +106,6 @@ def _taking(
             taken.append((number, line))
             yield line + "\n"
     raise csv.Error(f"a row of over {MAX_ROW:,} lines")
-
-
-_QUOTES = (
-    "{problem}. A quote may not be closed: close it, double the quotes that belong to a name, or "
-    "delete the line."
-)
 
 
 def guarded(field: str) -> str:
@@ -137,7 +121,6 @@ def unguarded(field: str) -> str:
 def _rows(
     cells: Cells, name: str, options: ReadOptions, *, header: bool, what: str
 ) -> Iterator[Row | Bad]:
-    """Choose three cells of every row and check them."""
     chosen: Sequence[int] | None = None
     width = 3
     for number, found in cells:
@@ -158,7 +141,7 @@ def _rows(
 def _chosen(
     first: list[str], name: str, number: int, options: ReadOptions, *, header: bool
 ) -> tuple[Sequence[int], bool]:
-    """Which cells to take, and whether the first line is one of headings."""
+    """Which cells to take, and whether these are headings."""
     headings = [cell.strip().casefold() for cell in first]
     if options.columns is None:
         known = headings_of(first) if header else None
@@ -170,7 +153,7 @@ def _chosen(
                 f"{name}, line {number}: has {len(first)} columns, and columns "
                 f"{','.join(options.columns)} were asked for. Give numbers from 1 to {len(first)}."
             )
-        named = {h for names in HEADERS.values() for h in names}
+        named = {h for names in HEADERS for h in names}
         return wanted, header and all(headings[place] in named for place in wanted)
     missing = [c for c in options.columns if c.strip().casefold() not in headings]
     if missing:
@@ -184,9 +167,7 @@ def _chosen(
 def headings_of(cells: Sequence[str]) -> Sequence[int] | None:
     """Which cells call themselves head, relation and tail; None: it is no line of headings."""
     headings = [cell.strip().casefold() for cell in cells]
-    places = [
-        next((i for i, h in enumerate(headings) if h in names), None) for names in HEADERS.values()
-    ]
+    places = [next((i for i, h in enumerate(headings) if h in names), None) for names in HEADERS]
     known = [place for place in places if place is not None]
     return known if len(set(known)) == 3 else None
 
@@ -203,3 +184,52 @@ def _wrong_number(cells: list[str], width: int, what: str) -> str:
         f"found {len(cells)} field{'s' * (len(cells) != 1)} in '{line}', expected {width} "
         f"{wanted}. {remedy} or delete the line."
     )
+
+
+def read_json_lines(lines: Lines, name: str, options: ReadOptions) -> Iterator[Row | Bad]:
+    """Read a triple a line: ``{"head": …, "relation": …, "tail": …}`` or ``[…, …, …]``."""
+    del name
+    for number, line in lines:
+        if isinstance(line, Bad):
+            yield line
+            continue
+        if not line.strip():
+            continue
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            yield Bad(number, f"'{shown(line)}' is no JSON ({error}). Mend or delete the line.")
+            continue
+        if isinstance(found, dict) and found.get("type") == "node":
+            continue  # a node of Neo4j; its relationships name it
+        fields = _fields(found, options)
+        if fields is None or not all(isinstance(field, str | int | float) for field in fields):
+            yield Bad(
+                number,
+                f"found '{shown(line)}', expected an object with the texts head, relation and "
+                "tail, or a list of the three. Mend or delete the line.",
+            )
+            continue
+        yield checked(number, *(str(field) for field in fields))
+
+
+def _fields(found: Any, options: ReadOptions) -> tuple[Any, Any, Any] | None:
+    if isinstance(found, list) and len(found) == 3:
+        return found[0], found[1], found[2]
+    if not isinstance(found, dict):
+        return None
+    if found.get("type") == "relationship" and "label" in found:
+        return _node(found.get("start")), found["label"], _node(found.get("end"))
+    folded = {str(key).casefold(): value for key, value in found.items()}
+    fields: list[Any] = []
+    for place, names in enumerate(HEADERS):
+        wanted = {options.columns[place].casefold()} if options.columns else names
+        fields.append(next((folded[name] for name in folded if name in wanted), None))
+    return fields[0], fields[1], fields[2]
+
+
+def _node(node: Any) -> Any:
+    properties = node.get("properties", node) if isinstance(node, dict) else {}
+    if not isinstance(properties, dict):
+        return None
+    return next((properties[name] for name in _NODE_NAMES if name in properties), None)

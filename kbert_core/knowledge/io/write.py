@@ -5,6 +5,7 @@ import io
 import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import IO, cast
@@ -51,7 +52,7 @@ def write_triples(triples: Iterable[Triple], path: str | Path) -> int:
 
 @contextmanager
 def _replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write that takes a place when all went well; a device or a pipe is written to."""
+    """Replace a file when all went well; write to a device or a pipe."""
     if (path.exists() and not path.is_file()) or path.parent in _STREAMS:
         with path.open("wb") as file:
             yield file
@@ -87,7 +88,7 @@ def _write_tabs(triples: Iterable[Triple], stream: IO[bytes]) -> None:
 
 
 def _write_table(triples: Iterable[Triple], stream: IO[bytes]) -> None:
-    """With tabs, and with headings where the first triple would be taken for them."""
+    """With headings where the first triple would be taken for them."""
     triples = iter(triples)
     first = next(triples, None)
     if first is not None and headings_of((first.head, first.relation, first.tail)):
@@ -112,23 +113,18 @@ def _write_json_lines(triples: Iterable[Triple], stream: IO[bytes]) -> None:
         stream.write((json.dumps(line, ensure_ascii=False) + "\n").encode())
 
 
-def _write_rdf(ending: str) -> Callable[[Iterable[Triple], IO[bytes]], None]:
-    def write(triples: Iterable[Triple], stream: IO[bytes]) -> None:
-        # pyoxigraph writes to an object with write(), not to every kind of packed stream
-        ox.serialize(_statements(triples), cast(IO[bytes], _Plain(stream)), format=RDF[ending])
-
-    return write
+def _write_rdf(ending: str, triples: Iterable[Triple], stream: IO[bytes]) -> None:
+    ox.serialize(_statements(triples), cast(IO[bytes], _Plain(stream)), format=RDF[ending])
 
 
 class _Plain:
+    """What pyoxigraph can write to, whatever kind of packed stream is below."""
+
     def __init__(self, stream: IO[bytes]) -> None:
-        self._stream = stream
+        self._stream, self.flush = stream, stream.flush
 
     def write(self, data: bytes) -> int:
         return self._stream.write(bytes(data))
-
-    def flush(self) -> None:
-        self._stream.flush()
 
 
 def _statements(triples: Iterable[Triple]) -> Iterator[ox.Triple]:
@@ -153,6 +149,5 @@ _FORMATS: dict[str, Callable[[Iterable[Triple], IO[bytes]], None]] = {
     ".txt": _write_table,
     ".jsonl": _write_json_lines,
     ".ndjson": _write_json_lines,
-    ".nt": _write_rdf(".nt"),
-    ".ttl": _write_rdf(".ttl"),
+    **{ending: partial(_write_rdf, ending) for ending in RDF},
 }

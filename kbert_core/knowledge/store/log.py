@@ -95,7 +95,7 @@ def entries(
     rows = database.execute(
         f"{query} ORDER BY revision DESC LIMIT ?", (*values, -1 if most is None else most)
     ).fetchall()
-    undone = undone_entries(database)
+    undone = _undone(database)
     return [replace(Entry(*row), undone=row[0] in undone) for row in rows]
 
 
@@ -136,28 +136,16 @@ def changes_between(database: sqlite3.Connection, since: int, then: int) -> list
 
 
 def _changes_of(rows: Iterable[Sequence[Any]]) -> list[Change]:
-    """Join what was there before and what is there after, by triple.
-
-    Args:
-        rows: id, head, relation, tail, whether it is off, whether it was
-            there before, whether it is there after.
-    """
-    rows = list(rows)
-    before = {row[0]: row for row in rows if row[5]}
-    after = {row[0]: row for row in rows if row[6]}
-    changes = []
-    for id_ in dict.fromkeys(row[0] for row in rows):
-        old, new = before.get(id_), after.get(id_)
-        changes.append(
-            Change(
-                id_,
-                Triple(*old[1:4]) if old else None,
-                Triple(*new[1:4]) if new else None,
-                not (old and old[4]),
-                not (new and new[4]),
-            )
-        )
-    return changes
+    """Join rows by id: head, relation, tail, off, whether there before, whether there after."""
+    changes: dict[int, Change] = {}
+    for id_, head, relation, tail, off, before, after in rows:
+        triple, change = Triple(head, relation, tail), changes.get(id_, Change(id_, None, None))
+        if before:
+            change = replace(change, before=triple, was_on=not off)
+        if after:
+            change = replace(change, after=triple, is_on=not off)
+        changes[id_] = change
+    return list(changes.values())
 
 
 def effective(changes: Iterable[Change]) -> list[Change]:
@@ -190,7 +178,7 @@ def is_bulk(database: sqlite3.Connection, revision: int) -> bool:
     return row is None
 
 
-def undone_entries(database: sqlite3.Connection) -> set[int]:
+def _undone(database: sqlite3.Connection) -> set[int]:
     """Every revision that an entry took back which is not taken back itself."""
     undone: set[int] = set()
     for revision, undoes in database.execute(
@@ -201,24 +189,20 @@ def undone_entries(database: sqlite3.Connection) -> set[int]:
     return undone
 
 
-def last_done(database: sqlite3.Connection) -> int | None:
+def last_done(log: Iterable[Entry]) -> int | None:
     """The last entry that is no undo and not undone; None: there is none."""
-    undone = undone_entries(database)
-    rows = database.execute(
-        "SELECT revision FROM entry WHERE undoes IS NULL AND revision > 0 ORDER BY revision DESC"
-    )
-    return next((revision for (revision,) in rows if revision not in undone), None)
+    done = (entry.revision for entry in log if entry.undoes is None and not entry.undone)
+    return next(done, None) or None  # entry 0 made the graph
 
 
-def last_undo(database: sqlite3.Connection) -> int | None:
+def last_undo(log: Sequence[Entry]) -> int | None:
     """The last undo that isn't undone, if nothing else was edited since; None: there is none."""
-    undone = undone_entries(database)
-    undoes = dict(database.execute("SELECT revision, undoes FROM entry ORDER BY revision DESC"))
-    for revision, of in undoes.items():
-        if of is None:
+    undoes = {entry.revision: entry.undoes for entry in log}
+    for entry in log:
+        if entry.undoes is None:
             return None
-        if revision not in undone and undoes[of] is None:
-            return revision
+        if not entry.undone and undoes[entry.undoes] is None:
+            return entry.revision
     return None
 
 
@@ -295,10 +279,9 @@ def _begin(
     place: float,
     revision: int,
     *,
-    id_: int | None = None,
+    id_: int | None = None,  # of a new triple
     off: bool = False,
 ) -> None:
-    """Begin a version of a triple; of a new one where no id is given."""
     database.execute(
         "INSERT INTO triple (id, entity, head, relation, tail, place, off, added) VALUES ("
         "coalesce(?, (SELECT coalesce(max(version), 0) + 1 FROM triple)), ?, ?, ?, ?, ?, ?, ?)",
@@ -323,19 +306,12 @@ def _place(database: sqlite3.Connection, entity: str, index: int | None) -> floa
     middle = (low + high) / 2
     if low < middle < high:
         return middle
-    _number_places(database, entity)
-    return _place(database, entity, index)
-
-
-def _number_places(database: sqlite3.Connection, entity: str) -> None:
-    """Number the places of an entity's triples anew, in the same order."""
-    rows = database.execute(
+    rows = database.execute(  # no number between the two: number all anew
         "SELECT version FROM triple WHERE entity = ? ORDER BY place, version", (entity,)
-    ).fetchall()
-    database.executemany(
-        "UPDATE triple SET place = ? WHERE version = ?",
-        [(float(number), version) for number, (version,) in enumerate(rows)],
     )
+    places_anew = [(float(number), version) for number, (version,) in enumerate(rows)]
+    database.executemany("UPDATE triple SET place = ? WHERE version = ?", places_anew)
+    return _place(database, entity, index)
 
 
 _OF_TOUCHED = "AND entity IN (SELECT entity FROM touched WHERE revision = :old)"

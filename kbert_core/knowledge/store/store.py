@@ -153,14 +153,15 @@ class GraphStore:
         with self._using(), transaction(self._database):
             database = self._database
             self._graph = self._read_graph()
+            entries = log.entries(database)
             if revision is None:
-                revision = log.last_done(database)
+                revision = log.last_done(entries)
                 if revision is None:
                     raise GraphEditError(f"{self.path}: there is nothing to undo.")
             if revision == 0:
                 raise GraphEditError(f"{self.path}: entry 0 made the graph, and can't be undone.")
-            edits = self._edits_of(revision)
-            if revision in log.undone_entries(database):
+            undone = self._entry(revision, entries)
+            if undone.undone:
                 raise GraphEditError(f"{self.path}: entry {revision} is undone already.")
             touched = database.execute("SELECT entity FROM touched WHERE revision = ?", (revision,))
             entities = [entity for (entity,) in touched]
@@ -168,7 +169,7 @@ class GraphStore:
                 database,
                 self._revision + 1,
                 "undo",
-                edits,
+                undone.edits,
                 who,
                 undoes=revision,
                 entities=entities,
@@ -185,7 +186,7 @@ class GraphStore:
             GraphEditError: there is nothing to redo.
         """
         with self._using():
-            revision = log.last_undo(self._database)
+            revision = log.last_undo(log.entries(self._database))
             if revision is None:
                 raise GraphEditError(f"{self.path}: nothing was undone since the last edit.")
             return self.undo(revision, who=who)
@@ -243,7 +244,7 @@ class GraphStore:
             GraphEditError: the log has no such revision.
         """
         with self._using():
-            self._edits_of(revision)
+            self._entry(revision, log.entries(self._database))
             rows = self._database.execute(
                 f"SELECT head, relation, tail, off FROM triple WHERE {THEN} "
                 "ORDER BY entity, place, version",
@@ -254,20 +255,13 @@ class GraphStore:
         off = [triple for triple, row in zip(triples, rows, strict=True) if row[3]]
         return KnowledgeGraph(triples, name=name, aliases=self._graph.aliases, off=off)
 
-    def _edits_of(self, revision: int) -> int:
-        """How many triples an entry touched.
-
-        Raises:
-            GraphEditError: the log has no such entry.
-        """
-        row = self._database.execute(
-            "SELECT edits FROM entry WHERE revision = ?", (revision,)
-        ).fetchone()
-        if row is None:
-            raise GraphEditError(
-                f"{self.path}: its log has no entry {revision}; it goes from 0 to {self._revision}."
-            )
-        return row[0]
+    def _entry(self, revision: int, entries: list[Entry]) -> Entry:
+        for entry in entries:
+            if entry.revision == revision:
+                return entry
+        raise GraphEditError(
+            f"{self.path}: its log has no entry {revision}; it goes from 0 to {self._revision}."
+        )
 
     # Reading
 
