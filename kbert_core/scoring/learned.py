@@ -155,13 +155,41 @@ def features(asked: Sequence[Candidates], similarity: Similarity) -> list[Floats
         ``RELATIONS`` and one of ``TAILS`` that is 1.
     """
     scores = similarity.score(asked)
-    fits = _fits(asked, similarity)
+    triples = [triple for one in asked for triple in one.triples]
+    parts = {t: ((t.head,), (f"{t.relation} {t.tail}",)) for t in triples}
+    texts = [both[which] for which in (0, 1) for both in parts.values()]
+    vectors = similarity.vectors(texts, facts=True)
+    fits = {t: float(vectors[head] @ vectors[rest]) for t, (head, rest) in parts.items()}
     return [
-        np.stack([_of_triple(one, place, own, fit) for place in range(len(one.triples))])
-        if one.triples
-        else np.zeros((0, SIZE), np.float32)
-        for one, own, fit in zip(asked, scores, fits, strict=True)
+        _of_mention(one, own, [fits[triple] for triple in one.triples])
+        for one, own in zip(asked, scores, strict=True)
     ]
+
+
+def _of_mention(one: Candidates, scores: Sequence[float], fits: Sequence[float]) -> Floats:
+    found = np.zeros((len(one.triples), SIZE), np.float32)
+    texts, mention = list(one.sentences), one.mention
+    text = texts[mention.sentence]
+    texts[mention.sentence] = f"{text[: mention.start]} {text[mention.end :]}"
+    rest = normalise_name(" ".join(texts))
+    for place, triple in enumerate(one.triples):
+        tail, head = normalise_name(triple.tail), normalise_name(triple.head)
+        found[place, : len(NAMES)] = (
+            scores[place],
+            scores[place] - max(scores),
+            fits[place],
+            fits[place] - max(fits),
+            tail_in_text(triple, one),
+            _share(tail, rest),
+            _share(tail, head),
+            place == 0,
+            1 / (1 + place),
+            len(one.triples) == 1,
+            math.log1p(len(tail)),
+            math.log1p(len(head)),
+        )
+        found[place, list(buckets(triple))] = 1
+    return found
 
 
 def name_of(feature: int) -> str:
@@ -178,50 +206,6 @@ def buckets(triple: Triple) -> tuple[int, int]:
     """The numbers of the features that stand for a triple's relation and tail."""
     relation, tail = _hashed(triple.relation, RELATIONS), _hashed(triple.tail, TAILS)
     return len(NAMES) + relation, len(NAMES) + RELATIONS + tail
-
-
-def _fits(asked: Sequence[Candidates], similarity: Similarity) -> list[list[float]]:
-    """How well the head and what is said of it go together."""
-    triples = [triple for one in asked for triple in one.triples]
-    parts = [(t.head,) for t in triples] + [(f"{t.relation} {t.tail}",) for t in triples]
-    found = similarity.vectors(parts, facts=True)
-    return [
-        [float(found[(t.head,)] @ found[(f"{t.relation} {t.tail}",)]) for t in one.triples]
-        for one in asked
-    ]
-
-
-def _of_triple(
-    one: Candidates, place: int, scores: Sequence[float], fits: Sequence[float]
-) -> Floats:
-    triple = one.triples[place]
-    tail, head = normalise_name(triple.tail), normalise_name(triple.head)
-    rest = _without_mention(one)
-    made = np.zeros(SIZE, np.float32)
-    made[: len(NAMES)] = (
-        scores[place],
-        scores[place] - max(scores),
-        fits[place],
-        fits[place] - max(fits),
-        tail_in_text(triple, one),
-        _share(tail, rest),
-        _share(tail, head),
-        place == 0,
-        1 / (1 + place),
-        len(one.triples) == 1,
-        math.log1p(len(tail)),
-        math.log1p(len(head)),
-    )
-    made[list(buckets(triple))] = 1
-    return made
-
-
-def _without_mention(one: Candidates) -> str:
-    texts = list(one.sentences)
-    mention = one.mention
-    text = texts[mention.sentence]
-    texts[mention.sentence] = f"{text[: mention.start]} {text[mention.end :]}"
-    return normalise_name(" ".join(texts))
 
 
 def _share(characters: str, text: str) -> float:

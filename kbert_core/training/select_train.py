@@ -6,7 +6,7 @@ to tell from the triple, the text and their similarity.
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -57,47 +57,6 @@ class Tried:
     candidates: Candidates
     places: tuple[int, ...]
     gains: tuple[float, ...]
-
-
-def learn_scorer(
-    pipeline: Pipeline,
-    examples: Sequence[Example],
-    graph: KnowledgeGraph,
-    options: InjectionOptions,
-    *,
-    encoder: str = OWN,
-    seed: int = 0,
-) -> LearnedScorer:
-    """Learn to tell by how much a triple lowers a model's loss.
-
-    Args:
-        options: which triples may be used, and whether without relations;
-            the strategy doesn't matter.
-        encoder: whose similarity is used: "model" for the model's own.
-
-    Returns:
-        The scorer; its notes say how good it is on held-out texts.
-
-    Raises:
-        DataError: the texts have too few triples to learn from.
-    """
-    similarity = pipeline.kbert.similarity if encoder == OWN else similarity_under(encoder)
-    options = replace(
-        options, strategy=Strategy.FIRST, threshold=None, one_sense=False, scorer=None
-    )
-    tried = list(_tried(pipeline, examples, graph, options, seed))
-    held_out = _held_out(len(examples), seed)
-    train = [one for one in tried if one.text not in held_out]
-    test = [one for one in tried if one.text in held_out]
-    x, y = _table(train, similarity)
-    if len(y) < 2:
-        raise DataError(
-            f"The texts have {len(y)} triples to learn from. Give more texts, or a graph that "
-            "knows their names."
-        )
-    weights, bias = ridge(x, np.clip(y, -CLIPPED, CLIPPED))
-    scorer = LearnedScorer(weights, bias, encoder, similarity=similarity)
-    return replace(scorer, notes=_notes(scorer, len(examples), train, test))
 
 
 def ridge(x: Floats, y: Floats) -> tuple[Floats, float]:
@@ -170,11 +129,6 @@ def _losses(pipeline: Pipeline, made: Sequence[Sequence[TrainingRow]]) -> list[f
     return losses
 
 
-def _held_out(count: int, seed: int) -> set[int]:
-    random = np.random.default_rng(seed)
-    return set(random.permutation(count)[: round(HELD_OUT * count)].tolist())
-
-
 def _table(tried: Sequence[Tried], similarity: Similarity) -> tuple[Floats, Floats]:
     """(T, F) features and (T,) gains of all triples tried."""
     if not tried:
@@ -185,12 +139,9 @@ def _table(tried: Sequence[Tried], similarity: Similarity) -> tuple[Floats, Floa
     return np.concatenate(x), np.array(y, np.float32)
 
 
-def _notes(
-    scorer: LearnedScorer, texts: int, train: Sequence[Tried], test: Sequence[Tried]
-) -> dict[str, Any]:
+def _notes(scorer: LearnedScorer, train: Sequence[Tried], test: Sequence[Tried]) -> dict[str, Any]:
     """What the scorer learned from, and how it does on held-out texts."""
     notes: dict[str, Any] = {
-        "texts": texts,
         "triples": sum(len(one.places) for one in train),
         "held-out triples": sum(len(one.places) for one in test),
     }
@@ -198,19 +149,19 @@ def _notes(
     if not several:
         return notes
     scores = scorer.score([one.candidates for one in several])
-    taken, first, best = [], [], []
-    for one, own in zip(several, scores, strict=True):
-        gains = dict(zip(one.places, one.gains, strict=True))
-        taken.append(gains[max(one.places, key=lambda place: own[place])])
-        first.append(gains[min(one.places)])
-        best.append(max(one.gains))
+    gains = [dict(zip(one.places, one.gains, strict=True)) for one in several]
+    taken = [of[max(of, key=own.__getitem__)] for of, own in zip(gains, scores, strict=True)]
     return {
         **notes,
         "held-out mentions with several": len(several),
-        "mean gain in nats of the triple scored highest": round(float(np.mean(taken)), 4),
-        "of the first in graph order": round(float(np.mean(first)), 4),
-        "of the best there is": round(float(np.mean(best)), 4),
+        "mean gain in nats of the triple scored highest": _mean(taken),
+        "of the first in graph order": _mean(of[min(of)] for of in gains),
+        "of the best there is": _mean(max(of.values()) for of in gains),
     }
+
+
+def _mean(gains: Iterable[float]) -> float:
+    return round(float(np.mean(list(gains))), 4)
 
 
 def train_scorer(
@@ -227,21 +178,22 @@ def train_scorer(
     device: str = "auto",
     command: str = "",
 ) -> dict[str, Any]:
-    """Learn a scorer of a model and a training set, and save it; returns the report.
+    """Learn to tell by how much a triple lowers a model's loss; save the scorer, return a report.
 
     Args:
         model: folder of a model with labels.
         data: its training set, as ``read_split`` takes it.
         output: folder for the scorer.
-        graph, options: see :func:`learn_scorer`.
+        options: which triples may be used, and whether without relations;
+            the strategy doesn't matter.
         encoder: whose similarity is used; None: the model's own.
         max_texts: so many texts are tried, drawn by ``seed``.
         noise: every mention gets so many triples of other entities.
-        device: "auto", "cpu" or "cuda".
         command: what was typed, for the scorer's notes.
 
     Raises:
         OptionError: a model that can't be learned from, or a number that can't be.
+        DataError: the texts have too few triples to learn from.
     """
     RunOptions(output, seed)  # which checks the two
     for name, value, least in (("max_texts", max_texts, 1), ("noise", noise, 0)):
@@ -253,6 +205,8 @@ def train_scorer(
             f"{model} has no task with labels, so no triple can lower its loss. "
             "Train one with `kbert train`."
         )
+    encoder = encoder or OWN
+    similarity = pipeline.kbert.similarity if encoder == OWN else similarity_under(encoder)
     examples = read_split(data, "train", pipeline.task.name, {})
     order = np.random.default_rng(seed).permutation(len(examples))[:max_texts]
     examples = [examples[i] for i in sorted(order.tolist())]
@@ -261,11 +215,24 @@ def train_scorer(
         mentions = chain.from_iterable(find_mentions(texts, graph, rules=options.names))
         names = [entity for mention in mentions for entity in mention.entities]
         graph = with_noise(graph, names, noise, seed=seed)
-    scorer = learn_scorer(pipeline, examples, graph, options, encoder=encoder or OWN, seed=seed)
+    options = replace(
+        options, strategy=Strategy.FIRST, threshold=None, one_sense=False, scorer=None
+    )
+    tried = list(_tried(pipeline, examples, graph, options, seed))
+    order = np.random.default_rng(seed).permutation(len(examples))
+    held_out = set(order[: round(HELD_OUT * len(examples))].tolist())
+    train = [one for one in tried if one.text not in held_out]
+    x, y = _table(train, similarity)
+    if len(y) < 2:
+        raise DataError(
+            f"The texts have {len(y)} triples to learn from. Give more texts, or a graph that "
+            "knows their names."
+        )
+    weights, bias = ridge(x, np.clip(y, -CLIPPED, CLIPPED))
+    scorer = LearnedScorer(weights, bias, encoder, similarity=similarity)
+    test = [one for one in tried if one.text in held_out]
+    learned = {"texts": len(examples), **_notes(scorer, train, test)}
     about = {"model": Path(model).name, "data": Path(data).name, "noise": noise, "seed": seed}
-    replace(scorer, notes={**about, "command": command, **scorer.notes}).save(output)
-    return {
-        "output": output,
-        **scorer.notes,
-        **{f"weight of {k}": v for k, v in scorer.about().items()},
-    }
+    replace(scorer, notes={**about, "command": command, **learned}).save(output)
+    weights_by_name = {f"weight of {name}": weight for name, weight in scorer.about().items()}
+    return {"output": output, **learned, **weights_by_name}
