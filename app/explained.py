@@ -10,11 +10,9 @@ from app import services
 from app.scene import Scene, content_key
 from app.work import turns
 from kbert_core import KnowledgeGraph, Triple
-from kbert_core.explain.candidates import MOST_READ
+from kbert_core.explain.case import MOST_READ, NOTHING, Case, Target
 from kbert_core.explain.compare import Comparison, compare
 from kbert_core.explain.noise import NoiseCurve, noise_curve, noisy_tree
-from kbert_core.explain.target import NOTHING, Target
-from kbert_core.explain.variants import Case
 
 
 def case_of(scene: Scene, graph: KnowledgeGraph, target: Target = NOTHING) -> Case:

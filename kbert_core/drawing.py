@@ -1,10 +1,10 @@
-"""How pictures look, in reports and explanations: colours, fonts, axes.
+"""How pictures look, in reports and explanations: colours, fonts, axes, bars.
 
 Colours are Okabe and Ito's, told apart by the colour-blind too. Figures are
 made without pyplot, so that nothing is kept and no window opens.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,8 @@ if TYPE_CHECKING:  # optional, and slow to start
 GREY, BLUE, ORANGE, GREEN, PURPLE = "#777777", "#0072B2", "#E69F00", "#009E73", "#CC79A7"
 INK, FAINT, EDGE = "#222222", "#DDDDDD", "#999999"
 FONTS = ("DejaVu Sans", "Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans SC")
+MOST_BARS = 40
+DIAMOND: Any = {"marker": "D", "linestyle": "", "markersize": 5, "color": "white"}
 _style = RLock()  # matplotlib has one style for all threads
 
 
@@ -74,14 +76,76 @@ def legend_below(figure: "Figure", colours: Mapping[str, str]) -> None:
     )
 
 
+def signed_bars(
+    names: Sequence[str],
+    values: Sequence[Sequence[float]],
+    *,
+    axis: str,
+    title: str,
+    number: Callable[[float], str],
+    colours: Mapping[str, str],
+    intervals: Sequence[tuple[float, float]] | None = None,
+    marks: Sequence[float | None] | None = None,
+    mark_name: str = "",
+) -> "Figure":
+    """Draw bars beside names, to the right where a value is positive.
+
+    Args:
+        names, values: in order, the first on top; at most ``MOST_BARS`` are drawn.
+        axis, title: what the values are, and of what.
+        number: writes a value at the end of its bar.
+        colours: what the two colours mean, positive first.
+        intervals: a line from low to high on each bar.
+        marks: another value of each name, drawn as a diamond.
+        mark_name: what the diamonds are.
+
+    Raises:
+        MissingPackageError: matplotlib isn't installed.
+    """
+    shown = min(len(names), MOST_BARS)
+    with drawing(8.4, 1.5 + 0.36 * max(1, shown)) as figure:
+        panel = figure.subplots()
+        for place, own in enumerate(values[:shown]):
+            lines = list(intervals[place]) if intervals else []
+            panel.plot(lines, [place] * len(lines), color=INK, linewidth=1.4)
+            if marks and (mark := marks[place]) is not None:
+                panel.plot(mark, place, **DIAMOND, markeredgecolor=INK)
+                lines.append(mark)
+            for value in own:
+                right = value >= 0
+                colour = list(colours.values())[0 if right else 1]
+                panel.barh(place, value, height=0.62, color=colour)
+                panel.annotate(
+                    number(value),
+                    ((max if right else min)(0.0, value, *lines), place),
+                    xytext=(5 if right else -5, 0),
+                    textcoords="offset points",
+                    va="center",
+                    ha="left" if right else "right",
+                    fontsize=9,
+                )
+        if marks:
+            panel.plot([], [], label=mark_name, **DIAMOND, markeredgecolor=INK)
+            panel.legend(loc="lower right", frameon=False, fontsize=9)
+        panel.axvline(0, color=GREY, linewidth=1)
+        panel.margins(x=0.16)
+        panel.set_yticks(range(shown), names[:shown])
+        panel.invert_yaxis()
+        panel.set_xlabel(axis)
+        more = f" ({shown} of {len(names)} shown)" if shown < len(names) else ""
+        figure.suptitle(title + more, fontsize=10)
+        tidy(panel, "x")
+        if shown:
+            legend_below(figure, colours)
+    return figure
+
+
 def names_beside(
     figure: "Figure", panel: "Axes", places: Sequence[tuple[float, float]], names: Sequence[str]
 ) -> None:
-    """Write names beside points so that none covers another.
+    """Write names beside points so that none covers another; the last thing drawn.
 
     Args:
-        figure: the panel's.
-        panel: with all else drawn and its limits as they shall be.
         places: of the points, in the panel's units.
         names: of each.
 
@@ -95,16 +159,8 @@ def names_beside(
             "Names in pictures need adjustText, which isn't installed. `pip install adjustText`."
         ) from error
     figure.draw_without_rendering()  # where all is, once laid out
-    texts = [
-        panel.text(x, y, name, fontsize=8, color=INK)
-        for (x, y), name in zip(places, names, strict=True)
-    ]
+    pairs = zip(places, names, strict=True)
+    texts = [panel.text(x, y, name, fontsize=8, color=INK) for (x, y), name in pairs]
     across, up = zip(*places, strict=True)
-    adjust_text(
-        texts,
-        x=across,
-        y=up,
-        ax=panel,
-        expand=(1.15, 1.6),
-        arrowprops={"arrowstyle": "-", "color": GREY, "lw": 0.7},
-    )
+    arrow = {"arrowstyle": "-", "color": GREY, "lw": 0.7}
+    adjust_text(texts, x=across, y=up, ax=panel, expand=(1.15, 1.6), arrowprops=arrow)

@@ -119,7 +119,7 @@ print([triple.relation for triple in without.used], "injected instead")
 # branch must be cut from the tree itself. `Case` of `kbert_core.explain` does that: a text as it was read, and variants of it.
 
 # %%
-from kbert_core.explain.variants import Case, Piece
+from kbert_core.explain.case import Case, Piece
 
 case = Case.of(kbert, text, graph=medical)
 cut = case.without([Piece(kind)]).rows[0]

@@ -139,8 +139,8 @@ for token, distance in zip([quiet.rows[0].tokens[i] for i in trunk(quiet)], move
 # library follows a prediction as noise grows. For 胃镜, with 8 triples of the same seed, it finds what we find.
 
 # %%
+from kbert_core.explain.case import Case
 from kbert_core.explain.noise import noise_curve
-from kbert_core.explain.variants import Case
 
 case = Case.of(kbert, text, graph=medical)
 curve = noise_curve(case, counts=(0, 1, 2, 4, 8, 16), seeds=(1, 2, 3))

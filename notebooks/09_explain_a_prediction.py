@@ -55,7 +55,7 @@ show(picture, "With the graph two symptoms; without it a body part")
 # It takes one more run of the model for each triple, and is exact: nothing is estimated. By hand:
 
 # %%
-from kbert_core.explain.variants import Case
+from kbert_core.explain.case import Case
 
 case = Case.of(kbert, text, graph=medical, options=THREE)  # a text as read, and variants of it
 TAGS = ("B-Symptom", "I-Symptom")  # for 黑 and 便
@@ -235,7 +235,7 @@ assert most.mass("target") > 0.1 and abs(most.effect.effect) < 0.05
 # %%
 from kbert_core.data.sources import read_present
 from kbert_core.explain.attention import rank_correlation
-from kbert_core.explain.target import NothingPredicted
+from kbert_core.explain.case import NothingPredicted
 
 parts = read_present("demo_kgs/example_data/medical_ner", "ner").values()  # train, dev and test
 texts = list(dict.fromkeys(e.sentences[0].replace(" ", "") for part in parts for e in part))

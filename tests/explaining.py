@@ -3,8 +3,7 @@
 import pytest
 
 from kbert_core import KnowledgeGraph, Pipeline, Triple, cli, write_triples
-from kbert_core.explain.target import Target
-from kbert_core.explain.variants import Case
+from kbert_core.explain.case import Case, Target
 
 TEXT = "患者有糖尿病史给予布洛芬口服好转"
 IS_DISEASE = Triple("糖尿病", "类别", "疾病")

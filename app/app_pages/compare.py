@@ -22,7 +22,7 @@ from app.view_models.styles import CSS
 from app.view_models.targets import name_of
 from app.view_models.twins import Side
 from kbert_core import KBertError, KBertTrace, KnowledgeGraph
-from kbert_core.explain.target import NOTHING, Target
+from kbert_core.explain.case import NOTHING, Target
 from kbert_core.tasks import ClassPrediction, MaskPrediction, NerPrediction
 
 ss = st.session_state

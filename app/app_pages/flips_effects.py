@@ -17,9 +17,8 @@ from app.view_models import effects as view
 from app.view_models.html import markdown
 from kbert_core import KnowledgeGraph
 from kbert_core.explain.attention import AttentionEffect, attention_effect
+from kbert_core.explain.case import Case, Target
 from kbert_core.explain.effects import Effects, stream_effects
-from kbert_core.explain.target import Target
-from kbert_core.explain.variants import Case
 from kbert_core.knowledge.edit import Edit
 
 ss = st.session_state

@@ -17,13 +17,13 @@ from app.view_models import flips_search as view
 from app.view_models.html import markdown
 from app.view_models.targets import answer_name
 from kbert_core import KBertError, KnowledgeGraph
-from kbert_core.explain.candidates import KINDS
+from kbert_core.explain.case import Target
 from kbert_core.explain.counterfactuals import (
+    KINDS,
     Counterfactuals,
     Search,
     stream_counterfactuals,
 )
-from kbert_core.explain.target import Target
 from kbert_core.labels import OUTSIDE
 
 ss = st.session_state

@@ -12,7 +12,7 @@ from app.view_models import targets as view
 from app.view_models.html import markdown
 from app.view_models.prediction import percent
 from kbert_core import KBertTrace
-from kbert_core.explain.target import Target
+from kbert_core.explain.case import Target
 from kbert_core.labels import OUTSIDE
 from kbert_core.tasks import ClassPrediction, MaskPrediction
 

@@ -18,8 +18,8 @@ from app.view_models.html import markdown
 from app.view_models.styles import CSS
 from app.view_models.targets import answer_name
 from kbert_core import KBertError, KBertTrace, KnowledgeGraph
+from kbert_core.explain.case import Target
 from kbert_core.explain.noise import COUNTS, SEEDS, NoiseCurve, stream_noise
-from kbert_core.explain.target import Target
 
 ss = st.session_state
 MOST = 16  # unrelated triples a mention, at the dial

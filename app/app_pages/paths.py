@@ -16,9 +16,8 @@ from app.view_models import paths as view
 from app.view_models.html import markdown
 from app.view_models.styles import CSS
 from kbert_core import KBertError, KBertTrace, KnowledgeGraph
-from kbert_core.explain.influence import Influence, stream_influence
-from kbert_core.explain.reach import reach
-from kbert_core.explain.variants import Case
+from kbert_core.explain.case import Case
+from kbert_core.explain.influence import Influence, reach, stream_influence
 
 ss = st.session_state
 WITHOUT_MODEL = 4  # layers that are shown where no model says how many
@@ -143,9 +142,8 @@ def panels(
             st.caption(markdown(view.say_agreement(found)))
         return
     if found is None:
-        ways = reach(
-            trace.ablation.visible_in(trace.batch)[window][: len(flat), : len(flat)], WITHOUT_MODEL
-        )
+        visible = trace.ablation.visible_in(trace.batch)[window][: len(flat), : len(flat)]
+        ways = reach([visible] * WITHOUT_MODEL)
     else:
         ways = found.ways
     with left:

@@ -7,7 +7,7 @@ from app.scene import Scene
 from app.texts import t
 from app.view_models import targets as view
 from kbert_core import KBertTrace
-from kbert_core.explain.target import Target
+from kbert_core.explain.case import Target
 
 
 def choose_target(now: Scene, trace: KBertTrace, page: str) -> Target | None:

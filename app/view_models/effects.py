@@ -14,11 +14,10 @@ from kbert_core.explain.attention import (
     Disagreement,
     Kind,
 )
+from kbert_core.explain.case import NO_SPAN, Piece, Target
 from kbert_core.explain.effects import Effect, Effects, Interactions
 from kbert_core.explain.result import NO_EFFECT, mention_text, name_of, nats
 from kbert_core.explain.shapley import Shapley
-from kbert_core.explain.target import NO_SPAN, Target
-from kbert_core.explain.variants import Piece
 from kbert_core.knowledge.triple import Triple
 
 SHOWN = 12  # rows before one asks for all

@@ -6,7 +6,7 @@ from app.models import ModelInfo
 from app.texts import sentences, t
 from app.view_models.html import escape
 from app.view_models.targets import SPANS, answer_name
-from kbert_core.explain.candidates import MOST_READ
+from kbert_core.explain.case import MOST_READ
 from kbert_core.explain.counterfactuals import Counterfactual, Counterfactuals
 from kbert_core.explain.result import nats
 from kbert_core.knowledge.edit import Edit

@@ -14,8 +14,7 @@ from app.view_models.html import escape, plain, scrolling, shown
 from app.view_models.ink import ink_on
 from app.view_models.styles import BRANCH, CHANGED, ENTITY_TINTS, LINK, TRUNK
 from kbert_core import FlatTree
-from kbert_core.explain.influence import ROUNDING, Influence
-from kbert_core.explain.reach import NEVER, Reach
+from kbert_core.explain.influence import NEVER, ROUNDING, Influence, Reach
 
 CIVIDIS = (
     *("#00224e", "#123570", "#3b496c", "#575d6d", "#707173"),

@@ -8,7 +8,7 @@ from app.texts import listed, t
 from app.view_models.html import plain
 from app.view_models.prediction import percent
 from kbert_core import KBertTrace
-from kbert_core.explain.target import Target, target_of
+from kbert_core.explain.case import Target, target_of
 from kbert_core.labels import OUTSIDE
 from kbert_core.tasks import ClassPrediction, MaskPrediction, NerPrediction
 

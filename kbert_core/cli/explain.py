@@ -18,7 +18,7 @@ from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.triple import Triple
 
 if TYPE_CHECKING:  # not imported to run: it needs PyTorch
-    from kbert_core.explain.variants import Case
+    from kbert_core.explain.case import Case
 
 NO_HEAD = "so it predicts nothing that could be explained. Train a head with `kbert train`."
 KINDS = ("remove", "replace", "add")  # of candidates.py, which needs PyTorch
@@ -115,14 +115,13 @@ def _save_picture(figure: Any, path: Path) -> None:
 
 def case_of(args: Namespace) -> "Case":
     """Read the text, and find what of its prediction is to be explained."""
-    from kbert_core.explain.target import target_named
-    from kbert_core.explain.variants import Case
+    from kbert_core.explain.case import Case, target_of
 
     text = _text(args)
     pipeline, graph, config = loaded(args, why=NO_HEAD)
     trace = pipeline(*text, graph=graph, config=config)
     span = _span(args.span)
-    target = target_named(trace.prediction, trace.reading, label=args.target, span=span)
+    target = target_of(trace.prediction, trace.reading, label=args.target, span=span)
     return Case(pipeline, graph, trace, target)
 
 
@@ -177,7 +176,7 @@ def effects(args: Namespace) -> Page:
         (
             _flips(e.effect, e.flips),
             _flips(e.deleted_effect, e.deleted_flips),
-            "\n→ ".join([result.name(e.piece, e.mentions), *(f"{t} moves up" for t in e.moved_up)]),
+            "\n→ ".join([result.name(e), *(f"{t} moves up" for t in e.moved_up)]),
         )
         for e in result.ranked
     ]
@@ -295,7 +294,7 @@ def counterfactuals(args: Namespace) -> Page:
         stream_counterfactuals(case_of(args), search),
         lambda s: f"{s.runs} of {search.budget} runs, {len(s.found)} found",
     )
-    rows = [(one.after.answer, one.change, one.said) for one in result.found or result.nearest]
+    rows = [(one.after.answer, one.change, str(one)) for one in result.found or result.nearest]
     wish = "" if search.to is None else f"; wished for: {search.to}"
     what = "found to flip it" if result.found else "nothing found flips it; nearest to it"
     score = f", score {result.base.score:.3f}; {what}:" if rows else "; there is nothing to change"
@@ -323,12 +322,13 @@ def counterfactuals(args: Namespace) -> Page:
 )
 def influence(args: Namespace) -> Page:
     """Where each triple can have come by which layer, and what it changed there."""
-    from kbert_core.explain.influence import influence
-    from kbert_core.explain.reach import NEVER
+    from kbert_core.explain.case import NOTHING, Case
+    from kbert_core.explain.influence import NEVER, influence
 
     text, token = _text(args), args.token
     pipeline, graph, config = loaded(args)
-    result = influence(pipeline, *text, window=args.window, graph=graph, config=config)
+    case = Case.of(pipeline, *text, graph=graph, config=config, target=NOTHING)
+    result = influence(case, window=args.window)
     size = len(result.flat)
     if not 0 <= token < size:
         raise OptionError(

@@ -35,8 +35,8 @@ SHOWN = 15  # groups printed
 )
 def compare(args: Namespace) -> Page:
     """BERT, K-BERT and its ablations side by side, or several models, and why two are equal."""
+    from kbert_core.explain.case import Case
     from kbert_core.explain.compare import BERT, ablations_of, compare
-    from kbert_core.explain.variants import Case
 
     case = case_of(args)
     if args.beside:

@@ -16,8 +16,7 @@ from torch import Tensor
 from kbert_core.data.labelled import Example, check_labels
 from kbert_core.errors import DataError
 from kbert_core.explain.attention import AttentionEffect, attention_effect
-from kbert_core.explain.target import NothingPredicted, Target
-from kbert_core.explain.variants import AT_ONCE, Case
+from kbert_core.explain.case import AT_ONCE, Case, NothingPredicted, Target
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.triple import Triple

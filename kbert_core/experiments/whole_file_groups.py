@@ -16,14 +16,13 @@ from kbert_core.data.labelled import Example
 from kbert_core.drawing import BLUE, INK, ORANGE, drawing, legend_below, tidy
 from kbert_core.experiments.whole_file import FileRow, Verdict, each_row
 from kbert_core.experiments.whole_file_ways import FileScores, score_ways
-from kbert_core.explain.result import clipped, frame, name_of, plain
+from kbert_core.explain.result import clipped, name_of, plain
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.triple import Triple
 from kbert_core.pipeline import Pipeline
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from pandas import DataFrame
 
 By = Literal["label", "entity", "relation", "triple"]
 KINDS: tuple[By, ...] = ("label", "entity", "relation", "triple")
@@ -239,29 +238,10 @@ class WholeFile:
             "rows": [row_dict(row) for row in self.changed],
         }
 
-    def to_frame(self) -> "DataFrame":
-        """A row a text, in order."""
-        return frame(map(row_dict, self.rows), ROW_COLUMNS)
-
-    def groups_frame(self, by: By) -> "DataFrame":
-        """A row a group, those hurt most first."""
-        return frame((group.flat_dict() for group in self.groups(by)), GROUP_COLUMNS)
-
     def figure(self, by: By = "relation") -> "Figure":
         """Draw for each group a bar to the right for helped and to the left for hurt."""
         groups = [group for group in self.groups(by) if group.helped or group.hurt]
         return _drawn(groups, by, f"{len(self.changed):,} of {len(self.rows):,} texts changed")
-
-
-ROW_COLUMNS = (
-    *("number", "text", "gold", "with_knowledge", "without", "verdict", "changed"),
-    *("gain", "wrong_with", "wrong_without", "triples"),
-)
-GROUP_COLUMNS = (
-    *("name", "unit", "count", "helped", "hurt", "neutral", "helped_interval_low"),
-    *("helped_interval_high", "hurt_interval_low", "hurt_interval_high", "verdict"),
-    *("mean_gain", "gain_interval_low", "gain_interval_high"),
-)
 
 
 def read_whole_file(

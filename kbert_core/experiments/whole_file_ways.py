@@ -25,7 +25,7 @@ from kbert_core.errors import OptionError
 from kbert_core.experiments.counts import sentence_counts
 from kbert_core.experiments.statistics import METRICS, Counts, Difference, Resampled, Score
 from kbert_core.experiments.whole_file import Answer, FileRow, LeftOut
-from kbert_core.explain.result import frame, name_of
+from kbert_core.explain.result import name_of
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.triple import Triple
@@ -35,7 +35,6 @@ from kbert_core.training.scores import class_scores, pair_scores, ranking_scores
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from pandas import DataFrame
 
 RESAMPLES = 2000
 WAYS = ("without a graph", "full graph", "pruned graph")
@@ -85,14 +84,6 @@ class FileScores:
             "ways": ways,
             "differences": differences,
         }
-
-    def to_frame(self) -> "DataFrame":
-        """A row a way."""
-        rows = [
-            {"way": way, self.metric: score.mean, "low": score.low, "high": score.high}
-            for way, score in self.main.items()
-        ]
-        return frame(rows, ("way", self.metric, "low", "high"))
 
     def figure(self) -> "Figure":
         """Draw a point a way, with the interval as a line."""

@@ -19,21 +19,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbert_core.drawing import BLUE, ORANGE, drawing, names_beside, tidy
+from kbert_core.explain.case import NO_SPAN, Case, Target
 from kbert_core.explain.effects import Effect, Effects, effects
-from kbert_core.explain.result import NO_EFFECT, Plain, Result, name_of, nats, of_text
-from kbert_core.explain.target import Target
-from kbert_core.explain.variants import Case, Piece
+from kbert_core.explain.result import NO_EFFECT, Plain, name_of, nats
+from kbert_core.kbert.flat_tree import FlatTree
+from kbert_core.reader import Piece
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from pandas import DataFrame
 
 Looker = Literal["target", "trunk"]  # whose attention
 HARDLY = 0.1  # of the largest effect: less is hardly any
 FEWEST = 3  # pieces for a rank correlation
 RESAMPLES = 1000
 MOST_NAMED = 12  # triples in a picture that are named there
-
 Floats = NDArray[np.float64]
 
 
@@ -110,7 +109,7 @@ class Disagreement:
 
 
 @dataclass(frozen=True)
-class AttentionEffect(Result):
+class AttentionEffect(Plain):
     """Attention beside effect, of one text.
 
     Attributes:
@@ -121,8 +120,8 @@ class AttentionEffect(Result):
     effects: Effects
     each: tuple[Attended, ...]
 
+    rows: ClassVar = "pieces"
     keys: ClassVar = "text=effects.sentences target pieces=each"
-    columns: ClassVar = "triple=piece.triple effect=effect.effect"
 
     @property
     def target(self) -> Target:
@@ -176,21 +175,13 @@ class AttentionEffect(Result):
         more = {"count": len(self.each), "disagreements": [str(d) for d in self.disagreements()]}
         return {**super().as_dict(), "rank_correlation": correlations, **more}
 
-    def to_frame(self) -> "DataFrame":
-        """A row a piece, in reading order."""
-        table = super().to_frame()
-        for looker in get_args(Looker):
-            table[f"attention_of_{looker}"] = [one.mass(looker) for one in self.each]
-        return table
-
     def figure(self) -> "Figure":
         """A point a piece: attention mass across, size of the effect up."""
         rho = self.rank_correlation()
-        said = "" if rho is None else f", rank correlation {rho:+.2f}".replace("-", "−")
-        return scatter(self.each, title=f"{len(self.each)} triples{said}", named=True)
+        correlation = "" if rho is None else f", rank correlation {rho:+.2f}".replace("-", "−")
+        return scatter(self.each, title=f"{len(self.each)} triples{correlation}", named=True)
 
 
-@of_text
 def attention_effect(
     case: Case, *, by_mention: bool = False, measured: Effects | None = None
 ) -> AttentionEffect:
@@ -220,8 +211,8 @@ def _masses(case: Case, pieces: Sequence[Piece]) -> list[list[list[float]]]:
         maps = np.stack(
             [layer[0].float().mean(0).cpu().numpy() for layer in output["attentions"]]
         )  # (L, N, N)
-        places = (case.target.tokens(row), [i for i, b in enumerate(row.branch_ids) if b == 0])
-        for which, looking in enumerate(places):
+        trunk = [i for i, branch in enumerate(row.branch_ids) if branch == 0]
+        for which, looking in enumerate((_target_tokens(case.target, row), trunk)):
             lookers[which] += len(looking)
             given = maps[:, looking].sum(axis=1)  # (L, N)
             for number, piece in enumerate(pieces):
@@ -230,6 +221,14 @@ def _masses(case: Case, pieces: Sequence[Piece]) -> list[list[list[float]]]:
                         sums[number, which] += given[:, placed.start : placed.end].sum(axis=1)
     means: list[list[list[float]]] = (sums / np.maximum(lookers, 1)).tolist()
     return means
+
+
+def _target_tokens(target: Target, row: FlatTree) -> list[int]:
+    """Indices along N of what a target is read from; of windows one may have none of them."""
+    if target.start == NO_SPAN:
+        return [row.specials[0][0]] if row.specials else [0]  # [CLS]
+    first, last = row.trunk_tokens[0].over(target.start, target.end)
+    return [index for index, (_, at) in enumerate(row.trunk_places) if first <= at < last]
 
 
 def scatter(points: Sequence[Attended], *, title: str, named: bool = False) -> "Figure":
@@ -288,48 +287,37 @@ def rank_correlation(
     Args:
         texts: what :func:`attention_effect` found in each.
         looker: whose attention.
-        seed: of the resampling.
+        seed: of the resampling: texts are drawn, with all that is in them.
     """
     some = [text for text in texts if text.each]
     groups = [text.points(looker) for text in some]
     joined = np.concatenate([np.zeros((0, 2)), *groups])
     rho = _spearman(joined)
-    low, high = _interval(groups, seed) if rho is not None and len(groups) > 1 else (None, None)
+    low = high = None
+    if rho is not None and len(groups) > 1:
+        random = np.random.default_rng(seed)
+        drawn = (random.integers(len(groups), size=len(groups)) for _ in range(RESAMPLES))
+        resampled = [_spearman(np.concatenate([groups[i] for i in own])) for own in drawn]
+        known = [one for one in resampled if one is not None]
+        low, high = np.percentile(known, [2.5, 97.5]).tolist() if known else (None, None)
     within = [r for text in some if (r := text.rank_correlation(looker)) is not None]
     return FileCorrelation(
-        looker,
-        rho,
-        low,
-        high,
-        len(joined),
-        len(some),
-        float(np.mean(within)) if within else None,
-        len(within),
-        sum(bool(text.disagreements(looker)) for text in some),
+        looker=looker,
+        rho=rho,
+        low=low,
+        high=high,
+        pieces=len(joined),
+        texts=len(some),
+        within=float(np.mean(within)) if within else None,
+        texts_within=len(within),
+        disagreeing=sum(bool(text.disagreements(looker)) for text in some),
     )
 
 
 def _spearman(points: Floats) -> float | None:
     """Of (P, 2) numbers; None of too few, or where all are equal in one of the two."""
+    from scipy.stats import rankdata  # slow to start
+
     if len(points) < FEWEST or not np.ptp(points, axis=0).all():
         return None
-    return float(np.corrcoef([_ranks(values) for values in points.T])[0, 1])
-
-
-def _ranks(values: Floats) -> Floats:
-    """(P,) ranks from 1, the mean of those that equal values share."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ranks: Floats = np.cumsum(counts) - (counts - 1) / 2
-    return ranks[place]
-
-
-def _interval(groups: Sequence[Floats], seed: int) -> tuple[float | None, float | None]:
-    """95 % of resamples; texts are drawn, with all that is in them."""
-    random = np.random.default_rng(seed)
-    drawn = (random.integers(len(groups), size=len(groups)) for _ in range(RESAMPLES))
-    resampled = [_spearman(np.concatenate([groups[i] for i in some])) for some in drawn]
-    known = [rho for rho in resampled if rho is not None]
-    if not known:
-        return None, None
-    low, high = np.percentile(known, [2.5, 97.5])
-    return float(low), float(high)
+    return float(np.corrcoef(rankdata(points, axis=0).T)[0, 1])

@@ -5,7 +5,7 @@ have been computed and compared: what should be equal is never assumed to be.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -14,11 +14,10 @@ import torch
 from torch import Tensor
 
 from kbert_core.errors import OptionError, TextError
+from kbert_core.explain.case import NOTHING, Case, Outcome, Target
 from kbert_core.explain.influence import states_of
 from kbert_core.explain.noise import variation
-from kbert_core.explain.result import Plain, Result, plain, signed_bars
-from kbert_core.explain.target import NOTHING, Target
-from kbert_core.explain.variants import Case, Outcome
+from kbert_core.explain.result import Plain, nats_bars, plain
 from kbert_core.kbert.batch import collate
 from kbert_core.kbert.flat_tree import FlatTree
 from kbert_core.kbert.interventions import visible_by_layer
@@ -107,7 +106,7 @@ class Difference(Plain):
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison(Result):
+class Comparison(Plain):
     """Two to four readings of one text.
 
     Attributes:
@@ -122,18 +121,13 @@ class Comparison(Result):
     sides: tuple[Side, ...]
     pairs: tuple[Difference, ...]
 
+    rows: ClassVar = "differences"
     keys: ClassVar = "text=sentences target differences=pairs"
-    rows: ClassVar = "pairs"
-    columns: ClassVar = " ".join(field.name for field in fields(Difference))
 
     @property
     def equal(self) -> tuple[Difference, ...]:
         """The pairs that are equal, each with its reason."""
         return tuple(pair for pair in self.pairs if pair.why is not None)
-
-    def pair(self, one: str, other: str) -> Difference:
-        """The difference of two readings, in the order in which they were given."""
-        return next(pair for pair in self.pairs if (pair.one, pair.other) == (one, other))
 
     def as_dict(self) -> dict[str, Any]:
         """All of it as plain data, for JSON."""
@@ -144,7 +138,7 @@ class Comparison(Result):
                 "triples": side.triples,
                 "positions": side.reading.config.ablation.positions,
                 "visible": side.reading.config.ablation.visible,
-                **({} if side.outcome is None else plain(side.outcome)),
+                **(plain(side.outcome) if side.outcome else {}),
             }
             for side in self.sides
         ]
@@ -152,10 +146,10 @@ class Comparison(Result):
 
     def figure(self) -> "Figure":
         """A bar a reading: the target's score."""
-        scored = [side for side in self.sides if side.outcome is not None]
-        return signed_bars(
-            [f"{side.name}  → {side.outcome.answer}" for side in scored if side.outcome],
-            [side.outcome.score for side in scored if side.outcome],
+        scored = [(side.name, side.outcome) for side in self.sides if side.outcome]
+        return nats_bars(
+            [f"{name}  → {outcome.answer}" for name, outcome in scored],
+            [outcome.score for _, outcome in scored],
             axis=f"score of {self.target}, nats",
             title=" ".join(self.sentences),
         )
@@ -167,19 +161,18 @@ def ablations_of(case: Case) -> dict[str, Reading]:
     None has the case's own ablation or interventions: these are what it is
     compared by. Of a system without ablations: BERT, and the case as it is.
     """
-    reader, reading, plain = case.pipeline.reader, case.reading, case.without_knowledge()
+    reader, reading, bert = case.pipeline.reader, case.reading, case.without_knowledge()
     if not reader.has("ablation"):
-        return {BERT: plain, reader.system: reading}
-
-    def read(reading: Reading, ablation: Ablation) -> Reading:
-        config = reader.configured(reading.config, ablation=ablation, interventions=())
-        return replace(reading, config=config)
-
+        return {BERT: bert, reader.system: reading}
+    ways = {
+        BERT: (bert, Ablation("soft", "tree")),
+        K_BERT: (reading, Ablation("soft", "tree")),
+        HARD: (reading, Ablation("hard", "tree")),
+        ALL: (reading, Ablation("soft", "all")),
+    }
     return {
-        BERT: read(plain, Ablation("soft", "tree")),
-        K_BERT: read(reading, Ablation("soft", "tree")),
-        HARD: read(reading, Ablation("hard", "tree")),
-        ALL: read(reading, Ablation("soft", "all")),
+        name: replace(own, config=reader.configured(own.config, ablation=way, interventions=()))
+        for name, (own, way) in ways.items()
     }
 
 
@@ -217,24 +210,21 @@ def compare(
         _difference(sides[a], sides[b], cases[a][0].pipeline is cases[b][0].pipeline)
         for a, b in combinations(cases, 2)
     )
-    none = target == NOTHING or all(side.outcome is None for side in sides.values())
+    none = all(side.outcome is None for side in sides.values())
     return Comparison(first.sentences, None if none else target, tuple(sides.values()), pairs)
 
 
 def _side(name: str, case: Case, reading: Reading, target: Target) -> Side:
-    outcome = likely = None
-    if target != NOTHING and case.pipeline.task is not None:
+    pipeline, outcome, likely = case.pipeline, None, None
+    if target != NOTHING and pipeline.task is not None:
         try:
             scored = next(replace(case, target=target).run([reading]))
+            outcome, likely = scored.outcome, scored.likely
         except TextError:  # this model has no such label
             pass
-        else:
-            outcome = Outcome(scored.score, target.answer(scored.prediction))
-            likely = scored.likely
-    labels = case.pipeline.labels if case.pipeline.task else {}
-    states = tuple(of_row[-1] for of_row in states_of(case.pipeline, reading.rows, reading.config))
-    layers = case.pipeline.encoder.layer_count
-    return Side(name, reading, outcome, labels, likely, states, layers)
+    labels = pipeline.labels if pipeline.task else {}
+    states = tuple(of_row[-1] for of_row in states_of(pipeline, reading.rows, reading.config))
+    return Side(name, reading, outcome, labels, likely, states, pipeline.encoder.layer_count)
 
 
 def _difference(one: Side, other: Side, same_model: bool) -> Difference:
@@ -254,16 +244,16 @@ def _difference(one: Side, other: Side, same_model: bool) -> Difference:
     return Difference(
         one.name,
         other.name,
-        both[1].score - both[0].score if both else None,
-        _variation(one, other),
-        both[0].answer != both[1].answer if both else None,
-        sum(j.only_one for j in joined),
-        sum(j.only_other for j in joined),
-        sum(j.cells for j in joined),
-        sum(j.moved for j in joined),
-        largest,
-        same_input,
-        _why(one, other) if equal else None,
+        score=both[1].score - both[0].score if both else None,
+        variation=_variation(one, other),
+        flips=both[0].answer != both[1].answer if both else None,
+        only_one=sum(j.only_one for j in joined),
+        only_other=sum(j.only_other for j in joined),
+        cells=sum(j.cells for j in joined),
+        moved=sum(j.moved for j in joined),
+        largest=largest,
+        same_input=same_input,
+        why=_why(one, other) if equal else None,
     )
 
 

@@ -3,38 +3,43 @@
 A search over removing, replacing and adding triples: single changes first,
 then pairs, then larger sets, those first whose changes came nearest one by
 one. Every set is tried by making its edits and reading the text with the
-edited graph, K-Query and K-Inject included, so what is found is what the
-edits do when they are made.
+edited graph, K-Query and K-Inject included.
+
+Changes are made of what the graph says itself: a new tail is one that the
+relation has elsewhere, a new relation one that the tail has or that others of
+the same type have, a new triple one that is said of others of the same type.
 """
 
+import random
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import combinations, islice
+from itertools import chain, combinations, islice, zip_longest
 from math import comb
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from kbert_core.errors import GraphEditError, OptionError
-from kbert_core.explain.candidates import KINDS, Candidates, Kind
-from kbert_core.explain.result import Plain, Result, final, signed_bars
-from kbert_core.explain.target import Target
-from kbert_core.explain.variants import Case, Outcome, Scored
-from kbert_core.knowledge.graph import Edit
+from kbert_core.explain.case import MOST_READ, NO_SPAN, Case, Outcome, Scored
+from kbert_core.explain.result import Plain, Result, final, nats_bars
+from kbert_core.knowledge.edit import Edit
+from kbert_core.knowledge.names import normalise_name
+from kbert_core.knowledge.tools.check import TYPE_RELATIONS
+from kbert_core.knowledge.triple import Triple
 from kbert_core.reader import Reading
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-BUDGET = 200  # model runs
-MOST_EDITS = 3  # of one set
-MOST_FOUND = 20
-PER_PLACE = 12  # changes of one kind for one triple or mention
+Kind = Literal["remove", "replace", "add"]
+KINDS: tuple[Kind, ...] = ("remove", "replace", "add")
 AT_ONCE = 16  # readings a batch: a result, or a stop, is never farther off
 NEAREST = 5  # single changes that are told where they don't flip it
 COMBINED = 24  # the single changes that came nearest are combined
 MOST_SETS = 20_000  # of one size; of large sets fewer single changes are combined
+MOST_ALIKE = 500  # entities of the same type that are looked at
 FOR_SINGLES = 2 / 3  # of the budget, where larger sets are wanted too
-
 Ended = Literal["", "all", "budget", "enough"]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -56,11 +61,11 @@ class Search:
 
     kinds: tuple[Kind, ...] = KINDS
     to: str | None = None
-    most_edits: int = MOST_EDITS
+    most_edits: int = 3
     larger_too: bool = False
-    budget: int = BUDGET
-    most_found: int = MOST_FOUND
-    per_place: int = PER_PLACE
+    budget: int = 200
+    most_found: int = 20
+    per_place: int = 12
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -68,8 +73,7 @@ class Search:
             if kind not in KINDS:
                 raise OptionError(f"The kind is '{kind}', expected one of {', '.join(KINDS)}.")
         for name in ("most_edits", "budget", "most_found", "per_place"):
-            value = getattr(self, name)
-            if value < 1:
+            if (value := getattr(self, name)) < 1:
                 raise OptionError(f"{name} is {value}, expected at least 1.")
 
 
@@ -82,7 +86,6 @@ class Counterfactual(Plain):
         before, after: score and answer.
         prediction: the task's, with the edits made.
         runs: after how many model runs it was tried.
-        flips: whether the prediction becomes what was looked for.
     """
 
     edits: tuple[Edit, ...]
@@ -90,34 +93,23 @@ class Counterfactual(Plain):
     after: Outcome
     prediction: Any
     runs: int
-    flips: bool = False
 
     keys: ClassVar = "edits after change runs"
+
+    def __str__(self) -> str:
+        return "; ".join(map(str, self.edits))
 
     @property
     def change(self) -> float:
         """Of the score, in nats."""
         return self.after.score - self.before.score
 
-    @property
-    def said(self) -> str:
-        """The edits in a line."""
-        return "; ".join(map(str, self.edits))
-
-    @property
-    def size(self) -> int:
-        """How many edits."""
-        return len(self.edits)
-
 
 @dataclass(frozen=True)
 class Counterfactuals(Result):
-    """What a search has found, so far or in the end.
+    """What a search has found, so far or in the end; its target is what it looks for.
 
     Attributes:
-        sentences: the text.
-        target: what is followed: what was to be explained, or what the
-            prediction shall become.
         base: the prediction as it is.
         search: what was looked for.
         found: sets that flip the prediction, none with a smaller one in it,
@@ -132,8 +124,6 @@ class Counterfactuals(Result):
         complete: whether all of the graph was looked at for candidates.
     """
 
-    sentences: tuple[str, ...]
-    target: Target
     base: Outcome
     search: Search
     found: tuple[Counterfactual, ...] = ()
@@ -144,25 +134,17 @@ class Counterfactuals(Result):
     ended: Ended = ""
     complete: bool = True
 
+    rows: ClassVar = "found nearest"
     keys: ClassVar = (
         "text=sentences target base to=search.to found nearest runs budget=search.budget "
         "largest_set=size ended graph_read_to_the_end=complete"
     )
-    columns: ClassVar = (
-        "edits=said size flips before=before.answer after=after.answer "
-        "score_before=before.score score_after=after.score change runs"
-    )
-
-    @property
-    def each(self) -> tuple[Counterfactual, ...]:
-        """The sets of edits, those that flip the prediction first."""
-        return (*self.found, *self.nearest)
 
     def figure(self) -> "Figure":
         """A bar for every set of edits found: what it does to the score."""
         shown = self.found or self.nearest
-        return signed_bars(
-            [f"{one.said}  → {one.after.answer}" for one in shown],
+        return nats_bars(
+            [f"{one}  → {one.after.answer}" for one in shown],
             [one.change for one in shown],
             axis=f"change of {self.target}, nats",
             title=f"{'What flips' if self.found else 'Nothing found flips; nearest to it'}: "
@@ -181,6 +163,9 @@ def stream_counterfactuals(
         case: a text as it was read.
         search: how to search.
         at_once: readings a batch; fewer of a long text.
+
+    Raises:
+        OptionError: the prediction is what is wished for already.
     """
     yield from _Searcher(case, search or Search(), at_once).run()
 
@@ -192,23 +177,20 @@ class _Searcher:
     """One search: what was tried, what was found, and what to try next."""
 
     def __init__(self, case: Case, search: Search, at_once: int) -> None:
-        answer = case.target.answer(case.base.prediction)
-        if search.to == answer:
+        base = case.base.outcome
+        if search.to == base.answer:
             raise OptionError(
-                f"The prediction is '{answer}' already, so nothing has to make it so. "
+                f"The prediction is '{base.answer}' already, so nothing has to make it so. "
                 "Name another label, or none for any."
             )
         if search.to is not None:
             case = replace(case, target=replace(case.target, label=search.to))
+            base = case.base.outcome
         self.case, self.search, self.at_once = case, search, case.at_once(at_once)
         self.candidates = Candidates(case, per_place=search.per_place, seed=search.seed)
-        self.sign = -1.0 if answer == case.target.label else 1.0  # of a change that comes nearer
+        self.sign = -1.0 if base.answer == case.target.label else 1.0  # of what comes nearer
         self.state = Counterfactuals(
-            case.sentences,
-            case.target,
-            Outcome(case.base.score, answer),
-            search,
-            complete=self.candidates.facts.complete,
+            case.sentences, case.target, base, search, complete=self.candidates.complete
         )
         self.seen: set[Hashable] = {case.key(case.reading)}
         self.singles: list[Counterfactual] = []  # that don't flip it
@@ -225,11 +207,9 @@ class _Searcher:
             if not self.state.ended and (search.larger_too or not self.state.found):
                 self.state = replace(self.state, size=size)
                 yield from self._try(self._readings(self._combined(size)), search.budget)
+        yield from self._try(singles, search.budget)
         if not self.state.ended:
-            yield from self._try(singles, search.budget)
-        if not self.state.ended:
-            self.state = replace(self.state, ended="all")
-            yield self.state
+            yield replace(self.state, ended="all")
 
     def _try(
         self, readings: Iterator[tuple[tuple[Edit, ...], Reading]], last: int
@@ -267,27 +247,166 @@ class _Searcher:
 
     def _keep(self, edits: tuple[Edit, ...], scored: Scored) -> None:
         """Put a set of edits where it belongs."""
-        base, runs = self.state.base, self.state.runs + 1
-        after = Outcome(scored.score, self.case.target.answer(scored.prediction))
-        flips = after.answer != base.answer and self.search.to in (None, after.answer)
-        one = Counterfactual(edits, base, after, scored.prediction, runs, flips)
-        found = self.state.found
-        if flips:
+        found, base, runs = self.state.found, self.state.base, self.state.runs + 1
+        one = Counterfactual(edits, base, scored.outcome, scored.prediction, runs)
+        if one.after.answer != base.answer and self.search.to in (None, one.after.answer):
             smallest = [other for other in found if not set(edits) < set(other.edits)]
-            found = tuple(sorted([*smallest, one], key=lambda o: (o.size, -abs(o.change))))
-        elif one.size == 1:
+            found = tuple(sorted([*smallest, one], key=lambda o: (len(o.edits), -abs(o.change))))
+        elif len(edits) == 1:
             self.singles.append(one)
-        nearest = sorted(self.singles, key=self._gain, reverse=True)[:NEAREST]
-        self.state = replace(self.state, found=found, nearest=tuple(nearest), runs=runs)
+        nearest = tuple(self._best(NEAREST))
+        self.state = replace(self.state, found=found, nearest=nearest, runs=runs)
+
+    def _best(self, most: int) -> list[Counterfactual]:
+        return sorted(self.singles, key=self._gain, reverse=True)[:most]
 
     def _combined(self, size: int) -> Iterator[tuple[Edit, ...]]:
         """Sets of the single changes that came nearest, the largest sum of gains first."""
         most = next(n for n in range(COMBINED, -1, -1) if comb(n, size) <= MOST_SETS)
-        best = sorted(self.singles, key=self._gain, reverse=True)[:most]
-        sets = combinations(best, size)
+        sets = combinations(self._best(most), size)
         for some in sorted(sets, key=lambda some: -sum(map(self._gain, some))):
             yield tuple(one.edits[0] for one in some)
 
     def _gain(self, one: Counterfactual) -> float:
         """How much nearer to a flip a change brings the prediction, in nats."""
         return self.sign * one.change
+
+
+# What is tried
+
+
+class Candidates:
+    """Single changes for a text, the most promising places first.
+
+    Args:
+        case: a text as it was read.
+        per_place: how many new tails, relations and triples each place gets.
+        seed: of those that are drawn; the more frequent half is not.
+        most_read: triples of the graph that are counted.
+
+    Attributes:
+        tails: of each relation, how often each tail.
+        relations: of each tail, how often each relation.
+        of_type: the entities of each type; of each relation, where none has a type.
+        complete: whether all of the graph was read.
+    """
+
+    def __init__(
+        self, case: Case, *, per_place: int, seed: int, most_read: int = MOST_READ
+    ) -> None:
+        self.case, self.graph = case, case.graph
+        self.per_place, self.seed = per_place, seed
+        self.tails: dict[str, Counter[str]] = defaultdict(Counter)
+        self.relations: dict[str, Counter[str]] = defaultdict(Counter)
+        typed: dict[str, list[str]] = defaultdict(list)
+        untyped: dict[str, list[str]] = defaultdict(list)
+        read, self.complete = 0, True
+        for entity, triples in self.graph.items():
+            if read >= most_read:
+                self.complete = False
+                break
+            read += len(triples)
+            for triple in self._usable(triples):
+                self.tails[triple.relation][triple.tail] += 1
+                self.relations[triple.tail][triple.relation] += 1
+                if triple.relation in TYPE_RELATIONS:
+                    typed[triple.tail].append(entity)
+                else:
+                    untyped[triple.relation].append(entity)
+        self.of_type = typed or untyped
+
+    def edits(self, kinds: Iterable[Kind] = KINDS) -> Iterator[Edit]:
+        """Yield changes: removals, then others, every place in turn; at the target first."""
+        kinds = tuple(kinds)
+        target, mentions = self.case.target, self.case.reading.mentions
+        away = {
+            n: target.start == NO_SPAN or m.start >= target.end or m.end <= target.start
+            for n, m in enumerate(mentions)
+        }
+        order = sorted(away, key=lambda n: away[n])
+        pieces = self.case.pieces_by_mention
+        triples = dict.fromkeys(p.triple for n in order for p in pieces if p.node == n)
+        if "remove" in kinds:
+            yield from (Edit("remove", triple) for triple in triples)
+        others: list[Iterator[Edit]] = []
+        if "replace" in kinds:
+            others += [self._replaced(triple) for triple in triples if not self._is_name(triple)]
+        if "add" in kinds:
+            others += [self._added(e) for e in dict.fromkeys(mentions[n].entity for n in order)]
+        yield from in_turn(others)
+
+    def _replaced(self, triple: Triple) -> Iterator[Edit]:
+        """Other tails for a triple, and other relations, in turn."""
+        head, relation, tail = triple.head, triple.relation, triple.tail
+        relations = Counter(self.relations.get(tail, ()))
+        for other in self._alike(head):
+            relations.update({t.relation for t in self._of(other)})
+        dice = self._dice(triple)
+        tails = chosen(self.tails.get(relation, Counter()), dice)
+        others = in_turn(
+            [
+                (Triple(head, relation, new) for new in tails),
+                (Triple(head, new, tail) for new in chosen(relations, dice)),
+            ]
+        )
+        new = (Edit("replace", triple, other) for other in others if self._is_new(other))
+        yield from islice(new, self.per_place)
+
+    def _added(self, entity: str) -> Iterator[Edit]:
+        """What the graph has of others like it, and other tails of its own relations, in turn."""
+        triples = self.graph.triples_of(entity)
+        if not triples:
+            return
+        of_others = Counter(
+            (t.relation, t.tail) for other in self._alike(entity) for t in self._of(other)
+        )
+        of_relations: Counter[tuple[str, str]] = Counter()
+        for relation in dict.fromkeys(t.relation for t in triples if not self._is_name(t)):
+            for tail, count in self.tails.get(relation, Counter()).items():
+                of_relations[relation, tail] = count
+        dice = self._dice(Triple(entity, "", ""))
+        pairs = in_turn([chosen(of_relations, dice), chosen(of_others, dice)])
+        new = (Triple(triples[0].head, *pair) for pair in dict.fromkeys(pairs))
+        edits = (Edit("add", triple, index=0) for triple in new if self._is_new(triple))
+        yield from islice(edits, self.per_place)
+
+    def _alike(self, entity: str) -> list[str]:
+        """Other entities that share a type; where no entity has one, a relation."""
+        name = normalise_name(entity)
+        triples = self._of(name)
+        types = [t.tail for t in triples if t.relation in TYPE_RELATIONS]
+        shared = types or [t.relation for t in triples]
+        found = chain.from_iterable(self.of_type.get(what, ()) for what in shared)
+        return list(islice(dict.fromkeys(e for e in found if e != name), MOST_ALIKE))
+
+    def _of(self, entity: str) -> list[Triple]:
+        return self._usable(self.graph.triples_of(entity))
+
+    def _usable(self, triples: Iterable[Triple]) -> list[Triple]:
+        return [t for t in triples if self.graph.is_on(t) and not self._is_name(t)]
+
+    def _is_name(self, triple: Triple) -> bool:
+        """Whether it gives its head another name."""
+        return self.graph.aliases.aliases_in(triple) is not None
+
+    def _is_new(self, triple: Triple) -> bool:
+        itself = normalise_name(triple.tail) == normalise_name(triple.head)
+        return not itself and triple not in self.graph and triple.problem() is None
+
+    def _dice(self, triple: Triple) -> random.Random:
+        """Dice of a place's own, so that other kinds or places change nothing of what it draws."""
+        return random.Random(f"{self.seed}\n{triple.head}\n{triple.relation}\n{triple.tail}")
+
+
+def chosen(counts: Counter[T], dice: random.Random) -> Iterator[T]:
+    """Yield the most frequent and one drawn from the others, in turn, until all are through."""
+    ranked = [item for item, _ in counts.most_common()]
+    drawn = dice.sample(ranked, len(ranked))
+    yield from dict.fromkeys(in_turn([iter(ranked), iter(drawn)]))
+
+
+def in_turn(parts: Iterable[Iterable[T]]) -> Iterator[T]:
+    """Yield the first of each part, then the second of each, until all are through."""
+    end = object()
+    for some in zip_longest(*parts, fillvalue=end):
+        yield from (item for item in some if item is not end)  # type: ignore[misc]

@@ -11,6 +11,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, ClassVar
 
 from kbert_core.drawing import BLUE, ORANGE
+from kbert_core.explain.case import Case, Outcome
 from kbert_core.explain.result import (
     Plain,
     Result,
@@ -20,10 +21,8 @@ from kbert_core.explain.result import (
     mention_text,
     name_of,
     nats,
-    signed_bars,
+    nats_bars,
 )
-from kbert_core.explain.target import Target
-from kbert_core.explain.variants import Case, Outcome
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.triple import Triple
 from kbert_core.reader import Piece, Reading
@@ -42,8 +41,7 @@ class Effect(Plain):
         base: with all knowledge.
         without: with all but this piece, and nothing in its place.
         deleted: with the triple gone from the graph; None where that wasn't
-            asked for, or the piece is of one mention (a graph has a triple
-            once, for all of them).
+            asked for, or the piece is of one mention.
         moved_up: the triples that then come into the text.
         moved_out: and those that leave it besides, as when the triple gave
             its head another name.
@@ -88,32 +86,23 @@ class Effects(Result):
     """What every piece of knowledge of a text does to its prediction.
 
     Attributes:
-        sentences: the text.
-        target: what of the prediction is followed.
-        base: with all knowledge.
-        plain: with none.
+        base, plain: with all knowledge, and with none.
         each: the effects, in reading order of the pieces.
         total: how many pieces there are; more than ``each`` while effects are
             still coming.
         runs: how many readings were run.
     """
 
-    sentences: tuple[str, ...]
-    target: Target
     base: Outcome
     plain: Outcome
     each: tuple[Effect, ...]
     total: int
     runs: int
 
+    rows: ClassVar = "effects"
     keys: ClassVar = (
         "text=sentences target base plain whole_effect=whole flips_without_any=flips effects=each "
         "runs"
-    )
-    columns: ClassVar = (
-        "triple=piece.triple mentions effect flips "
-        "score_without=without.score answer_without=without.answer deleted_effect deleted_flips "
-        "score_deleted=deleted.score answer_deleted=deleted.answer moved_up moved_out"
     )
 
     @property
@@ -133,23 +122,23 @@ class Effects(Result):
 
     def figure(self) -> "Figure":
         """A bar a piece, the largest on top; diamonds where the triple is deleted instead."""
-        ranked = self.ranked
-        deleted = [effect.deleted_effect for effect in ranked]
-        return signed_bars(
-            [self.name(effect.piece, effect.mentions) for effect in ranked],
-            [effect.effect for effect in ranked],
+        deleted = [effect.deleted_effect for effect in self.ranked]
+        return nats_bars(
+            [self.name(effect) for effect in self.ranked],
+            [effect.effect for effect in self.ranked],
             axis=f"effect on {self.target}, nats",
             title=f"Left out one by one; all together {nats(self.whole)}",
             marks=deleted if any(value is not None for value in deleted) else None,
             mark_name="deleted from the graph",
         )
 
-    def name(self, piece: Piece, mentions: Sequence[Mention]) -> str:
+    def name(self, effect: Effect) -> str:
         """A piece in a line."""
-        said = name_of(piece.triple)
-        if piece.node is None:
-            return said
-        return f"{said} @ {mention_text(self.sentences, mentions[0])} {mentions[0].start}"
+        name = name_of(effect.piece.triple)
+        if effect.piece.node is None:
+            return name
+        mention = effect.mentions[0]
+        return f"{name} @ {mention_text(self.sentences, mention)} {mention.start}"
 
 
 def stream_effects(
@@ -160,12 +149,13 @@ def stream_effects(
     Args:
         case: a text as it was read.
         by_mention: one piece for each mention that a triple hangs from.
-        deleted: also delete each triple from the graph.
+        deleted: also delete each triple from the graph, not by mention.
 
     Yields:
         Results with more and more effects.
     """
-    base, plain = case.outcomes([case.reading, case.without_knowledge()])
+    whole = case.run([case.reading, case.without_knowledge()])
+    base, plain = (scored.outcome for scored in whole)
     pieces = case.pieces_by_mention if by_mention else case.pieces
     deleted = deleted and not by_mention
     result = Effects(case.sentences, case.target, base, plain, (), len(pieces), 2)
@@ -189,37 +179,27 @@ def _effects_of(
     gone = [case.read_with(case.graph.remove(piece.triple)) for piece in pieces if deleted]
     # Where nothing takes the place of a deleted triple, the two readings are one.
     different = {case.key(variant): variant for variant in (*without, *gone)}
-    outcomes = dict(zip(different, case.outcomes(different.values()), strict=True))
+    runs = case.run(different.values())
+    outcomes = {key: scored.outcome for key, scored in zip(different, runs, strict=True)}
+    before = _hanging(case.reading)
     measured = []
     for number, piece in enumerate(pieces):
         effect = Effect(piece, case.mentions_of(piece), base, outcomes[case.key(without[number])])
         if deleted:
-            up, out = _moved(case, piece, gone[number])
+            after = _hanging(gone[number])
+            up = dict.fromkeys(place[2] for place in after if place not in before)
+            out = dict.fromkeys(place[2] for place in before if place not in after)
+            out.pop(piece.triple, None)
             outcome = outcomes[case.key(gone[number])]
-            effect = replace(effect, deleted=outcome, moved_up=up, moved_out=out)
+            effect = replace(effect, deleted=outcome, moved_up=tuple(up), moved_out=tuple(out))
         measured.append(effect)
     return measured, len(different)
 
 
-def _moved(
-    case: Case, piece: Piece, other: Reading
-) -> tuple[tuple[Triple, ...], tuple[Triple, ...]]:
-    """The triples that hang where none of them did, and those that don't any more."""
-    before, after = _hanging(case.reading), _hanging(other)
-    up = dict.fromkeys(branch[2] for branch in after if branch not in before)
-    out = dict.fromkeys(branch[2] for branch in before if branch not in after)
-    out.pop(piece.triple, None)
-    return tuple(up), tuple(out)
-
-
 def _hanging(reading: Reading) -> dict[tuple[int, int, Triple], None]:
-    """Every branch of a reading in reading order: sentence, start of its mention, triple."""
-    return dict.fromkeys(
-        (mention.sentence, mention.start, piece.triple)
-        for piece in reading.pieces
-        if piece.node is not None
-        for mention in (reading.mentions[piece.node],)
-    )
+    """Every triple of a reading in reading order: sentence, start of its mention, triple."""
+    places = [(reading.mentions[p.node], p.triple) for p in reading.pieces if p.node is not None]
+    return dict.fromkeys((mention.sentence, mention.start, triple) for mention, triple in places)
 
 
 # Two together
@@ -234,10 +214,8 @@ class Interaction(Plain):
         value: score(all) - score(without one) - score(without the other) +
             score(without both), in nats. Positive: together they raise the
             score by more, or lower it by less, than the sum of what each does
-            without the other. Negative: they raise it by less, or lower it by
-            more. So of two that raise it, negative says that each stands in
-            for the other; of two that lower it, positive does. Zero: they add
-            up.
+            without the other. So of two that raise it, negative says that
+            each stands in for the other; of two that lower it, positive does.
     """
 
     pieces: tuple[Piece, Piece]
@@ -251,21 +229,17 @@ class Interactions(Result):
     """What every two pieces of knowledge do together.
 
     Attributes:
-        sentences: the text.
-        target: what of the prediction is followed.
         each: every pair, in reading order.
         total: how many pairs there are.
         runs: how many readings were run.
     """
 
-    sentences: tuple[str, ...]
-    target: Target
     each: tuple[Interaction, ...]
     total: int
     runs: int
 
+    rows: ClassVar = "interactions"
     keys: ClassVar = "text=sentences target interactions=each runs"
-    columns: ClassVar = "triple_1=pieces.0.triple triple_2=pieces.1.triple interaction=value"
 
     @property
     def ranked(self) -> tuple[Interaction, ...]:
@@ -274,10 +248,10 @@ class Interactions(Result):
 
     def figure(self) -> "Figure":
         """A bar a pair, the largest on top."""
-        ranked = self.ranked
-        return signed_bars(
-            [" & ".join(clipped(name_of(p.triple), 24) for p in pair.pieces) for pair in ranked],
-            [pair.value for pair in ranked],
+        pairs = self.ranked
+        return nats_bars(
+            [" & ".join(clipped(name_of(p.triple), 24) for p in pair.pieces) for pair in pairs],
+            [pair.value for pair in pairs],
             axis=f"interaction on {self.target}, nats",
             title="What two triples do beyond the sum",
             colours={"together above the sum": BLUE, "together below the sum": ORANGE},
@@ -300,20 +274,17 @@ def stream_interactions(
     chosen = tuple(case.pieces if pieces is None else pieces)
     pairs = list(combinations(chosen, 2))
     result = Interactions(case.sentences, case.target, (), len(pairs), 0)
-    scores: list[float] = []
-    for some in batches([(), *((piece,) for piece in chosen)], case.at_once()):
-        scores += [outcome.score for outcome in case.outcomes(map(case.without, some))]
-        result = replace(result, runs=len(scores))
-        yield result
-    base, *left = scores
-    without = dict(zip(chosen, left, strict=True))
-    for two in batches(pairs, case.at_once()):
-        both = case.outcomes(map(case.without, two))
-        measured = tuple(
-            Interaction((a, b), base - without[a] - without[b] + outcome.score)
-            for (a, b), outcome in zip(two, both, strict=True)
+    scores: dict[tuple[Piece, ...], float] = {}
+    alone = [(), *((piece,) for piece in chosen)]
+    for some in (*batches(alone, case.at_once()), *batches(pairs, case.at_once())):
+        for gone, scored in zip(some, case.run(map(case.without, some)), strict=True):
+            scores[gone] = scored.score
+        more = (
+            Interaction(pair, scores[()] - sum(scores[p,] for p in pair) + scores[pair])
+            for pair in some
+            if len(pair) == 2
         )
-        result = replace(result, each=(*result.each, *measured), runs=result.runs + len(two))
+        result = replace(result, each=(*result.each, *more), runs=len(scores))
         yield result
 
 

@@ -1,13 +1,16 @@
 """Paths of knowledge: where a triple can have come by which layer, and what it changed there.
 
 Two answers to one question. What *can* have come where is exact and needs no
-run: a product of visible matrices (see ``reach``). What *did* is measured:
-the text is run again without the triple, everything else held fixed, and
-every token's state compared layer by layer. Where the first says "cannot",
-the second is zero.
+run: attention moves information from a token to those that see it, one step a
+layer, and every token keeps its own, so it is the product of the layers'
+visible matrices, as booleans. With K-BERT's a branch reaches its mention
+after one layer and the whole trunk after two (the paper's Figure 4). What
+*did* come is measured: the text is run again without the triple, all else
+held fixed, and every token's state compared layer by layer. Where the first
+says "cannot", the second is zero.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -16,25 +19,101 @@ import torch
 from torch import Tensor
 
 from kbert_core.drawing import INK, ORANGE, drawing
-from kbert_core.errors import OptionError
-from kbert_core.explain.reach import NEVER, Reach, first_layer, reach
-from kbert_core.explain.result import Result, batches, final, frame, name_of, plain
-from kbert_core.explain.target import NOTHING
-from kbert_core.explain.variants import AT_ONCE, Case, Piece
+from kbert_core.errors import OptionError, ShapeError
+from kbert_core.explain.case import Case
+from kbert_core.explain.result import Plain, batches, final, frame, name_of, plain
 from kbert_core.kbert.batch import collate
 from kbert_core.kbert.flat_tree import FlatTree
 from kbert_core.kbert.interventions import visible_by_layer
+from kbert_core.kbert.mask_transformer import layer_masks
 from kbert_core.kbert.visible import Ablation
-from kbert_core.layers import layer_masks
 from kbert_core.pipeline import Pipeline
-from kbert_core.reader import Row
+from kbert_core.reader import Piece, Row
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
+NEVER = -1
 ROUNDING = 1e-5  # a relative change up to which two states are the same
 TOKENS_AT_ONCE = 4096  # whose states of all layers are kept together
+
+
+@dataclass(frozen=True, eq=False)
+class Reach:
+    """Where information can have gone, layer by layer.
+
+    Attributes:
+        visible: L tensors (N, N) bool, True = row may attend to column.
+        by_layer: (L + 1, N, N) bool; [l, i, j]: after l layers the state of
+            token i can hold what token j said. Before the first layer that is
+            a token's own.
+    """
+
+    visible: tuple[Tensor, ...]
+    by_layer: Tensor
+
+    @property
+    def layers(self) -> int:
+        """L."""
+        return len(self.visible)
+
+    @property
+    def first(self) -> Tensor:
+        """(N, N) int64: the layer after which token i can first hold what j said; -1: none."""
+        return _first_layer(self.by_layer)
+
+    def into(self, token: int) -> Tensor:
+        """(L + 1, N) bool: whose information a token's state can hold after each layer."""
+        return self.by_layer[:, token, :]
+
+    def out_of(self, tokens: Collection[int]) -> Tensor:
+        """(L + 1, N) bool: whose state can hold what any of some tokens said."""
+        return self.by_layer[:, :, sorted(tokens)].any(2)
+
+    def way(self, source: int, token: int) -> tuple[int, ...]:
+        """A quickest way from one token to another.
+
+        Returns:
+            Where the information stands before the first layer and after each
+            of those it takes; empty where there is no way.
+        """
+        layer = int(self.first[token, source])
+        if layer == NEVER:
+            return ()
+        stations = [token]
+        for before in range(layer - 1, -1, -1):
+            sees = self.visible[before][stations[-1]]
+            stations.append(int((sees & self.by_layer[before, :, source]).nonzero()[0]))
+        return tuple(reversed(stations))
+
+
+def reach(visible: Sequence[Tensor]) -> Reach:
+    """Multiply visible matrices out: V_l ... V_1 as booleans.
+
+    Args:
+        visible: per layer (N, N) bool, True = row may attend to column.
+
+    Raises:
+        ShapeError: the matrices aren't square and alike.
+    """
+    size = visible[0].shape if visible else torch.Size((0, 0))
+    if len(size) != 2 or size[0] != size[1] or any(one.shape != size for one in visible):
+        raise ShapeError(
+            f"The visible matrices have shapes {sorted({tuple(one.shape) for one in visible})}; "
+            "expected one (N, N) for all."
+        )
+    by_layer = [torch.eye(size[0], dtype=torch.bool)]
+    for one in visible:
+        # Booleans have no matrix product; sums are exact to 2^24. |: what a token holds, it keeps.
+        now = (one.cpu().float() @ by_layer[-1].float()) > 0
+        by_layer.append(by_layer[-1] | now)
+    return Reach(tuple(one.cpu() for one in visible), torch.stack(by_layer))
+
+
+def _first_layer(reached: Tensor) -> Tensor:
+    """(...) int64 of (L + 1, ...) bool: the layer after which it is first reached; -1: never."""
+    return torch.where(reached[-1], reached.shape[0] - reached.sum(0), NEVER)
 
 
 def states_of(pipeline: Pipeline, rows: Sequence[Row], config: Any) -> Iterator[Tensor]:
@@ -48,9 +127,7 @@ def states_of(pipeline: Pipeline, rows: Sequence[Row], config: Any) -> Iterator[
     Yields:
         (L + 1, N, H) float32 of every row, padding removed.
     """
-    at_once = max(1, TOKENS_AT_ONCE // max(map(len, rows), default=1))
-    for start in range(0, len(rows), at_once):
-        some = rows[start : start + at_once]
+    for some in batches(rows, max(1, TOKENS_AT_ONCE // max(map(len, rows), default=1))):
         output = pipeline.reader.encode(some, config, hidden_states=True)
         states = torch.stack(list(output["hidden_states"]), dim=1).float().cpu()
         for number, row in enumerate(some):
@@ -73,7 +150,7 @@ class Arrival:
 
 
 @dataclass(frozen=True, eq=False)
-class Influence(Result):
+class Influence(Plain):
     """What leaving each triple out can change and does change, by layer and token.
 
     Attributes:
@@ -109,7 +186,7 @@ class Influence(Result):
     @cached_property
     def first(self) -> Tensor:
         """(P, N) int64: the layer after which a token's state can be another; -1: never."""
-        return first_layer(self.reached.transpose(0, 1))
+        return _first_layer(self.reached.transpose(0, 1))
 
     @cached_property
     def largest_beyond_reach(self) -> float:
@@ -128,7 +205,7 @@ class Influence(Result):
             token: an index along N; 0 is [CLS].
         """
         return tuple(
-            Arrival(piece, int(self.first[n, token]), tuple(map(float, self.measured[n, :, token])))
+            Arrival(piece, int(self.first[n, token]), tuple(self.measured[n, :, token].tolist()))
             for n, piece in enumerate(self.pieces)
         )
 
@@ -138,38 +215,29 @@ class Influence(Result):
         return [
             {
                 "triple": piece.triple,
-                "first_layer": [None if at == NEVER else at for at in first],
+                "first_layer": [None if at == NEVER else at for at in self.first[n].tolist()],
                 "influence": [
-                    [None if x != x else round(x, 8) for x in layer] for layer in changed
+                    [None if x != x else round(x, 8) for x in layer]
+                    for layer in self.measured[n].tolist()
                 ],
-                "moved": [token for token, there in enumerate(moved) if there],
+                "moved": self.moved[n].nonzero()[:, 0].tolist(),
             }
-            for piece, first, changed, moved in zip(
-                self.pieces,
-                self.first.tolist(),
-                self.measured.tolist(),
-                self.moved.tolist(),
-                strict=True,
-            )
+            for n, piece in enumerate(self.pieces)
         ]
 
     def to_frame(self) -> "DataFrame":
-        """A row for every triple, layer and token."""
-        rows = (
+        """A row for every triple, layer and token; NaN at the triple's own tokens."""
+        return frame(
             {
                 **plain(piece),
                 **{"layer": layer, "token": token, "text": text},
-                "own": token in own,
                 "reached": bool(self.reached[n, layer, token]),
                 "influence": float(self.measured[n, layer, token]),
             }
             for n, piece in enumerate(self.pieces)
-            for own in [self.own(n)]
             for layer in range(self.layers + 1)
             for token, text in enumerate(self.flat.tokens)
         )
-        names = "head relation tail layer token text own reached influence"
-        return frame(rows, names.split())
 
     def figure(self, piece: int = 0) -> "Figure":
         """Draw layer by token: by how much one triple changes a state; blank where it can't.
@@ -186,16 +254,13 @@ class Influence(Result):
                 f"There is no triple of number {piece}; {len(self.pieces)} were followed."
             )
         size = len(self.flat)
-        shown = self.measured[piece].clone()
-        shown[~self.reached[piece]] = float("nan")
+        shown = self.measured[piece].masked_fill(~self.reached[piece], float("nan"))
         with drawing(2.2 + 0.3 * size, 1.9 + 0.32 * self.layers) as figure:
             panel = figure.subplots()
             drawn = panel.imshow(shown.numpy(), cmap="cividis", vmin=0, aspect="auto")
-            own = self.own(piece)
-            for token in own:
-                panel.axvspan(token - 0.5, token + 0.5, color=ORANGE, alpha=0.35, linewidth=0)
             panel.set_xticks(range(size), self.flat.tokens, rotation=90)
-            for token in own:
+            for token in self.own(piece):
+                panel.axvspan(token - 0.5, token + 0.5, color=ORANGE, alpha=0.35, linewidth=0)
                 panel.get_xticklabels()[token].set_fontweight("bold")
             panel.set_yticks(range(self.layers + 1), map(str, range(self.layers + 1)))
             panel.set_ylabel("after layer")
@@ -207,22 +272,18 @@ class Influence(Result):
 
 
 def stream_influence(
-    case: Case,
-    pieces: Sequence[Piece] | None = None,
-    window: int | None = None,
-    *,
-    at_once: int = AT_ONCE,
+    case: Case, pieces: Sequence[Piece] | None = None, window: int | None = None
 ) -> Iterator[Influence]:
     """Follow triples through the layers: where they can have come, and what they changed.
 
     Costs a run for each triple, and one for the text as it is. It follows
-    states, not a prediction, so that an encoder without a task head will do.
+    states, not a prediction, so a case of NOTHING in an encoder without a
+    task head will do.
 
     Args:
         case: a text as it was read.
         pieces: which triples; None: all that hang in the row.
         window: which row of a long text; None: the first with knowledge.
-        at_once: readings a batch; fewer of a long text.
 
     Yields:
         Results that follow more and more triples.
@@ -240,20 +301,21 @@ def stream_influence(
     for piece in chosen:
         if not _own(flat, piece):
             raise OptionError(f"The triple {piece.triple} hangs nowhere in this part of the text.")
-    trace, whole = case.trace, _layers_of(case, flat)
+    whole = _layers_of(case, flat)
     ways = reach(whole)
     (base,) = states_of(case.pipeline, [flat], case.config)
-    shape = (0, ways.layers + 1, len(flat))
-    reached = torch.zeros(shape, dtype=torch.bool)
-    measured = torch.zeros(shape)
+    shape = (ways.layers + 1, len(flat))
+    reached = torch.zeros(0, *shape, dtype=torch.bool)
+    measured = torch.zeros(0, *shape)
     moved = torch.zeros(0, len(flat), dtype=torch.bool)
-    for some in batches(chosen, case.at_once(at_once)) if chosen else [()]:
+    for some in batches(chosen, case.at_once()) if chosen else [()]:
         less = [case.without([piece]).rows[window] for piece in some]
         states = states_of(case.pipeline, less, case.config)
         for piece, row, after in zip(some, less, states, strict=True):
-            kept = _places(row, flat)
-            shifted = _shifted(trace.ablation, flat, row, kept)
-            changed = torch.full(shape[1:], float("nan"))
+            place = {name: index for index, name in enumerate(flat.identities)}
+            kept = [place[name] for name in row.identities]
+            shifted = _shifted(case.config.ablation, flat, row, kept)
+            changed = torch.full(shape, float("nan"))
             apart = (base[:, kept] - after).norm(dim=-1)
             changed[:, kept] = apart / base[:, kept].norm(dim=-1).clamp(min=1e-12)
             sources = [*_own(flat, piece), *shifted.nonzero()[:, 0].tolist()]
@@ -265,7 +327,7 @@ def stream_influence(
         yield Influence(flat, window, done, ways, reached, measured, moved, len(chosen))
 
 
-influence = final(stream_influence, target=NOTHING)
+influence = final(stream_influence)
 
 
 def _own(flat: FlatTree, piece: Piece) -> list[int]:
@@ -276,12 +338,6 @@ def _own(flat: FlatTree, piece: Piece) -> list[int]:
         if piece.covers(placed.node, placed.branch.triple)
         for index in range(placed.start, placed.end)
     ]
-
-
-def _places(row: FlatTree, flat: FlatTree) -> list[int]:
-    """For each token of a row its place in the row it was taken from."""
-    place = {name: index for index, name in enumerate(flat.identities)}
-    return [place[name] for name in row.identities]
 
 
 def _shifted(ablation: Ablation, flat: FlatTree, row: FlatTree, kept: list[int]) -> Tensor:
@@ -309,12 +365,10 @@ def _layers_of(case: Case, flat: FlatTree) -> tuple[Tensor, ...]:
     return tuple(mask[0, 0] == 0 for mask in masks)
 
 
-def _either(whole: Sequence[Tensor], less: Sequence[Tensor], kept: list[int]) -> tuple[Tensor, ...]:
+def _either(whole: Sequence[Tensor], less: Sequence[Tensor], kept: list[int]) -> list[Tensor]:
     """What is visible with a branch or without it: local windows may move, interventions too."""
     places = torch.tensor(kept)
-    found = []
-    for one, other in zip(whole, less, strict=True):
-        both = one.clone()
-        both[places[:, None], places] |= other
-        found.append(both)
-    return tuple(found)
+    both = [one.clone() for one in whole]
+    for one, other in zip(both, less, strict=True):
+        one[places[:, None], places] |= other
+    return both

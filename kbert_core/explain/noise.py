@@ -17,10 +17,8 @@ from torch import Tensor
 
 from kbert_core.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, drawing, tidy
 from kbert_core.errors import OptionError
-from kbert_core.explain.candidates import MOST_READ
+from kbert_core.explain.case import AT_ONCE, MOST_READ, Case, Outcome, Scored
 from kbert_core.explain.result import Plain, Result, batches, final
-from kbert_core.explain.target import Target
-from kbert_core.explain.variants import AT_ONCE, Case, Outcome, Scored
 from kbert_core.kbert.sentence_tree import SentenceTree, branch_of
 from kbert_core.kbert.visible import FULL, Ablation
 from kbert_core.knowledge.tools.controls import with_noise
@@ -55,9 +53,8 @@ class Point(Plain):
         from_plain: score minus plain BERT's, in nats.
         variation: total variation between plain BERT's distribution of labels
             and this one, 0 to 1; of a span the mean over its tokens.
-        divergence: Kullback-Leibler divergence D(plain ‖ this) of plain
-            BERT's distribution from this one, in nats; of a span the mean
-            over its tokens.
+        divergence: Kullback-Leibler divergence D(plain ‖ this), in nats; of a
+            span the mean over its tokens.
         moved: total variation between this and the same reading without
             noise: what the noise alone does.
     """
@@ -97,10 +94,7 @@ class NoiseCurve(Result):
     """A prediction as unrelated triples are added.
 
     Attributes:
-        sentences: the text.
-        target: what of the prediction is followed.
-        plain: without any knowledge.
-        plain_probability: the target's, without any knowledge.
+        plain, plain_probability: without any knowledge.
         ablations: those compared, by name.
         counts: of unrelated triples a mention, ascending.
         points: every reading, as far as they are run: by count, then seed,
@@ -109,8 +103,6 @@ class NoiseCurve(Result):
         mentions: how many places get noise.
     """
 
-    sentences: tuple[str, ...]
-    target: Target
     plain: Outcome
     plain_probability: float
     ablations: tuple[str, ...]
@@ -119,9 +111,8 @@ class NoiseCurve(Result):
     total: int
     mentions: int
 
-    keys: ClassVar = "text=sentences target plain mentions points"
     rows: ClassVar = "points"
-    columns: ClassVar = Point.keys
+    keys: ClassVar = "text=sentences target plain mentions points"
 
     def at(self, ablation: str, count: int) -> tuple[Point, ...]:
         """The seeds of one ablation at one count."""
@@ -217,27 +208,46 @@ def stream_noise(
         for name, way in ablations.items()
     } or {reader.system: reading}
     quiet = dict(zip(ways, case.run(ways.values()), strict=True))
-    points = [_point(case, 0, seeds[0], name, ways[name], quiet[name], quiet) for name in ways]
+
+    def point(count: int, seed: int, name: str, noisy: Reading, scored: Scored) -> Point:
+        plain, likely = case.plain, scored.likely
+        return Point(
+            name,
+            count,
+            seed,
+            injected=len(set(noisy.pieces) - set(case.pieces_by_mention)),
+            outcome=scored.outcome,
+            probability=case.target.probability(scored.score, case.pipeline.labels),
+            from_plain=scored.score - plain.score,
+            variation=variation(plain.likely, likely),
+            divergence=divergence(plain.likely, likely),
+            moved=variation(quiet[name].likely, likely),
+        )
+
+    # Nothing is drawn for 0, so that one seed is enough.
+    known = [point(0, seeds[0], name, ways[name], quiet[name]) for name in ways if 0 in counts]
     todo = [(count, seed, name) for count in counts if count for seed in seeds for name in ways]
-    points = points if 0 in counts else []  # nothing is drawn for 0, so that one seed is enough
+    plain = case.plain.outcome
     curve = NoiseCurve(
         case.sentences,
         case.target,
-        Outcome(case.plain.score, case.target.answer(case.plain.prediction)),
-        case.target.probability_in(case.plain.likely, case.pipeline.labels),
+        plain,
+        case.target.probability(plain.score, case.pipeline.labels),
         tuple(ways),
         counts,
-        tuple(points),
-        len(points) + len(todo),
-        len(case.trace.tree.nodes),
+        tuple(known),
+        total=len(known) + len(todo),
+        mentions=len(reading.mentions),
     )
     yield curve
     for some in batches(todo, case.at_once(at_once)):
-        variants = [_noisy(case, ways[name], count, seed, source) for count, seed, name in some]
-        more = (
-            _point(case, *key, variant, scored, quiet)
-            for key, variant, scored in zip(some, variants, case.run(variants), strict=True)
-        )
+        trees = [noisy_tree(case, count, seed=seed, source=source) for count, seed, _ in some]
+        noisy = [
+            case.pipeline.lay([tree], ways[name].config)[0]
+            for tree, (*_, name) in zip(trees, some, strict=True)
+        ]
+        runs = zip(some, noisy, case.run(noisy), strict=True)
+        more = [point(*key, variant, scored) for key, variant, scored in runs]
         curve = replace(curve, points=(*curve.points, *more))
         yield curve
 
@@ -245,32 +255,19 @@ def stream_noise(
 noise_curve = final(stream_noise)
 
 
-def _noisy(
-    case: Case, reading: Reading, count: int, seed: int, source: Sequence[Triple]
-) -> Reading:
-    tree = noisy_tree(case, count, seed=seed, source=source)
-    return case.pipeline.lay([tree], reading.config)[0]
-
-
 def noisy_tree(case: Case, count: int, *, seed: int, source: Sequence[Triple]) -> SentenceTree:
-    """Hang unrelated triples on every mention of a text, behind its own.
+    """Hang unrelated triples on every mention of a text, after its own.
 
     Hung directly: which of its own triples a mention has stays as it was,
     whatever the strategy and the limit.
     """
     tree, graph = case.trace.tree, case.graph
-    noisy = with_noise(
-        graph,
-        (n.mention.entity for n in tree.nodes),
-        count,
-        seed=seed,
-        source=source,
-        place="before",
-    )
+    entities = [node.mention.entity for node in tree.nodes]
+    noisy = with_noise(graph, entities, count, seed=seed, source=source, place="before")
     nodes = []
-    for node in tree.nodes:
-        now = noisy.triples_of(node.mention.entity)
-        drawn = now[: len(now) - len(graph.triples_of(node.mention.entity))]
+    for node, entity in zip(tree.nodes, entities, strict=True):
+        now = noisy.triples_of(entity)
+        drawn = now[: len(now) - len(graph.triples_of(entity))]
         branches = (branch_of(triple, case.config.options) for triple in drawn)
         nodes.append(replace(node, branches=(*node.branches, *branches)))
     return replace(tree, nodes=tuple(nodes))
@@ -284,27 +281,3 @@ def variation(plain: Tensor, now: Tensor) -> float:
 def divergence(plain: Tensor, now: Tensor) -> float:
     """Kullback-Leibler divergence D(plain ‖ now), (T, K), the mean over T; nats."""
     return max(0.0, float((plain.exp() * (plain - now)).sum(-1).mean()))
-
-
-def _point(
-    case: Case,
-    count: int,
-    seed: int,
-    name: str,
-    variant: Reading,
-    scored: Scored,
-    quiet: Mapping[str, Scored],
-) -> Point:
-    plain = case.plain
-    return Point(
-        name,
-        count,
-        seed,
-        len(set(variant.pieces) - set(case.pieces_by_mention)),
-        Outcome(scored.score, case.target.answer(scored.prediction)),
-        case.target.probability_in(scored.likely, case.pipeline.labels),
-        scored.score - plain.score,
-        variation(plain.likely, scored.likely),
-        divergence(plain.likely, scored.likely),
-        variation(quiet[name].likely, scored.likely),
-    )

@@ -3,14 +3,13 @@
 phi(z) is the mean, over all orders in which the triples could come in, of
 what z changes when it does (Shapley 1953). With few triples every subset is
 run and the values are exact; else orders are drawn, each with its reverse
-(antithetic, which balances what comes early and late), and the values have an
-interval. In every order the changes sum to score(all) - score(none), so the
-values do too, however few orders were drawn.
+(antithetic, which balances what comes early and late). In every order the
+changes sum to score(all) - score(none), so the values do too.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, combinations
+from itertools import accumulate
 from math import comb
 from operator import or_
 from typing import TYPE_CHECKING, ClassVar
@@ -19,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbert_core.errors import OptionError
-from kbert_core.explain.result import Plain, Result, batches, final, name_of, nats, signed_bars
-from kbert_core.explain.target import Target
-from kbert_core.explain.variants import AT_ONCE, Case, Piece
+from kbert_core.explain.case import AT_ONCE, Case
+from kbert_core.explain.result import Plain, Result, batches, final, name_of, nats, nats_bars
+from kbert_core.reader import Piece
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,7 +29,6 @@ EXACT_UP_TO = 6  # pieces: 64 readings
 MOST_EXACT = 12  # on request: 4,096 readings
 ORDERS = 128  # drawn where nothing else is said
 LEVEL = 0.95
-
 Floats = NDArray[np.float64]
 
 
@@ -58,8 +56,6 @@ class Shapley(Result):
     """The whole effect, shared out.
 
     Attributes:
-        sentences: the text.
-        target: what of the prediction is followed.
         each: the values, in reading order of the pieces.
         whole: score with all minus score with none, in nats: their sum.
         exact: whether every subset was run.
@@ -69,8 +65,6 @@ class Shapley(Result):
         seed: of the orders.
     """
 
-    sentences: tuple[str, ...]
-    target: Target
     each: tuple[ShapleyValue, ...]
     whole: float
     exact: bool
@@ -79,8 +73,8 @@ class Shapley(Result):
     runs: int
     seed: int
 
+    rows: ClassVar = "values"
     keys: ClassVar = "text=sentences target whole_effect=whole exact orders runs seed values=each"
-    columns: ClassVar = ShapleyValue.keys
 
     @property
     def ranked(self) -> tuple[ShapleyValue, ...]:
@@ -90,18 +84,14 @@ class Shapley(Result):
     def figure(self) -> "Figure":
         """A bar a piece, the largest on top, with its interval."""
         how = "exact, all subsets" if self.exact else f"{self.orders} orders, line 95 %"
-        ranked = self.ranked
-        return signed_bars(
-            [name_of(share.piece.triple) for share in ranked],
-            [share.value for share in ranked],
+        shares = self.ranked
+        known = [s if s.low is not None else replace(s, low=s.value, high=s.value) for s in shares]
+        return nats_bars(
+            [name_of(share.piece.triple) for share in shares],
+            [share.value for share in shares],
             axis=f"share of the effect on {self.target}, nats",
             title=f"Shapley values ({how}); sum {nats(self.whole)}",
-            intervals=None
-            if self.exact
-            else [
-                (s.value, s.value) if s.low is None or s.high is None else (s.low, s.high)
-                for s in ranked
-            ],
+            intervals=None if self.exact else [(share.low, share.high) for share in known],
         )
 
 
@@ -147,8 +137,8 @@ def stream_shapley(
     result = Shapley(
         case.sentences, case.target, (), whole, exact, 0, total, 0, 0 if exact else seed
     )
-    for found in _exact(game, result) if exact else _drawn(game, result):
-        yield replace(found, runs=len(game.scores))
+    for grown in _exact(game, result) if exact else _drawn(game, result):
+        yield replace(grown, runs=len(game.scores))
 
 
 shapley = final(stream_shapley)
@@ -163,7 +153,6 @@ class _Game:
         self.scores: dict[int, float] = {}
 
     def missing(self, sets: Sequence[int]) -> list[int]:
-        """Those of the sets that weren't run yet, each once."""
         return [members for members in dict.fromkeys(sets) if members not in self.scores]
 
     def run(self, sets: Sequence[int]) -> Iterator[None]:
@@ -178,7 +167,7 @@ class _Game:
             yield
 
     def changes(self, order: Sequence[int]) -> Floats:
-        """What each piece changes when it comes in, in this order: (n,)."""
+        """(n,): what each piece changes when it comes in, in this order."""
         changes = np.zeros(len(order))
         changes[list(order)] = np.diff([self.scores[members] for members in _prefixes(order)])
         return changes
@@ -192,15 +181,14 @@ def _prefixes(order: Sequence[int]) -> list[int]:
 def _exact(game: _Game, result: Shapley) -> Iterator[Shapley]:
     """phi(i) = sum over subsets S without i of |S|! (n-|S|-1)! / n! (v(S + i) - v(S))."""
     count = len(game.pieces)
-    chosen = [c for size in range(count + 1) for c in combinations(range(count), size)]
-    sets = {sum(1 << piece for piece in c): len(c) for c in chosen}
-    for _ in game.run(list(sets)):
+    sets = sorted(range(1 << count), key=int.bit_count)
+    for _ in game.run(sets):
         yield result
     values = []
     for i, piece in enumerate(game.pieces):
         value = sum(
-            (game.scores[s | 1 << i] - game.scores[s]) / (count * comb(count - 1, size))
-            for s, size in sets.items()
+            (game.scores[s | 1 << i] - game.scores[s]) / (count * comb(count - 1, s.bit_count()))
+            for s in sets
             if not s >> i & 1
         )
         values.append(ShapleyValue(piece, value, value, value))

@@ -17,9 +17,8 @@ from app.selection import Selection
 from app.view_models import sides
 from app.view_models.matrix import ABLATED, HIDDEN, visible_view
 from kbert_core import Ablation, Card, InjectionOptions, KnowledgeGraph, Pipeline, Triple
+from kbert_core.explain.case import Case, Target
 from kbert_core.explain.compare import ablations_of, compare
-from kbert_core.explain.target import Target
-from kbert_core.explain.variants import Case
 from kbert_core.kbert.interventions import PRESETS
 from kbert_core.knowledge.edit import Edit
 
@@ -135,7 +134,7 @@ def test_table_of_differences_has_a_row_for_every_two(case, info):
     html = sides.differences_html(made, {**NAMES, "BERT": "<BERT>"}, info)
     assert html.count("<tr>") == 1 + 6
     assert "&lt;BERT&gt; → K-BERT" in html
-    pair = made.pair("K-BERT", "everything visible")
+    pair = next(p for p in made.pairs if (p.one, p.other) == ("K-BERT", "everything visible"))
     assert f'<td class="kb-num">{pair.cells:,}</td>' in html
     flips = sum(bool(one.flips) for one in made.pairs)
     assert html.count("kb-badge") == flips

@@ -19,6 +19,7 @@ from app.view_models import effects as view
 from app.view_models.effects import bar_html
 from kbert_core import Card, InjectionOptions, Mention, Pipeline, Triple
 from kbert_core.explain.attention import Attended, AttentionEffect, attention_effect
+from kbert_core.explain.case import Case, Outcome, Piece, Target
 from kbert_core.explain.effects import (
     Effect,
     Effects,
@@ -29,8 +30,6 @@ from kbert_core.explain.effects import (
 )
 from kbert_core.explain.result import nats
 from kbert_core.explain.shapley import shapley
-from kbert_core.explain.target import Target
-from kbert_core.explain.variants import Case, Outcome, Piece
 from kbert_core.knowledge.edit import Edit
 
 INFO = ModelInfo("m", "m", Card("ner"))

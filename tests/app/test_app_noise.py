@@ -11,9 +11,8 @@ from app.view_models import noise as view
 from app.view_models.targets import answer_name
 from kbert_core import Card, KnowledgeGraph, Pipeline, Triple
 from kbert_core.errors import OptionError
+from kbert_core.explain.case import Case, Outcome, Target
 from kbert_core.explain.noise import ABLATIONS, NoiseCurve, Point, noise_curve
-from kbert_core.explain.target import Target
-from kbert_core.explain.variants import Outcome
 
 TEXT = "患者有糖尿病史给予布洛芬口服好转"
 GRAPH = KnowledgeGraph(
@@ -43,7 +42,7 @@ def found():
     tokenizer = tiny_tokenizer()
     tokenizer.model_max_length = 256
     reader = Pipeline(model, tokenizer, Card("classify"))
-    return noise_curve(reader, TEXT, graph=GRAPH, counts=(0, 4), seeds=(1, 2))
+    return noise_curve(Case.of(reader, TEXT, graph=GRAPH), counts=(0, 4), seeds=(1, 2))
 
 
 def made_up(moved, flips=(), ways=WAYS):

@@ -22,8 +22,8 @@ from kbert_core import (
     collate,
     visible_matrix,
 )
-from kbert_core.explain.influence import influence, stream_influence
-from kbert_core.explain.reach import reach
+from kbert_core.explain.case import Case
+from kbert_core.explain.influence import influence, reach, stream_influence
 
 TEXT = "患者有糖尿病史给予布洛芬口服好转"
 DISEASE = Triple("糖尿病", "类别", "疾病")
@@ -41,7 +41,9 @@ def reader():
 
 @pytest.fixture(scope="module")
 def found(reader):
-    return influence(reader, TEXT, graph=GRAPH, options=InjectionOptions(2, tail_only=True))
+    return influence(
+        Case.of(reader, TEXT, graph=GRAPH, options=InjectionOptions(2, tail_only=True))
+    )
 
 
 def rows(html):
@@ -89,7 +91,7 @@ def test_words_name_the_way_and_the_layer(found):
 
 
 def test_words_of_hard_positions_tell_of_the_move(reader):
-    hard = influence(reader, TEXT, graph=GRAPH, ablation=Ablation("hard", "tree"))
+    hard = influence(Case.of(reader, TEXT, graph=GRAPH, ablation=Ablation("hard", "tree")))
     last = len(hard.flat) - 1
     assert "stands at another position" in view.say_arrival(hard, 0, last)
     by_move = view.say_arrival(hard, 0, 0)
@@ -123,7 +125,7 @@ def test_chart_has_a_line_a_triple_and_no_html_of_theirs(found):
 
 def test_what_a_token_can_know_grows_from_the_trunk_to_all(tim_cook):
     batch = collate([tim_cook])
-    ways = reach(visible_matrix(batch.branch_ids, batch.anchor_ids)[0], 3)
+    ways = reach([visible_matrix(batch.branch_ids, batch.anchor_ids)[0]] * 3)
     table = rows(view.known_html(tim_cook, ways, 0))
     assert table[0] == ("[CLS]", ["(trunk)"] * 4)
     assert dict(table)["Apple"] == ["(out)", "(out)", "(branch)", "(branch)"]
@@ -190,10 +192,11 @@ def test_page_shows_how_far_it_is_and_what_was_found_when_stopped(models, monkey
     go_on.set()
 
     def slowly(case, window):
-        for found in stream_influence(case, window=window, at_once=1):
+        for found in stream_influence(case, window=window):
             yield found
             go_on.wait(60)
 
+    monkeypatch.setattr(Case, "at_once", lambda _: 1)
     monkeypatch.setattr("kbert_core.explain.influence.stream_influence", slowly)
     at = opened("paths.py")
     go_on.clear()

@@ -13,9 +13,8 @@ from app.models import read_model
 from app.view_models import flips_search as view
 from app.view_models import targets as targets_view
 from kbert_core import KnowledgeGraph, Pipeline, Triple
+from kbert_core.explain.case import Case, Target
 from kbert_core.explain.counterfactuals import Search, counterfactuals
-from kbert_core.explain.target import Target
-from kbert_core.explain.variants import Case
 from kbert_core.knowledge.edit import Edit
 
 TEXT = "患者有糖尿病史给予布洛芬口服好转"

@@ -6,13 +6,13 @@ import pytest
 from explaining import TEXT
 
 from kbert_core.cli.explain import KINDS
-from kbert_core.explain import candidates
+from kbert_core.explain import counterfactuals
 
 SPAN = ("--target", "疾病", "--span", "3:6")
 
 
 def test_kinds_of_changes_are_those_of_the_search():
-    assert KINDS == candidates.KINDS
+    assert KINDS == counterfactuals.KINDS
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from kbert_core.experiments.whole_file_groups import (
     WholeFile,
     by_chance,
     read_whole_file,
+    row_dict,
     wilson,
 )
 from kbert_core.training.scores import class_scores, span_scores
@@ -159,14 +160,12 @@ def test_results_are_rows_plain_data_and_figures():
         data = json.loads(json.dumps(found.as_dict()))
         assert list(data["groups"]) == list(KINDS)
         assert len(data["rows"]) == len(found.changed)
-        assert len(found.to_frame()) == len(found.rows)
         for by in KINDS:
-            frame = found.groups_frame(by)
-            assert list(frame["hurt"]) == [group.hurt for group in found.groups(by)]
+            groups = [group["hurt"] for group in data["groups"][by]]
+            assert groups == [group.hurt for group in found.groups(by)]
             found.figure(by)
         found.scores.figure()
-    gold = NER.to_frame()["gold"][0]
-    assert gold == "ab D, ef E"
+    assert row_dict(NER.rows[0])["gold"] == "ab D, ef E"
     (panel,) = FILE.figure("entity").axes
     assert [label.get_text() for label in panel.get_yticklabels()] == [
         "dog  (n = 2)",

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 import torch
 
 from kbert_core import Triple
-from kbert_core.explain.target import Target
-from kbert_core.explain.variants import Piece, Scored
+from kbert_core.explain.case import Outcome, Piece, Scored, Target
 
-NOTHING_LIKELY = torch.zeros(0, 0)
+
+def scored(score):
+    return Scored(Outcome(score, ""), None, torch.zeros(0, 0))
 
 
 @dataclass
@@ -40,4 +41,4 @@ class Game:
     def run(self, variants):
         for members in variants:
             self.asked.append(members)
-            yield Scored(self.values[members], None, NOTHING_LIKELY)
+            yield scored(self.values[members])

@@ -20,9 +20,8 @@ from kbert_core.explain.attention import (
     attention_effect,
     rank_correlation,
 )
+from kbert_core.explain.case import Case, Outcome, Piece, Target
 from kbert_core.explain.effects import Effect, Effects
-from kbert_core.explain.target import Target
-from kbert_core.explain.variants import Case, Outcome, Piece
 from kbert_core.kbert.interventions import Intervention, Tokens
 from kbert_core.tasks import NerPrediction
 
@@ -228,8 +227,7 @@ def test_over_too_little_nothing_is_said():
 
 def test_attention_is_rows_plain_data_and_a_figure(case):
     found = attention_effect(case)
-    frame = found.to_frame()
-    assert list(frame["attention_of_trunk"]) == [one.mass() for one in found.each]
+    assert list(found.to_frame()["effect"]) == [one.effect.effect for one in found.each]
     data = json.loads(json.dumps(found.as_dict()))
     assert len(data["pieces"][0]["by_trunk"]) == 3
     (panel,) = found.figure().axes
@@ -247,6 +245,6 @@ def test_names_in_the_figure_cover_neither_each_other_nor_the_edge():
 
 
 def test_a_text_without_knowledge_has_no_attention(ner):
-    found = attention_effect(ner, TEXT, graph=KnowledgeGraph(), target=Target("O", 0, 2))
+    found = attention_effect(Case.of(ner, TEXT, graph=KnowledgeGraph(), target=Target("O", 0, 2)))
     assert (found.each, found.rank_correlation(), found.disagreements()) == ((), None, ())
     found.figure()

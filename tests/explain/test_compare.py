@@ -9,10 +9,9 @@ import torch
 
 from kbert_core import Ablation, InjectionOptions, KnowledgeGraph, Pipeline, Triple
 from kbert_core.errors import OptionError
+from kbert_core.explain.case import NOTHING, Case, Target
 from kbert_core.explain.compare import ALL, BERT, HARD, K_BERT, Why, ablations_of, compare
 from kbert_core.explain.influence import states_of
-from kbert_core.explain.target import NOTHING, Target
-from kbert_core.explain.variants import Case
 from kbert_core.kbert.interventions import BRANCHES, TRUNK, Intervention, Tokens
 
 TEXT = "患者有糖尿病史给予布洛芬口服好转"
@@ -72,7 +71,7 @@ def test_scores_are_those_of_each_reading_run_alone(reader):
     ):
         alone = Case.of(reader, TEXT, graph=GRAPH, target=SPAN, ablation=ablation)
         assert side.outcome.score == pytest.approx(alone.base.score, abs=1e-5)
-    pair = made.pair(K_BERT, HARD)
+    pair = pair_of(made, K_BERT, HARD)
     assert pair.score == pytest.approx(
         made.sides[2].outcome.score - made.sides[1].outcome.score, abs=1e-6
     )
@@ -82,14 +81,14 @@ def test_difference_joins_tokens_by_what_they_are(reader):
     case = Case.of(reader, TEXT, graph=GRAPH, target=SPAN)
     made = compare(ablations_of(case), of=case)
     branches = sum(len(row) for row in case.trace.rows) - len(TEXT) - 2
-    plain = made.pair(BERT, K_BERT)
+    plain = pair_of(made, BERT, K_BERT)
     assert (plain.only_one, plain.only_other) == (0, branches)
     assert (plain.cells, plain.moved) == (0, 0)  # what both have is as it was
-    hard = made.pair(K_BERT, HARD)
+    hard = pair_of(made, K_BERT, HARD)
     row = case.trace.rows[0]
     moved = sum(soft != place for place, soft in enumerate(row.soft_positions))
     assert (hard.only_one, hard.only_other, hard.cells, hard.moved) == (0, 0, 0, moved)
-    everything = made.pair(K_BERT, ALL)
+    everything = pair_of(made, K_BERT, ALL)
     hidden = len(row) ** 2 - int(case.trace.visible.sum())
     assert (everything.cells, everything.moved) == (hidden, 0)
 
@@ -101,6 +100,10 @@ def test_without_a_triple_all_ablations_are_bert_and_the_states_prove_it(reader,
     assert len(made.equal) == 6
     assert {pair.why for pair in made.pairs} == {Why.NO_BRANCH}
     assert all(pair.largest == 0 for pair in made.pairs)
+
+
+def pair_of(made, one, other):
+    return next(pair for pair in made.pairs if (pair.one, pair.other) == (one, other))
 
 
 def read_as(case, **changes):
@@ -116,8 +119,8 @@ def test_two_graphs_that_say_the_same_of_a_text_are_equal(classifier):
         for name, graph in (("loaded", GRAPH), ("elsewhere", elsewhere), ("here", here))
     }
     made = compare(cases)
-    assert made.pair("loaded", "elsewhere").why is Why.SAME_TRIPLES
-    other = made.pair("loaded", "here")
+    assert pair_of(made, "loaded", "elsewhere").why is Why.SAME_TRIPLES
+    other = pair_of(made, "loaded", "here")
     assert (other.why, other.same_input, other.only_other) == (None, False, 3)
 
 
@@ -147,10 +150,10 @@ def test_equal_is_said_only_where_the_states_are(reader, monkeypatch):
 
     monkeypatch.setattr(import_module("kbert_core.explain.compare"), "states_of", shaken)
     made = compare(ablations_of(case), of=case)
-    assert made.pair(BERT, K_BERT).same_input
-    assert made.pair(BERT, K_BERT).why is None
-    assert made.pair(BERT, K_BERT).largest == pytest.approx(0.5, abs=1e-5)
-    assert made.pair(BERT, HARD).why is Why.NO_BRANCH
+    assert pair_of(made, BERT, K_BERT).same_input
+    assert pair_of(made, BERT, K_BERT).why is None
+    assert pair_of(made, BERT, K_BERT).largest == pytest.approx(0.5, abs=1e-5)
+    assert pair_of(made, BERT, HARD).why is Why.NO_BRANCH
 
 
 def test_two_models_are_never_called_equal(classifier, checkpoints):
@@ -181,7 +184,7 @@ def test_an_encoder_without_a_head_is_compared_by_its_states(checkpoints):
     made = compare(ablations_of(case), of=case)
     assert made.target is None
     assert all(side.outcome is None for side in made.sides)
-    assert made.pair(K_BERT, HARD).largest > 0
+    assert pair_of(made, K_BERT, HARD).largest > 0
     bare = Case.of(encoder, "好转", graph=GRAPH, target=NOTHING)
     assert len(compare(ablations_of(bare), of=bare).equal) == 6
 
@@ -230,8 +233,8 @@ def test_interventions_are_compared_by_the_cells_they_change(reader):
         },
         of=case,
     )
-    assert made.pair("as it is", "idle").why is Why.SAME_MATRIX
-    cut = made.pair("as it is", "cut")
+    assert pair_of(made, "as it is", "idle").why is Why.SAME_MATRIX
+    cut = pair_of(made, "as it is", "cut")
     branches = [i for i, branch in enumerate(row.branch_ids) if branch]
     seen = case.trace.visible[0]
     links = sum(

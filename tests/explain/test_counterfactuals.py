@@ -10,16 +10,17 @@ from undecided import undecided
 
 from kbert_core import InjectionOptions, KnowledgeGraph, Triple
 from kbert_core.errors import OptionError, TextError
-from kbert_core.explain.candidates import Candidates, Facts, chosen, in_turn
+from kbert_core.explain.case import Case, Outcome, Target
 from kbert_core.explain.counterfactuals import (
+    Candidates,
     Counterfactual,
     Search,
     _Searcher,
+    chosen,
     counterfactuals,
+    in_turn,
     stream_counterfactuals,
 )
-from kbert_core.explain.target import Target
-from kbert_core.explain.variants import Case, Outcome
 from kbert_core.knowledge.edit import Edit
 
 TEXT = "患者有糖尿病史给予布洛芬口服好转"
@@ -229,12 +230,14 @@ def test_candidates_begin_where_the_target_stands(reader):
     assert next(edit for edit in edits if edit.action == "replace").triple.head == "布洛芬"
 
 
-def test_said_of_a_large_graph_is_read_in_part():
-    said = Facts.of(GRAPH, most=3)
-    assert not said.complete
-    assert "部位" not in said.tails
-    assert Facts.of(GRAPH).complete
-    assert Facts.of(GRAPH).tails["类别"] == Counter(疾病=2, 治疗=2, 检查=1)
+def test_a_large_graph_is_read_in_part(classifier):
+    case = case_of(classifier)
+    part = Candidates(case, per_place=1, seed=0, most_read=3)
+    assert not part.complete
+    assert "部位" not in part.tails
+    whole = Candidates(case, per_place=1, seed=0)
+    assert whole.complete
+    assert whole.tails["类别"] == Counter(疾病=2, 治疗=2, 检查=1)
 
 
 def test_in_turn_and_chosen_take_from_every_part():
@@ -294,7 +297,7 @@ def test_search_flips_predictions_of_every_task(checkpoints, task, texts):
 
 
 def test_search_without_knowledge_in_the_text_ends_at_once(classifier):
-    made = counterfactuals(classifier, "好转", graph=GRAPH)
+    made = counterfactuals(case_of(classifier, "好转"))
     assert (made.found, made.nearest, made.runs, made.ended) == ((), (), 1, "all")
     assert made.to_frame().empty
     assert made.figure()
@@ -310,8 +313,7 @@ def test_search_refuses_what_makes_no_sense():
 def test_counterfactuals_become_a_table_json_and_a_picture(reader):
     made = counterfactuals(case_of(reader, target=SPAN))
     table = made.to_frame()
-    assert table.flips.sum() == len(made.found)
-    assert table.edits[0] == str(made.found[0].edits[0])
+    assert list(table.change) == [one.change for one in (*made.found, *made.nearest)]
     data = json.loads(json.dumps(made.as_dict()))
     assert data["found"][0]["edits"][0]["action"] == made.found[0].edits[0].action
     assert data["runs"] == made.runs

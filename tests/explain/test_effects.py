@@ -8,10 +8,8 @@ import pytest
 from explaining import DISEASE, GRAPH, HAS_SYMPTOM, IS_CURE, IS_DISEASE, TEXT
 
 from kbert_core import InjectionOptions, KnowledgeGraph, Pipeline, Triple, load_graph
-from kbert_core.errors import OptionError
+from kbert_core.explain.case import Case, Outcome, Piece, Target
 from kbert_core.explain.effects import Effect, effects, stream_effects
-from kbert_core.explain.target import Target
-from kbert_core.explain.variants import Case, Outcome, Piece
 
 MODELS = Path(__file__).parents[2] / "models"
 ALIAS = Triple("糖尿病", "别名", "多饮")
@@ -37,7 +35,7 @@ def test_whole_effect_is_that_of_a_run_without_any_graph(case, score):
 
 def test_deleting_a_triple_lets_the_next_one_move_up(ner, score):
     one = InjectionOptions(max_triples=1, tail_only=True)
-    found = effects(ner, TEXT, graph=GRAPH, target=DISEASE, options=one)
+    found = effects(Case.of(ner, TEXT, graph=GRAPH, target=DISEASE, options=one))
     first, cure = found.each
     assert (first.piece.triple, first.moved_up) == (IS_DISEASE, (HAS_SYMPTOM,))
     deleted = score(GRAPH.remove(IS_DISEASE), options=one)
@@ -52,7 +50,7 @@ def test_deleting_a_triple_lets_the_next_one_move_up(ner, score):
 
 def test_deleting_another_name_takes_its_mention_away(ner):
     graph = KnowledgeGraph([IS_DISEASE, ALIAS])
-    found = effects(ner, "糖尿病患者有多饮", graph=graph, target=Target("疾病", 6, 8))
+    found = effects(Case.of(ner, "糖尿病患者有多饮", graph=graph, target=Target("疾病", 6, 8)))
     assert of(found, ALIAS).moved_out == (IS_DISEASE,)
     assert of(found, ALIAS).moved_up == ()
     assert of(found, IS_DISEASE).moved_out == ()
@@ -86,7 +84,7 @@ def test_an_effect_flips_where_the_answer_is_another():
 def test_the_triple_that_says_what_epilepsy_is_flips_its_entity():
     model = Pipeline.load(MODELS / "medical-ner-kbert", device="cpu")
     graph = load_graph(MODELS.parent / "demo_kgs" / "medical_zh.spo")
-    found = effects(model, "既往患癫痫多年", graph=graph)
+    found = effects(Case.of(model, "既往患癫痫多年", graph=graph))
     first = found.ranked[0]
     assert found.target == Target("Disease", 3, 5)
     assert first.piece.triple == Triple("癫痫", "类别", "疾病")
@@ -106,16 +104,9 @@ def test_effects_come_batch_by_batch(ner):
 
 
 def test_a_text_without_knowledge_has_no_effects(ner):
-    found = effects(ner, TEXT, graph=KnowledgeGraph(), target=DISEASE)
+    found = effects(Case.of(ner, TEXT, graph=KnowledgeGraph(), target=DISEASE))
     assert (found.each, found.whole, found.flips) == ((), 0.0, False)
     assert found.to_frame().empty
-
-
-def test_a_case_is_not_read_anew(case):
-    with pytest.raises(OptionError, match="graph is given too"):
-        effects(case, graph=GRAPH)
-    with pytest.raises(OptionError, match="a text"):
-        effects(case, TEXT)
 
 
 def test_results_are_rows_plain_data_and_a_figure(case):

@@ -14,9 +14,8 @@ from transformers import BertForSequenceClassification, ModernBertConfig, Modern
 
 from kbert_core import Ablation, Card, InjectionOptions, KnowledgeGraph, Pipeline, Triple
 from kbert_core.errors import OptionError, TextError
+from kbert_core.explain.case import NOTHING, Case, Piece, Target
 from kbert_core.explain.influence import ROUNDING, influence, states_of, stream_influence
-from kbert_core.explain.target import Target
-from kbert_core.explain.variants import Case, Piece
 from kbert_core.kbert.interventions import BRANCHES, PRESETS, TRUNK, Intervention
 
 TEXT = "患者有糖尿病史给予布洛芬口服好转"
@@ -111,10 +110,11 @@ def test_influence_of_many_triples_keeps_few_states_at_once(classifier, monkeypa
     assert most <= 3  # the whole text's, one reading's, and the next one's
 
 
-def test_influence_comes_batch_by_batch_and_ends_with_the_whole(classifier):
+def test_influence_comes_batch_by_batch_and_ends_with_the_whole(classifier, monkeypatch):
     graph = KnowledgeGraph([Triple("糖尿病", "r", c) for c in "甲乙丙丁戊"])
     case = case_of(classifier, TEXT, graph=graph, options=InjectionOptions(5))
-    parts = list(stream_influence(case, at_once=2))
+    monkeypatch.setattr(Case, "at_once", lambda _: 2)
+    parts = list(stream_influence(case))
     assert [(len(part.pieces), part.total) for part in parts] == [(2, 5), (4, 5), (5, 5)]
     whole = influence(case)
     assert parts[-1].pieces == whole.pieces
@@ -234,14 +234,14 @@ def test_influence_as_a_table_has_a_row_for_every_triple_layer_and_token(classif
 
 def test_influence_needs_no_task_head(checkpoints):
     encoder = Pipeline.load(checkpoints["encoder"], device="cpu")
-    found = influence(encoder, TEXT, graph=GRAPH)
+    found = influence(Case.of(encoder, TEXT, graph=GRAPH, target=NOTHING))
     assert len(found.pieces) == 3
     assert found.largest_beyond_reach < ROUNDING
 
 
 def test_influence_in_a_model_that_fills_masks_needs_no_mask(checkpoints):
     reader = Pipeline.load(checkpoints["mask"], device="cpu")
-    assert len(influence(reader, TEXT, graph=GRAPH).pieces) == 3
+    assert len(influence(Case.of(reader, TEXT, graph=GRAPH, target=NOTHING)).pieces) == 3
     with pytest.raises(TextError, match=r"\[MASK\]"):
         Case.of(reader, TEXT, graph=GRAPH)
 

@@ -9,8 +9,8 @@ from explaining import GRAPH, IS_CURE
 
 from kbert_core import KnowledgeGraph
 from kbert_core.drawing import BLUE, ORANGE
+from kbert_core.explain.case import Case, Piece
 from kbert_core.explain.effects import interactions, stream_interactions
-from kbert_core.explain.variants import Case, Outcome, Piece
 
 
 def test_interaction_is_what_two_triples_do_beyond_the_sum(case, score):
@@ -35,9 +35,6 @@ class Pair(Game):
 
     def without(self, pieces):
         return frozenset(range(self.count)) - self.with_only(pieces)
-
-    def outcomes(self, variants):
-        yield from (Outcome(scored.score, "") for scored in self.run(variants))
 
 
 @pytest.mark.parametrize(("sign", "value"), [(1, -1), (-1, 1)])
@@ -67,7 +64,7 @@ def test_interactions_come_batch_by_batch(case, monkeypatch):
 
 def test_interactions_are_rows_plain_data_and_a_figure(case):
     found = interactions(case)
-    assert list(found.to_frame()["tail_2"]) == ["多饮", "治疗", "治疗"]
+    assert list(found.to_frame()["other_tail"]) == ["多饮", "治疗", "治疗"]
     data = json.loads(json.dumps(found.as_dict()))
     assert data["interactions"][0]["interaction"] == found.each[0].value
     (panel,) = found.figure().axes

@@ -10,6 +10,7 @@ from transformers import BertForSequenceClassification
 
 from kbert_core import Ablation, Card, InjectionOptions, KnowledgeGraph, Pipeline, Triple
 from kbert_core.errors import OptionError
+from kbert_core.explain.case import Case, Target
 from kbert_core.explain.noise import (
     ABLATIONS,
     divergence,
@@ -18,8 +19,6 @@ from kbert_core.explain.noise import (
     stream_noise,
     variation,
 )
-from kbert_core.explain.target import Target
-from kbert_core.explain.variants import Case
 
 TEXT = "患者有糖尿病史给予布洛芬口服好转"
 GRAPH = KnowledgeGraph(
@@ -105,7 +104,7 @@ def test_every_ablation_reads_the_same_tree(case):
 
 
 def test_noise_without_any_knowledge_leaves_plain_bert(classifier):
-    curve = noise_curve(classifier, "好转", graph=GRAPH, counts=(0, 4), seeds=(1,))
+    curve = noise_curve(Case.of(classifier, "好转", graph=GRAPH), counts=(0, 4), seeds=(1,))
     assert curve.mentions == 0
     for point in curve.points:
         assert point.injected == 0
@@ -181,7 +180,8 @@ def test_spread_is_over_the_seeds(case):
 )
 def test_noise_is_followed_in_spans_and_masks(checkpoints, task, text, target):
     pipeline = Pipeline.load(checkpoints[task], device="cpu")
-    curve = noise_curve(pipeline, text, graph=GRAPH, target=target, counts=(0, 2), seeds=(1,))
+    case = Case.of(pipeline, text, graph=GRAPH, target=target)
+    curve = noise_curve(case, counts=(0, 2), seeds=(1,))
     for point in curve.points:
         assert 0 <= point.probability <= 1
         assert 0 <= point.variation <= 1

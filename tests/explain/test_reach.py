@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from slow_trees import random_scene, slowly_flattened
 
 from kbert_core import collate, visible_matrix
-from kbert_core.errors import OptionError, ShapeError
-from kbert_core.explain.reach import NEVER, reach
+from kbert_core.errors import ShapeError
+from kbert_core.explain.influence import NEVER, reach
 
 CLS, TIM, COOK, CEO, APPLE, IS, VISITING, BEIJING, CAPITAL, CHINA, IS_A, CITY, NOW, SEP = range(14)
 
@@ -37,7 +37,7 @@ def walked(visible, source):
 
 
 def test_reach_in_figure_2_takes_a_branch_to_its_mention_and_then_to_the_trunk(tim_cook):
-    first = reach(seen_in(tim_cook), 3).first
+    first = reach([seen_in(tim_cook)] * 3).first
     assert [int(first[token, CITY]) for token in (CITY, IS_A, BEIJING)] == [0, 1, 1]
     assert [int(first[token, CITY]) for token in (CLS, TIM, COOK, IS, NOW, SEP)] == [2] * 6
     assert [int(first[token, CITY]) for token in (CAPITAL, CHINA)] == [2, 2]  # by their mention
@@ -45,14 +45,14 @@ def test_reach_in_figure_2_takes_a_branch_to_its_mention_and_then_to_the_trunk(t
 
 
 def test_reach_before_the_first_layer_is_a_tokens_own(tim_cook):
-    found = reach(seen_in(tim_cook), 2)
+    found = reach([seen_in(tim_cook)] * 2)
     assert torch.equal(found.by_layer[0], torch.eye(14, dtype=torch.bool))
     assert found.into(CLS)[1].tolist() == seen_in(tim_cook)[CLS].tolist()
     assert found.layers == 2
 
 
 def test_way_names_the_stations_of_a_quickest_path(tim_cook):
-    found = reach(seen_in(tim_cook), 3)
+    found = reach([seen_in(tim_cook)] * 3)
     assert found.way(CITY, CLS) == (CITY, BEIJING, CLS)
     assert found.way(CLS, CLS) == (CLS,)
     source, mention, other, there = found.way(CITY, APPLE)
@@ -64,7 +64,7 @@ def test_reach_with_a_blocked_link_in_one_layer_comes_a_layer_later(tim_cook):
     visible = seen_in(tim_cook)
     blocked = visible.clone()
     blocked[BEIJING, [IS_A, CITY]] = False
-    found = reach([blocked, visible, visible], None)
+    found = reach([blocked, visible, visible])
     assert [int(found.first[token, CITY]) for token in (IS_A, BEIJING, CLS)] == [1, 2, 3]
     nowhere = reach([blocked] * 3)
     assert int(nowhere.first[CLS, CITY]) == NEVER
@@ -72,7 +72,7 @@ def test_reach_with_a_blocked_link_in_one_layer_comes_a_layer_later(tim_cook):
 
 
 def test_reach_where_everything_is_visible_is_everywhere_after_one_layer():
-    found = reach(torch.ones(5, 5, dtype=torch.bool), 4)
+    found = reach([torch.ones(5, 5, dtype=torch.bool)] * 4)
     assert found.by_layer[1:].all()
 
 
@@ -82,7 +82,7 @@ def test_reach_in_random_trees_equals_a_walk(seed, sentences, layers):
     visible = slowly_flattened(random_scene(random.Random(seed), sentences), special=True).visible
     if not visible:
         return
-    found = reach(torch.tensor(visible), layers)
+    found = reach([torch.tensor(visible)] * layers)
     for source in range(0, len(visible), 3):
         expected = walked([visible] * layers, source)
         for layer in range(layers + 1):
@@ -114,13 +114,11 @@ def test_reach_of_layers_that_differ_equals_a_walk_and_ways_can_be_walked(seed):
 
 
 def test_reach_of_some_tokens_is_where_any_of_them_comes(tim_cook):
-    found = reach(seen_in(tim_cook), 2)
+    found = reach([seen_in(tim_cook)] * 2)
     both = found.out_of([APPLE, CITY])
     assert torch.equal(both, found.out_of([APPLE]) | found.out_of([CITY]))
 
 
 def test_reach_refuses_what_it_cant_multiply():
-    with pytest.raises(OptionError, match="how many layers"):
-        reach(torch.ones(2, 2, dtype=torch.bool))
     with pytest.raises(ShapeError, match="expected one"):
         reach([torch.ones(2, 2, dtype=torch.bool), torch.ones(3, 3, dtype=torch.bool)])

@@ -6,16 +6,16 @@ from itertools import combinations, permutations
 
 import numpy as np
 import pytest
-from explain.games import NOTHING_LIKELY, Game
+from explain.games import Game, scored
 from explaining import GRAPH
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kbert_core import KnowledgeGraph
 from kbert_core.errors import OptionError
+from kbert_core.explain.case import Case, Target
 from kbert_core.explain.effects import effects
 from kbert_core.explain.shapley import shapley, stream_shapley
-from kbert_core.explain.variants import Scored
 
 
 def sets_of(count):
@@ -118,7 +118,7 @@ class Large(Game):
         return len(list(pieces))
 
     def run(self, variants):
-        yield from (Scored(float(size), None, NOTHING_LIKELY) for size in variants)
+        yield from (scored(float(size)) for size in variants)
 
 
 def test_many_sets_of_many_pieces_take_little_memory():
@@ -162,6 +162,7 @@ def test_shapley_values_are_rows_plain_data_and_a_figure(ner, case):
     assert data["values"][0]["low"] == found.each[0].low
     (panel,) = found.figure().axes
     assert len(panel.patches) == 3
-    nothing = shapley(ner, "患者", graph=KnowledgeGraph(), target=case.target.__class__("O", 0, 2))
+    nowhere = Case.of(ner, "患者", graph=KnowledgeGraph(), target=Target("O", 0, 2))
+    nothing = shapley(nowhere)
     assert (nothing.each, nothing.whole) == ((), 0)
     nothing.figure()

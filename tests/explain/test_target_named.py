@@ -3,7 +3,7 @@
 import pytest
 
 from kbert_core.errors import TextError
-from kbert_core.explain.target import Target, target_named
+from kbert_core.explain.case import Target, target_of
 from kbert_core.tasks import ClassPrediction, MaskPrediction, NerPrediction, Span
 from kbert_core.tasks.mask import Filling
 
@@ -27,7 +27,7 @@ SPANS = NerPrediction((Span(0, 2, "疾病", "患者", 0.9), Span(8, 12, "治疗"
     ],
 )
 def test_target_is_found_by_what_is_said_of_it(prediction, asked, chosen):
-    assert target_named(prediction, **asked) == chosen
+    assert target_of(prediction, **asked) == chosen
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_target_is_found_by_what_is_said_of_it(prediction, asked, chosen):
 )
 def test_target_that_is_not_there_is_said(prediction, asked, said):
     with pytest.raises(TextError, match=said):
-        target_named(prediction, **asked)
+        target_of(prediction, **asked)
 
 
 @pytest.mark.parametrize(

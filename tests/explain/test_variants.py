@@ -19,13 +19,12 @@ from kbert_core import (
     grow_trees,
 )
 from kbert_core.errors import TextError
-from kbert_core.explain import variants
+from kbert_core.explain import case as case_module
+from kbert_core.explain.case import Case, Target, target_of
 from kbert_core.explain.counterfactuals import stream_counterfactuals
 from kbert_core.explain.effects import stream_effects, stream_interactions
 from kbert_core.explain.noise import stream_noise
 from kbert_core.explain.shapley import stream_shapley
-from kbert_core.explain.target import Target, target_of
-from kbert_core.explain.variants import Case
 from kbert_core.kbert.interventions import PRESETS
 from kbert_core.kbert.reader import KBertReader
 from kbert_core.labels import Labels
@@ -130,7 +129,7 @@ def test_a_long_text_is_explained_in_short_steps(reader, monkeypatch, stream):
     case = Case.of(reader, TEXT * 6, graph=GRAPH, target=Target("疾病", 3, 6))
     assert len(case.trace.rows) > 2
     tokens = sum(map(len, case.trace.rows))
-    monkeypatch.setattr(variants, "TOKENS_A_STEP", 2 * tokens)
+    monkeypatch.setattr(case_module, "TOKENS_A_STEP", 2 * tokens)
     assert case.at_once() == 2
     run, logits = [0], KBertReader.logits
 
@@ -246,7 +245,7 @@ def test_interventions_of_a_reading_are_made_to_its_variants_too(reader):
 def test_key_of_a_variant_tells_what_the_encoder_gets(reader):
     case = Case.of(reader, TEXT, graph=GRAPH, target=Target("疾病", 3, 6))
     key = case.key
-    assert key(case.reading) == key(case.without(())) == key(case.read_with())
+    assert key(case.reading) == key(case.without(())) == key(case.read_with(GRAPH))
     removed = case.read_with(GRAPH.remove(PIECES[0].triple))
     assert key(case.without([PIECES[0]])) == key(removed)
     keys = {key(case.without([piece])) for piece in PIECES}
@@ -258,8 +257,7 @@ def test_what_is_likely_at_a_target_is_a_distribution(reader, classifier):
     assert case.base.likely.shape == (3, 5)
     assert case.base.likely.exp().sum(-1).tolist() == pytest.approx([1, 1, 1])
     of_class = Case.of(classifier, TEXT, graph=GRAPH)
-    likely, labels = of_class.base.likely, classifier.labels
-    assert of_class.target.probability_in(likely, labels) == pytest.approx(
+    assert of_class.target.probability(of_class.base.score, classifier.labels) == pytest.approx(
         of_class.base.prediction.probabilities[of_class.target.label], abs=1e-5
     )
 

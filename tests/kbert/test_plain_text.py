@@ -19,9 +19,9 @@ from kbert_core import (
 )
 from kbert_core.errors import CheckpointError, OptionError
 from kbert_core.experiments.suite import read_suite, train_options
+from kbert_core.explain.case import Case
 from kbert_core.explain.compare import compare
 from kbert_core.explain.effects import effects
-from kbert_core.explain.variants import Case
 from kbert_core.kbert.plain_text import PlainTextConfig
 
 

@@ -1,0 +1,376 @@
+"""Case: a text as it was read, the number of its prediction that is explained, and variants of it.
+
+A variant is another reading of the text: with knowledge left out (the rest of
+the selection held fixed), or read again with another graph.
+"""
+
+import math
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from kbert_core.errors import TextError
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.mentions import Mention
+from kbert_core.labels import OUTSIDE, Labels
+from kbert_core.pipeline import Pipeline
+from kbert_core.reader import Piece, Reading
+from kbert_core.tasks import ClassPrediction, MaskPrediction, NerPrediction, Span
+
+AT_ONCE = 32  # rows a batch
+TOKENS_A_STEP = 4096  # of the readings between two results: whoever waits or stops waits for them
+MOST_READ = 200_000  # triples of a large graph that are looked at
+NO_SPAN = -1
+
+
+class NothingPredicted(TextError):
+    """There is nothing to explain unless it is said what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What of a prediction is explained, scored in nats.
+
+    A class and a token at a [MASK] score their log-odds, a span the mean
+    log-probability of the tags that give it its label. A span may be one that
+    isn't predicted, and its label O.
+
+    Attributes:
+        label: a class, an entity type or O, or a token.
+        start, end: in characters of the text, end exclusive: the span, or
+            the [MASK]; -1 for a class.
+    """
+
+    label: str
+    start: int = NO_SPAN
+    end: int = NO_SPAN
+
+    def __str__(self) -> str:
+        return self.label if self.start == NO_SPAN else f"{self.label} [{self.start}, {self.end})"
+
+    def score(self, reading: Reading, logits: Tensor, labels: Labels) -> float:
+        """Score the logits of one text; arguments as for :meth:`log_probabilities`.
+
+        Raises:
+            TextError: no such label, or no token of the text there.
+        """
+        return self.score_in(self.log_probabilities(reading, logits, labels), labels)
+
+    def score_in(self, here: Tensor, labels: Labels) -> float:
+        """Score log-probabilities (T, K), see :meth:`log_probabilities`."""
+        if not self._is_span(labels):
+            at = self._index(labels, self.label)
+            others = torch.cat([here[0, :at], here[0, at + 1 :]])
+            return float(here[0, at] - others.logsumexp(0))
+        tags = [OUTSIDE] * len(here)
+        if self.label != OUTSIDE:
+            tags = [f"B-{self.label}"] + [f"I-{self.label}"] * (len(here) - 1)
+        return float(here[range(len(here)), [self._index(labels, tag) for tag in tags]].mean())
+
+    def probability(self, score: float, labels: Labels) -> float:
+        """Return the probability of a score: of a span the geometric mean over its tags."""
+        return math.exp(score) if self._is_span(labels) else 1 / (1 + math.exp(-score))
+
+    def log_probabilities(self, reading: Reading, logits: Tensor, labels: Labels) -> Tensor:
+        """Say how likely the model holds each label where the target stands.
+
+        Args:
+            reading: the text, as it was read.
+            logits: (T, K), a row for each of its tokens, or (K,) for a class.
+            labels: names of the K logits.
+
+        Returns:
+            (T, K): a row for a class or a [MASK], one a token for a span.
+
+        Raises:
+            TextError: a class of a model that tags tokens, or a span of one
+                that labels whole texts; no token of the text there.
+        """
+        if (self.start == NO_SPAN) != (logits.dim() == 1):
+            kind = "whole texts" if logits.dim() == 1 else "tokens"
+            raise TextError(f"The model labels {kind}, and '{self}' is none of its answers.")
+        if self.start == NO_SPAN:
+            here = logits[None]
+        elif self._is_span(labels):
+            first, last = reading.tokens[0].over(self.start, self.end)
+            if last <= first:
+                raise TextError(f"No token of the text stands at [{self.start}, {self.end}).")
+            return logits[first:last].float().log_softmax(-1).double().cpu()
+        else:
+            here = logits[self._mask(reading, labels)][None]
+        return here.double().log_softmax(-1).cpu()
+
+    def answer(self, prediction: Any) -> str:
+        """Say what a prediction has at the target's place; where two differ, it has flipped.
+
+        Of a class its label, of a [MASK] the likeliest token. Of a span its
+        label; where other spans touch it, these with their borders, as
+        "治疗 [3, 5)"; O where none does.
+        """
+        if isinstance(prediction, ClassPrediction):
+            return prediction.label
+        if isinstance(prediction, MaskPrediction):
+            filling = next(f for f in prediction.fillings if f.start == self.start)
+            return filling.candidates[0][0]
+        spans: Sequence[Span] = prediction.spans
+        touching = [s for s in spans if s.start < self.end and self.start < s.end]
+        if [(s.start, s.end) for s in touching] == [(self.start, self.end)]:
+            return touching[0].label
+        return ", ".join(f"{s.label} [{s.start}, {s.end})" for s in touching) or OUTSIDE
+
+    def _is_span(self, labels: Labels) -> bool:
+        """Whether it is a span of tagged tokens: where the labels are a vocabulary, a [MASK]."""
+        return self.start != NO_SPAN and labels.mask_id is None
+
+    def _index(self, labels: Labels, name: str) -> int:
+        if name not in labels.numbers:
+            known = ", ".join(labels.names[:8]) + (", …" if len(labels) > 8 else "")
+            raise TextError(f"The model has no label '{name}'; it has {known}.")
+        return labels.numbers[name]
+
+    def _mask(self, reading: Reading, labels: Labels) -> int:
+        tokens = reading.tokens[0]
+        for at, token in enumerate(tokens.ids):
+            if token == labels.mask_id and tokens.starts[at] == self.start:
+                return at
+        raise TextError(f"No [MASK] of the text stands at [{self.start}, {self.end}).")
+
+
+NOTHING = Target("")  # for what follows states, not a prediction
+
+
+def target_of(
+    prediction: Any,
+    reading: Reading | None = None,
+    *,
+    label: str | None = None,
+    span: tuple[int, int] | None = None,
+) -> Target:
+    """Choose what to explain: by its name, its place, both, or what was predicted.
+
+    Args:
+        prediction: of a task.
+        reading: what it was made from.
+        label: a class, an entity type or O, or a token; None: what is
+            predicted at the place.
+        span: in characters, end exclusive. None: the first [MASK]; the first
+            entity of the label; without a label the first entity with
+            knowledge on it, else the first.
+
+    Raises:
+        NothingPredicted: neither is given, and no entity or nothing is predicted.
+        TextError: nothing fits, or a class has no place.
+    """
+    if isinstance(prediction, ClassPrediction):
+        if span is not None:
+            raise TextError("The model labels whole texts, so there is no span. Leave it out.")
+        return Target(label or prediction.label)
+    if isinstance(prediction, MaskPrediction):
+        places = [(filling.start, filling.end) for filling in prediction.fillings]
+        start, end = span or places[0]
+        if (start, end) not in places:
+            raise TextError(f"No [MASK] of the text stands at [{start}, {end}).")
+        return Target(label or Target("", start, end).answer(prediction), start, end)
+    if not isinstance(prediction, NerPrediction):
+        raise NothingPredicted("The model makes no prediction, so there is nothing to explain.")
+    if span is not None:
+        there = [s.label for s in prediction.spans if (s.start, s.end) == span]
+        return Target(label or (there[0] if there else OUTSIDE), *span)
+    fitting = [s for s in prediction.spans if label in (None, s.label)]
+    if not fitting and label is None:
+        raise NothingPredicted("No entity is predicted, so say which span and label to explain.")
+    if not fitting:
+        spans = [f"{s.text} {s.label} [{s.start}, {s.end})" for s in prediction.spans]
+        raise TextError(
+            f"No {label} is predicted, only {', '.join(spans) or 'nothing'}. Say which span to "
+            "explain, in characters."
+        )
+    known = [s for s in fitting if label is None and reading and _has_knowledge(s, reading)]
+    chosen = (known or fitting)[0]
+    return Target(chosen.label, chosen.start, chosen.end)
+
+
+def _has_knowledge(span: Span, reading: Reading) -> bool:
+    nodes = {piece.node for piece in reading.pieces if piece.node is not None}
+    mentions = [reading.mentions[node] for node in nodes]
+    return any(m.start < span.end and span.start < m.end for m in mentions)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What is kept of a variant's run.
+
+    Attributes:
+        score: the target's, in nats.
+        answer: what is predicted at its place, see :meth:`Target.answer`.
+    """
+
+    score: float
+    answer: str
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What a variant's run gives.
+
+    Attributes:
+        outcome: score and answer.
+        prediction: the task's.
+        likely: (T, K) log-probabilities where the target stands.
+    """
+
+    outcome: Outcome
+    prediction: Any
+    likely: Tensor
+
+    @property
+    def score(self) -> float:
+        """The target's, in nats."""
+        return self.outcome.score
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A text as it was read, and what of its prediction is explained.
+
+    Attributes:
+        pipeline: the model.
+        graph: K.
+        trace: of the reading as it is.
+        target: what is explained.
+    """
+
+    pipeline: Pipeline
+    graph: KnowledgeGraph
+    trace: Any
+    target: Target
+
+    @classmethod
+    def of(
+        cls,
+        pipeline: Pipeline,
+        *sentences: str,
+        graph: KnowledgeGraph,
+        target: Target | None = None,
+        **reading: Any,
+    ) -> "Case":
+        """Read a text, and choose what to explain.
+
+        Args:
+            target: None: what is predicted, see :func:`target_of`; NOTHING: no
+                prediction is made, so a text without [MASK] will do.
+            reading: ``config`` and its fields, as for a call of the pipeline.
+
+        Raises:
+            KBertError: a text, option or target that can't be used.
+        """
+        trace = pipeline(*sentences, graph=graph, decode=target != NOTHING, **reading)
+        target = target or target_of(trace.prediction, trace.reading)
+        return cls(pipeline, graph, trace, target)
+
+    @property
+    def reading(self) -> Reading:
+        """The text as it was read."""
+        reading: Reading = self.trace.reading
+        return reading
+
+    @property
+    def config(self) -> Any:
+        """How the text was read."""
+        return self.reading.config
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The text."""
+        return self.reading.sentences
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        """The triples that are in, in reading order, each once."""
+        return tuple(dict.fromkeys(Piece(piece.triple) for piece in self.pieces_by_mention))
+
+    @property
+    def pieces_by_mention(self) -> tuple[Piece, ...]:
+        """The triples that are in, in reading order, once for each mention."""
+        return self.reading.pieces
+
+    def mentions_of(self, piece: Piece) -> tuple[Mention, ...]:
+        """Where a piece hangs."""
+        return tuple(
+            self.reading.mentions[p.node]
+            for p in self.pieces_by_mention
+            if p.node is not None and piece.covers(p.node, p.triple)
+        )
+
+    # Variants: other readings of the text
+
+    def without(self, pieces: Iterable[Piece]) -> Reading:
+        """The same reading with knowledge left out, and nothing in its place."""
+        return self.pipeline.reader.without(self.reading, tuple(pieces))
+
+    def with_only(self, pieces: Iterable[Piece]) -> Reading:
+        """The same reading with these pieces and no others."""
+        kept = tuple(pieces)
+        return self.without(
+            own
+            for own in self.pieces_by_mention
+            if own.node is not None and not any(p.covers(own.node, own.triple) for p in kept)
+        )
+
+    def without_knowledge(self) -> Reading:
+        """No knowledge at all: for K-BERT plain BERT."""
+        return self.with_only(())
+
+    def read_with(self, graph: KnowledgeGraph) -> Reading:
+        """The text read again with another graph."""
+        return self.pipeline.readings([self.sentences], graph=graph, config=self.config)[0]
+
+    def key(self, variant: Reading) -> Hashable:
+        """Two variants with one key give the encoder the same, so that one run is enough."""
+        return self.pipeline.reader.key(variant)
+
+    # Running them
+
+    def at_once(self, most: int = AT_ONCE) -> int:
+        """How many readings to run between two results: ``most`` of a short text, fewer of a long.
+
+        So whoever waits for the next result, or stops, never waits long.
+        """
+        tokens = sum(map(len, self.trace.rows))
+        return max(1, min(most, TOKENS_A_STEP // max(1, tokens)))
+
+    @cached_property
+    def base(self) -> Scored:
+        """The reading itself."""
+        return next(self.run([self.reading]))
+
+    @cached_property
+    def plain(self) -> Scored:
+        """The reading without knowledge."""
+        return next(self.run([self.without_knowledge()]))
+
+    def run(self, variants: Iterable[Reading], *, at_once: int = AT_ONCE) -> Iterator[Scored]:
+        """Run variants in order, several to a batch; yields as batches are done.
+
+        Args:
+            variants: read as they are needed, so a search may stop early.
+            at_once: rows a batch.
+
+        Raises:
+            TextError: the target isn't in a variant.
+        """
+        unread = iter(variants)
+        labels, task, target = self.pipeline.labels, self.pipeline.task, self.target
+        assert task is not None
+        while some := list(islice(unread, at_once)):
+            logits = self.pipeline.reader.logits(some, batch_size=at_once)
+            for variant, own in zip(some, logits, strict=True):
+                likely = target.log_probabilities(variant, own, labels)
+                prediction = task.decode(variant, own, labels)
+                outcome = Outcome(target.score_in(likely, labels), target.answer(prediction))
+                yield Scored(outcome, prediction, likely)
