@@ -15,8 +15,7 @@ from kbert_core.cli.shared import TRAINING_DEVICE
 from kbert_core.errors import ExperimentError, OptionError
 
 if TYPE_CHECKING:  # not imported to run: it needs PyTorch
-    from kbert_core.experiments.grid import Experiment
-    from kbert_core.experiments.results import Cell
+    from kbert_core.experiments.grid import Cell, Experiment
 
 log = logging.getLogger(__name__)
 
@@ -101,8 +100,7 @@ def experiment(args: Namespace) -> None:
 
 def _experiments(args: Namespace) -> "list[Experiment]":
     """The suites named, each with its results and its folder to work in."""
-    from kbert_core.experiments.grid import Experiment
-    from kbert_core.experiments.results import Places
+    from kbert_core.experiments.grid import Experiment, Places
     from kbert_core.experiments.suite import check_side_by_side, read_suite
 
     places = Places(Path(args.results), Path(args.work))

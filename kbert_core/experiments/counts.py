@@ -6,21 +6,22 @@ The counts are all that the statistics need, and hold no text: see
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from kbert_core.data.labelled import Example
 from kbert_core.experiments.dictionary import TagScores
 from kbert_core.experiments.release import release_count, release_count_of_spans
+from kbert_core.experiments.statistics import Counts
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.labels import RIGHT, order
+from kbert_core.labels import RIGHT
 from kbert_core.pipeline import NO_KNOWLEDGE
 from kbert_core.tasks.rank import probability_right
 from kbert_core.training.edit_scores import edit_response
 from kbert_core.training.evaluate import predict_all, scores_of, surface_forms
 from kbert_core.training.finetune import Fitted
-from kbert_core.training.scores import SpanKey, span_scores, unseen_recall
+from kbert_core.training.scores import SpanKey, ranking_scores, span_scores, unseen_recall
 
-Columns = dict[str, list[float]]
 Spans = Sequence[Sequence[SpanKey]]
 
 
@@ -39,59 +40,50 @@ def score_run(
     """
     pipeline, splits = fitted.pipeline, fitted.splits
     assert pipeline.task is not None
-    task = pipeline.task.name
-    seen = surface_forms(splits["train"])
+    task, seen = pipeline.task.name, surface_forms(splits["train"])
     result: dict[str, Any] = {"scores": {}, "without_knowledge": {}, "edit_response": {}}
     predictions: list[Any] = []
     tags: dict[str, TagScores] = {}
+
+    def read(
+        examples: Sequence[Example], graph: KnowledgeGraph
+    ) -> tuple[list[Any], dict[str, Any]]:
+        predicted = predict_all(pipeline, examples, graph)
+        scores = scores_of(task, examples, predicted, seen=seen)
+        if task == "ner":
+            scores |= release_count(pipeline, examples, graph, predicted)
+        return predicted, scores
+
     for split in ("dev", "test"):
         examples = splits.get(split)
         if not examples:
             continue
-        found = predict_all(pipeline, examples, fitted.graph)
-        result["scores"][split] = _scores(fitted, examples, fitted.graph, found, seen)
+        predicted, result["scores"][split] = read(examples, fitted.graph)
         if len(fitted.graph):
-            off = predict_all(pipeline, examples, NO_KNOWLEDGE)
-            result["without_knowledge"][split] = _scores(fitted, examples, NO_KNOWLEDGE, off, seen)
+            _, result["without_knowledge"][split] = read(examples, NO_KNOWLEDGE)
             if fitted.type_labels:
                 result["edit_response"][split] = edit_response(
                     pipeline, examples, fitted.graph, fitted.type_labels, seen=seen
                 )
         if task == "ner":
-            tags[split] = TagScores.of(found)
+            tags[split] = TagScores.of(predicted)
         if split == "test":
-            predictions = _plain(task, found)
-            result["sentences"] = sentence_counts(task, examples, predictions, seen, covering)
+            predictions = _plain(task, predicted)
+            counts = sentence_counts(task, examples, predictions, seen, covering)
+            result["sentences"] = packed(counts)
     return result, predictions, tags
 
 
 def score_spans(
-    examples: Sequence[Example], found: Spans, seen: set[str], covering: KnowledgeGraph
+    examples: Sequence[Example], spans: Spans, seen: set[str], covering: KnowledgeGraph
 ) -> dict[str, Any]:
     """The same for spans that come from no model of ours, and so begin on no injected token."""
-    gold = [e.spans for e in examples]
-    scores = span_scores(gold, found)
-    scores |= release_count_of_spans(examples, found)
-    scores["unseen"] = unseen_recall([e.sentences[0] for e in examples], gold, found, seen)
-    return {
-        "scores": {"test": scores},
-        "sentences": sentence_counts("ner", examples, found, seen, covering),
-    }
-
-
-def _scores(
-    fitted: Fitted,
-    examples: Sequence[Example],
-    graph: KnowledgeGraph,
-    predictions: Sequence[Any],
-    seen: set[str],
-) -> dict[str, Any]:
-    assert fitted.pipeline.task is not None
-    task = fitted.pipeline.task.name
-    scores = scores_of(task, examples, predictions, seen=seen)
-    if task == "ner":
-        scores |= release_count(fitted.pipeline, examples, graph, predictions)
-    return scores
+    gold = [example.spans for example in examples]
+    texts = [example.sentences[0] for example in examples]
+    unseen = {"unseen": unseen_recall(texts, gold, spans, seen)}
+    scores = span_scores(gold, spans) | release_count_of_spans(examples, spans) | unseen
+    counts = sentence_counts("ner", examples, spans, seen, covering)
+    return {"scores": {"test": scores}, "sentences": packed(counts)}
 
 
 def _plain(task: str, predictions: Sequence[Any]) -> list[Any]:
@@ -108,107 +100,81 @@ def _plain(task: str, predictions: Sequence[Any]) -> list[Any]:
 def sentence_counts(
     task: str,
     examples: Sequence[Example],
-    found: Sequence[Any],
+    predictions: Sequence[Any],
     seen: set[str],
     covering: KnowledgeGraph,
-) -> dict[str, Any]:
-    """What was right in every sentence, as columns of whole numbers.
+) -> Counts:
+    """What was right in every sentence; of answer selection, in every question with an answer.
 
     Args:
-        found: spans or labels, as ``scoring.score_run`` returns them.
+        predictions: spans, labels or chances, as ``score_run`` returns them.
         seen: surface forms labelled in training.
         covering: an unseen mention is covered if it is a head of this graph.
-
-    Returns:
-        ``ids``: a short hash of every sentence, to pair it over runs and
-        seeds; and columns, one number a sentence.
     """
     if task == "rank":
-        return _question_counts(examples, found)
-    columns: Columns = {}
+        return _question_counts(examples, predictions)
+    ids = [_id(example.sentences) for example in examples]
     if task == "ner":
-        columns = _ner_columns(examples, found, seen, covering)
-    elif task in ("classify", "pair"):
-        gold = [e.label for e in examples]
-        columns = {
-            "right": [int(g == label) for g, label in zip(gold, found, strict=True)],
-            "count": [1] * len(examples),
-        }
-        labels = {label for label in gold if label is not None}
-        if task == "pair" and len(labels) == 2:
-            positive = RIGHT if RIGHT in labels else max(labels)
-            columns |= {
-                "positive": [int(g == positive) for g in gold],
-                "positive_predicted": [int(label == positive) for label in found],
-                "positive_right": [
-                    int(g == positive == label) for g, label in zip(gold, found, strict=True)
-                ],
-            }
-    return {"ids": [_id("\t".join(e.sentences)) for e in examples], "columns": columns}
+        return Counts(ids, _span_columns(examples, predictions, seen, covering))
+    pairs = [(e.label, label) for e, label in zip(examples, predictions, strict=True)]
+    columns = {"right": [int(g == label) for g, label in pairs], "count": [1] * len(pairs)}
+    labels = {gold for gold, _ in pairs if gold is not None}
+    if task == "pair" and len(labels) == 2:
+        positive = RIGHT if RIGHT in labels else max(labels)
+        columns["positive"] = [int(gold == positive) for gold, _ in pairs]
+        columns["positive_predicted"] = [int(label == positive) for _, label in pairs]
+        columns["positive_right"] = [int(gold == label == positive) for gold, label in pairs]
+    return Counts(ids, columns)
 
 
-def _question_counts(examples: Sequence[Example], chances: Sequence[float]) -> dict[str, Any]:
-    """Per question that has an answer: 1 / the rank of its first, as ``ranking_scores``."""
-    groups: dict[str, list[int]] = {}
-    for number, example in enumerate(examples):
-        groups.setdefault(example.group, []).append(number)
-    columns: Columns = {"reciprocal": [], "first": [], "count": []}
-    ids = []
-    for numbers in groups.values():
-        right = [examples[number].label == RIGHT for number in numbers]
-        if not any(right):
-            continue
-        places = order([chances[number] for number in numbers])
-        rank = 1 + next(i for i, place in enumerate(places) if right[place])
-        ids.append(_id("\t".join(text for n in numbers for text in examples[n].sentences)))
-        for name, value in (("reciprocal", 1 / rank), ("first", int(rank == 1)), ("count", 1)):
-            columns[name].append(value)
-    return {"ids": ids, "columns": columns}
+def _question_counts(examples: Sequence[Example], chances: Sequence[float]) -> Counts:
+    questions: dict[str, list[tuple[Example, float]]] = {}
+    for example, chance in zip(examples, chances, strict=True):
+        questions.setdefault(example.group, []).append((example, chance))
+    ids: list[str] = []
+    columns: dict[str, list[float]] = {"reciprocal": [], "first": [], "count": []}
+    for rows in questions.values():
+        right = [example.label == RIGHT for example, _ in rows]
+        scores = ranking_scores([""] * len(rows), right, [chance for _, chance in rows])
+        if any(right):
+            ids.append(_id([text for example, _ in rows for text in example.sentences]))
+            for name, value in zip(columns, (scores["mrr"], int(scores["p_at_1"]), 1), strict=True):
+                columns[name].append(value)
+    return Counts(ids, columns)
 
 
-def _ner_columns(
-    examples: Sequence[Example], found: Spans, seen: set[str], covering: KnowledgeGraph
-) -> Columns:
+def _span_columns(
+    examples: Sequence[Example], predictions: Spans, seen: set[str], covering: KnowledgeGraph
+) -> dict[str, list[int]]:
+    is_head = cache(lambda name: bool(covering.triples_of(name)))
     names = ("right", "predicted", "gold", "unseen", "unseen_right", "covered", "covered_right")
-    columns: Columns = {name: [] for name in names}
-    covered = _Memo(covering)
-    for example, spans in zip(examples, found, strict=True):
+    columns: dict[str, list[int]] = {name: [] for name in names}
+    for example, spans in zip(examples, predictions, strict=True):
         text, gold, predicted = example.sentences[0], set(example.spans), set(spans)
         unseen = {s for s in gold if text[s[0] : s[1]] not in seen}
-        known = {s for s in unseen if covered[text[s[0] : s[1]]]}
+        known = {s for s in unseen if is_head(text[s[0] : s[1]])}
         sets = (gold & predicted, predicted, gold, unseen, unseen & predicted)
         for name, group in zip(names, (*sets, known, known & predicted), strict=True):
             columns[name].append(len(group))
     return columns
 
 
-class _Memo(dict[str, bool]):
-    """Whether a graph has triples of a name, looked up once."""
-
-    def __init__(self, graph: KnowledgeGraph) -> None:
-        super().__init__()
-        self._graph = graph
-
-    def __missing__(self, name: str) -> bool:
-        self[name] = bool(self._graph.triples_of(name))
-        return self[name]
+def _id(texts: Sequence[str]) -> str:
+    """Eight hexadecimal digits of a hash, the same wherever a sentence stands."""
+    return hashlib.sha256("\t".join(texts).encode()).hexdigest()[:8]
 
 
-def _id(text: str) -> str:
-    """Eight hexadecimal digits of a text's hash."""
-    return hashlib.sha256(text.encode()).hexdigest()[:8]
-
-
-def packed(sentences: Mapping[str, Any]) -> dict[str, Any]:
+def packed(counts: Counts) -> dict[str, Any]:
     """Columns as one short line each, for JSON."""
-    columns = {
-        name: " ".join(f"{number:.6g}" for number in column)
-        for name, column in sentences["columns"].items()
-    }
-    return {"ids": " ".join(sentences["ids"]), "columns": columns}
+    columns = {n: " ".join(f"{v:.6g}" for v in column) for n, column in counts.columns.items()}
+    return {"ids": " ".join(counts.ids), "columns": columns}
 
 
-def unpacked(sentences: Mapping[str, Any]) -> dict[str, Any]:
-    """The columns again; undoes :func:`packed`."""
-    columns = {name: [float(n) for n in c.split()] for name, c in sentences["columns"].items()}
-    return {"ids": sentences["ids"].split(), "columns": columns}
+def unpacked(sentences: Mapping[str, Any], data: str = "") -> Counts:
+    """The counts again; undoes :func:`packed`.
+
+    Args:
+        data: hash of the split.
+    """
+    columns = {n: [float(v) for v in line.split()] for n, line in sentences["columns"].items()}
+    return Counts(sentences["ids"].split(), columns, data)

@@ -36,7 +36,7 @@ def release_count(
 
     Args:
         predictions: of the examples, read with the graph.
-        reading: as for :func:`branch_begins`.
+        reading: ``config`` and its fields, as for a call of the pipeline.
 
     Returns:
         As :func:`release_scores`, each name with ``release_`` before it.
@@ -52,11 +52,7 @@ def release_count(
 def release_count_of_spans(
     examples: Sequence[Example], predicted: Sequence[Iterable[SpanKey]]
 ) -> dict[str, float]:
-    """Count spans that come from no model, whose ends the release reads as the next token's start.
-
-    Returns:
-        As :func:`release_count`.
-    """
+    """The same of spans that come from no model, whose ends are read as the next token's start."""
     read = []
     for example, spans in zip(examples, predicted, strict=True):
         starts = [start for start, _ in example.words]
@@ -90,15 +86,13 @@ def release_spans(starts: Sequence[int], tags: Sequence[str], end: int) -> list[
     Returns:
         (start, start of the first token after it), in characters.
     """
-    stops = [begins(tag) or tag in (OUTSIDE, PADDING) for tag in tags]
-    spans = []
-    for index, tag in enumerate(tags):
+    spans, after = [], end
+    for start, tag in reversed(list(zip(starts, tags, strict=True))):
         if begins(tag):
-            after = index + 1
-            while after < len(tags) and not stops[after]:
-                after += 1
-            spans.append((starts[index], starts[after] if after < len(tags) else end))
-    return spans
+            spans.append((start, after))
+        if begins(tag) or tag in (OUTSIDE, PADDING):
+            after = start
+    return spans[::-1]
 
 
 def release_scores(
@@ -117,29 +111,23 @@ def release_scores(
         how many of those predicted are on branches; ``trunk_f1``: without these.
     """
     pairs = [(set(g), set(p)) for g, p in zip(gold, predicted, strict=True)]
-    on_branches = sum(branch_begins)
     trunk = Counts(
         sum(len(g & p) for g, p in pairs),
         sum(len(p) for _, p in pairs),
         sum(len(g) for g, _ in pairs),
     )
+    on_branches = sum(branch_begins)
     counts = replace(trunk, predicted=trunk.predicted + on_branches)
     return {**counts.as_dict(), "on_branches": on_branches, "trunk_f1": trunk.f1}
 
 
 def branch_begins(
-    pipeline: Pipeline,
-    examples: Sequence[Example],
-    graph: KnowledgeGraph,
-    **reading: Any,
+    pipeline: Pipeline, examples: Sequence[Example], graph: KnowledgeGraph, **reading: Any
 ) -> list[int]:
     """Count per text the tokens of branches whose likeliest tag begins an entity.
 
     Tasks decode the tokens of the text alone, so the texts are read once more
     for this. A branch counts once where windows overlap.
-
-    Args:
-        reading: ``config`` and its fields, as for a call of the pipeline.
     """
     if not len(graph):
         return [0] * len(examples)

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kbert_core.checkpoints.encoders import PACKAGE
-from kbert_core.experiments.keys import AT_RANDOM
 from kbert_core.experiments.statistics import Difference, Metric, Spread
+from kbert_core.experiments.suite import AT_RANDOM
 from kbert_core.experiments.tables import Group, Pair, Tables
 from kbert_core.knowledge.io.compression import plain_stem
 

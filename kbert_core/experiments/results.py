@@ -8,50 +8,20 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict
 from pathlib import Path
 from typing import IO, Any
 
 from kbert_core.checkpoints.checkpoint import CARD_KEY
 from kbert_core.errors import CheckpointError, DataError
-from kbert_core.experiments.keys import Baseline, Run
-from kbert_core.experiments.suite import Suite, slug
 from kbert_core.files import replaced
-from kbert_core.kbert.visible import Ablation
+from kbert_core.kbert.visible import FULL, Ablation
 from kbert_core.knowledge.selection import InjectionOptions
-from kbert_core.training.options import Recipe
+from kbert_core.options import option_fields
+from kbert_core.training.options import Recipe, TrainOptions
 
 FORMAT = 1
 GROUPS = {"injection": InjectionOptions, "ablation": Ablation, "recipe": Recipe}  # of options
-
-
-@dataclass(frozen=True)
-class Places:
-    """Where things are kept.
-
-    Attributes:
-        results: one folder a suite, one JSON a run; to be kept.
-        work: splits, shuffled graphs, checkpoints; may be deleted.
-    """
-
-    results: Path = Path("results")
-    work: Path = Path("runs/experiments")
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One row at one seed."""
-
-    row: Run | Baseline
-    seed: int
-
-    def __str__(self) -> str:
-        return f"{self.row.name}, seed {self.seed}"
-
-
-def result_file(places: Places, suite: Suite, cell: Cell) -> Path:
-    """Where a cell's JSON stands."""
-    return places.results / suite.name / f"{slug(cell.row.name)}-seed{cell.seed}.json"
 
 
 @contextmanager
@@ -73,11 +43,7 @@ def whole(path: Path) -> Iterator[IO[bytes]]:
 
 
 def write_json(path: Path, data: Mapping[str, Any]) -> None:
-    """Write a result.
-
-    Raises:
-        DataError: it can't be written; what was there is kept.
-    """
+    """Write a result; see ``whole`` for errors."""
     text = json.dumps(data, ensure_ascii=False, indent=1, allow_nan=False)
     with whole(path) as file:
         file.write(f"{text}\n".encode())
@@ -135,43 +101,38 @@ def config_hash(folder: Path) -> str:
     return hashlib.sha256(canonical(config).encode()).hexdigest()[:8]
 
 
-def default_of(of: Any) -> Any:
-    """The default value of a dataclass's field."""
-    made = of.default_factory
-    return made() if callable(made) else of.default
-
-
-def without_defaults(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """A cell's inputs without the options that have their default value in a group of them."""
-    made = dict(inputs)
-    if "over" in made:
-        made["over"] = without_defaults(made["over"])
-    if "options" in made:
-        made["options"] = {
-            name: _changed(GROUPS[name], value) if name in GROUPS and value is not None else value
-            for name, value in made["options"].items()
-        }
-    return made
-
-
-def _changed(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
-    defaults = plain_inputs({of.name: default_of(of) for of in fields(kind)})
-    return {
-        name: value
-        for name, value in values.items()
-        if name not in defaults or value != defaults[name]
-    }
-
-
-def canonical(data: Mapping[str, Any]) -> str:
+def canonical(data: Any) -> str:
     """As JSON that is the same for the same data."""
     return json.dumps(data, sort_keys=True, ensure_ascii=False, default=asdict)
 
 
-def plain_inputs(data: Mapping[str, Any]) -> dict[str, Any]:
-    """As it will be read from JSON, so that the two can be compared."""
-    plain: dict[str, Any] = json.loads(canonical(data))
+def without_defaults(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """A cell's inputs as read from JSON, without options that have their default value.
+
+    So an option that is new doesn't make old results stale.
+    """
+    plain: dict[str, Any] = json.loads(canonical(inputs))
+    if "over" in plain:
+        plain["over"] = without_defaults(plain["over"])
+    if "options" in plain:
+        options = _changed(TrainOptions, plain["options"], ablation=FULL)
+        plain["options"] = {
+            name: _changed(GROUPS[name], value) if name in GROUPS and value else value
+            for name, value in options.items()
+        }
     return plain
+
+
+def _changed(kind: type, values: Mapping[str, Any], **usual: Any) -> dict[str, Any]:
+    """Options of a dataclass whose values aren't the usual or default ones."""
+    for name, option in option_fields(kind).items():
+        made = option.default if option.default_factory is MISSING else option.default_factory()
+        usual.setdefault(name, made)
+    return {
+        name: value
+        for name, value in values.items()
+        if name not in usual or value != json.loads(canonical(usual[name]))
+    }
 
 
 def differences(was: Any, is_: Any, where: str = "") -> list[str]:

@@ -8,9 +8,10 @@ import shlex
 import shutil
 import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from itertools import count
 from multiprocessing import active_children, get_context, parent_process
@@ -25,7 +26,7 @@ from transformers.utils import logging as transformers_logging
 
 from kbert_core.data.labelled import Example
 from kbert_core.errors import DataError, KBertError
-from kbert_core.experiments.counts import packed, score_run, score_spans
+from kbert_core.experiments.counts import score_run, score_spans
 from kbert_core.experiments.dictionary import (
     choose_weight,
     dictionary_spans,
@@ -35,20 +36,20 @@ from kbert_core.experiments.dictionary import (
     save_scores,
     written_over,
 )
-from kbert_core.experiments.grid import Experiment, Status, read_folder
-from kbert_core.experiments.keys import Baseline, Run
-from kbert_core.experiments.results import FORMAT, Cell, Places, read_json, whole, write_json
-from kbert_core.experiments.suite import read_suite, train_options
+from kbert_core.experiments.grid import Cell, Experiment, Places, Status, read_folder
+from kbert_core.experiments.results import FORMAT, read_json, whole, write_json
+from kbert_core.experiments.suite import Baseline, Run, read_suite, train_options
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.io.compression import plain_stem
 from kbert_core.processor import processor
 from kbert_core.training.evaluate import surface_forms
-from kbert_core.training.finetune import MAIN_SCORE, Fitted, fit, save
+from kbert_core.training.finetune import MAIN_SCORE, fit, save
 from kbert_core.training.options import TrainOptions
 from kbert_core.training.ordered_trainer import duration
 
 PREDICTIONS = "predictions.json"  # what stays in a cell's folder: others may be written over it
 TAG_SCORES = "tag_scores.npz"  # and this: decoding may be guided by others
+SECONDS = "seconds.json"
 FAILED = 1  # exit code of a process whose run failed and was recorded
 ORPHANED = 2  # of one whose parent was killed
 log = logging.getLogger(__name__)
@@ -56,17 +57,11 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class How:
-    """How cells are run, apart from what they are.
+    """How cells are run, apart from what they are."""
 
-    Attributes:
-        device: "auto", "cpu" or "cuda".
-        jobs: processes at a time, each on one thread where there are several.
-        keep_models: keep the trained models in the work folder.
-    """
-
-    device: str = "auto"
-    jobs: int = 1
-    keep_models: bool = False
+    device: str = "auto"  # or "cpu", "cuda"
+    jobs: int = 1  # processes at a time, each on one thread where there are several
+    keep_models: bool = False  # keep the trained models in the work folder
 
 
 def run_cell(experiment: Experiment, cell: Cell, how: How = How()) -> dict[str, Any]:
@@ -76,13 +71,14 @@ def run_cell(experiment: Experiment, cell: Cell, how: How = How()) -> dict[str, 
         KBertError: it can't be run.
     """
     inputs = experiment.inputs(cell)
-    row = cell.row
+    row, folder = cell.row, experiment.cell_folder(cell)
     if isinstance(row, Baseline):
         began = time.monotonic()
-        made, seconds = _dictionary(experiment, row, cell.seed), time.monotonic() - began
+        made = _dictionary(experiment, row, cell.seed)
+        seconds = time.monotonic() - began
     else:
-        made, seconds = _trained(experiment, row, cell.seed, how)
-    sentences = made.pop("sentences", None)
+        made = _trained(experiment, row, cell.seed, how)
+        seconds = json.loads((folder / SECONDS).read_text("utf-8"))
     result = {
         "format": FORMAT,
         "suite": experiment.suite.name,
@@ -94,49 +90,79 @@ def run_cell(experiment: Experiment, cell: Cell, how: How = How()) -> dict[str, 
         "seconds": round(seconds, 1),
         **made,
     }
-    if sentences is not None:
-        result["sentences"] = packed(sentences)
     write_json(experiment.file(cell), result)
     experiment.error_file(cell).unlink(missing_ok=True)
     if isinstance(row, Run) and not how.keep_models:
-        for path in experiment.cell_folder(cell).iterdir():
-            if path.name not in (PREDICTIONS, TAG_SCORES):
-                _remove(path)
+        for path in folder.iterdir():
+            if path.is_dir():
+                shutil.rmtree(path)
+            elif path.name not in (PREDICTIONS, TAG_SCORES):
+                path.unlink(missing_ok=True)
     return result
 
 
-def _trained(experiment: Experiment, run: Run, seed: int, how: How) -> tuple[dict[str, Any], float]:
-    """Train and score a run.
-
-    Returns:
-        What its JSON says of it, and the seconds it took, interruptions left out.
-    """
-    cell = Cell(run, seed)
+def _trained(experiment: Experiment, run: Run, seed: int, how: How) -> dict[str, Any]:
+    """Train and score a run; what its JSON says of it."""
+    cell, suite = Cell(run, seed), experiment.suite
     folder = experiment.cell_folder(cell)
     kg, unchanged = experiment.graph_files(run, seed)
+    injection = run.injection
+    if injection is not None and injection.scorer is not None:
+        injection = replace(injection, scorer=suite.resolved(injection.scorer))
     options = train_options(
-        experiment.suite,
+        suite,
         run,
         seed=seed,
         data=str(experiment.split(seed)[0]),
         kg=kg,
+        hiding_kg=suite.resolved_all(run.hiding_kg),
+        encoder=suite.resolved(run.encoder),
+        injection=injection,
         output=str(folder),
         device=how.device,
     )
-    clock = _Clock(folder / "seconds.json")
-    with clock:
+    with _clock(folder / SECONDS):
         fitted = fit(options)
         scored, predictions, tags = score_run(fitted, experiment.covering)
     write_json(folder / PREDICTIONS, {"format": FORMAT, "test": predictions})
     if tags:
         with whole(folder / TAG_SCORES) as file:
             save_scores(file, tags)
-    made = {**_about(fitted), **scored}
+    encoder = fitted.pipeline.encoder
+    made = {
+        **_sizes(fitted.splits),
+        "device": str(encoder.device),
+        "parameters": sum(p.numel() for p in encoder.model.parameters()),
+        "learning_curve": list(fitted.curve),
+        "type_labels": dict(fitted.type_labels),
+        **scored,
+    }
     if unchanged is not None:
         made["shuffled_unchanged"] = unchanged
     if how.keep_models:
         save(options, fitted, notes=_card_notes(_command(experiment, cell), options, made))
-    return made, clock.seconds
+    return made
+
+
+@contextmanager
+def _clock(path: Path) -> Iterator[None]:
+    """Add up the seconds of a run in a file, over interruptions."""
+    before = float(json.loads(path.read_text("utf-8"))) if path.is_file() else 0.0
+    began = time.monotonic()
+
+    def note() -> None:
+        with whole(path) as file:
+            file.write(json.dumps(before + time.monotonic() - began).encode())
+
+    try:
+        yield
+    except BaseException:
+        try:
+            note()
+        except DataError as error:
+            log.warning("%s", error)
+        raise
+    note()
 
 
 def _dictionary(experiment: Experiment, row: Baseline, seed: int) -> dict[str, Any]:
@@ -289,29 +315,6 @@ def _end_with_parent() -> None:
         os._exit(ORPHANED)
 
 
-class _Clock:
-    """Adds up the time of a run over interruptions."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self.seconds = 0.0
-        if path.is_file():
-            self.seconds = float(json.loads(path.read_text("utf-8")))
-
-    def __enter__(self) -> None:
-        self._began = time.monotonic()
-
-    def __exit__(self, _: object, raised: BaseException | None, __: object) -> None:
-        self.seconds += time.monotonic() - self._began
-        try:
-            with whole(self._path) as file:
-                file.write(json.dumps(self.seconds).encode())
-        except DataError as error:
-            if raised is None:
-                raise
-            log.warning("%s", error)
-
-
 def seconds_left(statuses: Sequence[Status], todo: Sequence[Cell], jobs: int) -> float | None:
     """How long cells will take, from those that are done; None if none is."""
     known: dict[str, list[float]] = {}
@@ -357,19 +360,8 @@ def versions() -> dict[str, Any]:
     return found
 
 
-def _about(fitted: Fitted) -> dict[str, Any]:
-    return {
-        **_sizes(fitted.splits),
-        "device": str(fitted.pipeline.encoder.device),
-        "parameters": sum(p.numel() for p in fitted.pipeline.encoder.model.parameters()),
-        "learning_curve": list(fitted.curve),
-        "type_labels": dict(fitted.type_labels),
-    }
-
-
 def _sizes(splits: Mapping[str, Sequence[Example]]) -> dict[str, Any]:
-    sizes: dict[str, Any] = {split: len(examples) for split, examples in splits.items()}
-    return {"examples": sizes}
+    return {"examples": {split: len(examples) for split, examples in splits.items()}}
 
 
 def _card_notes(command: str, options: TrainOptions, made: Mapping[str, Any]) -> dict[str, Any]:
@@ -385,10 +377,3 @@ def _card_notes(command: str, options: TrainOptions, made: Mapping[str, Any]) ->
         **({"hiding_knowledge": hiding} if hiding else {}),
         **{key: made[key] for key in kept if key in made},
     }
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)

@@ -1,40 +1,70 @@
 """A suite file: the grid of runs of one experiment, checked when read.
 
-Written in YAML; every key is a field of :class:`Suite` or of the models in
-:mod:`kbert_core.experiments.keys`. Paths may hold environment variables
-(``$KBERT_DATA``) and are looked for in the current folder, then beside the
-suite file; ``package:NAME`` is the model in an installed Python package.
+Written in YAML; its keys are the fields of :class:`Suite` and of what it holds.
+Paths may hold environment variables (``$KBERT_DATA``) and are looked for in the
+current folder, then beside the suite file; ``package:NAME`` is the model in an
+installed Python package.
 """
 
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PrivateAttr,
+    StrictBool,
+    StrictInt,
+    ValidationError,
+    model_validator,
+)
 
 from kbert_core.checkpoints.encoders import PACKAGE, located
 from kbert_core.errors import KBertError, OptionError
-from kbert_core.experiments.keys import (
-    Baseline,
-    Data,
-    Injection,
-    Keys,
-    Run,
-    Seeds,
-    SideBySide,
-    Text,
-    Texts,
-    Train,
-    error_text,
-    shown,
-)
-from kbert_core.training.options import SCRATCH, SIZE, TrainOptions
+from kbert_core.experiments.keys import Keys, KeysOf, Share, Text, Texts, error_text, shown
+from kbert_core.kbert.visible import FULL, Ablation
+from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.knowledge.surface_forms import NameRules
+from kbert_core.training.options import SCRATCH, SIZE, Recipe, TrainOptions
 
+ABLATIONS = {
+    "full": FULL,
+    "hard-positions": Ablation(positions="hard"),
+    "everything-visible": Ablation(visible="all"),
+    "both": Ablation(positions="hard", visible="all"),
+}
+AT_RANDOM = "random"
 INHERITED = ("kg", "injection", "encoder", "train", "seeds", "compare_with")  # by the suite's rows
+SET_ELSEWHERE = {  # fields of TrainOptions that the suite gives by other keys, or the command line
+    *("task", "data", "output", "encoder", "kg", "hiding_kg", "injection", "ablation", "recipe"),
+    *("seed", "device", "float32", "command", "train", "dev", "test", "dev_share", "columns"),
+    "also_train",
+}
+
+
+def _seeds(seeds: tuple[int, ...]) -> tuple[int, ...]:
+    if not seeds or len(set(seeds)) < len(seeds) or min(seeds) < 0:
+        raise OptionError(
+            f"seeds is {list(seeds)}, expected different whole numbers from 0, as in [1, 2, 3]."
+        )
+    return seeds
+
+
+def _ablation(name: Any) -> Ablation:
+    if name not in ABLATIONS:
+        raise OptionError(f"ablation is {shown(name)}, expected one of {', '.join(ABLATIONS)}.")
+    return ABLATIONS[name]
+
+
+def _injection(**given: Any) -> InjectionOptions | None:
+    if "names" in given:
+        given["names"] = NameRules.of(given["names"])
+    return InjectionOptions(**given) if given else None
 
 
 def _pairs(pairs: Any) -> Any:
@@ -44,41 +74,146 @@ def _pairs(pairs: Any) -> Any:
     return pairs
 
 
-class Suite(Keys):
-    """One experiment.
+Seeds = Annotated[tuple[StrictInt, ...], AfterValidator(_seeds)]
+Injection = Annotated[InjectionOptions | None, KeysOf(InjectionOptions, _injection)]
+Train = Annotated[Mapping[str, Any], KeysOf(TrainOptions, dict, SET_ELSEWHERE)]
 
-    Attributes:
-        name: of the file, and the folder of its results.
-        title, about: shown; ``about`` is one paragraph of Markdown.
-        task: a key of ``TASKS``.
-        data: what is trained and tested on.
-        kg, injection, encoder, train, seeds, compare_with: of every run that
-            says nothing else.
-        covered_by: graph that tells covered from uncovered mentions; the
-            same for every row.
-        runs, baselines: the rows, in the order shown.
-        also_compare: pairs of names for further paired differences.
-        discussion: Markdown, pasted into the report as it is.
-        side_by_side: which suites it is shown in one table with, where they
-            are reported together.
+
+class Data(Keys):
+    """The labelled data, and how they are split.
+
+    A split is "official" as published; "deduplicated" without texts that stand
+    in two splits; "entity-disjoint", drawn anew by each seed.
     """
 
-    name: str
+    folder: str  # of train, dev and test, or "hf:NAME"
+    split: Literal["official", "deduplicated", "entity-disjoint"] = "official"
+    among: str = AT_RANDOM  # which names are held out; or a file of triples: names it knows
+    test_share: Share = None  # of the names, held out; None: as ``EntityDisjoint`` has it
+    dev_share: Share = None  # the same; of other splits the part of train that becomes dev
+    files: Mapping[Literal["train", "dev", "test"], str] = {}  # where their names are other ones
+    columns: Mapping[str, str] = {}  # ours → the data's, where they can't be guessed
+    also_train: Texts = ()  # more files or folders to train on, which no dev is drawn from
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.files and "train" not in self.files:
+            raise OptionError("data: files has no train. Add it.")
+        if self.split == "entity-disjoint":
+            if self.also_train:
+                raise OptionError(
+                    "data: also_train would bring held-out names into training, and split is "
+                    "'entity-disjoint'. Leave it out."
+                )
+            return self
+        unused = {"test_share": self.test_share is not None, "among": self.among != AT_RANDOM}
+        for name, given in unused.items():
+            if given:
+                raise OptionError(f"data: {name} isn't used for split: {self.split}. Leave it out.")
+        if self.files and ("dev" in self.files) == (self.dev_share is not None):
+            raise OptionError(
+                "data: files has a dev and there is a dev_share too. Leave one of them out."
+                if "dev" in self.files
+                else "data: files has no dev. Add it, or a dev_share to draw it from train."
+            )
+        return self
+
+
+class Row(Keys):
+    """One row of the table."""
+
+    name: str  # shown, and in the name of its files
+    kg: Texts = ()  # files of triples
+    seeds: Seeds  # one run each
+    compare_with: str | None = None  # the run without knowledge that it is held against
+    note: Text = ""  # shown below the table
+
+
+class Run(Row):
+    """A way to train."""
+
+    knowledge: Literal["none", "graph", "shuffled"] = "none"  # shuffled: its tails exchanged
+    hiding_kg: Texts = ()  # without knowledge: mask the mentions that the recipe would with these
+    ablation: Annotated[Ablation, BeforeValidator(_ablation)] = FULL  # how trees are read
+    recipe: Annotated[Recipe, KeysOf(Recipe, Recipe)] = Recipe()
+    injection: Injection = None  # None: as the encoder's card says
+    encoder: str = SCRATCH  # to start from
+    train: Train = Field(default_factory=dict)  # further fields of ``TrainOptions``
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.knowledge == "none" and self.kg:
+            raise OptionError(
+                f"run '{self.name}' has a kg and knowledge: none. Leave the kg out, or "
+                "use hiding_kg."
+            )
+        if self.knowledge != "none" and not self.kg:
+            raise OptionError(
+                f"run '{self.name}': knowledge is '{self.knowledge}' and there is no kg. Name one."
+            )
+        return self
+
+
+class Baseline(Row):
+    """A way without training: the graph's names looked up in the text.
+
+    Alone, or written over the predictions of a run; where it guides one, the
+    run's tags are decoded anew with a boost for the dictionary's spans, as
+    great as does best on dev.
+    """
+
+    over: str | None = None
+    guided: StrictBool = False
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        where = f"baseline '{self.name}'"
+        if self.guided and self.over is None:
+            raise OptionError(f"{where} is guided and has no run to guide. Name it with over.")
+        if not self.kg:
+            raise OptionError(f"{where} has no kg. Name one for it, or one for the suite.")
+        return self
+
+
+class SideBySide(Keys):
+    """Suites of one task whose rows of the same names are shown in one table."""
+
+    title: Text = "Side by side"
+    about: Text = ""  # Markdown, below the tables
+    suites: Mapping[str, str]  # name → what it is called here, in the order shown
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if len(self.suites) < 2:
+            raise OptionError("side_by_side: suites has fewer than two. Add one, or leave it out.")
+        columns = [called.strip() for called in self.suites.values()]
+        if not all(columns) or len(set(columns)) < len(columns):
+            raise OptionError(
+                f"side_by_side: suites calls them {shown(columns)}, expected a name each, no two "
+                "alike."
+            )
+        return self
+
+
+class Suite(Keys):
+    """One experiment."""
+
+    name: str  # of the file, and the folder of its results
     task: Literal["ner", "classify", "pair", "rank"]  # of a mask predictions aren't scored
     title: str
-    about: Text = ""
+    about: Text = ""  # one paragraph of Markdown
     data: Data
-    kg: Texts = ()
+    kg: Texts = ()  # this and the five below: of every run that says nothing else
     injection: Injection = None
     encoder: str = SCRATCH
     train: Train = Field(default_factory=dict)
     seeds: Seeds
     compare_with: str | None = None
-    covered_by: Texts = ()
-    runs: tuple[Run, ...]
+    covered_by: Texts = ()  # graph that tells covered from uncovered mentions, for every row
+    runs: tuple[Run, ...]  # the rows, in the order shown
     baselines: tuple[Baseline, ...] = ()
     also_compare: Annotated[tuple[tuple[str, str], ...], BeforeValidator(_pairs)] = ()
-    discussion: Text = ""
+    discussion: Text = ""  # Markdown, pasted into the report as it is
     side_by_side: SideBySide | None = None
     _path: Path = PrivateAttr(Path())
 
@@ -110,13 +245,13 @@ class Suite(Keys):
         """Give every row what the suite says for all."""
         if not isinstance(data, dict):
             return data
-        made = dict(data)
-        for key, kind in (("runs", Run), ("baselines", Baseline)):
-            if isinstance(data.get(key), list):
-                made[key] = [_inheriting(row, data, kind) for row in data[key]]
-        if made.get("covered_by") is None:
-            made["covered_by"] = data.get("kg")
-        return made
+        rows = {
+            key: [_inheriting(row, data, kind) for row in data[key]]
+            for key, kind in (("runs", Run), ("baselines", Baseline))
+            if isinstance(data.get(key), list)
+        }
+        covered_by = data.get("kg") if data.get("covered_by") is None else data["covered_by"]
+        return {**data, **rows, "covered_by": covered_by}
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -136,8 +271,7 @@ class Suite(Keys):
         self._check_names()
         for run in self.runs:
             try:
-                seed = run.seeds[0]
-                train_options(self, run, seed=seed, data="-", kg=(), output="-", check_only=True)
+                train_options(self, run)
             except (KBertError, TypeError) as error:
                 raise OptionError(f"run '{run.name}': {error}") from error
         return self
@@ -164,22 +298,6 @@ class Suite(Keys):
                 )
 
 
-def check_side_by_side(suites: Sequence[Suite]) -> None:
-    """Refuse suites of different tasks side by side.
-
-    Raises:
-        OptionError: naming one.
-    """
-    for suite in suites:
-        for other in suites:
-            beside = suite.side_by_side is not None and other.name in suite.side_by_side.suites
-            if beside and other.task != suite.task:
-                raise OptionError(
-                    f"{suite.path}: side_by_side has '{other.name}', whose task is "
-                    f"'{other.task}', beside '{suite.task}'. Take it out."
-                )
-
-
 def _inheriting(row: Any, suite: Mapping[str, Any], kind: type[Keys]) -> Any:
     """A row's keys with those that the suite gives for all rows."""
     if not isinstance(row, dict):
@@ -199,6 +317,22 @@ def _inheriting(row: Any, suite: Mapping[str, Any], kind: type[Keys]) -> Any:
                 for_all = {name: value for name, value in for_all.items() if name not in SIZE}
             given["train"] = {**for_all, **train}
     return {**inherited, **{key: value for key, value in given.items() if value is not None}}
+
+
+def check_side_by_side(suites: Sequence[Suite]) -> None:
+    """Refuse suites of different tasks side by side.
+
+    Raises:
+        OptionError: naming one.
+    """
+    for suite in suites:
+        for other in suites:
+            beside = suite.side_by_side is not None and other.name in suite.side_by_side.suites
+            if beside and other.task != suite.task:
+                raise OptionError(
+                    f"{suite.path}: side_by_side has '{other.name}', whose task is "
+                    f"'{other.task}', beside '{suite.task}'. Take it out."
+                )
 
 
 def read_suite(path: str | Path) -> Suite:
@@ -255,40 +389,19 @@ def slug(name: str) -> str:
     return re.sub(r"[^\w]+", "-", name.casefold()).strip("-")
 
 
-def train_options(
-    suite: Suite,
-    run: Run,
-    *,
-    seed: int,
-    data: str,
-    kg: tuple[str, ...],
-    output: str,
-    device: str = "auto",
-    check_only: bool = False,
-) -> TrainOptions:
-    """What one run trains with.
-
-    Args:
-        data: folder of its split.
-        kg: files of its graph, shuffled where it is.
-        output: folder to work in.
-        check_only: paths don't need to be there.
-    """
-    injection = run.injection
-    if injection is not None and injection.scorer is not None and not check_only:
-        injection = replace(injection, scorer=suite.resolved(injection.scorer))
-    return TrainOptions.of(
-        task=suite.task,
-        data=data,
-        output=output,
-        encoder=run.encoder if check_only else suite.resolved(run.encoder),
-        kg=run.kg if check_only else kg,
-        hiding_kg=run.hiding_kg if check_only else suite.resolved_all(run.hiding_kg),
-        injection=injection,
-        ablation=run.ablation,
-        recipe=run.recipe,
-        seed=seed,
-        device=device,
-        float32=True,
-        **run.train,
-    )
+def train_options(suite: Suite, run: Run, **given: Any) -> TrainOptions:
+    """What one run trains with: what is given, else what the suite says."""
+    said = {
+        "task": suite.task,
+        "data": "-",
+        "output": "-",
+        "encoder": run.encoder,
+        "kg": run.kg,
+        "hiding_kg": run.hiding_kg,
+        "injection": run.injection,
+        "ablation": run.ablation,
+        "recipe": run.recipe,
+        "seed": run.seeds[0],
+        "float32": True,
+    }
+    return TrainOptions.of(**{**said, **run.train, **given})

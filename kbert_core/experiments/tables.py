@@ -10,7 +10,6 @@ from typing import Any
 from kbert_core.errors import ExperimentError
 from kbert_core.experiments.counts import unpacked
 from kbert_core.experiments.grid import Experiment, Status
-from kbert_core.experiments.keys import Baseline, Run, SideBySide
 from kbert_core.experiments.results import read_json
 from kbert_core.experiments.statistics import (
     METRICS,
@@ -23,7 +22,7 @@ from kbert_core.experiments.statistics import (
     Spread,
     holm,
 )
-from kbert_core.experiments.suite import Suite
+from kbert_core.experiments.suite import Baseline, Run, SideBySide, Suite
 from kbert_core.training.finetune import MAIN_SCORE
 
 Pair = tuple[str, str]  # a comparison: one row minus another
@@ -214,8 +213,7 @@ class Tables:
             for seed, result in of_seed.items():
                 if "sentences" in result:
                     data = result["inputs"]["data"]["sha256"]
-                    made = Counts(**unpacked(result["sentences"]), data=data)
-                    counts.setdefault(row, {})[seed] = made
+                    counts.setdefault(row, {})[seed] = unpacked(result["sentences"], data)
         return Resampled(counts, resamples=self._resamples)
 
     def score(self, row: str, metric: Metric) -> Score | None:

@@ -23,7 +23,7 @@ from kbert_core.data.labelled import Example
 from kbert_core.drawing import BLUE, INK, drawing, tidy
 from kbert_core.errors import OptionError
 from kbert_core.experiments.counts import sentence_counts
-from kbert_core.experiments.statistics import METRICS, Counts, Difference, Resampled, Score
+from kbert_core.experiments.statistics import METRICS, Difference, Resampled, Score
 from kbert_core.experiments.whole_file import Answer, FileRow, LeftOut
 from kbert_core.explain.result import name_of
 from kbert_core.knowledge.graph import KnowledgeGraph
@@ -125,7 +125,7 @@ def score_ways(
     metric = METRICS[task][0]
     said = {way: _said(task, examples, of_way) for way, of_way in answers.items()}
     counts = {
-        way: {0: Counts(**sentence_counts(task, examples, of_way, set(), NO_KNOWLEDGE))}
+        way: {0: sentence_counts(task, examples, of_way, set(), NO_KNOWLEDGE)}
         for way, of_way in said.items()
     }
     drawn = Resampled(counts, resamples=RESAMPLES)

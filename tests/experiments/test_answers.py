@@ -7,8 +7,7 @@ import pytest
 
 from kbert_core import cli
 from kbert_core.data.labelled import read_examples
-from kbert_core.experiments.grid import Experiment
-from kbert_core.experiments.results import Places
+from kbert_core.experiments.grid import Experiment, Places
 from kbert_core.experiments.suite import read_suite
 
 SUITE = Path(__file__).parents[2] / "results" / "suites" / "answers.yaml"

@@ -22,7 +22,7 @@ GRAPH = KnowledgeGraph([Triple("乙图", "类别", "检查")])
 
 
 def columns(task, examples, found, seen=frozenset(), graph=GRAPH):
-    return sentence_counts(task, examples, found, set(seen), graph)["columns"]
+    return sentence_counts(task, examples, found, set(seen), graph).columns
 
 
 def test_spans_are_counted_by_sentence_and_by_what_was_seen_and_is_covered():
@@ -98,7 +98,7 @@ def test_columns_come_back_from_json_and_hold_no_text():
 
 def test_a_sentence_has_the_same_id_wherever_it_stands():
     other = Example(("别的句子",), None, ((0, 1),), ("O",))
-    one = sentence_counts("ner", [SICK, other], [[], []], set(), GRAPH)["ids"]
-    two = sentence_counts("ner", [other, SICK], [[], []], {"甲病"}, GRAPH)["ids"]
+    one = sentence_counts("ner", [SICK, other], [[], []], set(), GRAPH).ids
+    two = sentence_counts("ner", [other, SICK], [[], []], {"甲病"}, GRAPH).ids
     assert one == two[::-1]
     assert len(set(one)) == 2

@@ -9,12 +9,12 @@ import pytest
 from kbert_core import cli
 from kbert_core.errors import ExperimentError
 from kbert_core.experiments.counts import packed
-from kbert_core.experiments.grid import Experiment
-from kbert_core.experiments.keys import Run
+from kbert_core.experiments.grid import Experiment, Places
 from kbert_core.experiments.report import html_page, summary, write_report
 from kbert_core.experiments.report_tables import table
-from kbert_core.experiments.results import Places, write_json
-from kbert_core.experiments.suite import read_suite
+from kbert_core.experiments.results import write_json
+from kbert_core.experiments.statistics import Counts
+from kbert_core.experiments.suite import Run, read_suite
 from kbert_core.experiments.tables import Tables
 
 SKILL = {"BERT": 2, "K-BERT, graph": 3, "dictionary": 1, "BERT + dictionary": 4}  # of 4 right
@@ -50,7 +50,7 @@ def result(experiment, cell, *, right, scale=1):
                 },
             }
         },
-        "sentences": packed({"ids": [f"s{i}" for i in range(20)], "columns": columns}),
+        "sentences": packed(Counts([f"s{i}" for i in range(20)], columns)),
     }
     if isinstance(cell.row, Run):
         made["parameters"] = 1234

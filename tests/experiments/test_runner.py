@@ -17,8 +17,8 @@ from kbert_core import cli
 from kbert_core.errors import DataError
 from kbert_core.experiments import results, runner
 from kbert_core.experiments.dictionary import load_scores
-from kbert_core.experiments.grid import Experiment, Status
-from kbert_core.experiments.results import Places, write_json
+from kbert_core.experiments.grid import Experiment, Places, Status
+from kbert_core.experiments.results import write_json
 from kbert_core.experiments.suite import read_suite
 from kbert_core.pipeline import Pipeline
 from kbert_core.scoring.learned import SIZE, LearnedScorer
@@ -442,10 +442,10 @@ def test_on_a_full_disk_every_run_is_tried_and_says_so(
 
 def test_time_that_cannot_be_noted_hides_no_other_error(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(runner, "whole", Mock(side_effect=DataError("Free some space")))
-    with pytest.raises(ValueError, match="what went wrong"), runner._Clock(tmp_path / "seconds"):
+    with pytest.raises(ValueError, match="what went wrong"), runner._clock(tmp_path / "seconds"):
         raise ValueError("what went wrong")
     assert "Free some space" in caplog.text
-    with pytest.raises(DataError), runner._Clock(tmp_path / "seconds"):
+    with pytest.raises(DataError), runner._clock(tmp_path / "seconds"):
         pass
 
 

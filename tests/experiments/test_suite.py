@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from kbert_core.errors import CheckpointError, OptionError
-from kbert_core.experiments.keys import Baseline
-from kbert_core.experiments.suite import read_suite, resolved, slug, train_options
+from kbert_core.experiments.suite import Baseline, read_suite, resolved, slug, train_options
 from kbert_core.kbert.visible import Ablation
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.training.options import Recipe
