@@ -31,10 +31,11 @@ from kbert_core.knowledge.store.database import (
     graph_lock,
     last_revision,
     new_file,
+    now,
     remove_leftovers,
     transaction,
 )
-from kbert_core.knowledge.store.log import write_entry
+from kbert_core.knowledge.store.log import Entry, write_entry
 from kbert_core.knowledge.store.names import (
     NamesFile,
     aliases_of,
@@ -169,7 +170,7 @@ class _Reading:
         )
         if not count and not self.rows:
             raise GraphFileError(f"{', '.join(self.names)}: no triples in it, nothing to import.")
-        write_entry(database, revision, "import", count, who)
+        write_entry(database, Entry(revision, now(), who, "import", count))
         self.progress(self.rows)
 
 

@@ -12,7 +12,6 @@ from typing import Any
 from kbert_core.errors import GraphConflict
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.store.database import now
 from kbert_core.knowledge.triple import Triple
 
 _COPY = (  # versions of triples, to begin again
@@ -229,25 +228,11 @@ def refuse_conflict(database: sqlite3.Connection, seen: int, entities: Iterable[
             )
 
 
-def write_entry(
-    database: sqlite3.Connection,
-    revision: int,
-    action: str,
-    edits: int,
-    who: str,
-    *,
-    undoes: int | None = None,
-    entities: Iterable[str] = (),
-) -> Entry:
+def write_entry(database: sqlite3.Connection, entry: Entry, entities: Iterable[str] = ()) -> None:
     """Write a new entry, and which entities it edits; the caller commits."""
-    entry = Entry(revision, now(), who, action, edits, undoes)
-    database.execute(
-        "INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?)",
-        (revision, entry.at, who, action, edits, undoes),
-    )
-    rows = [(revision, entity) for entity in entities]
+    database.execute("INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?)", astuple(entry)[:6])
+    rows = [(entry.revision, entity) for entity in entities]
     database.executemany("INSERT INTO touched VALUES (?, ?)", rows)
-    return entry
 
 
 def write_edit(database: sqlite3.Connection, edit: Edit, revision: int) -> None:

@@ -4,8 +4,12 @@ import logging
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
+from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 from kbert_core.errors import GraphEditError, GraphFileError
 from kbert_core.knowledge.edit import Edit
@@ -22,24 +26,93 @@ from kbert_core.knowledge.store.database import (
     graph_lock,
     last_revision,
     new_file,
+    now,
     transaction,
 )
 from kbert_core.knowledge.store.log import Change, Entry, Origin
-from kbert_core.knowledge.store.names import NamesFile, build_names, index_names, rebuild_names
-from kbert_core.knowledge.store.snapshot import Connections, Snapshot
+from kbert_core.knowledge.store.names import (
+    NamesFile,
+    aliases_of,
+    build_names,
+    index_names,
+    rebuild_names,
+)
 from kbert_core.knowledge.triple import Triple
 
 logger = logging.getLogger(__name__)
 
+KEPT = 4096  # entities whose triples stay in memory
 PENDING = 10_000  # entities edited since the names were indexed, before they are indexed anew
+
+
+class Connections:
+    """One connection for every thread that reads a graph file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._of_thread = threading.local()
+
+    def get(self) -> sqlite3.Connection:
+        """Return this thread's connection."""
+        database: sqlite3.Connection | None = getattr(self._of_thread, "database", None)
+        if database is None:
+            database = self._of_thread.database = connect(self.path)
+        return database
+
+    def close(self) -> None:
+        """Close this thread's; one is opened again when it is asked for."""
+        database: sqlite3.Connection | None = getattr(self._of_thread, "database", None)
+        if database is not None:
+            database.close()
+            del self._of_thread.database
+
+
+class Snapshot:
+    """A graph file at one revision, as a ``TripleSource``: what is edited later doesn't show."""
+
+    def __init__(self, connections: Connections, revision: int, names: Names) -> None:
+        self._connections = connections
+        self._then = {"then": revision}
+        self.names = names
+        query = f"SELECT head, relation, tail FROM triple WHERE off AND {THEN}"
+        self.off = frozenset(Triple(*row) for row in self._rows(query))
+        self.aliases = aliases_of(connections.get())
+        self.fingerprint = f"{fact(connections.get(), 'id')}-{revision}"
+        self.triples_of = lru_cache(KEPT)(self._triples_of)
+        self._count: int | None = None
+
+    def __len__(self) -> int:
+        if self._count is None:
+            self._count = self._rows(f"SELECT count(*) FROM triple WHERE {THEN}")[0][0]
+        return self._count
+
+    def items(self) -> Iterator[tuple[str, tuple[Triple, ...]]]:
+        """Every entity, by name, with its triples."""
+        database = connect(self._connections.path)  # its own: whoever asks may stop half way
+        with closing(database), database_errors(self._connections.path):
+            rows = database.execute(
+                f"SELECT entity, head, relation, tail FROM triple WHERE {THEN} "
+                "ORDER BY entity, place, version",
+                self._then,
+            )
+            for entity, of_entity in groupby(rows, key=itemgetter(0)):
+                yield entity, tuple([Triple(*row[1:]) for row in of_entity])
+
+    def _triples_of(self, entity: str) -> tuple[Triple, ...]:
+        rows = self._rows(
+            f"SELECT head, relation, tail FROM triple WHERE entity = :entity AND {THEN} "
+            "ORDER BY place, version",
+            entity=entity,
+        )
+        return tuple([Triple(*row) for row in rows])
+
+    def _rows(self, query: str, **values: Any) -> list[tuple]:
+        with database_errors(self._connections.path):
+            return self._connections.get().execute(query, self._then | values).fetchall()
 
 
 class GraphStore:
     """A graph file. Several processes may read it while one writes.
-
-    Args:
-        path: of the file.
-        write: whether it will be edited.
 
     Raises:
         GraphFileError: it can't be opened; see ``database.connect``.
@@ -91,8 +164,8 @@ class GraphStore:
         """Let go of the file. Graphs got from it can still be read."""
         if self._closed:
             return
-        if self._write and self._many_wait():
-            self._index_names()
+        if self._write:
+            self._index_names(at_least=PENDING)
         with self._using():
             self._closed = True
             self._connections.close()
@@ -114,7 +187,6 @@ class GraphStore:
 
         Args:
             edits: one after the other.
-            who: who makes them.
             seen: the revision that whoever edits was looking at.
 
         Raises:
@@ -132,9 +204,8 @@ class GraphStore:
             if seen is not None and seen != self._revision:
                 log.refuse_conflict(self._database, seen, entities)
             self._graph.apply(*edits)  # for its checks
-            entry = log.write_entry(
-                self._database, self._revision + 1, action, len(edits), who, entities=entities
-            )
+            entry = Entry(self._revision + 1, now(), who, action, len(edits))
+            log.write_entry(self._database, entry, entities)
             for edit in edits:
                 log.write_edit(self._database, edit, entry.revision)
         return self._after(entry)
@@ -144,7 +215,6 @@ class GraphStore:
 
         Args:
             revision: which; None: the last one that is no undo and not undone.
-            who: who does.
 
         Raises:
             GraphEditError: there is none, it is undone already, or a later
@@ -165,15 +235,8 @@ class GraphStore:
                 raise GraphEditError(f"{self.path}: entry {revision} is undone already.")
             touched = database.execute("SELECT entity FROM touched WHERE revision = ?", (revision,))
             entities = [entity for (entity,) in touched]
-            entry = log.write_entry(
-                database,
-                self._revision + 1,
-                "undo",
-                undone.edits,
-                who,
-                undoes=revision,
-                entities=entities,
-            )
+            entry = Entry(self._revision + 1, now(), who, "undo", undone.edits, revision)
+            log.write_entry(database, entry, entities)
             log.undo_entry(database, self.path, revision, entry.revision)
             if not entities:  # an import
                 build_names(database, self.path)
@@ -183,7 +246,7 @@ class GraphStore:
         """Make again what was undone last, unless something else was edited since.
 
         Raises:
-            GraphEditError: there is nothing to redo.
+            GraphEditError: there is none.
         """
         with self._using():
             revision = log.last_undo(log.entries(self._database))
@@ -194,25 +257,14 @@ class GraphStore:
     # Looking back
 
     def history(self, *, entity: str | None = None, most: int | None = None) -> list[Entry]:
-        """Return the log, the latest entry first.
-
-        Args:
-            entity: only what touched its triples.
-            most: at most so many.
-        """
+        """Return the log, the latest entry first; of an entity: what touched its triples."""
         with self._using():
             return log.entries(self._database, entity=entity, most=most)
 
     def changes(
         self, revision: int, *, entity: str | None = None, most: int = 1000
     ) -> list[Change]:
-        """Return what an entry did, triple by triple.
-
-        Args:
-            revision: of the entry.
-            entity: only what it did to this one's triples.
-            most: at most so many.
-        """
+        """Return what an entry did, triple by triple; to an entity, or to all of them."""
         with self._using():
             return log.changes(self._database, revision, entity=entity, most=most)
 
@@ -222,11 +274,7 @@ class GraphStore:
             return log.changes_between(self._database, since, then)
 
     def origin(self, triple: Triple) -> Origin:
-        """Say where a triple comes from.
-
-        Raises:
-            GraphEditError: the graph has no such triple.
-        """
+        """Say where a triple comes from; a ``GraphEditError`` where there is none such."""
         origin = self.origins(triple.head).get(triple)
         if origin is None:
             raise GraphEditError(f"{self.path}: has no triple {triple}.")
@@ -238,22 +286,16 @@ class GraphStore:
             return log.origins(self._database, entity)
 
     def at(self, revision: int) -> KnowledgeGraph:
-        """Return the graph as it was at an earlier revision; to compare, not to match fast.
+        """Return the graph as it was at an earlier revision; its names are indexed for that.
 
         Raises:
             GraphEditError: the log has no such revision.
         """
         with self._using():
             self._entry(revision, log.entries(self._database))
-            rows = self._database.execute(
-                f"SELECT head, relation, tail, off FROM triple WHERE {THEN} "
-                "ORDER BY entity, place, version",
-                {"then": revision},
-            ).fetchall()
-        triples = [Triple(*row[:3]) for row in rows]
-        name = f"{self._graph.name} @{revision}"
-        off = [triple for triple, row in zip(triples, rows, strict=True) if row[3]]
-        return KnowledgeGraph(triples, name=name, aliases=self._graph.aliases, off=off)
+            names = index_names(self._database, revision)
+            snapshot = Snapshot(self._connections, revision, names)
+            return KnowledgeGraph.over(snapshot, name=f"{self._graph.name} @{revision}")
 
     def _entry(self, revision: int, entries: list[Entry]) -> Entry:
         for entry in entries:
@@ -275,7 +317,6 @@ class GraphStore:
 
     @contextmanager
     def _using(self) -> Iterator[None]:
-        """One thread at a time uses the store's own connection."""
         with self._lock, database_errors(self.path):
             yield
 
@@ -307,7 +348,6 @@ class GraphStore:
         return graph
 
     def _edited_since(self, graph: KnowledgeGraph, revision: int) -> KnowledgeGraph:
-        """A graph with what was edited after a revision."""
         edited: dict[str, list[Triple]] = {}
         off: set[Triple] = set()
         for entity, head, relation, tail, is_off in self._database.execute(
@@ -326,23 +366,21 @@ class GraphStore:
         return graph.updated(changed, off)
 
     def _after(self, entry: Entry) -> Entry:
-        """See one's own edit."""
         with self._using():
             self._graph = self._read_graph()
         return entry
 
     # Indexing names
 
-    def _many_wait(self) -> bool:
-        """Whether so much was edited since the names were indexed that opening gets slow."""
-        query = "SELECT count(*) FROM touched WHERE revision > ?"
-        with self._using():
-            indexed = NamesFile.of(self._database).revision
-            return self._database.execute(query, (indexed,)).fetchone()[0] > PENDING
-
-    def _index_names(self) -> None:
+    def _index_names(self, *, at_least: int = 0) -> None:
+        """Index the names anew where so many entities were edited since that was done."""
         try:
-            rebuild_names(self.path)
+            with self._using():
+                indexed = NamesFile.of(self._database).revision
+                query = "SELECT count(*) FROM touched WHERE revision > ?"
+                waiting = self._database.execute(query, (indexed,)).fetchone()[0]
+            if waiting >= at_least:
+                rebuild_names(self.path)
         except GraphFileError as error:
             logger.warning(
                 "%s: its names could not be indexed: %s Every edit is safe, but opening the graph "
