@@ -26,7 +26,7 @@ from app.share_data import (
 )
 from app.texts import t
 from kbert_core import KnowledgeGraph
-from kbert_core.knowledge.aliases import ALIAS_RELATIONS
+from kbert_core.knowledge.triple import ALIAS_RELATIONS
 
 PARAMETER = "scene"  # of the address
 ENDING = ".kbert.json"  # of a session file

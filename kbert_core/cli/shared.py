@@ -11,9 +11,9 @@ from kbert_core.data.sources import DataFiles
 from kbert_core.errors import CheckpointError, OptionError
 from kbert_core.kbert.visible import Ablation
 from kbert_core.knowledge import load_graph
-from kbert_core.knowledge.aliases import AliasRelations
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions, Strategy
+from kbert_core.knowledge.triple import AliasRelations
 from kbert_core.training.options import KnowledgeOptions
 
 if TYPE_CHECKING:  # not imported to run: they need PyTorch

@@ -14,13 +14,12 @@ from itertools import chain
 
 from immutables import Map
 
-from kbert_core.knowledge.aliases import ALIAS_RELATIONS, AliasRelations
 from kbert_core.knowledge.edit import Draft, Edit
 from kbert_core.knowledge.name_index import EditedNames, NameLookup
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.source import InMemory, TripleSource, Union
 from kbert_core.knowledge.surface_forms import forms_of
-from kbert_core.knowledge.triple import Triple
+from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations, Triple
 
 
 class KnowledgeGraph:

@@ -4,12 +4,11 @@ import logging
 from contextlib import suppress
 from pathlib import Path
 
-from kbert_core.knowledge.aliases import ALIAS_RELATIONS, AliasRelations
 from kbert_core.knowledge.graph import KnowledgeGraph, join_graphs
 from kbert_core.knowledge.io import ReadOptions, read_triples
 from kbert_core.knowledge.io.compression import ENDINGS as PACKED
 from kbert_core.knowledge.io.compression import plain_stem
-from kbert_core.knowledge.triple import Triple
+from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations, Triple
 
 STORED = ".kg"
 LARGE = 8 << 20  # bytes of a text file that is worth an index on disk

@@ -5,11 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import cached_property, reduce
 from typing import Protocol
 
-from kbert_core.knowledge.aliases import ALIAS_RELATIONS, AliasRelations
 from kbert_core.knowledge.name_index import JoinedNames, NameLookup, Names
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.surface_forms import forms_of
-from kbert_core.knowledge.triple import Triple
+from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations, Triple
 
 
 class TripleSource(Protocol):

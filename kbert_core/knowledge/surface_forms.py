@@ -14,7 +14,6 @@ from enum import StrEnum
 from functools import lru_cache
 
 from kbert_core.errors import OptionError
-from kbert_core.knowledge.aliases import AliasRelations
 from kbert_core.knowledge.names import (
     APOSTROPHES,
     DASHES,
@@ -23,7 +22,7 @@ from kbert_core.knowledge.names import (
     normalise_name,
     simplified,
 )
-from kbert_core.knowledge.triple import Triple
+from kbert_core.knowledge.triple import AliasRelations, Triple
 
 
 class NameRule(StrEnum):

@@ -29,10 +29,10 @@ from app.share import (
 from app.share_data import COMPARISONS, Shared, ShareError, data_of
 from kbert_core import Ablation, InjectionOptions, Intervention, KBertError, KnowledgeGraph, Triple
 from kbert_core.kbert.interventions import Tokens
-from kbert_core.knowledge.aliases import AliasRelations
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.selection import BY_MODEL, SCORED, Strategy
 from kbert_core.knowledge.surface_forms import RULES, NameRules
+from kbert_core.knowledge.triple import AliasRelations
 
 SCENE = Scene(
     ("患者行胃镜检查未见异常",),

@@ -3,7 +3,7 @@
 import pytest
 
 from kbert_core import Triple
-from kbert_core.knowledge.aliases import ALIAS_RELATIONS, AliasRelations
+from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations
 
 
 @pytest.mark.parametrize(

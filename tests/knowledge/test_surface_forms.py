@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from kbert_core import Edit, KnowledgeGraph, Triple, find_mentions, join_graphs
 from kbert_core.knowledge import surface_forms
-from kbert_core.knowledge.aliases import AliasRelations
 from kbert_core.knowledge.mentions import find_all_names
 from kbert_core.knowledge.names import loose_key, loosen, simplified
 from kbert_core.knowledge.store.importing import Source, import_triples
@@ -22,6 +21,7 @@ from kbert_core.knowledge.surface_forms import (
     NameRules,
     without_sense,
 )
+from kbert_core.knowledge.triple import AliasRelations
 
 NONE = NameRules(**{field.name: False for field in fields(NameRules)})
 

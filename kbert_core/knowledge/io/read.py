@@ -12,8 +12,7 @@ from typing import IO
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.io.compression import ENDINGS as PACKED
 from kbert_core.knowledge.io.compression import Bounded, plain_ending, unpacking
-from kbert_core.knowledge.io.lines import lines
-from kbert_core.knowledge.io.rows import Bad, ReadOptions, Row, printable
+from kbert_core.knowledge.io.rows import Bad, ReadOptions, Row, lines, printable
 from kbert_core.knowledge.io.tables import read_csv, read_json_lines, read_tabs
 from kbert_core.knowledge.triple import Triple
 

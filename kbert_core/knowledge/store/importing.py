@@ -17,7 +17,6 @@ from filelock import FileLock
 
 from kbert_core.errors import GraphFileError
 from kbert_core.files import cache_folder
-from kbert_core.knowledge.aliases import ALIAS_RELATIONS, AliasRelations
 from kbert_core.knowledge.io import ReadOptions, open_rows
 from kbert_core.knowledge.io.rows import Row
 from kbert_core.knowledge.names import normalise_name
@@ -42,6 +41,7 @@ from kbert_core.knowledge.store.names import (
     build_names,
     note_aliases,
 )
+from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations
 
 Progress = Callable[[int], None]  # called now and then with the number of rows read
 _STEP = 20_000  # rows between two calls of it

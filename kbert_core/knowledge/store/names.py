@@ -21,7 +21,6 @@ import numpy as np
 
 from kbert_core.errors import GraphFileError
 from kbert_core.files import replaced
-from kbert_core.knowledge.aliases import ALIAS_RELATIONS, AliasRelations
 from kbert_core.knowledge.name_index import Names, PrefixFilter
 from kbert_core.knowledge.names import loose_keys
 from kbert_core.knowledge.store.database import (
@@ -35,7 +34,7 @@ from kbert_core.knowledge.store.database import (
     transaction,
 )
 from kbert_core.knowledge.surface_forms import forms_of, has_more_forms
-from kbert_core.knowledge.triple import Triple
+from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations, Triple
 
 log = logging.getLogger(__name__)
 

@@ -4,10 +4,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kbert_core.knowledge.aliases import ALIAS_RELATIONS, AliasRelations
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.triple import Triple
+from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations, Triple
 
 TYPE_RELATIONS = ("类别", "类型", "type", "is_a", "instance of", "instance_of", "rdf:type")
 LONG_TAIL = 40  # characters: a branch of so many tokens pushes the sentence out

@@ -12,10 +12,9 @@ from typing import Literal
 
 import numpy as np
 
-from kbert_core.knowledge.aliases import AliasRelations
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.triple import Triple
+from kbert_core.knowledge.triple import AliasRelations, Triple
 
 Place = Literal["before", "among"]
 _PARTNERS = 200  # looked at before all are

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from kbert_core.errors import GraphFileError, OptionError
 from kbert_core.knowledge.io import ReadOptions, rows_of
-from kbert_core.knowledge.io.lines import MAX_LINE, lines
 from kbert_core.knowledge.io.rdf import shortened
+from kbert_core.knowledge.io.rows import MAX_LINE, lines
 
 SUGAR = ("糖尿病", "类别", "疾病")
 APPLE = ("Tim Cook", "CEO", "Apple")

@@ -1,8 +1,8 @@
 """What a curator is told of a graph."""
 
 from kbert_core import KnowledgeGraph, Triple
-from kbert_core.knowledge.aliases import AliasRelations
 from kbert_core.knowledge.tools.check import check
+from kbert_core.knowledge.triple import AliasRelations
 
 
 def found(*triples, **options):

@@ -6,11 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kbert_core.knowledge.aliases import AliasRelations
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.tools.controls import shuffled, with_noise
-from kbert_core.knowledge.triple import Triple
+from kbert_core.knowledge.triple import AliasRelations, Triple
 
 TYPES = ["疾病", "症状", "部位", "检查"]
 
