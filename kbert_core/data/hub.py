@@ -47,12 +47,7 @@ def is_folder_of_tables(path: Path) -> bool:
 
 
 class HubTable(Table):
-    """A split of a data set that `datasets` reads.
-
-    Args:
-        name: "hf:NAME", "hf:NAME/CONFIG", a folder, or a single table, which
-            is whatever split is asked for.
-        split: "train", "dev" (validation, valid and val too) or "test".
+    """A split of a data set that `datasets` reads; a single table is whatever is asked for.
 
     Raises:
         SplitError: there is no such split; DataError: the data can't be had.
@@ -163,8 +158,7 @@ def _opened(name: str) -> Mapping[str, Any]:
 def _tables_of(folder: Path) -> tuple[str, dict[str, list[str]]]:
     """Which tables of a folder are which split, by how their names begin.
 
-    `datasets` looks at the names of the folders above too, so that any below
-    one named test_… would be a test set; here only the file's own name counts.
+    `datasets` would look at the folders above too, so that any below test_… were a test set.
     """
     tables = [f for f in sorted([*folder.glob("*.*"), *folder.glob("data/*.*")]) if is_table(f)]
     kinds = {TABLES[file.suffix] for file in tables}

@@ -13,7 +13,7 @@ from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
-from kbert_core.data.tables import Source, Table, TextTable
+from kbert_core.data.tables import Row, Source, Table, TextTable
 from kbert_core.errors import DataError
 from kbert_core.knowledge.names import is_word_character
 from kbert_core.labels import OUTSIDE, RIGHT, WRONG, bio_spans
@@ -26,23 +26,13 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One labelled input.
-
-    Attributes:
-        sentences: one text or two.
-        label: for classification; None otherwise.
-        words: for named entities the gold tokens' spans in the text, in
-            characters, end exclusive.
-        tags: and their BIO tags.
-        group: for answer selection, which question a row belongs to.
-        source, line: where it was read; None and 0 if made otherwise.
-    """
+    """One labelled input: one text or two, and where it was read."""
 
     sentences: tuple[str, ...]
-    label: str | None = None
-    words: tuple[tuple[int, int], ...] = ()
-    tags: tuple[str, ...] = ()
-    group: str = ""
+    label: str | None = None  # for classification
+    words: tuple[tuple[int, int], ...] = ()  # gold tokens: (start, end) in characters
+    tags: tuple[str, ...] = ()  # and their BIO tags
+    group: str = ""  # for answer selection, which question it belongs to
     source: Source | None = field(default=None, compare=False, repr=False)
     line: int = field(default=0, compare=False, repr=False)
 
@@ -76,9 +66,7 @@ def read_examples(
         path: ``.tsv`` or ``.tsv.xz``; for fill-mask also plain ``.txt``. For
             answer selection the header may be missing, as in NLPCC-DBQA. For
             named entities also one token a line, whatever the ending.
-        task: "ner", "classify", "pair", "rank" or "mask".
-        columns: our names (text_a, text_b, label, qid) → the file's, where
-            they differ.
+        columns: our names (text_a, text_b, label, qid) → the file's.
 
     Raises:
         DataError: with file and line, if a row doesn't fit.
@@ -88,25 +76,21 @@ def read_examples(
 
 def examples_of(table: Table, task: str, columns: Mapping[str, str] | None) -> list[Example]:
     """Make examples of a table's rows; arguments and errors as of :func:`read_examples`."""
-    rows = table.rows(task, table.columns_of(task, columns))
-    if task != "ner":
-        return plain_examples(task, rows, table.source)
-    tagged = ((n, _tokens(row["text_a"]), _tokens(row["label"])) for n, row in rows)
-    return tagged_examples(tagged, table.source)
+    rows, source = table.rows(task, table.columns_of(task, columns)), table.source
+    if task == "ner":
+        tagged = ((n, _tokens(row["text_a"]), _tokens(row["label"])) for n, row in rows)
+        examples = tagged_examples(tagged, source)
+    else:
+        examples = _plain_examples(task, rows, source)
+    if not examples:
+        raise DataError(
+            f"{source.name}: no labelled {source.unit}, so nothing to learn or to score. Add at "
+            "least one."
+        )
+    return examples
 
 
-def plain_examples(
-    task: str, rows: Iterable[tuple[int, Mapping[str, str]]], source: Source
-) -> list[Example]:
-    """Make examples of rows of texts with a label.
-
-    Args:
-        rows: (line, our column → value).
-
-    Raises:
-        DataError: with the place, for a blank text or label, or an answer's
-            label other than 0 and 1.
-    """
+def _plain_examples(task: str, rows: Iterable[Row], source: Source) -> list[Example]:
     examples = []
     for number, row in rows:
         for column, value in row.items():
@@ -124,20 +108,17 @@ def plain_examples(
         texts = tuple(row[column] for column in ("text_a", "text_b") if column in row)
         group = row.get("qid", texts[0]) if task == "rank" else ""
         examples.append(Example(texts, label, group=group, source=source, line=number))
-    return not_empty(examples, source)
+    return examples
 
 
 def tagged_examples(
     rows: Iterable[tuple[int, Sequence[str], Sequence[str]]], source: Source
 ) -> list[Example]:
-    """Make examples of rows of tokens with BIO tags.
+    """Make examples of rows of tokens with BIO tags: (line, tokens, tags).
 
     Tokens are joined by spaces if the script puts spaces between words, and
     without any if it doesn't, as Chinese; there a space stays between two
     words of Latin letters.
-
-    Args:
-        rows: (line, tokens, tags).
 
     Raises:
         DataError: with the place, for unequal numbers of tokens and tags, an
@@ -156,17 +137,13 @@ def tagged_examples(
         text, words = _joined(tokens, spaced)
         examples.append(Example((text,), None, words, tuple(tags), source=source, line=number))
     if stray:
+        begin, are = ("entity begins", "is") if len(stray) == 1 else ("entities begin", "are")
         log.warning(
             "%s: %d %s with I- instead of B- and %s read as O, the first in %s %d. "
             "Write B- where an entity begins.",
-            source.name,
-            len(stray),
-            "entity begins" if len(stray) == 1 else "entities begin",
-            "is" if len(stray) == 1 else "are",
-            source.unit,
-            stray[0],
+            *(source.name, len(stray), begin, are, source.unit, stray[0]),
         )
-    return not_empty(examples, source)
+    return examples
 
 
 def labels_of(examples: Sequence[Example]) -> list[str]:
@@ -178,11 +155,7 @@ def labels_of(examples: Sequence[Example]) -> list[str]:
 
 
 def check_labels(examples: Sequence[Example], known: Sequence[str], whose: str) -> None:
-    """Refuse a label that isn't known.
-
-    Args:
-        known: every label there may be.
-        whose: who knows them, for the message: "the model".
+    """Refuse a label that isn't known; ``whose`` says to whom, such as "the model".
 
     Raises:
         DataError: with the place, the label and what is known.
@@ -203,10 +176,8 @@ def warn_of_rare_labels(examples: Sequence[Example]) -> None:
     counts: Counter[str] = Counter()
     last: dict[str, Example] = {}
     for example in examples:
-        if example.tags:
-            found = [label for _, _, label in bio_spans(example.tags)]
-        else:
-            found = list(example.labels)
+        types = [label for _, _, label in example.spans]
+        found = types if example.tags else list(example.labels)
         counts.update(found)
         last.update(dict.fromkeys(found, example))
     rare = sorted(label for label, count in counts.items() if count == 1)
@@ -214,21 +185,10 @@ def warn_of_rare_labels(examples: Sequence[Example]) -> None:
         log.warning(
             "%s: the only training example of '%s'. One is too few to learn it; add more, "
             "or leave this label out.",
-            last[label].place,
-            label[:40],
+            *(last[label].place, label[:40]),
         )
     if len(rare) > SHOWN:
         log.warning("%d more labels have a single training example.", len(rare) - SHOWN)
-
-
-def not_empty(examples: list[Example], source: Source) -> list[Example]:
-    """Refuse a source without a row."""
-    if not examples:
-        raise DataError(
-            f"{source.name}: no labelled {source.unit}, so nothing to learn or to score. Add at "
-            "least one."
-        )
-    return examples
 
 
 def _tokens(value: Any) -> list[str]:

@@ -100,7 +100,7 @@ def read_split(
 
     Raises:
         SplitError: there is no such split, or its labels are hidden.
-        DataError: it can't be read, see ``read_examples``.
+        DataError: it can't be read.
     """
     return examples_of(_table(name, split, task, columns), task, columns)
 
@@ -112,9 +112,6 @@ def _table(name: str, split: str, task: str, columns: Mapping[str, str] | None) 
 
 def labelled_file(name: str, split: str) -> Path | None:
     """The labelled file that a split is in; None: it is one for `datasets` to read.
-
-    Args:
-        name: as for :func:`read_split`.
 
     Raises:
         SplitError: a folder has no file for this split.
@@ -155,10 +152,7 @@ def find_split(folder: str | Path, split: str) -> Path:
 def read_present(
     name: str, task: str, columns: Mapping[str, str] | None = None
 ) -> dict[str, list[Example]]:
-    """Read train, and dev and test where they are.
-
-    Args:
-        name: as for :func:`read_split`, but a single file is train alone.
+    """Read train, and dev and test where they are; a single file is train alone.
 
     Raises:
         SplitError: train is missing; DataError: a file can't be read.
@@ -210,21 +204,14 @@ def read_splits(files: DataFiles, task: str, *, seed: int = 0) -> dict[str, list
             "No dev set. Name a file with --dev FILE, or take a part of the training set: "
             "--dev-share 0.1"
         )
-    for name in files.also_train:
+    held = {frozenset(e.sentences) for split in SPLITS[1:] for e in found.get(split, ())}
+    for name in files.also_train:  # but for texts of dev and test, a pair in either order
         more = read_split(name, "train", task, files.columns)
-        found["train"] = [*found["train"], *_unseen(more, found, name)]
+        kept = [e for e in more if frozenset(e.sentences) not in held]
+        if len(kept) < len(more):
+            log.warning("%s: %d rows of dev or test left out", name, len(more) - len(kept))
+        found["train"] = [*found["train"], *kept]
     return {split: found[split] for split in SPLITS if split in found}
-
-
-def _unseen(
-    examples: Sequence[Example], splits: Mapping[str, Sequence[Example]], name: str
-) -> list[Example]:
-    """Those whose texts aren't in dev or test, a pair in either order."""
-    held = {frozenset(e.sentences) for split in SPLITS[1:] for e in splits.get(split, ())}
-    kept = [e for e in examples if frozenset(e.sentences) not in held]
-    if len(kept) < len(examples):
-        log.warning("%s: %d rows of dev or test left out", name, len(examples) - len(kept))
-    return kept
 
 
 def hold_out(
@@ -233,10 +220,7 @@ def hold_out(
     """Part a share of examples at random from the rest, each part in its old order.
 
     Rows of one question, and rows of the same text, stay together, and of every
-    label a text stays behind.
-
-    Args:
-        share: of all rows; at least one text goes to each side.
+    label a text stays behind. At least one text goes to each side.
 
     Returns:
         The rest, and the share.
@@ -287,11 +271,6 @@ def guess_task(
     A second text makes it a pair, with a question's number answer selection;
     rows of tags, or lists of tokens and tags, make it named entities. So do
     they where a few rows are broken, which the reader can then name.
-
-    Args:
-        name: a file, a folder or hf:NAME, as for :func:`read_split`.
-        columns: our names → the data's, where they aren't the usual ones.
-        split: the one to look at.
 
     Raises:
         DataError: the data can't be read, or their columns fit no task.

@@ -55,12 +55,10 @@ def entity_disjoint(
 
     Three disjoint groups of names are drawn, for train, dev and test; a
     sentence goes to the last group that it touches. So no name of dev or
-    test is labelled in train, and none of test in dev. Sentences that stand
-    in ``examples`` more than once are taken once, at their first place.
+    test is labelled in train, and none of test in dev. Repeated sentences are
+    taken once, at their first place.
 
     Args:
-        examples: labelled for named entities; all splits of a data set.
-        options: shares and seed.
         graph: hold out only names that this graph knows, so that knowledge
             has a chance; None: any names, at random.
 
@@ -145,11 +143,7 @@ def write_split(folder: str | Path, splits: Mapping[str, Sequence[Example]]) -> 
 
 
 def write_rows(path: str | Path, examples: Sequence[Example]) -> None:
-    """Write one file in the release's format, as :func:`write_split` does.
-
-    Raises:
-        DataError: it can't be written.
-    """
+    """Write one file as :func:`write_split` does."""
     tagged = any(example.tags for example in examples)
     kept = [example for example in examples if example.words or not tagged]
     if len(kept) < len(examples):

@@ -69,14 +69,7 @@ def write_ranking_set(source: str | Path, target: str | Path) -> Counts:
 
 
 def ranking_questions(source: str | Path, counts: Counts) -> Iterator[Question]:
-    """Every question of a file with the sentences of its paragraph.
-
-    Args:
-        counts: counted up on the way.
-
-    Raises:
-        DataError: the file isn't in SQuAD's form.
-    """
+    """Every question of a file with the sentences of its paragraph; counted up on the way."""
     for context, questions in _paragraphs(source, answers=True):
         spans = sentence_spans(context)
         texts = [_one_line(context[start:end]) for start, end in spans]
@@ -103,11 +96,7 @@ def ranking_questions(source: str | Path, counts: Counts) -> Iterator[Question]:
 
 
 def comprehension_texts(source: str | Path) -> Iterator[str]:
-    """Every question of a file, and every sentence of its paragraphs; answers aren't needed.
-
-    Raises:
-        DataError: the file isn't in SQuAD's form.
-    """
+    """Every question of a file, and every sentence of its paragraphs; answers aren't needed."""
     for context, questions in _paragraphs(source, answers=False):
         yield from (text for _, text, _ in questions)
         yield from (_one_line(context[start:end]) for start, end in sentence_spans(context))

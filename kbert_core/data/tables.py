@@ -52,15 +52,10 @@ class ColumnError(DataError):
 
 @dataclass(frozen=True)
 class Source:
-    """Where examples stand, so that a message can say it.
+    """Where examples stand, so that a message can say it."""
 
-    Attributes:
-        name: the file, or the data set and split.
-        unit: what is counted there: "line" or "row", from 1.
-    """
-
-    name: str
-    unit: str = "line"
+    name: str  # the file, or the data set and split
+    unit: str = "line"  # what is counted there, from 1; or "row"
 
     def place(self, line: int) -> str:
         """Name one of its rows for a message: "dev.tsv, line 3"."""
@@ -74,28 +69,16 @@ class Table:
     columns: Sequence[str]
 
     def columns_of(self, task: str, given: Mapping[str, str] | None) -> dict[str, str]:
-        """Find the columns that a task needs, see the function of this name."""
+        """Find the columns that a task needs: our name → the table's."""
         return columns_of(task, self.columns, given, self.source.name)
 
     def rows(self, task: str, columns: Mapping[str, str], *, strict: bool = True) -> Iterator[Row]:
-        """Read rows.
-
-        Args:
-            columns: our name → the table's.
-            strict: False: a row that doesn't fit is left out.
-
-        Raises:
-            DataError: a row doesn't fit.
-        """
+        """Read rows; one that doesn't fit is a DataError, or left out where not ``strict``."""
         raise NotImplementedError
 
 
 class TextTable(Table):
-    """A text file; also packed with xz.
-
-    Args:
-        task: some forms are of one task alone; "": not known yet.
-        given: our name → the file's.
+    """A text file; also packed with xz. The task is "" where it isn't known yet.
 
     Raises:
         DataError: it can't be read, is empty, or is of another task's form.
@@ -123,7 +106,7 @@ class TextTable(Table):
             self.columns = lines[0].split("\t")
 
     def columns_of(self, task: str, given: Mapping[str, str] | None) -> dict[str, str]:
-        """Find the columns that a task needs."""
+        """Find the columns that a task needs in the first line."""
         return columns_of(task, self.columns, given, self.source.place(1))
 
     def rows(self, task: str, columns: Mapping[str, str], *, strict: bool = True) -> Iterator[Row]:
@@ -147,11 +130,7 @@ class TextTable(Table):
 
 
 def read_lines(path: Path) -> list[str]:
-    """Read the lines of a text file, also packed with xz.
-
-    Raises:
-        DataError: it can't be read, or isn't UTF-8, with the line.
-    """
+    """Read the lines of a text file, also packed with xz; DataError where it can't be read."""
     try:
         data = path.read_bytes()
         if path.suffix == ".xz":
@@ -168,17 +147,14 @@ def read_lines(path: Path) -> list[str]:
 def columns_of(
     task: str, names: Sequence[str], given: Mapping[str, str] | None, where: str
 ) -> dict[str, str]:
-    """Find the columns that a task needs.
+    """Find the columns that a task needs, and qid for answer selection where there is one.
 
     Args:
-        task: a key of ``NEEDED``.
         names: the table's columns.
         given: our name → the table's, which go before any guess.
-        where: for messages.
 
     Returns:
-        Our name → the table's: those of ``NEEDED``, and qid for answer
-        selection where there is one.
+        Our name → the table's.
 
     Raises:
         DataError: a column that was given isn't there; ColumnError: one is missing.

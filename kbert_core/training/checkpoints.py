@@ -79,7 +79,6 @@ def same_run(
     """Compare a run with what was noted of it beside its checkpoints, and note what is new.
 
     Args:
-        output: where the model will go.
         run: what makes the run the same, as JSON takes it.
         begins: there is no checkpoint; what is noted there doesn't count.
         changing: noted too, and not compared.
@@ -138,9 +137,6 @@ def refuse_another_model(output: str | Path, made: Mapping[str, str], command: s
     Args:
         made: the ``digests`` of the run that would take its place.
         command: compared instead, with a model that was saved without any.
-
-    Raises:
-        OptionError: naming what differs. CheckpointError: its card is broken.
     """
     if not (Path(output) / "config.json").is_file():
         return
@@ -161,11 +157,7 @@ def refuse_another_model(output: str | Path, made: Mapping[str, str], command: s
 
 
 def noted(output: str | Path) -> dict[str, Any]:
-    """Read the options that the checkpoints of a run were made with; {} if none are noted.
-
-    Raises:
-        CheckpointError: what is noted can't be read.
-    """
+    """Read the options that the checkpoints of a run were made with; {} if none are noted."""
     file = checkpoints_in(output) / RUN_FILE
     remedy = f"Delete {file.parent} to start anew."
     return json_object(file, CheckpointError, remedy) if file.is_file() else {}
@@ -173,11 +165,7 @@ def noted(output: str | Path) -> dict[str, Any]:
 
 @contextmanager
 def saving(what: str | Path) -> Iterator[None]:
-    """Say what to do when the disk is full or the folder can't be written to.
-
-    Raises:
-        CheckpointError: instead of what the writers raise.
-    """
+    """Say what to do, as a CheckpointError, when the disk is full or a folder can't be written."""
     try:
         yield
     except (OSError, SafetensorError, RuntimeError) as error:

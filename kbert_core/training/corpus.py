@@ -5,7 +5,6 @@ sees only itself.
 """
 
 import hashlib
-import lzma
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -23,33 +22,26 @@ from kbert_core.data.squad import comprehension_texts
 from kbert_core.data.tables import Source, conll_rows, is_conll, read_lines
 from kbert_core.errors import DataError
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.io.compression import remedy
 from kbert_core.knowledge.mentions import find_mentions
 from kbert_core.knowledge.surface_forms import AS_WRITTEN
 from kbert_core.training.masking import MASKED_SHARE, Masking
 from kbert_core.training.ordered_trainer import BATCH
+from kbert_core.training.vocabulary import lines_of
 
 OPEN_ROWS = 64  # rows that still take passages while packing
 BATCH_OF_PASSAGES = 4096  # tokenised at once
 SHOWN_ROWS = 3  # of a batch that is named in an error
 OFFSET_SHARE = 0.15  # of passages, moved to later positions so that those are trained
 LONG_ENOUGH = 15  # characters of a text to leave out, so that no mere phrase is one
-UNREADABLE = (OSError, EOFError, lzma.LZMAError, UnicodeDecodeError)
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """Passages as token ids.
+    """Passages as token ids."""
 
-    Attributes:
-        ids: every passage's tokens, one after the other, int32.
-        ends: where each passage ends in ``ids``, int64.
-        inside: whether a token goes on with the word of the token before it.
-    """
-
-    ids: np.ndarray
-    ends: np.ndarray
-    inside: np.ndarray
+    ids: np.ndarray  # every passage's tokens, one after the other, int32
+    ends: np.ndarray  # where each passage ends in ``ids``, int64
+    inside: np.ndarray  # whether a token goes on with the word of the token before it
 
     def __len__(self) -> int:
         return len(self.ends)
@@ -72,10 +64,9 @@ class Corpus:
 
 
 def read_passages(paths: Sequence[str | Path], exclude: Iterable[str] = ()) -> Iterator[str]:
-    """Stream the passages of ``.txt`` or ``.txt.xz`` files, one a line.
+    """Stream the passages of files, as they are or packed, one a line.
 
     Args:
-        paths: files.
         exclude: sentences of test sets; a passage that contains one of at
             least ``LONG_ENOUGH`` characters is left out. White space counts
             in neither.
@@ -88,26 +79,16 @@ def read_passages(paths: Sequence[str | Path], exclude: Iterable[str] = ()) -> I
         if len(sentence) >= LONG_ENOUGH:
             heads.setdefault(sentence[:LONG_ENOUGH], []).append(sentence)
     for path in paths:
-        opener = lzma.open if str(path).endswith(".xz") else open
-        try:
-            with opener(path, "rt", encoding="utf-8") as file:
-                for line in file:
-                    passage = str(line).strip()
-                    if passage and not _contains(passage, heads):
-                        yield passage
-        except (OSError, EOFError, lzma.LZMAError, UnicodeDecodeError) as error:
-            raise DataError(
-                f"{path}: can't be read as text, one passage a line ({error}). {remedy(error)}"
-            ) from error
+        for line in lines_of(path, "text, one passage a line"):
+            passage = line.strip()
+            if passage and not _contains(passage, heads):
+                yield passage
 
 
 def sentences_of(paths: Sequence[str]) -> list[str]:
     """Texts of labelled files: every column, or of JSON every question and sentence.
 
     Of one token a line, the sentences; white space in them doesn't count.
-
-    Raises:
-        DataError: a file can't be read.
     """
     found: list[str] = []
     for path in paths:
@@ -196,11 +177,7 @@ def _inside(
 
 
 def pack(corpus: Corpus, *, max_length: int, seed: int) -> list[list[int]]:
-    """Put passages into rows of at most ``max_length`` tokens (best fit).
-
-    Returns:
-        Rows, each the numbers of its passages; every passage in one row.
-    """
+    """Put passages into rows of at most ``max_length`` tokens, each where it fits best."""
     sizes = np.diff(corpus.ends, prepend=0)
     order = np.random.default_rng(seed).permutation(len(corpus))
     done: list[list[int]] = []

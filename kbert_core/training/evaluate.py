@@ -45,9 +45,8 @@ def evaluate(
             :meth:`Pipeline.read`.
 
     Returns:
-        For named entities typed exact-span precision, recall, F1, counts and
-        the same by label; for classification accuracy, macro F1 and by label; for pairs F1 too;
-        for answer selection mean reciprocal rank and precision at 1, and as
+        For named entities ``span_scores``; for classification ``class_scores``;
+        for pairs ``pair_scores``; for answer selection ``ranking_scores``, and as
         ``overlap_mrr`` that of an order by ``shared_characters``; for
         fill-mask loss (nats), perplexity and accuracy.
 
@@ -64,10 +63,7 @@ def evaluate(
 def predict_all(
     pipeline: Pipeline, examples: Sequence[Example], graph: KnowledgeGraph, **kwargs: Any
 ) -> list[Any]:
-    """What a model predicts for each labelled example.
-
-    Args:
-        kwargs: as for ``Pipeline.predict``.
+    """Predict each labelled example as ``Pipeline.predict`` does.
 
     Raises:
         DataError: a label that the model doesn't know.
@@ -113,13 +109,7 @@ def surface_forms(examples: Sequence[Example]) -> set[str]:
 
 
 def tell_of_matches(used: Sequence[bool], what: str, *, relations: bool = False) -> None:
-    """Log in what share of some rows a graph injects something; warn of hardly any.
-
-    Args:
-        used: for each row whether it does.
-        what: which rows, for the message.
-        relations: whether only some relations may be injected.
-    """
+    """Log in what share of some rows a graph injects something (``used``); warn of hardly any."""
     rows = sum(used)
     share = f"{rows:,} of {len(used):,} rows of {what} ({rows / max(1, len(used)):.1%})"
     if rows < HARDLY * len(used):

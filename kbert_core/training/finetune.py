@@ -58,27 +58,16 @@ NOT_THE_RUN = {  # may differ when a run goes on; fingerprints stand for data an
 
 @dataclass(frozen=True)
 class Fitted:
-    """A trained model in memory, with what it was trained on.
+    """A trained model in memory, with what it was trained on."""
 
-    Attributes:
-        pipeline: the best epoch on dev.
-        splits: train, dev and, where there is one, test.
-        graph: the knowledge it was trained with.
-        type_labels: tails that name a label, see ``learn_type_labels``.
-        curve: dev scores by epoch, and the training loss in nats.
-        attached: the adapter that was trained; None: the whole model was.
-        together: the processes that trained it.
-        run: what makes it this run, see ``digests``.
-    """
-
-    pipeline: Pipeline
-    splits: Mapping[str, list[Example]]
+    pipeline: Pipeline  # of the best epoch on dev
+    splits: Mapping[str, list[Example]]  # train, dev and, where there is one, test
     graph: KnowledgeGraph
-    type_labels: Mapping[str, str]
-    curve: Sequence[Mapping[str, float]]
-    attached: adapters.Attached | None = None
+    type_labels: Mapping[str, str]  # tails that name a label, see ``learn_type_labels``
+    curve: Sequence[Mapping[str, float]]  # dev scores by epoch, and the training loss in nats
+    attached: adapters.Attached | None = None  # the adapter; None: the whole model was trained
     together: Processes = Processes()
-    run: Mapping[str, str] = field(default_factory=dict)
+    run: Mapping[str, str] = field(default_factory=dict)  # what makes it this run: ``digests``
 
 
 def train(options: TrainOptions) -> dict[str, Any]:
@@ -110,14 +99,11 @@ def fit(options: TrainOptions, *, replacing_others: bool = True) -> Fitted:
     """Fine-tune a model and keep the best epoch on dev, in memory.
 
     Checkpoints stay in the output folder until :func:`save` or the caller
-    removes them, so that a run that is cut off later goes on here.
+    removes them. Errors are those of :func:`train`.
 
     Args:
         replacing_others: whether the output folder may hold a finished model
             of another run.
-
-    Raises:
-        As :func:`train`.
     """
     knowledge, steps, output = options.knowledge, options.optimiser, options.run.output
     device = device_named(options.run.device)

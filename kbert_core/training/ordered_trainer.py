@@ -229,11 +229,7 @@ class OrderedTrainer(Trainer):
 def arguments(
     device: torch.device, run: RunOptions, processes: Processes = Processes(), **kwargs: Any
 ) -> TrainingArguments:
-    """Make the trainer's arguments that all training here shares; others are given by name.
-
-    Raises:
-        OptionError: bf16 on a device that can't.
-    """
+    """Make the trainer's arguments that all training here shares; others are given by name."""
     cuda = device.type == "cuda"
     able = not cuda or torch.cuda.is_bf16_supported(including_emulation=False)
     if run.bf16 and not able:

@@ -72,7 +72,7 @@ class PackedMaskedLM(BertForMaskedLM):
         tree_ids: Tensor,
         labels: Tensor,
     ) -> Tensor:
-        """Score the vocabulary for every masked token.
+        """Score the vocabulary for masked tokens.
 
         Args:
             input_ids, position_ids, tree_ids, labels: (B, N), see ``MaskedRows``.
@@ -91,11 +91,7 @@ class PackedMaskedLM(BertForMaskedLM):
 
 
 def total_loss(model: nn.Module, inputs: Mapping[str, Tensor]) -> Tensor:
-    """Sum of the cross entropy of the masked tokens, in nats.
-
-    Args:
-        inputs: (B, N) tensors, see ``MaskedRows`` and ``stack``.
-    """
+    """Sum of the cross entropy of the masked tokens of a ``stack``, in nats."""
     logits = model(**{name: value for name, value in inputs.items() if name != BATCH})
     labels = inputs["labels"]
     return nn.functional.cross_entropy(logits, labels[labels != IGNORED], reduction="sum")

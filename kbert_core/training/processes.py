@@ -20,12 +20,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Processes:
-    """Which of how many processes this one is.
-
-    Attributes:
-        count: how many train together.
-        index: 0 for the main one.
-    """
+    """Which of how many processes this one is; number 0 is the main one."""
 
     count: int = 1
     index: int = 0
@@ -60,11 +55,7 @@ def is_main() -> bool:
 
 
 def join(device: torch.device) -> Processes:
-    """Meet the other processes.
-
-    Args:
-        device: where this one trains; processes on a CPU talk through gloo,
-            on CUDA through NCCL.
+    """Meet the other processes; those on a CPU talk through gloo, on CUDA through NCCL.
 
     Raises:
         OptionError: a CUDA device was named that training can't keep to;

@@ -26,36 +26,22 @@ GoldSpan = tuple[int, int, str]  # start, end in characters, and label
 
 @dataclass(frozen=True)
 class Augmented:
-    """A sentence tree as one epoch reads it.
+    """A sentence tree as one epoch reads it."""
 
-    Attributes:
-        tree: with other branches, or fewer.
-        spans: the gold spans that go with it.
-        hidden: mentions whose characters the model doesn't see.
-    """
-
-    tree: SentenceTree
-    spans: list[GoldSpan]
-    hidden: list[Mention] = field(default_factory=list)
+    tree: SentenceTree  # with other branches, or fewer
+    spans: list[GoldSpan]  # that go with it
+    hidden: list[Mention] = field(default_factory=list)  # whose characters the model doesn't see
 
 
 @dataclass(frozen=True)
 class Augmenter:
-    """Applies a recipe to sentence trees.
-
-    Attributes:
-        recipe: what happens, and how often.
-        options: how triples become branches.
-        type_labels: tail → label, see :func:`learn_type_labels`.
-        relations: tail that names a label → the relation that says it.
-        tagged: whether the examples are labelled for named entities.
-    """
+    """Applies a recipe to sentence trees."""
 
     recipe: Recipe
-    options: InjectionOptions
-    type_labels: Mapping[str, str] = field(default_factory=dict)
-    relations: Mapping[str, str] = field(default_factory=dict)
-    tagged: bool = False
+    options: InjectionOptions  # how triples become branches
+    type_labels: Mapping[str, str] = field(default_factory=dict)  # see ``learn_type_labels``
+    relations: Mapping[str, str] = field(default_factory=dict)  # see ``type_relations``
+    tagged: bool = False  # whether the examples are labelled for named entities
 
     def __call__(
         self, tree: SentenceTree, example: Example, random: np.random.Generator
@@ -148,9 +134,6 @@ def learn_type_labels(examples: Iterable[Example], trees: Iterable[SentenceTree]
     least half of the label's mentions that the graph knows have it; of two
     tails with one label the more frequent stays. A graph of facts has none.
 
-    Args:
-        examples, trees: of the training set, one tree an example.
-
     Returns:
         tail → label, one tail a label, in order of the labels.
     """
@@ -174,12 +157,7 @@ def learn_type_labels(examples: Iterable[Example], trees: Iterable[SentenceTree]
 
 
 def without_effect(recipe: Mapping[str, float], type_labels: Mapping[str, str]) -> list[str]:
-    """Name the shares of a recipe that do nothing, for too few tails name a label.
-
-    Args:
-        recipe: its shares by name.
-        type_labels: tail → label, see :func:`learn_type_labels`.
-    """
+    """Name the shares of a recipe (by name) that do nothing, for too few tails name a label."""
     return [
         name
         for name, needed in NEEDED_TYPES.items()
@@ -211,12 +189,7 @@ def type_relations(
 ) -> dict[str, str]:
     """Find how a graph says a type: tail → the relation of the first triple with it.
 
-    Args:
-        type_labels: tail → label, see :func:`learn_type_labels`.
-        options: only relations that they inject count.
-
-    Returns:
-        In the graph's order; tails that it has no such triple of aren't there.
+    Only relations that the options inject count. Tails without such a triple aren't there.
     """
     relations: dict[str, str] = {}
     for triple in graph.active_triples():

@@ -44,13 +44,10 @@ class Counts:
 def span_scores(
     gold: Sequence[Iterable[SpanKey]], predicted: Sequence[Iterable[SpanKey]]
 ) -> dict[str, Any]:
-    """Typed exact-span scores, over all spans (micro) and by label.
+    """Typed exact-span scores, over all spans (micro) and ``by_label``, as ``Counts`` has them.
 
     Args:
         gold, predicted: per text its (start, end, label) spans.
-
-    Returns:
-        ``precision, recall, f1, right, predicted, gold`` and ``by_label``.
     """
     right: Counter[str] = Counter()
     found: Counter[str] = Counter()
@@ -81,14 +78,10 @@ def class_scores(gold: Sequence[str], predicted: Sequence[str]) -> dict[str, Any
 def pair_scores(
     gold: Sequence[str], predicted: Sequence[str], labels: Sequence[str]
 ) -> dict[str, Any]:
-    """Accuracy and F1 of sentence pairs, and by label.
+    """Scores of sentence pairs, as :func:`class_scores`, and ``f1``.
 
-    Args:
-        labels: all labels of the model.
-
-    Returns:
-        As :func:`class_scores`; ``f1`` is of two labels that of the positive
-        one ("1", else the last in order), of more the macro F1.
+    It is of a model with two labels that of the positive one ("1", else the
+    last in order), of one with more the macro F1.
     """
     scores = class_scores(gold, predicted)
     if len(labels) != 2:
@@ -111,9 +104,8 @@ def ranking_scores(
     without a right answer can't be scored and are left out, as is usual.
 
     Args:
-        questions: per candidate, which question it belongs to.
-        right: per candidate, whether it answers.
-        scores: per candidate; the highest is ranked first.
+        questions, right, scores: per candidate, which question it belongs to,
+            whether it answers, and its score; the highest is ranked first.
 
     Returns:
         ``mrr``, ``p_at_1``; ``chance_mrr`` of a random order and

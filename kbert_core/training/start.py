@@ -3,6 +3,7 @@
 import copy
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -68,20 +69,13 @@ def reading_in(knowledge: KnowledgeOptions, encoder: str) -> Any:
 
 @dataclass(frozen=True)
 class Start:
-    """A model before its training.
-
-    Attributes:
-        tokenizer, model: that belong together.
-        weights: digest of the weights that it starts from, or "scratch".
-        learning_rate: that suits it.
-        attached: the adapter to train; None: the whole model is trained.
-    """
+    """A model before its training."""
 
     tokenizer: PreTrainedTokenizerBase
     model: PreTrainedModel
-    weights: str
-    learning_rate: float
-    attached: adapters.Attached | None = None
+    weights: str  # digest of those that it starts from, or "scratch"
+    learning_rate: float  # that suits it
+    attached: adapters.Attached | None = None  # the adapter; None: the whole model is trained
 
 
 def body_of(options: StartOptions) -> str:
@@ -98,12 +92,7 @@ def started(
     *,
     device: str,
 ) -> Start:
-    """Make or load a model.
-
-    Args:
-        labels: of the task's head; none for fill-mask.
-        texts: what a new model's vocabulary is counted on.
-        device: where to load it.
+    """Make or load a model; ``texts`` are what a new model's vocabulary is counted on.
 
     Raises:
         CheckpointError: the encoder can't be used.
@@ -132,11 +121,11 @@ def started(
 def _new_model(
     options: StartOptions, task: Task, tokenizer: PreTrainedTokenizerBase, heads: dict[str, Any]
 ) -> PreTrainedModel:
-    width = options.size["hidden_size"]
+    size: dict[str, Any] = options.size
+    width = size["hidden_size"]
     config = BertConfig(
+        **size,
         vocab_size=len(tokenizer),
-        hidden_size=width,
-        num_hidden_layers=options.size["num_hidden_layers"],
         num_attention_heads=max(1, width // 64),
         intermediate_size=4 * width,
         hidden_dropout_prob=options.dropout,
@@ -153,7 +142,9 @@ def _pretrained(
     options: StartOptions, task: Task, path: str, heads: dict[str, Any], device: str
 ) -> tuple[PreTrainedModel, list[str]]:
     """A pretrained encoder, and its new parameters: the head's, unless it is for these labels."""
-    known = _config(path)
+    known: dict[str, Any] = {}
+    with suppress(CheckpointError):  # which loading it will say
+        known = load_config(path).to_dict()
     dropouts = ("hidden_dropout_prob", "attention_probs_dropout_prob")
     changes = {**heads, **{name: options.dropout for name in dropouts if name in known}}
     common: dict[str, Any] = {"device": device, "dtype": torch.float32}
@@ -191,11 +182,3 @@ def _has_other_head(path: str, known: dict[str, Any], task: Task, labels: list[s
     else:
         return False
     return True
-
-
-def _config(path: str) -> dict[str, Any]:
-    """An encoder's config; {} where it can't be read, which loading it will say."""
-    try:
-        return load_config(path).to_dict()
-    except CheckpointError:
-        return {}

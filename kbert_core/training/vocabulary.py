@@ -3,7 +3,7 @@
 import io
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
@@ -87,12 +87,7 @@ def character_tokenizer(
 def with_specials(
     backend: Tokenizer, vocabulary: Mapping[str, int], max_length: int
 ) -> PreTrainedTokenizerFast:
-    """Wrap a tokenizer, and have it put [CLS] and [SEP] around texts.
-
-    Args:
-        vocabulary: with ``SPECIALS``.
-        max_length: written into the tokenizer's config, in tokens.
-    """
+    """Wrap a tokenizer with ``SPECIALS``, and have it put [CLS] and [SEP] around texts."""
     backend.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]",
         pair="[CLS] $A [SEP] $B:1 [SEP]:1",
@@ -132,15 +127,8 @@ def read_words(paths: Sequence[str | Path]) -> KnowledgeGraph:
     Raises:
         DataError: a file can't be read, or there is no word.
     """
-    words: dict[str, None] = {}
-    for path in paths:
-        try:
-            with io.TextIOWrapper(open_unpacked(path), encoding="utf-8-sig") as file:
-                words.update(dict.fromkeys(line.split("\t")[0].strip() for line in file))
-        except (*PROBLEMS, UnicodeDecodeError) as error:
-            raise DataError(
-                f"{path}: can't be read as words, one a line ({error}). {remedy(error)}"
-            ) from error
+    lines = (line for path in paths for line in lines_of(path, "words, one a line"))
+    words = dict.fromkeys(line.split("\t")[0].strip() for line in lines)
     triples = [Triple(word, "is", word) for word in words if 2 <= len(word) <= LONGEST_WORD]
     found = [triple for triple in triples if triple.problem() is None]
     if not found:
@@ -149,3 +137,16 @@ def read_words(paths: Sequence[str | Path]) -> KnowledgeGraph:
             "Give a file of words, one a line, or of triples."
         )
     return KnowledgeGraph(found, name="words")
+
+
+def lines_of(path: str | Path, what: str) -> Iterator[str]:
+    """Stream the lines of a text file, as it is or packed.
+
+    Raises:
+        DataError: it can't be read as ``what`` it is to hold.
+    """
+    try:
+        with io.TextIOWrapper(open_unpacked(path), encoding="utf-8-sig") as file:
+            yield from file
+    except (*PROBLEMS, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: can't be read as {what} ({error}). {remedy(error)}") from error
