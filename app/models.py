@@ -166,7 +166,11 @@ def _language(info: ModelInfo) -> str | None:
         if part in BY_NAME:
             return BY_NAME[part]
     try:
-        home = adapters.encoder_of(info.path) if adapters.is_adapter(info.path) else info.path
+        home = (
+            adapters.read_adapter(info.path).encoder
+            if adapters.is_adapter(info.path)
+            else info.path
+        )
     except CheckpointError:
         return None  # loading it will say what is wrong
     return _script(Path(home))

@@ -339,7 +339,7 @@ def stamp(model: str) -> str:
     if not adapters.is_adapter(model):
         return own
     try:
-        return f"{own}|{stamp(str(adapters.encoder_of(model)))}"
+        return f"{own}|{stamp(str(adapters.read_adapter(model).encoder))}"
     except CheckpointError:
         return own  # loading it will say what is wrong
 

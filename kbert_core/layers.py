@@ -235,11 +235,12 @@ def _run_inserted(layer: nn.Module, _: tuple[Any, ...], output: Any) -> Any:
 
 
 def cant_tell_apart(encoder: nn.Module) -> EncoderError:
-    """Say that an encoder takes one mask for all layers only."""
+    """Say that nothing can be done to one layer alone."""
     return EncoderError(
         f"{type(encoder).__name__} can't have another visible matrix in one layer than in the "
-        "next: its layers share their parameters or can't be told apart. Intervene in all layers "
-        "alike, or use another encoder, such as BERT, RoBERTa, ELECTRA, DistilBERT or ModernBERT."
+        "next, nor a module after one: its layers share their parameters or can't be told apart. "
+        "Intervene in all layers alike, or use another encoder, such as BERT, RoBERTa, ELECTRA, "
+        "DistilBERT or ModernBERT."
     )
 
 

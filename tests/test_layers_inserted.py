@@ -16,7 +16,7 @@ from transformers import (
 )
 
 from kbert_core.errors import CheckpointError, EncoderError
-from kbert_core.layers import insert_after, layers_of, load_inserted, twin_of
+from kbert_core.layers import LayeredTwin, insert_after, layers_of, load_inserted, twin_of
 
 IDS = torch.tensor([[2, 7, 8, 9, 3]])
 SMALL = {"vocab_size": 40, "hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4}
@@ -106,3 +106,11 @@ def test_an_encoder_whose_layers_share_their_parameters_is_refused():
     config = AlbertConfig(**SMALL, embedding_size=16, intermediate_size=48)
     with pytest.raises(EncoderError, match="can't be told apart"):
         insert_after(AlbertModel(config), 1, Plus())
+
+
+def test_an_encoder_whose_layers_are_not_found_is_refused():
+    encoder = BertModel(tiny_config())
+    encoder.encoder.layer = nn.Sequential(*encoder.encoder.layer)  # run in order, but no list
+    for act in (layers_of, LayeredTwin, lambda model: insert_after(model, 1, Plus())):
+        with pytest.raises(EncoderError, match=r"nor a module after one: .* use another encoder"):
+            act(encoder)

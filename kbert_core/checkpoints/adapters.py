@@ -3,8 +3,7 @@
 An adapter's folder holds what ``peft`` saves, the low-rank matrices and the
 whole task head, and a config with our card; the encoder and its tokenizer
 stay where they are, named in ``adapter_config.json`` and known by a hash of
-their weights. Loading merges the two, so that an adapted model is read like
-any other and costs no more.
+their weights. Loading merges the two, so that an adapted model costs no more than any other.
 """
 
 import warnings
@@ -39,9 +38,8 @@ class Adapter:
     """An adapter's folder, read but not loaded.
 
     Attributes:
-        folder: where it is.
-        encoder: the encoder it belongs to: a folder, or a name on the hub.
-        encoder_hash: of that encoder's weights, see :func:`weights_hash`.
+        encoder: a folder, or a name on the hub.
+        encoder_hash: of its weights, see :func:`weights_hash`.
         model_class: the ``transformers`` class with its task head.
         labels: the head's, by their numbers as JSON has them.
         rank, alpha: the low-rank products are scaled by alpha / rank.
@@ -63,11 +61,6 @@ class Adapter:
 
 def check_options(rank: int, alpha: float | None, *, encoder: str, output: str | Path) -> None:
     """Refuse an adapter that can't be trained on this encoder or into this folder.
-
-    Args:
-        rank, alpha: see :func:`attach`.
-        encoder: as given to the training; an adapter is trained further.
-        output: folder for the adapter.
 
     Raises:
         OptionError: see above.
@@ -93,8 +86,7 @@ class Attached:
 
     Attributes:
         peft: the ``PeftModel`` around the model.
-        encoder_hash: of the weights underneath, see :func:`weights_hash`.
-        rank, alpha: the low-rank product is scaled by alpha / rank.
+        encoder_hash, rank, alpha: as of :class:`Adapter`.
         trained: how many parameters are trained, the task head's among them.
         total: how many the model has with the adapter merged.
     """
@@ -120,9 +112,6 @@ def attach(
         rank: of the low-rank products.
         alpha: they are scaled by alpha / rank; None: twice the rank.
         missing: parameters that the encoder's checkpoint didn't hold.
-
-    Returns:
-        What :func:`save` needs; the model itself stays usable.
 
     Raises:
         EncoderError: it has no linear layers.
@@ -169,9 +158,6 @@ def attach_again(
         model: its encoder, with the same task head.
         path: the adapter's folder.
         missing: as in :func:`attach`.
-
-    Returns:
-        As :func:`attach`.
 
     Raises:
         CheckpointError: it is broken, or was trained on another encoder.
@@ -221,12 +207,7 @@ def head_modules(model: PreTrainedModel) -> list[str]:
 
 
 def weights_hash(model: PreTrainedModel, head: Sequence[str]) -> str:
-    """Hash every parameter that isn't the head's, whatever names and order they have.
-
-    Args:
-        model: in single precision, without an adapter.
-        head: names of the head's modules.
-    """
+    """Hash every parameter that isn't of the head's modules, whatever names and order they have."""
     digests = []
     for name, parameter in model.named_parameters():
         if not _under(name, head):
@@ -238,12 +219,7 @@ def weights_hash(model: PreTrainedModel, head: Sequence[str]) -> str:
 
 
 def save(attached: Attached, folder: str | Path, *, encoder: str) -> None:
-    """Save an adapter, its head and the model's config; not the encoder.
-
-    Args:
-        attached: the trained adapter.
-        folder: for the files.
-        encoder: as :func:`encoder_name` names it.
+    """Save an adapter, its head and the model's config; not the encoder, only its name.
 
     Raises:
         OSError, SafetensorError: a file can't be written.
@@ -289,15 +265,6 @@ def is_adapter(path: str | Path) -> bool:
     return (Path(path) / CONFIG_FILE).is_file()
 
 
-def encoder_of(path: str | Path) -> str | Path:
-    """The encoder that an adapter belongs to: its folder, or its name on the hub.
-
-    Raises:
-        CheckpointError: the adapter is broken, or its encoder isn't there.
-    """
-    return read_adapter(path).encoder
-
-
 def read_adapter(path: str | Path) -> Adapter:
     """Read an adapter's folder and find its encoder.
 
@@ -333,10 +300,6 @@ def read_adapter(path: str | Path) -> Adapter:
 
 def merged(model: PreTrainedModel, adapter: Adapter) -> PreTrainedModel:
     """Merge an adapter into its encoder, in place.
-
-    Args:
-        model: the encoder with the adapter's task head, in single precision.
-        adapter: read from its folder.
 
     Raises:
         CheckpointError: it was trained on another encoder, or its weights
@@ -388,17 +351,13 @@ def _fill(peft: Any, adapter: Adapter) -> None:
     except (OSError, SafetensorError) as error:
         raise CheckpointError(f"{file}: can't be read ({error}). {COPY_AGAIN}") from error
     expected = get_peft_model_state_dict(peft, save_embedding_layers=False)
-    sizes = {name: tuple(tensor.shape) for name, tensor in expected.items()}
-    for name in sorted(set(tensors) ^ set(sizes)):
-        what = "lacks" if name in sizes else "has, besides what is expected,"
-        raise CheckpointError(
-            f"{file}: doesn't fit its {CONFIG_FILE}; it {what} {name}. {COPY_AGAIN}"
-        )
-    for name, tensor in tensors.items():
-        if tuple(tensor.shape) != sizes[name]:
+    for name in sorted({*tensors, *expected}):
+        size, wanted = (tuple(t[name].shape) if name in t else None for t in (tensors, expected))
+        if size != wanted:
             raise CheckpointError(
-                f"{file}: {name} is of size {tuple(tensor.shape)}, and with rank {adapter.rank} "
-                f"as in {CONFIG_FILE} it would be {sizes[name]}. {COPY_AGAIN}"
+                f"{file}: {name} {f'is of size {size}' if size else 'is missing'}, expected "
+                f"{wanted or 'none of that name'} with rank {adapter.rank} as in {CONFIG_FILE}. "
+                f"{COPY_AGAIN}"
             )
     set_peft_model_state_dict(peft, tensors)
 

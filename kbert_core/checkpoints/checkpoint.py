@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -34,9 +35,7 @@ TOKENIZER_FILES = (  # without one of these transformers makes up an empty token
     "spiece.model",
     "tokenizer.model",
 )
-ONLY_DATA: dict[str, Any] = {
-    "trust_remote_code": False
-}  # no code of a folder is run, nor asked for
+ONLY_DATA: Any = {"trust_remote_code": False}  # no code of a folder is run, nor asked for
 COPY_TOKENIZER = "Copy tokenizer.json (or vocab.txt) and tokenizer_config.json into the folder."
 COPY_AGAIN = f"Copy the model again, or take '{CARD_KEY}' out of its config.json."
 
@@ -118,10 +117,6 @@ class Card:
 def reading_of(system: str, base: Any) -> Any:
     """Return a system's configuration with what another one says of the same options.
 
-    Args:
-        system: whose configuration is wanted.
-        base: the configuration that there is.
-
     Raises:
         CheckpointError: no such system is known here.
     """
@@ -135,13 +130,17 @@ def card_of(path: str | Path) -> Card:
     """Read the card of a checkpoint, in a folder or on the hub, without its weights.
 
     Raises:
-        CheckpointError: its config.json is broken.
+        CheckpointError: its config.json is broken, or has a card that :meth:`Card.of` refuses.
     """
     path = located(path)
     file = Path(path) / "config.json"
     if file.is_file():
         data = json_object(file, CheckpointError, "Copy the model again.")
-        return Card.of(SimpleNamespace(**{k: data.get(k) for k in (CARD_KEY, "architectures")}))
+        stated = SimpleNamespace(**{k: data.get(k) for k in (CARD_KEY, "architectures")})
+        try:
+            return Card.of(stated)
+        except CheckpointError as error:
+            raise CheckpointError(f"{file}: {error}") from error
     try:
         config = None if Path(path).exists() else load_config(path)  # on the hub
     except CheckpointError:
@@ -157,7 +156,7 @@ def load_tokenizer(path: str | Path) -> PreTrainedTokenizerBase:
     """
     path = located(path)
     if adapters.is_adapter(path):
-        path = adapters.encoder_of(path)
+        path = adapters.read_adapter(path).encoder
     folder = Path(path)
     if folder.is_dir() and not any((folder / name).is_file() for name in TOKENIZER_FILES):
         raise CheckpointError(f"{path}: found no tokenizer. {COPY_TOKENIZER}")
@@ -204,28 +203,9 @@ def load_config(path: str | Path, **changes: Any) -> Any:
         return AutoConfig.from_pretrained(str(path), **ONLY_DATA, **changes)
 
 
-def load_model(
-    path: str | Path,
-    auto_class: type = AutoModel,
-    *,
-    device: str = "auto",
-    dtype: torch.dtype = torch.float32,
-    **kwargs: Any,
-) -> PreTrainedModel:
-    """Load a checkpoint from a folder or the hub; safetensors only.
-
-    Args:
-        path: a local folder, of a whole model or an adapter, ``package:NAME``,
-            or a name on the Hugging Face hub.
-        auto_class: one of the ``AutoModelFor...`` classes.
-        device: "auto", "cpu", "cuda" or "cuda:N".
-        dtype: of the parameters.
-
-    Raises:
-        CheckpointError: missing, broken, or not safetensors.
-    """
-    model, _ = load_model_and_missing(path, auto_class, device=device, dtype=dtype, **kwargs)
-    return model
+def load_model(path: str | Path, auto_class: type = AutoModel, **options: Any) -> PreTrainedModel:
+    """Load a checkpoint; arguments and errors as of :func:`load_model_and_missing`."""
+    return load_model_and_missing(path, auto_class, **options)[0]
 
 
 def load_model_and_missing(
@@ -236,11 +216,21 @@ def load_model_and_missing(
     dtype: torch.dtype = torch.float32,
     **kwargs: Any,
 ) -> tuple[PreTrainedModel, list[str]]:
-    """Load a checkpoint as :func:`load_model` does, and say what it lacks.
+    """Load a checkpoint from a folder or the hub, safetensors only, and say what it lacks.
+
+    Args:
+        path: a local folder, of a whole model or an adapter, ``package:NAME``,
+            or a name on the Hugging Face hub.
+        auto_class: one of the ``AutoModelFor...`` classes.
+        device: "auto", "cpu", "cuda" or "cuda:N".
+        dtype: of the parameters.
 
     Returns:
         The model, and the names of the task head's parameters that the
         checkpoint doesn't hold; they are random.
+
+    Raises:
+        CheckpointError: missing, broken, or not safetensors.
     """
     target = device_named(device)
     path = located(path)
@@ -260,15 +250,13 @@ def _load_whole(
     path: str | Path, auto_class: Any, dtype: torch.dtype, changes: dict[str, Any]
 ) -> tuple[PreTrainedModel, list[str]]:
     arguments = {"use_safetensors": True, "dtype": dtype, "output_loading_info": True, **changes}
-    arguments |= ONLY_DATA
+    load = partial(auto_class.from_pretrained, str(path), **arguments, **ONLY_DATA)
     try:
-        model, info = auto_class.from_pretrained(str(path), attn_implementation="sdpa", **arguments)
+        model, info = load(attn_implementation="sdpa")
     except (ValueError, RuntimeError) as error:
         if "sdpa" not in str(error).lower() and "scaled_dot" not in str(error).lower():
             raise
-        model, info = auto_class.from_pretrained(
-            str(path), attn_implementation="eager", **arguments
-        )
+        model, info = load(attn_implementation="eager")
     body = "" if model.base_model is model else f"{model.base_model_prefix}."
     missing = sorted(name for name in info["missing_keys"] if "pooler" not in name)
     lost = [name for name in missing if name.startswith(body)]
@@ -283,10 +271,7 @@ def _load_whole(
 def _load_adapted(
     path: str | Path, auto_class: Any, dtype: torch.dtype, changes: dict[str, Any]
 ) -> tuple[PreTrainedModel, list[str]]:
-    """Load an adapter's encoder and merge the adapter into it: an ordinary model on the CPU.
-
-    Another head than the adapter's own, or one for other labels, is new.
-    """
+    """Load an adapter's encoder and merge the two; a head for another task or labels is new."""
     adapter = adapters.read_adapter(path)
     own = load_config(path)
     model, _ = load_model_and_missing(
@@ -313,16 +298,10 @@ def _load_adapted(
 
 @contextmanager
 def _refusing(path: str | Path, why: Callable[[Path, str], str]) -> Iterator[None]:
-    """Say in plain words that a file can't be used.
-
-    A folder's JSON may hold anything, and what the libraries raise for it is
-    of all kinds, ``Exception`` itself among them.
+    """Raise a CheckpointError in place of any exception: libraries raise all kinds for bad JSON.
 
     Args:
         why: folder and reason → message.
-
-    Raises:
-        CheckpointError: instead of any other exception.
     """
     try:
         yield

@@ -38,6 +38,7 @@ from kbert_core.knowledge.selection import InjectionOptions
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 VOCABULARIES = ("vocab.txt", "google_vocab.txt")  # the second is the release's
+NOT_IN_SHAPES = ("num_attention_heads", "hidden_act")
 HEAD_WIDTH = 64  # BERT's, at every size Google published
 
 log = logging.getLogger(__name__)
@@ -95,7 +96,8 @@ def convert(
     """
     file = checkpoint_file(Path(source))
     target = Path(target)
-    _needs_free(target)
+    if target.exists() and not (target.is_dir() and not any(target.iterdir())):
+        raise CheckpointError(f"{target} is there already, and kept. Name a new folder.")
     stated = _stated(file, config)
     found = one_head(read_tensors(file, stated))
     made = _bert_config(found, stated, heads, file)
@@ -115,18 +117,10 @@ def convert(
         len(found.tensors),
         found.left_out,
         _remarks(found, made, stated, guessed_heads=guessed, lower_cased=lower_cased),
-        {name: getattr(made, name) for name in (*sizes_of(found, file), *_NOT_IN_SHAPES)},
+        {name: getattr(made, name) for name in (*sizes_of(found, file), *NOT_IN_SHAPES)},
     )
     log.info("%s: %d tensors from %s", target, report.mapped, file)
     return report
-
-
-# Reading
-
-
-def _needs_free(target: Path) -> None:
-    if target.exists() and not (target.is_dir() and not any(target.iterdir())):
-        raise CheckpointError(f"{target} is there already, and kept. Name a new folder.")
 
 
 def _stated(file: Path, config: Path | None) -> dict[str, Any]:
@@ -162,7 +156,6 @@ _RELEASE_SIZES = {
 
 # Sizes
 
-_NOT_IN_SHAPES = ("num_attention_heads", "hidden_act")
 _ACTIVATIONS = {"gelu_fast": "gelu_new"}  # UER-py's word for the tanh approximation
 
 
@@ -176,8 +169,7 @@ def _bert_config(
                 f"{file}: its tensors have {name} {size}, and the config states {stated[name]}. "
                 "Give the config that belongs to it, or none: the sizes are read off the tensors."
             )
-    if heads is None:
-        heads = stated.get("num_attention_heads")
+    heads = stated.get("num_attention_heads") if heads is None else heads
     heads = _heads(sizes["hidden_size"], heads, file)
     act = stated.get("hidden_act", "gelu")
     act = _ACTIVATIONS.get(act, act) if isinstance(act, str) else act
@@ -212,13 +204,10 @@ def _heads(width: int, stated: Any, file: Path) -> int:
 
 
 def _name_labels(made: BertConfig, count: int, stated: Mapping[str, Any]) -> None:
-    names = stated.get("id2label")
+    made.num_labels = count  # LABEL_0 and so on
     if _labels_stated(stated, count):
-        assert names is not None
-        made.id2label = {int(i): str(label) for i, label in names.items()}
-    else:
-        made.id2label = {i: f"LABEL_{i}" for i in range(count)}
-    made.label2id = {label: i for i, label in made.id2label.items()}
+        made.id2label = {int(i): str(label) for i, label in stated["id2label"].items()}
+        made.label2id = {label: i for i, label in made.id2label.items()}
 
 
 def _labels_stated(stated: Mapping[str, Any], count: int) -> bool:

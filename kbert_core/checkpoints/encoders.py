@@ -69,13 +69,6 @@ def encoder_name(encoder: str, output: str | Path) -> str:
 def encoder_at(folder: Path, name: str) -> str | Path:
     """Find an adapter's encoder: as it is named, else a folder of that name beside the adapter.
 
-    Args:
-        folder: the adapter's.
-        name: as :func:`encoder_name` gives it.
-
-    Returns:
-        A folder, or a name on the hub.
-
     Raises:
         CheckpointError: it isn't there.
     """

@@ -81,7 +81,7 @@ class Start:
 def body_of(options: StartOptions) -> str:
     """The encoder under an adapter that is to be trained further; else as it is given."""
     further = options.adapter and adapters.is_adapter(options.encoder)
-    return str(adapters.encoder_of(options.encoder)) if further else options.encoder
+    return str(adapters.read_adapter(options.encoder).encoder) if further else options.encoder
 
 
 def started(

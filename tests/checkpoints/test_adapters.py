@@ -273,7 +273,9 @@ def test_a_package_without_a_model_is_refused(root, monkeypatch):
 
 def test_another_rank_than_the_weights_have_is_refused(root):
     change(root / "adapter" / "adapter_config.json", r=8)
-    with pytest.raises(CheckpointError, match=r"is of size \(4, 32\), and with rank 8"):
+    with pytest.raises(
+        CheckpointError, match=r"is of size \(4, 32\), expected \(8, 32\) with rank 8"
+    ):
         Pipeline.load(root / "adapter", device="cpu")
 
 
@@ -308,7 +310,7 @@ def test_weights_that_belong_to_another_adapter_are_refused(root):
     weights = load_file(file)
     weights.pop(next(name for name in weights if "layer.2" in name))
     save_file(weights, file, metadata={"format": "pt"})
-    with pytest.raises(CheckpointError, match=r"it lacks base_model.*layer\.2"):
+    with pytest.raises(CheckpointError, match=r"layer\.2.* is missing, expected"):
         Pipeline.load(root / "adapter", device="cpu")
 
 

@@ -1,6 +1,7 @@
 """A checkpoint's folder: its card, its tokenizer, its model on a device."""
 
 import json
+import shutil
 from types import SimpleNamespace
 
 import pytest
@@ -91,6 +92,17 @@ def test_card_of_an_unknown_system_or_with_another_configuration_is_refused(chan
     holder.kbert |= change
     with pytest.raises(CheckpointError, match=message):
         Card.of(holder)
+
+
+@pytest.mark.parametrize("system", ["roof-bert", "plain-text"])
+def test_a_saved_folder_of_another_system_is_refused_by_name(checkpoints, tmp_path, system):
+    folder = shutil.copytree(checkpoints["ner"], tmp_path / "model")
+    file = folder / "config.json"
+    config = json.loads(file.read_text(encoding="utf-8"))
+    config["kbert"] = {**Card("ner").reading.as_dict(), "task": "ner", "system": system}
+    file.write_text(json.dumps(config), encoding="utf-8")
+    with pytest.raises(CheckpointError, match=rf"config\.json: The model.* system '{system}'"):
+        Pipeline.load(folder, device="cpu")
 
 
 # Devices
