@@ -85,7 +85,7 @@ def measured(
         def by_command() -> list[Any]:
             printed = io.StringIO()
             loaded = patch.object(Pipeline, "load", return_value=pipeline)
-            opened = patch("kbert_core.cli.shared.graph_of", return_value=graph)
+            opened = patch("kbert_core.cli.commands.graph_of", return_value=graph)
             with redirect_stdout(printed), loaded, opened:
                 assert cli.main([*command, "--model", "loaded already"]) == 0
             return [json.loads(line) for line in printed.getvalue().splitlines()]

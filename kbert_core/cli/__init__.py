@@ -22,7 +22,7 @@ GROUPS = {  # the first word of commands of two
     "explain": "measure what the triples do to a prediction",
     "kg": "make, look at, edit, compare and check graphs",
 }
-MODULES = "read explain explain_readings train experiment data graphs edits"
+MODULES = "read explain explain_file train experiment data graphs edits"
 for _module in MODULES.split():  # in the order of `kbert --help`
     import_module(f"kbert_core.cli.{_module}")
 
@@ -63,8 +63,8 @@ def parser() -> argparse.ArgumentParser:
         group, _, last = name.rpartition(" ")
         if group not in groups:
             groups[group] = groups[""].add_parser(group, help=GROUPS[group]).add_subparsers(**about)
-        help, epilog = command.help, command.epilog
-        sub = groups[group].add_parser(last, help=help, description=help, epilog=epilog)
+        first = " ".join(command.help.partition("\n\n")[0].split()).rstrip(".")
+        sub = groups[group].add_parser(last, help=first, description=command.help)
         sub.add_argument("--json", action="store_true", help="print JSON")
         for add in command.arguments:
             add(sub)

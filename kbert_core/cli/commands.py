@@ -1,4 +1,4 @@
-"""Commands and their options, each declared once, on top of argparse.
+"""Commands and their options, each declared once, on top of argparse; those that several share.
 
 A command is a function with the arguments that it takes; its docstring is its help::
 
@@ -11,13 +11,27 @@ was not given is not there at all, so the dataclass's default, or what a model's
 """
 
 import argparse
-from collections.abc import Callable, Sequence
-from dataclasses import MISSING, Field, dataclass
+from argparse import Namespace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, fields, replace
 from enum import Enum
+from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 
+from kbert_core.cli.output import report_text
+from kbert_core.data.sources import DataFiles
+from kbert_core.errors import CheckpointError, OptionError
+from kbert_core.kbert.visible import Ablation
+from kbert_core.knowledge import load_graph
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.selection import InjectionOptions, Strategy
+from kbert_core.knowledge.triple import AliasRelations
 from kbert_core.options import Options, option_fields
+from kbert_core.training.options import KnowledgeOptions
+
+if TYPE_CHECKING:  # not imported to run: it needs PyTorch
+    from kbert_core.pipeline import Pipeline
 
 T = TypeVar("T")
 Argument = Callable[[Any], object]  # adds itself to a parser, or to a group of one
@@ -29,38 +43,27 @@ NUMBERS: dict[Any, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Command:
-    """One command.
+    """One command: its help, what it takes, what it does, and how that is printed for reading.
 
-    Attributes:
-        name: as it is typed, such as "kg undo".
-        help: in a line.
-        arguments: what it takes.
-        run: does it; returns what is printed, or None where it prints by itself.
-        text: makes text for reading of what is returned.
-        epilog: stands below its options.
+    What ``run`` returns is printed; None where it prints by itself.
     """
 
-    name: str
     help: str
     arguments: tuple[Argument, ...]
-    run: Callable[[argparse.Namespace], Any]
+    run: Callable[[Namespace], Any]
     text: Callable[[Any], str]
-    epilog: str = ""
 
 
-COMMANDS: dict[str, Command] = {}  # by name, in the order of `kbert --help`
+COMMANDS: dict[str, Command] = {}  # by name as it is typed, in the order of `kbert --help`
 
 
 def command(
-    name: str, *arguments: Argument, text: Callable[[Any], str] = str, epilog: str = ""
+    name: str, *arguments: Argument, text: Callable[[Any], str] = report_text
 ) -> Callable[[T], T]:
-    """Make a function a command, whose help is the first paragraph of the docstring."""
+    """Make a function a command; the docstring is its help."""
 
     def add(run: Any) -> Any:
-        help = " ".join(run.__doc__.partition("\n\n")[0].split()).rstrip(".")
-        if help[1].islower() or help[1] == " ":  # no abbreviation
-            help = help[0].lower() + help[1:]
-        COMMANDS[name] = Command(name, help, arguments, run, text, epilog)
+        COMMANDS[name] = Command(run.__doc__.strip(), arguments, run, text)
         return run
 
     return add
@@ -82,19 +85,16 @@ def argument(name: str, help: str = "", default: Any = None, **how: Any) -> Argu
     return lambda parser: parser.add_argument(name, help=_with_default(help, default), **how)
 
 
-def several(*arguments: Argument) -> Argument:
-    """Several arguments that several commands take."""
-    return lambda parser: [add(parser) for add in arguments]
+def several(*arguments: Argument, title: str = "", one: bool = False) -> Argument:
+    """Several arguments, under a title in the help, or of which at most one may be given."""
 
+    def add(parser: Any) -> None:
+        parser = parser.add_argument_group(title) if title else parser
+        parser = parser.add_mutually_exclusive_group() if one else parser
+        for each in arguments:
+            each(parser)
 
-def titled(title: str, *arguments: Argument) -> Argument:
-    """Arguments that stand under a title in the help."""
-    return lambda parser: several(*arguments)(parser.add_argument_group(title))
-
-
-def one_of(*arguments: Argument) -> Argument:
-    """Arguments of which at most one may be given."""
-    return lambda parser: several(*arguments)(parser.add_mutually_exclusive_group())
+    return add
 
 
 def options_of(kind: type, *, without: Sequence[str] = (), only: Sequence[str] = ()) -> Argument:
@@ -116,7 +116,7 @@ def options_of(kind: type, *, without: Sequence[str] = (), only: Sequence[str] =
     return add
 
 
-def given(args: argparse.Namespace, kind: type) -> dict[str, Any]:
+def given(args: Namespace, kind: type) -> dict[str, Any]:
     """What was typed for the options of a dataclass and its groups; nothing for the others."""
     values: dict[str, Any] = {}
     for field in _options(kind):
@@ -128,7 +128,7 @@ def given(args: argparse.Namespace, kind: type) -> dict[str, Any]:
     return values
 
 
-def build(kind: type[T], args: argparse.Namespace, **others: Any) -> T:
+def build(kind: type[T], args: Namespace, **others: Any) -> T:
     """Make a dataclass of what was typed, and of values of its other fields."""
     make: Any = kind.of if issubclass(kind, Options) else kind  # of all its groups
     return make(**{**given(args, kind), **others})
@@ -162,6 +162,125 @@ def _how(field: Field[Any]) -> dict[str, Any]:
 def _with_default(help: str, default: Any) -> str:
     if isinstance(default, tuple):
         default = " ".join(map(str, default))
-    if "default" in help or default is False or not isinstance(default, int | float | str):
+    if "default" in help or default in (False, "") or not isinstance(default, int | float | str):
         return help
-    return "; ".join(filter(None, [help, f"default: {default}" if default != "" else ""]))
+    return "; ".join(filter(None, [help, f"default: {default}"]))
+
+
+# Options that several commands share, and what they mean
+
+DEFAULT_MODEL = "models/medical-ner-kbert"
+DATA_SETS = (
+    "folder of train.tsv, dev.tsv and test.tsv (or .conll, with one token a line), or saved by "
+    "Hugging Face's datasets; or a data set of its hub, hf:NAME or hf:NAME/CONFIG"
+)
+COLUMNS = options_of(DataFiles, only=("columns",))
+ALIAS = "is another name of the {}, beside the usual ones (别名, synonym_of, …); repeatable"
+ALIASES = several(
+    argument("--alias", f"its tail {ALIAS.format('head')}", [], metavar="RELATION"),
+    argument("--alias-of", f"its head {ALIAS.format('tail')}", [], metavar="RELATION"),
+)
+KG = "graph file (.kg) or text file of triples, packed or not; repeatable"
+GRAPH_FILES = several(
+    argument("--kg", KG, [], metavar="FILE"),
+    argument("--skip-bad", "leave bad lines of a graph out, and list them", False),
+    ALIASES,
+)
+GRAPH = several(GRAPH_FILES, options_of(InjectionOptions))
+LENGTH = argument("--max-length", "at most so many tokens", type=int, metavar="N")
+FORM = several(LENGTH, options_of(Ablation))
+SYSTEM = options_of(KnowledgeOptions, only=("system",))
+TRAINING_DEVICE = argument("--device", "auto, cpu or cuda", "auto")
+READING = several(GRAPH, FORM, SYSTEM, argument("--device", "auto, cpu, cuda or cuda:N", "auto"))
+MODEL = several(argument("--model", f"default: {DEFAULT_MODEL}", metavar="DIR"), READING)
+
+
+def columns_of(args: Namespace) -> Mapping[str, str]:
+    """Our names of columns → those of the data, as typed."""
+    return given(args, DataFiles).get("columns", {})
+
+
+def aliases_of(args: Namespace) -> AliasRelations:
+    """The relations that give other names: the usual ones and those named."""
+    return AliasRelations.default_and(args.alias, args.alias_of)
+
+
+def graph_of(args: Namespace, *, needed: bool = False) -> KnowledgeGraph:
+    """The graph of every ``--kg``, in order; an empty one without any.
+
+    Raises:
+        OptionError: none is named, and one is needed.
+    """
+    if needed and not args.kg:
+        raise OptionError("No graph given. Name one or more with --kg FILE.")
+    return load_graph(*args.kg, skip_bad=args.skip_bad, aliases=aliases_of(args))
+
+
+def injection_of(args: Namespace, base: InjectionOptions) -> InjectionOptions:
+    """The injection options: those given, else those of a card."""
+    options = given(args, InjectionOptions)
+    if options.get("strategy", base.strategy) != base.strategy:  # what belongs to the card's goes
+        base = replace(base, threshold=None, one_sense=False, scorer=None, strategy=Strategy.FIRST)
+    return replace(base, **options)
+
+
+def config_of(args: Namespace, base: Any) -> Any:
+    """How texts are read: as given, else as a model was trained.
+
+    Args:
+        base: the configuration of the model's system.
+
+    Raises:
+        OptionError: the system has no such option.
+    """
+    changes: dict[str, Any] = {"options": injection_of(args, base.options)}
+    ablation = given(args, Ablation)
+    if ablation:
+        if "ablation" not in {field.name for field in fields(base)}:
+            raise OptionError(
+                f"--{next(iter(ablation))} is given, and the system '{base.system}' has none of "
+                "K-BERT's positions and visible matrix. Leave it out."
+            )
+        changes["ablation"] = replace(base.ablation, **ablation)
+    if args.max_length is not None:
+        changes["max_length"] = args.max_length
+    return replace(base, **changes)
+
+
+def system_of(args: Namespace) -> str | None:
+    """The system named; None: the one on the model's card."""
+    return given(args, KnowledgeOptions).get("system")
+
+
+def model_of(args: Namespace) -> str:
+    """The model named, else the one that comes with the program."""
+    if args.model:
+        return str(args.model)
+    for folder in (Path(), Path(__file__).resolve().parents[2]):
+        if (folder / DEFAULT_MODEL / "config.json").is_file():
+            return str(folder / DEFAULT_MODEL)
+    raise CheckpointError(f"No model given and no {DEFAULT_MODEL} here. Name one with --model DIR.")
+
+
+def loaded(
+    args: Namespace, *, why: str = "", device: str = ""
+) -> tuple["Pipeline", KnowledgeGraph, Any]:
+    """Load the model, with the graph and the configuration that it reads with.
+
+    With ``--system`` the model is read by another system than on its card.
+
+    Args:
+        why: said of a model that has no task head, if one is needed.
+        device: where it runs; "": as the arguments say.
+
+    Raises:
+        CheckpointError: it can't be loaded, or has no head.
+    """
+    from kbert_core.pipeline import Pipeline  # seconds to start
+
+    graph = graph_of(args)
+    pipeline = Pipeline.load(model_of(args), device=device or args.device)
+    if why and pipeline.task is None:
+        raise CheckpointError(f"{model_of(args)} is an encoder without a task head, {why}")
+    pipeline = pipeline.read_as(system_of(args))
+    return pipeline, graph, config_of(args, pipeline.config)

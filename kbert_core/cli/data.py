@@ -1,28 +1,31 @@
 """`kbert audit`, `split` and `data rank`: what data can show, and data made of others."""
 
 from argparse import Namespace
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+from itertools import chain
 from typing import Any
 
-from kbert_core.cli.commands import argument, build, command, options_of
-from kbert_core.cli.output import fields_text, per_cent, table
-from kbert_core.cli.shared import (
+from kbert_core.cli.commands import (
     COLUMNS,
     DATA_SETS,
     GRAPH,
     GRAPH_FILES,
+    argument,
+    build,
     columns_of,
+    command,
     graph_of,
     injection_of,
+    options_of,
 )
+from kbert_core.cli.output import per_cent, report_text, table
 from kbert_core.data.sources import TASKS, read_present
 from kbert_core.data.splits import EntityDisjoint, deduplicated, entity_disjoint, write_split
 from kbert_core.errors import DataError, OptionError
 from kbert_core.experiments.audit import MAX_LENGTH, audit
 from kbert_core.experiments.audit_values import (
     Audit,
-    Coverage,
     Share,
     as_plain,
     plain_tokenizer,
@@ -51,17 +54,49 @@ class Report:
         return {"verdict": self.verdict.as_dict(), **as_plain(self.counts)}
 
     def text(self) -> str:
-        """For reading: the verdict, then small tables."""
+        """For reading: the verdict, then the counts, those of the splits side by side."""
         audit, verdict = self.counts, self.verdict
-        parts = [
+        splits = {name: dict(_flat(split)) for name, split in audit.splits.items()}
+        counts = dict.fromkeys(chain(splits[audit.held_out], *splits.values()))
+        rows = [
+            {"": count, **{name: splits[name].get(count) for name in splits}} for count in counts
+        ]
+        facts: dict[str, Any] = {
+            "no data": audit.missing or None,
+            "texts that stand in two splits": [dict(_flat(leak)) for leak in audit.leaks] or None,
+            "texts labelled in several ways": dict(_flat(audit.conflicts)),
+            "heads of several types": dict(_flat(audit.ambiguity)),
+            "learnt from train": audit.tail_labels or None,
+        }
+        if audit.answers is not None:
+            groups = [dict(_flat(group)) for group in audit.answers.groups]
+            known = dict(_flat(replace(audit.answers, groups=())))
+            facts |= {"gold mentions in the graph": known, "types": groups or None}
+        return "\n".join(
             [
                 f"{audit.data} ({TASKS[audit.task]}) with {audit.graph}: {audit.triples:,} "
-                f"triples, {audit.heads:,} heads"
-            ],
-            [verdict.headline, *(f"  {MARKS[f.level]} {f.text}" for f in verdict.findings)],
-            *(part(audit) for part in (_splits, _mentions, _names, _heads, _dictionary, _lengths)),
-        ]
-        return "\n\n".join("\n".join(part) for part in parts if part)
+                f"triples, {audit.heads:,} heads\n",
+                verdict.headline,
+                *(f"  {MARKS[f.level]} {f.text}" for f in verdict.findings),
+                "",
+                *table(rows, shown=0),
+                report_text(facts),
+            ]
+        )
+
+
+def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """The counts in a value, each with its name; of those by label what the graph knows."""
+    if is_dataclass(value) and not isinstance(value, Share):
+        value = {field.name: getattr(value, field.name) for field in fields(value)}
+    if isinstance(value, tuple) and value and isinstance(value[0], tuple):
+        value = dict(value[:SHOWN])
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            key = key.replace("_", " ")
+            yield from _flat(part, f"{name}, {key}" if name else key)
+    elif value not in (None, ()) and ("by label" not in name or name.endswith("known")):
+        yield name, per_cent(value) if isinstance(value, float) else value
 
 
 @command(
@@ -111,139 +146,6 @@ def audit_data(args: Namespace) -> Report:
     return Report(counts, verdict_of(counts))
 
 
-def _splits(audit: Audit) -> list[str]:
-    rows = [
-        (
-            name,
-            split.examples,
-            split.repeated,
-            split.with_match,
-            f"{split.matches / split.examples:.2f}",
-            split.gold_matches,
-        )
-        for name, split in audit.splits.items()
-    ]
-    heads = ("split", "rows", "repeated", "with a head", "matches a row", "are mentions")
-    conflicts = audit.conflicts
-    return [
-        *_table(heads, rows),
-        *(f"  no {name} set" for name in audit.missing),
-        *(
-            f"  texts of {leak.of} that stand in {leak.into}: {leak.texts}, "
-            f"{leak.same_label.percent} of them labelled as there"
-            for leak in audit.leaks
-        ),
-        f"  texts labelled in several ways: {conflicts.texts}, in {conflicts.rows:,} rows",
-        *(f"    {text[:60]}" for text in conflicts.examples[:SHOWN]),
-    ]
-
-
-def _mentions(audit: Audit) -> list[str]:
-    rows: list[Sequence[Any]] = []
-    for name, split in audit.splits.items():
-        if split.mentions is None:
-            return []
-        gold = split.mentions
-        rows.append((name, *_coverage(gold.all), *_coverage(gold.unseen)))
-        rows += [
-            (f"  {label}", *_coverage(of_label), *_coverage(gold.unseen_by_label.get(label)))
-            for label, of_label in gold.by_label.items()
-        ]
-    return _table(("gold mentions", "all", "in the graph", "unseen", "in the graph"), rows)
-
-
-def _names(audit: Audit) -> list[str]:
-    answers = audit.answers
-    if answers is None:
-        return []
-    names = [(where, *_known(share)) for where, share in answers.known_names.items()]
-    lines = _table(("names that stand in", "names", "in the graph"), names)
-    lines.append(f"  heads of the graph that are gold mentions: {answers.gold_heads}")
-    if answers.test_only is not None and answers.test_only_of_gold is not None:
-        lines.append(
-            f"  heads that are gold mentions of the test set only: {answers.test_only}; "
-            f"{answers.test_only_of_gold.percent} of those that are gold mentions"
-        )
-    kind = "type" if audit.ambiguity.relation else "relation"
-    groups = [(group.name, *_known(group.gold)) for group in answers.groups]
-    return [*lines, "", *_table((kind, "heads", "gold mentions"), groups)]
-
-
-def _heads(audit: Audit) -> list[str]:
-    heads = audit.ambiguity
-    if heads.relation is None:
-        lines = ["no relation of the graph looks like a type"]
-    else:
-        lines = [f"heads with several tails under {heads.relation}: {heads.several}"]
-        lines += [f"    {head}: {', '.join(tails)}" for head, tails in heads.examples[:SHOWN]]
-    if heads.several_labels is not None:
-        lines.append(f"heads whose tails stand for several labels: {heads.several_labels}")
-    homonyms = audit.splits[audit.held_out].homonyms
-    if homonyms.matches.count:
-        lines.append(
-            f"matches in {audit.held_out} whose name may mean several heads: {homonyms.matches}, "
-            f"in {homonyms.rows.percent} of the rows with a match"
-        )
-        lines += [f"    {name}: {', '.join(may)}" for name, may in homonyms.examples[:SHOWN]]
-    return lines
-
-
-def _dictionary(audit: Audit) -> list[str]:
-    rows: list[Sequence[Any]] = []
-    for name, split in audit.splits.items():
-        scores = split.dictionary
-        if scores is not None:
-            every = {name: scores, **{f"  {n}": of for n, of in scores["by_label"].items()}}
-            for title, of in every.items():
-                shares = [per_cent(of[share]) for share in ("precision", "recall", "f1")]
-                unseen = per_cent(of["unseen"]["recall"]) if of is scores else ""
-                rows.append((title, *shares, unseen))
-    if rows:
-        tails = ", ".join(f"{tail} → {label}" for tail, label in audit.tail_labels.items())
-        heads = ("plain dictionary", "precision", "recall", "F1", "recall on unseen")
-        return [*_table(heads, rows), f"  learnt from train: {tails or 'nothing'}"]
-    rows = [(n, s.majority) for n, s in audit.splits.items() if s.majority is not None]
-    return _table(("always the same", "accuracy"), rows) if rows else []
-
-
-def _lengths(audit: Audit) -> list[str]:
-    limit = next(iter(audit.splits.values())).injection.limit
-    rows = []
-    for name, split in audit.splits.items():
-        injection, count = split.injection, split.examples
-        rows.append(
-            (
-                name,
-                f"{injection.tokens / count:.1f}",
-                f"{injection.added.count / count:.1f} ({injection.added.percent})",
-                injection.longest,
-                f"{injection.long_texts.count:,} → {injection.long_trees.count:,}",
-                injection.added_over,
-            )
-        )
-    heads = ("tokens", "text", "added", "longest", f"over {limit}", "branch tokens without room")
-    return _table(heads, rows)
-
-
-def _coverage(coverage: Coverage | None) -> Sequence[Any]:
-    return _known(coverage.known) if coverage is not None else ("", "")
-
-
-def _known(share: Share) -> Sequence[Any]:
-    return share.total, share if share.total else ""
-
-
-def _table(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
-    return table(heads, [map(_cell, row) for row in rows], numbers=True)
-
-
-def _cell(value: Any) -> str:
-    """A share in per cent, a count with its thousands apart, nothing for None."""
-    if isinstance(value, Share):
-        return value.percent
-    return "" if value is None else f"{value:,}" if isinstance(value, int) else value
-
-
 # Data sets made of others
 
 
@@ -254,7 +156,6 @@ def _cell(value: Any) -> str:
     argument("--by", default=WAYS[0], choices=WAYS),
     argument("--task", default="ner", choices=TASK_NAMES),
     options_of(EntityDisjoint),
-    text=fields_text,
 )
 def split(args: Namespace) -> dict[str, Any]:
     """Split a data set so that knowledge can show."""
@@ -289,7 +190,6 @@ def split(args: Namespace) -> dict[str, Any]:
     "data rank",
     argument("--input", "such as cmrc2018_dev.json", required=True, metavar="FILE"),
     argument("--output", "qid, label and texts, .tsv", required=True, metavar="FILE"),
-    text=fields_text,
 )
 def rank(args: Namespace) -> dict[str, Any]:
     """Make a set for answer selection of CMRC 2018, DRCD or another in SQuAD's form."""

@@ -8,25 +8,20 @@ from pathlib import Path
 from typing import Any
 
 from kbert_core.cli.commands import argument, command, several
-from kbert_core.cli.graphs import READ, WHO, Report, must_be_graph, opened, with_notes
-from kbert_core.cli.output import triple_line
+from kbert_core.cli.graphs import READ, WHO, Report, must_be_graph, opened, origin_text
+from kbert_core.cli.output import SHOWN, TRIPLE, table, triple_line
 from kbert_core.errors import GraphEditError, OptionError
-from kbert_core.knowledge.edit import Edit
+from kbert_core.knowledge.edit import Action, Edit
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.io import unit_of
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.store.database import ENDING
 from kbert_core.knowledge.store.log import Entry
 from kbert_core.knowledge.store.store import GraphStore
 from kbert_core.knowledge.triple import Triple
 
-SHOWN = 20  # entries of a log, changes of an entry
 GRAPH_KG = argument("graph", type=Path, metavar="GRAPH.kg")
-TRIPLE = several(*map(argument, ("head", "relation", "tail")))
-NEW_TRIPLE = several(*map(argument, ("new_head", "new_relation", "new_tail")))
-
-
-# What is printed
+OLD = several(*map(argument, TRIPLE))
+NEW = several(*(argument(f"new_{name}") for name in TRIPLE))
 
 
 def entry_text(entry: Mapping[str, Any]) -> str:
@@ -57,66 +52,27 @@ def history_text(data: Mapping[str, Any]) -> str:
 
 def entity_text(data: Mapping[str, Any]) -> str:
     """The triples of an entity, each with where it comes from, and the log of them."""
-    lines = []
-    for row in data["triples"]:
-        notes = [] if row["on"] else ["switched off"]
-        if row.get("file"):
-            place = f"{row['file']}, {unit_of(row['file'])} {row['line']}"
-            notes.append(place if row["line"] else row["file"])
-        elif "revision" in row:
-            notes.append(f"entry {row['revision']} of the log")
-        lines.append(with_notes(triple_line(row), notes))
+    rows = (
+        {
+            "triple": triple_line(row),
+            "": None if row["on"] else "switched off",
+            "from": origin_text(row),
+        }
+        for row in data["triples"]
+    )
     log = [entry_text(entry) for entry in data.get("history", ())]
-    return "\n".join(lines + (["", "log:", *log] if log else []))
+    return "\n".join([*table(rows, shown=0), *(["", "log:", *log] if log else [])])
 
 
 # Edits
 
 
-@command(
-    "kg add",
-    *(GRAPH_KG, TRIPLE),
-    argument("--first", "before the entity's others", False),
-    WHO,
-    text=entry_text,
-)
-def add(args: Namespace) -> Report:
-    """Add a triple to a graph file."""
-    return _edit(args, Edit("add", _triple(args), index=0 if args.first else None))
-
-
-@command("kg replace", GRAPH_KG, TRIPLE, NEW_TRIPLE, WHO, text=entry_text)
-def replace(args: Namespace) -> Report:
-    """Put one triple in the place of another."""
-    return _edit(args, Edit("replace", _triple(args), _triple(args, "new_")))
-
-
-@command("kg remove", GRAPH_KG, TRIPLE, WHO, text=entry_text)
-def remove(args: Namespace) -> Report:
-    """Take a triple out of a graph file."""
-    return _edit(args, Edit("remove", _triple(args)))
-
-
-@command("kg off", GRAPH_KG, TRIPLE, WHO, text=entry_text)
-def switch_off(args: Namespace) -> Report:
-    """Keep a triple, but don't inject it."""
-    return _edit(args, Edit("switch_off", _triple(args)))
-
-
-@command("kg on", GRAPH_KG, TRIPLE, WHO, text=entry_text)
-def switch_on(args: Namespace) -> Report:
-    """Inject a triple again."""
-    return _edit(args, Edit("switch_on", _triple(args)))
-
-
-def _edit(args: Namespace, edit: Edit) -> Report:
+def _edit(args: Namespace, action: Action, **more: Any) -> Report:
     """Make an edit; the graph file is made by its first triple."""
     must_be_graph(args.graph)
-    if edit.action == "add" and not args.graph.exists():
-        store = GraphStore.create(args.graph)
-    else:
-        store = GraphStore(args.graph, write=True)
-    with store:
+    edit = Edit(action, _triple(args), **more)
+    new = action == "add" and not args.graph.exists()
+    with GraphStore.create(args.graph) if new else GraphStore(args.graph, write=True) as store:
         nothing = _changes_nothing(edit, store.graph())
         if nothing:
             raise GraphEditError(f"{args.graph}: {edit.triple} {nothing}; nothing was changed.")
@@ -135,7 +91,41 @@ def _changes_nothing(edit: Edit, graph: KnowledgeGraph) -> str:
 
 
 def _triple(args: Namespace, prefix: str = "") -> Triple:
-    return Triple.checked(*(getattr(args, prefix + name) for name in ("head", "relation", "tail")))
+    return Triple.checked(*(getattr(args, prefix + name) for name in TRIPLE))
+
+
+@command(
+    "kg add",
+    *(GRAPH_KG, OLD, argument("--first", "before the entity's others", False), WHO),
+    text=entry_text,
+)
+def add(args: Namespace) -> Report:
+    """Add a triple to a graph file."""
+    return _edit(args, "add", index=0 if args.first else None)
+
+
+@command("kg replace", GRAPH_KG, OLD, NEW, WHO, text=entry_text)
+def replace(args: Namespace) -> Report:
+    """Put one triple in the place of another."""
+    return _edit(args, "replace", new=_triple(args, "new_"))
+
+
+@command("kg remove", GRAPH_KG, OLD, WHO, text=entry_text)
+def remove(args: Namespace) -> Report:
+    """Take a triple out of a graph file."""
+    return _edit(args, "remove")
+
+
+@command("kg off", GRAPH_KG, OLD, WHO, text=entry_text)
+def switch_off(args: Namespace) -> Report:
+    """Keep a triple, but don't inject it."""
+    return _edit(args, "switch_off")
+
+
+@command("kg on", GRAPH_KG, OLD, WHO, text=entry_text)
+def switch_on(args: Namespace) -> Report:
+    """Inject a triple again."""
+    return _edit(args, "switch_on")
 
 
 # The log

@@ -9,9 +9,12 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
-from kbert_core.cli.commands import argument, command
+from kbert_core.cli.commands import (
+    TRAINING_DEVICE,
+    argument,
+    command,
+)
 from kbert_core.cli.output import show, table
-from kbert_core.cli.shared import TRAINING_DEVICE
 from kbert_core.errors import ExperimentError, OptionError
 
 if TYPE_CHECKING:  # not imported to run: it needs PyTorch
@@ -47,14 +50,13 @@ log = logging.getLogger(__name__)
         metavar="FILE",
     ),
     argument("--report-only", "run nothing, write the report", False),
-    epilog="What is done is skipped, and a run that was cut off goes on. A result is stale, and is "
-    "made again, when the suite, the data, a graph or the encoder has changed since. "
-    "The exit code is 2 if a run failed.",
 )
 def experiment(args: Namespace) -> None:
     """Run a grid of trainings and compare them.
 
-    The report is printed also where a run failed.
+    What is done is skipped, and a run that was cut off goes on. A result is stale, and is made
+    again, when the suite, the data, a graph or the encoder has changed since. The exit code is 2
+    if a run failed; the report is printed then too.
     """
     from kbert_core.experiments.report import summary, write_report
     from kbert_core.experiments.tables import Tables
@@ -138,14 +140,11 @@ def _run(
         report["suites"][name] = {
             "cells": [
                 {
-                    "run": status.cell.row.name,
-                    "seed": status.cell.seed,
-                    "state": status.state,
-                    "reason": status.reason,
-                    "seconds": status.seconds,
-                    "unchecked": dict(status.unchecked),
+                    "run": s.cell.row.name,
+                    "seed": s.cell.seed,
+                    **{k: v for k, v in vars(s).items() if k != "cell"},
                 }
-                for status in statuses
+                for s in statuses
             ],
             "seconds_left": seconds_left(statuses, todo, args.jobs) if todo else 0.0,
         }
@@ -160,18 +159,15 @@ def list_text(report: Mapping[str, Any]) -> str:
         if "cells" not in suite:  # only a report was asked for
             continue
         cells, left = suite["cells"], suite["seconds_left"]
-        rows = []
-        for cell in cells:
-            about = [duration(cell["seconds"])] if cell["seconds"] is not None else []
-            about += [cell["reason"]] if cell["reason"] else []
-            about += [f"not checked: {', '.join(cell['unchecked'])}"] if cell["unchecked"] else []
-            rows.append(
-                (f"  {cell['run']}", f"seed {cell['seed']}", cell["state"], "  ".join(about))
-            )
+        took = [None if (t := cell["seconds"]) is None else duration(t) for cell in cells]
+        rows = (
+            {**cell, "seconds": time, "unchecked": None, "not checked": cell["unchecked"]}
+            for cell, time in zip(cells, took, strict=True)
+        )
         done = sum(cell["state"] == "done" for cell in cells)
         time = "no run to tell the time left by" if left is None else f"about {duration(left)} left"
         left_too = f", {time}" if done < len(cells) else ""
-        lines += [name, *table((), rows), f"  {done} of {len(cells)} done{left_too}"]
+        lines += [name, *table(rows, shown=0), f"  {done} of {len(cells)} done{left_too}"]
     return "\n".join([*lines, *(f"report: {file}" for file in report.get("report", [])[:2])])
 
 
@@ -197,23 +193,23 @@ def _check_files(args: Namespace, names: Sequence[str]) -> None:
         return
     if args.report:
         _check_folder("--report", Path(args.report).parent, written=True)
-    files = [("--published", args.published)] if args.published else []
-    for option, file in [*files, *(("--appendix", name) for name in args.appendix)]:
-        try:
-            Path(file).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise OptionError(
-                f"{option} {file}: can't be read ({error}). Give a file in UTF-8, or leave "
-                f"{option} out."
-            ) from error
+    published = [args.published] if args.published else []
+    for option, files in (("--published", published), ("--appendix", args.appendix)):
+        for file in files:
+            try:
+                Path(file).read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                raise OptionError(
+                    f"{option} {file}: can't be read ({error}). Give a file in UTF-8, or leave "
+                    f"{option} out."
+                ) from error
 
 
 def _check_folder(option: str, folder: Path, *, written: bool) -> None:
     try:
         if written:
             folder.mkdir(parents=True, exist_ok=True)
-            with TemporaryFile(dir=folder):
-                pass
+            TemporaryFile(dir=folder).close()
         else:
             with suppress(FileNotFoundError):
                 os.scandir(folder).close()

@@ -4,15 +4,24 @@ What needs PyTorch is imported when a command is run.
 """
 
 from argparse import BooleanOptionalAction, Namespace
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import wraps
+from itertools import product
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kbert_core.cli.commands import Argument, argument, command, several
-from kbert_core.cli.output import last_of, table
-from kbert_core.cli.shared import MODEL, loaded
+from kbert_core.cli.commands import (
+    MODEL,
+    Argument,
+    argument,
+    command,
+    loaded,
+    model_of,
+    several,
+)
+from kbert_core.cli.output import last_of, report_text, table
 from kbert_core.errors import OptionError, TextError
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.triple import Triple
@@ -22,6 +31,11 @@ if TYPE_CHECKING:  # not imported to run: it needs PyTorch
 
 NO_HEAD = "so it predicts nothing that could be explained. Train a head with `kbert train`."
 KINDS = ("remove", "replace", "add")  # of candidates.py, which needs PyTorch
+ENDED = {
+    "all": "all of them were tried",
+    "budget": "the budget of runs is used up",
+    "enough": "enough were found",
+}
 PICTURE = argument("--picture", "draw it: .png, .svg or .pdf", type=Path, metavar="FILE")
 TEXT = several(
     argument("text", "a sentence, or two for a pair", nargs="*"),
@@ -44,57 +58,88 @@ class Page:
     """A result, and how it is printed.
 
     Attributes:
-        result: with ``as_dict()`` and ``figure()``.
-        lines: the text, and what is said of it.
-        heads, rows: a table below; see :func:`cell`.
-        first: stands first in JSON.
+        data: all of it as plain data, for JSON.
+        figure: draws it.
+        facts: for reading, by name.
+        rows: of the table below.
     """
 
-    result: Any
-    lines: Sequence[str]
-    heads: Sequence[str] = ()
-    rows: Sequence[Sequence[Any]] = ()
-    first: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, Any]
+    figure: Callable[[], Any]
+    facts: Mapping[str, Any]
+    rows: Iterable[Mapping[str, Any]] = ()
 
-    def as_dict(self) -> dict[str, Any]:
-        """The result as plain data, for JSON."""
-        return {**self.first, **self.result.as_dict()}
+    def as_dict(self) -> Mapping[str, Any]:
+        """For JSON."""
+        return self.data
 
     def text(self) -> str:
-        """The result for reading."""
-        rows = table(self.heads, [map(cell, row) for row in self.rows]) if self.heads else ()
-        return "\n".join([*self.lines, *rows])
+        """For reading."""
+        return "\n".join([report_text(self.facts), *table(self.rows, shown=0)])
 
 
-Explain = Callable[[Namespace], Page]
+def page_of(
+    result: Any, facts: Mapping[str, Any] | str, rows: Iterable[Any], columns: str = ""
+) -> Page:
+    """Print a result: its text and what is explained, facts and a table.
+
+    Args:
+        result: with ``as_dict()`` and ``figure()``.
+        facts: by name, or as in :func:`parts`.
+        rows: of the table, each by column; or parts of the result, with columns.
+        columns: what of each, as in :func:`parts`.
+    """
+    runs = f"; {result.runs} readings" if hasattr(result, "runs") else ""
+    about = {"text": joined(result.sentences), "explained": f"{result.target}, in nats{runs}"}
+    more = parts(result, facts) if isinstance(facts, str) else facts
+    made = [parts(row, columns) for row in rows] if columns else rows
+    return Page(result.as_dict(), result.figure, {**about, **more}, made)
 
 
-def cell(value: Any) -> str:
-    """A score in nats, a triple in a line, nothing for None."""
+def parts(value: Any, names: str) -> dict[str, Any]:
+    """Parts of a value by name: "then=after.answer" is the part after.answer, called then."""
+    pairs = (item.partition("=") for item in names.split())
+    return {
+        name.replace("_", " "): cell(attrgetter(path or name)(value)) for name, _, path in pairs
+    }
+
+
+def cell(value: Any) -> Any:
+    """A score in nats, a triple in a line; anything else as it is."""
+    from kbert_core.explain.case import Outcome, Piece
     from kbert_core.explain.result import name_of, nats
 
     match value:
-        case None:
-            return ""
         case float():
             return nats(value)
         case Triple():
             return name_of(value)
-    return str(value)
+        case Piece():
+            return name_of(value.triple)
+        case Outcome():
+            return f"{value.answer}, score {value.score:.3f}"
+        case tuple():
+            return [*map(cell, value)]
+    return value
+
+
+def joined(sentences: Sequence[str]) -> str:
+    """The text in a line."""
+    return " ‖ ".join(sentences)
 
 
 def explanation(
     name: str, *arguments: Argument, of: Argument = TEXT
-) -> Callable[[Explain], Explain]:
+) -> Callable[[Callable[[Namespace], Page]], Any]:
     """Make a function a command that explains: its page is printed, and drawn with --picture."""
 
-    def add(explain: Explain) -> Explain:
+    def add(explain: Callable[[Namespace], Page]) -> Any:
         @command(f"explain {name}", PICTURE, of, *arguments, MODEL, text=Page.text)
         @wraps(explain)
         def run(args: Namespace) -> Page:
             page = explain(args)
             if args.picture is not None:
-                _save_picture(page.result.figure(), args.picture)
+                _save_picture(page.figure(), args.picture)
             return page
 
         return run
@@ -143,14 +188,6 @@ def _span(text: str | None) -> tuple[int, int] | None:
     return int(start), int(end)
 
 
-def joined(sentences: Sequence[str]) -> str:
-    """The text in a line."""
-    return " ‖ ".join(sentences)
-
-
-# Effects, interactions, Shapley values, attention
-
-
 @explanation(
     "effects",
     BY_MENTION,
@@ -165,26 +202,14 @@ def effects(args: Namespace) -> Page:
         stream_effects(case_of(args), by_mention=args.by_mention, deleted=deleted),
         lambda e: f"{len(e.each)} of {e.total} triples",
     )
-    base, plain = result.base, result.plain
-    lines = [
-        joined(result.sentences),
-        f"explained: {result.target}, in nats; {result.runs} readings",
-        f"with knowledge: {base.answer}, score {base.score:.3f}",
-        f"without any: {plain.answer}, score {plain.score:.3f}; whole effect {cell(result.whole)}",
-    ]
     rows = [
-        (
-            _flips(e.effect, e.flips),
-            _flips(e.deleted_effect, e.deleted_flips),
-            "\n→ ".join([result.name(e), *(f"{t} moves up" for t in e.moved_up)]),
-        )
+        {
+            **parts(e, "left_out=effect flips deleted=deleted_effect deleted_flips"),
+            **{"triple": result.name(e), "moves up": cell(e.moved_up)},
+        }
         for e in result.ranked
     ]
-    return Page(result, lines, ("left out", "deleted", "triple"), rows)
-
-
-def _flips(effect: float | None, flips: bool | None) -> str:
-    return cell(effect) + ("  flips" if flips else "")
+    return page_of(result, "with_knowledge=base without_any=plain whole_effect=whole", rows)
 
 
 @explanation("interactions")
@@ -194,13 +219,12 @@ def interactions(args: Namespace) -> Page:
 
     growing = stream_interactions(case_of(args))
     result = last_of(growing, lambda e: f"{len(e.each)} of {e.total} pairs")
-    lines = [
-        joined(result.sentences),
-        f"explained: {result.target}, in nats; {result.runs} readings. Positive: together they "
-        "raise the score by more, or lower it by less, than the sum of what each does alone",
+    meaning = "together they raise the score by more, or lower it by less, than each alone in sum"
+    rows = [
+        {"interaction": cell(pair.value), "triples": " & ".join(map(cell, pair.pieces))}
+        for pair in result.ranked
     ]
-    rows = [(p.value, " & ".join(cell(piece.triple) for piece in p.pieces)) for p in result.ranked]
-    return Page(result, lines, ("interaction", "triples"), rows)
+    return page_of(result, {"positive": meaning}, rows)
 
 
 @explanation(
@@ -221,18 +245,9 @@ def shapley(args: Namespace) -> Page:
     options = {name: getattr(args, name) for name in ("by_mention", "orders", "seed", "exact")}
     growing = stream_shapley(case_of(args), **options)
     result = last_of(growing, lambda s: f"{s.orders} of {s.total} orders")
-    how = "exact" if result.exact else f"{result.orders} orders, seed {result.seed}"
-    lines = [
-        joined(result.sentences),
-        f"explained: {result.target}, in nats; {how}; {result.runs} readings",
-        f"whole effect, their sum: {cell(result.whole)}",
-    ]
-    rows = []
-    for share in result.ranked:
-        drawn = not result.exact and share.low is not None
-        interval = f"{cell(share.low)} to {cell(share.high)}" if drawn else ""
-        rows.append((share.value, interval, share.piece.triple))
-    return Page(result, lines, ("value", "95 %", "triple"), rows)
+    facts = "exact orders seed whole_effect,_their_sum=whole"
+    columns = "value triple=piece" if result.exact else "value low high triple=piece"
+    return page_of(result, facts, result.ranked, columns)
 
 
 @explanation("attention")
@@ -243,31 +258,20 @@ def attention(args: Namespace) -> Page:
     result = attention_effect(case_of(args))
     rho = result.rank_correlation()
     correlation = "none can be said" if rho is None else f"{rho:+.2f}"
-    lines = [
-        joined(result.effects.sentences),
-        f"explained: {result.target}; rank correlation of attention and effect: {correlation} "
-        f"(n = {len(result.each)})",
-        *map(str, result.disagreements()),
-    ]
+    facts = {
+        "text": joined(result.effects.sentences),
+        "explained": str(result.target),
+        "rank correlation of attention and effect": f"{correlation} (n = {len(result.each)})",
+        "disagreements": "; ".join(map(str, result.disagreements())) or None,
+    }
     rows = [
-        (
-            f"{100 * piece.mass('trunk'):.2f} %",
-            f"{100 * piece.mass('target'):.2f} %",
-            piece.effect.effect,
-            piece.piece.triple,
-        )
+        {
+            **{f"of the {who}": f"{100 * piece.mass(who):.2f} %" for who in ("trunk", "target")},
+            **parts(piece, "effect=effect.effect triple=piece"),
+        }
         for piece in sorted(result.each, key=lambda piece: -piece.mass())
     ]
-    return Page(result, lines, ("of the trunk", "of the target", "effect", "triple"), rows)
-
-
-# Counterfactuals
-
-ENDED = {
-    "all": "all of them were tried",
-    "budget": "the budget of runs is used up",
-    "enough": "enough were found",
-}
+    return Page(result.as_dict(), result.figure, facts, rows)
 
 
 @explanation(
@@ -294,20 +298,18 @@ def counterfactuals(args: Namespace) -> Page:
         stream_counterfactuals(case_of(args), search),
         lambda s: f"{s.runs} of {search.budget} runs, {len(s.found)} found",
     )
-    rows = [(one.after.answer, one.change, str(one)) for one in result.found or result.nearest]
-    wish = "" if search.to is None else f"; wished for: {search.to}"
-    what = "found to flip it" if result.found else "nothing found flips it; nearest to it"
-    score = f", score {result.base.score:.3f}; {what}:" if rows else "; there is nothing to change"
-    lines = [
-        joined(result.sentences),
-        f"explained: {result.target}, in nats{wish}; {result.runs} readings: "
-        f"{ENDED.get(result.ended, 'stopped')}",
-        f"now: {result.base.answer}{score}",
+    rows = [
+        {**parts(one, "then=after.answer change"), "edits": str(one)}
+        for one in result.found or result.nearest
     ]
-    return Page(result, lines, ("then", "change", "edits") if rows else (), rows)
-
-
-# Influence
+    below = "found to flip it" if result.found else "nothing found flips it; nearest to it"
+    facts = {
+        "wished for": search.to,
+        "searched": ENDED.get(result.ended, "stopped"),
+        "now": cell(result.base),
+        "below": below if rows else "there is nothing to change",
+    }
+    return page_of(result, facts, rows)
 
 
 @explanation(
@@ -334,27 +336,25 @@ def influence(args: Namespace) -> Page:
         raise OptionError(
             f"There is no token {token}; the text has {size}, from 0 ([CLS]) to {size - 1}."
         )
+    facts = {
+        "text": joined(text),
+        f"token {token}, “{result.flat.tokens[token]}”": "from which layer a triple can reach it, "
+        "and by how much leaving it out changes its state",
+        "largest change out of reach": f"{result.largest_beyond_reach:.1e}",
+    }
     rows = [
-        (
-            "never" if arrival.layer == NEVER else arrival.layer,
-            *(f"{100 * x:.2f} %" if x == x else "–" for x in arrival.measured),
-            arrival.piece.triple,
-        )
+        {
+            "can from": "never" if arrival.layer == NEVER else arrival.layer,
+            **{
+                f"after {layer}": f"{100 * change:.2f} %" if change == change else "–"
+                for layer, change in enumerate(arrival.measured)
+            },
+            "triple": cell(arrival.piece),
+        }
         for arrival in result.arrivals(token)
     ]
-    lines = [
-        joined(text),
-        f"token {token}, “{result.flat.tokens[token]}”: from which layer a triple can reach it, "
-        "and by how much leaving it out changes its state",
-        f"largest change out of reach: {result.largest_beyond_reach:.1e}",
-        *(() if rows else ["no triple in the text"]),
-    ]
-    heads = ("can from", *(f"after {layer}" for layer in range(result.layers + 1)), "triple")
-    first = {"text": list(text), "token": token}
-    return Page(result, lines, heads if rows else (), rows, first)
-
-
-# Noise
+    data = {"text": list(text), "token": token, **result.as_dict()}
+    return Page(data, result.figure, facts, rows)
 
 
 @explanation(
@@ -377,19 +377,55 @@ def noise(args: Namespace) -> Page:
         source = tuple(load_graph(*args.noise_from).active_triples())
     growing = stream_noise(case_of(args), args.counts, args.seeds, source=source)
     result = last_of(growing, lambda c: f"{len(c.points)} of {c.total} readings")
-    lines = [
-        joined(result.sentences),
-        f"explained: {result.target}, in nats above plain BERT's ({result.plain.answer}); distance "
-        "from plain BERT as total variation, 0 to 1",
+    rows: list[dict[str, Any]] = []
+    for name, count in product(result.ablations, result.counts):
+        answers = dict.fromkeys(point.outcome.answer for point in result.at(name, count))
+        score = result.spread(name, count, "from_plain")
+        apart = result.spread(name, count, "variation")
+        if score is not None and apart is not None:
+            row = {"noise": count, "score": cell(score.mean), "distance": f"{apart.mean:.3f}"}
+            seeds = f"{apart.low:.3f} to {apart.high:.3f}"
+            rows.append({**row, "seeds": seeds, "answers": ", ".join(answers), "read as": name})
+    facts = {
+        "score": f"above plain BERT's ({result.plain.answer})",
+        "distance": "from plain BERT as total variation, 0 to 1",
+    }
+    return page_of(result, facts, rows)
+
+
+@explanation(
+    "compare",
+    argument(
+        "--beside",
+        "other models that read the same, at most two; default: BERT, K-BERT, hard positions, "
+        "everything visible",
+        nargs="+",
+        metavar="DIR",
+    ),
+)
+def compare(args: Namespace) -> Page:
+    """BERT, K-BERT and its ablations side by side, or several models, and why two are equal."""
+    from kbert_core.explain.case import Case
+    from kbert_core.explain.compare import BERT, ablations_of, compare
+
+    case = case_of(args)
+    readings: dict[str, Any] = ablations_of(case)
+    if args.beside:
+        model = model_of(args)
+        readings = {f"{BERT}, {model}": case.without_knowledge(), model: case}
+    for model in args.beside or ():
+        pipeline, graph, config = loaded(Namespace(**{**vars(args), "model": model}), why=NO_HEAD)
+        how = {"target": case.target, "graph": graph, "config": config}
+        readings[model] = Case.of(pipeline, *args.text, **how)
+    result = compare(readings, of=case)
+    sides = [parts(side, "reading=name predicts=outcome triples") for side in result.sides]
+    rows = [
+        {
+            **parts(pair, "from=one to=other change=score"),
+            "distance": None if pair.variation is None else f"{pair.variation:.3f}",
+            "flips": pair.flips,
+            "equal": pair.why and f"{pair.why} (largest difference {pair.largest:.0e})",
+        }
+        for pair in result.pairs
     ]
-    rows = []
-    for name in result.ablations:
-        for count in result.counts:
-            answers = dict.fromkeys(point.outcome.answer for point in result.at(name, count))
-            score = result.spread(name, count, "from_plain")
-            apart = result.spread(name, count, "variation")
-            if score is not None and apart is not None:
-                seeds = f"{apart.low:.3f} to {apart.high:.3f}"
-                row = (count, score.mean, f"{apart.mean:.3f}", seeds, ", ".join(answers), name)
-                rows.append(row)
-    return Page(result, lines, ("noise", "score", "distance", "seeds", "answers", "read as"), rows)
+    return page_of(result, {"readings": sides}, rows)

@@ -4,20 +4,29 @@ import sys
 import time
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from kbert_core.cli.commands import argument, build, command, options_of, several
-from kbert_core.cli.output import Progress, counts_text, fields_text, table, triple_line
-from kbert_core.cli.shared import ALIASES, GRAPH_FILES, aliases_of, graph_of
+from kbert_core.cli.commands import (
+    ALIASES,
+    GRAPH_FILES,
+    aliases_of,
+    argument,
+    build,
+    command,
+    graph_of,
+    options_of,
+    several,
+)
+from kbert_core.cli.output import SHOWN, Progress, triple_line
 from kbert_core.errors import GraphEditError, GraphFileError, OptionError
 from kbert_core.knowledge import join_graphs, load_graph
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.io import ENDINGS, ReadOptions, open_rows, read_triples
+from kbert_core.knowledge.io import ENDINGS, ReadOptions, open_rows, read_triples, unit_of
 from kbert_core.knowledge.io.compression import plain_ending
 from kbert_core.knowledge.io.write import write_triples
 from kbert_core.knowledge.store.database import ENDING
@@ -27,7 +36,6 @@ from kbert_core.knowledge.tools.check import EXAMPLES, check
 from kbert_core.knowledge.tools.controls import shuffled
 from kbert_core.knowledge.triple import Triple
 
-SHOWN = 20  # bad lines, rows of a count
 FORMATS = ".spo .tsv .csv .jsonl .nt .ttl, packed or not"
 READ = several(
     argument("--skip-bad", "leave bad lines out, and list them", False), options_of(ReadOptions)
@@ -58,59 +66,34 @@ def must_be_graph(path: Path) -> None:
         )
 
 
-def with_notes(line: str, notes: Iterable[str]) -> str:
-    """A line, and notes after it in brackets where there are any."""
-    return f"{line}   ({'; '.join(notes)})" if notes else line
+def origin_text(fields: Mapping[str, Any]) -> str | None:
+    """Where a triple of a graph file comes from; None: that isn't known."""
+    file, line = fields.get("file"), fields.get("line")
+    if file:
+        return f"{file}, {unit_of(file)} {line}" if line else file
+    return f"entry {fields['revision']} of the log" if "revision" in fields else None
 
 
-def stats_text(data: Mapping[str, Any]) -> str:
-    """What a graph holds, as two small tables."""
-    lines = []
-    for file in data["files"]:
-        lines.append(
-            f"{file['file']}: {file['triples']:,} triples, {file['duplicates']} repeated, "
-            f"{len(file['bad_lines'])} bad lines left out"
-        )
-        lines += [f"  {problem}" for problem in file["bad_lines"][:SHOWN]]
-    lines.append(
-        f"{data['triples']:,} triples, {data['entities']:,} entities, "
-        f"{data['entities_with_several_triples']:,} of them with several triples"
-    )
-    if data["switched_off"]:
-        lines.append(f"{data['switched_off']:,} more are switched off")
-    for title, counts in (
-        ("relations:", data["relations"]),
-        ("most triples:", data["most_triples"]),
-    ):
-        shown = [(f"  {name}", f"{count:,}") for name, count in islice(counts.items(), SHOWN)]
-        lines += [title, *table((), shown, numbers=True)]
-        if len(counts) > SHOWN:
-            lines.append(f"  … and {len(counts) - SHOWN} more")
-    return "\n".join([*lines, f"longest name: {data['longest_name']}"])
-
-
-@command("kg stats", GRAPH_FILES, text=stats_text)
+@command("kg stats", GRAPH_FILES)
 def stats(args: Namespace) -> Report:
     """Count what a graph holds."""
     graph = graph_of(args, needed=True)
     files = []
     for path in args.kg:
-        stored = Path(path).suffix == ENDING
-        file = None if stored else read_triples(path, skip_bad=args.skip_bad)
+        read = None
+        if Path(path).suffix != ENDING:
+            read = read_triples(path, skip_bad=args.skip_bad)
         files.append(
             {
                 "file": str(path),
-                "triples": len(file.triples if file else load_graph(path)),
-                "duplicates": file.duplicates if file else 0,
-                "bad_lines": list(file.problems) if file else [],
+                "triples": len(read.triples if read else load_graph(path)),
+                "duplicates": read.duplicates if read else 0,
+                "bad_lines": list(read.problems) if read else [],
             }
         )
-    relations, sizes = Counter[str](), Counter[str]()
-    for triple in graph.active_triples():
-        relations[triple.relation] += 1
-    for entity, triples in graph.items():
-        active = sum(map(graph.is_on, triples))
-        sizes.update({entity: active} if active else {})
+    relations = Counter(triple.relation for triple in graph.active_triples())
+    sizes = Counter({entity: sum(map(graph.is_on, own)) for entity, own in graph.items()})
+    sizes = +sizes  # without those all of whose triples are off
     return {
         "files": files,
         "triples": sizes.total(),
@@ -128,7 +111,6 @@ def stats(args: Namespace) -> Report:
     GRAPH_FILES,
     argument("--output", "new graph", type=Path, required=True, metavar="FILE"),
     argument("--seed", "of the pairs", 0),
-    text=fields_text,
 )
 def shuffle(args: Namespace) -> Report:
     """Give every head a wrong tail, as a control."""
@@ -147,7 +129,6 @@ def shuffle(args: Namespace) -> Report:
     argument("--output", "made, or added to", required=True, type=Path, metavar="GRAPH.kg"),
     argument("--name", "of a new graph; default: the file's", ""),
     *(ALIASES, READ, WHO),
-    text=counts_text,
 )
 def import_files(args: Namespace) -> Report:
     """Make a graph file (.kg) of text files, or add them to one."""
@@ -187,7 +168,6 @@ def import_files(args: Namespace) -> Report:
     ),
     argument("--output", "a new file", required=True, type=Path, metavar="GRAPH.kg"),
     *(READ, WHO),
-    text=counts_text,
 )
 def merge(args: Namespace) -> Report:
     """Make one graph file of several graphs, without their logs.
@@ -220,7 +200,6 @@ def merge(args: Namespace) -> Report:
     argument("output", FORMATS, type=Path, metavar="FILE"),
     argument("--all", "also what is switched off", False),
     READ,
-    text=counts_text,
 )
 def export(args: Namespace) -> Report:
     """Write a graph as text, in the format of the file's name."""
@@ -293,10 +272,8 @@ def findings_text(data: Mapping[str, Any]) -> str:
     for finding in data["findings"]:
         lines.append(f"{finding['title']}: {finding['count']:,}")
         for example in finding["examples"]:
-            triples = [t for t in example["triples"] if "revision" in t]  # of a graph file
-            notes = [f"{t['file']}:{t['line']}" for t in triples if t["file"] and t["line"]]
-            notes += [f"entry {t['revision']} of the log" for t in triples if not t["file"]]
-            lines.append(with_notes(f"  {example['text']}", dict.fromkeys(notes)))
+            notes = dict.fromkeys(filter(None, map(origin_text, example["triples"])))
+            lines.append(f"  {example['text']}" + (f"   ({'; '.join(notes)})" if notes else ""))
         more = finding["count"] - len(finding["examples"])
         lines += [f"  … and {more:,} more"] if more else []
         lines.append(f"  → {finding['remedy']}")
@@ -321,13 +298,6 @@ def check_graph(args: Namespace) -> Report:
         with GraphStore(args.graph) as store:
             for example in (example for finding in data for example in finding["examples"]):
                 for fields in example["triples"]:
-                    fields.update(_origin(store, Triple(**fields)))
+                    with suppress(GraphEditError):  # taken out meanwhile
+                        fields.update(asdict(store.origin(Triple(**fields))))
     return {"graph": args.graph, "findings": data}
-
-
-def _origin(store: GraphStore, triple: Triple) -> Report:
-    """Where a triple comes from; nothing if it was taken out meanwhile."""
-    try:
-        return asdict(store.origin(triple))
-    except GraphEditError:
-        return {}

@@ -1,11 +1,13 @@
-"""What commands print: text for reading or JSON, tables, how far a long run is."""
+"""What commands print: JSON, or the same for reading; and how far a long run is."""
 
 import json
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from io import StringIO
+from itertools import chain
+from types import NoneType
 from typing import Any, TypeVar
 
 from rich.console import Console
@@ -15,6 +17,9 @@ from rich.text import Text
 T = TypeVar("T")
 PAUSE = 0.1  # seconds between two looks of someone at a terminal
 WIDE = 100_000  # columns: nothing is wrapped or cut off
+INLINE = 6  # fields that stand in one line
+SHOWN = 20  # rows of a table; JSON has them all
+TRIPLE = ("head", "relation", "tail")
 
 
 def show(value: Any, text: Callable[[Any], str], args: Namespace) -> None:
@@ -33,52 +38,108 @@ def show(value: Any, text: Callable[[Any], str], args: Namespace) -> None:
     print(json.dumps(data, ensure_ascii=False, indent=None if lines else 1), flush=lines)
 
 
-def table(
-    heads: Sequence[str], rows: Iterable[Iterable[Any]], *, numbers: bool = False
-) -> list[str]:
-    """Lay cells out in columns of a terminal, where a Chinese character takes two.
+def report_text(data: Mapping[str, Any]) -> str:
+    """Any report for reading: a line or a table for each of its fields; None is left out."""
+    lines = []
+    for name, value in data.items():
+        block: list[str] = []
+        if isinstance(value, Mapping) and not _is_triple(value):
+            block = _block(value)
+        elif isinstance(value, list | tuple) and value and isinstance(value[0], Mapping):
+            block = table(value)
+        title = name.replace("_", " ")
+        if block:
+            lines += [f"{title}:", *(f"  {line}" for line in block)]
+        elif value is not None:
+            lines.append(f"{title}: {cell(value)}".rstrip())
+    return "\n".join(lines)
+
+
+def _block(data: Mapping[str, Any]) -> list[str]:
+    """Several lines for what doesn't fit into one."""
+    rows = [row for row in data.values() if isinstance(row, Mapping)]
+    if any(isinstance(value, Mapping | list) for row in rows for value in row.values()):
+        return report_text(data).splitlines()
+    if rows and len(rows) == len(data):
+        return table({"": name, **row} for name, row in data.items())
+    if rows:
+        return report_text(data).splitlines()
+    return (
+        table({"": name, " ": value} for name, value in data.items()) if len(data) > INLINE else []
+    )
+
+
+def table(rows: Iterable[Mapping[str, Any]], shown: int = SHOWN) -> list[str]:
+    """Lay rows out in columns of a terminal, where a Chinese character takes two.
 
     Args:
-        heads: of the columns; may be empty.
-        rows: a cell may have several lines; what is no text becomes one as ``str`` makes it.
-        numbers: whether all columns but the first stand to the right.
+        rows: column → value; a triple makes one column, and a column of nothing none.
+        shown: so many rows; 0: all.
     """
-    cells = [[Text(str(cell)) for cell in row] for row in rows]
-    grid = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=bool(heads))
-    for number, head in enumerate(heads or [""] * max(map(len, cells), default=0)):
-        right = numbers and number > 0
-        grid.add_column(Text(head), justify="right" if right else "left", no_wrap=True)
-    for row in cells:
-        grid.add_row(*row)
+    every = [_with_triple(row) for row in rows]
+    if not every:
+        return []
+    heads = [
+        head for head in dict.fromkeys(chain(*every)) if any(cell(row.get(head)) for row in every)
+    ]
+    grid = Table(
+        box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=any(map(str.strip, heads))
+    )
+    for head in heads:
+        number = all(type(row.get(head)) in (int, float, NoneType) for row in every)
+        grid.add_column(
+            Text(head.replace("_", " ")), justify="right" if number else "left", no_wrap=True
+        )
+    for row in every[: shown or None]:
+        grid.add_row(*(Text(cell(row.get(head))) for head in heads))
     printed = StringIO()
     Console(file=printed, width=WIDE, color_system=None).print(grid)
-    return [line.rstrip() for line in printed.getvalue().splitlines()]
+    more = [f"… and {len(every) - shown:,} more"] if 0 < shown < len(every) else []
+    return [line.rstrip() for line in printed.getvalue().splitlines()] + more
 
 
-def fields_text(data: Mapping[str, Any]) -> str:
-    """Any report, a line for each of its fields."""
-    return "\n".join(
-        f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
-        for name, value in data.items()
-    )
-
-
-def counts_text(data: Mapping[str, Any]) -> str:
-    """The counts of a graph, a line for each."""
-    return "\n".join(
-        f"{name.replace('_', ' ')}: {f'{value:,}' if isinstance(value, int) else value}"
-        for name, value in data.items()
-    )
+def cell(value: Any) -> str:
+    """A value in a line: nothing for None, thousands apart, of a fraction four digits."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case int():
+            return f"{value:,}"
+        case float():
+            return f"{value:.4g}"
+        case Mapping() if _is_triple(value):
+            return triple_line(value)
+        case Mapping():
+            return ", ".join(
+                f"{name.replace('_', ' ')} {cell(part)}" for name, part in value.items()
+            )
+        case list() | tuple():
+            return ", ".join(map(cell, value))
+    return str(value)
 
 
 def triple_line(fields: Mapping[str, str]) -> str:
     """A triple's fields in a line."""
-    return " · ".join(fields[name] for name in ("head", "relation", "tail"))
+    return " · ".join(fields[name] for name in TRIPLE)
 
 
 def per_cent(share: float) -> str:
     """A share as a table gives it."""
     return f"{100 * share:.1f}"
+
+
+def _is_triple(data: Mapping[str, Any]) -> bool:
+    return data.keys() == set(TRIPLE)
+
+
+def _with_triple(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A row, its head, relation and tail in one column."""
+    if not set(TRIPLE) <= row.keys():
+        return row
+    others = {name: value for name, value in row.items() if name not in TRIPLE}
+    return {"triple": triple_line(row), **others}
 
 
 class Progress:
@@ -107,13 +168,12 @@ class Progress:
     def __call__(self, count: int) -> None:
         """Tell that so many are done."""
         of = f" of {self.total:,}" if self.total is not None else ""
-        if self._terminal:
-            now = time.perf_counter()
-            if now - self._last > PAUSE or count == self.total:
-                self._last = now
-                speed = count / max(now - self._begun, 1e-9)
-                self.say(f"{count:,}{of} {self.what}, {speed:,.0f}/s")
-        elif self.logged and count % self.logged == 0:
+        now = time.perf_counter()
+        if self._terminal and (now - self._last > PAUSE or count == self.total):
+            self._last = now
+            speed = count / max(now - self._begun, 1e-9)
+            self.say(f"{count:,}{of} {self.what}, {speed:,.0f}/s")
+        elif not self._terminal and self.logged and count % self.logged == 0:
             print(f"{count}{of} {self.what}", file=sys.stderr)
 
     def say(self, text: str) -> None:

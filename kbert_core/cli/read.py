@@ -8,19 +8,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from kbert_core.cli.commands import argument, command, one_of, several
-from kbert_core.cli.output import Progress, show
-from kbert_core.cli.shared import (
+from kbert_core.cli.commands import (
     FORM,
     GRAPH,
     MODEL,
     READING,
     SYSTEM,
+    argument,
+    command,
     config_of,
     graph_of,
     loaded,
+    several,
     system_of,
 )
+from kbert_core.cli.output import Progress, show
 from kbert_core.errors import KBertError, OptionError, TextError
 from kbert_core.knowledge.names import is_word_character
 from kbert_core.text import Characters, Tokenizer, Words
@@ -48,18 +50,21 @@ COMPARE = argument("--compare", "also without any knowledge", False)
 @command(
     "tree",
     *(TEXT, GRAPH, FORM, SYSTEM),
-    one_of(
+    several(
         argument("--words", "the text is split by spaces: one token a word", False),
         argument("--chars", "every character a token", False),
         argument("--model", "the rows that this model reads", metavar="DIR"),
+        one=True,
     ),
     argument("--special", "add [CLS] and [SEP]", False),
-    epilog="Without --words, --chars or --model, a text mostly of Latin letters is split into "
-    "words and any other into characters. A model's tokenizer always adds its special tokens, and "
-    "its length limit counts.",
 )
 def tree(args: Namespace) -> None:
-    """Show the sentence tree of a text."""
+    """Show the sentence tree of a text.
+
+    Without --words, --chars or --model, a text mostly of Latin letters is split into words and any
+    other into characters. A model's tokenizer always adds its special tokens, and its length limit
+    counts.
+    """
     rows_of = _rows_of_model(args) if args.model else _rows_without_model(args)
     _each(args, lambda texts: map(rows_of, texts), lambda rows: rows.text())
 
@@ -148,17 +153,6 @@ def predict(args: Namespace) -> None:
 # Ranking
 
 
-def rank_text(data: Mapping[str, Any]) -> str:
-    """The candidates in order, for reading."""
-    lines = [data["question"]]
-    for key, title in (("answers", "with knowledge"), ("without_knowledge", "without any")):
-        if key in data:
-            lines.append(f"{title}:")
-        for a in data.get(key, ()):
-            lines.append(f"{a['rank']:4}.  {100 * a['probability']:5.1f} %  {a['answer']}")
-    return "\n".join(lines)
-
-
 @command(
     "rank",
     argument("question", "in quotes"),
@@ -167,7 +161,6 @@ def rank_text(data: Mapping[str, Any]) -> str:
     COMPARE,
     argument("--model", "one for the task rank", required=True, metavar="DIR"),
     READING,
-    text=rank_text,
 )
 def rank(args: Namespace) -> dict[str, Any]:
     """Put candidate answers to a question in order."""
@@ -240,14 +233,11 @@ def _batched(texts: Iterator[Sequence[str]], size: int) -> Iterator[Texts]:
         for text in texts:
             batch.append(text)
             if len(batch) == size:
-                yield batch
-                batch = []
-    except KBertError:
+                full, batch = batch, []
+                yield full
+    finally:
         if batch:
             yield batch
-        raise
-    if batch:
-        yield batch
 
 
 def _inputs(args: Namespace) -> Iterator[Sequence[str]]:

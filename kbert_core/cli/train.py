@@ -5,30 +5,34 @@ import os
 import shlex
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from kbert_core.cli.commands import argument, build, command, given, options_of, titled
-from kbert_core.cli.output import fields_text
-from kbert_core.cli.scores import report_text
-from kbert_core.cli.shared import (
+from kbert_core.cli.commands import (
     COLUMNS,
     DATA_SETS,
     FORM,
     GRAPH,
     MODEL,
     TRAINING_DEVICE,
+    argument,
+    build,
     columns_of,
+    command,
     config_of,
+    given,
     graph_of,
     injection_of,
     loaded,
     model_of,
+    options_of,
+    several,
     system_of,
 )
+from kbert_core.cli.output import cell, per_cent, table
 from kbert_core.data.labelled import SPLITS, check_labels
 from kbert_core.data.sources import TASKS, guess_task, other_task, read_split
 from kbert_core.errors import DataError, OptionError, SplitError
@@ -40,11 +44,70 @@ from kbert_core.training.options import (
     TrainOptions,
 )
 
+NO_SHARES = ("loss", "perplexity")
 LOOKED_AT = 2000  # rows, evenly spread; more say the same
 log = logging.getLogger(__name__)
 
 
-@command("pretrain", options_of(PretrainOptions), text=fields_text)
+# What is printed
+
+
+def scores_text(report: Mapping[str, Any]) -> str:
+    """Scores beside those without knowledge, shares in per cent, each with a table by label."""
+    lines = []
+    for key, title in (("scores", "with knowledge"), ("without_knowledge", "graph off")):
+        for split, scores in _by_split(report.get(key) or {}):
+            lines += _scores(f"{split}, {title}" if split else title, scores)
+    for split, response in _by_split(report.get("edit_response") or {}):
+        lines += _edits(f"response to edits, {split}" if split else "response to edits", response)
+    return "\n".join(lines)
+
+
+def _by_split(scores: Mapping[str, Any]) -> Iterable[tuple[str, Mapping[str, Any]]]:
+    """Scores of train's splits, or of evaluate's one without a name."""
+    by_split = not scores or set(scores) <= set(SPLITS)
+    return scores.items() if by_split else [("", scores)]
+
+
+def _scores(title: str, scores: Mapping[str, Any]) -> list[str]:
+    """The whole in a line, then what is of a part of it; by label a table."""
+    whole = {name: value for name, value in scores.items() if not isinstance(value, Mapping)}
+    lines = [f"{title}: {cell(_shares(whole))}"]
+    for name, part in scores.items():
+        if name == "by_label":
+            rows = ({"label": label, **_shares(counts)} for label, counts in part.items())
+            lines += (f"  {line}" for line in table(rows, shown=0))
+        elif isinstance(part, Mapping):
+            lines.append(f"  {name}: {cell(_shares(part))}")
+    return lines
+
+
+def _edits(title: str, response: Mapping[str, Any]) -> list[str]:
+    """The response to edits, see ``edit_response``: of names unseen or seen in training."""
+    added = response.get("added", {})
+    lines = [f"{title} (names unseen or seen in training; others: the sentence's other spans)"]
+    for what, groups in (("tail replaced", response), ("triple added", added)):
+        rows = [
+            {what: name, "n": groups[name]["n"], **_shares(groups[name])}
+            for name in ("unseen", "seen")
+            if name in groups
+        ]
+        lines += (f"  {line}" for line in table(rows))
+    return lines
+
+
+def _shares(scores: Mapping[str, Any]) -> dict[str, Any]:
+    """The same with shares in per cent."""
+    return {
+        name: per_cent(value) if isinstance(value, float) and name not in NO_SHARES else value
+        for name, value in scores.items()
+    }
+
+
+# Commands
+
+
+@command("pretrain", options_of(PretrainOptions))
 def pretrain(args: Namespace) -> dict[str, Any] | None:
     """Pretrain an encoder without knowledge."""
     from kbert_core.training.pretrain import pretrain
@@ -57,10 +120,8 @@ def pretrain(args: Namespace) -> dict[str, Any] | None:
     "train",
     *(GRAPH, FORM),
     options_of(TrainOptions, without=("kg", "skip_bad", "max_length")),
-    titled(
-        "what happens to knowledge in training (shares from 0 to 1, default 0)", options_of(Recipe)
-    ),
-    text=report_text,
+    several(options_of(Recipe), title="what happens to knowledge in training (shares, default 0)"),
+    text=scores_text,
 )
 def train(args: Namespace) -> dict[str, Any] | None:
     """Fine-tune a model with knowledge or without."""
@@ -119,7 +180,7 @@ def train(args: Namespace) -> dict[str, Any] | None:
         False,
     ),
     argument("--seed", "which other type an edit takes", 0),
-    text=report_text,
+    text=scores_text,
 )
 def evaluate(args: Namespace) -> dict[str, Any]:
     """Score a model on labelled data."""
@@ -198,7 +259,6 @@ def _check_evaluation(args: Namespace, task: str, types: Mapping[str, str]) -> N
     ),
     argument("--seed", "of texts, triples and noise", 0),
     TRAINING_DEVICE,
-    text=fields_text,
 )
 def select_train(args: Namespace) -> dict[str, Any]:
     """Learn which triples lower a model's loss."""
@@ -228,7 +288,6 @@ def select_train(args: Namespace) -> dict[str, Any]:
     argument("--vocab", "vocabulary, one token a line", type=Path, metavar="FILE"),
     argument("--config", "JSON of sizes", type=Path, metavar="FILE"),
     argument("--heads", "attention heads; default: width/64", type=int, metavar="N"),
-    text=fields_text,
 )
 def convert(args: Namespace) -> dict[str, Any]:
     """Bring in a checkpoint of the released K-BERT."""

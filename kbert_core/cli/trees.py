@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any
 
-from kbert_core.cli.output import per_cent, triple_line
+from kbert_core.cli.output import report_text
 from kbert_core.errors import OptionError
 from kbert_core.kbert.batch import collate
 from kbert_core.kbert.flat_tree import FlatTree, PlacedBranch
@@ -68,21 +68,6 @@ class Rows:
                 f"The visible matrix of {len(row):,} tokens is too large to print; up to "
                 f"{MOST_TOKENS:,} are shown. Give a --max-length, or go without --json."
             )
-        branches, left_out = _by_mention(row)
-        mentions = []
-        for number in self._mentions_in(row):
-            mention = row.tree.nodes[number].mention
-            rules = [rule.name.lower() for rule in mention.rules]
-            used = [b.branch for b in branches[number]]
-            mentions.append(
-                {
-                    **_place(row, mention),
-                    **({"rules": rules} if rules else {}),
-                    **({"others": list(mention.others)} if mention.others else {}),
-                    "used": [{**asdict(b.triple), **_why(b.reason)} for b in used],
-                    "left_out": [_left_out(left) for left in left_out[number]],
-                }
-            )
         visible = self.ablation.visible_in(collate([row]))[0].int().tolist()
         over = [{**_place(row, name.mention), "why": name.why} for name in self.passed_over]
         return {
@@ -91,7 +76,7 @@ class Rows:
             "branch_ids": row.branch_ids,
             "anchor_ids": row.anchor_ids,
             "segment_ids": row.token_type_ids,
-            "mentions": mentions,
+            "mentions": [*_mentions(row, self._mentions_in(row))],
             "passed_over": over,
             "dropped": dropped(row, row.left_out),
             "visible": ["".join(map(str, line)) for line in visible],
@@ -116,6 +101,22 @@ def dropped(row: FlatTree, left_out: Iterable[tuple[int, LeftOut]]) -> list[dict
         text = row.tree.sentences[cut.sentence][start:]
         items.append({"sentence": cut.sentence, "start": start, "text": text, "rule": CUT})
     return items
+
+
+def _mentions(row: FlatTree, numbers: Iterable[int]) -> Iterator[dict[str, Any]]:
+    """Mentions, each with its triples that were used and those left out."""
+    branches, left_out = _by_mention(row)
+    for number in numbers:
+        mention = row.tree.nodes[number].mention
+        rules = [rule.name.lower() for rule in mention.rules]
+        used = [branch.branch for branch in branches[number]]
+        yield {
+            **_place(row, mention),
+            **({"rules": rules} if rules else {}),
+            **({"others": list(mention.others)} if mention.others else {}),
+            "used": [{**asdict(branch.triple), **_why(branch.reason)} for branch in used],
+            "left_out": [*map(_left_out, left_out[number])],
+        }
 
 
 def _by_mention(row: FlatTree) -> tuple[dict[int, list[PlacedBranch]], dict[int, list[LeftOut]]]:
@@ -147,8 +148,8 @@ def _drawn(row: FlatTree, mentions: int) -> Iterator[str]:
         for left in left_out[anchor - 1]:
             yield f"     left out: {left.triple}, {left.why}"
     counts = ((len(row), "token"), (mentions, "mention"), (len(row.branches), "branch"))
-    yield ", ".join(_count(*count) for count in (*counts, (len(row.left_out), "triple"))) + (
-        " left out"
+    yield ", ".join(
+        [*(_count(*each) for each in counts), f"{_count(len(row.left_out), 'triple')} left out"]
     )
 
 
@@ -192,33 +193,38 @@ def prediction_data(prediction: Any) -> dict[str, Any]:
 
 def prediction_text(data: Mapping[str, Any]) -> str:
     """A prediction, beside the one without knowledge where there is one."""
-    lines = [" ‖ ".join(data["text"]) if isinstance(data["text"], list) else data["text"]]
-    for key, title in (("prediction", "with knowledge"), ("without_knowledge", "without any")):
-        if key in data:
-            lines += [f"{title}:", *_prediction_lines(data[key])]
-    triples = [f"  {triple_line(triple)}" for triple in data["triples"]]
-    lines += ["triples injected:", *(triples or ["  none"])]
+    text, without = data["text"], data.get("without_knowledge")
     cuts = [item for item in data["dropped"] if "head" not in item]
-    lines += [f"cut from character {cut['start']} on: {cut['rule']}" for cut in cuts]
     rules = Counter(item["rule"] for item in data["dropped"] if "head" in item)
-    lines += [f"left out: {_count(count, 'triple')} {rule}" for rule, count in rules.items()]
-    return "\n".join(lines)
+    facts = {
+        "text": text if isinstance(text, str) else " ‖ ".join(text),
+        "with knowledge": _predicted(data["prediction"]),
+        "without any": without and _predicted(without),
+        "triples injected": data["triples"] or "none",
+        "cut": [f"from character {cut['start']} on, {cut['rule']}" for cut in cuts] or None,
+        "left out": [f"{_count(count, 'triple')} {rule}" for rule, count in rules.items()] or None,
+    }
+    return report_text(facts)
 
 
-def _prediction_lines(prediction: Mapping[str, Any]) -> list[str]:
+def _predicted(prediction: Mapping[str, Any]) -> Any:
+    """What is shown of a prediction: spans, candidates for each [MASK], or classes."""
     if "spans" in prediction:
-        spans = [
-            f"  {s['text']}  {s['label']}  {per_cent(s['probability'])} %  "
-            f"({s['start']}–{s['end']})"
-            for s in prediction["spans"]
-        ]
-        return spans or ["  no entity"]
+        return [{**s, "probability": _per_cent(s["probability"])} for s in prediction["spans"]] or (
+            "no entity"
+        )
     if "fillings" in prediction:
-        return [
-            "  " + ", ".join(f"{token} {per_cent(p)} %" for token, p in filling["candidates"][:5])
-            for filling in prediction["fillings"]
-        ]
+        return {
+            f"[MASK] {number}": [
+                f"{token} {_per_cent(p)}" for token, p in filling["candidates"][:5]
+            ]
+            for number, filling in enumerate(prediction["fillings"], start=1)
+        }
     return [
-        f"  {'→' if label == prediction['label'] else ' '} {label}  {per_cent(p)} %"
+        {"": "→" if label == prediction["label"] else "", "label": label, " ": _per_cent(p)}
         for label, p in prediction["probabilities"].items()
     ]
+
+
+def _per_cent(share: float) -> str:
+    return f"{100 * share:.1f} %"

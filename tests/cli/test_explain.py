@@ -39,7 +39,7 @@ def test_every_explanation_is_printed_as_json_and_as_text(explain, command, key,
     assert picture.read_bytes().startswith(b"\x89PNG")
     said = explain(*asked).out
     assert TEXT in said and "糖尿病 · 类别 · 疾病" in said
-    positive = "Positive: together they raise the score by more, or lower it by less"
+    positive = "positive: together they raise the score by more, or lower it by less"
     assert (positive in said) == (command == "interactions")
 
 
@@ -62,7 +62,7 @@ def test_orders_and_seed_are_those_given(explain):
     asked = ("shapley", TEXT, "--span", "3:6", "--no-exact", "--json")
     data = json.loads(explain(*asked, "--orders", 4, "--seed", 7).out)
     assert (data["orders"], data["seed"], data["exact"]) == (4, 7, False)
-    assert "4 orders, seed 7" in explain(*asked[:-1], "--orders", 4, "--seed", 7).out
+    assert "\norders: 4\nseed: 7\n" in explain(*asked[:-1], "--orders", 4, "--seed", 7).out
 
 
 def test_a_pair_is_two_texts(explain):
@@ -107,9 +107,9 @@ def data(tmp_path):
 
 def test_a_file_is_read_with_the_graph_and_without(explain, data):
     said = explain("file", "--data", data).out
-    assert "3 texts, 2 with a triple of three" in said
+    assert said.startswith("texts: 3\nwith a triple of three: 2\n")
     assert "with the graph minus without a graph" in said
-    assert "0 (0–66 %)  0 (0–66 %)  2 " in said  # Wilson, of two texts
+    assert "类别       2     0  0.0 to 65.8       0  0.0 to 65.8  " in said  # Wilson, of two texts
     found = json.loads(explain("file", "--data", data, "--most", 1, "--json").out)
     assert (found["texts"], found["of"], found["with_knowledge"]) == (1, 1, 1)
     assert {group["name"] for group in found["groups"]["entity"]} == {"糖尿病", "布洛芬"}

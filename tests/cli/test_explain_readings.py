@@ -21,7 +21,7 @@ def test_kinds_of_changes_are_those_of_the_search():
         ("counterfactuals", "nearest", "edits"),
         ("influence", "triples", "糖尿病 · 类别 · 疾病"),
         ("noise", "points", "everything visible"),
-        ("compare", "readings", "K-BERT → hard positions"),
+        ("compare", "readings", "K-BERT          hard positions"),
     ],
 )
 def test_every_explanation_is_printed_as_json_and_as_text(explain, command, key, said, tmp_path):

@@ -66,8 +66,8 @@ def test_the_command_ranks_candidates_given_and_from_a_file(ranker, tmp_path, ca
     assert found["without_knowledge"] == found["answers"]  # no graph is given
     assert cli.main([*given, "--model", str(ranker)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "tim"
-    assert [line.split()[0] for line in lines[2:]] == ["1.", "2.", "3.", "4."]
+    assert lines[0] == "question: tim"
+    assert [line.split()[0] for line in lines[3:]] == ["1", "2", "3", "4"]
 
 
 def test_the_command_says_what_is_cut_and_what_is_missing(ranker, tmp_path, capsys, caplog):

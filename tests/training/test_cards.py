@@ -8,8 +8,7 @@ import pytest
 
 from kbert_core.checkpoints.checkpoint import Card, card_of
 from kbert_core.cli import parser
-from kbert_core.cli.commands import build
-from kbert_core.cli.shared import injection_of
+from kbert_core.cli.commands import COMMANDS, build, injection_of
 from kbert_core.kbert.interventions import ReadConfig
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.training.cards import card_text, follows_graph
@@ -138,7 +137,7 @@ def test_the_command_of_a_shipped_card_makes_a_model_that_reads_as_this_one_does
     assert program == "kbert"
     args = parser().parse_args(words)
     if card.task == "mask":
-        assert args.command.name == "pretrain"
+        assert args.command is COMMANDS["pretrain"]
         return
     options = build(TrainOptions, args, recipe=build(Recipe, args))
     assert options.task == card.task
