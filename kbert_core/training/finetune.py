@@ -24,18 +24,9 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.io.compression import plain_stem
 from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
 from kbert_core.tasks import TASKS
-from kbert_core.training import processes
+from kbert_core.training import checkpoints, processes
 from kbert_core.training.batches import Batches
 from kbert_core.training.cards import write_card
-from kbert_core.training.checkpoints import (
-    checkpoints_in,
-    digests,
-    last_whole,
-    refuse_another_model,
-    replacing,
-    same_run,
-    saving,
-)
 from kbert_core.training.edit_scores import edit_response
 from kbert_core.training.evaluate import evaluate, surface_forms, tell_of_matches
 from kbert_core.training.options import TrainOptions
@@ -125,7 +116,7 @@ def fit(options: TrainOptions, *, replacing_others: bool = True) -> Fitted:
     if knowledge.hiding_kg:
         hiding = load_graph(*knowledge.hiding_kg, skip_bad=knowledge.skip_bad)
     maker, type_labels = _rows(options, pipeline, splits["train"], labels, graph, hiding, together)
-    last = together.shared(lambda: last_whole(checkpoints_in(output)))
+    last = together.shared(lambda: checkpoints.last_whole(checkpoints.checkpoints_in(output)))
     batches = Batches(maker, options, parts=steps.accumulate * together.count)
     rate = steps.learning_rate or start.learning_rate
     run = {
@@ -142,15 +133,15 @@ def fit(options: TrainOptions, *, replacing_others: bool = True) -> Fitted:
         "the graph only hides": hiding is not None,
     }
     its_own = {"kind": "train", "encoder": start.weights, "patience": steps.patience}
-    made = digests({**run, **its_own, "precision to save in": not options.float32})
+    made = checkpoints.digests({**run, **its_own, "precision to save in": not options.float32})
 
     def begin() -> None:
         if not replacing_others and last is None:
-            refuse_another_model(output, made, options.run.command)
-        same_run(output, run, begins=last is None)
+            checkpoints.refuse_another_model(output, made, options.run.command)
+        checkpoints.same_run(output, run, begins=last is None)
 
     together.shared(begin)
-    if not checkpoints_in(output).is_dir():
+    if not checkpoints.checkpoints_in(output).is_dir():
         raise OptionError(f"{output} isn't one folder for all machines. Name a shared one.")
 
     def score() -> dict[str, float]:
@@ -372,8 +363,8 @@ def save(options: TrainOptions, fitted: Fitted, *, notes: Mapping[str, Any]) -> 
     card.write_to(model.config)
     if not options.float32:
         model.half()
-    with saving(output):
-        with replacing(output) as new:
+    with checkpoints.saving(output):
+        with checkpoints.replacing(output) as new:
             if fitted.attached:
                 name = encoder_name(body_of(options.start), output)
                 adapters.save(fitted.attached, new, encoder=name)
@@ -382,4 +373,4 @@ def save(options: TrainOptions, fitted: Fitted, *, notes: Mapping[str, Any]) -> 
                 fitted.pipeline.hugging_face_tokenizer.save_pretrained(new)
             write_card(new, card)
         adapters.forget_other(output, adapter=fitted.attached is not None)
-    shutil.rmtree(checkpoints_in(output), ignore_errors=True)
+    shutil.rmtree(checkpoints.checkpoints_in(output), ignore_errors=True)

@@ -349,6 +349,12 @@ class PretrainSteps(Options):
         """Steps in which the rate falls."""
         return max(1, round(self.decay * (self.steps - self.warmup_steps)))
 
+    def same_rates(self, other: "PretrainSteps", done: int) -> bool:
+        """Whether the shares of the rate are those of another plan, up to a step."""
+        plans = {(of.warmup_steps, of.steps - of.decay_steps, of.steps) for of in (self, other)}
+        stable = min(begins for _, begins, _ in plans)  # steps until one begins to fall
+        return len(plans) == 1 or (done <= stable and self.warmup_steps == other.warmup_steps)
+
 
 @dataclass(frozen=True)
 class PretrainOptions(Options):

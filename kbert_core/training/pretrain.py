@@ -3,20 +3,14 @@
 import json
 import logging
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers import (
-    BertConfig,
-    BertForMaskedLM,
-    PreTrainedTokenizerBase,
-    TrainingArguments,
-    get_wsd_schedule,
-)
+from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerBase, TrainingArguments
 from transformers.trainer_utils import set_seed
 
 from kbert_core.checkpoints.checkpoint import Card, device_named, load_tokenizer
@@ -24,19 +18,8 @@ from kbert_core.errors import CheckpointError, DataError, OptionError
 from kbert_core.kbert.visible import visible_matrix
 from kbert_core.labels import IGNORED
 from kbert_core.layers import additive_mask
-from kbert_core.training import processes
+from kbert_core.training import checkpoints, processes
 from kbert_core.training.cards import write_card
-from kbert_core.training.checkpoints import (
-    checkpoints_in,
-    digests,
-    last_whole,
-    noted,
-    refuse_another_model,
-    replacing,
-    same_run,
-    saving,
-    step_of,
-)
 from kbert_core.training.corpus import (
     MaskedRows,
     encode_passages,
@@ -45,7 +28,7 @@ from kbert_core.training.corpus import (
     sentences_of,
     stack,
 )
-from kbert_core.training.options import CorpusOptions, PretrainOptions, PretrainSteps
+from kbert_core.training.options import CorpusOptions, PretrainOptions
 from kbert_core.training.ordered_trainer import BATCH, OrderedTrainer, arguments
 from kbert_core.training.vocabulary import character_tokenizer, read_words
 
@@ -119,15 +102,15 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
     device = device_named(options.run.device)
     together = processes.join(device)
     set_seed(options.run.seed)
-    last = together.shared(lambda: last_whole(checkpoints_in(output)))
+    last = together.shared(lambda: checkpoints.last_whole(checkpoints.checkpoints_in(output)))
     step_rows = options.rows * options.optimiser.accumulate * together.count
     made = together.shared(lambda: _begin(options, last, step_rows))
-    if not checkpoints_in(output).is_dir():
+    if not checkpoints.checkpoints_in(output).is_dir():
         raise OptionError(f"{output} isn't one folder for all machines. Name a shared one.")
     tokenizer = _tokenizer(options, together, last)
     words = read_words(of.words) if of.words and of.whole_words else None
     corpus = encode_passages(_passages(of), tokenizer, max_length=of.row_length, words=words)
-    together.shared(lambda: same_run(output, {CORPUS: corpus.fingerprint}))
+    together.shared(lambda: checkpoints.same_run(output, {CORPUS: corpus.fingerprint}))
     rows = pack(corpus, max_length=of.row_length, seed=options.run.seed)
     if len(rows) < FEWEST_ROWS:
         raise DataError(
@@ -176,7 +159,7 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
             "command": options.run.command,
             "seed": options.run.seed,
         }
-        with saving(output):
+        with checkpoints.saving(output):
             _save(options, model, tokenizer, {**report, "run": made}, trainer.curve)
         return report
 
@@ -202,19 +185,6 @@ def held_out_scores(model: PackedMaskedLM, rows: MaskedRows) -> dict[str, float]
     return {"loss": loss, "perplexity": math.exp(loss), "accuracy": right / count}
 
 
-def schedule(steps: PretrainSteps) -> Callable[[int], float]:
-    """The share of the learning rate that each step gets, as the trainer sets it."""
-    optimizer = torch.optim.SGD([torch.zeros(1)])
-    made = get_wsd_schedule(
-        optimizer,
-        num_warmup_steps=steps.warmup_steps,
-        num_decay_steps=steps.decay_steps,
-        num_training_steps=steps.steps,
-        decay_type="linear",
-    )
-    return made.lr_lambdas[0]  # type: ignore[no-any-return]
-
-
 def check_schedule(options: PretrainOptions, last: Path) -> None:
     """See whether a run can go on with another number of steps, warm-up or decay.
 
@@ -225,11 +195,10 @@ def check_schedule(options: PretrainOptions, last: Path) -> None:
         OptionError: not more steps, and the rate would have been another.
     """
     output, asked = options.run.output, options.optimiser
-    before = noted(output)
+    before = checkpoints.noted(output)
     planned = replace(asked, **{name: before[name] for name in SCHEDULE if name in before})
-    done = step_of(last)
-    now, then = schedule(asked), schedule(planned)
-    if all(then(step) == now(step) for step in range(done + 1)):
+    done = checkpoints.step_of(last)
+    if asked.same_rates(planned, done):
         if asked.steps != planned.steps:
             log.info("%d steps instead of %d from here on", asked.steps, planned.steps)
     elif asked.steps > planned.steps:
@@ -260,12 +229,12 @@ def _begin(options: PretrainOptions, last: Path | None, step_rows: int) -> dict[
         "words": _sizes(of.words),
         "vocabulary": [folder.name, *_sizes([folder / name for name in VOCABULARIES])],
     }
-    made = digests({**run, **changing, **sizes, "kind": "pretrain"})
+    made = checkpoints.digests({**run, **changing, **sizes, "kind": "pretrain"})
     if last:
         check_schedule(options, last)
     else:
-        refuse_another_model(output, made, options.run.command)
-    same_run(output, run, begins=last is None, changing=changing)
+        checkpoints.refuse_another_model(output, made, options.run.command)
+    checkpoints.same_run(output, run, begins=last is None, changing=changing)
     return made
 
 
@@ -327,7 +296,7 @@ def _tokenizer(
             min_count=of.min_count,
             max_length=options.bert.max_positions,
         )
-        with saving(output):
+        with checkpoints.saving(output):
             tokenizer.save_pretrained(output)
         return tokenizer
 
@@ -367,7 +336,7 @@ def _save(
     plain.load_state_dict({name: weights[name] for name in plain.state_dict()})
     card = Card(task="mask", notes=report)
     card.write_to(plain.config)
-    with replacing(options.run.output) as new:
+    with checkpoints.replacing(options.run.output) as new:
         plain.half().save_pretrained(new)
         tokenizer.save_pretrained(new)
         write_card(new, card)

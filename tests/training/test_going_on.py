@@ -3,6 +3,7 @@
 import errno
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from kbert_core.training import checkpoints
 from kbert_core.training.checkpoints import last_whole, what_is_broken
 from kbert_core.training.options import PretrainOptions, RunOptions
 from kbert_core.training.ordered_trainer import OrderedTrainer, arguments, duration
-from kbert_core.training.pretrain import MaskedLanguageTrainer, pretrain, schedule
+from kbert_core.training.pretrain import MaskedLanguageTrainer, pretrain
 
 LINES = [f"第{i}句话说的是天气很好，今天{i % 7}度。" for i in range(400)]
 
@@ -87,25 +88,25 @@ def assert_same(one, other):
 # The schedule
 
 
-def test_the_rate_rises_stays_and_falls(options):
-    at = schedule(options.changed(steps=100, warmup=10, decay=0.5).optimiser)
-    assert [at(step) for step in (0, 5, 10, 30, 55)] == [0, 0.5, 1, 1, 1]
-    assert at(77.5) == pytest.approx(0.5)
-    assert at(100) == 0
-
-
 def test_a_short_run_warms_up_for_half_of_its_steps(options):
     assert options.changed(steps=10, warmup=500).optimiser.warmup_steps == 5
 
 
-def test_the_trainer_takes_this_schedule(options):
+def test_the_rate_rises_stays_and_falls(options):
     pretrain(options)
     state = json.loads((last_whole(folder(options)) / "trainer_state.json").read_text())
     logged = [e["learning_rate"] for e in state["log_history"] if "learning_rate" in e]
-    at = schedule(options.optimiser)
-    assert logged == pytest.approx(
-        [options.optimiser.learning_rate * at(step) for step in range(12)]
-    )
+    shares = [0, 1 / 3, 2 / 3, 1, 1, 1, 1, 1, 1, 3 / 4, 1 / 2, 1 / 4]
+    assert logged == pytest.approx([1e-3 * share for share in shares])
+
+
+def test_two_plans_have_the_same_rates_until_one_begins_to_fall(options):
+    plan = options.changed(steps=100, warmup=10, decay=0.5).optimiser  # falls from step 55 on
+    for changes, until in (({"steps": 200}, 55), ({"steps": 80}, 45), ({"decay": 0.8}, 28)):
+        other = replace(plan, **changes)
+        assert [plan.same_rates(other, done) for done in (until, until + 1)] == [True, False]
+    assert plan.same_rates(plan, 100)
+    assert not plan.same_rates(replace(plan, warmup=20), 15)
 
 
 # Going on
