@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from kbert_core.processor import processor
+from kbert_core.experiments.results import processor
 
 RESULTS = Path(__file__).parent / "results"
 

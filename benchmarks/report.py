@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.common import RESULTS
-from kbert_core.drawing import drawing, tidy
 from kbert_core.experiments.pictures import LINES, MARKERS
+from kbert_core.explain.drawing import drawing, tidy
 
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
 CURVES = PAGE.parent / "performance" / "pretraining.png"

@@ -23,10 +23,10 @@ from transformers.utils import logging as transformers_logging
 from benchmarks.common import data_folder, print_table
 from kbert_core import InjectionOptions, KnowledgeGraph, load_graph
 from kbert_core.data.labelled import read_examples
-from kbert_core.drawing import drawing, tidy
 from kbert_core.experiments.pictures import LINES, MARKERS, _save
 from kbert_core.experiments.report_tables import table
 from kbert_core.experiments.suite import slug
+from kbert_core.explain.drawing import drawing, tidy
 from kbert_core.knowledge.mentions import Mention, find_mentions
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.selection import Selection, TripleScorer, select_triples

@@ -1,13 +1,13 @@
 """Line and bar charts of numbers that several seeds gave: the mean, and what each seed gave.
 
-Colours, fonts and axes are those of :mod:`kbert_core.drawing`.
+Colours, fonts and axes are those of :mod:`kbert_core.explain.drawing`.
 """
 
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from kbert_core.drawing import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, drawing, tidy
+from kbert_core.explain.drawing import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, drawing, tidy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

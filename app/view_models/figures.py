@@ -25,7 +25,7 @@ from app.view_models.matrix import (
     names_of,
 )
 from app.view_models.styles import BRANCH, CHANGED, LINK, TRUNK
-from kbert_core.drawing import EDGE, INK, drawing
+from kbert_core.explain.drawing import EDGE, INK, drawing
 
 if TYPE_CHECKING:  # optional, and slow to start
     from matplotlib.axes import Axes

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from app.view_models.figures import POINT, Form, picture, saved
-from kbert_core.drawing import INK
+from kbert_core.explain.drawing import INK
 
 if TYPE_CHECKING:  # optional, and slow to start
     from matplotlib.figure import Figure

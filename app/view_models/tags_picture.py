@@ -9,7 +9,7 @@ from app.view_models.html import plain
 from app.view_models.prediction import percent, span_changes, tints
 from app.view_models.sheet import Sheet, sheet
 from app.view_models.styles import CHANGED, ENTITY_TINTS
-from kbert_core.drawing import GREY
+from kbert_core.explain.drawing import GREY
 from kbert_core.tasks import NerPrediction, Span
 
 WIDTH, LEFT = 640.0, 96.0  # points; what stands beside the lines

@@ -8,7 +8,7 @@ from app.view_models.html import plain
 from app.view_models.sheet import Sheet, sheet
 from app.view_models.styles import BRANCH, CHANGED, TRUNK
 from app.view_models.tree import BranchView, NodeView, TokenView, TreeView
-from kbert_core.drawing import EDGE, GREY
+from kbert_core.explain.drawing import EDGE, GREY
 
 WIDTH = 760.0  # points
 TEXT, NUMBER = 11.0, 7.0  # sizes of a token's text and of its positions

@@ -12,11 +12,11 @@ from typing import Any
 
 from PIL import Image
 
-from kbert_core.drawing import BLUE, GREEN, GREY, INK, ORANGE, drawing, legend_below, tidy
 from kbert_core.errors import ExperimentError
 from kbert_core.experiments.statistics import Metric
 from kbert_core.experiments.suite import Baseline, Run
 from kbert_core.experiments.tables import Group, Tables
+from kbert_core.explain.drawing import BLUE, GREEN, GREY, INK, ORANGE, drawing, legend_below, tidy
 
 KINDS = {  # of a row: its colour
     "without knowledge": GREY,

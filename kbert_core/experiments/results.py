@@ -6,6 +6,7 @@ that a stale one can say what has changed.
 
 import hashlib
 import json
+import platform
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, asdict
@@ -157,3 +158,13 @@ def differences(was: Any, is_: Any, where: str = "") -> list[str]:
 def _short(value: Any) -> str:
     text = "unset" if value is None else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 80 else text[:77] + "..."
+
+
+def processor() -> str:
+    """The model of this machine's processor, as Linux knows it; elsewhere its architecture."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()

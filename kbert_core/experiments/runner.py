@@ -37,11 +37,10 @@ from kbert_core.experiments.dictionary import (
     written_over,
 )
 from kbert_core.experiments.grid import Cell, Experiment, Places, Status, read_folder
-from kbert_core.experiments.results import FORMAT, read_json, whole, write_json
+from kbert_core.experiments.results import FORMAT, processor, read_json, whole, write_json
 from kbert_core.experiments.suite import Baseline, Run, read_suite, train_options
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.io.compression import plain_stem
-from kbert_core.processor import processor
 from kbert_core.training.evaluate import surface_forms
 from kbert_core.training.finetune import MAIN_SCORE, fit, save
 from kbert_core.training.options import TrainOptions

@@ -13,9 +13,9 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from kbert_core.data.labelled import Example
-from kbert_core.drawing import BLUE, INK, ORANGE, drawing, legend_below, tidy
 from kbert_core.experiments.whole_file import FileRow, Verdict, each_row
 from kbert_core.experiments.whole_file_ways import FileScores, score_ways
+from kbert_core.explain.drawing import BLUE, INK, ORANGE, drawing, legend_below, tidy
 from kbert_core.explain.result import clipped, name_of, plain
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.triple import Triple

@@ -20,11 +20,11 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal
 
 from kbert_core.data.labelled import Example
-from kbert_core.drawing import BLUE, INK, drawing, tidy
 from kbert_core.errors import OptionError
 from kbert_core.experiments.counts import sentence_counts
 from kbert_core.experiments.statistics import METRICS, Difference, Resampled, Score
 from kbert_core.experiments.whole_file import Answer, FileRow, LeftOut
+from kbert_core.explain.drawing import BLUE, INK, drawing, tidy
 from kbert_core.explain.result import name_of
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name

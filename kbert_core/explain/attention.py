@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from kbert_core.drawing import BLUE, ORANGE, drawing, names_beside, tidy
 from kbert_core.explain.case import NO_SPAN, Case, Target
+from kbert_core.explain.drawing import BLUE, ORANGE, drawing, names_beside, tidy
 from kbert_core.explain.effects import Effect, Effects, effects
 from kbert_core.explain.result import NO_EFFECT, Plain, name_of, nats
 from kbert_core.kbert.flat_tree import FlatTree

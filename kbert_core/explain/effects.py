@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, ClassVar
 
-from kbert_core.drawing import BLUE, ORANGE
 from kbert_core.explain.case import Case, Outcome
+from kbert_core.explain.drawing import BLUE, ORANGE
 from kbert_core.explain.result import (
     Plain,
     Result,

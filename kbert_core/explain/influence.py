@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 from torch import Tensor
 
-from kbert_core.drawing import INK, ORANGE, drawing
 from kbert_core.errors import OptionError, ShapeError
 from kbert_core.explain.case import Case
+from kbert_core.explain.drawing import INK, ORANGE, drawing
 from kbert_core.explain.result import Plain, batches, final, frame, name_of, plain
 from kbert_core.kbert.batch import collate
 from kbert_core.kbert.flat_tree import FlatTree

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from torch import Tensor
 
-from kbert_core.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, drawing, tidy
 from kbert_core.errors import OptionError
 from kbert_core.explain.case import AT_ONCE, MOST_READ, Case, Outcome, Scored
+from kbert_core.explain.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, drawing, tidy
 from kbert_core.explain.result import Plain, Result, batches, final
 from kbert_core.kbert.sentence_tree import SentenceTree, branch_of
 from kbert_core.kbert.visible import FULL, Ablation

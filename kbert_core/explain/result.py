@@ -12,9 +12,9 @@ from enum import Enum
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
 
-from kbert_core.drawing import BLUE, ORANGE, signed_bars
 from kbert_core.errors import MissingPackageError
 from kbert_core.explain.case import NO_SPAN, Outcome, Target
+from kbert_core.explain.drawing import BLUE, ORANGE, signed_bars
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.triple import Triple

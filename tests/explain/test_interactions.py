@@ -8,8 +8,8 @@ from explain.games import Game
 from explaining import GRAPH, IS_CURE
 
 from kbert_core import KnowledgeGraph
-from kbert_core.drawing import BLUE, ORANGE
 from kbert_core.explain.case import Case, Piece
+from kbert_core.explain.drawing import BLUE, ORANGE
 from kbert_core.explain.effects import interactions, stream_interactions
 
 
