@@ -54,16 +54,15 @@ _INSERT = (
     "(version, id, entity, head, relation, tail, place, off, source, line, added) "
     "VALUES (?1, ?1, ?2, ?3, ?4, ?5, ?1, 0, ?6, ?7, ?8)"
 )
+_THERE = (
+    "SELECT 1 FROM triple WHERE entity = ? AND head = ? AND relation = ? AND tail = ? "
+    "AND removed IS NULL"
+)
 
 
 @dataclass(frozen=True)
 class Source:
-    """Triples to import, with where they come from.
-
-    Attributes:
-        name: of the file.
-        rows: read once, in order; each is checked already.
-    """
+    """Triples to import, each checked already, with the name of their file."""
 
     name: str
     rows: Iterable[Row]
@@ -71,13 +70,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Imported:
-    """What an import did.
-
-    Attributes:
-        triples: how many came in.
-        repeated: how many were there already, or twice in the files.
-        revision: the entry of the log.
-    """
+    """How many triples came in, how many were there already, and the entry of the log."""
 
     triples: int
     repeated: int
@@ -122,12 +115,12 @@ def import_triples(
                 with new_file(path, name=name or path.stem, identity=identity) as database:
                     if aliases is not None:
                         note_aliases(database, aliases)
-                    done = _fill(database, reading, who)
+                    done = _add(database, reading, who, new=True)
                     build_names(database, path)
                 return done
     with database_errors(path), closing(connect(path, write=True)) as database:
         with transaction(database):
-            done = _add(database, reading, who)
+            done = _add(database, reading, who, new=False)
             if aliases is not None:
                 note_aliases(database, aliases_of(database).joined(aliases))
             build_names(database, path)
@@ -160,86 +153,57 @@ class _Reading:
                 if entity:  # else a head of nothing but invisible characters
                     yield number, entity, row
 
-    def note(
-        self, database: sqlite3.Connection, first: int, revision: int, who: str, count: int
-    ) -> None:
-        """Write the entry of the log, and its sources."""
-        database.executemany(
-            "INSERT INTO source VALUES (?, ?, ?)",
-            [(first + i, name, revision) for i, name in enumerate(self.names)],
-        )
-        if not count and not self.rows:
-            raise GraphFileError(f"{', '.join(self.names)}: no triples in it, nothing to import.")
-        write_entry(database, Entry(revision, now(), who, "import", count))
-        self.progress(self.rows)
 
-
-def _fill(database: sqlite3.Connection, reading: _Reading, who: str) -> Imported:
-    """Import into an empty graph: repeated triples are taken out at the end."""
+def _add(database: sqlite3.Connection, reading: _Reading, who: str, *, new: bool) -> Imported:
+    """Import; of a new graph repeated triples are taken out at the end, by their hashes."""
+    revision = last_revision(database) + 1
+    last = database.execute("SELECT ifnull(max(version), 0) FROM triple").fetchone()[0]
+    first = database.execute("SELECT ifnull(max(id) + 1, 0) FROM source").fetchone()[0]
     hashes = array("q")
 
-    def values() -> Iterator[tuple]:
-        for version, (source, entity, row) in enumerate(reading, start=1):
-            line, head, relation, tail = row
-            hashes.append(hash((head, relation, tail)))
-            yield version, entity, head, relation, tail, source, line, 1
+    def rows() -> Iterator[tuple]:
+        version = last
+        for source, entity, (line, *triple) in reading:
+            if new:
+                hashes.append(hash(tuple(triple)))
+            elif database.execute(_THERE, (entity, *triple)).fetchone():
+                continue
+            version += 1  # its place too: after every one so far
+            yield version, entity, *triple, first + source, line, revision
 
-    database.executemany(_INSERT, values())
-    repeated = _repeated(database, np.frombuffer(hashes, np.int64))
-    database.executemany("DELETE FROM triple WHERE version = ?", repeated)
-    create_indexes(database)
-    count = len(hashes) - len(repeated)
-    reading.note(database, 0, 1, who, count)
-    return Imported(count, reading.rows - count, 1)
+    added = max(0, database.executemany(_INSERT, rows()).rowcount)
+    if new:
+        repeated = _repeated(database, np.frombuffer(hashes, np.int64))
+        database.executemany("DELETE FROM triple WHERE version = ?", repeated)
+        added -= len(repeated)
+        create_indexes(database)
+    if not reading.rows:
+        raise GraphFileError(f"{', '.join(reading.names)}: no triples in it, nothing to import.")
+    sources = [(first + i, name, revision) for i, name in enumerate(reading.names)]
+    database.executemany("INSERT INTO source VALUES (?, ?, ?)", sources)
+    write_entry(database, Entry(revision, now(), who, "import", added))
+    reading.progress(reading.rows)
+    return Imported(added, reading.rows - added, revision)
 
 
 def _repeated(database: sqlite3.Connection, hashes: np.ndarray) -> list[tuple[int]]:
-    """The versions of triples that came before; hashes tell where to look."""
-    if not len(hashes):
-        return []
-    order = np.argsort(hashes, kind="stable")
-    same = hashes[order[1:]] == hashes[order[:-1]]
-    suspects = np.zeros(len(hashes), bool)
-    suspects[order[1:][same]] = suspects[order[:-1][same]] = True
+    """The versions of triples that came before."""
+    _, which, counts = np.unique(hashes, return_inverse=True, return_counts=True)
     seen: set[tuple[str, str, str]] = set()
     repeated = []
-    for version in (np.flatnonzero(suspects) + 1).tolist():
-        triple = database.execute(
-            "SELECT head, relation, tail FROM triple WHERE version = ?", (version,)
-        ).fetchone()
+    for version in (np.flatnonzero(counts[which] > 1) + 1).tolist():
+        query = "SELECT head, relation, tail FROM triple WHERE version = ?"
+        triple = database.execute(query, (version,)).fetchone()
         if triple in seen:
             repeated.append((version,))
         seen.add(triple)
     return repeated
 
 
-def _add(database: sqlite3.Connection, reading: _Reading, who: str) -> Imported:
-    """Import into a graph that holds triples: each is looked up first."""
-    revision = last_revision(database) + 1
-    version = database.execute("SELECT ifnull(max(version), 0) FROM triple").fetchone()[0]
-    first = database.execute("SELECT ifnull(max(id) + 1, 0) FROM source").fetchone()[0]
-    count = 0
-    for source, entity, (line, head, relation, tail) in reading:
-        there = database.execute(
-            "SELECT 1 FROM triple WHERE entity = ? AND head = ? AND relation = ? AND tail = ? "
-            "AND removed IS NULL",
-            (entity, head, relation, tail),
-        ).fetchone()
-        if there is None:
-            version += 1
-            row = (entity, head, relation, tail, first + source, line, revision)
-            database.execute(_INSERT, (version, *row))  # its place is behind every one so far
-            count += 1
-    reading.note(database, first, revision, who, count)
-    return Imported(count, reading.rows - count, revision)
-
-
 def _digest(path: Path, how: str, folder: Path) -> str:
-    """Hash a file's content, and how it is read.
+    """Hash a file's content, and how it is read; the hash is kept under the file's stat.
 
-    The hash is kept under the file's path and stat, so that a file that stays
-    is read for it only once. A file that was changed just before isn't relied
-    on: another change could leave the same times.
+    A file that was changed just before isn't relied on: another change could leave the same times.
     """
     stat = os.stat(path)
     identity = (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)

@@ -7,7 +7,6 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from kbert_core.errors import GraphConflict
 from kbert_core.knowledge.edit import Edit
@@ -81,7 +80,7 @@ class Origin:
 def entries(
     database: sqlite3.Connection, *, entity: str | None = None, most: int | None = None
 ) -> list[Entry]:
-    """Return the log, the latest entry first; see ``GraphStore.history``."""
+    """See ``GraphStore.history``."""
     query = "SELECT revision, at, who, action, edits, undoes FROM entry "
     values: tuple[str, ...] = ()
     if entity is not None:
@@ -99,52 +98,41 @@ def entries(
 
 
 def changes(
-    database: sqlite3.Connection, revision: int, *, entity: str | None, most: int
+    database: sqlite3.Connection,
+    since: int,
+    then: int,
+    *,
+    entity: str | None = None,
+    most: int = -1,
 ) -> list[Change]:
-    """Return what an entry did, triple by triple; see ``GraphStore.changes``."""
-    where = "(added = :r OR removed = :r) AND added IS NOT removed"
+    """Say what the entries after one revision and up to another did; see ``GraphStore.changes``."""
+    between = "revision > :since AND revision <= :then"
+    bulk = (
+        f"SELECT 1 FROM entry WHERE {between} "
+        "AND NOT EXISTS (SELECT 1 FROM touched WHERE touched.revision = entry.revision)"
+    )
+    values = {"since": since, "then": then, "entity": normalise_name(entity or "")}
+    scope = ""
     if entity is not None:
-        where += " AND entity = :entity"
-    elif not is_bulk(database, revision):
-        where += " AND entity IN (SELECT entity FROM touched WHERE revision = :r)"
-    values = {"r": revision, "most": 2 * most, "entity": normalise_name(entity or "")}
-    rows = database.execute(
-        "SELECT id, head, relation, tail, off, removed IS :r, removed IS NOT :r FROM triple "
-        f"WHERE {where} ORDER BY version LIMIT :most",
-        values,
-    )
-    return _changes_of(rows)[:most]
-
-
-def changes_between(database: sqlite3.Connection, since: int, then: int) -> list[Change]:
-    """Return how each triple differs between two revisions; what came back doesn't."""
-    bulk = database.execute(
-        "SELECT 1 FROM entry WHERE revision > :since AND revision <= :then "
-        "AND NOT EXISTS (SELECT 1 FROM touched WHERE touched.revision = entry.revision)",
-        {"since": since, "then": then},
-    ).fetchone()
-    edited = "" if bulk else "AND entity IN (SELECT entity FROM touched WHERE revision > :since)"
-    rows = database.execute(
-        "SELECT id, head, relation, tail, off, added <= :since, "
-        "removed IS NULL OR removed > :then FROM triple WHERE "
-        "added <= :then AND (removed IS NULL OR removed > :since) "
-        f"AND (added > :since OR removed <= :then) {edited} ORDER BY entity, place, version",
-        {"since": since, "then": then},
-    )
-    return effective(_changes_of(rows))
-
-
-def _changes_of(rows: Iterable[Sequence[Any]]) -> list[Change]:
-    """Join rows by id: head, relation, tail, off, whether there before, whether there after."""
+        scope = "AND entity = :entity"
+    elif database.execute(bulk, values).fetchone() is None:
+        scope = f"AND entity IN (SELECT entity FROM touched WHERE {between})"
+    order = "version" if then == since + 1 else "entity, place, version"
     changes: dict[int, Change] = {}
-    for id_, head, relation, tail, off, before, after in rows:
+    for id_, head, relation, tail, off, before, after in database.execute(
+        "SELECT id, head, relation, tail, off, added <= :since, "
+        "removed IS NULL OR removed > :then FROM triple WHERE added IS NOT removed "
+        "AND added <= :then AND (removed IS NULL OR removed > :since) "
+        f"AND (added > :since OR removed <= :then) {scope} ORDER BY {order} LIMIT :most",
+        {**values, "most": 2 * most},
+    ):
         triple, change = Triple(head, relation, tail), changes.get(id_, Change(id_, None, None))
         if before:
             change = replace(change, before=triple, was_on=not off)
         if after:
             change = replace(change, after=triple, is_on=not off)
         changes[id_] = change
-    return list(changes.values())
+    return list(changes.values())[: most if most >= 0 else None]
 
 
 def effective(changes: Iterable[Change]) -> list[Change]:
@@ -162,7 +150,7 @@ def effective(changes: Iterable[Change]) -> list[Change]:
 
 
 def origins(database: sqlite3.Connection, entity: str) -> dict[Triple, Origin]:
-    """Say where every triple of an entity comes from."""
+    """See ``GraphStore.origins``."""
     rows = database.execute(
         "SELECT head, relation, tail, source.name, line, added FROM triple LEFT JOIN source "
         "ON source.id = source WHERE entity = ? AND removed IS NULL",
@@ -327,8 +315,7 @@ def undo_entry(database: sqlite3.Connection, path: Path, old: int, new: int) -> 
     Args:
         database: the caller commits.
         path: of the graph, for messages.
-        old: the entry's revision.
-        new: the undo's.
+        old: the entry's revision; ``new`` is the undo's.
 
     Raises:
         GraphConflict: a later entry changed one of the triples.

@@ -266,12 +266,12 @@ class GraphStore:
     ) -> list[Change]:
         """Return what an entry did, triple by triple; to an entity, or to all of them."""
         with self._using():
-            return log.changes(self._database, revision, entity=entity, most=most)
+            return log.changes(self._database, revision - 1, revision, entity=entity, most=most)
 
     def changes_between(self, since: int, then: int) -> list[Change]:
         """Return how each triple differs between two revisions; what came back doesn't."""
         with self._using():
-            return log.changes_between(self._database, since, then)
+            return log.effective(log.changes(self._database, since, then))
 
     def origin(self, triple: Triple) -> Origin:
         """Say where a triple comes from; a ``GraphEditError`` where there is none such."""
