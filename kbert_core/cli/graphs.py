@@ -230,13 +230,7 @@ def get(args: Namespace) -> Report:
     """Fetch MedicalKG or HowNet from their public home."""
     from kbert_core.knowledge.io.download import PUBLIC, fetch
 
-    with Progress("kB") as progress:
-
-        def tell(done: int, total: int | None) -> None:
-            progress.total = total and total >> 10
-            progress(done >> 10)
-
-        path = fetch(args.name, args.output, progress=tell)
+    path = fetch(args.name, args.output)
     public = PUBLIC[args.name]
     return {"name": args.name, "file": str(path), "triples": public.triples, "url": public.url}
 

@@ -148,7 +148,6 @@ class _Places:
         return (triple for triple in self._slots if triple is not None)
 
     def insert(self, triple: Triple, index: int | None = None) -> None:
-        """Put a triple before the index-th, or last."""
         if index is None or index == len(self):
             self._place[triple] = len(self._slots)
             self._slots.append(triple)
@@ -159,10 +158,8 @@ class _Places:
             self._place = {triple: i for i, triple in enumerate(triples)}
 
     def remove(self, triple: Triple) -> None:
-        """Take a triple out."""
         self._slots[self._place.pop(triple)] = None
 
     def replace(self, triple: Triple, new: Triple) -> None:
-        """Put a triple in the place of another."""
         place = self._place[new] = self._place.pop(triple)
         self._slots[place] = new

@@ -1,6 +1,6 @@
 """A graph as a ``networkx.MultiDiGraph``, and back: for its algorithms, pictures and formats."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import networkx as nx
@@ -10,6 +10,7 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.triple import Triple
 
 RELATION, ON, ORDER = "relation", "on", "order"  # what an edge says of its triple
+_Edge = tuple[Any, Any, Any, Mapping[str, Any]]  # head, tail, key, attributes
 
 
 def to_networkx(graph: KnowledgeGraph) -> nx.MultiDiGraph:
@@ -23,11 +24,11 @@ def to_networkx(graph: KnowledgeGraph) -> nx.MultiDiGraph:
         order: number of the triple in the graph, from 0, as networkx puts
             edges between the same nodes together.
     """
-    made = nx.MultiDiGraph(name=graph.name)
+    result = nx.MultiDiGraph(name=graph.name)
     for number, triple in enumerate(graph):
-        said = {RELATION: triple.relation, ON: graph.is_on(triple), ORDER: number}
-        made.add_edge(triple.head, triple.tail, key=triple.relation, **said)
-    return made
+        about = {RELATION: triple.relation, ON: graph.is_on(triple), ORDER: number}
+        result.add_edge(triple.head, triple.tail, key=triple.relation, **about)
+    return result
 
 
 def from_networkx(
@@ -49,16 +50,17 @@ def from_networkx(
     Raises:
         GraphFileError: the graph is not directed, or an edge is no triple.
     """
+    shown = f"graph '{graph.name}'" if graph.name else "the graph"
     if not graph.is_directed():
         raise GraphFileError(
-            f"{_shown(graph)}: its edges have no direction, so head and tail can't be told. Build "
-            "it as a networkx.DiGraph or MultiDiGraph."
+            f"{shown}: its edges have no direction, so head and tail can't be told. Build it as a "
+            "networkx.DiGraph or MultiDiGraph."
         )
     found: dict[Triple, None] = {}
     off: set[Triple] = set()
-    for head, tail, key, said in sorted(_edges(graph), key=lambda edge: _order(edge[3])):
-        edge = f"{_shown(graph)}, edge {head!r} → {tail!r}"
-        named = said.get(relation, key if isinstance(key, str) else None)
+    for head, tail, key, about in sorted(_edges(graph), key=_order):
+        edge = f"{shown}, edge {head!r} → {tail!r}"
+        named = about.get(relation, key if isinstance(key, str) else None)
         if not isinstance(named, str):
             raise GraphFileError(
                 f"{edge}: found the relation {named!r}, expected a text in the attribute "
@@ -69,22 +71,20 @@ def from_networkx(
             triple = Triple.checked(ends[0], named, ends[1])
         except GraphEditError as error:
             raise GraphFileError(f"{edge}: {error}") from error
-        if triple not in found and not said.get(ON, True):
+        if triple not in found and not about.get(ON, True):
             off.add(triple)
         found[triple] = None
     return KnowledgeGraph(found, name=graph.name, off=off)
 
 
-def _edges(graph: nx.Graph) -> Iterator[tuple[Any, Any, Any, Mapping[str, Any]]]:
-    """Head, tail, key and attributes of every edge; None for the key of a simple graph's."""
+def _edges(graph: nx.Graph) -> Iterable[_Edge]:
     if graph.is_multigraph():
-        yield from graph.edges(keys=True, data=True)
-    else:
-        yield from ((head, tail, None, said) for head, tail, said in graph.edges(data=True))
+        return graph.edges(keys=True, data=True)
+    return ((head, tail, None, about) for head, tail, about in graph.edges(data=True))
 
 
-def _order(said: Mapping[str, Any]) -> float:
-    order = said.get(ORDER)
+def _order(edge: _Edge) -> float:
+    order = edge[3].get(ORDER)
     return order if isinstance(order, int | float) else float("inf")
 
 
@@ -101,7 +101,3 @@ def _name(graph: nx.Graph, node: Any, label: str | None, edge: str) -> str:
         f"{edge}: found {name!r} as the attribute '{label}' of the node {node!r}, expected a "
         "text. Set it, or name another attribute."
     )
-
-
-def _shown(graph: nx.Graph) -> str:
-    return f"graph '{graph.name}'" if graph.name else "the graph"

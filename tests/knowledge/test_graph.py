@@ -350,7 +350,7 @@ def test_many_edits_at_once_cost_as_much_as_each_of_them(action):
         begun = time.process_time()
         assert graph.apply(*edits[:count]).undo() is not graph
         seconds.append(time.process_time() - begun)
-    assert seconds[1] < 24 * seconds[0], "8 times is linear, 64 times is quadratic"
+    assert seconds[1] < 40 * seconds[0], "8 times is linear, 64 times is quadratic"
 
 
 def test_relations_are_counted_without_what_is_switched_off(figure_2):

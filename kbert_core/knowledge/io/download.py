@@ -4,7 +4,6 @@ import hashlib
 import http.client
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +11,7 @@ from pathlib import Path
 from kbert_core.errors import FetchError
 from kbert_core.files import cache_folder, replaced
 
-Progress = Callable[[int, int | None], None]
 TIMEOUT = 30.0  # seconds without a byte
-BLOCK = 1 << 16
 _HOME = "https://raw.githubusercontent.com/autoliuweijie/K-BERT/master/brain/kgs"
 
 
@@ -59,20 +56,13 @@ PUBLIC = {
 }
 
 
-def fetch(
-    name: str,
-    target: str | Path | None = None,
-    *,
-    progress: Progress | None = None,
-    timeout: float = TIMEOUT,
-) -> Path:
+def fetch(name: str, target: str | Path | None = None, *, timeout: float = TIMEOUT) -> Path:
     """Download a public graph, unless it is there already.
 
     Args:
         name: a key of ``PUBLIC``.
         target: the file to make, or a folder to make it in; None: in the
             :func:`~kbert_core.files.cache_folder`.
-        progress: called with bytes so far and bytes in all.
         timeout: in seconds, without any byte coming.
 
     Raises:
@@ -93,7 +83,8 @@ def fetch(
         f"and open it by its path (on the command line: --kg {path})."
     )
     try:
-        data = b"".join(_blocks(graph, progress, timeout))
+        with urllib.request.urlopen(graph.url, timeout=timeout) as response:
+            data = response.read(graph.size + 1)  # a byte more than expected: it is another file
     except urllib.error.HTTPError as error:
         raise FetchError(
             f"{graph.title} can't be fetched: the server answered {error.code} {error.reason}. "
@@ -118,18 +109,6 @@ def fetch(
             f"{path}: can't be written ({error.strerror}). Name another place for it."
         ) from error
     return path
-
-
-def _blocks(graph: PublicGraph, progress: Progress | None, timeout: float) -> Iterator[bytes]:
-    """Yield what the server sends; one block more than expected tells that it is another file."""
-    size = 0
-    with urllib.request.urlopen(graph.url, timeout=timeout) as response:
-        length = int(response.headers.get("Content-Length") or 0) or None
-        while size <= graph.size and (block := response.read(BLOCK)):
-            size += len(block)
-            if progress:
-                progress(size, length)
-            yield block
 
 
 def _is_published(graph: PublicGraph, data: bytes) -> bool:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
@@ -29,12 +30,7 @@ STOP_WORDS = frozenset(f"{_CHINESE} {_ENGLISH}".split())
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One doubtful thing.
-
-    Attributes:
-        text: it, for reading.
-        triples: those it is about, as far as they are needed to find it.
-    """
+    """One doubtful thing, in words, and the triples by which it is found."""
 
     text: str
     triples: tuple[Triple, ...]
@@ -61,11 +57,11 @@ class Finding:
     count: int = 0
     examples: list[Example] = field(default_factory=list)
 
-    def add(self, example: Example, *, most: int = EXAMPLES) -> None:
+    def add(self, text: str, *triples: Triple, most: int) -> None:
         """Count one more, and keep it if there are not so many yet."""
         self.count += 1
         if len(self.examples) < most:
-            self.examples.append(example)
+            self.examples.append(Example(text, triples))
 
 
 def check(
@@ -79,7 +75,7 @@ def check(
     """Look a graph through once; what is switched off is left out.
 
     Args:
-        graph: any size; entities are held one at a time, and other names all.
+        graph: of any size; entities are held one at a time, and other names all.
         type_relations: whose tails are types, of which an entity should have one.
         alias_relations: which say other names.
         examples: to keep of each kind.
@@ -95,19 +91,23 @@ def check(
     seen = 0
     for entity, found in graph.items():
         triples = found if graph.all_on else tuple(filter(graph.is_on, found))
-        for kind, example in looked.doubts(entity, triples) if triples else ():
-            findings[kind].add(example, most=examples)
+        for kind, text, *of in looked.doubts(entity, triples) if triples else ():
+            findings[kind].add(text, *of, most=examples)
         for triple in triples:
             relations[triple.relation] += 1
             first.setdefault(triple.relation, triple)
         if seen // 100_000 != (seen := seen + len(found)) // 100_000:
             progress(seen)
-    for cycle in _cycles(looked.leads):
-        findings["alias_cycle"].add(looked.cycle(cycle), most=examples)
+    for names in _cycles(looked.leads):
+        pairs = zip(names, [*names[1:], names[0]], strict=True)
+        ring = [looked.naming(alias, named) for alias, named in pairs]
+        last = "…" if ring[-1] is None else names[0]  # "…": the beginning of very many
+        text = " → ".join([*names, last])
+        findings["alias_cycle"].add(text, *filter(None, ring), most=examples)
     for relation, count in relations.items():
         if count == 1 and len(relations) > 1:
-            triple = first[relation]
-            findings["relation_once"].add(Example(str(triple), (triple,)), most=examples)
+            once = first[relation]
+            findings["relation_once"].add(str(once), once, most=examples)
     return [finding for finding in findings.values() if finding.count]
 
 
@@ -154,6 +154,9 @@ _KINDS = {
 }
 
 
+Doubt = tuple[Any, ...]  # kind, text, and the triples that it is about
+
+
 @dataclass
 class _Looked:
     """What is doubtful about one entity after the other.
@@ -167,8 +170,8 @@ class _Looked:
     aliases: AliasRelations
     leads: dict[str, list[str]] = field(default_factory=dict)
 
-    def doubts(self, entity: str, triples: tuple[Triple, ...]) -> Iterator[tuple[str, Example]]:
-        """Every doubt about an entity, by kind."""
+    def doubts(self, entity: str, triples: tuple[Triple, ...]) -> Iterator[Doubt]:
+        """Every doubt about an entity."""
         shown = triples[0].head
         typed: dict[str, Triple] = {}
         for triple in triples:
@@ -176,26 +179,26 @@ class _Looked:
                 typed.setdefault(normalise_name(triple.tail), triple)
         if len(typed) > 1:
             types = ", ".join(t.tail for t in typed.values())
-            yield "several_types", Example(f"{shown}: {types}", tuple(typed.values()))
+            yield "several_types", f"{shown}: {types}", *typed.values()
         known: dict[tuple[str, str], Triple] = {}
         for triple in triples:
             key = normalise_name(triple.relation), normalise_name(triple.tail)
             first = known.setdefault(key, triple)
             if first is not triple:
-                yield "duplicate", Example(f"{first} and {triple}", (first, triple))
+                yield "duplicate", f"{first} and {triple}", first, triple
             if len(triple.tail) > LONG_TAIL:
                 text = f"{shown} · {triple.relation} · {triple.tail[:LONG_TAIL]}…"
-                yield "long_tail", Example(text, (triple,))
+                yield "long_tail", text, triple
             if key[1] == entity:
                 kind = "own_alias" if self.aliases.aliases_in(triple) else "own_tail"
-                yield kind, Example(str(triple), (triple,))
+                yield kind, str(triple), triple
         if entity in STOP_WORDS:
-            yield "stop_word", Example(shown, (triples[0],))
+            yield "stop_word", shown, triples[0]
         elif len(entity) == 1:
-            yield "one_character", Example(shown, (triples[0],))
+            yield "one_character", shown, triples[0]
         yield from self._alias_doubts(triples)
 
-    def _alias_doubts(self, triples: tuple[Triple, ...]) -> Iterator[tuple[str, Example]]:
+    def _alias_doubts(self, triples: tuple[Triple, ...]) -> Iterator[Doubt]:
         dangling = True
         for triple in triples:
             found = self.aliases.aliases_in(triple)
@@ -209,19 +212,12 @@ class _Looked:
             known = self._known(found[0])
             if known is not None:
                 text = f"{found[0]}: another name of {found[1]}, and {known}"
-                yield "alias_entity", Example(text, (triple, known))
+                yield "alias_entity", text, triple, known
             self.leads.setdefault(alias, []).append(named)
         if dangling:
-            yield "dangling_alias", Example(str(triples[0]), (triples[0],))
+            yield "dangling_alias", str(triples[0]), triples[0]
 
-    def cycle(self, names: list[str]) -> Example:
-        """Names that lead back to the first, or the beginning of very many."""
-        pairs = zip(names, [*names[1:], names[0]], strict=True)
-        triples = [self._said(alias, named) for alias, named in pairs]
-        last = "…" if triples[-1] is None else names[0]
-        return Example(" → ".join([*names, last]), tuple(t for t in triples if t))
-
-    def _said(self, alias: str, named: str) -> Triple | None:
+    def naming(self, alias: str, named: str) -> Triple | None:
         """The triple by which one name is another of an entity."""
         for triple in (*self.graph.triples_of(alias), *self.graph.triples_of(named)):
             found = self.aliases.aliases_in(triple)
