@@ -87,7 +87,7 @@ class Found:
     triples: tuple[Triple, ...] = ()
     on: tuple[bool, ...] = ()
     total: int | None = None
-    next: Any = None
+    next: int | None = None
     complete: bool = True
 
 
@@ -177,7 +177,7 @@ class GraphSearch:
         self,
         query: Query,
         *,
-        start: Any = None,
+        start: int | None = None,
         most: int = 200,
         without: Collection[str] = (),
         seconds: float = SECONDS,
@@ -197,19 +197,25 @@ class GraphSearch:
             last = _last_version(database)
             small = self.in_memory or last <= COUNTED
             conditions, values = self._conditions(query, without, folded=small)
+            by_index = (
+                query.everything or query.off or (values["folded"] and query.where == "head_starts")
+            )
 
             def rows(rest: str, **more: Any) -> list[tuple]:
                 sql = f"SELECT {_ROW} FROM triple WHERE {conditions} {rest}"
                 given = {**values, "most": most + 1, "begin": 0, **more}
                 return database.execute(f"{sql} LIMIT :most OFFSET :begin", given).fetchall()
 
+            if not small and not by_index:
+                return _by_row(rows, start or 0, most, last, end)
+            total, order = None, self._order
             if small:
                 count = f"SELECT count(*) FROM triple WHERE {conditions}"
                 total = database.execute(count, values).fetchone()[0]
-                return self._in_order(rows, start, most, total)
-            if query.everything or query.off or (query.folded and query.where == "head_starts"):
-                return _by_name(rows, start, most)
-            return _by_row(rows, start, most, last, end)
+                order = f"entity <> :folded, NOT ({_STARTS}), {order}"
+            begin = start or 0
+            found = rows(f"ORDER BY {order}", begin=begin)
+            return _page(found[:most], begin + most if len(found) > most else None, total=total)
 
     def facets(
         self, *, type_relations: Collection[str] = TYPE_RELATIONS, seconds: float = 3 * SECONDS
@@ -313,30 +319,12 @@ class GraphSearch:
             parts.append("entity NOT IN (SELECT value FROM json_each(:without))")
         return " AND ".join(parts), values
 
-    def _in_order(self, rows: "_Rows", start: Any, most: int, total: int) -> Found:
-        """First the entity of that name, then those that begin so."""
-        begin = start if isinstance(start, int) else 0
-        order = f"entity <> :folded, NOT ({_STARTS}), {self._order}"
-        found = rows(f"ORDER BY {order}", begin=begin)
-        return _page(found[:most], begin + most if len(found) > most else None, total=total)
 
-
-_Rows = Callable[..., list[tuple]]  # what goes on a query, values → rows
-
-
-def _by_name(rows: _Rows, start: Any, most: int) -> Found:
-    after, values = "", {}
-    if isinstance(start, tuple):
-        after = "AND (entity, place, version) > (:entity, :place, :version)"
-        values = dict(zip(("entity", "place", "version"), start, strict=True))
-    found = rows(f"{after} ORDER BY entity, place, version", **values)
-    last = found[most - 1] if len(found) > most else None
-    return _page(found[:most], (last[1], last[2], last[0]) if last else None)
-
-
-def _by_row(rows: _Rows, start: Any, most: int, last: int, end: float) -> Found:
+def _by_row(
+    rows: Callable[..., list[tuple]], start: int, most: int, last: int, end: float
+) -> Found:
     found: list[tuple] = []
-    for low, high in _chunks(start if isinstance(start, int) else 0, last):
+    for low, high in _chunks(start, last):
         found += rows(
             "AND version > :low AND version <= :high ORDER BY version",
             low=low,
@@ -351,7 +339,11 @@ def _by_row(rows: _Rows, start: Any, most: int, last: int, end: float) -> Found:
 
 
 def _page(
-    rows: list[tuple], following: Any = None, *, total: int | None = None, complete: bool = True
+    rows: list[tuple],
+    following: int | None = None,
+    *,
+    total: int | None = None,
+    complete: bool = True,
 ) -> Found:
     triples = tuple(Triple(*row[3:6]) for row in rows)
     return Found(triples, tuple(not row[6] for row in rows), total, following, complete)
