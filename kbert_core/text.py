@@ -4,94 +4,31 @@ import copy
 import json
 import re
 import unicodedata
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from itertools import chain
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kbert_core.errors import CheckpointError
+from kbert_core.tokens import (
+    EXTENDS,
+    IN_RUN,
+    NO_TOKEN,
+    CharacterTable,
+    Ints,
+    TokenizedTexts,
+    Tokens,
+    before,
+    code_points,
+    extends,
+    tokenize_by_table,
+)
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 UNKNOWN_LENGTH = 1_000_000  # a tokenizer without a limit states an absurd one
-Codes = NDArray[np.uint32]
-Ints = NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Tokens:
-    """T tokens of one text.
-
-    Attributes:
-        ids: T vocabulary ids; 0 where there is no vocabulary.
-        starts, ends: per token its span in characters, end exclusive; two
-            tokens share a span where one character makes several tokens.
-    """
-
-    ids: Sequence[int]
-    starts: Sequence[int]
-    ends: Sequence[int]
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def first(self, count: int) -> "Tokens":
-        """Return the first tokens alone."""
-        return Tokens(self.ids[:count], self.starts[:count], self.ends[:count])
-
-    def over(self, start: int, end: int) -> tuple[int, int]:
-        """Find the tokens that stand over characters [start, end): first, last + 1."""
-        return bisect_right(self.ends, start), bisect_left(self.starts, end)
-
-
-@dataclass(frozen=True)
-class TokenizedTexts(Sequence[Tokens]):
-    """T tokens of B texts, end to end; an item is one text's ``Tokens``.
-
-    Attributes:
-        ids, starts, ends: (T,) as of ``Tokens``.
-        sizes: (B,) tokens of each text.
-    """
-
-    ids: Ints
-    starts: Ints
-    ends: Ints
-    sizes: Ints
-
-    @classmethod
-    def of(cls, texts: Iterable[Tokens]) -> "TokenizedTexts":
-        """Lay the tokens of texts end to end."""
-        texts = list(texts)
-        ids, starts, ends = (
-            np.fromiter(chain.from_iterable(getattr(t, name) for t in texts), np.int64)
-            for name in ("ids", "starts", "ends")
-        )
-        return cls(ids, starts, ends, np.fromiter(map(len, texts), np.int64, len(texts)))
-
-    def __len__(self) -> int:
-        return len(self.sizes)
-
-    @cached_property
-    def firsts(self) -> Ints:
-        """(B + 1,) the first token of each text, and T."""
-        return np.append(0, np.cumsum(self.sizes))
-
-    @overload
-    def __getitem__(self, index: int) -> Tokens: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Tokens]: ...
-    def __getitem__(self, index: int | slice) -> Tokens | Sequence[Tokens]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(len(self))[index]]
-        index = range(len(self))[index]
-        own = slice(*self.firsts[index : index + 2].tolist())
-        return Tokens(self.ids[own].tolist(), self.starts[own].tolist(), self.ends[own].tolist())
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +75,16 @@ class Layout:
         """How many special tokens there are."""
         return sum(map(len, self.before)) + len(self.after)
 
+    @property
+    def sentences(self) -> int:
+        """For how many sentences it is."""
+        return len(self.before)
+
+    def around(self, sentence: int) -> tuple[tuple[Special, ...], tuple[Special, ...]]:
+        """The special tokens that stand ahead of a sentence, and those behind it."""
+        last = sentence == self.sentences - 1
+        return self.before[sentence], self.after if last else ()
+
 
 class Tokenizer(Protocol):
     """What flattening needs of a tokenizer."""
@@ -183,10 +130,13 @@ class Words(_NoVocabulary):
 
     def tokenize(self, texts: Sequence[str]) -> TokenizedTexts:
         """Cut texts of the trunk, relations or tails."""
-        return TokenizedTexts.of(
-            Tokens([0] * len(spans), [start for start, _ in spans], [end for _, end in spans])
-            for spans in ([word.span() for word in re.finditer(r"\S+", text)] for text in texts)
-        )
+        lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+        return TokenizedTexts.of(map(self._words, texts), before(lengths))
+
+    @staticmethod
+    def _words(text: str) -> Tokens:
+        spans = [word.span() for word in re.finditer(r"\S+", text)]
+        return Tokens([0] * len(spans), [start for start, _ in spans], [end for _, end in spans])
 
     tokenize_branches = tokenize
 
@@ -197,8 +147,8 @@ class Characters(_NoVocabulary):
     def tokenize(self, texts: Sequence[str]) -> TokenizedTexts:
         """Cut texts of the trunk, relations or tails."""
         sizes = np.fromiter(map(len, texts), np.int64, len(texts))
-        starts = counting(sizes)
-        return TokenizedTexts(np.zeros_like(starts), starts, starts + 1, sizes)
+        places = np.arange(int(sizes.sum()) + 1)
+        return TokenizedTexts(0 * places[1:], places[:-1], places[1:], sizes, before(sizes))
 
     tokenize_branches = tokenize
 
@@ -287,7 +237,7 @@ class WordPieces:
         if self._ids is None:
             ids = np.full(len(joined), IN_RUN)
         else:
-            ids = self._ids(code_points(joined)).astype(np.int64)
+            ids = self._ids(code_points(joined))
         for start, end in masks:
             ids[start:end] = IN_RUN
         begins = {*before(lengths).tolist()} if masks and self._mask_takes_space else set()
@@ -346,7 +296,6 @@ class WordPieces:
 
 NEIGHBOUR = "x"  # a letter: what isn't cut off from it by itself isn't cut off from any
 UNASSIGNED = "Cn"  # a newer Unicode may know it, and that it composes
-NO_TOKEN, IN_RUN, EXTENDS = -1, -2, -3  # in place of a character's id
 MOST_KNOWN_RUNS, LONGEST_KNOWN = 100_000, 32
 _CONTEXT_FREE = ("NFC", "NFD", "NFKC", "NFKD", "Lowercase", "BertNormalizer", "StripAccents")
 _CUTTING = ("WhitespaceSplit", "BertPreTokenizer")
@@ -379,59 +328,6 @@ def _steps(part: Mapping[str, Any] | None, name: str) -> list[Mapping[str, Any]]
     return part[name] if part["type"] == "Sequence" else [part]
 
 
-def tokenize_by_table(
-    lengths: Ints,
-    ids: Ints,
-    of_runs: Callable[[list[tuple[int, int]]], tuple[TokenizedTexts, Ints]],
-    borders: Sequence[int] = (),
-) -> TokenizedTexts:
-    """Make one token of a character, and ask for those of the runs where that won't do.
-
-    Args:
-        lengths: (B,) characters of each text; together K.
-        ids: (K,) per character its token's id; ``NO_TOKEN`` where it has none,
-            ``IN_RUN`` where it is read together with others of its kind, and
-            ``EXTENDS`` where with the character before it as well.
-        of_runs: says of spans, in characters of the joined texts, the tokens
-            of the different runs among them, and which of these each run is.
-        borders: between characters, that no run goes on over.
-    """
-    cut = np.zeros(len(ids) + 1, bool)
-    cut[before(lengths)] = True
-    cut[list(borders)] = True
-    ids[:-1][(ids[1:] == EXTENDS) & ~cut[1:-1]] = IN_RUN
-    counts = (ids >= 0).astype(np.int64)
-    in_run = ids <= IN_RUN
-    goes_on = np.zeros(len(ids) + 1, bool)
-    goes_on[1:-1] = in_run[1:] & in_run[:-1] & ~cut[1:-1]
-    firsts = np.flatnonzero(in_run & ~goes_on[:-1])
-    if not len(firsts):
-        return _one_each(ids, counts, lengths)
-    ends = np.flatnonzero(in_run & ~goes_on[1:]) + 1
-    runs, which = of_runs(list(zip(firsts.tolist(), ends.tolist(), strict=True)))
-    sizes = counts[firsts] = runs.sizes[which]
-    tokens = _one_each(ids, counts, lengths)
-    to = np.repeat(before(counts)[firsts], sizes) + counting(sizes)
-    source = np.repeat(before(runs.sizes)[which], sizes) + counting(sizes)
-    tokens.ids[to] = runs.ids[source]
-    tokens.ends[to] = tokens.starts[to] + runs.ends[source]
-    tokens.starts[to] += runs.starts[source]
-    return tokens
-
-
-def _one_each(ids: Ints, counts: Ints, lengths: Ints) -> TokenizedTexts:
-    """Give each of K characters so many tokens that have its place and its id.
-
-    Args:
-        ids, counts: (K,)
-        lengths: (B,) characters of every text.
-    """
-    begins = before(lengths)
-    sizes = np.diff(np.append(before(counts), counts.sum())[np.append(begins, len(counts))])
-    starts = np.repeat(counting(lengths), counts)
-    return TokenizedTexts(np.repeat(ids, counts), starts, starts + 1, sizes)
-
-
 def _tokens(text: str, encoding: Any) -> Tokens:
     starts, ends = [], []
     for start, end in encoding.offsets:
@@ -440,55 +336,6 @@ def _tokens(text: str, encoding: Any) -> Tokens:
         starts.append(start)
         ends.append(end)
     return Tokens(encoding.ids, starts, ends)
-
-
-@lru_cache(maxsize=65_536)
-def extends(character: str) -> bool:
-    """Say whether a character may compose with the one before it."""
-    first = unicodedata.normalize("NFKD", character)[0]
-    return unicodedata.category(first)[0] == "M" or "\u1160" <= first <= "\u11ff"
-
-
-class CharacterTable:
-    """A function of a character as a table, filled as characters are met.
-
-    Args:
-        function: of code points.
-    """
-
-    PLANE = 0x10000  # characters beyond it are rare, and no table is kept for them
-    UNKNOWN = -(2**31)
-
-    def __init__(self, function: Callable[[list[int]], Sequence[int]]) -> None:
-        self.function = function
-        self.table = np.full(self.PLANE + 1, self.UNKNOWN, np.int32)
-
-    def __call__(self, codes: Codes) -> NDArray[np.int32]:
-        """(K,) the function's values for code points."""
-        values = self.table[np.minimum(codes, self.PLANE)]
-        unknown = values == self.UNKNOWN
-        if unknown.any():
-            met, which = np.unique(codes[unknown], return_inverse=True)
-            new = np.array(self.function(met.tolist()), np.int32)
-            values[unknown] = new[which]
-            inside = met < self.PLANE
-            self.table[met[inside]] = new[inside]
-        return values
-
-
-def code_points(text: str) -> Codes:
-    """(K,) the code points of a text's characters, halves of some too."""
-    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
-
-
-def before(sizes: Ints) -> Ints:
-    """Add up the sizes before each."""
-    return np.cumsum(sizes) - sizes
-
-
-def counting(sizes: Ints) -> Ints:
-    """Count 0, 1, 2, ... for each size, end to end."""
-    return np.arange(int(sizes.sum())) - np.repeat(before(sizes), sizes)
 
 
 def _layout(tokenizer: "PreTrainedTokenizerBase", sentences: int) -> Layout:

@@ -53,7 +53,7 @@ def slow_names(text, graph, *, words=None, sentence=0, rules=ALL_RULES):
     for place, (_, start, _) in enumerate(loose):
         if cut(place) or (words is not None and start not in {first for first, _ in words}):
             continue
-        for key in reversed(graph.names.keys_at(characters, place)):
+        for key in reversed(graph.names.keys_at(characters, [place])[0]):
             end = loose[place + len(key) - 1][2]
             if cut(place + len(key)):
                 end = plural_end(text, end) if rules.plural else None

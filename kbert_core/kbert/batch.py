@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kbert_core.kbert.flat_tree import Codes, FlatTree
-from kbert_core.text import Ints, before
+from kbert_core.tokens import Ints, before
 
 if TYPE_CHECKING:  # PyTorch takes seconds to start, and codes alone do without
     import torch
@@ -117,7 +117,7 @@ def pack_trees(flats: Sequence[FlatTree], *, max_length: int, pad_id: int = 0) -
         for tree, number in enumerate(numbers):
             size = len(flats[number])
             places[number] = (row, at, at + size)
-            values.append(np.vstack([flats[number].codes, np.full(size, tree, np.int32)]))
+            values.append(np.vstack([flats[number].codes, np.full(size, tree)]))
             at += size
         lengths.append(at)
     sizes = np.array(lengths, np.int64)

@@ -22,21 +22,13 @@ from numpy.typing import NDArray
 from kbert_core.kbert.sentence_tree import Branch, SentenceTree, Trees
 from kbert_core.knowledge.selection import LeftOut, Rule
 from kbert_core.knowledge.triple import Triple
-from kbert_core.text import (
-    Ints,
-    Layout,
-    Special,
-    TokenizedTexts,
-    Tokenizer,
-    Tokens,
-    TrunkPart,
-    before,
-)
+from kbert_core.text import Layout, Special, Tokenizer, TrunkPart
+from kbert_core.tokens import Ints, TokenizedTexts, Tokens, before
 
 CODES = ("input_ids", "soft_positions", "branch_ids", "anchor_ids", "token_type_ids")
 IDS, POSITIONS, BRANCHES, ANCHORS, SEGMENTS = range(5)
 RULES = (Rule.NO_TOKENS, Rule.SHARED_TOKEN, Rule.TRUNK_CUT, Rule.LENGTH)
-Codes = NDArray[np.int32]
+Codes = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

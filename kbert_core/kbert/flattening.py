@@ -1,8 +1,9 @@
 """Flattening: the sentence trees of many texts → reading order, all at once.
 
-The trunks are laid end to end, and the branches inserted after their mentions.
-Only texts over the length limit, and mentions that share a token, are looked
-at one by one.
+A row is made of *runs* of tokens: special tokens, the trunk before, between and after mentions,
+mentions, branches. Where each run comes from and what its codes are is found for all rows in
+arrays, and the tokens follow. Only texts over the length limit, and mentions that share a token,
+are looked at one by one.
 """
 
 from bisect import bisect_left, bisect_right, insort
@@ -12,19 +13,10 @@ from itertools import chain
 import numpy as np
 
 from kbert_core.errors import OptionError
-from kbert_core.kbert.flat_tree import (
-    ANCHORS,
-    BRANCHES,
-    IDS,
-    POSITIONS,
-    RULES,
-    SEGMENTS,
-    Codes,
-    FlatTrees,
-    Origins,
-)
-from kbert_core.kbert.sentence_tree import SentenceTree, Trees
-from kbert_core.text import Ints, Layout, TokenizedTexts, Tokenizer, before, counting
+from kbert_core.kbert.flat_tree import IDS, RULES, Codes, FlatTrees, Origins
+from kbert_core.kbert.sentence_tree import Branch, Branches, SentenceTree, Trees
+from kbert_core.text import Layout, Tokenizer
+from kbert_core.tokens import Ints, TokenizedTexts, before, counting
 
 KNOWLEDGE_ROOM = 0.25  # of a window, kept free for branches
 OVERLAP = 0.25  # of a window's trunk, shared with the next window
@@ -58,24 +50,22 @@ def flatten(
     """
     trees = Trees.of(trees)
     trunk = tokenizer.tokenize(trees.sentences)
-    layouts = {size: tokenizer.layout(size) for size in np.unique(trees.nodes.sizes).tolist()}
+    sizes = trees.nodes.sizes
+    some = (1,) if len(trunk) == len(sizes) else (1, 2) if (sizes == 1).any() else (2,)
+    layouts = {size: tokenizer.layout(size) for size in some}
     if windows and 2 in layouts:
         raise OptionError("Windows are for one sentence; a pair of sentences is cut instead.")
     texts, parts, nodes = _within(trees, trunk, layouts, max_length, windows)
-    line = _Trunk(trees, trunk, layouts, texts, parts)
-    nodes = line.anchored(nodes)
+    runs = _Runs(trees, trunk, layouts, texts, parts)
+    nodes = runs.hung(nodes)
     ids, branches = _branches(trees, tokenizer, nodes)
-    rows = parts[0, nodes[0, branches[0]]]
-    if max_length is not None:
-        free = max_length - line.lengths
-        over = np.bincount(rows, branches[2], len(texts)) > free
-        for row in np.flatnonzero(over).tolist():
-            _leave_out(branches[:, slice(*np.searchsorted(rows, (row, row + 1)))], free[row])
-    kept = branches[3] == 0
-    values = line.with_inserted(
-        nodes, branches[:, kept], ids[np.repeat(kept, branches[2])], rows[kept]
-    )
-    lengths = line.lengths + np.bincount(rows[kept], branches[2, kept], len(texts)).astype(int)
+    rows = parts[0][nodes[0][branches[0]]]
+    if max_length is not None and len(rows):
+        over = np.bincount(rows, branches[2], len(texts)) > max_length - runs.lengths
+        for row in over.nonzero()[0].tolist():
+            own = branches[:, slice(*rows.searchsorted((row, row + 1)))]
+            _leave_out(own, max_length - int(runs.lengths[row]))
+    values, lengths = runs.codes(nodes, branches, ids)
     origins = Origins(trunk, layouts, parts, nodes, branches)
     return FlatTrees(values, lengths, texts, trees, tokenizer, windows, origins)
 
@@ -95,11 +85,14 @@ def _within(
     """
     sizes, rows = trees.nodes.sizes, trees.nodes.mentions.rows
     texts, sentences = np.arange(len(sizes)), np.arange(len(trunk))
-    parts = np.array([np.repeat(texts, sizes), sentences, 0 * sentences, trunk.sizes])
+    of_texts = texts if len(layouts) == 1 and 1 in layouts else texts.repeat(sizes)
+    parts = np.array([of_texts, sentences, 0 * sentences, trunk.sizes])
     nodes = np.array([rows, np.arange(len(rows))])
     if max_length is None:
         return texts, parts, nodes
     rooms = {size: _room(layout.count, max_length) for size, layout in layouts.items()}
+    if trunk.sizes.max(initial=0) * max(layouts) <= min(rooms.values()):
+        return texts, parts, nodes
     room = np.array([0, rooms.get(1, 0), rooms.get(2, 0)])[sizes]
     long = np.flatnonzero(np.bincount(parts[0], trunk.sizes, len(sizes)) > room).tolist()
     if windows and long:
@@ -195,16 +188,15 @@ def _nodes_of_windows(
     return inside
 
 
-class _Trunk:
-    """The trunks of R rows with their special tokens, end to end: M tokens.
+class _Runs:
+    """The rows as runs of tokens.
 
     Args:
-        parts: see :class:`Origins`.
         texts: (R,) of which text a row is.
+        parts: see :class:`Origins`.
 
     Attributes:
-        values: (5, M) their codes.
-        lengths: (R,) tokens.
+        lengths: (R,) tokens of each row's trunk, special tokens included.
     """
 
     def __init__(
@@ -217,39 +209,30 @@ class _Trunk:
     ) -> None:
         self.trees, self.trunk, self.texts, self.parts = trees, trunk, texts, parts
         rows, sentences, begins, stops = parts
-        counts = trees.nodes.sizes[texts][rows]
-        numbers = sentences - trees.nodes.begins[texts][rows]
-        ahead, behind, self.segments = np.zeros((3, len(rows)), np.int64)
-        of_layout = [
-            (np.flatnonzero((counts == size) & (numbers == number)), layout, number)
-            for size, layout in layouts.items()
-            for number in range(size)
+        kinds = [
+            (layout, number) for layout in layouts.values() for number in range(layout.sentences)
         ]
-        for some, layout, number in of_layout:
-            ahead[some] = len(layout.before[number])
-            behind[some] = len(layout.after) * (number == len(layout.before) - 1)
-            self.segments[some] = layout.segments[number]
-        sizes = stops - begins
-        widths = ahead + sizes + behind
-        offsets = before(widths)
-        self.firsts = offsets + ahead - begins  # where a sentence's token 0 stands, or would
-        self.lengths = np.bincount(rows, widths, len(texts)).astype(np.int64)
-        self.values = np.zeros((5, int(widths.sum())), np.int32)
-        self.values[POSITIONS] = counting(self.lengths)
-        self.values[SEGMENTS] = np.repeat(self.segments, widths)
-        tokens = counting(sizes) + np.repeat(begins, sizes)
-        ids = trunk.ids[np.repeat(before(trunk.sizes)[sentences], sizes) + tokens]
-        self.values[IDS, np.repeat(self.firsts, sizes) + tokens] = ids
-        for some, layout, number in of_layout:
-            ends = (offsets + widths - behind)[some]
-            after = layout.after if number == len(layout.before) - 1 else ()
-            for specials, places in ((layout.before[number], offsets[some]), (after, ends)):
-                for shift, special in enumerate(specials):
-                    self.values[IDS, places + shift] = special.id
-                    self.values[SEGMENTS, places + shift] = special.segment
+        self.specials = [layout.around(number) for layout, number in kinds]
+        self.kinds = np.zeros(len(rows), np.int64)  # of each part, one of these
+        if len(kinds) > 1:
+            numbers = sentences - trees.nodes.begins[texts[rows]]
+            pairs = trees.nodes.sizes[texts[rows]] == 2
+            self.kinds = numbers + (pairs if len(kinds) == 3 else 0)
+        counts = np.array([[len(ahead), len(behind)] for ahead, behind in self.specials])
+        self.ahead, self.behind = counts[self.kinds].T
+        segments = [layout.segments[number] for layout, number in kinds]
+        self.segments = np.array(segments)[self.kinds]
+        sizes = self.ahead + stops - begins + self.behind
+        ends = sizes.cumsum()
+        if len(rows) == len(texts):
+            self.lengths, starts = sizes, self.ahead
+        else:
+            self.lengths = np.bincount(rows, sizes, len(texts)).astype(np.int64)
+            starts = ends - sizes - before(self.lengths)[rows] + self.ahead
+        self.positions = starts - begins  # of a sentence's token 0, or where it would be
 
-    def anchored(self, nodes: Ints) -> Ints:
-        """Number the tokens of mentions.
+    def hung(self, nodes: Ints) -> Ints:
+        """Find the tokens of mentions, and which of them are in.
 
         Args:
             nodes: (2, Q) part and number.
@@ -257,50 +240,127 @@ class _Trunk:
         Returns:
             (5, Q) see :class:`Origins`.
         """
-        mentions = self.trees.nodes.mentions
-        if not nodes.size:
-            return np.zeros((5, 0), np.int64)
-        lengths = np.fromiter(map(len, self.trees.sentences), np.int64, len(self.trunk)) + 1
-        shift = before(lengths)
-        along = np.repeat(shift, self.trunk.sizes)
-        owner = mentions.rows
-        first = np.searchsorted(self.trunk.ends + along, mentions.starts + shift[owner], "right")
-        last = np.searchsorted(self.trunk.starts + along, mentions.ends + shift[owner], "left")
-        places = np.array([first, last]) - before(self.trunk.sizes)[owner]
         part, number = nodes
-        first, last = places[:, number]
-        rules = _rules(part, first, last, *self.parts[2:, part])
-        own = number - self.trees.nodes.firsts[self.texts][self.parts[0, part]]
-        in_tree = rules == 0
-        sizes = (last - first)[in_tree]
-        to = np.repeat((self.firsts[part] + first)[in_tree], sizes) + counting(sizes)
-        self.values[ANCHORS, to] = np.repeat(1 + own[in_tree], sizes)
-        return np.array([part, number, first, last, rules])
+        if not len(part):
+            return np.zeros((5, 0), np.int64)
+        mentions, trunk = self.trees.nodes.mentions, self.trunk
+        owner = mentions.rows[number]
+        shift, base = trunk.begins[owner], trunk.firsts[owner]
+        first = trunk.ends.searchsorted(mentions.starts[number] + shift, "right") - base
+        last = trunk.starts.searchsorted(mentions.ends[number] + shift, "left") - base
+        _, _, begins, stops = self.parts
+        return np.array([part, number, first, last, _rules(part, first, last, begins, stops)])
 
-    def with_inserted(self, nodes: Ints, branches: Ints, ids: Ints, rows: Ints) -> Codes:
-        """Insert branches, each after its mention's last token.
+    def codes(self, nodes: Ints, branches: Ints, ids: Ints) -> tuple[Codes, Ints]:
+        """Lay the tokens of all runs end to end.
 
         Args:
-            nodes, branches: (5, Q) and (4, K), see :class:`Origins`; K of those that are in.
+            nodes, branches: see :class:`Origins`.
             ids: of the branches' tokens, end to end.
-            rows: (K,) of each branch.
+
+        Returns:
+            (5, M) codes, and (R,) the tokens of each row.
         """
-        part, last = nodes[0, branches[0]], nodes[3, branches[0]]
-        places, sizes = self.firsts[part] + last, branches[2]
-        count = self.values.shape[1]
-        moved = np.cumsum(np.bincount(places, sizes, count + 1).astype(np.int64))[:count]
-        values = np.empty((5, count + int(sizes.sum())), np.int32)
-        values[:, np.arange(count) + moved] = self.values
-        along = counting(sizes)
-        at = np.repeat(places + before(sizes), sizes) + along
-        mention = self.values[:, places - 1]  # its last token
-        values[IDS, at] = ids
-        values[POSITIONS, at] = np.repeat(mention[POSITIONS] + 1, sizes) + along
-        number = 1 + counting(np.bincount(rows, minlength=len(self.texts)))
-        values[BRANCHES, at] = np.repeat(number, sizes)
-        values[ANCHORS, at] = np.repeat(mention[ANCHORS], sizes)
-        values[SEGMENTS, at] = np.repeat(self.segments[part], sizes)
-        return values
+        rows, sentences, begins, stops = self.parts
+        trunk, count = self.trunk, len(rows)
+        inside = (nodes[4] == 0).nonzero()[0]
+        part, number, first, last, _ = nodes[:, inside]
+        hung, _, sizes, rules = branches
+        kept = rules == 0
+        on = inside.searchsorted(hung)  # of each branch its node among those that are in
+        kept_on, kept_sizes = on[kept], sizes[kept]
+        kept_counts = np.bincount(kept_on, minlength=len(part))
+        # Which run: of each node and part the first, where a node has its mention's, its
+        # branches' and that of the trunk after it.
+        own = kept_counts + 2
+        through = own.cumsum()
+        fixed = (self.ahead + self.behind + 1).cumsum()
+        at_part = fixed - self.behind - 1  # the first run of its trunk
+        at_node = through - own + at_part[part] + 1
+        if len(part):
+            upto = np.concatenate([[0], through])[part.searchsorted(np.arange(count + 1))]
+            at_part += upto[:-1]
+            at_behind = at_part + 1 + upto[1:] - upto[:-1]
+        else:
+            at_behind = at_part + 1
+        total = int(fixed[-1]) + int(through[-1]) if len(part) else int(fixed[-1]) if count else 0
+        runs = np.zeros((6, total), np.int64)
+        source, position, branch, anchor, segment, length = runs
+
+        tokens = trunk.firsts[sentences]  # of each part its sentence's token 0
+        source[at_part] = tokens + begins
+        position[at_part] = self.positions + begins
+        segment[at_part] = self.segments
+        length[at_part] = stops - begins
+        if len(part):
+            ends = np.append(first[1:], 0)  # where the trunk after a mention ends
+            lasts = np.append(part[1:] != part[:-1], True)
+            ends[lasts] = stops[part[lasts]]
+            firsts = np.append(True, lasts[:-1])
+            length[at_part[part[firsts]]] = first[firsts] - begins[part[firsts]]
+            base, place, own_segment = tokens[part], self.positions[part], self.segments[part]
+            after = at_node + own - 1
+            source[at_node], source[after] = base + first, base + last
+            position[at_node], position[after] = place + first, place + last
+            segment[at_node] = segment[after] = own_segment
+            length[at_node], length[after] = last - first, ends - last
+            numbers = number - self.trees.nodes.firsts[self.texts[rows[part]]] + 1
+            anchor[at_node] = numbers
+        if len(kept_on):
+            order = np.arange(len(kept_on))
+            at = at_node[kept_on] + 1 + order - before(kept_counts)[kept_on]
+            of_rows = rows[part[kept_on]]
+            source[at] = (before(sizes) + len(trunk.ids))[kept]
+            position[at] = (place + last)[kept_on]
+            branch[at] = 1 + order - of_rows.searchsorted(of_rows)
+            anchor[at] = numbers[kept_on]
+            segment[at] = own_segment[kept_on]
+            length[at] = kept_sizes
+        every = [special for sides in self.specials for side in sides for special in side]
+        if every:
+            self._put_specials(runs, at_part, at_behind, len(trunk.ids) + len(ids))
+        lengths = self.lengths
+        if len(kept_on):
+            lengths = lengths + np.bincount(of_rows, kept_sizes, len(lengths)).astype(np.int64)
+        of_specials = np.array([special.id for special in every], np.int64)
+        return _laid(runs, np.concatenate([trunk.ids, ids, of_specials])), lengths
+
+    def _put_specials(self, runs: Ints, at_part: Ints, at_behind: Ints, begin: int) -> None:
+        """Put special tokens ahead of the sentences and behind them.
+
+        Args:
+            runs: (6, S), changed.
+            at_part, at_behind: (P,) the first run of each part's trunk, and that after its last.
+            begin: the place of the first special token's id.
+        """
+        source, position, _, _, segment, length = runs
+        _, _, begins, stops = self.parts
+        for kind, sides in enumerate(self.specials):
+            some = slice(None) if len(self.specials) == 1 else self.kinds == kind
+            for at, place, tokens in (
+                (at_part, self.positions + begins, sides[0][::-1]),
+                (at_behind - 1, self.positions + stops - 1, sides[1]),
+            ):
+                step = -1 if at is at_part else 1
+                for shift, special in enumerate(tokens, start=1):
+                    to = at[some] + step * shift
+                    source[to] = begin + (len(tokens) - shift if step < 0 else shift - 1)
+                    position[to] = place[some] + step * shift
+                    segment[to] = special.segment
+                    length[to] = 1
+                begin += len(tokens)
+
+
+def _laid(runs: Ints, ids: Ints) -> Codes:
+    """Make the (5, M) codes of runs (6, S), whose tokens have their ids from a place on."""
+    runs = runs[:, runs[5] > 0]
+    ends = runs[5].cumsum()
+    starts = ends - runs[5]
+    runs[:2] -= starts
+    codes = runs[:5].repeat(runs[5], axis=1)
+    codes[:2] += np.arange(codes.shape[1])
+    codes[IDS] = ids[codes[IDS]]
+    return codes
 
 
 def _rules(parts: Ints, firsts: Ints, lasts: Ints, begins: Ints, stops: Ints) -> Ints:
@@ -308,15 +368,16 @@ def _rules(parts: Ints, firsts: Ints, lasts: Ints, begins: Ints, stops: Ints) ->
 
     Args:
         parts, firsts, lasts: (Q,) as of the nodes of :class:`Origins`.
-        begins, stops: (Q,) of each one's part.
+        begins, stops: (P,) tokens that are in of each part.
     """
-    rules = np.where((firsts < begins) | (lasts > stops), TRUNK_CUT, 0)
+    rules = TRUNK_CUT * ((firsts < begins[parts]) | (lasts > stops[parts]))
     rules[lasts <= firsts] = NO_TOKENS
-    some = np.flatnonzero(rules != NO_TOKENS)
-    shared = (firsts[some][1:] < lasts[some][:-1]) & (parts[some][1:] == parts[some][:-1])
-    for part in np.unique(parts[some][1:][shared]).tolist():
+    some = (rules != NO_TOKENS).nonzero()[0]
+    own = parts[some]
+    shared = (firsts[some][1:] < lasts[some][:-1]) & (own[1:] == own[:-1])
+    for part in np.unique(own[1:][shared]).tolist() if shared.any() else ():
         end = 0  # of the last mention that is in
-        for place in some[slice(*np.searchsorted(parts[some], (part, part + 1)))].tolist():
+        for place in some[slice(*own.searchsorted((part, part + 1)))].tolist():
             if firsts[place] < end:
                 rules[place] = SHARED_TOKEN
             elif not rules[place]:
@@ -330,25 +391,58 @@ def _branches(trees: Trees, tokenizer: Tokenizer, nodes: Ints) -> tuple[Ints, In
     Returns:
         The ids of their tokens, end to end, and (4, K) the branches; see :class:`Origins`.
     """
-    every, names = trees.nodes.branches, trees.nodes.names
-    counts = np.fromiter(map(len, every), np.int64, len(every))  # of each different node
-    numbers: dict[tuple[str, ...], int] = {}
-    which = np.array(
-        [numbers.setdefault(branch.texts, len(numbers)) for some in every for branch in some],
-        np.int64,
-    )
-    pieces = np.fromiter(map(len, numbers), np.int64, len(numbers))
-    tokens = tokenizer.tokenize_branches(list(chain.from_iterable(numbers)))
-    ends = np.append(0, np.cumsum(tokens.sizes))[np.append(0, np.cumsum(pieces))]
-
-    places = np.flatnonzero(nodes[4] == 0)
-    own = names[nodes[1, places]]
-    hung = np.repeat(places, counts[own])
-    number = counting(counts[own])
-    kind = which[np.repeat(before(counts)[own], counts[own]) + number]
-    sizes = np.diff(ends)[kind]
-    ids = tokens.ids[np.repeat(ends[kind], sizes) + counting(sizes)]
+    tokens = _BranchTokens.of(trees.nodes.branches, tokenizer)
+    places = (nodes[4] == 0).nonzero()[0]
+    own = trees.nodes.names[nodes[1][places]]
+    counts = tokens.counts[own]
+    if not counts.any():
+        return np.zeros(0, np.int64), np.zeros((4, 0), np.int64)
+    hung, number = places.repeat(counts), counting(counts)
+    branch = tokens.firsts[own].repeat(counts) + number
+    sizes = tokens.sizes[branch]
+    ids = tokens.ids[tokens.begins[branch].repeat(sizes) + counting(sizes)]
     return ids, np.array([hung, number, sizes, np.where(sizes == 0, NO_TOKENS, 0)])
+
+
+class _BranchTokens:
+    """The tokens of all that hangs on different names.
+
+    Attributes:
+        counts, firsts: of each name how many branches, and the first of them.
+        sizes, begins: of each branch how many tokens, and the first of them.
+        ids: of the tokens.
+    """
+
+    def __init__(self) -> None:
+        self.counts, self.firsts, self.sizes, self.begins, self.ids = np.zeros((5, 0), np.int64)
+
+    @classmethod
+    def of(cls, branches: Branches, tokenizer: Tokenizer) -> "_BranchTokens":
+        """Those kept with branches, and of branches that are new."""
+        known: _BranchTokens | None = branches.tokens.get(tokenizer)
+        known = known or cls()
+        if len(known.counts) < len(branches.used):
+            known = known._with(branches.used[len(known.counts) :], tokenizer)
+            branches.tokens[tokenizer] = known
+        return known
+
+    def _with(self, new: Sequence[tuple[Branch, ...]], tokenizer: Tokenizer) -> "_BranchTokens":
+        counts = np.fromiter(map(len, new), np.int64, len(new))
+        texts = [branch.texts for some in new for branch in some]
+        numbers = {text: number for number, text in enumerate(dict.fromkeys(chain(*texts)))}
+        pieces = tokenizer.tokenize_branches(list(numbers))
+        which = np.array([numbers[text] for text in chain(*texts)], np.int64)
+        of_pieces = pieces.sizes[which]
+        ids = pieces.ids[pieces.firsts[which].repeat(of_pieces) + counting(of_pieces)]
+        ends = np.fromiter(map(len, texts), np.int64, len(texts)).cumsum()
+        sizes = np.diff(np.append(0, of_pieces.cumsum())[np.append(0, ends)])
+        made = _BranchTokens()
+        made.counts = np.append(self.counts, counts)
+        made.firsts = before(made.counts)
+        made.sizes = np.append(self.sizes, sizes)
+        made.begins = before(made.sizes)
+        made.ids = np.append(self.ids, ids)
+        return made
 
 
 def _leave_out(branches: Ints, free: int) -> None:

@@ -6,11 +6,13 @@ Inside they are arrays; a tree, its nodes and its mentions are made when asked f
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import repeat
-from typing import overload
+from threading import Lock
+from typing import Any, overload
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -28,16 +30,18 @@ from kbert_core.knowledge.selection import (
     InjectionOptions,
     LeftOut,
     Reason,
+    Selection,
     TripleScorer,
     select_triples,
 )
 from kbert_core.knowledge.surface_forms import ALL_RULES, NameRules
 from kbert_core.knowledge.triple import Triple
-from kbert_core.text import Ints, Tokens, before
+from kbert_core.tokens import Ints, Tokens, before
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 Text = str | Sequence[str]  # a sentence, or a pair of them
 WordSpans = Sequence[Spans]  # per sentence the spans of its words
+_growing = Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +120,49 @@ class SentenceTree:
         return replace(self, nodes=tuple(nodes))
 
 
+class Branches:
+    """What hangs on different names, by their numbers; only ever grows.
+
+    Attributes:
+        used, left_out: of each name, see :class:`Node`.
+        spans: as the texts write the names, where they are those kept with a graph.
+        tokens: of all branches, kept for each tokenizer.
+    """
+
+    def __init__(
+        self,
+        used: Iterable[tuple[Branch, ...]] = (),
+        left_out: Iterable[tuple[LeftOut, ...]] = (),
+        *,
+        spans: Sequence[str] = (),
+    ) -> None:
+        self.used, self.left_out, self.spans = list(used), list(left_out), spans
+        self.tokens: MutableMapping[Any, Any] = WeakKeyDictionary()
+
+    def add(self, selections: Iterable[Selection], options: InjectionOptions) -> None:
+        """Add what was chosen for more names."""
+        for selection in selections:
+            own = map(branch_of, selection.used, repeat(options), selection.reasons)
+            self.left_out.append(selection.left_out)
+            self.used.append(tuple(own))
+
+    @classmethod
+    def of(cls, mentions: Mentions, graph: KnowledgeGraph, options: InjectionOptions) -> "Branches":
+        """Choose triples for names that have the same in every text; kept with the graph."""
+        spans = mentions.spans
+        branches = graph.kept((cls, options), lambda: cls(spans=spans))
+        if branches.spans is not spans:  # the names were begun anew
+            graph.forget((cls, options))
+            return cls.of(mentions, graph, options)
+        if len(branches.used) < len(spans):
+            with _growing:
+                new = range(len(branches.used), len(spans))
+                asked = [mentions.alone(name) for name in new]
+                read = [(spans[name],) for name in new]
+                branches.add(select_triples(read, asked, graph, options), options)
+        return branches
+
+
 @dataclass(frozen=True)
 class Nodes(Sequence[tuple[Node, ...]]):
     """The M nodes of B texts; an item is one text's.
@@ -123,15 +170,14 @@ class Nodes(Sequence[tuple[Node, ...]]):
     Attributes:
         mentions: M, in the S sentences of all texts.
         sizes: (B,) sentences of each text.
-        names: (M,) which of the ``branches`` and of the ``left_out`` a node has.
-        branches, left_out: see :class:`Node`; nodes that have the same share them.
+        names: (M,) whose ``branches`` a node has.
+        branches: of different names.
     """
 
     mentions: Mentions
     sizes: Ints
     names: Ints
-    branches: Sequence[tuple[Branch, ...]]
-    left_out: Sequence[tuple[LeftOut, ...]]
+    branches: Branches
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -139,12 +185,12 @@ class Nodes(Sequence[tuple[Node, ...]]):
     @cached_property
     def begins(self) -> Ints:
         """(B + 1,) the first sentence of each text, and S."""
-        return np.append(0, np.cumsum(self.sizes))
+        return np.concatenate([[0], self.sizes.cumsum()])
 
     @cached_property
     def firsts(self) -> Ints:
         """(B + 1,) the first node of each text, and M."""
-        return np.searchsorted(self.mentions.rows, self.begins)
+        return self.mentions.rows.searchsorted(self.begins)
 
     @overload
     def __getitem__(self, index: int) -> tuple[Node, ...]: ...
@@ -158,7 +204,8 @@ class Nodes(Sequence[tuple[Node, ...]]):
         for number in range(*self.firsts[index : index + 2].tolist()):
             sentence = int(self.mentions.rows[number] - self.begins[index])
             mention, name = self.mentions.mention(number, sentence), self.names[number]
-            nodes.append(Node(mention, self.branches[name], self.left_out[name]))
+            branches = self.branches
+            nodes.append(Node(mention, branches.used[name], branches.left_out[name]))
         return tuple(nodes)
 
 
@@ -193,8 +240,7 @@ class Trees(Sequence[SentenceTree]):
             Mentions(sentences, rows, starts, ends, names, (), ()),
             sizes,
             names,
-            [node.branches for node in every],
-            [node.left_out for node in every],
+            Branches([node.branches for node in every], [node.left_out for node in every]),
         )
         return cls(nodes, given=list(trees))
 
@@ -257,23 +303,16 @@ def k_query(
         words=_by_sentence(words, pairs),
         masks=_by_sentence(masks, pairs),
     )
-    if options.by_text:
-        names = np.arange(len(mentions.rows))
-        numbers = np.repeat(np.arange(len(pairs)), sizes)[mentions.rows]
-        read = [pairs[number] for number in numbers.tolist()]
-        within = (mentions.rows - before(sizes)[numbers]).tolist()
-        asked = list(map(mentions.mention, names.tolist(), within))
-    else:  # a name has the same triples in every text
-        names, read = mentions.names, [(span,) for span in mentions.spans]
-        asked = list(map(mentions.alone, range(len(read))))
-    selections = select_triples(read, asked, graph, options, scorer)
-    return Nodes(
-        mentions,
-        sizes,
-        names,
-        [tuple(map(branch_of, s.used, repeat(options), s.reasons)) for s in selections],
-        [s.left_out for s in selections],
-    )
+    if not options.by_text:
+        return Nodes(mentions, sizes, mentions.names, Branches.of(mentions, graph, options))
+    names = np.arange(len(mentions.rows))
+    numbers = np.repeat(np.arange(len(pairs)), sizes)[mentions.rows]
+    read = [pairs[number] for number in numbers.tolist()]
+    within = (mentions.rows - before(sizes)[numbers]).tolist()
+    asked = list(map(mentions.mention, names.tolist(), within))
+    branches = Branches()
+    branches.add(select_triples(read, asked, graph, options, scorer), options)
+    return Nodes(mentions, sizes, names, branches)
 
 
 def k_inject(

@@ -8,9 +8,10 @@ the file the triples came from is never written.
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Set
 from functools import cached_property
 from itertools import chain
+from typing import Any, TypeVar
 
 from immutables import Map
 
@@ -20,6 +21,8 @@ from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.source import InMemory, TripleSource, Union
 from kbert_core.knowledge.surface_forms import forms_of
 from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations, Triple
+
+T = TypeVar("T")
 
 
 class KnowledgeGraph:
@@ -53,7 +56,20 @@ class KnowledgeGraph:
         self._names = EditedNames(source.names)
         self._before: KnowledgeGraph | None = None
         self._edits: tuple[Edit, ...] = ()  # since then
+        self._kept: dict[Hashable, Any] = {}
         self.name = name
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_kept": {}}
+
+    def kept(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what was once made of the graph, which never changes; made at the first call."""
+        made: T | None = self._kept.get(key)
+        return self._kept.setdefault(key, make()) if made is None else made
+
+    def forget(self, key: Hashable) -> None:
+        """Make anew, at the next call, what is kept."""
+        self._kept.pop(key, None)
 
     @classmethod
     def over(cls, source: TripleSource, *, name: str = "") -> "KnowledgeGraph":

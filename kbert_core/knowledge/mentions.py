@@ -4,11 +4,14 @@ The texts are normalised and joined, and every place where a name may begin is
 found in a few array operations; Python looks at those places only.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from threading import Lock
 from typing import overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import (
@@ -25,7 +28,7 @@ from kbert_core.knowledge.surface_forms import (
     agreement,
     plural_end,
 )
-from kbert_core.text import Ints, before
+from kbert_core.tokens import CodePoints, Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,9 @@ class Mention:
 
 Meanings = list[tuple[str, tuple[NameRule, ...]]]
 Spans = Sequence[tuple[int, int]]
+FEW = 48  # characters that are sooner looked at one by one than filtered
+MOST_NAMES = 20_000  # kept with a graph
+_growing = Lock()
 
 
 @dataclass(frozen=True)
@@ -68,7 +74,7 @@ class Mentions(Sequence[tuple[Mention, ...]]):
         rows: (M,) which text a mention is in.
         starts, ends: (M,) in characters of that text; end exclusive.
         names: (M,) which of the different names it is.
-        spans: of each different name how the text writes it.
+        spans: of each different name, there or in other texts, how the text writes it.
         meanings: of each different name what it may mean.
     """
 
@@ -208,14 +214,73 @@ def find_all_names(
     return tuple(taken), tuple(passed_over)
 
 
+class _Names:
+    """The different names met in texts, as texts write them, for one graph and set of rules.
+
+    They are kept with the graph; numbers stay, and lists only grow.
+
+    Attributes:
+        spans, meanings: see :class:`Mentions`.
+        numbers: of a key and a span; -1: it means nothing.
+    """
+
+    def __init__(self, graph: KnowledgeGraph, rules: NameRules) -> None:
+        self.graph, self.rules = graph, rules
+        self.spans: list[str] = []
+        self.meanings: list[Meanings] = []
+        self.numbers: dict[tuple[str, ...], int] = {}
+
+    @classmethod
+    def of(cls, graph: KnowledgeGraph, rules: NameRules) -> "_Names":
+        """Those kept with a graph; begun anew when they are many."""
+        names = graph.kept((cls, rules), lambda: cls(graph, rules))
+        if len(names.numbers) < MOST_NAMES:
+            return names
+        graph.forget((cls, rules))
+        return cls.of(graph, rules)
+
+    def number(self, key: str, span: str, read_as: str | None = None) -> int:
+        """Number a name as the text writes it; -1: it means nothing."""
+        what = (key, span) if read_as is None else (key, span, read_as)
+        number = self.numbers.get(what)
+        if number is None:
+            name = meanings(self.graph, key, span if read_as is None else read_as, self.rules)
+            with _growing:
+                number = self.numbers.get(what, len(self.spans) if name else -1)
+                if number == len(self.spans):
+                    self.meanings.append(name)
+                    self.spans.append(span)
+                self.numbers[what] = number
+        return number
+
+    def of_words(self, key: str, span: str) -> int:
+        """Number a name that is made of whole words."""
+        number = self.number(key, span)
+        joined = _without_spaces_between_words(span)
+        return number if number >= 0 else self.number(key, span, joined)
+
+    def beside_dashes(self, key: str, text: str, start: int, end: int) -> tuple[int, int, int]:
+        """Number a name, a dash beside it taken along where it is part of it.
+
+        Returns:
+            Start, end and number of the one that is written most like the graph's.
+        """
+        best, least = (start, end, -1), None
+        for begin, stop in _with_dashes(text, start, end):
+            number = self.number(key, text[begin:stop])
+            if number < 0:
+                continue
+            cost = _cost(self.meanings[number][0][1])
+            if least is None or cost <= least:
+                best, least = (begin, stop, number), cost
+        return best
+
+
 class _Search:
     """Looks for names in texts.
 
     Args:
         as of :func:`find_mentions`.
-
-    Attributes:
-        spans, meanings: see :class:`Mentions`.
     """
 
     def __init__(
@@ -227,9 +292,10 @@ class _Search:
     ) -> None:
         self.texts, self.graph, self.rules = texts, graph, rules
         self.words = words if words is not None and any(w is not None for w in words) else None
-        self.spans: list[str] = []
-        self.meanings: list[Meanings] = []
-        self._numbers: dict[tuple[str, ...], int] = {}  # by key and span
+        self.names = _Names.of(graph, rules)
+        self.joined = "\0".join([*texts, ""])
+        self.loose = loosen(texts)
+        self._borders: dict[int, tuple[set[int], set[int]] | None] = {}
 
     def leftmost_longest(self, *, every: bool = False) -> Ints:
         """Look at the places where names may begin: at those that stand alone there.
@@ -241,105 +307,122 @@ class _Search:
         Returns:
             (4, M) the rows, starts, ends and names of :class:`Mentions`.
         """
-        loose = loosen(self.texts)
+        loose, joined, numbers = self.loose, self.joined, self.names.numbers
         codes = loose.ids.astype(np.uint32)
-        firsts = before(loose.sizes)
+        cut, odd = self._marks(codes)
+        lookup = self.graph.names
+        may_start = ~cut[:-1]
+        if len(codes) > FEW:
+            may_start &= lookup.may_start(codes)
+        places = may_start.nonzero()[0].tolist()
         text = codes.tobytes().decode("utf-32-le", "replace")
-        word = word_characters(codes).astype(bool)
-        cut = np.zeros(len(codes) + 1, bool)  # a border here would cut a word or a character
-        cut[1:-1] = word[1:] & word[:-1] & (loose.ends[:-1] == loose.starts[1:])
-        cut[1:-1] |= loose.starts[1:] == loose.starts[:-1]
-        cut[firsts] = False
-        places = np.flatnonzero(self.graph.names.may_start(codes) & ~cut[:-1])
-        rows = np.searchsorted(firsts, places, "right") - 1
-
-        names_at, numbers, plural = self.graph.names.keys_at, self._numbers, self.rules.plural
-        inside, ends = cut.tobytes(), memoryview(loose.ends.data)
+        starts, ends = memoryview(loose.starts), memoryview(loose.ends)
+        is_odd = odd.tobytes()
         found: list[int] = []
-        current, free = -1, 0
-        begins = stops = None
-        for place, row, start, limit in zip(
-            places.tolist(),
-            rows.tolist(),
-            loose.starts[places].tolist(),
-            (firsts + loose.sizes)[rows].tolist(),
-            strict=True,
-        ):
-            if row != current:
-                current, given, free = row, self.texts[row], 0
-                if self.words is not None:
-                    begins, stops = self._borders(row)
-            if start < free or (begins is not None and start not in begins):
+        free = taken = 0  # the first place, and the first character, after the last mention
+        for place, keys in zip(places, lookup.keys_at(text, places), strict=True):
+            if not keys or place < free:
                 continue
-            for key in reversed(names_at(text, place)):
+            for key in reversed(keys):
                 after = place + len(key)
-                if after > limit:
-                    continue
-                end: int | None = ends[after - 1]
-                if inside[after]:
-                    end = plural_end(given, ends[after - 1]) if plural else None
-                if end is None or (stops is not None and end not in stops):
-                    continue
-                if given[end : end + 1] in DASHES or (start and given[start - 1] in DASHES):
-                    begin, stop, number = self._beside_dashes(key, given, start, end)
-                else:
-                    begin, stop = start, end
-                    number = numbers.get((key, given[start:end]), -2)
-                    if number == -2:
-                        number = self._number(key, given[start:end])
-                if stops is not None and (number < 0 or (begin, stop) != (start, end)):
-                    begin, stop = start, end
-                    number = self._of_words(key, given[start:end])
-                if number >= 0 and begin >= free:
-                    found += (row, begin, stop, number)
+                if is_odd[place] or is_odd[after]:
+                    begin, stop, number = self._looked_at(key, starts[place], after, cut)
+                    if number < 0 or begin < taken:
+                        continue
                     if not every:
-                        free = stop
-                        break
-        return np.array(found, np.int64).reshape(-1, 4).T
+                        free, taken = bisect_left(starts, stop), stop
+                else:
+                    begin, stop = starts[place], ends[after - 1]
+                    span = joined[begin:stop]
+                    number = numbers.get((key, span), -2)
+                    if number == -2:
+                        number = self.names.number(key, span)
+                    if number < 0:
+                        continue
+                    if not every:
+                        free, taken = after, stop
+                found += (begin, stop, number)
+                if not every:
+                    break
+        first, last, names = np.array(found, np.int64).reshape(-1, 3).T
+        rows = loose.begins.searchsorted(first, "right") - 1
+        begins = loose.begins[rows]
+        return np.array([rows, first - begins, last - begins, names])
+
+    def _marks(self, codes: CodePoints) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Mark borders between the T characters of the loosened texts.
+
+        Returns:
+            (T + 1,) where a border would cut a word or a character, and where it must be looked
+            at closely: as something was dropped there, or one character became several.
+        """
+        loose = self.loose
+        starts, ends = loose.starts, loose.ends
+        word = word_characters(codes).astype(bool)
+        cut = np.zeros(len(codes) + 1, bool)
+        np.logical_and(word[1:], word[:-1], out=cut[1:-1])
+        if loose.plain:
+            odd = cut.copy()
+        else:
+            apart = ends[:-1] != starts[1:]
+            cut[1:-1] &= ~apart
+            cut[1:-1] |= starts[1:] == starts[:-1]
+            odd = cut.copy()
+            odd[1:-1] |= apart
+            odd[0] = True
+            wide = ends - starts != 1
+            odd[:-1] |= wide
+            odd[1:] |= wide
+        if self.words is not None:
+            odd[:] = True
+        return cut, odd
+
+    def _looked_at(
+        self, key: str, start: int, after: int, cut: NDArray[np.bool_]
+    ) -> tuple[int, int, int]:
+        """Look closely at a key: at a plural's ending, at dashes beside it, at words.
+
+        Args:
+            start: its first character.
+            after: the place after it in the loosened texts.
+
+        Returns:
+            Start and end in characters of the joined texts, and its number; -1: it is no name.
+        """
+        text = self.joined
+        end: int | None = int(self.loose.ends[after - 1])
+        if cut[after]:
+            end = plural_end(text, end) if self.rules.plural else None
+        borders = self._words_at(start)
+        if end is None or (borders and not (start in borders[0] and end in borders[1])):
+            return start, start, -1
+        if text[end] in DASHES or (start and text[start - 1] in DASHES):
+            begin, stop, number = self.names.beside_dashes(key, text, start, end)
+        else:
+            begin, stop, number = start, end, self.names.number(key, text[start:end])
+        if borders and (number < 0 or (begin, stop) != (start, end)):
+            begin, stop = start, end
+            number = self.names.of_words(key, text[start:end])
+        return begin, stop, number
+
+    def _words_at(self, start: int) -> tuple[set[int], set[int]] | None:
+        """Where words begin and end in the text that has a character; None: it isn't split."""
+        if self.words is None:
+            return None
+        row = int(self.loose.begins.searchsorted(start, "right")) - 1
+        if row not in self._borders:
+            words, begin = self.words[row], int(self.loose.begins[row])
+            self._borders[row] = None
+            if words is not None:
+                firsts, lasts = ({begin + word[side] for word in words} for side in (0, 1))
+                self._borders[row] = firsts, lasts
+        return self._borders[row]
 
     def mentions(self, columns: Ints) -> Mentions:
         """Make what was found an answer; (4, M) as it was returned."""
         rows, starts, ends, names = columns
-        return Mentions(self.texts, rows, starts, ends, names, self.spans, self.meanings)
-
-    def _borders(self, row: int) -> tuple[set[int] | None, set[int] | None]:
-        words = self.words[row] if self.words is not None else None
-        if words is None:
-            return None, None
-        return {start for start, _ in words}, {end for _, end in words}
-
-    def _number(self, key: str, span: str, read_as: str | None = None) -> int:
-        """Number a name as the text writes it; -1: it means nothing."""
-        what = (key, span) if read_as is None else (key, span, read_as)
-        number = self._numbers.get(what)
-        if number is None:
-            name = meanings(self.graph, key, span if read_as is None else read_as, self.rules)
-            number = self._numbers[what] = len(self.spans) if name else -1
-            if name:
-                self.spans.append(span)
-                self.meanings.append(name)
-        return number
-
-    def _of_words(self, key: str, span: str) -> int:
-        number = self._number(key, span)
-        joined = _without_spaces_between_words(span)
-        return number if number >= 0 else self._number(key, span, joined)
-
-    def _beside_dashes(self, key: str, text: str, start: int, end: int) -> tuple[int, int, int]:
-        """Number a name, a dash beside it taken along where it is part of it.
-
-        Returns:
-            Start, end and number of the one that is written most like the graph's.
-        """
-        best, least = (start, end, -1), None
-        for begin, stop in _with_dashes(text, start, end):
-            number = self._number(key, text[begin:stop])
-            if number < 0:
-                continue
-            cost = _cost(self.meanings[number][0][1])
-            if least is None or cost <= least:
-                best, least = (begin, stop, number), cost
-        return best
+        spans, meant = self.names.spans, self.names.meanings
+        return Mentions(self.texts, rows, starts, ends, names, spans, meant)
 
 
 def meanings(graph: KnowledgeGraph, key: str, span: str, rules: NameRules) -> Meanings:

@@ -4,9 +4,11 @@ A *key* is a name without all that name rules may forgive (``names.loose_key``),
 and texts are loosened before they are looked through (``names.loosen``).
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
+from itertools import chain
 from typing import Protocol
 
 import marisa_trie
@@ -22,14 +24,15 @@ _SLOTS = 32  # per key, at least
 _MOST = 25  # logarithm of a filter's slots
 _AT_ONCE = 100_000  # keys
 _MULTIPLIER = np.uint32(0x9E3779B1)
+_HALF = re.compile("[\ud800-\udfff]")
 _MEANS = "\x01"  # in the trie, between a key, two ranks and an entity that it may mean
 
 
 class NameLookup(Protocol):
     """What finding names in a text needs of a graph."""
 
-    def keys_at(self, text: str, start: int) -> list[str]:
-        """Return the keys that stand in a loosened text from a place on, the shortest first."""
+    def keys_at(self, text: str, starts: Sequence[int]) -> list[list[str]]:
+        """Return the keys that stand in a loosened text from each place on, the shortest first."""
 
     def meant_by(self, key: str) -> tuple[str, ...]:
         """Return the entities that a key may mean, in graph order; a few too many do no harm."""
@@ -88,10 +91,10 @@ class PrefixFilter:
     def may_start(self, codes: Codes) -> NDArray[np.bool_]:
         """See ``NameLookup.may_start``."""
         result = np.zeros(len(codes), np.bool_)
-        for size, hashes in enumerate(_hashes(codes, min(_DEPTH, len(codes))), start=1):
+        for size, hashes in enumerate(_hashes(codes, _DEPTH), start=1):
             if size in self._filters:
                 table, shift, mask = self._filters[size]
-                places = np.flatnonzero(table[hashes >> shift])
+                places = table[hashes >> shift].nonzero()[0]
                 result[places[table[hashes[places] & mask]]] = True
         return result
 
@@ -139,14 +142,13 @@ class Names:
         )
         return cls(marisa_trie.Trie(keys), longest, prefixes)
 
-    def keys_at(self, text: str, start: int) -> list[str]:
+    def keys_at(self, text: str, starts: Sequence[int]) -> list[list[str]]:
         """See ``NameLookup.keys_at``."""
-        ahead = text[start : start + self.longest]
+        prefixes, longest = self.trie.prefixes, self.longest
         try:
-            keys: list[str] = self.trie.prefixes(ahead)
-        except UnicodeEncodeError as error:  # half a character, which no key holds
-            keys = self.trie.prefixes(ahead[: error.start])
-        return keys
+            return [prefixes(text[start : start + longest]) for start in starts]
+        except UnicodeEncodeError:  # half a character, which no key holds
+            return self.keys_at(_HALF.sub("\0", text), starts)
 
     def meant_by(self, key: str) -> tuple[str, ...]:
         """See ``NameLookup.meant_by``."""
@@ -168,9 +170,10 @@ class JoinedNames:
     def __init__(self, parts: Sequence[NameLookup]) -> None:
         self._parts = parts
 
-    def keys_at(self, text: str, start: int) -> list[str]:
+    def keys_at(self, text: str, starts: Sequence[int]) -> list[list[str]]:
         """See ``NameLookup.keys_at``."""
-        return sorted({key for part in self._parts for key in part.keys_at(text, start)}, key=len)
+        every = zip(*(part.keys_at(text, starts) for part in self._parts), strict=True)
+        return [sorted({*chain.from_iterable(keys)}, key=len) for keys in every]
 
     def meant_by(self, key: str) -> tuple[str, ...]:
         """See ``NameLookup.meant_by``."""
@@ -239,9 +242,9 @@ class EditedNames:
             after._joined = self._joined
         return after
 
-    def keys_at(self, text: str, start: int) -> list[str]:
+    def keys_at(self, text: str, starts: Sequence[int]) -> list[list[str]]:
         """See ``NameLookup.keys_at``."""
-        return self._with_added().keys_at(text, start)
+        return self._with_added().keys_at(text, starts)
 
     def meant_by(self, key: str) -> tuple[str, ...]:
         """See ``NameLookup.meant_by``."""

@@ -15,7 +15,7 @@ from functools import cache, lru_cache
 import numpy as np
 from opencc import OpenCC
 
-from kbert_core.text import (
+from kbert_core.tokens import (
     EXTENDS,
     IN_RUN,
     NO_TOKEN,
@@ -106,17 +106,19 @@ def loosen(texts: Sequence[str]) -> TokenizedTexts:
     What is found in them is a suggestion only: ``surface_forms.agreement`` decides.
 
     Returns:
-        As ids the code points.
+        As ids the code points; a text ends in the character 0, which is in no key.
     """
-    joined = "".join(texts)
-    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+    joined = "\0".join([*texts, ""])
+    lengths = np.fromiter(map(len, texts), np.int64, len(texts)) + 1
 
     def of_runs(spans: list[tuple[int, int]]) -> tuple[TokenizedTexts, Ints]:
         numbers: dict[str, int] = {}
         which = [numbers.setdefault(joined[a:b], len(numbers)) for a, b in spans]
         return TokenizedTexts.of(map(_loosened_run, numbers)), np.array(which, np.int64)
 
-    return tokenize_by_table(lengths, _loose(code_points(joined)).astype(np.int64), of_runs)
+    codes = _loose(code_points(joined))
+    codes[lengths.cumsum() - 1] = 0
+    return tokenize_by_table(lengths, codes, of_runs)
 
 
 def _loosened_run(run: str) -> Tokens:

@@ -124,6 +124,9 @@ class InjectionOptions:
             raise OptionError(
                 f"strategy is '{self.strategy}', expected one of {', '.join(Strategy)}."
             )
+        for each in fields(self):
+            if isinstance(value := getattr(self, each.name), list):
+                object.__setattr__(self, each.name, tuple(value))
         object.__setattr__(self, "strategy", Strategy(self.strategy))
         scored = ", ".join(SCORED)
         for name, given in (

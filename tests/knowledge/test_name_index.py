@@ -21,9 +21,10 @@ def keys_in(keys, text, start):
 
 def check(names, keys, text):
     starts = names.may_start(codes_of(text))
+    every = names.keys_at(text, range(len(text)))
     for place in range(len(text)):
         here = keys_in(keys, text, place)
-        assert names.keys_at(text, place) == here
+        assert every[place] == here
         assert starts[place] or not here
     for key in keys:
         assert names.meant_by(key) == (f"of {key}",)

@@ -238,17 +238,17 @@ TEXTS = st.text(st.sampled_from("abs AB-·國国Ⅱ①ﬁé\u0301ｃ（）\0\ue0
 @given(TEXTS)
 def test_every_character_for_looking_up_knows_where_it_is_from(text):
     (loose,) = loosen([text])
-    assert "".join(map(chr, loose.ids)) == loose_key(text)
+    assert "".join(map(chr, loose.ids)) == loose_key(text) + "\0"
     assert loose.starts == sorted(loose.starts)
     for start, end in zip(loose.starts, loose.ends, strict=True):
-        assert 0 <= start < end <= len(text)
+        assert 0 <= start < end <= len(text) + 1
 
 
 @given(TEXTS.filter(lambda name: loose_key(name).strip("\x02'()")), TEXTS)
 def test_a_head_is_found_where_it_stands_alone_whatever_else_is_in_the_graph(name, other):
     triple = Triple(name, "r", "t")
-    if triple.problem() or not loose_key(name):
-        return
+    if triple.problem() or not loose_key(name) or name.strip().startswith("\u0301"):
+        return  # a mark belongs to the character before it
     graph = KnowledgeGraph([t for t in (Triple(other, "r", "t"), triple) if not t.problem()])
     assert find_mentions([f"。{name}。"], graph)[0]
 

@@ -1,0 +1,203 @@
+"""Tokens and their places in texts, of many texts in arrays; characters → tokens by table."""
+
+import unicodedata
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import chain
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+CodePoints = NDArray[np.uint32]
+Ints = NDArray[np.int64]
+NO_TOKEN, IN_RUN, EXTENDS = -1, -2, -3  # in place of a character's id
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """T tokens of one text.
+
+    Attributes:
+        ids: T vocabulary ids; 0 where there is no vocabulary.
+        starts, ends: per token its span in characters, end exclusive; two
+            tokens share a span where one character makes several tokens.
+    """
+
+    ids: Sequence[int]
+    starts: Sequence[int]
+    ends: Sequence[int]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def first(self, count: int) -> "Tokens":
+        """Return the first tokens alone."""
+        return Tokens(self.ids[:count], self.starts[:count], self.ends[:count])
+
+    def over(self, start: int, end: int) -> tuple[int, int]:
+        """Find the tokens that stand over characters [start, end): first, last + 1."""
+        return bisect_right(self.ends, start), bisect_left(self.starts, end)
+
+
+@dataclass(frozen=True)
+class TokenizedTexts(Sequence[Tokens]):
+    """T tokens of B texts, end to end; an item is one text's ``Tokens``.
+
+    Attributes:
+        ids: (T,) as of ``Tokens``.
+        starts, ends: (T,) in characters of all texts joined.
+        sizes: (B,) tokens of each text.
+        begins: (B,) the first character of each text.
+        plain: whether every character is one token.
+    """
+
+    ids: Ints
+    starts: Ints
+    ends: Ints
+    sizes: Ints
+    begins: Ints
+    plain: bool = False
+
+    @classmethod
+    def of(cls, texts: Iterable[Tokens], begins: Ints | None = None) -> "TokenizedTexts":
+        """Lay the tokens of texts end to end; without ``begins`` each text begins at 0."""
+        texts = list(texts)
+        ids, starts, ends = (
+            np.fromiter(chain.from_iterable(getattr(t, name) for t in texts), np.int64)
+            for name in ("ids", "starts", "ends")
+        )
+        sizes = np.fromiter(map(len, texts), np.int64, len(texts))
+        if begins is None:
+            return cls(ids, starts, ends, sizes, np.zeros_like(sizes))
+        shift = begins.repeat(sizes)
+        return cls(ids, starts + shift, ends + shift, sizes, begins)
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    @cached_property
+    def firsts(self) -> Ints:
+        """(B,) the first token of each text."""
+        return before(self.sizes)
+
+    @overload
+    def __getitem__(self, index: int) -> Tokens: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Tokens]: ...
+    def __getitem__(self, index: int | slice) -> Tokens | Sequence[Tokens]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(len(self))[index]]
+        index = range(len(self))[index]
+        first, begin = int(self.firsts[index]), self.begins[index]
+        own = slice(first, first + int(self.sizes[index]))
+        starts, ends = self.starts[own] - begin, self.ends[own] - begin
+        return Tokens(self.ids[own].tolist(), starts.tolist(), ends.tolist())
+
+
+def tokenize_by_table(
+    lengths: Ints,
+    ids: Ints,
+    of_runs: Callable[[list[tuple[int, int]]], tuple[TokenizedTexts, Ints]],
+    borders: list[int] | None = None,
+) -> TokenizedTexts:
+    """Make one token of a character, and ask for those of the runs where that won't do.
+
+    Args:
+        lengths: (B,) characters of each text; together K.
+        ids: (K,) per character its token's id; ``NO_TOKEN`` where it has none,
+            ``IN_RUN`` where it is read together with others of its kind, and
+            ``EXTENDS`` where with the character before it as well; changed.
+        of_runs: says of spans, in characters of the joined texts, the tokens
+            of the different runs among them, and which of these each run is.
+        borders: between characters, that no run goes on over.
+    """
+    least = ids.min(initial=0)
+    places = np.arange(len(ids) + 1)
+    begins = before(lengths)
+    if least >= 0:
+        return TokenizedTexts(ids, places[:-1], places[1:], lengths, begins, plain=True)
+    cut = np.zeros(len(ids) + 1, bool)
+    cut[begins] = True
+    if borders:
+        cut[borders] = True
+    if least <= EXTENDS:
+        ids[:-1][(ids[1:] == EXTENDS) & ~cut[1:-1]] = IN_RUN
+    in_run = (ids <= IN_RUN).nonzero()[0]
+    if not len(in_run):
+        kept = (ids >= 0).nonzero()[0]
+        sizes = np.diff(kept.searchsorted(np.append(begins, len(ids))))
+        return TokenizedTexts(ids[kept], kept, kept + 1, sizes, begins)
+    first = np.ones(len(in_run) + 1, bool)
+    first[1:-1] = (in_run[1:] != in_run[:-1] + 1) | cut[in_run[1:]]
+    firsts, ends = in_run[first[:-1]], in_run[first[1:]] + 1
+    runs, which = of_runs(list(zip(firsts.tolist(), ends.tolist(), strict=True)))
+    counts = (ids >= 0).astype(np.int64)
+    own = counts[firsts] = runs.sizes[which]
+    after = np.append(0, counts.cumsum())
+    starts = places[:-1].repeat(counts)
+    of_tokens, ends = ids[starts], starts + 1
+    to = after[firsts].repeat(own) + counting(own)
+    source = runs.firsts[which].repeat(own) + counting(own)
+    of_tokens[to] = runs.ids[source]
+    ends[to] = starts[to] + runs.ends[source]
+    starts[to] += runs.starts[source]
+    sizes = np.diff(after[np.append(begins, len(ids))])
+    return TokenizedTexts(of_tokens, starts, ends, sizes, begins)
+
+
+@lru_cache(maxsize=65_536)
+def extends(character: str) -> bool:
+    """Say whether a character may compose with the one before it."""
+    first = unicodedata.normalize("NFKD", character)[0]
+    return unicodedata.category(first)[0] == "M" or "\u1160" <= first <= "\u11ff"
+
+
+class CharacterTable:
+    """A function of a character as a table, filled as characters are met.
+
+    Args:
+        function: of code points.
+    """
+
+    UNKNOWN = np.iinfo(np.int64).min
+
+    def __init__(self, function: Callable[[list[int]], Sequence[int]]) -> None:
+        self.function = function
+        self.table = np.full(1, self.UNKNOWN)  # as long as the highest code point met
+
+    def __call__(self, codes: CodePoints) -> Ints:
+        """(K,) the function's values for code points."""
+        table = self.table
+        try:
+            values: Ints = table[codes]
+        except IndexError:
+            table = np.full(int(codes.max()) + 1, self.UNKNOWN)
+            table[: len(self.table)] = self.table
+            self.table, values = table, table[codes]
+        if values.min(initial=0) == self.UNKNOWN:
+            met = np.unique(codes[values == self.UNKNOWN])
+            table[met] = self.function(met.tolist())
+            values = table[codes]
+        return values
+
+
+def code_points(text: str) -> CodePoints:
+    """(K,) the code points of a text's characters, halves of some too."""
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+
+
+def before(sizes: Ints) -> Ints:
+    """Add up the sizes before each."""
+    ends = sizes.cumsum()
+    ends -= sizes
+    return ends
+
+
+def counting(sizes: Ints) -> Ints:
+    """Count 0, 1, 2, ... for each size, end to end."""
+    ends = sizes.cumsum()
+    total = int(ends[-1]) if len(ends) else 0
+    return np.arange(total) - (ends - sizes).repeat(sizes)
