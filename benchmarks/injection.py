@@ -110,8 +110,7 @@ class Case:
     def batches(self, texts: Sequence[str]) -> Iterator[Batch]:
         """Make batches of similar length, as prediction does."""
         readings = self.readings(texts)
-        for config, places in self.pipeline.reader._batches(readings, ROWS):
-            rows = [readings[text].rows[row] for text, row in places]
+        for config, rows, _ in self.pipeline.reader.batches(readings, ROWS):
             yield self.pipeline.reader.collate(rows, config)
 
     def measured(self, repeats: int) -> dict[str, Any]:

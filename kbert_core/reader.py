@@ -376,18 +376,21 @@ class Reader(ABC):
             Per text and row (N, ...), padding removed.
         """
         values: list[list[Any]] = [[None] * len(reading.rows) for reading in readings]
-        for config, places in self._batches(readings, batch_size):
-            rows = [readings[text].rows[row] for text, row in places]
+        for config, rows, places in self.batches(readings, batch_size):
             output = self.encode(rows, config, hidden_states=name == "hidden_states")
             batch = output[name][-1] if name == "hidden_states" else output[name]
             for (text, row), own in zip(places, batch, strict=True):
                 values[text][row] = own if own.dim() == 1 else own[: len(readings[text].rows[row])]
         return values
 
-    def _batches(
-        self, readings: Sequence[Reading], batch_size: int
-    ) -> Iterator[tuple[Any, list[tuple[int, int]]]]:
-        """Group rows of one configuration by length: (text, row) of each of a batch."""
+    def batches(
+        self, readings: Sequence[Reading], batch_size: int = 32
+    ) -> Iterator[tuple[Any, Sequence[Any], Sequence[tuple[int, int]]]]:
+        """Group rows of one configuration and similar length.
+
+        Yields:
+            The configuration, the rows of a batch, and of each its text and its number there.
+        """
         ways: dict[Hashable, tuple[Any, list[tuple[int, int, int]]]] = {}
         for text, reading in enumerate(readings):
             _, own = ways.setdefault(self.way(reading.config), (reading.config, []))
@@ -395,4 +398,5 @@ class Reader(ABC):
         for config, own in ways.values():
             own.sort()
             for start in range(0, len(own), batch_size):
-                yield config, [(text, row) for _, text, row in own[start : start + batch_size]]
+                places = [(text, row) for _, text, row in own[start : start + batch_size]]
+                yield config, [readings[text].rows[row] for text, row in places], places

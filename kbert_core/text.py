@@ -234,10 +234,7 @@ class WordPieces:
         """
         joined = "".join(texts)
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
-        if self._ids is None:
-            ids = np.full(len(joined), IN_RUN)
-        else:
-            ids = self._ids(code_points(joined))
+        ids = np.full(len(joined), IN_RUN) if self._ids is None else self._ids(code_points(joined))
         for start, end in masks:
             ids[start:end] = IN_RUN
         begins = {*before(lengths).tolist()} if masks and self._mask_takes_space else set()

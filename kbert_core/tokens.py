@@ -1,19 +1,37 @@
 """Tokens and their places in texts, of many texts in arrays; characters → tokens by table."""
 
 import unicodedata
+from abc import abstractmethod
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import chain
-from typing import overload
+from typing import TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 CodePoints = NDArray[np.uint32]
 Ints = NDArray[np.int64]
+T = TypeVar("T")
 NO_TOKEN, IN_RUN, EXTENDS = -1, -2, -3  # in place of a character's id
+
+
+class Many(Sequence[T]):
+    """A sequence whose items are made when they are asked for."""
+
+    @abstractmethod
+    def item(self, index: int) -> T:
+        """Make one, from 0."""
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[T]: ...
+    def __getitem__(self, index: int | slice) -> T | list[T]:
+        numbers = range(len(self))[index]
+        return self.item(numbers) if isinstance(numbers, int) else list(map(self.item, numbers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +61,7 @@ class Tokens:
 
 
 @dataclass(frozen=True)
-class TokenizedTexts(Sequence[Tokens]):
+class TokenizedTexts(Many[Tokens]):
     """T tokens of B texts, end to end; an item is one text's ``Tokens``.
 
     Attributes:
@@ -83,14 +101,8 @@ class TokenizedTexts(Sequence[Tokens]):
         """(B,) the first token of each text."""
         return before(self.sizes)
 
-    @overload
-    def __getitem__(self, index: int) -> Tokens: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Tokens]: ...
-    def __getitem__(self, index: int | slice) -> Tokens | Sequence[Tokens]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(len(self))[index]]
-        index = range(len(self))[index]
+    def item(self, index: int) -> Tokens:
+        """The tokens of one text."""
         first, begin = int(self.firsts[index]), self.begins[index]
         own = slice(first, first + int(self.sizes[index]))
         starts, ends = self.starts[own] - begin, self.ends[own] - begin

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kbert_core.kbert.flat_tree import Codes, FlatTree
+from kbert_core.kbert.flat_tree import Codes, FlatTree, SomeTrees
 from kbert_core.tokens import Ints, before
 
 if TYPE_CHECKING:  # PyTorch takes seconds to start, and codes alone do without
@@ -75,9 +75,9 @@ class Packed:
 
 def collate(flats: Sequence[FlatTree], *, pad_id: int = 0) -> Batch:
     """Pad flat trees to the longest of them."""
-    many = flats[0].flats
-    if many is not None and all(flat.flats is many for flat in flats):  # they lie in one array
-        rows = np.fromiter([flat.row for flat in flats], np.int64, len(flats))
+    some = SomeTrees.of(flats)
+    if some is not None:  # they lie in one array
+        many, rows = some.flats, some.numbers
         values, starts, lengths = many.values, many.starts[rows], many.lengths[rows]
     else:
         values = np.concatenate([flat.codes for flat in flats], axis=1)
@@ -139,7 +139,7 @@ def padded(values: Codes, starts: Ints, lengths: Ints, fills: Sequence[int]) -> 
     import torch
 
     columns = np.arange(int(lengths.max()))
-    real = columns < lengths[:, None]
-    places = np.where(real, starts[:, None] + columns, 0)
-    fill = np.array(fills, np.int64)[:, None, None]
-    return torch.from_numpy(np.where(real, values[:, places], fill))
+    padding = columns >= lengths[:, None]
+    codes = values.take(starts[:, None] + columns, axis=1, mode="clip")
+    np.copyto(codes, np.array(fills)[:, None, None], where=padding)
+    return torch.from_numpy(codes)

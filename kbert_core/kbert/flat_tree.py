@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import repeat
-from typing import Any, ClassVar, overload
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from kbert_core.kbert.sentence_tree import Branch, SentenceTree, Trees
 from kbert_core.knowledge.selection import LeftOut, Rule
 from kbert_core.knowledge.triple import Triple
 from kbert_core.text import Layout, Special, Tokenizer, TrunkPart
-from kbert_core.tokens import Ints, TokenizedTexts, Tokens, before
+from kbert_core.tokens import Ints, Many, TokenizedTexts, Tokens, before
 
 CODES = ("input_ids", "soft_positions", "branch_ids", "anchor_ids", "token_type_ids")
 IDS, POSITIONS, BRANCHES, ANCHORS, SEGMENTS = range(5)
@@ -239,7 +239,7 @@ class Origins:
 
 
 @dataclass(frozen=True)
-class FlatTrees(Sequence[FlatTree]):
+class FlatTrees(Many[FlatTree]):
     """R flat trees, end to end: M tokens. An item is one with all that is known of it.
 
     Attributes:
@@ -261,16 +261,16 @@ class FlatTrees(Sequence[FlatTree]):
     def __len__(self) -> int:
         return len(self.lengths)
 
-    @overload
-    def __getitem__(self, index: int) -> FlatTree: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[FlatTree]: ...
-    def __getitem__(self, index: int | slice) -> FlatTree | Sequence[FlatTree]:
-        rows = range(len(self))[index]
-        return FlatTree.of(self, rows) if isinstance(rows, int) else [self[row] for row in rows]
+    def item(self, index: int) -> FlatTree:
+        """One row."""
+        return FlatTree.of(self, index)
 
     def __iter__(self) -> Iterator[FlatTree]:
         return map(FlatTree.of, repeat(self), range(len(self)))
+
+    def some(self, rows: Ints) -> "SomeTrees":
+        """Choose rows, in any order."""
+        return SomeTrees(self, rows)
 
     @cached_property
     def sizes(self) -> list[int]:
@@ -289,6 +289,35 @@ class FlatTrees(Sequence[FlatTree]):
             tokens = tuple(self.origins.trunk[row] for row in rows)
             self._known[number] = self.trees[number], tokens
         return self._known[number]
+
+
+@dataclass(frozen=True)
+class SomeTrees(Many[FlatTree]):
+    """Some of many flat trees.
+
+    Attributes:
+        numbers: (B,) which.
+    """
+
+    flats: FlatTrees
+    numbers: Ints
+
+    @classmethod
+    def of(cls, flats: Sequence[FlatTree]) -> "SomeTrees | None":
+        """See flat trees as some of many; None where they aren't of the same."""
+        if isinstance(flats, SomeTrees):
+            return flats
+        many = flats[0].flats
+        if many is None or any(flat.flats is not many for flat in flats):
+            return None
+        return cls(many, np.fromiter([flat.row for flat in flats], np.int64, len(flats)))
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def item(self, index: int) -> FlatTree:
+        """One of them."""
+        return self.flats[int(self.numbers[index])]
 
 
 class _Walk:

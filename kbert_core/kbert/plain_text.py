@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from kbert_core.kbert.flat_tree import IDS, FlatTree, FlatTrees, PlacedBranch
+from kbert_core.kbert.flat_tree import IDS, FlatTree, PlacedBranch
 from kbert_core.kbert.interventions import Intervention
-from kbert_core.kbert.reader import KBertReader
+from kbert_core.kbert.reader import KBertReader, KBertReading
 from kbert_core.kbert.sentence_tree import SentenceTree
 from kbert_core.kbert.visible import Ablation
 from kbert_core.knowledge.selection import InjectionOptions, LeftOut, Rule
@@ -57,9 +57,18 @@ class PlainTextReader(KBertReader):
 
     config_class: ClassVar[type] = PlainTextConfig
 
-    def rows_of(self, flats: FlatTrees, config: Any) -> list[FlatTree]:
-        """Lay flat trees out as rows of tokens; a long text's windows have their own triples."""
-        return [written_out(row, self.tokenizer, config.max_length) for row in flats]
+    def lay(
+        self, trees: Sequence[SentenceTree], config: Any = None, *, windows: bool
+    ) -> list[KBertReading]:
+        """Lay texts out with their triples; a long text's windows have their own triples."""
+        config = self.configured(config)
+        return [
+            replace(
+                own,
+                rows=tuple(written_out(row, self.tokenizer, config.max_length) for row in own.rows),
+            )
+            for own in super().lay(trees, config, windows=windows)
+        ]
 
     def rows_with(
         self, rows: Sequence[FlatTree], keep: Callable[[int, Triple], bool]

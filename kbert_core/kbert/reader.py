@@ -1,6 +1,6 @@
 """K-BERT as a reader: texts → sentence trees → flat trees → mask-transformer (Eq. 1-6)."""
 
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -23,7 +23,8 @@ from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.selection import InjectionOptions, LeftOut, TripleScorer
 from kbert_core.knowledge.triple import Triple
 from kbert_core.reader import Piece, Reader, Reading, Trace
-from kbert_core.text import Tokens, WordPieces
+from kbert_core.text import WordPieces
+from kbert_core.tokens import Many, Tokens, before
 
 if TYPE_CHECKING:
     from kbert_core.scoring.similarity import Similarity
@@ -84,6 +85,33 @@ class KBertReading(Reading):
     @cached_property
     def _placed(self) -> set[tuple[int, Triple]]:
         return {(placed.node, placed.branch.triple) for row in self.rows for placed in row.branches}
+
+
+class KBertReadings(Many[KBertReading]):
+    """The readings of B texts, each made when it is asked for.
+
+    Args:
+        flats: the rows of all texts.
+        config: how they were read.
+    """
+
+    def __init__(self, flats: FlatTrees, config: ReadConfig) -> None:
+        self.flats, self.config = flats, config
+        counts = np.bincount(flats.texts, minlength=len(flats.trees))
+        self.firsts = before(counts)  # (B,) the first row of each text
+        self._rows = counts.tolist()
+        self._made: dict[int, KBertReading] = {}
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def item(self, index: int) -> KBertReading:
+        """The reading of one text; always the same one."""
+        if index not in self._made:
+            first = int(self.firsts[index])
+            rows = tuple(map(self.flats.item, range(first, first + self._rows[index])))
+            self._made[index] = KBertReading(rows, self.config)
+        return self._made[index]
 
 
 @dataclass(frozen=True)
@@ -170,7 +198,7 @@ class KBertReader(Reader):
         config: ReadConfig | None = None,
         *,
         windows: bool = False,
-    ) -> list[KBertReading]:
+    ) -> Sequence[KBertReading]:
         """Read texts with a graph: K-Query, K-Inject, flatten; see :meth:`Reader.read`."""
         config = self.configured(config)
         return self.lay(self.trees(texts, graph, config.options), config, windows=windows)
@@ -186,21 +214,28 @@ class KBertReader(Reader):
 
     def lay(
         self, trees: Sequence[SentenceTree], config: Any = None, *, windows: bool
-    ) -> list[KBertReading]:
+    ) -> Sequence[KBertReading]:
         """Put trees into reading order within the length limit."""
         config = self.configured(config)
         length = config.max_length
         flats = flatten(trees, self.tokenizer, max_length=length, windows=windows)
-        rows = self.rows_of(flats, config)
-        if len(rows) == len(trees):
-            return [KBertReading((row,), config) for row in rows]
-        ends = np.cumsum(np.bincount(flats.texts, minlength=len(trees))).tolist()
-        spans = zip([0, *ends], ends, strict=False)
-        return [KBertReading(tuple(rows[start:end]), config) for start, end in spans]
+        return KBertReadings(flats, config)
 
-    def rows_of(self, flats: FlatTrees, config: Any) -> Sequence[FlatTree]:
-        """Lay flat trees out as the system reads them."""
-        return flats
+    def batches(
+        self, readings: Sequence[Reading], batch_size: int
+    ) -> Iterator[tuple[Any, Sequence[FlatTree], Sequence[tuple[int, int]]]]:
+        """Group rows by length; see :meth:`Reader.batches`."""
+        if not isinstance(readings, KBertReadings):
+            yield from super().batches(readings, batch_size)
+            return
+        flats, texts = readings.flats, readings.flats.texts
+        rows = flats.lengths.argsort(kind="stable")
+        for start in range(0, len(rows), batch_size):
+            some = rows[start : start + batch_size]
+            owners = texts[some]
+            numbers = some - readings.firsts[owners]
+            places = list(zip(owners.tolist(), numbers.tolist(), strict=True))
+            yield readings.config, flats.some(some), places
 
     def collate(self, rows: Sequence[FlatTree], config: ReadConfig) -> Batch:
         """Pad flat trees to the longest, and carry the interventions out on what each sees."""

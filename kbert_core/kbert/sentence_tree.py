@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import repeat
 from threading import Lock
-from typing import Any, overload
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -36,7 +36,7 @@ from kbert_core.knowledge.selection import (
 )
 from kbert_core.knowledge.surface_forms import ALL_RULES, NameRules
 from kbert_core.knowledge.triple import Triple
-from kbert_core.tokens import Ints, Tokens, before
+from kbert_core.tokens import Ints, Many, Tokens, before
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 Text = str | Sequence[str]  # a sentence, or a pair of them
@@ -164,7 +164,7 @@ class Branches:
 
 
 @dataclass(frozen=True)
-class Nodes(Sequence[tuple[Node, ...]]):
+class Nodes(Many[tuple[Node, ...]]):
     """The M nodes of B texts; an item is one text's.
 
     Attributes:
@@ -192,14 +192,8 @@ class Nodes(Sequence[tuple[Node, ...]]):
         """(B + 1,) the first node of each text, and M."""
         return self.mentions.rows.searchsorted(self.begins)
 
-    @overload
-    def __getitem__(self, index: int) -> tuple[Node, ...]: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[tuple[Node, ...]]: ...
-    def __getitem__(self, index: int | slice) -> tuple[Node, ...] | Sequence[tuple[Node, ...]]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(len(self))[index]]
-        index = range(len(self))[index]
+    def item(self, index: int) -> tuple[Node, ...]:
+        """The nodes of one text."""
         nodes = []
         for number in range(*self.firsts[index : index + 2].tolist()):
             sentence = int(self.mentions.rows[number] - self.begins[index])
@@ -210,7 +204,7 @@ class Nodes(Sequence[tuple[Node, ...]]):
 
 
 @dataclass(frozen=True)
-class Trees(Sequence[SentenceTree]):
+class Trees(Many[SentenceTree]):
     """The sentence trees of B texts.
 
     Attributes:
@@ -252,16 +246,10 @@ class Trees(Sequence[SentenceTree]):
         """The S sentences of all texts."""
         return self.nodes.mentions.texts
 
-    @overload
-    def __getitem__(self, index: int) -> SentenceTree: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[SentenceTree]: ...
-    def __getitem__(self, index: int | slice) -> SentenceTree | Sequence[SentenceTree]:
+    def item(self, index: int) -> SentenceTree:
+        """The tree of one text."""
         if self.given is not None:
             return self.given[index]
-        if isinstance(index, slice):
-            return [self[i] for i in range(len(self))[index]]
-        index = range(len(self))[index]
         sentences = self.sentences[slice(*self.nodes.begins[index : index + 2].tolist())]
         words = self.words[index] if self.words is not None else None
         words = words if words is None else tuple(map(tuple, words))

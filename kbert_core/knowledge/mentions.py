@@ -8,7 +8,6 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +27,7 @@ from kbert_core.knowledge.surface_forms import (
     agreement,
     plural_end,
 )
-from kbert_core.tokens import CodePoints, Ints
+from kbert_core.tokens import CodePoints, Ints, Many
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +65,7 @@ _growing = Lock()
 
 
 @dataclass(frozen=True)
-class Mentions(Sequence[tuple[Mention, ...]]):
+class Mentions(Many[tuple[Mention, ...]]):
     """M mentions in B texts, in reading order; an item is one text's.
 
     Attributes:
@@ -89,17 +88,9 @@ class Mentions(Sequence[tuple[Mention, ...]]):
     def __len__(self) -> int:
         return len(self.texts)
 
-    @overload
-    def __getitem__(self, index: int) -> tuple[Mention, ...]: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[tuple[Mention, ...]]: ...
-    def __getitem__(
-        self, index: int | slice
-    ) -> tuple[Mention, ...] | Sequence[tuple[Mention, ...]]:
-        if isinstance(index, slice):
-            return [self[row] for row in range(len(self))[index]]
-        row = range(len(self))[index]
-        first, end = np.searchsorted(self.rows, (row, row + 1)).tolist()
+    def item(self, index: int) -> tuple[Mention, ...]:
+        """The mentions of one text."""
+        first, end = self.rows.searchsorted((index, index + 1)).tolist()
         return tuple(self.mention(number) for number in range(first, end))
 
     def mention(self, number: int, sentence: int = 0) -> Mention:
