@@ -222,7 +222,7 @@ class KBertReader(Reader):
         return KBertReadings(flats, config)
 
     def batches(
-        self, readings: Sequence[Reading], batch_size: int
+        self, readings: Sequence[Reading], batch_size: int = 32
     ) -> Iterator[tuple[Any, Sequence[FlatTree], Sequence[tuple[int, int]]]]:
         """Group rows by length; see :meth:`Reader.batches`."""
         if not isinstance(readings, KBertReadings):

@@ -307,7 +307,7 @@ class _Search:
             may_start &= lookup.may_start(codes)
         places = may_start.nonzero()[0].tolist()
         text = codes.tobytes().decode("utf-32-le", "replace")
-        starts, ends = memoryview(loose.starts), memoryview(loose.ends)
+        starts, ends = memoryview(loose.starts.data), memoryview(loose.ends.data)
         is_odd = odd.tobytes()
         found: list[int] = []
         free = taken = 0  # the first place, and the first character, after the last mention
@@ -381,9 +381,10 @@ class _Search:
             Start and end in characters of the joined texts, and its number; -1: it is no name.
         """
         text = self.joined
-        end: int | None = int(self.loose.ends[after - 1])
+        last = int(self.loose.ends[after - 1])
+        end: int | None = last
         if cut[after]:
-            end = plural_end(text, end) if self.rules.plural else None
+            end = plural_end(text, last) if self.rules.plural else None
         borders = self._words_at(start)
         if end is None or (borders and not (start in borders[0] and end in borders[1])):
             return start, start, -1
