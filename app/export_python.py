@@ -184,9 +184,9 @@ class _Script:
         self._import("kbert_core", reader, "collate", "flatten", "grow_trees")
         made, visible = self._interventions(scene), f"{ablation}.visible_in(collate([{name}]))"
         if made:
-            self._import("kbert_core.kbert.interventions", "visible_by_layer")
+            self._import("kbert_core.kbert.interventions", "intervene")
             most = max((layer for one in scene.interventions for layer in one.layers), default=1)
-            visible = f"visible_by_layer({visible}, [{name}], {made}, {most})[-1]"
+            visible = f"intervene({visible}, [{name}], {made}, {most}).layers[-1]"
         self.lines += [
             f"trees = grow_trees([{text}], {knowledge})",
             f"{name} = flatten(trees, {reader}(special=True), max_length={self.longest})[0]",

@@ -10,7 +10,7 @@ from kbert.test_mask_transformer import ATTENTION, FIT, batch_of, small, states
 
 from kbert_core import MaskTransformer, WordPieces, collate, flatten, grow_trees, visible_matrix
 from kbert_core.errors import EncoderError, ShapeError
-from kbert_core.kbert.interventions import BRANCHES, TRUNK, Intervention, Tokens, visible_by_layer
+from kbert_core.kbert.interventions import BRANCHES, TRUNK, Intervention, Tokens, intervene
 from kbert_core.layers import layers_of
 
 LAYERED = [kind for kind in FIT if kind != "albert"]
@@ -161,7 +161,7 @@ def test_layers_agree_with_bert_written_by_hand(attention, tokenizer, figure_2):
             Intervention("block", TRUNK, capital, both=False, layers=(1, 2)),
         ),
     ):
-        visible = visible_by_layer(tree, rows, interventions, 3)
+        visible = intervene(tree, rows, interventions, 3).layers
         with torch.no_grad():
             slow = slow_bert(model, batch, visible)
         for one, other in zip(

@@ -20,7 +20,7 @@ from kbert_core.explain.noise import variation
 from kbert_core.explain.result import Plain, nats_bars, plain
 from kbert_core.kbert.batch import collate
 from kbert_core.kbert.flat_tree import FlatTree
-from kbert_core.kbert.interventions import visible_by_layer
+from kbert_core.kbert.interventions import intervene
 from kbert_core.kbert.visible import Ablation
 from kbert_core.reader import Reading
 
@@ -302,7 +302,7 @@ def _inputs(flat: FlatTree, side: Side, places: list[int]) -> tuple[Tensor, Tens
     chosen = torch.tensor(places, dtype=torch.int64)
     config = side.reading.config
     visible = config.ablation.visible_in(batch)
-    layers = visible_by_layer(visible, [flat], config.interventions, side.layers)
+    layers = intervene(visible, [flat], config.interventions, side.layers).layers
     shown = torch.stack([layer[0][chosen[:, None], chosen] for layer in layers])
     return shown, config.ablation.position_ids(batch)[0, chosen]
 

@@ -24,7 +24,7 @@ from kbert_core.explain.drawing import INK, ORANGE, drawing
 from kbert_core.explain.result import Plain, batches, final, frame, name_of, plain
 from kbert_core.kbert.batch import collate
 from kbert_core.kbert.flat_tree import FlatTree
-from kbert_core.kbert.interventions import visible_by_layer
+from kbert_core.kbert.interventions import intervene
 from kbert_core.kbert.mask_transformer import layer_masks
 from kbert_core.kbert.visible import Ablation
 from kbert_core.pipeline import Pipeline
@@ -357,9 +357,9 @@ def _layers_of(case: Case, flat: FlatTree) -> tuple[Tensor, ...]:
     """
     encoder, trace = case.pipeline.encoder, case.trace
     batch = collate([flat])
-    visible = visible_by_layer(
+    visible = intervene(
         trace.ablation.visible_in(batch), [flat], trace.interventions, encoder.layer_count
-    )
+    ).layers
     positions = trace.ablation.position_ids(batch)
     masks = layer_masks(encoder.config, visible, positions, torch.float32)
     return tuple(mask[0, 0] == 0 for mask in masks)

@@ -70,11 +70,7 @@ class Tokens:
         return self.kind in ("branch", "hung", "mention")
 
     def among(self, row: FlatTree) -> list[int]:
-        """Find them in a flat tree.
-
-        Returns:
-            Indices along N, ascending; empty where the tree has none of them.
-        """
+        """Find them in a flat tree: indices along N, ascending; none where it has none of them."""
         match self.kind:
             case "all":
                 return list(range(len(row)))
@@ -236,16 +232,6 @@ class Intervened:
         """Those that changed nothing: what they name isn't in the tree, or was so already."""
         pairs = zip(self.interventions, self.changed, strict=True)
         return tuple(one for one, cells in pairs if not cells)
-
-
-def visible_by_layer(
-    visible: "Tensor",
-    rows: Sequence[FlatTree],
-    interventions: Iterable[Intervention],
-    layer_count: int,
-) -> "tuple[Tensor, ...]":
-    """Change a visible matrix layer by layer; see :func:`intervene`."""
-    return intervene(visible, rows, interventions, layer_count).layers
 
 
 def intervene(

@@ -39,7 +39,7 @@ from kbert_core import (
     Triple,
     load_graph,
 )
-from kbert_core.kbert.interventions import Intervention, Tokens, visible_by_layer
+from kbert_core.kbert.interventions import Intervention, Tokens, intervene
 from kbert_core.kbert.visible import FULL
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.surface_forms import NameRules
@@ -183,7 +183,7 @@ def test_matrix_picture_of_a_difference_has_its_own_legend(plain):
 
 
 def intervened(kept, *made, layers=2):
-    visible = visible_by_layer(kept.trace.visible, kept.trace.rows, made, layers)
+    visible = intervene(kept.trace.visible, kept.trace.rows, made, layers).layers
     reading = kept.trace.reading
     reading = replace(reading, config=replace(reading.config, interventions=made))
     trace = replace(kept.trace, reading=reading, visible_layers=visible, visible=visible[-1])

@@ -28,7 +28,6 @@ from kbert_core.kbert.interventions import (
     PRESETS,
     TRUNK,
     intervene,
-    visible_by_layer,
 )
 
 WORDS = "[CLS] Tim Cook CEO Apple is visiting Beijing capital China is_a City now [SEP]".split()
@@ -128,7 +127,7 @@ def test_layers_are_kept_in_order_and_once():
 
 def test_blocking_a_branch_hides_it_from_its_mention_and_back(tim_cook, visible):
     block = Intervention("block", TRUNK, Tokens("branch", 0, BEIJING, CAPITAL))
-    (after,) = visible_by_layer(visible, [tim_cook], [block], 1)
+    (after,) = intervene(visible, [tim_cook], [block], 1).layers
     gone = {("Beijing", w) for w in ("capital", "China")}
     assert cells(visible) - cells(after) == gone | {(b, a) for a, b in gone}
     assert cells(after) < cells(visible)
@@ -136,7 +135,7 @@ def test_blocking_a_branch_hides_it_from_its_mention_and_back(tim_cook, visible)
 
 def test_one_direction_leaves_the_other(tim_cook, visible):
     block = Intervention("block", Tokens("mention", 0, 0), BRANCHES, both=False)
-    (after,) = visible_by_layer(visible, [tim_cook], [block], 1)
+    (after,) = intervene(visible, [tim_cook], [block], 1).layers
     seers, seen = ("Tim", "Cook"), ("CEO", "Apple")
     assert cells(visible) - cells(after) == {(a, b) for a in seers for b in seen}
 
@@ -146,34 +145,34 @@ def test_opening_a_cell_lets_two_branches_see_each_other(tim_cook, visible):
         Tokens("token", identity=("branch", 0, place, triple, 1))
         for place, triple in ((0, CEO), (BEIJING, CAPITAL))
     )
-    (after,) = visible_by_layer(visible, [tim_cook], [Intervention("open", apple, china)], 1)
+    (after,) = intervene(visible, [tim_cook], [Intervention("open", apple, china)], 1).layers
     assert cells(after) - cells(visible) == {("Apple", "China"), ("China", "Apple")}
 
 
 def test_only_the_layers_named_change_and_equal_ones_share_a_tensor(tim_cook, visible):
     block = Intervention("block", TRUNK, BRANCHES, layers=(2, 4))
-    layers = visible_by_layer(visible, [tim_cook], [block], 4)
+    layers = intervene(visible, [tim_cook], [block], 4).layers
     assert layers[0].equal(visible)
     assert layers[0] is layers[2]
     assert layers[1] is layers[3]
     assert not layers[1].equal(visible)
     one_by_one = [Intervention("block", TRUNK, BRANCHES, layers=(n,)) for n in (4, 2)]
-    again = visible_by_layer(visible, [tim_cook], one_by_one, 4)
+    again = intervene(visible, [tim_cook], one_by_one, 4).layers
     assert again[1] is again[3]
     assert again[1].equal(layers[1])
 
 
 def test_interventions_are_made_in_order_and_the_last_word_counts(tim_cook, visible):
     block, undo = (Intervention(action, TRUNK, BRANCHES) for action in ("block", "open"))
-    blocked = visible_by_layer(visible, [tim_cook], [undo, block], 1)[0]
-    opened = visible_by_layer(visible, [tim_cook], [block, undo], 1)[0]
+    blocked = intervene(visible, [tim_cook], [undo, block], 1).layers[0]
+    opened = intervene(visible, [tim_cook], [block, undo], 1).layers[0]
     assert ("Cook", "Apple") not in cells(blocked)
     assert {("Cook", "Apple"), ("[CLS]", "Apple"), ("Apple", "now")} <= cells(opened)
 
 
 def test_the_matrix_given_is_not_changed(tim_cook, visible):
     kept = visible.clone()
-    visible_by_layer(visible, [tim_cook], PRESETS["everything"], 2)
+    intervene(visible, [tim_cook], PRESETS["everything"], 2)
     assert visible.equal(kept)
 
 
@@ -267,15 +266,15 @@ def test_what_names_nothing_or_is_so_already_idles(tim_cook, visible):
 
 def test_a_layer_that_is_not_there_is_refused(tim_cook, visible):
     with pytest.raises(OptionError, match=r"for layer 4, and the encoder has 3. Name layers from"):
-        visible_by_layer(visible, [tim_cook], [Intervention("block", ALL, ALL, layers=(4,))], 3)
+        intervene(visible, [tim_cook], [Intervention("block", ALL, ALL, layers=(4,))], 3)
 
 
 def test_a_matrix_of_other_trees_is_refused(tim_cook, visible):
     for rows in ([], [tim_cook, tim_cook]):
         with pytest.raises(ShapeError, match=f"there are {len(rows)} flat trees"):
-            visible_by_layer(visible, rows, (), 1)
+            intervene(visible, rows, (), 1)
     with pytest.raises(ShapeError, match="of up to 14 tokens"):
-        visible_by_layer(visible[:, :9, :9], [tim_cook], (), 1)
+        intervene(visible[:, :9, :9], [tim_cook], (), 1)
 
 
 # Presets
@@ -285,13 +284,13 @@ def test_opening_everything_is_the_ablation(figure_2):
     rows = flatten(grow_trees([TIM_COOK, "a"], figure_2), Words(special=True))
     batch = collate(rows)
     visible = visible_matrix(batch.branch_ids, batch.anchor_ids)
-    (layer,) = set(visible_by_layer(visible, rows, PRESETS["everything"], 3))
+    (layer,) = set(intervene(visible, rows, PRESETS["everything"], 3).layers)
     assert layer.equal(Ablation(visible="all").visible_in(batch))
 
 
 def test_presets_do_what_their_names_say(tim_cook, visible):
     def after(name):
-        return cells(visible_by_layer(visible, [tim_cook], PRESETS[name], 1)[0])
+        return cells(intervene(visible, [tim_cook], PRESETS[name], 1).layers[0])
 
     trunk, branches = words_of(TRUNK, tim_cook), words_of(BRANCHES, tim_cook)
     across = {(a, b) for a in trunk for b in branches}
@@ -300,9 +299,9 @@ def test_presets_do_what_their_names_say(tim_cook, visible):
     assert after("no_link") == cells(visible) - across - back
     assert after("whole_link") == cells(visible) | across | back
     assert after("branches_alone") == cells(visible) - back
-    blind = visible_by_layer(
+    blind = intervene(
         visible, [tim_cook], [*PRESETS["everything"], *PRESETS["cls_blind"]], 1
-    )
+    ).layers
     assert cells(torch.ones_like(visible)) - cells(blind[0]) == {("[CLS]", b) for b in branches}
 
 
