@@ -60,7 +60,7 @@ def experiment(args: Namespace) -> None:
     """
     from kbert_core.experiments.report import summary, write_report
     from kbert_core.experiments.tables import Tables
-    from kbert_core.training.processes import started_together
+    from kbert_core.training.trainer import started_together
 
     if (together := started_together()) > 1:
         raise OptionError(

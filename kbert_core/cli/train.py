@@ -317,13 +317,14 @@ def _told_of_another_task(
 
 def _by_the_main_one(run: Callable[[], dict[str, Any]]) -> dict[str, Any] | None:
     """Run in each of several processes, of which the main one alone logs and reports."""
-    from kbert_core.training import processes
+    from kbert_core.training import trainer
 
-    if processes.is_main():
-        return run()
-    logging.getLogger("kbert_core").setLevel(logging.ERROR)
-    run()
-    return None
+    main = trainer.is_main()
+    if not main:
+        logging.getLogger("kbert_core").setLevel(logging.ERROR)
+    report = run()
+    trainer.leave()
+    return report if main else None
 
 
 def command_line() -> str:

@@ -44,7 +44,7 @@ from kbert_core.knowledge.io.compression import plain_stem
 from kbert_core.training.evaluate import surface_forms
 from kbert_core.training.finetune import MAIN_SCORE, fit, save
 from kbert_core.training.options import TrainOptions
-from kbert_core.training.ordered_trainer import duration
+from kbert_core.training.trainer import duration
 
 PREDICTIONS = "predictions.json"  # what stays in a cell's folder: others may be written over it
 TAG_SCORES = "tag_scores.npz"  # and this: decoding may be guided by others

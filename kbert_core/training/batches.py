@@ -12,8 +12,8 @@ from torch.utils.data import Dataset
 from kbert_core.data.labelled import Example
 from kbert_core.labels import IGNORED, WRONG
 from kbert_core.training.options import TrainOptions
-from kbert_core.training.ordered_trainer import BATCH
 from kbert_core.training.rows import READ_AT_ONCE, RowMaker, batch_of
+from kbert_core.training.trainer import BATCH
 
 SHOWN_EXAMPLES = 5  # of a batch that is named in an error
 

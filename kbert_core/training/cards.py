@@ -141,12 +141,11 @@ def follows_graph(notes: Mapping[str, Any]) -> bool:
     recipe, types = notes.get("recipe"), notes.get("type_labels")
     if not isinstance(recipe, Mapping) or not isinstance(types, Mapping):
         return False
-    asked = {
-        name: recipe[name]
-        for name in NEEDED_TYPES
-        if isinstance(recipe.get(name), int | float) and recipe[name] > 0
-    }
-    return len(asked) > len(without_effect(asked, types))
+    shares = [(recipe.get(name), needed) for name, needed in NEEDED_TYPES.items()]
+    return any(
+        isinstance(share, int | float) and share > 0 and len(types) >= needed
+        for share, needed in shares
+    )
 
 
 def _scores(card: Card, notes: Mapping[str, Any]) -> list[str]:
@@ -160,13 +159,11 @@ def _scores(card: Card, notes: Mapping[str, Any]) -> list[str]:
         return ["None."]
     names = [n for n in NAMES if n in rows[0][1]]
     unseen = ["recall on unseen entities"] if "unseen" in rows[0][1] else []
-    table = [
-        (label, [*(s[n] for n in names), *(s["unseen"]["recall"] for _ in unseen)])
-        for label, s in rows
-    ]
-    lines = _table(
-        [*names, *unseen], {row: [f"{100 * v:.1f}" for v in values] for row, values in table}
-    )
+    table = {}
+    for label, of in rows:
+        values = [*(of[n] for n in names), *(of["unseen"]["recall"] for _ in unseen)]
+        table[label] = [f"{100 * value:.1f}" for value in values]
+    lines = _table([*names, *unseen], table)
     if "precision" in names:
         lines += ["", "Typed exact spans, in per cent; all choices were made on dev."]
     return lines

@@ -25,7 +25,7 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import find_mentions
 from kbert_core.knowledge.surface_forms import AS_WRITTEN
 from kbert_core.training.masking import MASKED_SHARE, Masking
-from kbert_core.training.ordered_trainer import BATCH
+from kbert_core.training.trainer import BATCH
 from kbert_core.training.vocabulary import lines_of
 
 OPEN_ROWS = 64  # rows that still take passages while packing

@@ -24,17 +24,16 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.io.compression import plain_stem
 from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
 from kbert_core.tasks import TASKS
-from kbert_core.training import checkpoints, processes
+from kbert_core.training import checkpoints
 from kbert_core.training.batches import Batches
 from kbert_core.training.cards import write_card
 from kbert_core.training.edit_scores import edit_response
 from kbert_core.training.evaluate import evaluate, surface_forms, tell_of_matches
 from kbert_core.training.options import TrainOptions
-from kbert_core.training.ordered_trainer import OrderedTrainer, arguments
-from kbert_core.training.processes import Processes
 from kbert_core.training.recipe import learn_type_labels, warn_of_no_effect
 from kbert_core.training.rows import RowMaker, trees_of
 from kbert_core.training.start import body_of, reading_in, started
+from kbert_core.training.trainer import OrderedTrainer, Processes, arguments, join
 
 MAIN_SCORE = {
     **{"ner": "f1", "classify": "accuracy", "pair": "accuracy", "mask": "accuracy"},
@@ -98,7 +97,7 @@ def fit(options: TrainOptions, *, replacing_others: bool = True) -> Fitted:
     """
     knowledge, steps, output = options.knowledge, options.optimiser, options.run.output
     device = device_named(options.run.device)
-    together = processes.join(device)
+    together = join(device)
     set_seed(options.run.seed)
     task = TASKS[options.task]
     splits = read_splits(options.files, options.task, seed=options.run.seed)

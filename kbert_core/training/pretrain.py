@@ -18,7 +18,7 @@ from kbert_core.errors import CheckpointError, DataError, OptionError
 from kbert_core.kbert.visible import visible_matrix
 from kbert_core.labels import IGNORED
 from kbert_core.layers import additive_mask
-from kbert_core.training import checkpoints, processes
+from kbert_core.training import checkpoints
 from kbert_core.training.cards import write_card
 from kbert_core.training.corpus import (
     MaskedRows,
@@ -29,7 +29,7 @@ from kbert_core.training.corpus import (
     stack,
 )
 from kbert_core.training.options import CorpusOptions, PretrainOptions
-from kbert_core.training.ordered_trainer import BATCH, OrderedTrainer, arguments
+from kbert_core.training.trainer import BATCH, OrderedTrainer, Processes, arguments, join
 from kbert_core.training.vocabulary import character_tokenizer, read_words
 
 FEWEST_ROWS = 20
@@ -100,7 +100,7 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
     """
     of, output = options.corpus, options.run.output
     device = device_named(options.run.device)
-    together = processes.join(device)
+    together = join(device)
     set_seed(options.run.seed)
     last = together.shared(lambda: checkpoints.last_whole(checkpoints.checkpoints_in(output)))
     step_rows = options.rows * options.optimiser.accumulate * together.count
@@ -245,7 +245,7 @@ def _sizes(paths: Sequence[str | Path]) -> list[tuple[str, int]]:
 
 
 def _arguments(
-    options: PretrainOptions, device: torch.device, together: processes.Processes
+    options: PretrainOptions, device: torch.device, together: Processes
 ) -> TrainingArguments:
     steps = options.optimiser
     return arguments(
@@ -269,7 +269,7 @@ def _arguments(
 
 
 def _tokenizer(
-    options: PretrainOptions, together: processes.Processes, last: Path | None
+    options: PretrainOptions, together: Processes, last: Path | None
 ) -> PreTrainedTokenizerBase:
     """The tokenizer given; that of the run to go on with; else one made from the text."""
     of, output = options.corpus, options.run.output

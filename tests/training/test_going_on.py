@@ -17,8 +17,8 @@ from kbert_core.errors import CheckpointError, DataError, OptionError
 from kbert_core.training import checkpoints
 from kbert_core.training.checkpoints import last_whole, what_is_broken
 from kbert_core.training.options import PretrainOptions, RunOptions
-from kbert_core.training.ordered_trainer import OrderedTrainer, arguments, duration
 from kbert_core.training.pretrain import MaskedLanguageTrainer, pretrain
+from kbert_core.training.trainer import OrderedTrainer, arguments, duration
 
 LINES = [f"第{i}句话说的是天气很好，今天{i % 7}度。" for i in range(400)]
 

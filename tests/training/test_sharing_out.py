@@ -16,9 +16,9 @@ from kbert_core.training.batches import Batches, bucketed
 from kbert_core.training.finetune import fit, train
 from kbert_core.training.masking import IGNORED
 from kbert_core.training.options import PretrainOptions, TrainOptions
-from kbert_core.training.ordered_trainer import BATCH
 from kbert_core.training.pretrain import pretrain
 from kbert_core.training.rows import TrainingRow
+from kbert_core.training.trainer import BATCH
 
 ROOT = Path(__file__).parents[2]
 LINES = [f"第{i}句话说的是天气很好，今天{i % 7}度。" for i in range(400)]
@@ -234,7 +234,7 @@ def test_a_mistake_ends_all_processes(tmp_path):
 @pytest.mark.parametrize("index", [1, 3])
 def test_another_cuda_device_than_the_first_is_refused_with_the_remedy(index):
     from kbert_core.errors import OptionError
-    from kbert_core.training.processes import join
+    from kbert_core.training.trainer import join
 
     with pytest.raises(OptionError, match=f"CUDA_VISIBLE_DEVICES={index}"):
         join(torch.device("cuda", index))

@@ -9,7 +9,7 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.triple import Triple
 from kbert_core.training.corpus import MaskedRows, encode_passages, pack
 from kbert_core.training.masking import IGNORED
-from kbert_core.training.ordered_trainer import BATCH
+from kbert_core.training.trainer import BATCH
 from kbert_core.training.vocabulary import character_tokenizer
 
 LENGTH = 48
