@@ -17,7 +17,7 @@ from app.view_models import whole_file as view
 from app.view_models.html import markdown
 from kbert_core import KBertError, KnowledgeGraph
 from kbert_core.experiments.whole_file_groups import WholeFile
-from kbert_core.experiments.whole_file_ways import WAYS, Pruned, score_ways
+from kbert_core.experiments.whole_file_ways import Pruned, score_three
 from kbert_core.explain.attention import AttentionEffect, Looker, rank_correlation
 
 ss = st.session_state
@@ -129,11 +129,10 @@ def test_panel(
     count = f"{len(answers):,}"
     whole = len(answers) == len(setup.test)
     st.markdown(f"**{markdown(t('file.test' if whole else 'file.test_partly', count=count))}**")
-    by_way = {way: [answer[number] for answer in answers] for number, way in enumerate(WAYS)}
     scores = once(
         "whole_file.test_scores",
         run,
-        lambda: score_ways(found.task, found.labels, setup.test[: len(answers)], by_way),
+        lambda: score_three(found.task, found.labels, setup.test, answers),
     )
     st.html(view.scores_html(scores))
     said = view.say_test(scores)

@@ -1,6 +1,8 @@
 """A labelled file with knowledge and without: sentences, tables, bars, CSV. Pure."""
 
+import math
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import plotly.graph_objects as go
@@ -13,16 +15,15 @@ from app.view_models.styles import BRANCH, TRUNK
 from kbert_core.experiments.statistics import Difference
 from kbert_core.experiments.whole_file import FileRow, Verdict
 from kbert_core.experiments.whole_file_groups import (
+    LEVEL,
     WITH,
-    WITHOUT,
     By,
     Group,
     WholeFile,
     answer_text,
-    by_chance,
     row_dict,
 )
-from kbert_core.experiments.whole_file_ways import WAYS, FileScores, Pruned
+from kbert_core.experiments.whole_file_ways import WAYS, WITHOUT, FileScores, Pruned
 from kbert_core.explain.attention import AttentionEffect, FileCorrelation
 from kbert_core.explain.result import name_of, nats
 
@@ -103,6 +104,19 @@ def say_chance(found: WholeFile, by: By) -> str:
         count=f"{len(groups):,}",
         expected=f"{expected:.1f}",
     )
+
+
+@lru_cache(4096)
+def by_chance(changed: int) -> float:
+    """Return how likely a group has a verdict other than neutral though knowledge did nothing.
+
+    Wilson's interval of the share of hurt leaves out a half where hurt and
+    helped are more than z √n apart; each of the n changed fell as a coin does.
+    """
+    from scipy.stats import binom, norm  # slow to start
+
+    most = math.ceil((changed - norm.ppf((1 + LEVEL) / 2) * math.sqrt(changed)) / 2) - 1
+    return 2 * float(binom.cdf(most, changed, 0.5))
 
 
 def say_pruned(pruned: Pruned, full: int) -> str:
@@ -288,7 +302,13 @@ def groups_chart(groups: Sequence[Group]) -> go.Figure | None:
 
 def groups_csv(groups: Sequence[Group]) -> bytes:
     """The groups with everything counted of them."""
-    return csv_of([group.flat_dict() for group in groups])
+    rows = []
+    for group in groups:
+        row = {name: value for name, value in group.as_dict().items() if name != "triple"}
+        for name in ("helped_interval", "hurt_interval", "gain_interval"):
+            row[f"{name}_low"], row[f"{name}_high"] = row.pop(name) or (None, None)
+        rows.append(row)
+    return csv_of(rows)
 
 
 # Scores, and a pruned graph

@@ -51,7 +51,7 @@ T = TypeVar("T")
 def file(args: Namespace) -> Page:
     """Read a labelled file with the graph and without: where it helps and where it hurts."""
     from kbert_core.experiments import whole_file
-    from kbert_core.experiments.whole_file_groups import whole_file_of
+    from kbert_core.experiments.whole_file_groups import read_whole_file
     from kbert_core.experiments.whole_file_ways import prune, score_three
     from kbert_core.explain.attention import rank_correlation
 
@@ -68,7 +68,7 @@ def file(args: Namespace) -> Page:
         test = read_split(_other_texts(args), "test", task, columns)[: args.most]
     reading = whole_file.each_row(pipeline, examples, graph, config=config)
     rows = _counted(reading, len(examples), "texts")
-    whole = whole_file_of(pipeline, rows, graph, len(examples))
+    whole = read_whole_file(pipeline, examples, graph, rows)
     data = whole.as_dict()
     figure: Callable[[], Any] = partial(whole.figure, args.by)
     facts = {
@@ -97,7 +97,8 @@ def file(args: Namespace) -> Page:
         if args.output is not None:
             write_triples((t for t in pruned.graph if pruned.graph.is_on(t)), args.output)
         three = whole_file.each_of_three(pipeline, test, graph, pruned.graph, config=config)
-        scores = score_three(pipeline, test, _counted(three, len(test), "texts of test"))
+        answers = _counted(three, len(test), "texts of test")
+        scores = score_three(whole.task, whole.labels, test, answers)
         data |= {"pruned": pruned.as_dict(), "test": scores.as_dict()}
         facts |= {
             "pruned": str(pruned),

@@ -17,6 +17,7 @@ from kbert_core.data.labelled import Example, check_labels
 from kbert_core.errors import DataError
 from kbert_core.explain.attention import AttentionEffect, attention_effect
 from kbert_core.explain.case import AT_ONCE, Case, NothingPredicted, Target
+from kbert_core.explain.result import batches
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.triple import Triple
@@ -141,8 +142,6 @@ def each_row(
 ) -> Iterator[FileRow]:
     """Read labelled texts with knowledge and without, in order; yields as batches are done.
 
-    A text without a triple is read once.
-
     Args:
         at_once: texts a batch.
         reading: ``config`` and its fields, as for a call of the pipeline.
@@ -151,15 +150,10 @@ def each_row(
         DataError: fill-mask, whose texts have no gold; or an unknown label.
         KBertError: a text or option that can't be used.
     """
-    _check(pipeline, examples)
-    for start in range(0, len(examples), at_once):
-        some = examples[start : start + at_once]
-        known = _read(pipeline, some, graph, reading)
-        pairs = [[own, _without(pipeline, own)] for own in known]
-        answers = _answers(pipeline, some, pairs)
-        for shift, (own, (with_it, plain)) in enumerate(zip(known, answers, strict=True)):
-            hung = tuple((own.mentions[p.node or 0], p.triple) for p in own.pieces)
-            yield FileRow(start + shift, some[shift], hung, with_it, plain)
+    read = _each(pipeline, examples, [graph], at_once, reading)
+    for number, (own, (plain, known)) in enumerate(read):
+        hung = tuple((own.mentions[p.node or 0], p.triple) for p in own.pieces)
+        yield FileRow(number, examples[number], hung, known, plain)
 
 
 def each_left_out(
@@ -173,9 +167,7 @@ def each_left_out(
     """
     waiting: list[FileRow] = []
     size = 0
-    for row in rows:
-        if not row.hung:
-            continue
+    for row in [row for row in rows if row.hung]:
         if waiting and size + len(row.triples) > AT_ONCE:
             yield from _left_out(pipeline, waiting, graph, reading)
             waiting, size = [], 0
@@ -188,13 +180,12 @@ def _left_out(
     pipeline: Pipeline, rows: Sequence[FileRow], graph: KnowledgeGraph, reading: dict[str, Any]
 ) -> Iterator[LeftOut]:
     examples = [row.example for row in rows]
-    less_of = pipeline.reader.without
+    without = pipeline.reader.without
     variants = [
-        [own, *(less_of(own, [Piece(triple)]) for triple in row.triples)]
+        [own, *(without(own, [Piece(triple)]) for triple in row.triples)]
         for row, own in zip(rows, _read(pipeline, examples, graph, reading), strict=True)
     ]
-    answers = _answers(pipeline, examples, variants)
-    for row, (whole, *less) in zip(rows, answers, strict=True):
+    for row, (whole, *less) in zip(rows, _answers(pipeline, examples, variants), strict=True):
         for triple, one in zip(row.triples, less, strict=True):
             yield LeftOut(row.number, triple, whole.score - one.score, one.wrong - whole.wrong)
 
@@ -211,12 +202,8 @@ def each_of_three(
     Args:
         reading: as for :func:`each_row`.
     """
-    _check(pipeline, examples)
-    for start in range(0, len(examples), TEXTS_AT_ONCE):
-        some = examples[start : start + TEXTS_AT_ONCE]
-        full, less = (_read(pipeline, some, k, reading) for k in (graph, pruned))
-        ways = [[_without(pipeline, f), f, p] for f, p in zip(full, less, strict=True)]
-        yield from ((n, f, p) for n, f, p in _answers(pipeline, some, ways))
+    for _, (none, full, less) in _each(pipeline, examples, [graph, pruned], TEXTS_AT_ONCE, reading):
+        yield none, full, less
 
 
 def each_attention(
@@ -244,8 +231,14 @@ def each_attention(
 # How texts are read
 
 
-def _check(pipeline: Pipeline, examples: Sequence[Example]) -> None:
-    """Refuse what has no answer that could be right or wrong."""
+def _each(
+    pipeline: Pipeline,
+    examples: Sequence[Example],
+    graphs: Sequence[KnowledgeGraph],
+    at_once: int,
+    reading: dict[str, Any],
+) -> Iterator[tuple[Reading, list[Answer]]]:
+    """Every text as read with the first graph; its answers without knowledge and with each."""
     assert pipeline.task is not None
     if pipeline.task.name == "mask":
         raise DataError(
@@ -253,6 +246,11 @@ def _check(pipeline: Pipeline, examples: Sequence[Example]) -> None:
             "Choose a model that labels texts or entities."
         )
     check_labels(examples, list(pipeline.labels.values()), "the model")
+    without = pipeline.reader.without
+    for some in batches(examples, at_once):
+        read = [_read(pipeline, some, graph, reading) for graph in graphs]
+        ways = [[without(own[0], own[0].pieces), *own] for own in zip(*read, strict=True)]
+        yield from zip(read[0], _answers(pipeline, some, ways), strict=True)
 
 
 def _read(
@@ -261,30 +259,16 @@ def _read(
     return pipeline.readings([own.sentences for own in examples], graph=graph, **reading)
 
 
-def _without(pipeline: Pipeline, reading: Reading) -> Reading:
-    """The same reading with no knowledge at all."""
-    return pipeline.reader.without(reading, reading.pieces)
-
-
 def _answers(
     pipeline: Pipeline, examples: Sequence[Example], variants: Sequence[Sequence[Reading]]
-) -> list[list[Answer]]:
-    """Run several readings of each text, those that are the same once.
-
-    Args:
-        variants: per example its readings.
-
-    Returns:
-        Per example and reading its answer.
-    """
+) -> Iterator[list[Answer]]:
+    """Run several readings of each text, those that are the same once; its answers per text."""
     key = pipeline.reader.key
     different = [{key(variant): variant for variant in of_text} for of_text in variants]
     logits = iter(pipeline.reader.logits([own for unlike in different for own in unlike.values()]))
-    answers = []
     for example, of_text, unlike in zip(examples, variants, different, strict=True):
         by_key = {name: _answer(pipeline, example, r, next(logits)) for name, r in unlike.items()}
-        answers.append([by_key[key(variant)] for variant in of_text])
-    return answers
+        yield [by_key[key(variant)] for variant in of_text]
 
 
 def _answer(pipeline: Pipeline, example: Example, reading: Reading, logits: Tensor) -> Answer:

@@ -9,13 +9,13 @@ to look, and leaving the triples out one by one says which it was.
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from kbert_core.data.labelled import Example
 from kbert_core.experiments.whole_file import FileRow, Verdict, each_row
-from kbert_core.experiments.whole_file_ways import FileScores, score_ways
-from kbert_core.explain.drawing import BLUE, INK, ORANGE, drawing, legend_below, tidy
+from kbert_core.experiments.whole_file_ways import WITHOUT, FileScores, Key, key_name, score_ways
+from kbert_core.explain.drawing import BLUE, ORANGE, signed_bars
 from kbert_core.explain.result import clipped, name_of, plain
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.triple import Triple
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 By = Literal["label", "entity", "relation", "triple"]
 KINDS: tuple[By, ...] = ("label", "entity", "relation", "triple")
-WITHOUT, WITH = "without a graph", "with the graph"
+WITH = "with the graph"
 FEWEST = 5  # texts for an interval of the mean gain
 RESAMPLES = 1000
 LEVEL = 0.95
@@ -72,11 +72,6 @@ class Group:
     def neutral(self) -> int:
         """Neither helped nor hurt."""
         return self.count - self.helped - self.hurt
-
-    @property
-    def net(self) -> int:
-        """Helped minus hurt."""
-        return self.helped - self.hurt
 
     @cached_property
     def helped_interval(self) -> Interval:
@@ -129,13 +124,15 @@ class Group:
         data = {name: getattr(self, name) for name in names}
         return data if self.triple is None else {**data, "triple": plain(self.triple)}
 
-    def flat_dict(self) -> dict[str, Any]:
-        """The same as one row of a table: each interval in two columns."""
-        row = self.as_dict()
-        row.pop("triple", None)
-        for name in ("helped_interval", "hurt_interval", "gain_interval"):
-            row[f"{name}_low"], row[f"{name}_high"] = row.pop(name) or (None, None)
-        return row
+
+def wilson(count: int, total: int) -> Interval:
+    """95 % of a share, from 0 to 1; all of it where nothing is known."""
+    if not total:
+        return 0.0, 1.0
+    from scipy.stats import binomtest  # slow to start
+
+    found = binomtest(count, total).proportion_ci(LEVEL, method="wilson")
+    return float(found.low), float(found.high)
 
 
 @dataclass(frozen=True)
@@ -175,9 +172,9 @@ class WholeFile:
     def groups(self, by: By) -> tuple[Group, ...]:
         """The texts by what they have in common, those hurt most first."""
         if by not in self._groups:
-            found = self._by_label() if by == "label" else self._by_triple(by)
-            found.sort(key=lambda group: (group.net, -group.hurt, -group.count))
-            self._groups[by] = tuple(found)
+            groups = self._by_label() if by == "label" else self._by_triple(by)
+            groups.sort(key=lambda group: (group.helped - group.hurt, -group.hurt, -group.count))
+            self._groups[by] = tuple(groups)
         return self._groups[by]
 
     @cached_property
@@ -202,16 +199,14 @@ class WholeFile:
 
     def _by_triple(self, by: By) -> list[Group]:
         """Texts by the entities, relations or triples that stood in them."""
-        found: dict[str, tuple[Triple | None, list[FileRow]]] = {}
+        groups: dict[Key, list[FileRow]] = {}
         for row in self.with_knowledge:
-            if by == "triple":
-                names: dict[str, Triple | None] = {name_of(t): t for t in row.triples}
-            else:
-                part = "head" if by == "entity" else "relation"
-                names = dict.fromkeys(getattr(triple, part) for triple in row.triples)
-            for name, triple in names.items():
-                found.setdefault(name, (triple, []))[1].append(row)
-        return [Group.of(by, name, rows, triple) for name, (triple, rows) in found.items()]
+            part = "head" if by == "entity" else "relation"
+            keys = [t if by == "triple" else getattr(t, part) for t in row.triples]
+            for key in dict.fromkeys(keys):
+                groups.setdefault(key, []).append(row)
+        triples = {key: key if isinstance(key, Triple) else None for key in groups}
+        return [Group.of(by, key_name(key), rows, triples[key]) for key, rows in groups.items()]
 
     @cached_property
     def scores(self) -> FileScores:
@@ -241,58 +236,40 @@ class WholeFile:
     def figure(self, by: By = "relation") -> "Figure":
         """Draw for each group a bar to the right for helped and to the left for hurt."""
         groups = [group for group in self.groups(by) if group.helped or group.hurt]
-        return _drawn(groups, by, f"{len(self.changed):,} of {len(self.rows):,} texts changed")
+        half = MOST_DRAWN // 2
+        shown = groups if len(groups) <= MOST_DRAWN else [*groups[:half], *groups[-half:]]
+        more = f", {len(shown)} of {len(groups)} groups" if len(shown) < len(groups) else ""
+        return signed_bars(
+            [f"{clipped(group.name)}  (n = {group.count:,})" for group in shown],
+            [[value for value in (group.helped, -group.hurt) if value] for group in shown],
+            axis=f"{shown[0].unit if shown else 'texts'} by {by}",
+            title=f"{len(self.changed):,} of {len(self.rows):,} texts changed{more}",
+            number=lambda value: f"{abs(value):g}",
+            colours={"helped": BLUE, "hurt": ORANGE},
+        )
 
 
 def read_whole_file(
-    pipeline: Pipeline, examples: Sequence[Example], graph: KnowledgeGraph, **reading: Any
+    pipeline: Pipeline,
+    examples: Sequence[Example],
+    graph: KnowledgeGraph,
+    rows: Iterable[FileRow] | None = None,
+    **reading: Any,
 ) -> WholeFile:
     """Read labelled texts with a graph and without, and count where it helps and hurts.
 
     Args:
+        rows: where they were read already, see :func:`each_row`.
         reading: ``config`` and its fields, as for a call of the pipeline.
 
     Raises:
         DataError: a label that the model doesn't know, or texts to fill in.
         KBertError: a text or option that can't be used.
     """
-    rows = each_row(pipeline, examples, graph, **reading)
-    return whole_file_of(pipeline, rows, graph, len(examples))
-
-
-def whole_file_of(
-    pipeline: Pipeline, rows: Iterable[FileRow], graph: KnowledgeGraph, total: int
-) -> WholeFile:
-    """Put rows that were read elsewhere together; see :func:`read_whole_file`."""
     assert pipeline.task is not None
+    rows = each_row(pipeline, examples, graph, **reading) if rows is None else rows
     labels = tuple(pipeline.labels.values())
-    return WholeFile(pipeline.task.name, labels, graph.name, tuple(rows), total)
-
-
-def wilson(count: int, total: int) -> Interval:
-    """95 % of a share, from 0 to 1; all of it where nothing is known."""
-    if not total:
-        return 0.0, 1.0
-    from scipy.stats import binomtest  # slow to start
-
-    found = binomtest(count, total).proportion_ci(LEVEL, method="wilson")
-    return float(found.low), float(found.high)
-
-
-@lru_cache(4096)
-def by_chance(changed: int) -> float:
-    """Return how likely a group has a verdict other than neutral though knowledge did nothing.
-
-    The probability that Wilson's interval of the share of hurt leaves out a
-    half, where each of the changed fell to helped or hurt as a coin does.
-    """
-    from scipy.stats import binom  # slow to start
-
-    low, high = -1, changed // 2  # the largest count whose interval lies below a half
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if wilson(middle, changed)[1] < 0.5 else (low, middle - 1)
-    return 2 * float(binom.cdf(low, changed, 0.5)) if low >= 0 else 0.0
+    return WholeFile(pipeline.task.name, labels, graph.name, tuple(rows), len(examples))
 
 
 def row_dict(row: FileRow) -> dict[str, Any]:
@@ -319,35 +296,3 @@ def answer_text(row: FileRow, answer: Any) -> str:
         return answer or ""
     text = row.example.sentences[0]
     return ", ".join(f"{text[start:end]} {label}" for start, end, label in sorted(answer))
-
-
-def _drawn(groups: Sequence[Group], by: By, title: str) -> "Figure":
-    shown = [*groups[: MOST_DRAWN // 2], *groups[MOST_DRAWN // 2 :][-MOST_DRAWN // 2 :]]
-    with drawing(8.4, 1.5 + 0.36 * max(1, len(shown))) as figure:
-        panel = figure.subplots()
-        for place, group in enumerate(shown):
-            for value, side, colour in ((group.helped, 1, BLUE), (group.hurt, -1, ORANGE)):
-                panel.barh(place, side * value, height=0.62, color=colour)
-                panel.annotate(
-                    str(value),
-                    (side * value, place),
-                    xytext=(5 * side, 0),
-                    textcoords="offset points",
-                    va="center",
-                    ha="left" if side > 0 else "right",
-                    fontsize=9,
-                )
-        panel.axvline(0, color=INK, linewidth=1)
-        panel.set_yticks(
-            range(len(shown)), [f"{clipped(g.name)}  (n = {g.count:,})" for g in shown]
-        )
-        panel.invert_yaxis()
-        panel.margins(x=0.12)
-        panel.xaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
-        unit = shown[0].unit if shown else "texts"
-        panel.set_xlabel(f"{unit} by {by}")
-        more = f", {len(shown)} of {len(groups)} groups" if len(shown) < len(groups) else ""
-        figure.suptitle(title + more, fontsize=10)
-        tidy(panel, "x")
-        legend_below(figure, {"hurt": ORANGE, "helped": BLUE})
-    return figure

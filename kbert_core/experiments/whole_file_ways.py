@@ -1,22 +1,17 @@
 """Several ways of reading one labelled file: their scores, and a graph without what hurts.
 
 A graph is pruned by one rule: a triple (or all triples of a relation) goes
-where it hurt more texts than it helped, by ``least`` at least. What counts as
-hurt:
-
-- "counts": texts in which it stood, and in which less is wrong without any
-  knowledge. Triples of one text share its verdict.
-- "leave one out": texts in which less is wrong without this triple alone.
-
-A choice made on one file fits that file's accidents too: the pruned graph is
-read beside the full one on texts that had no part in the choice, and may well
-not be better there.
+where it hurt more texts than it helped, by ``least`` at least. By "counts" it
+hurt the texts in which it stood and less is wrong without any knowledge; by
+"leave one out" those in which less is wrong without this triple alone. The
+choice fits the accidents of its file too, so the pruned graph is read beside
+the full one on texts that had no part in it.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import combinations
+from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any, Literal
 
 from kbert_core.data.labelled import Example
@@ -24,20 +19,21 @@ from kbert_core.errors import OptionError
 from kbert_core.experiments.counts import sentence_counts
 from kbert_core.experiments.statistics import METRICS, Difference, Resampled, Score
 from kbert_core.experiments.whole_file import Answer, FileRow, LeftOut
-from kbert_core.explain.drawing import BLUE, INK, drawing, tidy
+from kbert_core.explain.drawing import BLUE, signed_bars
 from kbert_core.explain.result import name_of
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.triple import Triple
 from kbert_core.labels import RIGHT
-from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
+from kbert_core.pipeline import NO_KNOWLEDGE
 from kbert_core.training.scores import class_scores, pair_scores, ranking_scores, span_scores
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 RESAMPLES = 2000
-WAYS = ("without a graph", "full graph", "pruned graph")
+WITHOUT = "without a graph"
+WAYS = (WITHOUT, "full graph", "pruned graph")
 Rule = Literal["counts", "leave one out"]
 What = Literal["triple", "relation"]
 Key = Triple | str  # a triple, or the relation of many
@@ -65,48 +61,30 @@ class FileScores:
 
     def as_dict(self) -> dict[str, Any]:
         """All of it as plain data, for JSON."""
-        ways = {
-            way: {
-                "scores": dict(scores),
-                "low": self.main[way].low if way in self.main else None,
-                "high": self.main[way].high if way in self.main else None,
-            }
-            for way, scores in self.all_scores.items()
-        }
-        differences = []
-        for (way, other), difference in self.differences.items():
-            numbers = asdict(difference)
-            shown = {name: numbers[name] for name in ("mean", "low", "high", "p")}
-            differences.append({"of": way, "minus": other, **shown})
-        return {
-            "metric": self.metric,
-            "texts": self.texts,
-            "ways": ways,
-            "differences": differences,
-        }
+        ways = {}
+        for way, scores in self.all_scores.items():
+            main = self.main.get(way)
+            interval = {"low": main and main.low, "high": main and main.high}
+            ways[way] = {"scores": dict(scores), **interval}
+        differences = [
+            {"of": way, "minus": other, "mean": d.mean, "low": d.low, "high": d.high, "p": d.p}
+            for (way, other), d in self.differences.items()
+        ]
+        counted = {"metric": self.metric, "texts": self.texts}
+        return {**counted, "ways": ways, "differences": differences}
 
     def figure(self) -> "Figure":
-        """Draw a point a way, with the interval as a line."""
-        with drawing(6.4, 1.2 + 0.42 * max(1, len(self.main))) as figure:
-            panel = figure.subplots()
-            for place, score in enumerate(self.main.values()):
-                mean, low, high = (100 * value for value in (score.mean, score.low, score.high))
-                panel.plot([low, high], [place, place], color=INK, linewidth=1.6)
-                panel.plot(mean, place, "o", color=BLUE, markersize=8)
-                panel.annotate(
-                    f"{mean:.1f}",
-                    (mean, place),
-                    xytext=(0, 8),
-                    textcoords="offset points",
-                    ha="center",
-                    fontsize=9,
-                )
-            panel.set_yticks(range(len(self.main)), list(self.main))
-            panel.invert_yaxis()
-            panel.margins(x=0.1, y=0.4)
-            panel.set_xlabel(f"{self.metric}, %; line: 95 % of resampled texts")
-            tidy(panel, "x")
-        return figure
+        """Draw a bar a way, with the interval as a line."""
+        scores = self.main.values()
+        return signed_bars(
+            list(self.main),
+            [[100 * score.mean] for score in scores],
+            axis=f"{self.metric}, %; line: 95 % of resampled texts",
+            title=f"{self.texts:,} texts",
+            number=lambda value: f"{value:.1f}",
+            colours={self.metric: BLUE},
+            intervals=[(100 * score.low, 100 * score.high) for score in scores],
+        )
 
 
 def score_ways(
@@ -139,12 +117,23 @@ def score_ways(
     return FileScores(metric.name, len(examples), all_scores, scores, differences)
 
 
+def score_three(
+    task: str,
+    labels: Sequence[str],
+    examples: Sequence[Example],
+    answers: Sequence[tuple[Answer, Answer, Answer]],
+) -> FileScores:
+    """Score what ``each_of_three`` read; for as many texts as were."""
+    by_way = {way: [answer[number] for answer in answers] for number, way in enumerate(WAYS)}
+    return score_ways(task, labels, examples[: len(answers)], by_way)
+
+
 def _said(task: str, examples: Sequence[Example], answers: Sequence[Answer]) -> list[Any]:
     """Spans, labels, or how sure it is that a candidate answers: what scores are made of."""
     if task == "rank":  # of two labels, the log-odds of one are those of the other, negated
         pairs = zip(examples, answers, strict=True)
         return [a.score if e.label == RIGHT else -a.score for e, a in pairs]
-    return [answer.spans if task == "ner" else answer.label for answer in answers]
+    return [answer.said for answer in answers]
 
 
 def _scores(
@@ -154,21 +143,9 @@ def _scores(
     if task == "ner":
         return span_scores([example.spans for example in examples], said)
     if task == "rank":
-        right = [example.label == RIGHT for example in examples]
+        right = [label == RIGHT for label in gold]
         return ranking_scores([example.group for example in examples], right, said)
     return pair_scores(gold, said, labels) if task == "pair" else class_scores(gold, said)
-
-
-def score_three(
-    pipeline: Pipeline,
-    examples: Sequence[Example],
-    answers: Sequence[tuple[Answer, Answer, Answer]],
-) -> FileScores:
-    """Score what ``each_of_three`` read; for as many texts as were."""
-    assert pipeline.task is not None
-    by_way = {way: [answer[number] for answer in answers] for number, way in enumerate(WAYS)}
-    labels = tuple(pipeline.labels.values())
-    return score_ways(pipeline.task.name, labels, examples[: len(answers)], by_way)
 
 
 # A graph without what hurts
@@ -252,35 +229,6 @@ def prune(
     """
     if least < 1:
         raise OptionError(f"least is {least}, expected at least 1: more hurt than helped.")
-    helped, hurt, texts = _counted(rows, left_out, rule, what)
-    gone = [key for key in texts if hurt[key] - helped[key] >= least]
-    gone.sort(key=lambda key: (helped[key] - hurt[key], -hurt[key]))
-    members: dict[Key, list[Triple]] = {key: [] for key in gone}
-    if what == "relation" and gone:
-        for triple in graph:
-            if triple.relation in members:
-                members[triple.relation].append(triple)
-    else:
-        members = {key: [key] for key in gone if isinstance(key, Triple)}
-    removed = [
-        Removed(
-            name_of(key) if isinstance(key, Triple) else key,
-            len(members[key]),
-            texts[key],
-            helped[key],
-            hurt[key],
-        )
-        for key in gone
-    ]
-    left = without_triples(graph, [triple for key in gone for triple in members[key]])
-    left.name = f"{graph.name} pruned"
-    return Pruned(left, tuple(removed), rule, what, least, len(rows))
-
-
-def _counted(
-    rows: Sequence[FileRow], left_out: Iterable[LeftOut], rule: Rule, what: What
-) -> tuple[Counter[Key], Counter[Key], Counter[Key]]:
-    """Texts helped, hurt, and all, by triple or relation."""
 
     def key_of(triple: Triple) -> Key:
         return triple if what == "triple" else triple.relation
@@ -295,7 +243,21 @@ def _counted(
             saved[item.number, key_of(item.triple)] += item.wrong
     helped: Counter[Key] = Counter(key for (_, key), saves in saved.items() if saves > 0)
     hurt: Counter[Key] = Counter(key for (_, key), saves in saved.items() if saves < 0)
-    return helped, hurt, Counter(key for _, key in saved)
+    texts: Counter[Key] = Counter(key for _, key in saved)
+    gone = [key for key in texts if hurt[key] - helped[key] >= least]
+    gone.sort(key=lambda key: (helped[key] - hurt[key], -hurt[key]))
+    members: dict[Key, list[Triple]] = {key: [] for key in gone}
+    alone = [key for key in gone if isinstance(key, Triple)]
+    for triple in graph if what == "relation" and gone else alone:
+        if key_of(triple) in members:
+            members[key_of(triple)].append(triple)
+    removed = tuple(
+        Removed(key_name(key), len(own), texts[key], helped[key], hurt[key])
+        for key, own in members.items()
+    )
+    left = without_triples(graph, chain.from_iterable(members.values()))
+    left.name = f"{graph.name} pruned"
+    return Pruned(left, removed, rule, what, least, len(rows))
 
 
 def without_triples(graph: KnowledgeGraph, gone: Iterable[Triple]) -> KnowledgeGraph:
@@ -306,3 +268,8 @@ def without_triples(graph: KnowledgeGraph, gone: Iterable[Triple]) -> KnowledgeG
         for entity in {normalise_name(triple.head) for triple in out}
     }
     return graph.updated(changed)
+
+
+def key_name(key: Key) -> str:
+    """A triple in a line, or the relation."""
+    return name_of(key) if isinstance(key, Triple) else key

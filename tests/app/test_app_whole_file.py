@@ -4,6 +4,7 @@ import csv
 import html
 import io
 import re
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ from app.view_models.styles import BRANCH, TRUNK
 from kbert_core import Card, KnowledgeGraph, Pipeline, Triple
 from kbert_core.experiments.audit_values import Data
 from kbert_core.experiments.whole_file import Verdict
-from kbert_core.experiments.whole_file_groups import WholeFile, by_chance
+from kbert_core.experiments.whole_file_groups import WholeFile, wilson
 from kbert_core.experiments.whole_file_ways import Pruned, prune
 from kbert_core.explain.attention import AttentionEffect, FileCorrelation
 from kbert_core.knowledge.edit import Edit
@@ -88,6 +89,21 @@ def test_what_hurts_is_named_only_where_it_can_be_told():
     assert view.say_hurting(many(3, 0), "entity") == ""
 
 
+@pytest.mark.parametrize("changed", [1, 2, 3, 4, 5, 6, 9])
+def test_chance_of_a_verdict_is_that_of_all_ways_coins_can_fall(changed):
+    def marked(ways):
+        low, high = wilson(sum(ways), changed)
+        return low > 0.5 or high < 0.5
+
+    ways = list(product((0, 1), repeat=changed))
+    assert view.by_chance(changed) == pytest.approx(sum(map(marked, ways)) / len(ways))
+
+
+def test_chance_of_a_verdict_stays_about_one_in_twenty():
+    assert view.by_chance(0) == view.by_chance(1) == 0
+    assert all(0.03 < view.by_chance(changed) < 0.07 for changed in (100, 1000, 100_000))
+
+
 def test_marked_groups_are_told_beside_those_that_chance_would_mark():
     ways = [("bad", "good", -1.0)] * 8
     rows = [classed(n, "good", *said, [A], gain) for n, (*said, gain) in enumerate(ways)]
@@ -95,7 +111,7 @@ def test_marked_groups_are_told_beside_those_that_chance_would_mark():
         classed(8, "good", "good", "bad", [C], 1.0),
         classed(9, "good", "bad", "good", [C], -1.0),
     ]
-    expected = by_chance(8) + by_chance(2)
+    expected = view.by_chance(8) + view.by_chance(2)
     assert view.say_chance(file_of(*rows), "triple") == (
         "1 of the 2 groups with a change are said to help or to hurt. About "
         f"{expected:.1f} would be by chance, if every change fell either way as a coin does."

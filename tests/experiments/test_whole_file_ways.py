@@ -125,7 +125,8 @@ def test_a_pruned_graph_is_read_beside_the_full_one_and_none(ner):
         for answer, row in zip(answers, rows, strict=True):
             assert answer[way].spans == row.known.spans
             assert answer[way].score == pytest.approx(row.known.score, abs=1e-5)
-    compared = score_three(ner, examples, answers)
+    labels = tuple(ner.labels.values())
+    compared = score_three("ner", labels, examples, answers)
     assert list(compared.all_scores) == list(WAYS)
     assert compared.texts == 3
     assert set(compared.differences) == {
@@ -135,4 +136,6 @@ def test_a_pruned_graph_is_read_beside_the_full_one_and_none(ner):
     }
     json.dumps(compared.as_dict())
     compared.figure()
-    assert score_three(ner, examples, answers[:1]).texts == 1  # stopped before its end
+    assert (
+        score_three("ner", tuple(ner.labels.values()), examples, answers[:1]).texts == 1
+    )  # stopped before its end
