@@ -9,7 +9,7 @@ from app.texts import listed, sentences, t
 from app.view_models.html import escape
 from app.view_models.styles import BRANCH, CHANGED, TRUNK
 from kbert_core.experiments.audit_values import Audit, Coverage, Share
-from kbert_core.experiments.verdict import Level, Message, Verdict, english, in_words
+from kbert_core.experiments.verdict import Level, Verdict, english
 
 BAR = 26  # pixels of a bar with its gap
 MOST_GROUPS = 12
@@ -96,21 +96,24 @@ def facts(audit: Audit) -> tuple[Fact, ...]:
 
 def headline(verdict: Verdict) -> str:
     """The verdict in one or two sentences; plain text."""
-    return _in_words(verdict.messages)
-
-
-def _in_words(pieces: tuple[Message, ...]) -> str:
-    return in_words(pieces, {key: t(f"verdict.{key}") for key in english()}, split_name)
+    return verdict.headline(_templates(), split_name)
 
 
 def reasons(verdict: Verdict) -> tuple[Reason, ...]:
     """The verdict's findings, warnings first."""
     return tuple(
         Reason(
-            *ICONS[finding.level], t(f"audit.level.{finding.level}"), _in_words(finding.messages)
+            *ICONS[finding.level],
+            t(f"audit.level.{finding.level}"),
+            finding.in_words(_templates(), split_name),
         )
         for finding in verdict.findings
     )
+
+
+def _templates() -> dict[str, str]:
+    """The words of a verdict in the language of whoever looks."""
+    return {kind: t(f"verdict.{kind}") for kind in english()}
 
 
 def mentions_table(audit: Audit) -> Table | None:

@@ -76,8 +76,8 @@ class Report:
             [
                 f"{audit.data} ({TASKS[audit.task]}) with {audit.graph}: {audit.triples:,} "
                 f"triples, {audit.heads:,} heads\n",
-                verdict.headline,
-                *(f"  {MARKS[f.level]} {f.text}" for f in verdict.findings),
+                verdict.headline(),
+                *(f"  {MARKS[f.level]} {f.in_words()}" for f in verdict.findings),
                 "",
                 *table(rows, shown=0),
                 report_text(facts),

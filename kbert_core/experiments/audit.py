@@ -14,10 +14,12 @@ from itertools import combinations
 import numpy as np
 
 from kbert_core.data.labelled import SPLITS, Example
-from kbert_core.experiments.audit_graph import SHOWN_EXAMPLES, SHOWN_GROUPS, AuditedGraph
 from kbert_core.experiments.audit_values import (
+    SHOWN_EXAMPLES,
+    SHOWN_GROUPS,
     Answers,
     Audit,
+    AuditedGraph,
     Conflicts,
     Coverage,
     GoldMentions,
@@ -27,18 +29,18 @@ from kbert_core.experiments.audit_values import (
     Share,
     SplitAudit,
 )
-from kbert_core.experiments.dictionary import dictionary_spans, matches
+from kbert_core.experiments.dictionary import dictionary_spans
 from kbert_core.kbert.flattening import flatten
 from kbert_core.kbert.sentence_tree import grow_trees
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.mentions import Mention
+from kbert_core.knowledge.mentions import Mention, find_mentions
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.selection import InjectionOptions, TripleScorer
-from kbert_core.knowledge.surface_forms import NameRules
 from kbert_core.text import Ints, Tokenizer
 from kbert_core.training.scores import span_scores, unseen_recall
 
 MAX_LENGTH = 256  # tokens; what the released K-BERT is run with
+AT_ONCE = 4096  # texts whose trees are in memory together
 log = logging.getLogger(__name__)
 
 Splits = Mapping[str, Sequence[Example]]
@@ -68,9 +70,20 @@ def audit(
         scorer: for options that score triples with a model.
     """
     splits = {name: splits[name] for name in SPLITS if name in splits}
-    used = AuditedGraph.of(graph, options, splits["train"] if task == "ner" else ())
-    reader = _Reader(tokenizer, options, max_length, scorer)
-    train_names = _names(splits["train"])
+    of_entities = task == "ner"
+    used = AuditedGraph(graph, options, splits["train"] if of_entities else ())
+
+    def lengths(examples: Sequence[Example], graph: KnowledgeGraph) -> Ints:
+        """Count the tokens of inputs, without a limit."""
+        parts = (examples[start : start + AT_ONCE] for start in range(0, len(examples), AT_ONCE))
+        trees = (grow_trees([e.sentences for e in p], graph, options, scorer=scorer) for p in parts)
+        return np.concatenate([flatten(some, tokenizer).lengths for some in trees])
+
+    def split(examples: Sequence[Example]) -> SplitAudit:
+        texts, whole = lengths(examples, KnowledgeGraph()), lengths(examples, used.graph)
+        injection = _injection(texts, whole, max_length)
+        return _split(examples, used, injection, of_entities, splits["train"])
+
     made = Audit(
         data=data,
         task=task,
@@ -78,19 +91,14 @@ def audit(
         triples=len(used.graph),
         heads=len(used.entities),
         options=options,
-        splits={
-            name: _split(name, examples, used, reader, task, train_names)
-            for name, examples in splits.items()
-        },
+        splits={name: split(examples) for name, examples in splits.items()},
         missing=tuple(name for name in SPLITS if name not in splits),
         leaks=_leaks(splits),
         conflicts=_conflicts(splits),
-        ambiguity=used.ambiguity(task),
-        answers=_answers(splits, used) if task == "ner" else None,
+        ambiguity=used.ambiguity(of_entities),
+        answers=_answers(splits, used) if of_entities else None,
         tail_labels=used.most_used_tails(),
     )
-    if task != "ner":
-        made = replace(made, splits=_with_majority(made.splits))
     held_out = made.splits[made.held_out]
     if not held_out.matches:
         log.warning(
@@ -104,100 +112,89 @@ def audit(
 
 # One split
 
-AT_ONCE = 4096  # texts whose trees are in memory together
 
-
-@dataclass(frozen=True)
-class _Reader:
-    """How inputs are read: what lengths depend on."""
-
-    tokenizer: Tokenizer
-    options: InjectionOptions
-    max_length: int
-    scorer: TripleScorer | None = None
-
-    def injection(self, examples: Sequence[Example], graph: KnowledgeGraph) -> Injection:
-        """Count the tokens of inputs with and without their branches."""
-        limit = self.max_length
-        texts, whole = (self._lengths(examples, some) for some in (KnowledgeGraph(), graph))
-        added = whole - texts
-        without_room = np.minimum(added, np.maximum(0, whole - limit))
-        return Injection(
-            tokens=int(texts.sum()),
-            added=Share(int(added.sum()), int(texts.sum())),
-            longest=int(whole.max()),
-            limit=limit,
-            long_texts=_share(texts > limit),
-            long_trees=_share(whole > limit),
-            text_over=int(np.maximum(0, texts - limit).sum()),
-            added_over=Share(int(without_room.sum()), int(added.sum())),
-        )
-
-    def _lengths(self, examples: Sequence[Example], graph: KnowledgeGraph) -> Ints:
-        """Count the tokens of inputs, without a limit."""
-        lengths = []
-        for start in range(0, len(examples), AT_ONCE):
-            sentences = [example.sentences for example in examples[start : start + AT_ONCE]]
-            trees = grow_trees(sentences, graph, self.options, scorer=self.scorer)
-            lengths.append(flatten(trees, self.tokenizer).lengths)
-        return np.concatenate(lengths)
+def _injection(texts: Ints, whole: Ints, limit: int) -> Injection:
+    """What branches add to the length of inputs, in tokens without and with them."""
+    added = whole - texts
+    without_room = np.minimum(added, np.maximum(0, whole - limit))
+    return Injection(
+        tokens=int(texts.sum()),
+        added=Share(int(added.sum()), int(texts.sum())),
+        longest=int(whole.max()),
+        limit=limit,
+        long_texts=_share(texts > limit),
+        long_trees=_share(whole > limit),
+        text_over=int(np.maximum(0, texts - limit).sum()),
+        added_over=Share(int(without_room.sum()), int(added.sum())),
+    )
 
 
 def _split(
-    name: str,
     examples: Sequence[Example],
     used: AuditedGraph,
-    reader: _Reader,
-    task: str,
-    train_names: set[str],
+    injection: Injection,
+    of_entities: bool,
+    train: Sequence[Example],
 ) -> SplitAudit:
-    matches = _matches(examples, used.graph, reader.options.names)
-    entities = [mention.entity for of_text in matches for mention in of_text]
+    mentions = _mentions(examples, used)
+    entities = [mention.entity for of_text in mentions for mention in of_text]
     repeated = len(examples) - len({_text(example) for example in examples})
+    labels = _label_counts(examples)
     made = SplitAudit(
         examples=len(examples),
-        labels=_label_counts(examples),
+        labels=labels,
         repeated=Share(repeated, len(examples)),
-        with_match=_share(map(bool, matches)),
+        with_match=_share(mentions),
         matches=len(entities),
         gold_matches=None,
         ambiguous_matches=_share(map(used.is_ambiguous, entities)),
-        homonyms=_homonyms(examples, matches),
+        homonyms=_homonyms(examples, mentions),
         mentions=None,
-        injection=reader.injection(examples, used.graph),
+        injection=injection,
     )
-    if task != "ner":
-        return made
-    spans = [example.spans for example in examples]
-    places = [{(start, end) for start, end, _ in of_text} for of_text in spans]
+    if not of_entities:
+        of_train = _label_counts(train)
+        most = max(of_train, key=lambda label: of_train[label])
+        return replace(made, majority=Share(labels.get(most, 0), len(examples)))
+    seen = _names(train) if examples is not train else None
     dictionary = None
-    if name != "train":
+    if seen is not None:
+        spans, texts = [e.spans for e in examples], [e.sentences[0] for e in examples]
         tagged = dictionary_spans(examples, used.graph, used.tail_labels)
-        texts = [example.sentences[0] for example in examples]
-        unseen = unseen_recall(texts, spans, tagged, train_names)
-        dictionary = {**span_scores(spans, tagged), "unseen": unseen}
+        dictionary = span_scores(spans, tagged)
+        dictionary["unseen"] = unseen_recall(texts, spans, tagged, seen)
     return replace(
         made,
         gold_matches=_share(
-            (mention.start, mention.end) in gold
-            for of_text, gold in zip(matches, places, strict=True)
+            (mention.start, mention.end) in {(start, end) for start, end, _ in example.spans}
+            for example, of_text in zip(examples, mentions, strict=True)
             for mention in of_text
         ),
-        mentions=_gold_mentions(examples, matches, used, train_names if name != "train" else None),
+        mentions=_gold_mentions(examples, mentions, used, seen),
         dictionary=dictionary,
     )
 
 
-def _homonyms(examples: Sequence[Example], found: Sequence[Sequence[Mention]]) -> Homonyms:
-    several = [[mention for mention in mentions if mention.others] for mentions in found]
+def _mentions(examples: Sequence[Example], used: AuditedGraph) -> list[list[Mention]]:
+    """The heads that each example names, in all its sentences."""
+    texts = [text for example in examples for text in example.sentences]
+    found = iter(find_mentions(texts, used.graph, rules=used.rules))
+    return [
+        [replace(m, sentence=n) for n, _ in enumerate(example.sentences) for m in next(found)]
+        for example in examples
+    ]
+
+
+def _homonyms(examples: Sequence[Example], mentions: Sequence[Sequence[Mention]]) -> Homonyms:
+    several = [[mention for mention in of_text if mention.others] for of_text in mentions]
     names = Counter(
         (example.sentences[mention.sentence][mention.start : mention.end], mention.entities)
-        for example, mentions in zip(examples, several, strict=True)
-        for mention in mentions
+        for example, of_text in zip(examples, several, strict=True)
+        for mention in of_text
     )
     return Homonyms(
-        Share(names.total(), sum(map(len, found))),
-        Share(sum(map(bool, several)), sum(map(bool, found))),
+        Share(names.total(), sum(map(len, mentions))),
+        Share(sum(map(bool, several)), sum(map(bool, mentions))),
         tuple(name for name, _ in names.most_common(SHOWN_EXAMPLES)),
     )
 
@@ -214,48 +211,38 @@ class _Gold:
 
 def _gold_mentions(
     examples: Sequence[Example],
-    matches: Sequence[Sequence[Mention]],
+    mentions: Sequence[Sequence[Mention]],
     used: AuditedGraph,
     train_names: set[str] | None,
 ) -> GoldMentions:
     gold = []
-    for example, of_text in zip(examples, matches, strict=True):
+    for example, of_text in zip(examples, mentions, strict=True):
         places = {(mention.start, mention.end) for mention in of_text}
         for start, end, label in example.spans:
             name = example.sentences[0][start:end]
             known = normalise_name(name) in used.entities
             gold.append(_Gold(name, label, known, (start, end) in places))
+    labels = sorted({mention.label for mention in gold})
+
+    def by_label(some: Sequence[_Gold]) -> dict[str, Coverage]:
+        return {label: _coverage([m for m in some if m.label == label]) for label in labels}
+
     if train_names is None:
-        return GoldMentions(_coverage(gold), _by_label(gold, gold), None, None, {}, None)
+        return GoldMentions(_coverage(gold), by_label(gold), None, None, {}, None)
     unseen = [mention for mention in gold if mention.name not in train_names]
     names = {mention.name for mention in gold}
     return GoldMentions(
         all=_coverage(gold),
-        by_label=_by_label(gold, gold),
+        by_label=by_label(gold),
         seen=_coverage([mention for mention in gold if mention.name in train_names]),
         unseen=_coverage(unseen),
-        unseen_by_label=_by_label(unseen, gold),
+        unseen_by_label=by_label(unseen),
         unseen_names=Share(len(names - train_names), len(names)),
     )
 
 
-def _by_label(some: Sequence[_Gold], gold: Sequence[_Gold]) -> dict[str, Coverage]:
-    """Coverage of some mentions, by the labels that there are."""
-    labels = sorted({mention.label for mention in gold})
-    return {label: _coverage([m for m in some if m.label == label]) for label in labels}
-
-
 def _coverage(gold: Sequence[_Gold]) -> Coverage:
     return Coverage(_share(m.known for m in gold), _share(m.reached for m in gold))
-
-
-def _with_majority(splits: Mapping[str, SplitAudit]) -> dict[str, SplitAudit]:
-    counts = splits["train"].labels
-    most = max(counts, key=lambda label: counts[label])
-    return {
-        name: replace(split, majority=Share(split.labels.get(most, 0), split.examples))
-        for name, split in splits.items()
-    }
 
 
 # Between splits
@@ -275,9 +262,8 @@ def _leaks(splits: Splits) -> tuple[Leak, ...]:
 
 def _conflicts(splits: Splits) -> Conflicts:
     labels: dict[tuple[str, ...], Counter[object]] = {}
-    for examples in splits.values():
-        for example in examples:
-            labels.setdefault(_text(example), Counter())[_labels(example)] += 1
+    for example in (example for examples in splits.values() for example in examples):
+        labels.setdefault(_text(example), Counter())[_labels(example)] += 1
     mixed = {text: counts for text, counts in labels.items() if len(counts) > 1}
     return Conflicts(
         Share(len(mixed), len(labels)),
@@ -292,16 +278,13 @@ def _answers(splits: Splits, used: AuditedGraph) -> Answers:
         for name in _names(examples):
             where.setdefault(normalise_name(name), set()).add(split)
     in_graph = {name for name in where if name in used.entities}
-    by_splits: dict[tuple[str, ...], list[bool]] = {}
-    for name, its_splits in where.items():
-        there = tuple(split for split in splits if split in its_splits)
-        by_splits.setdefault(there, []).append(name in in_graph)
+    orders = [there for n in range(len(splits)) for there in combinations(splits, n + 1)]
+    by_splits = {there: [n in in_graph for n in where if where[n] == {*there}] for there in orders}
     groups = used.groups(in_graph)
     suspects = set().union(*(heads for group, heads in groups if group.from_gold))
-    held_out = list(splits)[-1]
     known = [
         entity
-        for example in splits[held_out]
+        for example in splits[list(splits)[-1]]
         for start, end, _ in example.spans
         if (entity := normalise_name(example.sentences[0][start:end])) in in_graph
     ]
@@ -311,12 +294,7 @@ def _answers(splits: Splits, used: AuditedGraph) -> Answers:
         gold_heads=Share(len(in_graph), heads),
         test_only=Share(test_only, heads) if in_test else None,
         test_only_of_gold=Share(test_only, len(in_graph)) if in_test else None,
-        known_names={
-            _said(there): _share(by_splits[there])
-            for number in range(1, len(splits) + 1)
-            for there in combinations(splits, number)
-            if there in by_splits
-        },
+        known_names={_listed(there): _share(names) for there, names in by_splits.items() if names},
         groups=tuple(group for group, _ in groups[:SHOWN_GROUPS]),
         from_gold=_share(entity in suspects for entity in known),
     )
@@ -325,7 +303,7 @@ def _answers(splits: Splits, used: AuditedGraph) -> Answers:
 # Small things
 
 
-def _said(splits: Sequence[str]) -> str:
+def _listed(splits: Sequence[str]) -> str:
     """Such as "test only" or "train, dev and test"."""
     *others, last = splits
     return f"{', '.join(others)} and {last}" if others else f"{last} only"
@@ -356,15 +334,3 @@ def _label_counts(examples: Sequence[Example]) -> dict[str, int]:
     else:
         counts = Counter(label for example in examples for _, _, label in example.spans)
     return dict(sorted(counts.items()))
-
-
-def _matches(
-    examples: Sequence[Example], graph: KnowledgeGraph, rules: NameRules
-) -> list[list[Mention]]:
-    """Matches of every example, in all its sentences."""
-    found: list[list[Mention]] = [[] for _ in examples]
-    for number in range(len(examples[0].sentences)):
-        column = matches([example.sentences[number] for example in examples], graph, rules)
-        for own, mentions in zip(found, column, strict=True):
-            own += [replace(mention, sentence=number) for mention in mentions]
-    return found

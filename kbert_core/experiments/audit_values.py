@@ -1,6 +1,7 @@
-"""What an audit reads and counts, as plain values; :mod:`kbert_core.experiments.audit` counts."""
+"""What an audit reads and counts, as values; :mod:`kbert_core.experiments.audit` counts."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,17 @@ from kbert_core.data.hub import is_hub_name
 from kbert_core.data.labelled import SPLITS, Example
 from kbert_core.data.sources import LOOKED_AT, guess_task, read_present
 from kbert_core.errors import DataError
+from kbert_core.experiments.dictionary import learn_tail_labels
+from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import is_word_character
 from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.knowledge.triple import Triple
 from kbert_core.text import Characters, Tokenizer, Words
 
 GROUP_HEADS = 50  # heads a type needs before the share of gold mentions among them means much
+HEADS_OF_A_TYPE = 10  # a relation says types if a tail of it is shared by so many heads on average
+SHOWN_GROUPS = 20
+SHOWN_EXAMPLES = 10
 FROM_GOLD = 0.8  # of a type's heads: more of them gold mentions, and it was made from the data
 
 
@@ -29,13 +36,10 @@ class Data:
 def read_data(
     name: str | Path, task: str | None = None, columns: Mapping[str, str] | None = None
 ) -> Data:
-    """Read train, and dev and test where there are.
+    """Read train, and dev and test where there are; see ``read_present``.
 
     Args:
-        name: a folder, or hf:NAME, as for ``read_split``; a single file is a
-            training set.
         task: None: guessed from the training set's form.
-        columns: our names → the data's, where they can't be guessed.
 
     Raises:
         DataError: there is no training set, it can't be read, or its form
@@ -171,22 +175,12 @@ class Heads:
 
     A head is ambiguous if it has several tails under the relation that looks
     like a type; without such a relation, if its tails stand for several labels.
-
-    Attributes:
-        relation: of the relations whose tails are each shared by
-            ``HEADS_OF_A_TYPE`` heads or more, the one with most heads; None:
-            there is none.
-        several: of its heads those with several tails under it.
-        examples: some of them with their tails.
-        several_labels: for named entities, of the heads whose tails (those
-            under ``relation``, if there is one) stand for a label those whose
-            tails stand for several.
     """
 
-    relation: str | None
-    several: Share
-    examples: tuple[tuple[str, tuple[str, ...]], ...]
-    several_labels: Share | None
+    relation: str | None  # the one of most heads whose tails ``HEADS_OF_A_TYPE`` heads share
+    several: Share  # of its heads those with several tails under it
+    examples: tuple[tuple[str, tuple[str, ...]], ...]  # some of them with their tails
+    several_labels: Share | None  # of heads whose tails stand for a label: those for several
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,28 +200,17 @@ class Group:
 class Answers:
     """Whether the graph was made from the data's own annotations.
 
-    Attributes:
-        gold_heads: of the graph's heads those that are gold mentions somewhere.
-        test_only: of the graph's heads those that are mentions of the test
-            set only; None where there is no test set.
-        test_only_of_gold: the same as a share of ``gold_heads``.
-        known_names: share of the distinct gold names that are heads, by the
-            splits where the names stand: "train only", "train and test", ….
-            An independent graph knows rare names less than common ones; one
-            made from all the annotations knows those of the test set as well
-            as those of the training set.
-        groups: the largest types with the share of their heads that are gold.
-        from_gold: of the test set's mentions that the graph knows (the dev
-            set's where there is no test set), those whose head belongs to a
-            group that is nearly all gold (``Group.from_gold``).
+    An independent graph knows rare names less than common ones; one made from
+    all the annotations knows those of the test set as well as those of the
+    training set.
     """
 
-    gold_heads: Share
-    test_only: Share | None
-    test_only_of_gold: Share | None
-    known_names: dict[str, Share]
-    groups: tuple[Group, ...]
-    from_gold: Share
+    gold_heads: Share  # of the graph's heads those that are gold mentions somewhere
+    test_only: Share | None  # of the graph's heads: mentions of the test set only, if there is one
+    test_only_of_gold: Share | None  # the same as a share of ``gold_heads``
+    known_names: dict[str, Share]  # distinct gold names that are heads; "train and test", … → share
+    groups: tuple[Group, ...]  # the largest types
+    from_gold: Share  # of the held-out mentions that the graph knows: in a group ``from_gold``
 
 
 @dataclass(frozen=True)
@@ -263,3 +246,94 @@ def as_plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: as_plain(item) for key, item in value.items()}
     return [as_plain(item) for item in value] if isinstance(value, tuple | list) else value
+
+
+class AuditedGraph:
+    """A graph of triples that can be injected, and what its heads are.
+
+    Args:
+        graph: K.
+        options: which triples of it are let in.
+        train: to learn what tails mean from.
+    """
+
+    def __init__(
+        self, graph: KnowledgeGraph, options: InjectionOptions, train: Sequence[Example]
+    ) -> None:
+        if not graph.all_on or options.relations is not None or options.not_relations:
+            usable = [t for t in graph if graph.is_on(t) and options.allows(t.relation)]
+            graph = KnowledgeGraph(usable, name=graph.name, aliases=graph.aliases)
+        self.graph, self.rules = graph, options.names
+        self.triples = {entity: graph.triples_of(entity) for entity in graph.entities()}
+        self.relation = _type_relation(self.triples)
+        self.tail_labels = learn_tail_labels(train, graph)
+        types = {
+            entity: tuple(dict.fromkeys(t.tail for t in triples if t.relation == self.relation))
+            for entity, triples in self.triples.items()
+        }
+        self.types = {entity: tails for entity, tails in types.items() if tails}  # of each head
+
+    @property
+    def entities(self) -> Collection[str]:
+        """Its heads, as names are compared."""
+        return self.triples.keys()
+
+    def is_ambiguous(self, entity: str) -> bool:
+        """Whether a head has several types, or without types tails of several labels."""
+        if self.relation is None:
+            return len(self._labels(t.tail for t in self.triples[entity])) > 1
+        return len(self.types.get(entity, ())) > 1
+
+    def ambiguity(self, of_entities: bool) -> Heads:
+        """How clearly the graph says what its heads are."""
+        several = [entity for entity, tails in self.types.items() if len(tails) > 1]
+        telling: Iterable[tuple[str, ...]] = self.types.values()
+        if self.relation is None:
+            telling = (tuple(t.tail for t in triples) for triples in self.triples.values())
+        counts = [len(self._labels(tails)) for tails in telling] if of_entities else []
+        return Heads(
+            self.relation,
+            Share(len(several), len(self.types)),
+            tuple((entity, self.types[entity]) for entity in several[:SHOWN_EXAMPLES]),
+            Share(sum(n > 1 for n in counts), sum(n > 0 for n in counts)) if of_entities else None,
+        )
+
+    def groups(self, gold: set[str]) -> list[tuple[Group, set[str]]]:
+        """What heads have in common, with those heads that are gold; the largest group first."""
+        heads: dict[str, set[str]] = {}
+        for entity, triples in self.triples.items():
+            names: Iterable[str] = self.types.get(entity, ())
+            if self.relation is None:
+                names = {triple.relation for triple in triples}
+            for name in names:
+                heads.setdefault(name, set()).add(entity)
+        made = [
+            (Group(name, Share(len(own & gold), len(own))), own & gold)
+            for name, own in heads.items()
+        ]
+        return sorted(made, key=lambda item: (-item[0].gold.total, item[0].name))
+
+    def most_used_tails(self) -> dict[str, str]:
+        """What the most frequent tails stand for: of types, if there are types."""
+        counts = Counter(
+            t.tail
+            for triples in self.triples.values()
+            for t in triples
+            if t.tail in self.tail_labels and self.relation in (None, t.relation)
+        )
+        return {tail: self.tail_labels[tail] for tail, _ in counts.most_common(SHOWN_GROUPS)}
+
+    def _labels(self, tails: Iterable[str]) -> set[str]:
+        return {self.tail_labels[tail] for tail in tails if tail in self.tail_labels}
+
+
+def _type_relation(by_entity: Mapping[str, Sequence[Triple]]) -> str | None:
+    """The relation that looks like a type, see ``Heads``."""
+    heads: dict[str, set[str]] = {}
+    tails: dict[str, set[str]] = {}
+    for entity, triples in by_entity.items():
+        for triple in triples:
+            heads.setdefault(triple.relation, set()).add(entity)
+            tails.setdefault(triple.relation, set()).add(triple.tail)
+    types = [r for r in heads if len(heads[r]) >= HEADS_OF_A_TYPE * len(tails[r])]
+    return max(types, key=lambda relation: len(heads[relation]), default=None)

@@ -12,7 +12,7 @@ very great one the dictionary written over it.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from kbert_core.data.labelled import Example
 from kbert_core.errors import DataError
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention, find_mentions
-from kbert_core.knowledge.surface_forms import AS_WRITTEN, NameRules
+from kbert_core.knowledge.surface_forms import AS_WRITTEN
 from kbert_core.labels import bio_spans
 from kbert_core.training.scores import SpanKey, span_scores
 
@@ -36,17 +36,6 @@ BOOSTS = (0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 48.0, 1e4)  # boo
 
 Spans = list[SpanKey]
 Boosted = tuple[int, int, str]  # tokens, end exclusive, and type
-
-
-def matches(
-    texts: Sequence[str], graph: KnowledgeGraph, rules: NameRules = AS_WRITTEN
-) -> list[tuple[Mention, ...]]:
-    """Find the graph's heads in many texts: leftmost-longest, as they are injected.
-
-    Returns:
-        Per text its mentions, in reading order.
-    """
-    return list(find_mentions(texts, graph, rules=rules))
 
 
 def learn_tail_labels(examples: Sequence[Example], graph: KnowledgeGraph) -> dict[str, str]:
@@ -66,7 +55,7 @@ def learn_tail_labels(examples: Sequence[Example], graph: KnowledgeGraph) -> dic
     """
     by_tail: dict[str, Counter[str]] = {}
     by_relation: dict[str, Counter[str]] = {}
-    for example, mentions in zip(examples, _matches_in(examples, graph), strict=True):
+    for example, mentions in zip(examples, _heads(examples, graph), strict=True):
         gold = {(start, end): label for start, end, label in example.spans}
         for mention in mentions:
             label = gold.get((mention.start, mention.end), NO_LABEL)
@@ -105,7 +94,7 @@ def dictionary_spans(
         Per text its (start, end, label) spans in characters, in reading order.
     """
     tagged: list[Spans] = []
-    for example, mentions in zip(examples, _matches_in(examples, graph), strict=True):
+    for example, mentions in zip(examples, _heads(examples, graph), strict=True):
         starts, ends = {start for start, _ in example.words}, {end for _, end in example.words}
         spans: Spans = []
         for mention in mentions:
@@ -120,15 +109,7 @@ def dictionary_spans(
 def written_over(
     predicted: Sequence[Iterable[SpanKey]], dictionary: Sequence[Iterable[SpanKey]]
 ) -> list[Spans]:
-    """Write the dictionary's spans over a model's.
-
-    Args:
-        predicted, dictionary: per text its (start, end, label) spans.
-
-    Returns:
-        Per text the dictionary's spans and the predicted ones that overlap
-        none of them, in reading order.
-    """
+    """Per text the dictionary's spans, and the predicted ones that overlap none of them."""
     written: list[Spans] = []
     for of_model, of_dictionary in zip(predicted, dictionary, strict=True):
         over = list(of_dictionary)
@@ -137,8 +118,9 @@ def written_over(
     return written
 
 
-def _matches_in(examples: Sequence[Example], graph: KnowledgeGraph) -> list[tuple[Mention, ...]]:
-    return matches([example.sentences[0] for example in examples], graph)
+def _heads(examples: Sequence[Example], graph: KnowledgeGraph) -> Iterable[tuple[Mention, ...]]:
+    """Heads found as they are written, leftmost-longest, as they are injected."""
+    return find_mentions([e.sentences[0] for e in examples], graph, rules=AS_WRITTEN)
 
 
 def _meaning(counts: Counter[str]) -> str:
@@ -155,20 +137,13 @@ def _label(entity: str, graph: KnowledgeGraph, type_labels: Mapping[str, str]) -
 
 @dataclass(frozen=True)
 class TagScores:
-    """What a model thinks of every tag of every token, over many texts.
+    """What a model thinks of every tag of every token, over S texts of T tokens together."""
 
-    Attributes:
-        names: the K tags.
-        sizes: (S,) tokens of each of S texts.
-        starts, ends: (T,) in characters of their text; T is the sum of sizes.
-        scores: (T, K) log-probabilities, half precision.
-    """
-
-    names: tuple[str, ...]
-    sizes: np.ndarray
-    starts: np.ndarray
+    names: tuple[str, ...]  # the K tags
+    sizes: np.ndarray  # (S,) tokens of each text
+    starts: np.ndarray  # (T,) in characters of their text
     ends: np.ndarray
-    scores: np.ndarray
+    scores: np.ndarray  # (T, K) log-probabilities, half precision
 
     @classmethod
     def of(cls, predictions: "Sequence[NerPrediction]") -> "TagScores":
@@ -187,10 +162,11 @@ class TagScores:
 
 def save_scores(file: IO[bytes], splits: Mapping[str, TagScores]) -> None:
     """Write scores of several splits as one ``.npz`` archive."""
-    arrays: dict[str, Any] = {}
-    for split, scores in splits.items():
-        for name in ("names", "sizes", "starts", "ends", "scores"):
-            arrays[f"{split}.{name}"] = np.asarray(getattr(scores, name))
+    arrays: dict[str, Any] = {
+        f"{split}.{name}": np.asarray(values)
+        for split, scores in splits.items()
+        for name, values in vars(scores).items()
+    }
     np.savez_compressed(file, **arrays)
 
 
@@ -200,12 +176,13 @@ def load_scores(path: Path) -> dict[str, TagScores]:
     Raises:
         DataError: it can't be read.
     """
+    others = [field.name for field in fields(TagScores)[1:]]
     try:
         with np.load(path, allow_pickle=False) as arrays:
             return {
                 split: TagScores(
                     tuple(arrays[f"{split}.names"].tolist()),
-                    *(arrays[f"{split}.{name}"] for name in ("sizes", "starts", "ends", "scores")),
+                    *(arrays[f"{split}.{name}"] for name in others),
                 )
                 for split in dict.fromkeys(key.partition(".")[0] for key in arrays.files)
             }
@@ -263,17 +240,12 @@ def boosted_tags(
         T indices into ``names``.
     """
     total, outside = len(scores), len(names)  # a last state: at the start, or a boosted span ended
-    follows = np.array(
-        [
-            [not tag.startswith("I-") or before in (f"B-{tag[2:]}", tag) for tag in names]
-            for before in (*names, "")
-        ]
-    )
+    follows = [
+        [not tag.startswith("I-") or before in (f"B-{tag[2:]}", tag) for tag in names]
+        for before in (*names, "")
+    ]
     step = np.where(follows, 0.0, -np.inf)  # (K + 1, K), from one state to a tag
     number = {name: index for index, name in enumerate(names)}
-    ending: dict[int, list[Boosted]] = {}
-    for span in boosted:
-        ending.setdefault(span[1], []).append(span)
     best = np.full((total + 1, outside + 1), -np.inf)
     best[0, outside] = 0.0
     came_from = np.zeros((total + 1, outside), dtype=int)
@@ -282,7 +254,9 @@ def boosted_tags(
         reached = best[at - 1, :, None] + step
         came_from[at] = reached.argmax(0)
         best[at, :outside] = reached.max(0) + row
-        for first, end, label in ending.get(at, ()):
+        for first, end, label in boosted:
+            if end != at:
+                continue
             inside = scores[first + 1 : end, number[f"I-{label}"]].sum()
             begun = best[first].max() + scores[first, number[f"B-{label}"]]
             if begun + inside + boost > best[at, outside]:

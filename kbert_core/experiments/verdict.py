@@ -1,19 +1,20 @@
 """What an audit means, in words, by thresholds that stand here and nowhere else.
 
-The words are in ``verdict.yaml``, by keys, for whoever says them in another
-language.
+The words are templates in ``verdict.yaml``, one per kind of finding, for
+whoever says them in another language.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 import yaml
+from jinja2 import Environment, Template
 
-from kbert_core.experiments.audit_values import Audit, Coverage, Leak, Share, SplitAudit
+from kbert_core.experiments.audit_values import Audit, Share, SplitAudit
 
 LITTLE_KNOWN = 0.05  # of the gold mentions: with less in the graph, hardly a gain is to be expected
 MUCH_KNOWN = 0.2
@@ -30,68 +31,7 @@ SHOWN_NAMES = 3  # of those with several heads, and heads of each
 CONFLICTS = 0.01  # of the rows: more with a text that is labelled in several ways
 LONG = 0.01  # of the inputs: more over the length limit with their branches
 COSTLY = 0.5  # tokens that the branches add: more, and training takes notably longer
-SPLIT_NAMES = frozenset({"held_out", "first", "second", "of", "into", "split"})
-
-
-@cache
-def english() -> Mapping[str, str]:
-    """The words of a verdict: key → text with placeholders."""
-    text = files("kbert_core.experiments").joinpath("verdict.yaml").read_text(encoding="utf-8")
-    found: dict[str, str] = yaml.safe_load(text)
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """A piece of a text: which one, and with what in it.
-
-    Attributes:
-        key: of :func:`english`.
-        values: by placeholder; those named in ``SPLIT_NAMES`` are names of
-            splits, a tuple of pieces is a list.
-    """
-
-    key: str
-    values: Mapping[str, Any] = field(default_factory=dict)
-
-
-def message(key: str, **values: Any) -> Message:
-    """Say one piece."""
-    return Message(key, values)
-
-
-GAP, END = message("gap"), message("end")
-
-
-def in_words(
-    pieces: tuple[Message, ...],
-    texts: Mapping[str, str] | None = None,
-    split_name: Callable[[str], str] = str,
-) -> str:
-    """Write pieces out, one after the other.
-
-    Args:
-        pieces: in order; they bring their own spaces and stops.
-        texts: by the keys of :func:`english`, with the same placeholders; None: these.
-        split_name: what a split is called in the language of ``texts``.
-    """
-
-    words = texts or english()
-
-    def shown(name: str, value: Any) -> Any:
-        if name in SPLIT_NAMES:
-            return split_name(value)
-        if isinstance(value, Message):
-            return write(value)
-        if isinstance(value, tuple):
-            return words["list"].join(write(piece) for piece in value)
-        return value
-
-    def write(piece: Message) -> str:
-        values = {name: shown(name, value) for name, value in piece.values.items()}
-        return words[piece.key].format(**values)
-
-    return "".join(write(piece) for piece in pieces)
+HEADLINE = ("leaks", "room", "made_from_data", "coverage")  # warnings that it speaks of
 
 
 class Level(StrEnum):
@@ -102,282 +42,231 @@ class Level(StrEnum):
     GOOD = "good"
 
 
+@cache
+def english() -> Mapping[str, str]:
+    """The words of a verdict: kind of finding → Jinja template."""
+    text = files("kbert_core.experiments").joinpath("verdict.yaml").read_text(encoding="utf-8")
+    templates: dict[str, str] = yaml.safe_load(text)
+    return templates
+
+
+@cache
+def _compiled(template: str) -> Template:
+    environment = Environment()
+    environment.globals["n"] = "{:,}".format
+    return environment.from_string(template)
+
+
+def _in_words(
+    kind: str,
+    values: Mapping[str, Any],
+    texts: Mapping[str, str] | None,
+    called: Callable[[str], str],
+) -> str:
+    written = _compiled((texts or english())[kind]).render(values, called=called)
+    return " ".join(word for word in written.strip().split(" ") if word)  # no space twice
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One reason for the verdict.
+    """One reason for the verdict."""
 
-    Attributes:
-        kind: what it is about, such as "coverage".
-        level: how it bears.
-        messages: a sentence or two with the numbers that led to it, in pieces.
-    """
-
-    kind: str
+    kind: str  # what it is about, such as "coverage"
     level: Level
-    messages: tuple[Message, ...]
+    values: Mapping[str, Any]  # the numbers that led to it, by the names of its template
 
-    @property
-    def text(self) -> str:
-        """What it says, in English."""
-        return in_words(self.messages)
+    def in_words(
+        self, texts: Mapping[str, str] | None = None, called: Callable[[str], str] = str
+    ) -> str:
+        """What it says.
+
+        Args:
+            texts: templates by kind, as those of :func:`english`; None: these.
+            called: what a split is called in their language.
+        """
+        return _in_words(self.kind, {**self.values, "level": self.level}, texts, called)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What an audit means.
+    """What an audit means."""
 
-    Attributes:
-        messages: the answer in one or two sentences, in pieces.
-        findings: why; warnings first.
-    """
+    values: Mapping[str, Any]  # of the headline
+    findings: tuple[Finding, ...]  # why; warnings first
 
-    messages: tuple[Message, ...]
-    findings: tuple[Finding, ...]
-
-    @property
-    def headline(self) -> str:
-        """The answer, in English."""
-        return in_words(self.messages)
+    def headline(
+        self, texts: Mapping[str, str] | None = None, called: Callable[[str], str] = str
+    ) -> str:
+        """The answer in one or two sentences; see ``Finding.in_words``."""
+        return _in_words("headline", self.values, texts, called)
 
     def as_dict(self) -> dict[str, Any]:
         """Headline and findings in English, for JSON."""
-        found = [{"kind": f.kind, "level": str(f.level), "text": f.text} for f in self.findings]
-        return {"headline": self.headline, "findings": found}
+        findings = [
+            {"kind": f.kind, "level": str(f.level), "text": f.in_words()} for f in self.findings
+        ]
+        return {"headline": self.headline(), "findings": findings}
 
 
 def verdict_of(audit: Audit) -> Verdict:
     """Say what the counts of an audit mean."""
-    split = audit.splits[audit.held_out]
-    made = [find(audit, split) for find in FINDINGS]
-    order = list(Level)
-    findings = sorted((f for f in made if f is not None), key=lambda f: order.index(f.level))
-    return Verdict(_headline(audit, split, findings), tuple(findings))
-
-
-def _headline(audit: Audit, split: SplitAudit, findings: list[Finding]) -> tuple[Message, ...]:
+    split, said = audit.splits[audit.held_out], {"held_out": audit.held_out}
+    findings = [
+        Finding(kind, made[0], {**said, **made[1]})
+        for kind, find in FINDINGS.items()
+        if (made := find(audit, split)) is not None
+    ]
     warned = {finding.kind for finding in findings if finding.level is Level.WARNING}
-    if not split.matches:
-        return (message("headline.nothing", held_out=audit.held_out),)
-    of_split = "_".join(kind for kind in ("leaks", "room") if kind in warned)
-    kinds = [of_split] if of_split else []
-    kinds += [kind for kind in ("made_from_data", "coverage") if kind in warned]
-    good = "good_ner" if audit.task == "ner" else "good"
-    first, *others = (message(f"headline.{kind}") for kind in kinds or [good])
-    return (first, *(piece for other in others for piece in (GAP, other)))
+    values = {
+        **said,
+        "matches": split.matches,
+        "warned": [kind for kind in HEADLINE if kind in warned] if split.matches else [],
+        "ner": audit.task == "ner",
+    }
+    order = list(Level)
+    return Verdict(values, tuple(sorted(findings, key=lambda f: order.index(f.level))))
 
 
-def _missing(audit: Audit, _: SplitAudit) -> Finding | None:
+# Findings: each a level and the values of its template, or None if there is nothing to say
+
+Found = tuple[Level, dict[str, Any]] | None
+
+
+def _missing(audit: Audit, _: SplitAudit) -> Found:
     if not audit.missing:
         return None
-    first, *others = audit.missing
     level = Level.WARNING if audit.held_out == "train" else Level.NOTE
-    piece = message("missing.one", first=first, held_out=audit.held_out)
-    if others:
-        piece = message("missing.two", first=first, second=others[0], held_out=audit.held_out)
-    return Finding("missing", level, (piece,))
+    return level, {"first": audit.missing[0], "second": "".join(audit.missing[1:2])}
 
 
-def _size(audit: Audit, split: SplitAudit) -> Finding | None:
-    if split.examples >= FEW_ROWS:
-        return None
-    key = "size.one" if split.examples == 1 else "size"
-    return Finding(
-        "size", Level.NOTE, (message(key, held_out=audit.held_out, rows=split.examples),)
-    )
+def _size(audit: Audit, split: SplitAudit) -> Found:
+    return (Level.NOTE, {"rows": split.examples}) if split.examples < FEW_ROWS else None
 
 
-def _coverage(audit: Audit, split: SplitAudit) -> Finding:
+def _coverage(audit: Audit, split: SplitAudit) -> Found:
     if split.mentions is None:
-        share = split.with_match
-        level = Level.WARNING if share.share < FEW_TEXTS else Level.GOOD
-        per = split.matches / split.examples
-        piece = message("coverage.texts", share=share, held_out=audit.held_out, per=per)
-        return Finding("coverage", level, (piece,))
-    known = split.mentions.all.known
+        texts = split.with_match
+        level = Level.WARNING if texts.share < FEW_TEXTS else Level.GOOD
+        return level, {"texts": texts, "per": split.matches / split.examples}
+    known, reached = split.mentions.all.known, split.mentions.all.reached
+    level = Level.GOOD if known.share >= MUCH_KNOWN else Level.NOTE
     if known.share < LITTLE_KNOWN:
         level = Level.WARNING
-    else:
-        level = Level.GOOD if known.share >= MUCH_KNOWN else Level.NOTE
-    pieces = [message("coverage", known=known, held_out=audit.held_out)]
+    values: dict[str, Any] = {"known": known}
     labels = sorted(split.mentions.by_label.items(), key=lambda item: item[1].known.share)
     if len(labels) > 1 and known.count:
         (least, low), (most, high) = labels[0], labels[-1]
-        values = {"most": most, "high": high.known, "least": least, "low": low.known}
-        pieces.append(message("coverage.labels", **values))
-    reached = split.mentions.all.reached
+        values |= {"most": most, "high": high.known, "least": least, "low": low.known}
     if known.count - reached.count > 0.01 * known.total:
-        pieces.append(message("coverage.reached", reached=reached))
-    return Finding("coverage", level, (*pieces, END))
+        values["reached"] = reached
+    return level, values
 
 
-def _room(audit: Audit, split: SplitAudit) -> Finding | None:
+def _room(audit: Audit, split: SplitAudit) -> Found:
     if split.mentions is None or split.mentions.unseen is None:
         return None
-    unseen: Coverage = split.mentions.unseen
-    count, total = unseen.known.total, split.mentions.all.known.total
-    share = Share(count, total)
-    pieces = [message("room", share=share, held_out=audit.held_out)]
-    if count:
-        new = Share(unseen.known.count, total)
-        pieces.append(message("room.known", known=unseen.known, new=new))
-    pieces.append(END)
+    known, total = split.mentions.unseen.known, split.mentions.all.known.total
+    share, new = Share(known.total, total), Share(known.count, total)
+    level = Level.NOTE if known.count < LITTLE_NEW * total else Level.GOOD
     if share.share < LITTLE_UNSEEN:
-        return Finding("room", Level.WARNING, (*pieces, GAP, message("room.little")))
-    if unseen.known.count < LITTLE_NEW * total:
-        return Finding("room", Level.NOTE, (*pieces, GAP, message("room.silent")))
-    return Finding("room", Level.GOOD, tuple(pieces))
+        level = Level.WARNING
+    return level, {"share": share, "known": known, "new": new}
 
 
-def _leaks(audit: Audit, _: SplitAudit) -> Finding | None:
+def _leaks(audit: Audit, _: SplitAudit) -> Found:
     if not audit.leaks:
         return None
-    worst: Leak = max(audit.leaks, key=lambda leak: leak.texts.share)
-    shares = tuple(
-        message("leaks.share", texts=leak.texts, of=leak.of, into=leak.into)
-        for leak in audit.leaks
-        if leak.texts.share >= LEAK
-    )
-    if not worst.texts.count:
-        return Finding("leaks", Level.GOOD, (message("leaks.none"),))
-    if not shares:
-        piece = message("leaks.hardly", texts=worst.texts, of=worst.of, into=worst.into)
-        return Finding("leaks", Level.GOOD, (piece,))
+    worst = max(audit.leaks, key=lambda leak: leak.texts.share)
+    leaks = [leak for leak in audit.leaks if leak.texts.share >= LEAK]
     level = Level.WARNING if worst.texts.share >= BAD_LEAK else Level.NOTE
-    return Finding("leaks", level, (message("leaks", shares=shares),))
+    return level if leaks else Level.GOOD, {"worst": worst, "leaks": leaks}
 
 
-def _made_from_data(audit: Audit, _: SplitAudit) -> Finding | None:
+def _made_from_data(audit: Audit, _: SplitAudit) -> Found:
     answers = audit.answers
     if answers is None or not answers.from_gold.total:
         return None
-    names = tuple(
-        message("made.names", known=answers.known_names[f"{split} only"], split=split)
-        for split in audit.splits
-        if f"{split} only" in answers.known_names
-    )
-    evidence = (message("made.evidence", names=names),) if len(names) > 1 else ()
-    suspects = [group for group in answers.groups if group.from_gold]
-    if answers.from_gold.share >= MADE_FROM_DATA:
-        piece = message(
-            "made",
-            groups=tuple(message("made.group", name=g.name, gold=g.gold) for g in suspects),
-            mentions=answers.from_gold,
-            held_out=audit.held_out,
-            evidence=evidence,
-        )
-        return Finding("made_from_data", Level.WARNING, (piece,))
-    piece = message("made.not", heads=answers.gold_heads, evidence=evidence)
-    return Finding("made_from_data", Level.GOOD, (piece,))
+    alone = {split: answers.known_names.get(f"{split} only") for split in audit.splits}
+    values = {
+        "names": {split: known for split, known in alone.items() if known is not None},
+        "groups": [group for group in answers.groups if group.from_gold],
+        "mentions": answers.from_gold,
+        "heads": answers.gold_heads,
+    }
+    return Level.WARNING if answers.from_gold.share >= MADE_FROM_DATA else Level.GOOD, values
 
 
-def _dictionary(audit: Audit, split: SplitAudit) -> Finding | None:
-    scores = split.dictionary
-    if scores is None:
+def _dictionary(audit: Audit, split: SplitAudit) -> Found:
+    if (scores := split.dictionary) is None:
         return None
-    if not scores["predicted"]:
-        return Finding("dictionary", Level.NOTE, (message("dictionary.nothing"),))
-    piece = message(
-        "dictionary",
-        held_out=audit.held_out,
-        f1=100 * scores["f1"],
-        precision=100 * scores["precision"],
-        recall=100 * scores["recall"],
-        unseen=100 * scores["unseen"]["recall"],
-    )
-    return Finding("dictionary", Level.NOTE, (piece,))
+    shown = {name: scores[name] for name in ("f1", "precision", "recall")}
+    shown["unseen"] = scores["unseen"]["recall"]
+    shares = {name: f"{100 * score:.1f}" for name, score in shown.items()}
+    return Level.NOTE, {"predicted": scores["predicted"], **shares}
 
 
-def _majority(audit: Audit, split: SplitAudit) -> Finding | None:
-    if split.majority is None:
-        return None
-    piece = message("majority", share=split.majority, held_out=audit.held_out)
-    return Finding("majority", Level.NOTE, (piece,))
+def _majority(audit: Audit, split: SplitAudit) -> Found:
+    return (Level.NOTE, {"share": split.majority}) if split.majority is not None else None
 
 
-def _noise(audit: Audit, split: SplitAudit) -> Finding | None:
+def _noise(audit: Audit, split: SplitAudit) -> Found:
     share = split.gold_matches
     if share is None or not share.total:
         return None
-    piece = message("noise", share=share, held_out=audit.held_out)
-    if share.share < NOISE:
-        return Finding("noise", Level.NOTE, (piece, GAP, message("noise.others")))
-    return Finding("noise", Level.GOOD, (piece,))
+    return Level.NOTE if share.share < NOISE else Level.GOOD, {"share": share}
 
 
-def _ambiguity(audit: Audit, split: SplitAudit) -> Finding | None:
-    several, matched = audit.ambiguity.several, split.ambiguous_matches
-    if not matched.total or not (several.count or matched.count):
+def _ambiguity(audit: Audit, split: SplitAudit) -> Found:
+    heads, matched = audit.ambiguity, split.ambiguous_matches
+    if not matched.total or not (heads.several.count or matched.count):
         return None
-    pieces = [message("ambiguity", matched=matched, held_out=audit.held_out)]
-    if audit.ambiguity.relation is not None:
-        relation = audit.ambiguity.relation
-        pieces.append(message("ambiguity.relation", several=several, relation=relation))
-    level = Level.NOTE if matched.share >= AMBIGUOUS else Level.GOOD
-    return Finding("ambiguity", level, (*pieces, END))
+    values = {"matched": matched, "several": heads.several, "relation": heads.relation}
+    return Level.NOTE if matched.share >= AMBIGUOUS else Level.GOOD, values
 
 
-def _homonyms(audit: Audit, split: SplitAudit) -> Finding | None:
+def _homonyms(audit: Audit, split: SplitAudit) -> Found:
     homonyms = split.homonyms
     if not homonyms.matches.count:
         return None
-    names = tuple(
-        message("homonyms.name", name=name, heads=_some_heads(heads))
+    names = [
+        (name, [*heads[:SHOWN_NAMES], *["…"] * (len(heads) > SHOWN_NAMES)])
         for name, heads in homonyms.examples[:SHOWN_NAMES]
-    )
+    ]
     values = {"matched": homonyms.matches, "rows": homonyms.rows, "names": names}
-    pieces: tuple[Message, ...] = (message("homonyms", held_out=audit.held_out, **values), END)
-    if homonyms.matches.share < AMBIGUOUS:
-        return Finding("homonyms", Level.GOOD, pieces)
-    if not audit.options.one_sense:
-        pieces = (*pieces, GAP, message("homonyms.all"))
-    return Finding("homonyms", Level.NOTE, pieces)
+    level = Level.GOOD if homonyms.matches.share < AMBIGUOUS else Level.NOTE
+    return level, {**values, "one_sense": audit.options.one_sense}
 
 
-def _some_heads(heads: tuple[str, ...]) -> tuple[Message, ...]:
-    some = tuple(message("homonyms.head", head=head) for head in heads[:SHOWN_NAMES])
-    return (*some, message("homonyms.more")) if len(heads) > SHOWN_NAMES else some
-
-
-def _conflicts(audit: Audit, _: SplitAudit) -> Finding | None:
+def _conflicts(audit: Audit, _: SplitAudit) -> Found:
     conflicts = audit.conflicts
-    count = conflicts.texts.count
-    if not count:
+    if not conflicts.texts.count:
         return None
     rows = Share(conflicts.rows, sum(split.examples for split in audit.splits.values()))
     level = Level.NOTE if rows.share >= CONFLICTS else Level.GOOD
-    key = "conflicts" if count > 1 else "conflicts.one"
-    return Finding("conflicts", level, (message(key, count=count, rows=rows),))
+    return level, {"count": conflicts.texts.count, "rows": rows}
 
 
-def _length(audit: Audit, split: SplitAudit) -> Finding | None:
+def _length(audit: Audit, split: SplitAudit) -> Found:
     injection = split.injection
     if not injection.added.count:
         return None
-    first = message(
-        "length",
-        mean=injection.added.count / split.examples,
-        tokens=injection.tokens / split.examples,
-        held_out=audit.held_out,
-        added=injection.added,
+    over = injection.long_trees.share >= LONG
+    values = {
+        "mean": f"{injection.added.count / split.examples:.1f}",
+        "tokens": f"{injection.tokens / split.examples:.1f}",
+        "added": injection.added,
+        "over": over,
+        "long": injection.long_trees,
+        "limit": injection.limit,
+        "no_room": injection.added_over,
+    }
+    return Level.NOTE if over or injection.added.share >= COSTLY else Level.GOOD, values
+
+
+FINDINGS: dict[str, Callable[[Audit, SplitAudit], Found]] = {  # by kind
+    find.__name__.removeprefix("_"): find
+    for find in (
+        *(_missing, _size, _coverage, _room, _leaks, _made_from_data, _dictionary, _majority),
+        *(_noise, _ambiguity, _homonyms, _conflicts, _length),
     )
-    level = Level.GOOD
-    if injection.added.share >= COSTLY:
-        level = Level.NOTE
-    limit = injection.limit
-    if injection.long_trees.share >= LONG:
-        level = Level.NOTE
-        long, no_room = injection.long_trees, injection.added_over
-        return Finding(
-            "length",
-            level,
-            (first, message("length.over", long=long, limit=limit, no_room=no_room), END),
-        )
-    cut = injection.long_trees.count
-    key = {0: "length.cuts_none", 1: "length.cuts_one"}.get(cut, "length.cuts")
-    return Finding("length", level, (first, message(key, limit=limit, count=cut), END))
-
-
-FINDINGS: tuple[Callable[[Audit, SplitAudit], Finding | None], ...] = (
-    *(_missing, _size, _coverage, _room, _leaks, _made_from_data, _dictionary, _majority),
-    *(_noise, _ambiguity, _homonyms, _conflicts, _length),
-)
+}

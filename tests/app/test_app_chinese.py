@@ -11,7 +11,7 @@ from app import services, texts
 
 PAGES = Path(__file__).resolve().parents[2] / "app" / "app_pages"
 PATIENCE = 180
-FRAGMENT = re.compile(r"\{[^}]*\}")
+FRAGMENT = re.compile(r"\{+[^}]*\}+")
 
 
 def fragments():

@@ -7,6 +7,7 @@ import string
 from pathlib import Path
 
 import pytest
+from jinja2 import Environment, meta
 
 import app
 from app import texts
@@ -19,6 +20,8 @@ ALIKE = re.compile(  # texts that need no translation: values, names and command
 
 
 def placeholders(text):
+    if "{{" in text:
+        return meta.find_undeclared_variables(Environment().parse(text))
     return {
         re.split(r"[.\[]", name)[0]
         for _, name, _, _ in string.Formatter().parse(text)

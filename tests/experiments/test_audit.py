@@ -121,7 +121,7 @@ def test_names_that_may_mean_several_heads_are_counted_and_named():
     assert homonyms.examples == (("苹果", ("苹果(水果)", "苹果(公司)")),)
     (finding,) = (f for f in verdict_of(made).findings if f.kind == "homonyms")
     assert finding.level is Level.NOTE
-    assert finding.text == (
+    assert finding.in_words() == (
         "40.0 % of the 5 matches in test have a name that may mean several heads, in 50.0 % of the "
         "rows with a match: “苹果” (苹果(水果), 苹果(公司)). Their triples share the places of "
         "one mention, in graph order; `--strategy context --one-sense` keeps to the head that "
@@ -136,7 +136,7 @@ def test_the_verdict_names_a_few_heads_of_a_name():
     graph = KnowledgeGraph(Triple(head, "类别", "某类") for head in heads)
     verdict = verdict_of(audited({"train": FRUIT}, graph, "pair"))
     (finding,) = (f for f in verdict.findings if f.kind == "homonyms")
-    assert "“苹果” (苹果(0), 苹果(1), 苹果(2), …)." in finding.text
+    assert "“苹果” (苹果(0), 苹果(1), 苹果(2), …)." in finding.in_words()
 
 
 def test_names_of_one_head_each_are_not_spoken_of(made):
@@ -148,7 +148,7 @@ def test_one_sense_is_not_advised_where_it_is_chosen():
     options = InjectionOptions(strategy="rare", one_sense=True)
     made = audited({"train": FRUIT}, SENSES, "pair", options=options)
     (finding,) = (f for f in verdict_of(made).findings if f.kind == "homonyms")
-    assert "--one-sense" not in finding.text
+    assert "--one-sense" not in finding.in_words()
 
 
 def test_without_a_relation_of_types_heads_are_grouped_by_relation():
@@ -247,7 +247,7 @@ def level(made, kind):
 
 
 def said(made, kind):
-    return {f.kind: f.text for f in verdict_of(made).findings}[kind]
+    return {f.kind: f.in_words() for f in verdict_of(made).findings}[kind]
 
 
 def names(count, label="D", start=0):
@@ -265,10 +265,10 @@ def test_a_graph_made_of_the_answers_is_found_out():
     assert level(made, "made_from_data") is Level.WARNING
     assert "疾病 100.0 %" in said(made, "made_from_data")
     assert "100.0 % of those of train, 100.0 % of those of test" in said(made, "made_from_data")
-    assert "not that independent knowledge helps" in verdict_of(made).headline
+    assert "not that independent knowledge helps" in verdict_of(made).headline()
     others = audited(splits, graph_of(range(50, 250)))  # 50 of 200 heads are gold
     assert level(others, "made_from_data") is Level.GOOD
-    assert "Nothing counted here stands against" in verdict_of(others).headline
+    assert "Nothing counted here stands against" in verdict_of(others).headline()
 
 
 def test_a_small_type_says_nothing_about_where_the_graph_comes_from():
@@ -280,7 +280,7 @@ def test_a_split_that_leaks_and_has_no_new_name_is_said_to_show_little():
     made = audited({"train": names(50), "test": names(40)}, graph_of(range(20, 300)))
     assert level(made, "leaks") is Level.WARNING
     assert level(made, "room") is Level.WARNING
-    assert verdict_of(made).headline.startswith("This split can hardly show")
+    assert verdict_of(made).headline().startswith("This split can hardly show")
     assert "100.0 % of test stand in train" in said(made, "leaks")
 
 
@@ -312,7 +312,7 @@ def test_a_graph_that_is_silent_where_training_is_is_noted():
 
 def test_a_graph_that_matches_nothing_is_said_in_the_verdict_and_logged(caplog):
     made = audited(graph=KnowledgeGraph([Triple("apple", "is_a", "fruit")], name="fruit"))
-    assert verdict_of(made).headline.startswith("The graph names nothing in the test set")
+    assert verdict_of(made).headline().startswith("The graph names nothing in the test set")
     assert "'fruit' names nothing in the test set: 0.0 % (0 of 3) of its rows" in caplog.text
     assert level(made, "coverage") is Level.WARNING
     assert "tags nothing" in said(made, "dictionary")
@@ -503,6 +503,6 @@ def test_the_published_split_and_graph_are_as_known(public):
 
 
 def test_the_published_split_and_graph_are_said_to_show_reading_only(public):
-    headline = verdict_of(public).headline
+    headline = verdict_of(public).headline()
     assert "This split can hardly show what knowledge adds" in headline
     assert "not that independent knowledge helps" in headline
