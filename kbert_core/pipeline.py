@@ -155,7 +155,9 @@ class Pipeline:
     def labels(self) -> Labels:
         """Names of the logits: labels, or for fill-mask the vocabulary."""
         if self.task is TASKS["mask"]:
-            return Labels({i: t for t, i in self.hugging_face_tokenizer.get_vocab().items()})
+            words = {i: t for t, i in self.hugging_face_tokenizer.get_vocab().items()}
+            count = self.reader.model.config.vocab_size  # may have more numbers than tokens
+            return Labels({i: words.get(i, f"[{i}]") for i in range(count)})
         return Labels({int(i): label for i, label in self.reader.model.config.id2label.items()})
 
     def __call__(

@@ -350,4 +350,9 @@ def _layout(tokenizer: "PreTrainedTokenizerBase", sentences: int) -> Layout:
             before.append(tuple(waiting))
             segments.append(segment)
             waiting = []
+    if len(before) != sentences:
+        raise CheckpointError(
+            f"The tokenizer leaves out or swaps sentences where it is given {sentences}. Copy the "
+            "encoder's own tokenizer.json into its folder."
+        )
     return Layout(tuple(before), tuple(waiting), tuple(segments))

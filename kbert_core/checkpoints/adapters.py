@@ -280,6 +280,7 @@ def read_adapter(path: str | Path) -> Adapter:
     kind = getattr(transformers, str(classes[0]), None) if are_texts(classes) and classes else None
     if not (
         settings.get("peft_type") == "LORA"
+        and not settings.get("megatron_config")  # for it peft imports a module named here
         and (isinstance(name, str) and name and isinstance(digest, str))
         and (type(rank) is int and rank in RANKS and type(alpha) in (int, float))
         and (are_texts(head) and isinstance(labels, dict) and are_texts([*labels.values()]))

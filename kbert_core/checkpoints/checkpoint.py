@@ -163,6 +163,7 @@ def load_tokenizer(path: str | Path) -> PreTrainedTokenizerBase:
     with _refusing(path, _why_no_tokenizer):
         tokenizer = AutoTokenizer.from_pretrained(str(path), **ONLY_DATA)
         length, last = tokenizer.model_max_length, max(tokenizer.get_vocab().values(), default=0)
+        tokenizer("a"), tokenizer("a", "a")  # what is wrong with special tokens is told only here
     if not isinstance(length, int | float) or last > 2 * len(tokenizer):
         reason = f"its model_max_length is {length!r} and its last token has the number {last}"
         raise CheckpointError(_why_no_tokenizer(folder, reason))
@@ -307,7 +308,9 @@ def _refusing(path: str | Path, why: Callable[[Path, str], str]) -> Iterator[Non
         yield
     except KBertError:
         raise
-    except Exception as error:
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise  # but for what Rust code of a tokenizer raises, no ordinary exception either
         reason = (str(error).strip() or type(error).__name__).split("\n")[0][:300]
         raise CheckpointError(why(Path(path), reason)) from error
 

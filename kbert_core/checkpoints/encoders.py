@@ -76,12 +76,13 @@ def encoder_at(folder: Path, name: str) -> str | Path:
         return located(name)
     if not (name.startswith((".", "~")) or os.path.isabs(name)):
         return name  # on the hub
-    looked = dict.fromkeys((folder / Path(name).expanduser(), folder.parent / Path(name).name))
+    beside = folder.resolve()  # "." has neither a name nor a parent
+    looked = dict.fromkeys((folder / Path(name).expanduser(), beside.parent / Path(name).name))
     for path in looked:
         if (path / "config.json").is_file():
             return path.resolve()
     raise CheckpointError(
         f"{folder}: its encoder '{name}' isn't there; looked in "
         f"{' and '.join(os.path.normpath(path) for path in looked)}. An adapter is only the "
-        f"difference to its encoder: copy the encoder's folder beside {folder.name}."
+        f"difference to its encoder: copy the encoder's folder beside {beside.name}."
     )

@@ -251,6 +251,26 @@ def test_a_package_is_one_plain_name_and_none_of_its_code_runs(root, monkeypatch
         encoders.located("package:evil")
 
 
+def test_a_config_that_has_peft_import_a_module_is_refused(root, monkeypatch):
+    (root / "megatron").mkdir()
+    (root / "megatron" / "__init__.py").write_text("raise SystemExit('evil ran')")
+    monkeypatch.setattr(sys, "path", [str(root), *sys.path])
+    file = root / "adapter" / "adapter_config.json"
+    change(file, megatron_config={"a": 1}, megatron_core="megatron.core")
+    with pytest.raises(CheckpointError, match="no adapter made by `kbert train --adapter`"):
+        Pipeline.load(root / "adapter", device="cpu")
+
+
+def test_an_encoder_beside_the_current_folder_is_found(root, monkeypatch):
+    file = root / "adapter" / "adapter_config.json"
+    change(file, base_model_name_or_path="/elsewhere/encoder")
+    monkeypatch.chdir(root / "adapter")
+    assert encoders.encoder_at(Path("."), "/elsewhere/encoder") == root / "encoder"
+    assert Pipeline.load(".", device="cpu").task.name == "ner"
+    with pytest.raises(CheckpointError, match="copy the encoder's folder beside adapter"):
+        encoders.encoder_at(Path("."), "/elsewhere/other")
+
+
 @pytest.mark.parametrize("here", ["", ".", None])
 def test_a_package_is_not_looked_for_in_the_current_folder(root, monkeypatch, here):
     (root / "encoder" / "__init__.py").touch()

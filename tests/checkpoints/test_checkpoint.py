@@ -245,3 +245,34 @@ def test_labels_that_are_no_numbered_texts_are_refused(folder, labels):
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     (folder / "config.json").write_text(json.dumps(config | {"id2label": labels}))
     assert "labels" in error_of(folder) or "id2label" in error_of(folder)
+
+
+@pytest.mark.parametrize(
+    ("pair", "said"),
+    [
+        ([{"SpecialToken": {"id": "[NO]", "type_id": 0}}], "can't be read (no entry"),
+        ([{"Sequence": {"id": "A", "type_id": 0}}], "leaves out or swaps sentences"),
+    ],
+)
+def test_a_tokenizer_that_fails_only_when_used_is_refused(folder, pair, said):
+    file = folder / "tokenizer.json"
+    tokenizer = json.loads(file.read_text(encoding="utf-8"))
+    single = [{"Sequence": {"id": "A", "type_id": 0}}]
+    template = {"type": "TemplateProcessing", "special_tokens": {}}
+    tokenizer["post_processor"] = template | {"single": single, "pair": pair}
+    file.write_text(json.dumps(tokenizer), encoding="utf-8")
+    generic = {"tokenizer_class": "TokenizersBackend", "model_max_length": 64}  # keeps its template
+    (folder / "tokenizer_config.json").write_text(json.dumps(generic), encoding="utf-8")
+    with pytest.raises(CheckpointError) as caught:
+        Pipeline.load(folder, device="cpu")
+    assert said in str(caught.value)
+
+
+def test_a_vocabulary_smaller_than_the_models_gives_numbers_where_it_has_no_tokens(checkpoints):
+    whole = Pipeline.load(checkpoints["mask"], device="cpu")
+    vocabulary = whole.hugging_face_tokenizer.get_vocab()
+    model = whole.reader.model
+    model.resize_token_embeddings(len(vocabulary) + 8)
+    torch.nn.init.constant_(model.get_output_embeddings().bias[-1:], 99.0)
+    (filling,) = Pipeline(model, whole.hugging_face_tokenizer)("患者[MASK]").prediction.fillings
+    assert filling.candidates[0][0] == f"[{len(vocabulary) + 7}]"
