@@ -54,8 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def parser() -> argparse.ArgumentParser:
     """The command line of `kbert`, made of the commands that the modules declare."""
     top = argparse.ArgumentParser(
-        prog="kbert",
-        description="See, edit and measure what injected knowledge does to a BERT.",
+        prog="kbert", description="See, edit and measure what injected knowledge does to a BERT."
     )
     about: dict[str, Any] = {"title": "commands", "required": True, "metavar": "COMMAND"}
     groups = {"": top.add_subparsers(**about)}

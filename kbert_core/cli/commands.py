@@ -58,12 +58,12 @@ COMMANDS: dict[str, Command] = {}  # by name as it is typed, in the order of `kb
 
 
 def command(
-    name: str, *arguments: Argument, text: Callable[[Any], str] = report_text
+    name: str, *arguments: Argument, text: Callable[[Any], str] = report_text, help: str = ""
 ) -> Callable[[T], T]:
-    """Make a function a command; the docstring is its help."""
+    """Make a function a command; the docstring is its help, if none is given."""
 
     def add(run: Any) -> Any:
-        COMMANDS[name] = Command(run.__doc__.strip(), arguments, run, text)
+        COMMANDS[name] = Command(help or run.__doc__.strip(), arguments, run, text)
         return run
 
     return add

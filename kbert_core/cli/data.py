@@ -24,13 +24,7 @@ from kbert_core.data.sources import TASKS, read_present
 from kbert_core.data.splits import EntityDisjoint, deduplicated, entity_disjoint, write_split
 from kbert_core.errors import DataError, OptionError
 from kbert_core.experiments.audit import MAX_LENGTH, audit
-from kbert_core.experiments.audit_values import (
-    Audit,
-    Share,
-    as_plain,
-    plain_tokenizer,
-    read_data,
-)
+from kbert_core.experiments.audit_values import Audit, Share, as_plain, plain_tokenizer, read_data
 from kbert_core.experiments.verdict import Level, Verdict, verdict_of
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.text import WordPieces

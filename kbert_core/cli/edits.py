@@ -3,11 +3,12 @@
 from argparse import Namespace
 from collections.abc import Mapping
 from dataclasses import asdict
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from kbert_core.cli.commands import argument, command, several
+from kbert_core.cli.commands import Argument, argument, command, several
 from kbert_core.cli.graphs import READ, WHO, Report, must_be_graph, opened, origin_text
 from kbert_core.cli.output import SHOWN, TRIPLE, table, triple_line
 from kbert_core.errors import GraphEditError, OptionError
@@ -67,12 +68,13 @@ def entity_text(data: Mapping[str, Any]) -> str:
 # Edits
 
 
-def _edit(args: Namespace, action: Action, **more: Any) -> Report:
+def _edit(action: Action, args: Namespace) -> Report:
     """Make an edit; the graph file is made by its first triple."""
     must_be_graph(args.graph)
-    edit = Edit(action, _triple(args), **more)
-    new = action == "add" and not args.graph.exists()
-    with GraphStore.create(args.graph) if new else GraphStore(args.graph, write=True) as store:
+    new = _triple(args, "new_") if action == "replace" else None
+    edit = Edit(action, _triple(args), new, index=0 if getattr(args, "first", False) else None)
+    made = action == "add" and not args.graph.exists()
+    with GraphStore.create(args.graph) if made else GraphStore(args.graph, write=True) as store:
         nothing = _changes_nothing(edit, store.graph())
         if nothing:
             raise GraphEditError(f"{args.graph}: {edit.triple} {nothing}; nothing was changed.")
@@ -94,50 +96,26 @@ def _triple(args: Namespace, prefix: str = "") -> Triple:
     return Triple.checked(*(getattr(args, prefix + name) for name in TRIPLE))
 
 
-@command(
-    "kg add",
-    *(GRAPH_KG, OLD, argument("--first", "before the entity's others", False), WHO),
-    text=entry_text,
-)
-def add(args: Namespace) -> Report:
-    """Add a triple to a graph file."""
-    return _edit(args, "add", index=0 if args.first else None)
-
-
-@command("kg replace", GRAPH_KG, OLD, NEW, WHO, text=entry_text)
-def replace(args: Namespace) -> Report:
-    """Put one triple in the place of another."""
-    return _edit(args, "replace", new=_triple(args, "new_"))
-
-
-@command("kg remove", GRAPH_KG, OLD, WHO, text=entry_text)
-def remove(args: Namespace) -> Report:
-    """Take a triple out of a graph file."""
-    return _edit(args, "remove")
-
-
-@command("kg off", GRAPH_KG, OLD, WHO, text=entry_text)
-def switch_off(args: Namespace) -> Report:
-    """Keep a triple, but don't inject it."""
-    return _edit(args, "switch_off")
-
-
-@command("kg on", GRAPH_KG, OLD, WHO, text=entry_text)
-def switch_on(args: Namespace) -> Report:
-    """Inject a triple again."""
-    return _edit(args, "switch_on")
+FIRST = argument("--first", "before the entity's others", False)
+EDITS: dict[str, tuple[Action, str, tuple[Argument, ...]]] = {
+    "add": ("add", "Add a triple to a graph file.", (FIRST,)),
+    "replace": ("replace", "Put one triple in the place of another.", (NEW,)),
+    "remove": ("remove", "Take a triple out of a graph file.", ()),
+    "off": ("switch_off", "Keep a triple, but don't inject it.", ()),
+    "on": ("switch_on", "Inject a triple again.", ()),
+}
+for _name, (_action, _help, _more) in EDITS.items():
+    _arguments = (GRAPH_KG, OLD, *_more, WHO)
+    command(f"kg {_name}", *_arguments, text=entry_text, help=_help)(partial(_edit, _action))
 
 
 # The log
 
 
-@command(
-    "kg undo",
-    GRAPH_KG,
-    argument("entry", "its number in the log; default: the last", nargs="?", type=int),
-    WHO,
-    text=entry_text,
-)
+ENTRY = argument("entry", "its number in the log; default: the last", nargs="?", type=int)
+
+
+@command("kg undo", GRAPH_KG, ENTRY, WHO, text=entry_text)
 def undo(args: Namespace) -> Report:
     """Take back the last edit of a graph file, or any one."""
     must_be_graph(args.graph)
@@ -174,9 +152,7 @@ def history(args: Namespace) -> Report:
 
 
 @command(
-    "kg show",
-    *(argument("graph", metavar="GRAPH"), argument("entity"), READ),
-    text=entity_text,
+    "kg show", *(argument("graph", metavar="GRAPH"), argument("entity"), READ), text=entity_text
 )
 def show_entity(args: Namespace) -> Report:
     """The triples of an entity, where they come from and who edited them."""

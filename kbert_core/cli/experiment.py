@@ -9,11 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
-from kbert_core.cli.commands import (
-    TRAINING_DEVICE,
-    argument,
-    command,
-)
+from kbert_core.cli.commands import TRAINING_DEVICE, argument, command
 from kbert_core.cli.output import show, table
 from kbert_core.errors import ExperimentError, OptionError
 

@@ -12,15 +12,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kbert_core.cli.commands import (
-    MODEL,
-    Argument,
-    argument,
-    command,
-    loaded,
-    model_of,
-    several,
-)
+from kbert_core.cli.commands import MODEL, Argument, argument, command, loaded, model_of, several
 from kbert_core.cli.output import last_of, report_text, table
 from kbert_core.errors import OptionError, TextError
 from kbert_core.knowledge import load_graph
@@ -37,32 +29,19 @@ ENDED = {
     "enough": "enough were found",
 }
 PICTURE = argument("--picture", "draw it: .png, .svg or .pdf", type=Path, metavar="FILE")
+TARGET = "class, entity type, O, or token to explain; default: what is predicted"
+SPAN = "which span or [MASK] to explain, in characters; default: the first with knowledge on it"
 TEXT = several(
     argument("text", "a sentence, or two for a pair", nargs="*"),
-    argument(
-        "--target",
-        "class, entity type, O, or token to explain; default: what is predicted",
-        metavar="LABEL",
-    ),
-    argument(
-        "--span",
-        "which span or [MASK] to explain, in characters; default: the first with knowledge on it",
-        metavar="START:END",
-    ),
+    argument("--target", TARGET, metavar="LABEL"),
+    argument("--span", SPAN, metavar="START:END"),
 )
 BY_MENTION = argument("--by-mention", "a triple at each mention by itself", False)
 
 
 @dataclass(frozen=True)
 class Page:
-    """A result, and how it is printed.
-
-    Attributes:
-        data: all of it as plain data, for JSON.
-        figure: draws it.
-        facts: for reading, by name.
-        rows: of the table below.
-    """
+    """A result: as plain data, drawn, and for reading as facts with a table below."""
 
     data: Mapping[str, Any]
     figure: Callable[[], Any]
@@ -81,7 +60,7 @@ class Page:
 def page_of(
     result: Any, facts: Mapping[str, Any] | str, rows: Iterable[Any], columns: str = ""
 ) -> Page:
-    """Print a result: its text and what is explained, facts and a table.
+    """Print a result with its text and what is explained.
 
     Args:
         result: with ``as_dict()`` and ``figure()``.
@@ -177,15 +156,13 @@ def _text(args: Namespace) -> Sequence[str]:
 
 
 def _span(text: str | None) -> tuple[int, int] | None:
-    if text is None:
-        return None
-    start, _, end = text.partition(":")
-    if not (start.isdecimal() and end.isdecimal() and int(start) < int(end)):
-        raise OptionError(
-            f"The span is '{text}', expected two numbers of characters, as 3:6, the second one "
-            "exclusive."
-        )
-    return int(start), int(end)
+    start, _, end = (text or "").partition(":")
+    if text is None or (start.isdecimal() and end.isdecimal() and int(start) < int(end)):
+        return None if text is None else (int(start), int(end))
+    raise OptionError(
+        f"The span is '{text}', expected two numbers of characters, as 3:6, the second one "
+        "exclusive."
+    )
 
 
 @explanation(
@@ -232,11 +209,7 @@ def interactions(args: Namespace) -> Page:
     BY_MENTION,
     argument("--orders", "to draw", 64),
     argument("--seed", "of the draw", 0),
-    argument(
-        "--exact",
-        "run every subset; default: where there are few triples",
-        action=BooleanOptionalAction,
-    ),
+    argument("--exact", "run every subset; default: of few triples", action=BooleanOptionalAction),
 )
 def shapley(args: Namespace) -> Page:
     """Share the whole effect out among the triples: Shapley values."""
@@ -281,9 +254,7 @@ def attention(args: Namespace) -> Page:
     argument("--budget", "model runs", 200),
     argument("--most", "stop at so many", 20),
     argument("--most-edits", "at most so many changes together", 3),
-    argument(
-        "--larger-too", "go on to larger sets of changes where smaller ones were found", False
-    ),
+    argument("--larger-too", "go on to larger sets where smaller ones were found", False),
     argument("--seed", "of the changes that are drawn", 0),
 )
 def counterfactuals(args: Namespace) -> Page:
@@ -315,12 +286,7 @@ def counterfactuals(args: Namespace) -> Page:
 @explanation(
     "influence",
     argument("--token", "which to follow; default: 0, [CLS]", 0),
-    argument(
-        "--window",
-        "which window of a long text, from 0; default: the first with knowledge",
-        type=int,
-        metavar="N",
-    ),
+    argument("--window", "of a long text, from 0; default: the first with knowledge", type=int),
 )
 def influence(args: Namespace) -> Page:
     """Where each triple can have come by which layer, and what it changed there."""
@@ -361,12 +327,7 @@ def influence(args: Namespace) -> Page:
     "noise",
     argument("--counts", "unrelated triples a mention gets", (0, 1, 2, 4, 8, 16)),
     argument("--seeds", "of what is drawn", (1, 2, 3)),
-    argument(
-        "--noise-from",
-        "graphs whose relations and tails are drawn; default: the same graph's",
-        nargs="+",
-        metavar="FILE",
-    ),
+    argument("--noise-from", "graphs to draw from; default: the same", nargs="+", metavar="FILE"),
 )
 def noise(args: Namespace) -> Page:
     """A prediction as unrelated triples are added."""
@@ -395,13 +356,7 @@ def noise(args: Namespace) -> Page:
 
 @explanation(
     "compare",
-    argument(
-        "--beside",
-        "other models that read the same, at most two; default: BERT, K-BERT, hard positions, "
-        "everything visible",
-        nargs="+",
-        metavar="DIR",
-    ),
+    argument("--beside", "at most two models; default: its ablations", nargs="+", metavar="DIR"),
 )
 def compare(args: Namespace) -> Page:
     """BERT, K-BERT and its ablations side by side, or several models, and why two are equal."""

@@ -6,12 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kbert_core.cli.commands import (
-    COLUMNS,
-    argument,
-    columns_of,
-    loaded,
-)
+from kbert_core.cli.commands import COLUMNS, argument, columns_of, loaded
 from kbert_core.cli.explain import NO_HEAD, Page, cell, explanation
 from kbert_core.cli.output import Progress
 from kbert_core.data.sources import labelled_file, read_split
@@ -42,9 +37,7 @@ T = TypeVar("T")
     argument("--least", "so many more hurt than helped", 1),
     argument("--output", "where to put the pruned graph", type=Path, metavar="FILE"),
     argument(
-        "--test",
-        "other texts, to read the pruned graph on; default: DIR's test",
-        metavar="FILE",
+        "--test", "other texts, to read the pruned graph on; default: DIR's test", metavar="FILE"
     ),
     of=argument("--data", "labelled texts", required=True, metavar="FILE|DIR|hf:NAME"),
 )

@@ -36,13 +36,7 @@ from kbert_core.cli.output import cell, per_cent, table
 from kbert_core.data.labelled import SPLITS, check_labels
 from kbert_core.data.sources import TASKS, guess_task, other_task, read_split
 from kbert_core.errors import DataError, OptionError, SplitError
-from kbert_core.training.options import (
-    SCRATCH,
-    PretrainOptions,
-    Recipe,
-    StartOptions,
-    TrainOptions,
-)
+from kbert_core.training.options import SCRATCH, PretrainOptions, Recipe, StartOptions, TrainOptions
 
 NO_SHARES = ("loss", "perplexity")
 LOOKED_AT = 2000  # rows, evenly spread; more say the same
