@@ -99,12 +99,7 @@ def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     argument("--task", "kind of task; default: as the training set looks", choices=TASK_NAMES),
     *(COLUMNS, GRAPH),
     argument("--max-length", f"in tokens; default: {MAX_LENGTH}", type=int, metavar="N"),
-    argument(
-        "--model",
-        "count tokens and triples as this model does; default: characters, or words of a language "
-        "with spaces, and two triples a mention",
-        metavar="DIR",
-    ),
+    argument("--model", "count as it reads; default: characters or words", metavar="DIR"),
     text=Report.text,
 )
 def audit_data(args: Namespace) -> Report:

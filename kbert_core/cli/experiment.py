@@ -32,19 +32,10 @@ log = logging.getLogger(__name__)
     argument("--results", "one JSON a run", "results", metavar="DIR"),
     argument("--work", "splits, checkpoints; may be deleted", "runs/experiments", metavar="DIR"),
     argument(
-        "--report",
-        "where the report goes (.md), with .html and pictures beside it; default: in the folder "
-        "of the results",
-        metavar="FILE",
+        "--report", ".md, .html and pictures beside it; default: in --results", metavar="FILE"
     ),
     argument("--published", "figures published by others, for the report (.yaml)", metavar="FILE"),
-    argument(
-        "--appendix",
-        "a section of the report made elsewhere, Markdown with links from the report's folder; "
-        "repeatable",
-        [],
-        metavar="FILE",
-    ),
+    argument("--appendix", "Markdown of a section of the report; repeatable", [], metavar="FILE"),
     argument("--report-only", "run nothing, write the report", False),
 )
 def experiment(args: Namespace) -> None:

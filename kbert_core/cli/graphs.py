@@ -160,12 +160,7 @@ def import_files(args: Namespace) -> Report:
 
 @command(
     "kg merge",
-    argument(
-        "graphs",
-        "graph files and text files; an earlier one's triples come first",
-        nargs="+",
-        metavar="GRAPH",
-    ),
+    argument("graphs", "an earlier one's triples come first", nargs="+", metavar="GRAPH"),
     argument("--output", "a new file", required=True, type=Path, metavar="GRAPH.kg"),
     *(READ, WHO),
 )

@@ -112,9 +112,7 @@ def cell(value: Any) -> str:
         case Mapping() if _is_triple(value):
             return triple_line(value)
         case Mapping():
-            return ", ".join(
-                f"{name.replace('_', ' ')} {cell(part)}" for name, part in value.items()
-            )
+            return ", ".join(f"{name} {cell(part)}" for name, part in value.items())
         case list() | tuple():
             return ", ".join(map(cell, value))
     return str(value)

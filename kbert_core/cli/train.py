@@ -5,7 +5,7 @@ import os
 import shlex
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -32,12 +32,17 @@ from kbert_core.cli.commands import (
     several,
     system_of,
 )
-from kbert_core.cli.output import cell, per_cent, table
+from kbert_core.cli.output import per_cent, report_text
 from kbert_core.data.labelled import SPLITS, check_labels
 from kbert_core.data.sources import TASKS, guess_task, other_task, read_split
 from kbert_core.errors import DataError, OptionError, SplitError
 from kbert_core.training.options import SCRATCH, PretrainOptions, Recipe, StartOptions, TrainOptions
 
+TITLES = {
+    "scores": "with knowledge",
+    "without_knowledge": "graph off",
+    "edit_response": "response to edits of names unseen or seen in training",
+}
 NO_SHARES = ("loss", "perplexity")
 LOOKED_AT = 2000  # rows, evenly spread; more say the same
 log = logging.getLogger(__name__)
@@ -47,55 +52,34 @@ log = logging.getLogger(__name__)
 
 
 def scores_text(report: Mapping[str, Any]) -> str:
-    """Scores beside those without knowledge, shares in per cent, each with a table by label."""
-    lines = []
-    for key, title in (("scores", "with knowledge"), ("without_knowledge", "graph off")):
-        for split, scores in _by_split(report.get(key) or {}):
-            lines += _scores(f"{split}, {title}" if split else title, scores)
-    for split, response in _by_split(report.get("edit_response") or {}):
-        lines += _edits(f"response to edits, {split}" if split else "response to edits", response)
-    return "\n".join(lines)
+    """Scores beside those without knowledge, and the response to edits; shares in per cent."""
+    facts = {}
+    for key, title in TITLES.items():
+        parts = report.get(key) or {}
+        by_split = set(parts) <= set(SPLITS)  # of a training; kbert evaluate has one, unnamed
+        for split, scores in (parts if by_split else {"": parts}).items():
+            if "seen" in scores:
+                scores = _edits(scores)
+            facts[f"{split}, {title}" if split else title] = _shares(scores)
+    return report_text(facts)
 
 
-def _by_split(scores: Mapping[str, Any]) -> Iterable[tuple[str, Mapping[str, Any]]]:
-    """Scores of train's splits, or of evaluate's one without a name."""
-    by_split = not scores or set(scores) <= set(SPLITS)
-    return scores.items() if by_split else [("", scores)]
-
-
-def _scores(title: str, scores: Mapping[str, Any]) -> list[str]:
-    """The whole in a line, then what is of a part of it; by label a table."""
-    whole = {name: value for name, value in scores.items() if not isinstance(value, Mapping)}
-    lines = [f"{title}: {cell(_shares(whole))}"]
-    for name, part in scores.items():
-        if name == "by_label":
-            rows = ({"label": label, **_shares(counts)} for label, counts in part.items())
-            lines += (f"  {line}" for line in table(rows, shown=0))
-        elif isinstance(part, Mapping):
-            lines.append(f"  {name}: {cell(_shares(part))}")
-    return lines
-
-
-def _edits(title: str, response: Mapping[str, Any]) -> list[str]:
-    """The response to edits, see ``edit_response``: of names unseen or seen in training."""
-    added = response.get("added", {})
-    lines = [f"{title} (names unseen or seen in training; others: the sentence's other spans)"]
-    for what, groups in (("tail replaced", response), ("triple added", added)):
-        rows = [
-            {what: name, "n": groups[name]["n"], **_shares(groups[name])}
-            for name in ("unseen", "seen")
-            if name in groups
-        ]
-        lines += (f"  {line}" for line in table(rows))
-    return lines
-
-
-def _shares(scores: Mapping[str, Any]) -> dict[str, Any]:
-    """The same with shares in per cent."""
+def _edits(response: Mapping[str, Any]) -> dict[str, Any]:
+    """The response to edits as two tables."""
+    replaced = {name: response[name] for name in ("unseen", "seen")}
+    parts = {"tail replaced": replaced, "triple added": response.get("added", {})}
     return {
-        name: per_cent(value) if isinstance(value, float) and name not in NO_SHARES else value
-        for name, value in scores.items()
+        part: {name: {"n": group["n"], **group} for name, group in groups.items()}
+        for part, groups in parts.items()
+        if groups
     }
+
+
+def _shares(value: Any, name: str = "") -> Any:
+    """The same with shares in per cent."""
+    if isinstance(value, Mapping):
+        return {key: _shares(part, key) for key, part in value.items()}
+    return per_cent(value) if isinstance(value, float) and name not in NO_SHARES else value
 
 
 # Commands
@@ -158,21 +142,9 @@ def train(args: Namespace) -> dict[str, Any] | None:
     MODEL,
     argument("--split", "which part of a folder or data set", "test", choices=SPLITS),
     COLUMNS,
-    argument(
-        "--train-data",
-        "training set, to tell entities seen in it from those unseen",
-        metavar="FILE",
-    ),
-    argument(
-        "--edits",
-        "also measure the response to replaced and added triples (needs --train-data)",
-        False,
-    ),
-    argument(
-        "--release",
-        "also count named entities as the released K-BERT does, to compare published figures",
-        False,
-    ),
+    argument("--train-data", "to tell entities seen in it from those unseen", metavar="FILE"),
+    argument("--edits", "also what replaced and added triples do (needs --train-data)", False),
+    argument("--release", "also count named entities as the released K-BERT does", False),
     argument("--seed", "which other type an edit takes", 0),
     text=scores_text,
 )
@@ -245,12 +217,7 @@ def _check_evaluation(args: Namespace, task: str, types: Mapping[str, str]) -> N
     argument("--data", f"training set; {DATA_SETS}", required=True, metavar="FILE|DIR|hf:NAME"),
     argument("--output", "where the scorer goes", required=True, metavar="DIR"),
     argument("--max-texts", "texts tried", 1000),
-    argument(
-        "--noise",
-        "give every mention K triples of other entities, to learn to leave such out",
-        0,
-        metavar="K",
-    ),
+    argument("--noise", "triples of other entities that every mention gets, to leave out", 0),
     argument("--seed", "of texts, triples and noise", 0),
     TRAINING_DEVICE,
 )
