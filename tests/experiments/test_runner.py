@@ -273,7 +273,7 @@ def test_a_killed_experiment_leaves_no_run_behind(written, suite_data, folder):
     assert kbert(written(suite_data), "--device", "cpu", "--only", "BERT") == 0  # no lock is left
 
 
-def until(true, seconds=60):
+def until(true, seconds=300):
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, "it didn't come true"
