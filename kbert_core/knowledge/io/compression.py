@@ -57,12 +57,7 @@ def unpacking(stream: IO[bytes], name: str) -> IO[bytes]:
 
 
 class Bounded(io.RawIOBase):
-    """A stream that gives at most so many bytes.
-
-    Args:
-        stream: read through, and closed with this one.
-        name: of the file, for messages.
-        most: bytes; None: any number.
+    """A stream that gives at most so many bytes (None: any number), and closes the one below.
 
     Attributes:
         count: bytes read so far.
@@ -78,11 +73,7 @@ class Bounded(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read into a buffer; may raise ``PROBLEMS``.
-
-        Raises:
-            GraphFileError: the file is too large.
-        """
+        """Read into a buffer; may raise ``PROBLEMS``, or that the file is too large."""
         data = self._stream.read(len(buffer))
         self.start = self.start or data[:4]
         self.count += len(data)

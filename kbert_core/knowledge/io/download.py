@@ -17,22 +17,13 @@ _HOME = "https://raw.githubusercontent.com/autoliuweijie/K-BERT/master/brain/kgs
 
 @dataclass(frozen=True)
 class PublicGraph:
-    """A graph file on the web.
-
-    Attributes:
-        title: for people.
-        file: its name there, and by default here.
-        url: where it is downloaded from.
-        sha256: of its bytes.
-        size: in bytes.
-        triples: how many it holds.
-    """
+    """A graph file on the web."""
 
     title: str
-    file: str
+    file: str  # its name there, and by default here
     url: str
     sha256: str
-    size: int
+    size: int  # bytes
     triples: int
 
 

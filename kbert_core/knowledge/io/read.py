@@ -61,12 +61,7 @@ class Reading:
     packed: bool = False
 
     def __iter__(self) -> Iterator[Row]:
-        """Yield the good rows.
-
-        Raises:
-            GraphFileError: there were bad lines and none may be left out, or
-                the file repeats a few triples without end.
-        """
+        """Yield the good rows; a ``GraphFileError`` tells of bad ones that may not be left out."""
         good = repeated = 0
         known: set[int] = set()
         for row in self.found:
@@ -116,14 +111,11 @@ class Reading:
 
 @dataclass(frozen=True)
 class TripleFile:
-    """What one file held.
+    """What one file held: its triples in order, each once.
 
     Attributes:
-        name: the file's name, for messages.
-        triples: in file order, each once.
         duplicates: how many lines repeated an earlier triple.
-        problems: one message per bad line, in file order; empty unless the
-            file was read with ``skip_bad``.
+        problems: a message for each bad line, where they may be left out.
     """
 
     name: str

@@ -26,12 +26,7 @@ _MARKS = (  # longer ones first: UTF-16's mark begins UTF-32's
 
 @dataclass(frozen=True, slots=True)
 class Bad:
-    """A line that is no triple, and why.
-
-    Attributes:
-        line: its number, from 1.
-        problem: what was found, what was expected, and what to do.
-    """
+    """A line, counted from 1, that is no triple, and why."""
 
     line: int
     problem: str
@@ -121,8 +116,6 @@ def lines(
 
     Args:
         stream: the file, unpacking as it is read.
-        name: for messages.
-        encoding: see ``ReadOptions``.
         packed: whether the file was packed, so that it may be a trap.
 
     Raises:

@@ -80,13 +80,11 @@ def create_indexes(database: sqlite3.Connection) -> None:
 def new_file(path: Path, *, name: str, identity: str = "") -> Iterator[sqlite3.Connection]:
     """Make a new graph file: it appears under its name whole, or not at all.
 
-    The caller holds the :func:`graph_lock` and there is no graph yet. It has
-    to index the triples and the names.
+    The caller holds the :func:`graph_lock`, there is no graph yet, and what
+    is written in the block has to be indexed there.
 
     Args:
-        path: where it shall be.
-        name: shown to people.
-        identity: see ``importing.import_triples``.
+        name, identity: see ``importing.import_triples``.
 
     Raises:
         GraphFileError: the folder can't be written to, or another program
@@ -132,13 +130,9 @@ def new_file(path: Path, *, name: str, identity: str = "") -> Iterator[sqlite3.C
 
 
 def remove_leftovers(graph: Path, kept: Path | None = None) -> None:
-    """Delete what killed processes left beside a graph, and indexes of names that it left behind.
+    """Delete what killed processes left beside a graph, and indexes of names but the one kept.
 
     The caller holds the :func:`graph_lock`, and writes to the graph where there is one.
-
-    Args:
-        graph: its path.
-        kept: its index of names.
     """
     for path in graph.parent.iterdir():
         ending = path.name.removeprefix(graph.name)
@@ -204,7 +198,6 @@ def _connected(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def _check(database: sqlite3.Connection, path: Path) -> None:
-    """Refuse what is no graph, and what a newer version wrote."""
     kind = database.execute("PRAGMA application_id").fetchone()[0]
     if kind != APPLICATION_ID:
         raise GraphFileError(
@@ -219,11 +212,7 @@ def _check(database: sqlite3.Connection, path: Path) -> None:
 
 
 def fact(database: sqlite3.Connection, name: str) -> Any:
-    """Look up a value in a graph's table of facts.
-
-    Raises:
-        sqlite3.DatabaseError: it isn't there, so the file is damaged.
-    """
+    """Look up a value in a graph's table of facts; without it the file is damaged."""
     row = database.execute("SELECT value FROM fact WHERE name = ?", (name,)).fetchone()
     if row is None:
         raise sqlite3.DatabaseError(f"its table of facts lacks '{name}'")
@@ -231,11 +220,7 @@ def fact(database: sqlite3.Connection, name: str) -> Any:
 
 
 def last_revision(database: sqlite3.Connection) -> int:
-    """The number of the latest entry of a graph's log.
-
-    Raises:
-        sqlite3.DatabaseError: the log is empty, so the file is damaged.
-    """
+    """The number of the latest entry of a graph's log; without any the file is damaged."""
     revision = database.execute("SELECT max(revision) FROM entry").fetchone()[0]
     if not isinstance(revision, int):
         raise sqlite3.DatabaseError("its log has no entries")
@@ -265,7 +250,6 @@ def graph_lock(path: Path, *, wait: float = WAIT) -> Iterator[None]:
     """Let one process at a time make a graph file, or index its names.
 
     Args:
-        path: of the graph, which need not be there yet.
         wait: seconds for another process to end.
 
     Raises:
@@ -323,5 +307,4 @@ def _in_words(error: sqlite3.Error, path: Path) -> str:
 
 
 def _name_of(error: BaseException | None) -> str:
-    """SQLite's name of what went wrong; "" for what isn't from SQLite."""
     return getattr(error, "sqlite_errorname", "")

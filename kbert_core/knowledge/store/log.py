@@ -197,11 +197,7 @@ def last_undo(log: Sequence[Entry]) -> int | None:
 
 
 def refuse_conflict(database: sqlite3.Connection, seen: int, entities: Iterable[str]) -> None:
-    """Refuse edits of entities that were edited after a revision.
-
-    Raises:
-        GraphConflict: one was; with who did it and when.
-    """
+    """Raise a ``GraphConflict`` where an entity was edited after a revision."""
     for entity in entities:
         row = database.execute(
             "SELECT revision, who, at FROM touched JOIN entry USING (revision) "
@@ -263,7 +259,6 @@ def _begin(
 
 
 def _place(database: sqlite3.Connection, entity: str, index: int | None) -> float:
-    """A place among the triples of an entity: before that of an index, or last."""
     rows = database.execute(
         "SELECT place FROM triple WHERE entity = ? AND removed IS NULL ORDER BY place, version",
         (entity,),

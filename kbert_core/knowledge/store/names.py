@@ -67,11 +67,7 @@ class NamesFile:
 
     @classmethod
     def of(cls, database: sqlite3.Connection) -> "NamesFile":
-        """Read what a graph file says.
-
-        Raises:
-            sqlite3.DatabaseError: it doesn't say it, so it is damaged.
-        """
+        """Read what a graph file says; one that doesn't is damaged."""
         facts = dict(database.execute("SELECT name, value FROM fact WHERE name LIKE 'names_%'"))
         values = {}
         for field in fields(cls):
@@ -120,7 +116,7 @@ class NamesFile:
 
 @lru_cache(maxsize=256)
 def _checksum(path: Path, *stat: int) -> int:
-    """Return a file's CRC-32; it is read once in a process, as long as its stat stays."""
+    """A file's CRC-32; it is read once in a process, as long as its stat stays."""
     value = 0
     with path.open("rb") as file:
         while block := file.read(1 << 20):
@@ -129,20 +125,12 @@ def _checksum(path: Path, *stat: int) -> int:
 
 
 def build_names(database: sqlite3.Connection, graph: Path) -> None:
-    """Write an index of all names that a graph has now, and note it; the caller commits.
-
-    Raises:
-        GraphFileError: it can't be written.
-    """
+    """Write an index of all names that a graph has now, and note it; the caller commits."""
     _write_names(database, graph, last_revision(database)).note(database)
 
 
 def rebuild_names(path: str | Path) -> bool:
-    """Index a graph's names as they are now, unless another process is at it.
-
-    Returns:
-        Whether this call did it.
-    """
+    """Index a graph's names as they are now, unless another process is at it; say which."""
     path = Path(path)
     try:
         with (
@@ -240,7 +228,6 @@ def note_aliases(database: sqlite3.Connection, aliases: AliasRelations) -> None:
 def _alias_triples(
     database: sqlite3.Connection, revision: int, aliases: AliasRelations
 ) -> list[tuple[int, str, Triple]]:
-    """The triples that say another name: version, entity and triple, in order."""
     relations = [
         relation
         for (relation,) in database.execute("SELECT DISTINCT relation FROM triple")

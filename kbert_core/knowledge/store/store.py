@@ -136,11 +136,7 @@ class GraphStore:
 
     @classmethod
     def create(cls, path: str | Path, *, name: str = "") -> "GraphStore":
-        """Make an empty graph file and open it for edits.
-
-        Raises:
-            GraphFileError: there is a file of that name, or no room.
-        """
+        """Make an empty graph file and open it for edits."""
         path = Path(path)
         if not path.parent.is_dir():
             raise GraphFileError(f"{path}: there is no folder {path.parent}. Make it first.")
@@ -286,11 +282,7 @@ class GraphStore:
             return log.origins(self._database, entity)
 
     def at(self, revision: int) -> KnowledgeGraph:
-        """Return the graph as it was at an earlier revision; its names are indexed for that.
-
-        Raises:
-            GraphEditError: the log has no such revision.
-        """
+        """Return the graph as it was at an earlier revision; its names are indexed for that."""
         with self._using():
             self._entry(revision, log.entries(self._database))
             names = index_names(self._database, revision)

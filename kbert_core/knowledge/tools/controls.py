@@ -137,7 +137,6 @@ def _drawn(
     count: int,
     random: np.random.Generator,
 ) -> list[Triple]:
-    """Draw triples for the entity that has the given ones."""
     head, known = triples[0].head, set(triples)
     noise: list[Triple] = []
     for _ in range(_DRAWS * count):
