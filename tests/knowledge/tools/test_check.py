@@ -75,7 +75,7 @@ def test_an_alias_leads_to_itself_or_round_in_a_circle():
 
 
 def test_very_many_aliases_in_a_circle_are_shown_by_the_first():
-    names = [f"n{i}" for i in range(50_000)]
+    names = [f"n{i}" for i in range(5_000)]
     doubts = found(*((a, "alias", b) for a, b in zip(names, [*names[1:], names[0]], strict=True)))
     assert doubts["alias_cycle"].count == 1
     assert texts(doubts["alias_cycle"])[0].endswith(" → …")
