@@ -1,5 +1,6 @@
 """Scorers that choose triples by what an encoder makes of them; see ``knowledge.selection``."""
 
+from dataclasses import replace
 from functools import lru_cache
 
 from kbert_core.checkpoints.checkpoint import load_model, load_tokenizer
@@ -29,7 +30,7 @@ def scorer_of(
     if options.strategy is Strategy.LEARNED:
         assert options.scorer is not None
         learned = LearnedScorer.load(options.scorer)
-        return learned.with_similarity(_similarity(learned.encoder, own, device))
+        return replace(learned, similarity=_similarity(learned.encoder, own, device))
     return None
 
 

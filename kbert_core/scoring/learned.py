@@ -8,7 +8,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -63,10 +63,6 @@ class LearnedScorer:
     notes: Mapping[str, Any] = field(default_factory=dict)
     similarity: Similarity | None = None
 
-    def with_similarity(self, similarity: Similarity) -> "LearnedScorer":
-        """Return the scorer with the encoder it needs."""
-        return replace(self, similarity=similarity)
-
     def score(self, asked: Sequence[Candidates]) -> list[list[float]]:
         """Score the triples of many mentions: by how many nats the loss should fall."""
         return [(of @ self.weights + self.bias).tolist() for of in self._features(asked)]
@@ -86,7 +82,7 @@ class LearnedScorer:
 
     def _features(self, asked: Sequence[Candidates]) -> list[Floats]:
         if self.similarity is None:
-            raise OptionError("The learned scorer needs an encoder. Give it with_similarity.")
+            raise OptionError("The learned scorer needs an encoder. Give its similarity.")
         return features(asked, self.similarity)
 
     def save(self, folder: str | Path) -> None:

@@ -72,25 +72,18 @@ class Similarity:
 
     def score(self, asked: Sequence[Candidates]) -> list[list[float]]:
         """Score the triples of many mentions: cosines, -1 to 1."""
-        texts = self.vectors(candidates.sentences for candidates in asked)
-        facts = self.facts(triple for candidates in asked for triple in candidates.triples)
+        texts = self.vectors(one.sentences for one in asked)
+        facts = self.vectors((_verbalised(t) for one in asked for t in one.triples), facts=True)
         return [
-            [float(texts[candidates.sentences] @ facts[triple]) for triple in candidates.triples]
-            for candidates in asked
+            [float(texts[one.sentences] @ facts[_verbalised(triple)]) for triple in one.triples]
+            for one in asked
         ]
 
-    def facts(self, triples: Iterable[Triple]) -> dict[Triple, Floats]:
-        """Return the unit vectors (H,) of triples."""
-        texts = {triple: (verbalised(triple),) for triple in triples}
-        vectors = self.vectors(texts.values(), facts=True)
-        return {triple: vectors[text] for triple, text in texts.items()}
-
     def vectors(self, texts: Iterable[Texts], *, facts: bool = False) -> dict[Texts, Floats]:
-        """Return the unit vectors (H,) of texts, each one sentence or two.
+        """Return the unit vectors (H,) of texts, each one sentence or two, or a triple in words.
 
         Args:
-            facts: whether they are verbalised triples, which have a mean of
-                their own.
+            facts: whether they are triples, which have a mean of their own.
         """
         found: dict[Texts, Floats] = {}
         missing: list[Texts] = []
@@ -180,9 +173,8 @@ class Similarity:
         return states[(len(states) - 1) // 2 if self.layer is None else self.layer]
 
 
-def verbalised(triple: Triple) -> str:
-    """Say a triple in words: 'head relation tail'."""
-    return f"{triple.head} {triple.relation} {triple.tail}"
+def _verbalised(triple: Triple) -> Texts:
+    return (f"{triple.head} {triple.relation} {triple.tail}",)
 
 
 def _spaced(texts: Texts) -> bool:

@@ -44,19 +44,12 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Tried:
-    """The triples of one mention that were tried.
+    """The triples of one mention that were tried."""
 
-    Attributes:
-        text: number of the example.
-        candidates: the mention with all its triples.
-        places: (T,) which of the triples were tried.
-        gains: (T,) what the loss of the text fell by with each, in nats.
-    """
-
-    text: int
-    candidates: Candidates
-    places: tuple[int, ...]
-    gains: tuple[float, ...]
+    text: int  # number of the example
+    candidates: Candidates  # all triples of the mention
+    places: tuple[int, ...]  # which of them were tried
+    gains: tuple[float, ...]  # what the loss of the text fell by with each, in nats
 
 
 def ridge(x: Floats, y: Floats) -> tuple[Floats, float]:
@@ -127,16 +120,6 @@ def _losses(pipeline: Pipeline, made: Sequence[Sequence[TrainingRow]]) -> list[f
         for (i, _), loss in zip(some, sums, strict=True):
             losses[i] += loss
     return losses
-
-
-def _table(tried: Sequence[Tried], similarity: Similarity) -> tuple[Floats, Floats]:
-    """(T, F) features and (T,) gains of all triples tried."""
-    if not tried:
-        return np.zeros((0, 0), np.float32), np.zeros(0, np.float32)
-    described = features([one.candidates for one in tried], similarity)
-    x = [of[list(one.places)] for one, of in zip(tried, described, strict=True)]
-    y = [gain for one in tried for gain in one.gains]
-    return np.concatenate(x), np.array(y, np.float32)
 
 
 def _notes(scorer: LearnedScorer, train: Sequence[Tried], test: Sequence[Tried]) -> dict[str, Any]:
@@ -222,13 +205,15 @@ def train_scorer(
     order = np.random.default_rng(seed).permutation(len(examples))
     held_out = set(order[: round(HELD_OUT * len(examples))].tolist())
     train = [one for one in tried if one.text not in held_out]
-    x, y = _table(train, similarity)
-    if len(y) < 2:
+    gains = np.array([gain for one in train for gain in one.gains], np.float32)
+    if len(gains) < 2:
         raise DataError(
-            f"The texts have {len(y)} triples to learn from. Give more texts, or a graph that "
+            f"The texts have {len(gains)} triples to learn from. Give more texts, or a graph that "
             "knows their names."
         )
-    weights, bias = ridge(x, np.clip(y, -CLIPPED, CLIPPED))
+    described = features([one.candidates for one in train], similarity)
+    x = [of[list(one.places)] for one, of in zip(train, described, strict=True)]
+    weights, bias = ridge(np.concatenate(x), np.clip(gains, -CLIPPED, CLIPPED))
     scorer = LearnedScorer(weights, bias, encoder, similarity=similarity)
     test = [one for one in tried if one.text in held_out]
     learned = {"texts": len(examples), **_notes(scorer, train, test)}
