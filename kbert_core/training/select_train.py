@@ -29,7 +29,6 @@ from kbert_core.labels import IGNORED
 from kbert_core.pipeline import Pipeline
 from kbert_core.scoring import OWN, similarity_under
 from kbert_core.scoring.learned import LearnedScorer, features
-from kbert_core.scoring.similarity import Similarity
 from kbert_core.training.options import RunOptions
 from kbert_core.training.rows import RowMaker, TrainingRow, batch_of
 
