@@ -410,7 +410,7 @@ def _reading(scene: Scene, reader: Pipeline) -> dict[str, Any]:
 
 def _without_model(scene: Scene, row: FlatTree) -> KBertTrace:
     """Of a scene that no model reads: as many layers as its interventions name."""
-    config = ReadConfig(scene.options, scene.ablation, interventions=scene.interventions)
+    config = ReadConfig(scene.options, ablation=scene.ablation, interventions=scene.interventions)
     batch = collate([row])
     visible = scene.ablation.visible_in(batch)
     trace = KBertTrace(KBertReading((row,), config), batch=batch, visible=visible)

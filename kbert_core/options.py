@@ -17,7 +17,7 @@ what lies outside a limit is refused when it is built::
     option_fields(Training)["warmup"].metadata["help"]
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import MISSING, Field, field, fields
 from typing import Any, Self
 
@@ -30,7 +30,7 @@ def option(
     help: str = "",
     metavar: str | None = None,
     flag: str | None = "",
-    choices: tuple[str, ...] = (),
+    choices: Collection[str] = (),
     parse: Callable[[Any], Any] | None = None,
     nargs: str | None = None,
     factory: Any = MISSING,

@@ -17,7 +17,6 @@ from kbert_core.checkpoints.checkpoint import (
     load_model,
     load_model_and_missing,
     load_tokenizer,
-    reading_of,
 )
 from kbert_core.errors import CheckpointError, KBertError
 from kbert_core.kbert.mask_transformer import MaskTransformer
@@ -26,7 +25,7 @@ from kbert_core.kbert.sentence_tree import SentenceTree
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.labels import Labels
 from kbert_core.reader import Reading
-from kbert_core.systems import reader_class
+from kbert_core.systems import reader_class, reading_of
 from kbert_core.tasks import TASKS, RankedAnswer, Task
 from kbert_core.tasks.rank import ranked
 from kbert_core.text import WordPieces

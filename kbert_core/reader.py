@@ -286,7 +286,11 @@ class Reader(ABC):
 
     @abstractmethod
     def collate(self, rows: Sequence[Any], config: Any) -> Any:
-        """Put rows of one configuration into a batch, padded to the longest: (B, N) tensors."""
+        """Put rows of one configuration into a batch, padded to the longest.
+
+        Returns:
+            A frozen dataclass of tensors, ``input_ids`` (B, N) among them.
+        """
 
     @abstractmethod
     def forward(

@@ -6,16 +6,76 @@ what needs none of it starts at once. A system of your own is one more line::
     SYSTEMS["mine"] = "my_package.my_module:MyReader"
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from pkgutil import resolve_name
-from typing import Any
+from typing import Any, ClassVar, Self
 
-from kbert_core.errors import CheckpointError
+from kbert_core.errors import CheckpointError, OptionError
+from kbert_core.knowledge.selection import InjectionOptions, Strategy
 
 K_BERT = "k-bert"
 SYSTEMS = {
     K_BERT: "kbert_core.kbert.reader:KBertReader",
     "plain-text": "kbert_core.kbert.plain_text:PlainTextReader",
 }
+
+
+@dataclass(frozen=True)
+class SystemConfig:
+    """How a system reads a text; what a model's card keeps of its training.
+
+    A system's own configuration adds fields to these.
+
+    Attributes:
+        system: its name on cards and on the command line.
+        options: how names are found, how many triples a mention gets, and which.
+        max_length: in tokens, special tokens included; None: as many as the encoder takes.
+    """
+
+    system: ClassVar[str]
+    options: InjectionOptions = InjectionOptions()
+    max_length: int | None = None
+
+    def __post_init__(self) -> None:
+        if type(self.max_length) not in (int, type(None)):
+            raise OptionError(f"max_length is {self.max_length!r}, expected a number of tokens.")
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Read what :meth:`as_dict` wrote; what is missing has its default.
+
+        Raises:
+            OptionError, TypeError, ValueError, AttributeError: it is something else.
+        """
+        given = dict(data)
+        return cls(options=InjectionOptions.from_dict(given.pop("injection", {})), **given)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The configuration as plain data, for JSON."""
+        plain = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {"injection": plain.pop("options").as_dict(), **plain}
+
+    def trained_from(self, encoder: str | None) -> Self:
+        """Name the encoder that training starts from, where triples are scored by one.
+
+        The model's own encoder changes while it is trained, and this one does not.
+
+        Args:
+            encoder: None: training starts from scratch.
+
+        Raises:
+            OptionError: an encoder is needed that knows the language.
+        """
+        options = self.options
+        if options.strategy is not Strategy.CONTEXT or options.scorer is not None:
+            return self
+        if encoder is None:
+            raise OptionError(
+                "The strategy 'context' needs an encoder that knows the language, and this one "
+                "starts from scratch. Name one with --scorer (in a suite: scorer)."
+            )
+        return replace(self, options=replace(options, scorer=encoder))
 
 
 def reader_class(system: Any) -> Any:
@@ -30,3 +90,19 @@ def reader_class(system: Any) -> Any:
             "here. Use a newer version of K-BERT Lab, or another model."
         )
     return resolve_name(SYSTEMS[system])
+
+
+def reading_of(system: str, base: Any) -> Any:
+    """Return a system's configuration with what another one says of the same options.
+
+    Args:
+        system: whose configuration is wanted.
+        base: the configuration that there is.
+
+    Raises:
+        CheckpointError: no such system is known here.
+    """
+    kind = reader_class(system).config_class
+    if isinstance(base, kind):
+        return base
+    return kind(**{f.name: getattr(base, f.name) for f in fields(kind) if hasattr(base, f.name)})

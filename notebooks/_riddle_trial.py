@@ -160,7 +160,7 @@ def new_pipeline(
         id2label=dict(enumerate(riddles.kinds)),
         label2id={kind: i for i, kind in enumerate(riddles.kinds)},
     )
-    Card("classify", ReadConfig(injection, ablation)).write_to(config)
+    Card("classify", ReadConfig(injection, ablation=ablation)).write_to(config)
     return Pipeline(AutoModelForSequenceClassification.from_config(config), tokenizer)
 
 

@@ -14,8 +14,8 @@ import pytest
 
 CORE = Path(__file__).parents[1] / "kbert_core"
 
-LOWEST = "errors files labels options systems tokens"
-BELOW = f"{LOWEST} text knowledge layers reader checkpoints scoring"  # what a system may need
+LOWEST = "errors files labels options tokens"
+BELOW = f"{LOWEST} text knowledge systems layers reader checkpoints scoring"  # for systems
 SYSTEMS = "kbert knowbert plain roof"  # none imports another
 PREDICTS = f"{BELOW} {SYSTEMS} tasks pipeline"
 
@@ -24,11 +24,12 @@ ALLOWED = {  # package or module of the core: what it may import, the lowest fir
     **dict.fromkeys((*LOWEST.split()[1:], "layers"), "errors"),
     "text": "errors tokens",
     "knowledge": f"{LOWEST} text",
-    "reader": f"{LOWEST} text knowledge layers",
-    "checkpoints": f"{LOWEST} text knowledge layers reader",
-    "scoring": f"{LOWEST} text knowledge layers reader checkpoints",
+    "systems": f"{LOWEST} text knowledge",
+    "reader": f"{LOWEST} text knowledge systems layers",
+    "checkpoints": f"{LOWEST} text knowledge systems layers reader",
+    "scoring": f"{LOWEST} text knowledge systems layers reader checkpoints",
     **dict.fromkeys(SYSTEMS.split(), BELOW),
-    "tasks": f"{LOWEST} text knowledge layers reader",
+    "tasks": f"{LOWEST} text knowledge systems layers reader",
     "pipeline": f"{BELOW} {SYSTEMS} tasks",
     "data": f"{LOWEST} text knowledge",
     "training": f"{PREDICTS} data",

@@ -8,7 +8,7 @@ import torch
 from explaining import DISEASE, GRAPH, IS_CURE, TEXT
 from toy_reader import ToyConfig
 
-from kbert_core import Card, KnowledgeGraph, Pipeline
+from kbert_core import Card, KnowledgeGraph, Pipeline, Triple, load_graph
 from kbert_core.data.labelled import Example
 from kbert_core.errors import CheckpointError, OptionError
 from kbert_core.explain.case import Case
@@ -16,6 +16,10 @@ from kbert_core.explain.effects import effects
 from kbert_core.explain.shapley import shapley
 from kbert_core.systems import SYSTEMS
 from kbert_core.training.evaluate import evaluate
+from kbert_core.training.finetune import train
+from kbert_core.training.options import TrainOptions
+from kbert_core.training.recipe import Recipe
+from kbert_core.training.rows import RowMaker
 
 
 @pytest.fixture
@@ -68,6 +72,19 @@ def test_it_is_scored_on_labelled_texts(toy):
     words = tuple((i, i + 1) for i in range(16))
     scores = evaluate(toy, [Example((TEXT,), None, words, tags)], GRAPH)
     assert 0 <= scores["f1"] <= 1
+
+
+def test_it_is_trained_saved_and_loaded_again(data, checkpoints, monkeypatch):
+    monkeypatch.setitem(SYSTEMS, "toy", "toy_reader:ToyReader")
+    how = {"task": "ner", "system": "toy", "encoder": str(checkpoints["encoder"]), "epochs": 1}
+    where = {"data": str(data), "kg": (str(data / "kg.spo"),), "output": str(data / "model")}
+    train(TrainOptions.of(**how, **where, device="cpu"))
+    model = Pipeline.load(data / "model", device="cpu")
+    assert isinstance(model.config, ToyConfig)
+    graph = load_graph(data / "kg.spo")
+    assert model("患者有肺炎", graph=graph).used == (Triple("肺炎", "类别", "疾病"),)
+    with pytest.raises(OptionError, match="grows no sentence trees, which a recipe changes"):
+        RowMaker([], model.task, model.reader, {}, graph, recipe=Recipe(branch_dropout=0.1))
 
 
 def test_what_needs_sentence_trees_says_so(toy):

@@ -6,15 +6,13 @@ from typing import Any, ClassVar
 
 import torch
 
-from kbert_core import InjectionOptions, Piece, Reader, Reading, k_query
+from kbert_core import Piece, Reader, Reading, k_query
+from kbert_core.systems import SystemConfig
 from kbert_core.text import TrunkPart
 
 
-@dataclass(frozen=True)
-class ToyConfig:
+class ToyConfig(SystemConfig):
     system: ClassVar[str] = "toy"
-    options: InjectionOptions = InjectionOptions()
-    max_length: int | None = None
 
 
 @dataclass(frozen=True)
@@ -29,6 +27,12 @@ class Row(list):  # ids of N tokens; the text's own stand between [CLS] and [SEP
     @property
     def trunk_parts(self):
         return (TrunkPart(0, 0, 1, self.index(self[-1])),)
+
+
+@dataclass(frozen=True)
+class ToyBatch:
+    input_ids: torch.Tensor
+    attention_mask: torch.Tensor
 
 
 class ToyReader(Reader):
@@ -56,7 +60,9 @@ class ToyReader(Reader):
     def collate(self, rows, config):
         rows = [torch.tensor(list(row)) for row in rows]
         ids = torch.nn.utils.rnn.pad_sequence(rows, True, self.tokenizer.pad_id)
-        return {"input_ids": ids, "attention_mask": ids != self.tokenizer.pad_id}
+        return ToyBatch(ids, ids != self.tokenizer.pad_id)
 
     def forward(self, batch, config, *, model=None, attentions=False, hidden_states=False):
-        return (model or self.model)(**batch, output_hidden_states=hidden_states)
+        run, device = model or self.model, self.device
+        inputs = (own.to(device) for own in (batch.input_ids, batch.attention_mask))
+        return run(*inputs, output_hidden_states=hidden_states)

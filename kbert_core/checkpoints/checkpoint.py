@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -112,18 +112,6 @@ class Card:
             "notes": dict(self.notes or {}),
         }
         setattr(config, CARD_KEY, json.loads(json.dumps(data)))
-
-
-def reading_of(system: str, base: Any) -> Any:
-    """Return a system's configuration with what another one says of the same options.
-
-    Raises:
-        CheckpointError: no such system is known here.
-    """
-    kind = reader_class(system).config_class
-    if isinstance(base, kind):
-        return base
-    return kind(**{f.name: getattr(base, f.name) for f in fields(kind) if hasattr(base, f.name)})
 
 
 def card_of(path: str | Path) -> Card:

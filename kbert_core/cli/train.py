@@ -103,7 +103,8 @@ def pretrain(args: Namespace) -> dict[str, Any] | None:
 )
 def train(args: Namespace) -> dict[str, Any] | None:
     """Fine-tune a model with knowledge or without."""
-    from kbert_core.checkpoints.checkpoint import Card, card_of, reading_of
+    from kbert_core.checkpoints.checkpoint import Card, card_of
+    from kbert_core.systems import reading_of
     from kbert_core.training.finetune import train
 
     if args.alias or args.alias_of:
@@ -121,7 +122,7 @@ def train(args: Namespace) -> dict[str, Any] | None:
         kg=tuple(args.kg),
         skip_bad=args.skip_bad,
         injection=reading.options,
-        ablation=reading.ablation,
+        ablation=getattr(reading, "ablation", None),
         max_length=args.max_length,
         recipe=build(Recipe, args),
         command=command_line(),

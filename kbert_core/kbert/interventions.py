@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, get_arg
 from kbert_core.errors import OptionError, ShapeError
 from kbert_core.kbert.flat_tree import FlatTree
 from kbert_core.kbert.visible import FULL, Ablation
-from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.triple import Triple
+from kbert_core.systems import SystemConfig
 
 if TYPE_CHECKING:  # PyTorch takes seconds to start, and only matrices need it
     import torch
@@ -327,46 +327,32 @@ def _identity_part(part: Any) -> object:
 
 
 @dataclass(frozen=True)
-class ReadConfig:
-    """How K-BERT reads a text; what a model's card keeps of its training.
+class ReadConfig(SystemConfig):
+    """How K-BERT reads a text.
 
     Attributes:
-        options: how many triples a mention gets, and which.
         ablation: soft or hard positions, tree or everything visible.
-        max_length: in tokens, special tokens included; None: the encoder's.
         interventions: cells of the visible matrix to block and open, in order.
     """
 
     system: ClassVar[str] = "k-bert"
-    options: InjectionOptions = InjectionOptions()
     ablation: Ablation = FULL
-    max_length: int | None = None
     interventions: tuple[Intervention, ...] = ()
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "interventions", tuple(self.interventions))
-        if type(self.max_length) not in (int, type(None)):
-            raise OptionError(f"max_length is {self.max_length!r}, expected a number of tokens.")
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Read what :meth:`as_dict` wrote; what is missing has its default.
-
-        Raises:
-            OptionError, TypeError, ValueError, AttributeError: it is something else.
-        """
-        given = dict(data)
-        options = InjectionOptions.from_dict(given.pop("injection", {}))
-        made = tuple(map(Intervention.from_dict, given.pop("interventions", ())))
-        ablation = Ablation(**given.pop("ablation", {}))
-        return cls(options, ablation, interventions=made, **given)
+        """Read what :meth:`as_dict` wrote; see :meth:`SystemConfig.from_dict`."""
+        made = tuple(map(Intervention.from_dict, data.get("interventions", ())))
+        ablation = Ablation(**data.get("ablation", {}))
+        return super().from_dict({**data, "ablation": ablation, "interventions": made})
 
     def as_dict(self) -> dict[str, Any]:
         """The configuration as plain data, for JSON."""
+        data = {**super().as_dict(), "ablation": asdict(self.ablation)}
+        del data["interventions"]
         made = [intervention.as_dict() for intervention in self.interventions]
-        return {
-            "injection": self.options.as_dict(),
-            "ablation": asdict(self.ablation),
-            "max_length": self.max_length,
-            **({"interventions": made} if made else {}),
-        }
+        return {**data, **({"interventions": made} if made else {})}

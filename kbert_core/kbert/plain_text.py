@@ -4,9 +4,9 @@ The triples that K-Query finds are written out after the text, ``[CLS] text [SEP
 tail [SEP] ...``, with ordinary positions, and every token sees every other.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,41 +15,21 @@ from kbert_core.kbert.interventions import Intervention
 from kbert_core.kbert.reader import KBertReader, KBertReading
 from kbert_core.kbert.sentence_tree import SentenceTree
 from kbert_core.kbert.visible import Ablation
-from kbert_core.knowledge.selection import InjectionOptions, LeftOut, Rule
+from kbert_core.knowledge.selection import LeftOut, Rule
 from kbert_core.knowledge.triple import Triple
+from kbert_core.systems import SystemConfig
 from kbert_core.text import WordPieces
 
 SEGMENT = 1  # token_type_id of the triples
 
 
 @dataclass(frozen=True)
-class PlainTextConfig:
-    """How a text with its triples after it is read.
-
-    Attributes:
-        options: how many triples a mention gets, and which.
-        max_length: in tokens, special tokens included; None: as many as the encoder takes.
-    """
+class PlainTextConfig(SystemConfig):
+    """How a text with its triples after it is read."""
 
     system: ClassVar[str] = "plain-text"
-    options: InjectionOptions = InjectionOptions()
-    max_length: int | None = None
     ablation: ClassVar[Ablation] = Ablation(positions="hard", visible="all")
     interventions: ClassVar[tuple[Intervention, ...]] = ()
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Read what :meth:`as_dict` wrote; what is missing has its default.
-
-        Raises:
-            OptionError, TypeError, ValueError, AttributeError: it is something else.
-        """
-        given = dict(data)
-        return cls(InjectionOptions.from_dict(given.pop("injection", {})), **given)
-
-    def as_dict(self) -> dict[str, Any]:
-        """The configuration as plain data, for JSON."""
-        return {"injection": self.options.as_dict(), "max_length": self.max_length}
 
 
 class PlainTextReader(KBertReader):

@@ -42,7 +42,7 @@ MAIN_SCORE = {
 NOT_THE_RUN = {  # may differ when a run goes on; fingerprints stand for data and graphs
     *("data", "train", "dev", "test", "dev_share", "columns", "also_train"),
     *("kg", "hiding_kg", "skip_bad", "output", "command", "device", "bf16", "float32"),
-    *("batch_tokens", "accumulate", "patience", "log_every", "system"),
+    *("batch_tokens", "accumulate", "patience", "log_every", "system", "injection", "ablation"),
 }
 
 
@@ -124,8 +124,7 @@ def fit(options: TrainOptions, *, replacing_others: bool = True) -> Fitted:
         "recipe": asdict(options.recipe),
         "learning_rate": rate,
         "system": config.system,
-        "ablation": asdict(config.ablation),
-        "injection": config.options.as_dict(),
+        **{name: value for name, value in config.as_dict().items() if name != "max_length"},
         "tokens a step": steps.batch_tokens * batches.parts,
         "training and dev data": _fingerprint(splits),
         "graph": (hiding or graph).fingerprint[:16],

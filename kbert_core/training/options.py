@@ -60,7 +60,7 @@ class KnowledgeOptions(Options):
     system: str | None = option(
         None,
         metavar="NAME",
-        choices=tuple(SYSTEMS),
+        choices=SYSTEMS,
         help="how knowledge is read: k-bert, or plain-text, which writes the triples after the "
         "text; default: as the encoder's card says, else k-bert",
     )

@@ -163,8 +163,9 @@ class RowMaker:
         return [made[n] if n in made else self._kept[n] for n in numbers]
 
     def _laid(self, trees: Sequence[SentenceTree]) -> Sequence[Reading]:
-        reader = _with_trees(self.reader)
-        return reader.lay(trees, self.config, windows=self.task.windows) if trees else []
+        if not trees:
+            return []
+        return _with_trees(self.reader).lay(trees, self.config, windows=self.task.windows)
 
     def _targeted(
         self,

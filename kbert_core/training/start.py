@@ -17,11 +17,10 @@ from kbert_core.checkpoints.checkpoint import (
     load_config,
     load_model_and_missing,
     load_tokenizer,
-    reading_of,
 )
 from kbert_core.errors import CheckpointError, OptionError
 from kbert_core.kbert.visible import FULL
-from kbert_core.knowledge.selection import Strategy
+from kbert_core.systems import reading_of
 from kbert_core.tasks import Task
 from kbert_core.training.options import SCRATCH, KnowledgeOptions, StartOptions
 from kbert_core.training.vocabulary import character_tokenizer
@@ -32,10 +31,6 @@ log = logging.getLogger(__name__)
 
 def reading_in(knowledge: KnowledgeOptions, encoder: str) -> Any:
     """How texts are read in training: as given, else as the encoder's card says.
-
-    What triples are scored by is named, so that it is the same in training as
-    later: the model's own encoder changes while it is trained, the one that it
-    starts from does not.
 
     Raises:
         OptionError: the system has no such option; or it scores triples with an
@@ -49,22 +44,14 @@ def reading_in(knowledge: KnowledgeOptions, encoder: str) -> Any:
         "max_length": knowledge.max_length,
     }
     changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    has_ablation = "ablation" in {f.name for f in fields(config)}
-    if not has_ablation and changes.pop("ablation", FULL) not in (FULL, config.ablation):
-        raise OptionError(
-            f"Positions or visibility are given, and the system '{config.system}' has none of "
-            "K-BERT's. Leave them out."
-        )
-    config = replace(config, **changes)
-    injection = config.options
-    if injection.strategy is not Strategy.CONTEXT or injection.scorer is not None:
-        return config
-    if encoder == SCRATCH:
-        raise OptionError(
-            "The strategy 'context' needs an encoder that knows the language, and this one starts "
-            "from scratch. Name one with --scorer (in a suite: scorer)."
-        )
-    return replace(config, options=replace(injection, scorer=encoder))
+    if "ablation" not in {f.name for f in fields(config)}:
+        fixed = getattr(config, "ablation", FULL)
+        if changes.pop("ablation", FULL) not in (FULL, fixed):
+            raise OptionError(
+                f"Positions or visibility are given, and the system '{config.system}' has none of "
+                "K-BERT's. Leave them out."
+            )
+    return replace(config, **changes).trained_from(None if encoder == SCRATCH else encoder)
 
 
 @dataclass(frozen=True)

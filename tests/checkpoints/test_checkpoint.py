@@ -26,8 +26,8 @@ def test_card_keeps_everything_it_is_given(checkpoints, tmp_path):
         "ner",
         ReadConfig(
             InjectionOptions(max_triples=5, tail_only=True, relations=("类别", "症状")),
-            Ablation("hard", "all"),
             40,
+            Ablation("hard", "all"),
         ),
         ("medical",),
         {"seed": 1, "scores": {"f1": 0.5}},
@@ -66,7 +66,7 @@ def test_card_that_names_no_system_is_k_berts():
             "ablation": {"positions": "hard", "visible": "tree"},
         }
     )
-    reading = ReadConfig(InjectionOptions(1, True, names=AS_WRITTEN), Ablation("hard", "tree"), 40)
+    reading = ReadConfig(InjectionOptions(1, True, names=AS_WRITTEN), 40, Ablation("hard", "tree"))
     assert Card.of(holder) == Card("ner", reading, ("medical",), {})
     assert Card.of(holder).system == "k-bert"
 

@@ -315,7 +315,9 @@ def test_predict_names_a_triple_as_injected_or_as_left_out_and_never_as_both(kbe
 
 
 def test_a_cards_positions_and_tails_are_kept_unless_other_ones_are_asked_for(kbert, tmp_path):
-    card = Card("ner", ReadConfig(InjectionOptions(tail_only=True), Ablation("hard", "all")))
+    card = Card(
+        "ner", ReadConfig(InjectionOptions(tail_only=True), ablation=Ablation("hard", "all"))
+    )
     made = save_checkpoint(tmp_path / "m", AutoModelForTokenClassification, card)
     arguments = ("tree", "糖尿病", "--model", made, "--kg", MEDICAL, "--json")
     found = json.loads(kbert(*arguments).out)
