@@ -1,12 +1,15 @@
-"""What the documents say to type is what the command line takes."""
+"""What the documents say to type is what the command line takes; what they name is there."""
 
 import re
 import shlex
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 
+from kbert_core import MaskTransformer, k_inject, k_query, visible_matrix
 from kbert_core.cli import parser
+from kbert_core.kbert import mask_transformer
 
 ROOT = Path(__file__).parents[1]
 COMMANDS = [
@@ -35,3 +38,26 @@ def test_the_python_that_explains_a_prediction_runs(capsys, monkeypatch):
     first, _, sums, *_ = capsys.readouterr().out.splitlines()
     assert first == "+2.73 True (胃镜, 类别, 检查)"
     assert len(set(sums.split())) == 1  # Shapley values sum to the whole effect
+
+
+def test_the_page_on_the_program_names_files_that_are_there():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"[`(]([\w/]+\.py)`", text)) - {"kbert_core/NAME/reader.py"}
+    missing = [n for n in named if not any((ROOT / at / n).is_file() for at in ("", "kbert_core"))]
+    assert len(named) > 10
+    assert not missing
+
+
+def test_the_walk_of_one_sentence_names_functions_that_are_there():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    steps = re.findall(r"^\d\. `([\w/]+)\.py`, `([\w.]+)`", text, flags=re.MULTILINE)
+    assert len(steps) == 8  # files that one sentence meets
+    for file, function in steps:
+        resolve_name(f"kbert_core.{file.replace('/', '.')}:{function}")
+
+
+def test_each_equation_of_the_paper_is_named_where_it_is_computed():
+    for function, equation in ((k_query, 1), (k_inject, 2), (visible_matrix, 3)):
+        assert f"Eq. {equation})" in function.__doc__
+    assert "Eq. 4-6" in MaskTransformer.forward.__doc__
+    assert all(f"(Eq. {number})" in mask_transformer.__doc__ for number in (4, 5, 6))

@@ -19,11 +19,16 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 from transformers import PreTrainedModel
 
-from kbert_core.checkpoints.encoders import PACKAGE, encoder_at, encoder_name
+from kbert_core.checkpoints.encoders import (
+    CONFIG_FILE,
+    PACKAGE,
+    encoder_at,
+    encoder_name,
+    is_adapter,
+)
 from kbert_core.errors import CheckpointError, EncoderError, OptionError
 from kbert_core.files import are_texts, json_object
 
-CONFIG_FILE = "adapter_config.json"
 WEIGHTS_FILE = "adapter_model.safetensors"
 WHOLE_FILES = ("model.safetensors", "tokenizer.json", "tokenizer_config.json")
 HASH_KEY = "kbert_encoder_sha256"  # in config.json
@@ -258,11 +263,6 @@ def forget_other(folder: str | Path, *, adapter: bool) -> None:
 
 
 # Loading one
-
-
-def is_adapter(path: str | Path) -> bool:
-    """Say whether a folder holds an adapter, not a whole model."""
-    return (Path(path) / CONFIG_FILE).is_file()
 
 
 def read_adapter(path: str | Path) -> Adapter:

@@ -20,8 +20,7 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from kbert_core.checkpoints import adapters
-from kbert_core.checkpoints.encoders import located
+from kbert_core.checkpoints.encoders import is_adapter, located
 from kbert_core.errors import CheckpointError, KBertError, OptionError
 from kbert_core.files import are_texts, json_object
 from kbert_core.systems import K_BERT, reader_class
@@ -143,8 +142,10 @@ def load_tokenizer(path: str | Path) -> PreTrainedTokenizerBase:
         CheckpointError: there is none.
     """
     path = located(path)
-    if adapters.is_adapter(path):
-        path = adapters.read_adapter(path).encoder
+    if is_adapter(path):
+        from kbert_core.checkpoints.adapters import read_adapter
+
+        path = read_adapter(path).encoder
     folder = Path(path)
     if folder.is_dir() and not any((folder / name).is_file() for name in TOKENIZER_FILES):
         raise CheckpointError(f"{path}: found no tokenizer. {COPY_TOKENIZER}")
@@ -223,7 +224,7 @@ def load_model_and_missing(
     """
     target = device_named(device)
     path = located(path)
-    load = _load_adapted if adapters.is_adapter(path) else _load_whole
+    load = _load_adapted if is_adapter(path) else _load_whole
     with _refusing(path, _why_not_loaded):
         model, missing = load(path, auto_class, dtype, kwargs)
     labels: dict[Any, Any] = dict(model.config.id2label or {})
@@ -261,6 +262,8 @@ def _load_adapted(
     path: str | Path, auto_class: Any, dtype: torch.dtype, changes: dict[str, Any]
 ) -> tuple[PreTrainedModel, list[str]]:
     """Load an adapter's encoder and merge the two; a head for another task or labels is new."""
+    from kbert_core.checkpoints import adapters
+
     adapter = adapters.read_adapter(path)
     own = load_config(path)
     model, _ = load_model_and_missing(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from kbert_core.errors import CheckpointError
 
+CONFIG_FILE = "adapter_config.json"  # of an adapter's folder
 PACKAGE = "package:"  # before the name of a Python package that holds an encoder
 
 
@@ -45,6 +46,11 @@ def located(path: str | Path) -> str | Path:
         f"The Python package {package} holds no model (no config.json in {root}). "
         "Name another package, or a folder."
     )
+
+
+def is_adapter(path: str | Path) -> bool:
+    """Say whether a folder holds an adapter, not a whole model."""
+    return (Path(path) / CONFIG_FILE).is_file()
 
 
 def encoder_name(encoder: str, output: str | Path) -> str:
