@@ -43,10 +43,7 @@ NUMBERS: dict[Any, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Command:
-    """One command: its help, what it takes, what it does, and how that is printed for reading.
-
-    What ``run`` returns is printed; None where it prints by itself.
-    """
+    """One command; what ``run`` returns is printed, unless it is None."""
 
     help: str
     arguments: tuple[Argument, ...]
@@ -98,13 +95,7 @@ def several(*arguments: Argument, title: str = "", one: bool = False) -> Argumen
 
 
 def options_of(kind: type, *, without: Sequence[str] = (), only: Sequence[str] = ()) -> Argument:
-    """The options that a dataclass declares, those of its groups too.
-
-    Args:
-        kind: the dataclass.
-        without: fields whose options the command hasn't, or has declared by itself.
-        only: fields whose options it has; none named: all.
-    """
+    """The options that a dataclass declares, those of its groups too: all, or by field."""
 
     def add(parser: Any) -> None:
         for field in _options(kind):
@@ -206,11 +197,7 @@ def aliases_of(args: Namespace) -> AliasRelations:
 
 
 def graph_of(args: Namespace, *, needed: bool = False) -> KnowledgeGraph:
-    """The graph of every ``--kg``, in order; an empty one without any.
-
-    Raises:
-        OptionError: none is named, and one is needed.
-    """
+    """The graph of every ``--kg``, in order; an empty one without any, unless one is needed."""
     if needed and not args.kg:
         raise OptionError("No graph given. Name one or more with --kg FILE.")
     return load_graph(*args.kg, skip_bad=args.skip_bad, aliases=aliases_of(args))
@@ -225,14 +212,7 @@ def injection_of(args: Namespace, base: InjectionOptions) -> InjectionOptions:
 
 
 def config_of(args: Namespace, base: Any) -> Any:
-    """How texts are read: as given, else as a model was trained.
-
-    Args:
-        base: the configuration of the model's system.
-
-    Raises:
-        OptionError: the system has no such option.
-    """
+    """How texts are read: as given, else as in the configuration of a model."""
     changes: dict[str, Any] = {"options": injection_of(args, base.options)}
     ablation = given(args, Ablation)
     if ablation:
@@ -265,16 +245,9 @@ def model_of(args: Namespace) -> str:
 def loaded(
     args: Namespace, *, why: str = "", device: str = ""
 ) -> tuple["Pipeline", KnowledgeGraph, Any]:
-    """Load the model, with the graph and the configuration that it reads with.
+    """Load the model, read as ``--system`` says, with its graph and configuration.
 
-    With ``--system`` the model is read by another system than on its card.
-
-    Args:
-        why: said of a model that has no task head, if one is needed.
-        device: where it runs; "": as the arguments say.
-
-    Raises:
-        CheckpointError: it can't be loaded, or has no head.
+    ``why`` is said of a model without a task head, where one is needed.
     """
     from kbert_core.pipeline import Pipeline  # seconds to start
 

@@ -62,11 +62,7 @@ def page_of(
 ) -> Page:
     """Print a result with its text and what is explained.
 
-    Args:
-        result: with ``as_dict()`` and ``figure()``.
-        facts: by name, or as in :func:`parts`.
-        rows: of the table, each by column; or parts of the result, with columns.
-        columns: what of each, as in :func:`parts`.
+    Facts are by name, or named parts of the result; rows by column, or something with such parts.
     """
     runs = f"; {result.runs} readings" if hasattr(result, "runs") else ""
     about = {"text": joined(result.sentences), "explained": f"{result.target}, in nats{runs}"}

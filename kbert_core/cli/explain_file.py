@@ -108,11 +108,7 @@ def _counted(items: Iterable[T], total: int | None, what: str) -> list[T]:
 
 
 def _other_texts(args: Namespace) -> str:
-    """Where the texts are that a pruned graph is read on.
-
-    Raises:
-        OptionError: they are those it is chosen on.
-    """
+    """Where the texts are that a pruned graph is read on; never those it is chosen on."""
     name: str = args.test or args.data
     if _place(name, "test") == _place(args.data, args.split):
         raise OptionError(

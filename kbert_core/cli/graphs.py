@@ -54,11 +54,7 @@ def opened(name: str, args: Namespace) -> KnowledgeGraph:
 
 
 def must_be_graph(path: Path) -> None:
-    """Refuse a file that holds no log.
-
-    Raises:
-        OptionError: with the command that makes one.
-    """
+    """Refuse a file that holds no log, with the command that makes one."""
     if path.suffix != ENDING:
         raise OptionError(
             f"{path}: edits and their log need a graph file, whose name ends with {ENDING}. Make "

@@ -23,12 +23,9 @@ TRIPLE = ("head", "relation", "tail")
 
 
 def show(value: Any, text: Callable[[Any], str], args: Namespace) -> None:
-    """Print a result: text for reading, or JSON.
+    """Print plain data, or something with ``as_dict()``: as text, or as JSON.
 
-    Args:
-        value: plain data, or something with ``as_dict()``.
-        text: makes text of it.
-        args: whether JSON is wanted; of a file's texts it always is, one object a line.
+    Of a file's texts it is always JSON, one object a line.
     """
     lines = getattr(args, "file", None) is not None
     if not args.json and not lines:
@@ -57,24 +54,20 @@ def report_text(data: Mapping[str, Any]) -> str:
 
 def _block(data: Mapping[str, Any]) -> list[str]:
     """Several lines for what doesn't fit into one."""
-    rows = [row for row in data.values() if isinstance(row, Mapping)]
-    if any(isinstance(value, Mapping | list) for row in rows for value in row.values()):
+    parts = [part for part in data.values() if isinstance(part, Mapping)]
+    deep = any(isinstance(value, Mapping | list) for part in parts for value in part.values())
+    if deep or 0 < len(parts) < len(data):
         return report_text(data).splitlines()
-    if rows and len(rows) == len(data):
-        return table({"": name, **row} for name, row in data.items())
-    if rows:
-        return report_text(data).splitlines()
-    return (
-        table({"": name, " ": value} for name, value in data.items()) if len(data) > INLINE else []
-    )
+    if parts or len(data) > INLINE:
+        rows = data.items()
+        return table({"": name, **(part if parts else {" ": part})} for name, part in rows)
+    return []
 
 
 def table(rows: Iterable[Mapping[str, Any]], shown: int = SHOWN) -> list[str]:
-    """Lay rows out in columns of a terminal, where a Chinese character takes two.
+    """Lay out so many rows (0: all) in columns, where a Chinese character takes two.
 
-    Args:
-        rows: column → value; a triple makes one column, and a column of nothing none.
-        shown: so many rows; 0: all.
+    A triple makes one column, and a column of nothing none.
     """
     every = [_with_triple(row) for row in rows]
     if not every:
@@ -108,7 +101,7 @@ def cell(value: Any) -> str:
         case int():
             return f"{value:,}"
         case float():
-            return f"{value:.4g}"
+            return f"{value:.4g}" if abs(value) < 1000 else f"{value:,.0f}"
         case Mapping() if _is_triple(value):
             return triple_line(value)
         case Mapping():
@@ -141,14 +134,9 @@ def _with_triple(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 class Progress:
-    """How far a long run is, on standard error.
+    """How far a long run is, on standard error: so many ``what`` of a total, if it is known.
 
-    A terminal sees it all the time; a log gets a line now and then, or nothing.
-
-    Args:
-        what: is counted, in the plural.
-        total: how many there will be, if that is known.
-        logged: a log gets a line after so many; 0: none.
+    A terminal sees it all the time; a log gets a line after so many, if ``logged`` isn't 0.
     """
 
     def __init__(self, what: str = "", *, total: int | None = None, logged: int = 0) -> None:

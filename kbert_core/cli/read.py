@@ -203,13 +203,7 @@ def _each(
     *,
     at_once: int = 1,
 ) -> None:
-    """Do the work for every text and print it; what goes wrong in a file is said with its line.
-
-    Args:
-        work: for several texts, a result of each.
-        text: makes text of a result.
-        at_once: how many are read ahead.
-    """
+    """Do the work for so many texts at once and print each; of a file, errors name the line."""
     number = 0
     with Progress("texts", logged=PROGRESS_EVERY) as progress:
         for texts in _batched(_inputs(args), at_once):

@@ -21,13 +21,7 @@ CUT = "the text is over the length limit"
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows that a text is read in, for printing.
-
-    Attributes:
-        rows: flat trees of one text; several only where it is read in windows.
-        ablation: how they are read.
-        passed_over: names in the text that are no mentions.
-    """
+    """The rows that a text is read in (windows, if several), and names that are no mentions."""
 
     rows: Sequence[FlatTree]
     ablation: Ablation
@@ -39,11 +33,7 @@ class Rows:
             object.__setattr__(self, "rows", rows)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain data, for JSON; of several rows each by itself, in a list of windows.
-
-        Raises:
-            OptionError: a matrix would be too large to print.
-        """
+        """Plain data, for JSON; of several rows each by itself, in a list of windows."""
         rows = [self._row(row) for row in self.rows]
         return rows[0] if len(rows) == 1 else {"windows": rows}
 
