@@ -10,19 +10,16 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from kbert_core.data.labelled import Example
 from kbert_core.experiments.whole_file import FileRow, Verdict, each_row
 from kbert_core.experiments.whole_file_ways import WITHOUT, FileScores, Key, key_name, score_ways
-from kbert_core.explain.drawing import BLUE, ORANGE, signed_bars
+from kbert_core.explain.drawing import BLUE, ORANGE, Figure, signed_bars
 from kbert_core.explain.result import clipped, name_of, plain
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.triple import Triple
 from kbert_core.pipeline import Pipeline
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 By = Literal["label", "entity", "relation", "triple"]
 KINDS: tuple[By, ...] = ("label", "entity", "relation", "triple")
@@ -233,7 +230,7 @@ class WholeFile:
             "rows": [row_dict(row) for row in self.changed],
         }
 
-    def figure(self, by: By = "relation") -> "Figure":
+    def figure(self, by: By = "relation") -> Figure:
         """Draw for each group a bar to the right for helped and to the left for hurt."""
         groups = [group for group in self.groups(by) if group.helped or group.hurt]
         half = MOST_DRAWN // 2

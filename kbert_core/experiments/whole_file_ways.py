@@ -12,14 +12,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain, combinations
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from kbert_core.data.labelled import Example
 from kbert_core.errors import OptionError
 from kbert_core.experiments.counts import sentence_counts
 from kbert_core.experiments.statistics import METRICS, Difference, Resampled, Score
 from kbert_core.experiments.whole_file import Answer, FileRow, LeftOut
-from kbert_core.explain.drawing import BLUE, signed_bars
+from kbert_core.explain.drawing import BLUE, Figure, signed_bars
 from kbert_core.explain.result import name_of
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
@@ -27,9 +27,6 @@ from kbert_core.knowledge.triple import Triple
 from kbert_core.labels import RIGHT
 from kbert_core.pipeline import NO_KNOWLEDGE
 from kbert_core.training.scores import class_scores, pair_scores, ranking_scores, span_scores
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 RESAMPLES = 2000
 WITHOUT = "without a graph"
@@ -73,7 +70,7 @@ class FileScores:
         counted = {"metric": self.metric, "texts": self.texts}
         return {**counted, "ways": ways, "differences": differences}
 
-    def figure(self) -> "Figure":
+    def figure(self) -> Figure:
         """Draw a bar a way, with the interval as a line."""
         scores = self.main.values()
         return signed_bars(

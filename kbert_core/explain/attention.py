@@ -13,20 +13,17 @@ Wallace 2019); the effect beside it is exact.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kbert_core.explain.case import NO_SPAN, Case, Target
-from kbert_core.explain.drawing import BLUE, ORANGE, drawing, names_beside, tidy
+from kbert_core.explain.drawing import BLUE, ORANGE, Figure, drawing, names_beside, tidy
 from kbert_core.explain.effects import Effect, Effects, effects
 from kbert_core.explain.result import NO_EFFECT, Plain, name_of, nats
 from kbert_core.kbert.flat_tree import FlatTree
 from kbert_core.reader import Piece
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Looker = Literal["target", "trunk"]  # whose attention
 HARDLY = 0.1  # of the largest effect: less is hardly any
@@ -175,7 +172,7 @@ class AttentionEffect(Plain):
         more = {"count": len(self.each), "disagreements": [str(d) for d in self.disagreements()]}
         return {**super().as_dict(), "rank_correlation": correlations, **more}
 
-    def figure(self) -> "Figure":
+    def figure(self) -> Figure:
         """A point a piece: attention mass across, size of the effect up."""
         rho = self.rank_correlation()
         correlation = "" if rho is None else f", rank correlation {rho:+.2f}".replace("-", "−")
@@ -231,7 +228,7 @@ def _target_tokens(target: Target, row: FlatTree) -> list[int]:
     return [index for index, (_, at) in enumerate(row.trunk_places) if first <= at < last]
 
 
-def scatter(points: Sequence[Attended], *, title: str, named: bool = False) -> "Figure":
+def scatter(points: Sequence[Attended], *, title: str, named: bool = False) -> Figure:
     """Draw attention mass against size of effect, a point a piece."""
     with drawing(6.4, 4.6) as figure:
         panel = figure.subplots()

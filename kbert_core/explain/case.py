@@ -85,25 +85,21 @@ class Target:
             labels: names of the K logits.
 
         Returns:
-            (T, K): a row for a class or a [MASK], one a token for a span.
+            (T, K): a row for a class or a [MASK], one per token for a span.
 
         Raises:
-            TextError: a class of a model that tags tokens, or a span of one
-                that labels whole texts; no token of the text there.
+            TextError: the model's answers are of another kind; no token there.
         """
         if (self.start == NO_SPAN) != (logits.dim() == 1):
             kind = "whole texts" if logits.dim() == 1 else "tokens"
             raise TextError(f"The model labels {kind}, and '{self}' is none of its answers.")
-        if self.start == NO_SPAN:
-            here = logits[None]
-        elif self._is_span(labels):
+        if self._is_span(labels):
             first, last = reading.tokens[0].over(self.start, self.end)
             if last <= first:
                 raise TextError(f"No token of the text stands at [{self.start}, {self.end}).")
             return logits[first:last].float().log_softmax(-1).double().cpu()
-        else:
-            here = logits[self._mask(reading, labels)][None]
-        return here.double().log_softmax(-1).cpu()
+        here = logits if self.start == NO_SPAN else logits[self._mask(reading, labels)]
+        return here[None].double().log_softmax(-1).cpu()
 
     def answer(self, prediction: Any) -> str:
         """Say what a prediction has at the target's place; where two differ, it has flipped.
@@ -158,9 +154,8 @@ def target_of(
         reading: what it was made from.
         label: a class, an entity type or O, or a token; None: what is
             predicted at the place.
-        span: in characters, end exclusive. None: the first [MASK]; the first
-            entity of the label; without a label the first entity with
-            knowledge on it, else the first.
+        span: in characters, end exclusive; None: the first [MASK], or entity of
+            the label; without a label the first with knowledge on it, else the first.
 
     Raises:
         NothingPredicted: neither is given, and no entity or nothing is predicted.
@@ -310,11 +305,11 @@ class Case:
     # Variants: other readings of the text
 
     def without(self, pieces: Iterable[Piece]) -> Reading:
-        """The same reading with knowledge left out, and nothing in its place."""
+        """The reading with knowledge left out, and nothing in its place."""
         return self.pipeline.reader.without(self.reading, tuple(pieces))
 
     def with_only(self, pieces: Iterable[Piece]) -> Reading:
-        """The same reading with these pieces and no others."""
+        """The reading with these pieces and no others."""
         kept = tuple(pieces)
         return self.without(
             own
@@ -337,10 +332,7 @@ class Case:
     # Running them
 
     def at_once(self, most: int = AT_ONCE) -> int:
-        """How many readings to run between two results: ``most`` of a short text, fewer of a long.
-
-        So whoever waits for the next result, or stops, never waits long.
-        """
+        """How many readings to run between two results: ``most``, fewer of a long text."""
         tokens = sum(map(len, self.trace.rows))
         return max(1, min(most, TOKENS_A_STEP // max(1, tokens)))
 

@@ -8,28 +8,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from kbert_core.errors import OptionError, TextError
 from kbert_core.explain.case import NOTHING, Case, Outcome, Target
+from kbert_core.explain.drawing import Figure
 from kbert_core.explain.influence import states_of
-from kbert_core.explain.noise import variation
+from kbert_core.explain.noise import ABLATIONS, variation
 from kbert_core.explain.result import Plain, nats_bars, plain
 from kbert_core.kbert.batch import collate
 from kbert_core.kbert.flat_tree import FlatTree
 from kbert_core.kbert.interventions import intervene
-from kbert_core.kbert.visible import Ablation
 from kbert_core.reader import Reading
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 ROUNDING = 1e-4  # between the same numbers computed in batches of other shapes
 MOST = 4
-BERT, K_BERT, HARD, ALL = "BERT", "K-BERT", "hard positions", "everything visible"
+BERT = "BERT"
+K_BERT, HARD, ALL = ABLATIONS
 
 
 class Why(StrEnum):
@@ -47,12 +45,10 @@ class Side:
     Attributes:
         name: what it is called.
         reading: the text as it is read.
-        outcome: score and answer; None where there is no task head, or the
-            model has no such label.
+        outcome: score and answer; None without a task head or such a label.
         labels: names of the labels.
         likely: (T, K) log-probabilities where the target stands; None as ``outcome``.
-        states: per row (N, H), the last layer's; empty where they are no
-            longer kept.
+        states: per row (N, H), the last layer's; empty where they are no longer kept.
         layers: L.
     """
 
@@ -81,14 +77,12 @@ class Difference(Plain):
             the target stands, 0 to 1; None where labels differ.
         flips: whether their answers differ; None where one has none.
         only_one, only_other: tokens that stand in one only.
-        cells: cells of the visible matrix that differ among shared tokens, in
-            any layer.
+        cells: of the visible matrix, that differ among shared tokens in any layer.
         moved: shared tokens at another position.
-        largest: the largest difference of any number in the last layer's
-            states of shared tokens; None between two models.
+        largest: difference of any number in the last layer's states of shared
+            tokens; None between two models.
         same_input: whether the model is given the same by both.
-        why: why they are equal; None where they aren't, or where the
-            computed states say otherwise.
+        why: why they are equal; None where they, or their states, aren't.
     """
 
     one: str
@@ -144,7 +138,7 @@ class Comparison(Plain):
         ]
         return {**super().as_dict(), "readings": readings}
 
-    def figure(self) -> "Figure":
+    def figure(self) -> Figure:
         """A bar a reading: the target's score."""
         scored = [(side.name, side.outcome) for side in self.sides if side.outcome]
         return nats_bars(
@@ -165,15 +159,11 @@ def ablations_of(case: Case) -> dict[str, Reading]:
     if not reader.has("ablation"):
         return {BERT: bert, reader.system: reading}
     ways = {
-        BERT: (bert, Ablation("soft", "tree")),
-        K_BERT: (reading, Ablation("soft", "tree")),
-        HARD: (reading, Ablation("hard", "tree")),
-        ALL: (reading, Ablation("soft", "all")),
+        name: reader.configured(case.config, ablation=way, interventions=())
+        for name, way in ABLATIONS.items()
     }
-    return {
-        name: replace(own, config=reader.configured(own.config, ablation=way, interventions=()))
-        for name, (own, way) in ways.items()
-    }
+    readings = {name: replace(reading, config=config) for name, config in ways.items()}
+    return {BERT: replace(bert, config=ways[K_BERT]), **readings}
 
 
 def compare(

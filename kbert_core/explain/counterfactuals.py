@@ -1,13 +1,10 @@
 """Counterfactuals: the smallest changes of the graph that flip a prediction.
 
-A search over removing, replacing and adding triples: single changes first,
-then pairs, then larger sets, those first whose changes came nearest one by
-one. Every set is tried by making its edits and reading the text with the
-edited graph, K-Query and K-Inject included.
-
-Changes are made of what the graph says itself: a new tail is one that the
-relation has elsewhere, a new relation one that the tail has or that others of
-the same type have, a new triple one that is said of others of the same type.
+Single changes are tried first, then pairs, then larger sets, those first whose
+changes came nearest one by one: the edits are made, and the text is read with
+the edited graph. Changes are made of what the graph says itself: a new tail is
+one that the relation has elsewhere, a new relation one that the tail has or
+that others of the same type have, a new triple one said of others of the type.
 """
 
 import random
@@ -16,19 +13,17 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, combinations, islice, zip_longest
 from math import comb
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from kbert_core.errors import GraphEditError, OptionError
 from kbert_core.explain.case import MOST_READ, NO_SPAN, Case, Outcome, Scored
+from kbert_core.explain.drawing import Figure
 from kbert_core.explain.result import Plain, Result, final, nats_bars
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.tools.check import TYPE_RELATIONS
 from kbert_core.knowledge.triple import Triple
 from kbert_core.reader import Reading
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Kind = Literal["remove", "replace", "add"]
 KINDS: tuple[Kind, ...] = ("remove", "replace", "add")
@@ -48,14 +43,12 @@ class Search:
 
     Attributes:
         kinds: of changes.
-        to: what the prediction shall become: a label or token, or O; None:
-            anything else than it is.
+        to: the label, O or token that the prediction shall become; None: any other.
         most_edits: the size of the largest sets.
         larger_too: whether to go on to larger sets once smaller ones are found.
         budget: in model runs.
         most_found: stop when so many are found.
-        per_place: how many new tails and relations a triple gets, and new
-            triples a mention.
+        per_place: new tails and relations per triple, and new triples per mention.
         seed: of the changes that are drawn.
     """
 
@@ -115,12 +108,11 @@ class Counterfactuals(Result):
         found: sets that flip the prediction, none with a smaller one in it,
             the smallest first.
         nearest: of the single changes that don't, those that come nearest.
-        size: the size of the sets tried last.
+        size: of the sets tried last.
         runs: model runs so far, one of them the prediction as it is.
-        unread: changes that leave what the model reads as it is, so that they
-            cost no run.
-        ended: "" while the search goes on; then why it ended: "all" that it
-            looks at was tried, "budget" used up, or "enough" found.
+        unread: changes that leave what the model reads as it is, and cost no run.
+        ended: "" while it goes on; then "all" was tried, the "budget" used up,
+            or "enough" found.
         complete: whether all of the graph was looked at for candidates.
     """
 
@@ -140,7 +132,7 @@ class Counterfactuals(Result):
         "largest_set=size ended graph_read_to_the_end=complete"
     )
 
-    def figure(self) -> "Figure":
+    def figure(self) -> Figure:
         """A bar for every set of edits found: what it does to the score."""
         shown = self.found or self.nearest
         return nats_bars(
@@ -281,7 +273,7 @@ class Candidates:
     Args:
         case: a text as it was read.
         per_place: how many new tails, relations and triples each place gets.
-        seed: of those that are drawn; the more frequent half is not.
+        seed: of those that are drawn; every other one is, the rest are the most frequent.
         most_read: triples of the graph that are counted.
 
     Attributes:
@@ -342,15 +334,10 @@ class Candidates:
         for other in self._alike(head):
             relations.update({t.relation for t in self._of(other)})
         dice = self._dice(triple)
-        tails = chosen(self.tails.get(relation, Counter()), dice)
-        others = in_turn(
-            [
-                (Triple(head, relation, new) for new in tails),
-                (Triple(head, new, tail) for new in chosen(relations, dice)),
-            ]
-        )
-        new = (Edit("replace", triple, other) for other in others if self._is_new(other))
-        yield from islice(new, self.per_place)
+        with_tails = (Triple(head, relation, t) for t in chosen(self.tails[relation], dice))
+        with_relations = (Triple(head, r, tail) for r in chosen(relations, dice))
+        others = filter(self._is_new, in_turn([with_tails, with_relations]))
+        yield from islice((Edit("replace", triple, other) for other in others), self.per_place)
 
     def _added(self, entity: str) -> Iterator[Edit]:
         """What the graph has of others like it, and other tails of its own relations, in turn."""
@@ -362,13 +349,12 @@ class Candidates:
         )
         of_relations: Counter[tuple[str, str]] = Counter()
         for relation in dict.fromkeys(t.relation for t in triples if not self._is_name(t)):
-            for tail, count in self.tails.get(relation, Counter()).items():
+            for tail, count in self.tails[relation].items():
                 of_relations[relation, tail] = count
         dice = self._dice(Triple(entity, "", ""))
         pairs = in_turn([chosen(of_relations, dice), chosen(of_others, dice)])
-        new = (Triple(triples[0].head, *pair) for pair in dict.fromkeys(pairs))
-        edits = (Edit("add", triple, index=0) for triple in new if self._is_new(triple))
-        yield from islice(edits, self.per_place)
+        new = filter(self._is_new, (Triple(triples[0].head, *p) for p in dict.fromkeys(pairs)))
+        yield from islice((Edit("add", triple, index=0) for triple in new), self.per_place)
 
     def _alike(self, entity: str) -> list[str]:
         """Other entities that share a type; where no entity has one, a relation."""

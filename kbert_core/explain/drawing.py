@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from kbert_core.errors import MissingPackageError
 
 if TYPE_CHECKING:  # optional, and slow to start
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+else:
+    Figure = Any
 
 GREY, BLUE, ORANGE, GREEN, PURPLE = "#777777", "#0072B2", "#E69F00", "#009E73", "#CC79A7"
 INK, FAINT, EDGE = "#222222", "#DDDDDD", "#999999"
@@ -24,7 +25,7 @@ _style = RLock()  # matplotlib has one style for all threads
 
 
 @contextmanager
-def drawing(width: float, height: float) -> "Iterator[Figure]":
+def drawing(width: float, height: float) -> Iterator[Figure]:
     """Make a figure in our style; draw on it, and save it, inside the block.
 
     Args:
@@ -66,7 +67,7 @@ def tidy(panel: Any, axis: str) -> None:
         panel.spines[side].set_visible(False)
 
 
-def legend_below(figure: "Figure", colours: Mapping[str, str]) -> None:
+def legend_below(figure: Figure, colours: Mapping[str, str]) -> None:
     """Say under a figure what its colours mean."""
     from matplotlib.patches import Patch
 
@@ -87,7 +88,7 @@ def signed_bars(
     intervals: Sequence[tuple[float, float]] | None = None,
     marks: Sequence[float | None] | None = None,
     mark_name: str = "",
-) -> "Figure":
+) -> Figure:
     """Draw bars beside names, to the right where a value is positive.
 
     Args:
@@ -141,7 +142,7 @@ def signed_bars(
 
 
 def names_beside(
-    figure: "Figure", panel: "Axes", places: Sequence[tuple[float, float]], names: Sequence[str]
+    figure: Figure, panel: Any, places: Sequence[tuple[float, float]], names: Sequence[str]
 ) -> None:
     """Write names beside points so that none covers another; the last thing drawn.
 

@@ -8,10 +8,10 @@ another question, as the mention's next triple may move up; both are answered.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from kbert_core.explain.case import Case, Outcome
-from kbert_core.explain.drawing import BLUE, ORANGE
+from kbert_core.explain.drawing import BLUE, ORANGE, Figure
 from kbert_core.explain.result import (
     Plain,
     Result,
@@ -27,9 +27,6 @@ from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.triple import Triple
 from kbert_core.reader import Piece, Reading
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 @dataclass(frozen=True, slots=True)
 class Effect(Plain):
@@ -40,11 +37,9 @@ class Effect(Plain):
         mentions: where it hangs.
         base: with all knowledge.
         without: with all but this piece, and nothing in its place.
-        deleted: with the triple gone from the graph; None where that wasn't
-            asked for, or the piece is of one mention.
+        deleted: with the triple gone from the graph; None where not asked for.
         moved_up: the triples that then come into the text.
-        moved_out: and those that leave it besides, as when the triple gave
-            its head another name.
+        moved_out: those that then leave it too, where the triple gave a name.
     """
 
     piece: Piece
@@ -120,7 +115,7 @@ class Effects(Result):
         """The effects, the largest first whatever its sign."""
         return tuple(sorted(self.each, key=lambda effect: -abs(effect.effect)))
 
-    def figure(self) -> "Figure":
+    def figure(self) -> Figure:
         """A bar a piece, the largest on top; diamonds where the triple is deleted instead."""
         deleted = [effect.deleted_effect for effect in self.ranked]
         return nats_bars(
@@ -212,10 +207,9 @@ class Interaction(Plain):
     Attributes:
         pieces: the two.
         value: score(all) - score(without one) - score(without the other) +
-            score(without both), in nats. Positive: together they raise the
-            score by more, or lower it by less, than the sum of what each does
-            without the other. So of two that raise it, negative says that
-            each stands in for the other; of two that lower it, positive does.
+            score(without both), in nats. Of two that raise the score, negative
+            says that each stands in for the other; of two that lower it,
+            positive does.
     """
 
     pieces: tuple[Piece, Piece]
@@ -246,7 +240,7 @@ class Interactions(Result):
         """The pairs, the largest first whatever its sign."""
         return tuple(sorted(self.each, key=lambda pair: -abs(pair.value)))
 
-    def figure(self) -> "Figure":
+    def figure(self) -> Figure:
         """A bar a pair, the largest on top."""
         pairs = self.ranked
         return nats_bars(
@@ -268,8 +262,8 @@ def stream_interactions(
         pieces: which; None: all the case's.
 
     Yields:
-        Results with no fewer pairs than before; the first have none, as each
-        piece is left out by itself before any two are.
+        Results with more and more pairs; the first have none, as each piece is
+        left out by itself before any two are.
     """
     chosen = tuple(case.pieces if pieces is None else pieces)
     pairs = list(combinations(chosen, 2))

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from kbert_core.errors import OptionError, ShapeError
 from kbert_core.explain.case import Case
-from kbert_core.explain.drawing import INK, ORANGE, drawing
+from kbert_core.explain.drawing import INK, ORANGE, Figure, drawing
 from kbert_core.explain.result import Plain, batches, final, frame, name_of, plain
 from kbert_core.kbert.batch import collate
 from kbert_core.kbert.flat_tree import FlatTree
@@ -31,7 +31,6 @@ from kbert_core.pipeline import Pipeline
 from kbert_core.reader import Piece, Row
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
     from pandas import DataFrame
 
 NEVER = -1
@@ -160,10 +159,8 @@ class Influence(Plain):
         ways: whose information can have come where.
         reached: (P, L + 1, N) bool: the state can be another without the triple.
         measured: (P, L + 1, N): L2 norm of the change of the state over the
-            norm of the state; not a number at the triple's own tokens, which
-            are gone without it.
-        moved: (P, N) bool: tokens that hard positions put elsewhere without
-            the triple; with soft positions none.
+            norm of the state; NaN at the triple's own tokens.
+        moved: (P, N) bool: tokens that hard positions put elsewhere without it.
         total: how many triples are to be followed.
     """
 
@@ -239,7 +236,7 @@ class Influence(Plain):
             for token, text in enumerate(self.flat.tokens)
         )
 
-    def figure(self, piece: int = 0) -> "Figure":
+    def figure(self, piece: int = 0) -> Figure:
         """Draw layer by token: by how much one triple changes a state; blank where it can't.
 
         Args:
@@ -276,9 +273,8 @@ def stream_influence(
 ) -> Iterator[Influence]:
     """Follow triples through the layers: where they can have come, and what they changed.
 
-    Costs a run for each triple, and one for the text as it is. It follows
-    states, not a prediction, so a case of NOTHING in an encoder without a
-    task head will do.
+    A run per triple, and one for the text. No prediction is needed: a case of
+    NOTHING in an encoder without a task head will do.
 
     Args:
         case: a text as it was read.
@@ -350,11 +346,7 @@ def _shifted(ablation: Ablation, flat: FlatTree, row: FlatTree, kept: list[int])
 
 
 def _layers_of(case: Case, flat: FlatTree) -> tuple[Tensor, ...]:
-    """The visible matrix of each of L layers (N, N), as the encoder keeps to it.
-
-    Read off the very masks it is given, so that interventions and the windows
-    of local layers count.
-    """
+    """(N, N) of L layers, read off the masks that the encoder is given: local windows count."""
     encoder, trace = case.pipeline.encoder, case.trace
     batch = collate([flat])
     visible = intervene(

@@ -11,22 +11,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from itertools import islice
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from torch import Tensor
 
 from kbert_core.errors import OptionError
 from kbert_core.explain.case import AT_ONCE, MOST_READ, Case, Outcome, Scored
-from kbert_core.explain.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, drawing, tidy
+from kbert_core.explain.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, Figure, drawing, tidy
 from kbert_core.explain.result import Plain, Result, batches, final
 from kbert_core.kbert.sentence_tree import SentenceTree, branch_of
 from kbert_core.kbert.visible import FULL, Ablation
 from kbert_core.knowledge.tools.controls import with_noise
 from kbert_core.knowledge.triple import Triple
 from kbert_core.reader import Reading
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 COUNTS = (0, 1, 2, 4, 8, 16)
 SEEDS = (1, 2, 3)
@@ -46,8 +43,7 @@ class Point(Plain):
         ablation: its name among those compared.
         count: unrelated triples a mention was given.
         seed: of what was drawn.
-        injected: unrelated triples that stand in the text, all mentions
-            together; fewer where the graph or the length limit has no more.
+        injected: unrelated triples that stand in the text, all mentions together.
         outcome: score and answer.
         probability: of the target: e to its score for a span, else of its label.
         from_plain: score minus plain BERT's, in nats.
@@ -97,8 +93,7 @@ class NoiseCurve(Result):
         plain, plain_probability: without any knowledge.
         ablations: those compared, by name.
         counts: of unrelated triples a mention, ascending.
-        points: every reading, as far as they are run: by count, then seed,
-            then ablation.
+        points: the readings run so far, by count, then seed, then ablation.
         total: how many readings there are to be.
         mentions: how many places get noise.
     """
@@ -129,7 +124,7 @@ class NoiseCurve(Result):
         data["plain"]["probability"] = self.plain_probability
         return data
 
-    def figure(self) -> "Figure":
+    def figure(self) -> Figure:
         """Draw score and distance from plain BERT against the number of unrelated triples."""
         colours = dict(zip(self.ablations, (BLUE, ORANGE, GREEN, PURPLE), strict=False))
         markers = dict(zip(self.ablations, "osD^", strict=False))
@@ -181,8 +176,8 @@ def stream_noise(
         case: a text as it was read.
         counts: unrelated triples for each mention.
         seeds: of what is drawn.
-        ablations: ways to read the tree, by name; None: ``ABLATIONS``, where
-            the system has any, else the one way that it reads.
+        ablations: ways to read the tree, by name; None: ``ABLATIONS``, or the
+            one way of a system that has none.
         source: triples whose relations and tails are drawn; None: the
             graph's own, of a large one the first.
         at_once: readings a batch; fewer of a long text.

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
 
 from kbert_core.errors import MissingPackageError
 from kbert_core.explain.case import NO_SPAN, Outcome, Target
-from kbert_core.explain.drawing import BLUE, ORANGE, signed_bars
+from kbert_core.explain.drawing import BLUE, ORANGE, Figure, signed_bars
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.triple import Triple
 from kbert_core.reader import Piece
 
 if TYPE_CHECKING:  # optional, and slow to start
-    from matplotlib.figure import Figure
     from pandas import DataFrame
 
 SIGNS = {"raises the score": BLUE, "lowers the score": ORANGE}
@@ -117,7 +116,7 @@ def plain(value: Any, sentences: Sequence[str] = ()) -> Any:
 
 
 def frame(rows: Iterable[Mapping[str, Any]]) -> "DataFrame":
-    """Put plain data into a table; ``without: {score: …}`` becomes ``without_score``.
+    """Put plain data into a table, ``without: {score: …}`` as ``without_score``.
 
     Raises:
         MissingPackageError: pandas isn't installed.
@@ -175,7 +174,7 @@ def nats(value: float) -> str:
 
 def nats_bars(
     names: Sequence[str], values: Sequence[float], *, colours: Mapping[str, str] = SIGNS, **how: Any
-) -> "Figure":
+) -> Figure:
     """Draw a bar a name for numbers of nats; the rest as for :func:`signed_bars`."""
     names = [clipped(name, 2 * LONGEST_NAME) for name in names]
     return signed_bars(names, [[value] for value in values], number=nats, colours=colours, **how)

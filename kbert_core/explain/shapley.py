@@ -12,18 +12,16 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from math import comb
 from operator import or_
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kbert_core.errors import OptionError
 from kbert_core.explain.case import AT_ONCE, Case
+from kbert_core.explain.drawing import Figure
 from kbert_core.explain.result import Plain, Result, batches, final, name_of, nats, nats_bars
 from kbert_core.reader import Piece
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 EXACT_UP_TO = 6  # pieces: 64 readings
 MOST_EXACT = 12  # on request: 4,096 readings
@@ -81,7 +79,7 @@ class Shapley(Result):
         """The values, the largest first whatever its sign."""
         return tuple(sorted(self.each, key=lambda share: -abs(share.value)))
 
-    def figure(self) -> "Figure":
+    def figure(self) -> Figure:
         """A bar a piece, the largest on top, with its interval."""
         how = "exact, all subsets" if self.exact else f"{self.orders} orders, line 95 %"
         shares = self.ranked
