@@ -106,8 +106,7 @@ class Comparison(Plain):
     Attributes:
         sentences: the text.
         target: what of the predictions is followed; None: there are none.
-        sides: the readings, as they were given.
-        pairs: every two of them.
+        sides, pairs: the readings, as they were given, and every two of them.
     """
 
     sentences: tuple[str, ...]
@@ -219,17 +218,24 @@ def _side(name: str, case: Case, reading: Reading, target: Target) -> Side:
 
 def _difference(one: Side, other: Side, same_model: bool) -> Difference:
     rows = (one.reading.rows, other.reading.rows)
-    joined = [_Joined(*pair, one, other) for pair in zip(*rows, strict=False)]
-    largest = None
-    if same_model:
-        apart = [
-            float((a[j.places_one] - b[j.places_other]).abs().max())
-            for a, b, j in zip(one.states, other.states, joined, strict=False)
-            if j.places_one
-        ]
-        largest = max(apart, default=0.0)
-    same_input = same_model and len(rows[0]) == len(rows[1]) and all(j.same for j in joined)
-    equal = same_input and largest is not None and largest <= ROUNDING
+    same_input = same_model and len(rows[0]) == len(rows[1])
+    only_one = only_other = cells = moved = 0
+    largest = 0.0
+    for number, (flat, beside) in enumerate(zip(*rows, strict=False)):
+        here, there = _shared(flat, beside)
+        visible, positions = _inputs(flat, one, here)
+        visible_too, positions_too = _inputs(beside, other, there)
+        layers = min(len(visible), len(visible_too))
+        only_one += len(flat) - len(here)
+        only_other += len(beside) - len(there)
+        cells += int((visible[:layers] != visible_too[:layers]).any(0).sum())
+        moved += int((positions != positions_too).sum())
+        ids = flat.input_ids == beside.input_ids
+        same_input = same_input and ids and flat.token_type_ids == beside.token_type_ids
+        if same_model and here:
+            apart = (one.states[number][here] - other.states[number][there]).abs().max()
+            largest = max(largest, float(apart))
+    same_input = same_input and not (only_one or only_other or cells or moved)
     both = (one.outcome, other.outcome) if one.outcome and other.outcome else None
     return Difference(
         one.name,
@@ -237,13 +243,13 @@ def _difference(one: Side, other: Side, same_model: bool) -> Difference:
         score=both[1].score - both[0].score if both else None,
         variation=_variation(one, other),
         flips=both[0].answer != both[1].answer if both else None,
-        only_one=sum(j.only_one for j in joined),
-        only_other=sum(j.only_other for j in joined),
-        cells=sum(j.cells for j in joined),
-        moved=sum(j.moved for j in joined),
-        largest=largest,
+        only_one=only_one,
+        only_other=only_other,
+        cells=cells,
+        moved=moved,
+        largest=largest if same_model else None,
         same_input=same_input,
-        why=_why(one, other) if equal else None,
+        why=_why(one, other) if same_input and largest <= ROUNDING else None,
     )
 
 
@@ -263,34 +269,19 @@ def _variation(one: Side, other: Side) -> float | None:
     return variation(one.likely, other.likely)
 
 
-class _Joined:
-    """Two rows joined by what their tokens are; tokens of two tokenizers are never the same."""
-
-    def __init__(self, flat: FlatTree, beside: FlatTree, one: Side, other: Side) -> None:
-        alike = _spans(flat) == _spans(beside)
-        place = {name: index for index, name in enumerate(beside.identities)} if alike else {}
-        shared = [(i, place[name]) for i, name in enumerate(flat.identities) if name in place]
-        self.places_one = [i for i, _ in shared]
-        self.places_other = [i for _, i in shared]
-        self.only_one = len(flat) - len(shared)
-        self.only_other = len(beside) - len(shared)
-        visible, positions = _inputs(flat, one, self.places_one)
-        visible_too, positions_too = _inputs(beside, other, self.places_other)
-        layers = min(len(visible), len(visible_too))
-        self.cells = int((visible[:layers] != visible_too[:layers]).any(0).sum())
-        self.moved = int((positions != positions_too).sum())
-        self.same = (
-            not (self.only_one or self.only_other or self.cells or self.moved)
-            and flat.input_ids == beside.input_ids
-            and flat.token_type_ids == beside.token_type_ids
-        )
+def _shared(flat: FlatTree, beside: FlatTree) -> tuple[list[int], list[int]]:
+    """Where the tokens of two rows stand that are the same; those of two tokenizers never are."""
+    if _spans(flat) != _spans(beside):
+        return [], []
+    place = {name: index for index, name in enumerate(beside.identities)}
+    here = [index for index, name in enumerate(flat.identities) if name in place]
+    return here, [place[flat.identities[index]] for index in here]
 
 
 def _inputs(flat: FlatTree, side: Side, places: list[int]) -> tuple[Tensor, Tensor]:
     """Visible matrices (L, S, S) and positions (S,) of some tokens."""
-    batch = collate([flat])
+    batch, config = collate([flat]), side.reading.config
     chosen = torch.tensor(places, dtype=torch.int64)
-    config = side.reading.config
     visible = config.ablation.visible_in(batch)
     layers = intervene(visible, [flat], config.interventions, side.layers).layers
     shown = torch.stack([layer[0][chosen[:, None], chosen] for layer in layers])

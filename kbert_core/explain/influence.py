@@ -26,7 +26,6 @@ from kbert_core.kbert.batch import collate
 from kbert_core.kbert.flat_tree import FlatTree
 from kbert_core.kbert.interventions import intervene
 from kbert_core.kbert.mask_transformer import layer_masks
-from kbert_core.kbert.visible import Ablation
 from kbert_core.pipeline import Pipeline
 from kbert_core.reader import Piece, Row
 
@@ -297,7 +296,8 @@ def stream_influence(
     for piece in chosen:
         if not _own(flat, piece):
             raise OptionError(f"The triple {piece.triple} hangs nowhere in this part of the text.")
-    whole = _layers_of(case, flat)
+    whole, whole_positions = _inputs(case, flat)
+    place = {name: index for index, name in enumerate(flat.identities)}
     ways = reach(whole)
     (base,) = states_of(case.pipeline, [flat], case.config)
     shape = (ways.layers + 1, len(flat))
@@ -308,14 +308,19 @@ def stream_influence(
         less = [case.without([piece]).rows[window] for piece in some]
         states = states_of(case.pipeline, less, case.config)
         for piece, row, after in zip(some, less, states, strict=True):
-            place = {name: index for index, name in enumerate(flat.identities)}
-            kept = [place[name] for name in row.identities]
-            shifted = _shifted(case.config.ablation, flat, row, kept)
+            kept = torch.tensor([place[name] for name in row.identities])
+            visible, positions = _inputs(case, row)
+            shifted = torch.zeros(len(flat), dtype=torch.bool)
+            shifted[kept] = positions != whole_positions[kept]
             changed = torch.full(shape, float("nan"))
             apart = (base[:, kept] - after).norm(dim=-1)
             changed[:, kept] = apart / base[:, kept].norm(dim=-1).clamp(min=1e-12)
+            # Visible with the branch or without it: local windows and interventions may move.
+            either = [matrix.clone() for matrix in whole]
+            for matrix, less_visible in zip(either, visible, strict=True):
+                matrix[kept[:, None], kept] |= less_visible
             sources = [*_own(flat, piece), *shifted.nonzero()[:, 0].tolist()]
-            out = reach(_either(whole, _layers_of(case, row), kept)).out_of(sources)
+            out = reach(either).out_of(sources)
             reached = torch.cat([reached, out[None]])
             measured = torch.cat([measured, changed[None]])
             moved = torch.cat([moved, shifted[None]])
@@ -336,31 +341,12 @@ def _own(flat: FlatTree, piece: Piece) -> list[int]:
     ]
 
 
-def _shifted(ablation: Ablation, flat: FlatTree, row: FlatTree, kept: list[int]) -> Tensor:
-    """(N,) bool: tokens at another position once branches are gone, as hard positions are."""
-    old = ablation.position_ids(collate([flat]))[0, kept]
-    new = ablation.position_ids(collate([row]))[0]
-    shifted = torch.zeros(len(flat), dtype=torch.bool)
-    shifted[torch.tensor(kept)[old != new]] = True
-    return shifted
-
-
-def _layers_of(case: Case, flat: FlatTree) -> tuple[Tensor, ...]:
-    """(N, N) of L layers, read off the masks that the encoder is given: local windows count."""
-    encoder, trace = case.pipeline.encoder, case.trace
+def _inputs(case: Case, flat: FlatTree) -> tuple[tuple[Tensor, ...], Tensor]:
+    """What L layers see, (N, N) each, read off the very masks they are given; positions (N,)."""
+    encoder, config = case.pipeline.encoder, case.config
     batch = collate([flat])
-    visible = intervene(
-        trace.ablation.visible_in(batch), [flat], trace.interventions, encoder.layer_count
-    ).layers
-    positions = trace.ablation.position_ids(batch)
-    masks = layer_masks(encoder.config, visible, positions, torch.float32)
-    return tuple(mask[0, 0] == 0 for mask in masks)
-
-
-def _either(whole: Sequence[Tensor], less: Sequence[Tensor], kept: list[int]) -> list[Tensor]:
-    """What is visible with a branch or without it: local windows may move, interventions too."""
-    places = torch.tensor(kept)
-    both = [one.clone() for one in whole]
-    for one, other in zip(both, less, strict=True):
-        one[places[:, None], places] |= other
-    return both
+    visible = config.ablation.visible_in(batch)
+    layers = intervene(visible, [flat], config.interventions, encoder.layer_count).layers
+    positions = config.ablation.position_ids(batch)
+    masks = layer_masks(encoder.config, layers, positions, torch.float32)
+    return tuple(mask[0, 0] == 0 for mask in masks), positions[0]

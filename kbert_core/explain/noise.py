@@ -27,6 +27,7 @@ from kbert_core.reader import Reading
 
 COUNTS = (0, 1, 2, 4, 8, 16)
 SEEDS = (1, 2, 3)
+LOOKS = ((BLUE, "o"), (ORANGE, "s"), (GREEN, "D"), (PURPLE, "^"), (GREY, "x"))
 K_BERT = "K-BERT"
 ABLATIONS: Mapping[str, Ablation] = {
     K_BERT: FULL,
@@ -126,8 +127,6 @@ class NoiseCurve(Result):
 
     def figure(self) -> Figure:
         """Draw score and distance from plain BERT against the number of unrelated triples."""
-        colours = dict(zip(self.ablations, (BLUE, ORANGE, GREEN, PURPLE), strict=False))
-        markers = dict(zip(self.ablations, "osD^", strict=False))
         measures = {
             "from_plain": "score above plain BERT's, nats",
             "variation": "distance from plain BERT, total variation",
@@ -135,24 +134,21 @@ class NoiseCurve(Result):
         with drawing(9.6, 4.2) as figure:
             panels = figure.subplots(1, 2)
             for panel, (measure, axis) in zip(panels, measures.items(), strict=True):
-                for name in self.ablations:
+                for number, name in enumerate(self.ablations):
                     spreads = [self.spread(name, count, measure) for count in self.counts]
                     drawn = [(n, *astuple(spread)) for n, spread in enumerate(spreads) if spread]
                     x, mean, low, high = zip(*drawn, strict=True) if drawn else ((),) * 4
-                    look = {"color": colours.get(name, GREY), "marker": markers.get(name, "x")}
-                    panel.plot(x, mean, markersize=5, label=name, **look)
-                    panel.fill_between(x, low, high, color=look["color"], alpha=0.15, linewidth=0)
+                    colour, marker = LOOKS[min(number, len(LOOKS) - 1)]
+                    panel.plot(x, mean, marker=marker, color=colour, markersize=5, label=name)
+                    panel.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
                 panel.set_xticks(range(len(self.counts)), map(str, self.counts))
                 panel.set_xlabel("unrelated triples per mention")
                 panel.set_ylabel(axis)
                 tidy(panel, "y")
             panels[0].axhline(0, color=GREY, linewidth=1, linestyle="--")
-            figure.legend(
-                *panels[0].get_legend_handles_labels(),
-                loc="outside lower center",
-                ncols=len(self.ablations),
-                frameon=False,
-            )
+            handles, ways = panels[0].get_legend_handles_labels()
+            below: Any = {"loc": "outside lower center", "ncols": len(ways), "frameon": False}
+            figure.legend(handles, ways, **below)
             title = f"Knowledge noise and {self.target}: mean and range of the seeds"
             figure.suptitle(title, fontsize=10)
         return figure
