@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kbert_core.errors import GraphFileError, OptionError
 from kbert_core.knowledge.io.compression import PROBLEMS, packing_error
-from kbert_core.knowledge.triple import CONTROL, Triple
+from kbert_core.knowledge.triple import Triple
 from kbert_core.options import option
 
 Row = tuple[int, str, str, str]  # line, head, relation, tail
@@ -80,8 +80,6 @@ def checked(line: int, head: str, relation: str, tail: str) -> Row | Bad:
     if head and relation and tail and len(head) + len(relation) + len(tail) <= MAX_FIELD:
         if head.isprintable() and relation.isprintable() and tail.isprintable():
             return line, head, relation, tail  # the quick way to see that there is no control
-        if not CONTROL.search(f"{head}{relation}{tail}"):
-            return line, head, relation, tail
     fields = (head, relation, tail)
     problem = Triple(*fields).problem()
     if problem:
