@@ -76,11 +76,10 @@ class ReadOptions:
 
 def checked(line: int, head: str, relation: str, tail: str) -> Row | Bad:
     """Strip the fields of a row and check them."""
-    head, relation, tail = head.strip(), relation.strip(), tail.strip()
-    if head and relation and tail and len(head) + len(relation) + len(tail) <= MAX_FIELD:
-        if head.isprintable() and relation.isprintable() and tail.isprintable():
-            return line, head, relation, tail  # the quick way to see that there is no control
-    fields = (head, relation, tail)
+    fields = head, relation, tail = head.strip(), relation.strip(), tail.strip()
+    short = all(fields) and len(head) + len(relation) + len(tail) <= MAX_FIELD
+    if short and head.isprintable() and relation.isprintable() and tail.isprintable():
+        return line, head, relation, tail  # the quick way to see that there is no control
     problem = Triple(*fields).problem()
     if problem:
         return Bad(
