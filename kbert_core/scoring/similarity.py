@@ -11,7 +11,7 @@ import inspect
 import json
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cached_property
 from importlib.resources import files
 from threading import Lock
 from typing import Any
@@ -32,14 +32,6 @@ Texts = tuple[str, ...]
 CACHED = 20_000  # vectors, of sentences and triples together
 AT_ONCE = 64  # texts
 LONGEST = 512  # tokens of a text
-
-
-@cache
-def everyday_texts() -> Mapping[str, Mapping[str, Sequence[str]]]:
-    """Everyday "sentences" and "facts", "chinese" and "english", written for this purpose."""
-    text = files("kbert_core.scoring").joinpath("everyday.json").read_text(encoding="utf-8")
-    found: dict[str, dict[str, list[str]]] = json.loads(text)
-    return found
 
 
 class Similarity:
@@ -111,9 +103,11 @@ class Similarity:
     @cached_property
     def _everyday(self) -> Mapping[tuple[bool, bool], Floats]:
         """The mean vectors (H,), by whether words are spaced and whether they are facts."""
+        file = files("kbert_core.scoring").joinpath("everyday.json")
+        everyday = json.loads(file.read_text(encoding="utf-8"))
         return {
             (language == "english", kind == "facts"): self._means([(t,) for t in texts]).mean(0)
-            for language, kinds in everyday_texts().items()
+            for language, kinds in everyday.items()
             for kind, texts in kinds.items()
         }
 

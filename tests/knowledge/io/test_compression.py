@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from backports import zstd
 
-from kbert_core import Triple, cli, load_graph, read_triples, write_triples
+from kbert_core import cli, load_graph, read_triples
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.io import ReadOptions, parse_triples
 from kbert_core.knowledge.io.compression import plain_stem
@@ -84,15 +84,6 @@ def test_what_is_too_large_when_unpacked_is_refused(file):
     )
     with pytest.raises(GraphFileError, match="when unpacked"):
         parse_triples(file.read_bytes(), name=file.name, options=ReadOptions(most=size - 1))
-
-
-def test_a_graph_is_written_packed_as_its_name_says(file):
-    triples = [Triple("a", "b", "c"), Triple("糖尿病", "类别", "疾病")]
-    write_triples(triples, file)
-    first = file.read_bytes()
-    assert read_triples(file).triples == tuple(triples)
-    write_triples(triples, file)
-    assert file.read_bytes() == first  # nothing of the time of writing is in it
 
 
 def test_the_command_line_reads_and_writes_packed_graphs(file, capsys):

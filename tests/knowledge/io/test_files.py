@@ -3,8 +3,6 @@
 import os
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kbert_core import Triple, read_triples, write_triples
 from kbert_core.errors import GraphFileError
@@ -160,42 +158,9 @@ def test_demo_graphs_are_read_without_a_problem():
             assert (file.duplicates, file.problems) == (0, ())
 
 
-FIELDS = st.text(
-    st.characters(exclude_categories=("Cc", "Cs", "Zl", "Zp")), min_size=1, max_size=6
-).map(str.strip)
-
-
-@given(st.lists(st.builds(Triple, FIELDS, FIELDS, FIELDS), min_size=1, max_size=6))
-def test_written_triples_are_read_back_the_same(tmp_path_factory, triples):
-    triples = [t for t in dict.fromkeys(triples) if not t.problem()]
-    if triples:
-        path = tmp_path_factory.mktemp("w") / "graph.spo"
-        write_triples(triples, path)
-        assert read_triples(path).triples == tuple(triples)
-
-
-@given(st.binary(max_size=40), st.booleans())
-def test_any_bytes_are_read_or_refused(data, skip_bad):
-    try:
-        file = parse(data, skip_bad=skip_bad)
-    except GraphFileError as error:
-        assert str(error).startswith("a.spo")
-    else:
-        assert file.triples
-
-
 def test_written_file_has_one_triple_a_line(tmp_path):
     write_triples([CHINA, APPLE], tmp_path / "a.spo")
     assert (tmp_path / "a.spo").read_bytes() == b"Beijing\tcapital\tChina\nTim Cook\tCEO\tApple\n"
-
-
-def test_writing_a_triple_that_a_file_cannot_hold_is_refused_and_the_file_stays(tmp_path):
-    path = tmp_path / "a.spo"
-    write_triples([APPLE], path)
-    with pytest.raises(GraphFileError, match=r"can't be written.*U\+0009"):
-        write_triples([CHINA, Triple("a\tb", "c", "d")], path)
-    assert read_triples(path).triples == (APPLE,)
-    assert os.listdir(tmp_path) == ["a.spo"]
 
 
 def test_writing_that_fails_leaves_nothing_behind(tmp_path):

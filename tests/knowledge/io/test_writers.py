@@ -45,9 +45,11 @@ def test_any_triples_are_read_again_as_they_were_written(tmp_path_factory, tripl
 
 
 def test_the_same_triples_make_the_same_packed_file(tmp_path):
-    for name in ("a.spo.gz", "b.spo.gz"):
-        write_triples(NASTY, tmp_path / name)
-    assert (tmp_path / "a.spo.gz").read_bytes() == (tmp_path / "b.spo.gz").read_bytes()
+    for ending in (".xz", ".gz", ".bz2", ".zst"):
+        files = [tmp_path / f"{name}.spo{ending}" for name in "ab"]
+        for file in files:
+            write_triples(NASTY, file)
+        assert files[0].read_bytes() == files[1].read_bytes()
 
 
 def test_no_cell_of_a_csv_file_is_a_formula(tmp_path):
