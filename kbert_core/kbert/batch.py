@@ -1,7 +1,7 @@
 """Batch: flat trees as the encoder's tensors, padded to the longest or packed into rows."""
 
 from bisect import bisect_left, insort
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -97,19 +97,8 @@ def pack_trees(flats: Sequence[FlatTree], *, max_length: int, pad_id: int = 0) -
         max_length: tokens a row; all rows are as long as the longest tree where that is longer.
         pad_id: of the vocabulary.
     """
-    room_of_row = max(max_length, *map(len, flats))
-    rows: list[list[int]] = []
-    room: list[tuple[int, int]] = []  # (tokens left, row), sorted
-    for number in sorted(range(len(flats)), key=lambda i: -len(flats[i])):
-        size = len(flats[number])
-        best = bisect_left(room, (size, -1))
-        if best == len(room):
-            rows.append([number])
-            insort(room, (room_of_row - size, len(rows) - 1))
-        else:
-            left, row = room.pop(best)
-            rows[row].append(number)
-            insort(room, (left - size, row))
+    order = sorted(range(len(flats)), key=lambda i: -len(flats[i]))
+    rows = best_fit(order, [len(flat) for flat in flats], max(max_length, *map(len, flats)))
     places = [(0, 0, 0)] * len(flats)
     values, lengths = [], []
     for row, numbers in enumerate(rows):
@@ -123,6 +112,32 @@ def pack_trees(flats: Sequence[FlatTree], *, max_length: int, pad_id: int = 0) -
     sizes = np.array(lengths, np.int64)
     codes = padded(np.concatenate(values, axis=1), before(sizes), sizes, (pad_id, *FILLS, -1))
     return Packed(PackedBatch(*codes), tuple(places))
+
+
+def best_fit(
+    order: Iterable[int], sizes: Sequence[int], room: int, *, most_open: int | None = None
+) -> list[list[int]]:
+    """Put numbers into rows, one after the other, each where the least room stays.
+
+    Args:
+        order: the numbers.
+        sizes: of each number, at most ``room``.
+        most_open: so many rows still take a number; of more the fullest is closed.
+    """
+    rows: list[list[int]] = []
+    left: list[tuple[int, int]] = []  # (room, row) of those open, sorted
+    closed: list[int] = []
+    for number in order:
+        best = bisect_left(left, (sizes[number], -1))
+        if best == len(left):
+            left.append((room, len(rows)))
+            rows.append([])
+        there, row = left.pop(best)
+        rows[row].append(number)
+        insort(left, (there - sizes[number], row))
+        if most_open is not None and len(left) > most_open:
+            closed.append(left.pop(0)[1])
+    return [rows[row] for row in (*closed, *sorted(row for _, row in left))]
 
 
 def padded(values: Codes, starts: Ints, lengths: Ints, fills: Sequence[int]) -> "Tensor":

@@ -21,6 +21,7 @@ from transformers import PreTrainedTokenizerBase
 from kbert_core.data.squad import comprehension_texts
 from kbert_core.data.tables import Source, conll_rows, is_conll, read_lines
 from kbert_core.errors import DataError
+from kbert_core.kbert.batch import best_fit
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import find_mentions
 from kbert_core.knowledge.surface_forms import AS_WRITTEN
@@ -178,24 +179,9 @@ def _inside(
 
 def pack(corpus: Corpus, *, max_length: int, seed: int) -> list[list[int]]:
     """Put passages into rows of at most ``max_length`` tokens, each where it fits best."""
-    sizes = np.diff(corpus.ends, prepend=0)
-    order = np.random.default_rng(seed).permutation(len(corpus))
-    done: list[list[int]] = []
-    open_rows: list[tuple[int, list[int]]] = []  # (room left, passages)
-    for number in order:
-        size = int(sizes[number])
-        fitting = [i for i, (room, _) in enumerate(open_rows) if room >= size]
-        if fitting:
-            best = min(fitting, key=lambda i: open_rows[i][0])
-            room, row = open_rows[best]
-            row.append(int(number))
-            open_rows[best] = (room - size, row)
-        else:
-            open_rows.append((max_length - size, [int(number)]))
-        if len(open_rows) > OPEN_ROWS:
-            fullest = min(range(len(open_rows)), key=lambda i: open_rows[i][0])
-            done.append(open_rows.pop(fullest)[1])
-    return done + [row for _, row in open_rows]
+    order = np.random.default_rng(seed).permutation(len(corpus)).tolist()
+    sizes = np.diff(corpus.ends, prepend=0).tolist()
+    return best_fit(order, sizes, max_length, most_open=OPEN_ROWS)
 
 
 class MaskedRows(Dataset[dict[str, Tensor]]):
