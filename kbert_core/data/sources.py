@@ -111,11 +111,7 @@ def _table(name: str, split: str, task: str, columns: Mapping[str, str] | None) 
 
 
 def labelled_file(name: str, split: str) -> Path | None:
-    """The labelled file that a split is in; None: it is one for `datasets` to read.
-
-    Raises:
-        SplitError: a folder has no file for this split.
-    """
+    """The labelled file that a split is in; None: it is one for `datasets` to read."""
     path = Path(name)
     if is_hub_name(name) or (path.is_file() and is_table(path)):
         return None
@@ -130,11 +126,7 @@ def labelled_file(name: str, split: str) -> Path | None:
 
 
 def find_split(folder: str | Path, split: str) -> Path:
-    """Find ``train``, ``dev`` or ``test`` in a data folder.
-
-    Raises:
-        DataError: the folder isn't there; SplitError: the file isn't.
-    """
+    """Find the file of a split in a folder; SplitError where there is none."""
     folder = Path(folder)
     if not folder.is_dir():
         raise DataError(f"{folder}: no such folder. Name the folder that holds train.tsv.")
@@ -152,11 +144,7 @@ def find_split(folder: str | Path, split: str) -> Path:
 def read_present(
     name: str, task: str, columns: Mapping[str, str] | None = None
 ) -> dict[str, list[Example]]:
-    """Read train, and dev and test where they are; a single file is train alone.
-
-    Raises:
-        SplitError: train is missing; DataError: a file can't be read.
-    """
+    """Read train, and dev and test where they are; a single file is train alone."""
     found = {"train": read_split(name, "train", task, columns)}
     for split in () if Path(name).is_file() else SPLITS[1:]:
         try:
@@ -171,13 +159,9 @@ def read_present(
 def read_splits(files: DataFiles, task: str, *, seed: int = 0) -> dict[str, list[Example]]:
     """Read train, dev and test; only test may be missing.
 
-    Args:
-        seed: of the share of train that becomes dev.
-
     Raises:
         SplitError: train is missing, or dev without a ``dev_share``.
         OptionError: there is a dev set and a ``dev_share`` too.
-        DataError: a file can't be read.
     """
     found = {"train": read_split(files.named("train"), "train", task, files.columns)}
     for split in SPLITS[1:]:
@@ -226,8 +210,7 @@ def hold_out(
         The rest, and the share.
 
     Raises:
-        SplitError: all rows are of one text or question, or each has a label
-            that no other has.
+        SplitError: no row can be held out so.
     """
     keys = [(e.group,) if e.group else e.sentences for e in examples]
     unique = list(dict.fromkeys(keys))
@@ -266,14 +249,11 @@ def hold_out(
 def guess_task(
     name: str | Path, columns: Mapping[str, str] | None = None, *, split: str = "train"
 ) -> str:
-    """Tell the task from a data set's columns and first rows.
+    """Tell the task from a data set's columns and first rows; DataError where they fit none.
 
     A second text makes it a pair, with a question's number answer selection;
     rows of tags, or lists of tokens and tags, make it named entities. So do
     they where a few rows are broken, which the reader can then name.
-
-    Raises:
-        DataError: the data can't be read, or their columns fit no task.
     """
     return _guess(str(name), columns, split)[0]
 

@@ -100,10 +100,7 @@ def deduplicated(splits: Mapping[str, Sequence[Example]]) -> Splits:
 
     So test keeps all its texts, and train loses those that leak. Texts are
     compared as people read them: width, case and white space don't count.
-    Repeated texts within a split are taken once.
-
-    Raises:
-        DataError: nothing is left of a split.
+    Repeated texts within a split are taken once. DataError where nothing is left.
     """
     taken: set[tuple[str, ...]] = set()
     kept: Splits = {}
@@ -129,9 +126,6 @@ def write_split(folder: str | Path, splits: Mapping[str, Sequence[Example]]) -> 
     included. The format has no sign for a tab or a line break inside a text,
     nor for a space inside a token or for a text without tokens: a space, a
     no-break space and nothing stand for them, and a warning says so.
-
-    Raises:
-        DataError: the folder can't be written.
     """
     folder = Path(folder)
     try:

@@ -71,9 +71,6 @@ def read_passages(paths: Sequence[str | Path], exclude: Iterable[str] = ()) -> I
         exclude: sentences of test sets; a passage that contains one of at
             least ``LONG_ENOUGH`` characters is left out. White space counts
             in neither.
-
-    Raises:
-        DataError: a file is missing, broken, or not UTF-8.
     """
     heads: dict[str, list[str]] = {}
     for sentence in map(_without_spaces, exclude):
@@ -111,12 +108,10 @@ def encode_passages(
     max_length: int,
     words: KnowledgeGraph | None = None,
 ) -> Corpus:
-    """Tokenise passages and cut them into pieces that fit a row.
-
-    Each piece is [CLS] ... [SEP], at most ``max_length`` tokens; no word is
-    cut that fits a row.
+    """Tokenise passages and cut them into pieces that fit a row; no word that fits one is cut.
 
     Args:
+        max_length: of a piece [CLS] ... [SEP], in tokens.
         words: words are this graph's heads, the longest first, and the word
             pieces of one word; None: word pieces alone.
     """

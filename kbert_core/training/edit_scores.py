@@ -81,12 +81,11 @@ def edit_response(
 ) -> dict[str, Any]:
     """Measure what an edited triple does to the prediction.
 
-    *Replaced*: for every entity that is tagged rightly and whose triple names
-    its type, that tail is replaced by another type's and the sentence read
-    again; needs two tails that name a label. *Added*: for every gold mention
-    that the graph doesn't know, the triple that names its type is added and
-    the sentence read again; at most ``MOST_ADDED`` unseen and as many seen
-    names, drawn at random.
+    *Replaced*: of every entity that is tagged rightly and whose triple names
+    its type, that tail becomes another type's; needs two tails that name a
+    label. *Added*: for every gold mention that the graph doesn't know, the
+    triple that names its type is added; at most ``MOST_ADDED`` unseen and as
+    many seen names, drawn at random. The sentence is read again each time.
 
     Args:
         type_labels: tail → label, see ``learn_type_labels``.

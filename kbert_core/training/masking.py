@@ -13,24 +13,15 @@ UNUSED = re.compile(r"\[unused\d+\]")  # places that BERT's vocabularies keep fr
 
 
 class Masking:
-    """Hides tokens of a vocabulary.
-
-    Args:
-        tokenizer: with a mask token.
-
-    Attributes:
-        mask_id: of the mask token.
-        specials: ids of special tokens, which are never hidden.
-        words: ids that a random token is drawn from: neither special nor unused, rising.
-    """
+    """Hides tokens of a vocabulary with a mask token."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         self.mask_id: int = tokenizer.mask_token_id
-        self.specials = np.array(sorted(tokenizer.all_special_ids))
+        self.specials = np.array(sorted(tokenizer.all_special_ids))  # never hidden
         unused = [i for token, i in tokenizer.get_vocab().items() if UNUSED.fullmatch(token)]
         self._is_word = np.ones(len(tokenizer), bool)
         self._is_word[[*self.specials, *unused]] = False
-        self.words = np.flatnonzero(self._is_word)
+        self.words = np.flatnonzero(self._is_word)  # which random tokens are drawn from
 
     def special(self, ids: np.ndarray) -> np.ndarray:
         """Say which of some ids are special tokens."""
@@ -46,14 +37,12 @@ class Masking:
         """Hide tokens: of those chosen 80 % become [MASK], 10 % a random token, 10 % stay.
 
         Args:
-            ids: (N,) int64.
-            chosen: (N,) bool, the tokens to predict.
+            ids, chosen: (N,) int64, and bool: the tokens to predict.
             first: (N,) the first token of each token's word, so that a word's
                 tokens are hidden in one manner; None: each by itself.
 
         Returns:
-            What the model reads, and its labels: the old ids of the chosen
-            tokens, ``IGNORED`` elsewhere; (N,) int64 each.
+            What the model reads, and its labels, ``IGNORED`` elsewhere; (N,) int64 each.
         """
         labels = np.where(chosen, ids, IGNORED)
         dice = random.random(len(ids))
@@ -65,11 +54,7 @@ class Masking:
         return read, labels
 
     def stand_ins(self, count: int, random: np.random.Generator) -> list[int]:
-        """Draw what stands for so many hidden tokens: the mask token, or random ones.
-
-        Returns:
-            Ids; of random tokens those that are no word are the mask token.
-        """
+        """Draw ids for so many hidden tokens: all the mask token, or all random words or masks."""
         if random.random() < 0.5:
             return [self.mask_id] * count
         drawn = [int(random.integers(len(self._is_word))) for _ in range(count)]

@@ -186,13 +186,9 @@ def held_out_scores(model: PackedMaskedLM, rows: MaskedRows) -> dict[str, float]
 
 
 def check_schedule(options: PretrainOptions, last: Path) -> None:
-    """See whether a run can go on with another number of steps, warm-up or decay.
+    """Refuse another number of steps, warm-up or decay where a run's rate would have been another.
 
-    It can while its rate has been what it would have been with the new ones
-    from the start. More steps are always possible, with a warning.
-
-    Raises:
-        OptionError: not more steps, and the rate would have been another.
+    More steps are always possible, with a warning.
     """
     output, asked = options.run.output, options.optimiser
     before = checkpoints.noted(output)

@@ -108,10 +108,9 @@ def ranking_scores(
             whether it answers, and its score; the highest is ranked first.
 
     Returns:
-        ``mrr``, ``p_at_1``; ``chance_mrr`` of a random order and
-        ``order_mrr`` of the order given, which equal scores for all would
-        get; the number of ``questions`` scored, of those ``without_answer``
-        left out, and of ``candidates`` scored.
+        ``mrr``, ``p_at_1``; ``chance_mrr`` of a random order and ``order_mrr``
+        of the order given; how many ``questions`` and ``candidates`` were
+        scored, and questions ``without_answer`` left out.
     """
     groups: dict[str, list[tuple[bool, float]]] = {}
     for question, answers, score in zip(questions, right, scores, strict=True):
@@ -138,8 +137,7 @@ def ranking_scores(
 def shared_characters(question: str, answer: str) -> float:
     """The share of a question's pairs of neighbouring characters that an answer holds.
 
-    What a model that reads has to be better than. White space and case don't
-    count.
+    What a model that reads has to beat. White space and case don't count.
     """
     asked, held = (set(pairwise("".join(text.split()).casefold())) for text in (question, answer))
     return len(asked & held) / max(1, len(asked))

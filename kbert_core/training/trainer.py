@@ -76,12 +76,7 @@ def is_main() -> bool:
 
 
 def join(device: torch.device) -> Processes:
-    """Meet the other processes; those on a CPU talk through gloo, on CUDA through NCCL.
-
-    Raises:
-        OptionError: a CUDA device was named that training can't keep to;
-            not all processes are here.
-    """
+    """Meet the other processes; OptionError where not all are here, or can't keep to the device."""
     if device.type == "cuda" and device.index:
         raise OptionError(
             f"Training takes the first CUDA device it sees, or with torchrun one for each process. "
@@ -249,12 +244,7 @@ class OrderedTrainer(Trainer):
         return curve
 
     def train_on(self, last: Path | None) -> None:
-        """Train, from a checkpoint if there is one.
-
-        Raises:
-            CheckpointError: a checkpoint can't be saved; those before it are kept.
-            DataError: the loss is no number; with the batch named.
-        """
+        """Train, from a checkpoint if there is one; those before one that can't be saved stay."""
         try:
             self.train(resume_from_checkpoint=str(last) if last else None)
         except KeyboardInterrupt:

@@ -120,12 +120,9 @@ def read_words(paths: Sequence[str | Path]) -> KnowledgeGraph:
     """Read words to be masked whole, as the heads of a graph, to be found in texts.
 
     Args:
-        paths: ``.txt`` or ``.spo``, or these packed (``.xz``, ``.gz``,
-            ``.bz2``); a word a line, or a triple, whose head is taken. Words
-            of one character, and names of more than ten, are left out.
-
-    Raises:
-        DataError: a file can't be read, or there is no word.
+        paths: files, as they are or packed, of a word a line, or a triple, whose
+            head is taken. Words of one character, and names of more than ten,
+            are left out.
     """
     lines = (line for path in paths for line in lines_of(path, "words, one a line"))
     words = dict.fromkeys(line.split("\t")[0].strip() for line in lines)
