@@ -7,7 +7,7 @@ else of a system, so a new one is a new reader and not a new task.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Protocol, Self
 
@@ -389,7 +389,7 @@ class Reader(ABC):
 
     def batches(
         self, readings: Sequence[Reading], batch_size: int = 32
-    ) -> Iterator[tuple[Any, Sequence[Any], Sequence[tuple[int, int]]]]:
+    ) -> Iterator[tuple[Any, Sequence[Any], Iterable[tuple[int, int]]]]:
         """Group rows of one configuration and similar length.
 
         Yields:

@@ -154,7 +154,8 @@ def padded(values: Codes, starts: Ints, lengths: Ints, fills: Sequence[int]) -> 
     import torch
 
     columns = np.arange(int(lengths.max()))
-    padding = columns >= lengths[:, None]
     codes = values.take(starts[:, None] + columns, axis=1, mode="clip")
-    np.copyto(codes, np.array(fills)[:, None, None], where=padding)
+    least = int(lengths.min())
+    padding = columns[least:] >= lengths[:, None]
+    np.copyto(codes[:, :, least:], np.array(fills)[:, None, None], where=padding)
     return torch.from_numpy(codes)

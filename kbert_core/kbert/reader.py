@@ -1,6 +1,6 @@
 """K-BERT as a reader: texts → sentence trees → flat trees → mask-transformer (Eq. 1-6)."""
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -186,8 +186,8 @@ class KBertReader(Reader):
         super().__init__(model, tokenizer, config)
         self._scorers: dict[tuple[str, str | None], TripleScorer | None] = {}
 
-    @property
-    def positions(self) -> int | None:
+    @cached_property
+    def positions(self) -> int | None:  # type: ignore[override]
         """The most tokens that a row can have; None: no limit."""
         return self.encoder.max_length
 
@@ -223,7 +223,7 @@ class KBertReader(Reader):
 
     def batches(
         self, readings: Sequence[Reading], batch_size: int = 32
-    ) -> Iterator[tuple[Any, Sequence[FlatTree], Sequence[tuple[int, int]]]]:
+    ) -> Iterator[tuple[Any, Sequence[FlatTree], Iterable[tuple[int, int]]]]:
         """Group rows by length; see :meth:`Reader.batches`."""
         if not isinstance(readings, KBertReadings):
             yield from super().batches(readings, batch_size)
@@ -234,7 +234,7 @@ class KBertReader(Reader):
             some = rows[start : start + batch_size]
             owners = texts[some]
             numbers = some - readings.firsts[owners]
-            places = list(zip(owners.tolist(), numbers.tolist(), strict=True))
+            places = zip(owners.tolist(), numbers.tolist(), strict=True)
             yield readings.config, flats.some(some), places
 
     def collate(self, rows: Sequence[FlatTree], config: ReadConfig) -> Batch:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import repeat
+from itertools import chain, repeat
 from threading import Lock
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -281,9 +281,9 @@ def k_query(
         OptionError: the options need a scorer, and there is none.
     """
     pairs = list(map(_pair, texts))
-    sentences = [sentence for pair in pairs for sentence in pair]
-    _check(pairs, sentences)
+    sentences = list(chain.from_iterable(pairs))
     sizes = np.fromiter(map(len, pairs), np.int64, len(pairs))
+    _check(sizes, sentences)
     mentions = find_mentions(
         sentences,
         graph,
@@ -373,11 +373,11 @@ def _by_sentence(
     ]
 
 
-def _check(pairs: Sequence[tuple[str, ...]], sentences: Sequence[str]) -> None:
+def _check(sizes: Ints, sentences: Sequence[str]) -> None:
     """Refuse texts of no or of three sentences, and half characters."""
-    for pair in pairs:
-        if not 1 <= len(pair) <= 2:
-            raise TextError(f"Got {len(pair)} sentences, expected one or two.")
+    if sizes.min(initial=1) < 1 or sizes.max(initial=1) > 2:
+        wrong = next(size for size in sizes.tolist() if not 1 <= size <= 2)
+        raise TextError(f"Got {wrong} sentences, expected one or two.")
     try:
         "".join(sentences).encode()
     except UnicodeEncodeError:
