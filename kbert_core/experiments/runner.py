@@ -36,9 +36,9 @@ from kbert_core.experiments.dictionary import (
     save_scores,
     written_over,
 )
-from kbert_core.experiments.grid import Cell, Experiment, Places, Status, read_folder
+from kbert_core.experiments.grid import Cell, Experiment, Status, read_folder
 from kbert_core.experiments.results import FORMAT, processor, read_json, whole, write_json
-from kbert_core.experiments.suite import Baseline, Run, read_suite, train_options
+from kbert_core.experiments.suite import Baseline, Run, train_options
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.io.compression import plain_stem
 from kbert_core.training.evaluate import surface_forms
@@ -249,8 +249,8 @@ def attempt(experiment: Experiment, cell: Cell, how: How) -> bool:
         log.error("%s: failed: %s", cell, said)
         _keep_error(experiment, cell, f"{head}\n\n{said}")
         return False
-    took = time.monotonic() - began
-    log.info("%s: done in %s: %s", cell, duration(took), headline(experiment.suite.task, result))
+    took, name = duration(time.monotonic() - began), MAIN_SCORE[experiment.suite.task]
+    log.info("%s: done in %s: test %s %.3f", cell, took, name, result["scores"]["test"][name])
     return True
 
 
@@ -261,8 +261,7 @@ def _parallel(experiment: Experiment, cells: Sequence[Cell], how: How) -> list[C
 
     def run(number: int, cell: Cell) -> bool:
         log.info("%s: run %d of %d: %s", experiment.suite.name, number, len(cells), cell)
-        given = (str(experiment.suite.path), experiment.places, cell.row.name, cell.seed, how)
-        process = context.Process(target=_in_process, args=given)
+        process = context.Process(target=_in_process, args=(experiment, cell, how))
         process.start()
         process.join()
         if process.exitcode not in (0, FAILED):
@@ -290,17 +289,16 @@ def _keep_error(experiment: Experiment, cell: Cell, said: str) -> None:
         log.warning("%s: %s", cell, error)
 
 
-def _in_process(path: str, places: Places, name: str, seed: int, how: How) -> None:
+def _in_process(experiment: Experiment, cell: Cell, how: How) -> None:
     """Run one cell in a process of its own; its exit code is 1 if it fails."""
-    logging.basicConfig(level=logging.WARNING, format=f"[{name}, {seed}] %(message)s")
+    logging.basicConfig(level=logging.WARNING, format=f"[{cell}] %(message)s")
     logging.getLogger("kbert_core").setLevel(logging.INFO)
     transformers_logging.disable_progress_bar()
     transformers_logging.set_verbosity_error()
     torch.set_num_threads(1)
     Thread(target=_end_with_parent, daemon=True).start()
     try:
-        experiment = Experiment(read_suite(path), places)
-        good = attempt(experiment, Cell(experiment.suite.row(name), seed), how)
+        good = attempt(experiment, cell, how)
     except KeyboardInterrupt:
         raise SystemExit(130) from None
     raise SystemExit(0 if good else FAILED)
@@ -308,55 +306,40 @@ def _in_process(path: str, places: Places, name: str, seed: int, how: How) -> No
 
 def _end_with_parent() -> None:
     """End this process when the one that started it is killed, as a kill of its own would."""
-    parent = parent_process()
-    if parent is not None:
+    if (parent := parent_process()) is not None:
         parent.join()
         os._exit(ORPHANED)
 
 
 def seconds_left(statuses: Sequence[Status], todo: Sequence[Cell], jobs: int) -> float | None:
-    """How long cells will take, from those that are done; None if none is."""
-    known: dict[str, list[float]] = {}
-    trained = []
-    for status in statuses:
-        if status.seconds is not None:
-            known.setdefault(status.cell.row.name, []).append(status.seconds)
-            trained += [status.seconds] if isinstance(status.cell.row, Run) else []
-    if not trained:
+    """How long cells will take, from those that are done; None if no run is."""
+    done = [(status.cell.row, status.seconds) for status in statuses if status.seconds is not None]
+    of_runs = [seconds for row, seconds in done if isinstance(row, Run)]
+    if not of_runs:
         return None
-    typical = {name: fmean(seconds) for name, seconds in known.items()}
-    total = sum(
-        typical.get(cell.row.name, fmean(trained) if isinstance(cell.row, Run) else 0.0)
-        for cell in todo
-    )
-    return total / max(1, jobs)
 
+    def typical(row: Run | Baseline) -> float:
+        usual = of_runs if isinstance(row, Run) else [0.0]
+        return fmean([seconds for other, seconds in done if other.name == row.name] or usual)
 
-def headline(task: str, result: Mapping[str, Any]) -> str:
-    """A run's main score, in one phrase."""
-    scores = result["scores"].get("test")
-    if not scores:
-        return "no test set"
-    said = f"test {MAIN_SCORE[task]} {100 * scores[MAIN_SCORE[task]]:.1f}"
-    if "unseen" in scores:
-        said += f", recall on unseen {100 * scores['unseen']['recall']:.1f}"
-    return said
+    return sum(typical(cell.row) for cell in todo) / max(1, jobs)
 
 
 def versions() -> dict[str, Any]:
     """What a result was made with."""
-    found: dict[str, Any] = {
-        "python": platform.python_version(),
-        "threads": torch.get_num_threads(),
-    }
+    packages = {}
     for package in ("kbert-lab", "torch", "transformers"):
         try:
-            found[package] = version(package)
+            packages[package] = version(package)
         except PackageNotFoundError:
-            found[package] = "not installed"
-    found["cpu"] = processor()
-    found["cuda"] = torch.cuda.get_device_name() if torch.cuda.is_available() else None
-    return found
+            packages[package] = "not installed"
+    return {
+        "python": platform.python_version(),
+        "threads": torch.get_num_threads(),
+        **packages,
+        "cpu": processor(),
+        "cuda": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+    }
 
 
 def _sizes(splits: Mapping[str, Sequence[Example]]) -> dict[str, Any]:

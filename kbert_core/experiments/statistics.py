@@ -104,23 +104,13 @@ class Difference(Spread):
         return self.adjusted is None or self.seeds < ENOUGH_SEEDS
 
 
+@dataclass(frozen=True, eq=False)
 class Resampled:
-    """The scores of all rows of a suite under the same resamples.
+    """The scores of all rows of a suite under the same resamples."""
 
-    Args:
-        counts: by row and seed.
-        resamples: how many.
-        seed: of the resampling.
-    """
-
-    def __init__(
-        self,
-        counts: Mapping[str, Mapping[int, Counts]],
-        *,
-        resamples: int = RESAMPLES,
-        seed: int = 0,
-    ) -> None:
-        self.counts, self.resamples, self.seed = counts, resamples, seed
+    counts: Mapping[str, Mapping[int, Counts]]  # by row and seed
+    resamples: int = RESAMPLES
+    seed: int = 0  # of the resampling
 
     def score(self, row: str, metric: Metric) -> Score | None:
         """A row's score; None where it has none (no seed, or nothing to count)."""

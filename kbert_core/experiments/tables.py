@@ -3,7 +3,7 @@
 import logging
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -30,36 +30,27 @@ MAIN_METRICS = 2
 log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, eq=False)
 class Tables:
-    """What the results of a suite say.
+    """What the results of a suite say."""
 
-    Args:
-        suite: what was run.
-        results: by row and seed, each as its JSON says.
-        outdated: cells whose result is of something else than the suite says now.
-        stale: rows of which all results are outdated; they are shown, marked
-            as such, and don't count as done. Of other rows outdated results
-            aren't among ``results``.
-        unchecked: what the results depend on that couldn't be read here, and
-            why; they are taken to be up to date in this.
-        resamples: for the statistics.
-    """
+    suite: Suite  # what was run
+    results: Mapping[str, Mapping[int, Mapping[str, Any]]]  # by row and seed, as their JSON says
+    outdated: Sequence[Status] = ()  # cells whose result is of something else than the suite says
+    _: KW_ONLY
+    stale: Collection[str] = ()  # rows of outdated results alone: shown, marked, not done
+    unchecked: Mapping[str, str] = field(default_factory=dict)  # what can't be read here → why
+    resamples: int = RESAMPLES  # for the statistics
 
-    def __init__(
-        self,
-        suite: Suite,
-        results: Mapping[str, Mapping[int, Mapping[str, Any]]],
-        outdated: Sequence[Status] = (),
-        *,
-        stale: Collection[str] = (),
-        unchecked: Mapping[str, str] | None = None,
-        resamples: int = RESAMPLES,
-    ) -> None:
-        self.suite, self.results, self.outdated = suite, results, outdated
-        self.stale, self.unchecked = frozenset(stale), dict(unchecked or {})
-        self.metrics = METRICS.get(suite.task, ())  # the main one first
-        self.main_metrics = self.metrics[:MAIN_METRICS]  # of differences and pictures
-        self._resamples = resamples
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """The task's metrics, the main one first."""
+        return METRICS[self.suite.task]
+
+    @property
+    def main_metrics(self) -> tuple[Metric, ...]:
+        """Those that differences and pictures are of."""
+        return self.metrics[:MAIN_METRICS]
 
     @classmethod
     def of(cls, experiment: Experiment, *, resamples: int = RESAMPLES) -> "Tables":
@@ -214,7 +205,7 @@ class Tables:
                 if "sentences" in result:
                     data = result["inputs"]["data"]["sha256"]
                     counts.setdefault(row, {})[seed] = unpacked(result["sentences"], data)
-        return Resampled(counts, resamples=self._resamples)
+        return Resampled(counts, resamples=self.resamples)
 
     def score(self, row: str, metric: Metric) -> Score | None:
         """A row's score on test."""
