@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kbert_core.data.hub import is_hub_name
-from kbert_core.data.labelled import SPLITS, Example, read_examples
+from kbert_core.data.labelled import SPLITS, Example
 from kbert_core.data.sources import DataFiles, find_split, read_split, read_splits
 from kbert_core.data.splits import EntityDisjoint, deduplicated, entity_disjoint, write_split
 from kbert_core.errors import CheckpointError, DataError, KBertError, SplitError
@@ -298,10 +298,9 @@ class Experiment:
         if seed not in self._splits:
             data = self.suite.data
             if data == Data(folder=data.folder) and Path(self._data).is_dir():  # as they are
-                folder = Path(self._data)
-                files = _split_files(folder)
-                self._need_test([split_of(file) for file in files])
-                self._splits[seed] = folder, hash_of(files)
+                files = _split_files(Path(self._data))
+                self._need_test(files)
+                self._splits[seed] = Path(self._data), hash_of([*files.values()])
             else:
                 drawn = self._drawn(seed)
                 self._need_test(drawn)
@@ -367,7 +366,7 @@ class Experiment:
         temporary = self.work / f"{name}.{os.getpid()}"
         shutil.rmtree(temporary, ignore_errors=True)
         write_split(temporary, splits)
-        digest = hash_of(_split_files(temporary))
+        digest = hash_of([*_split_files(temporary).values()])
         folder = self.work / f"{name}-{digest[:8]}"
         if folder.is_dir():
             shutil.rmtree(temporary)
@@ -376,19 +375,9 @@ class Experiment:
         return folder, digest
 
 
-def read_folder(folder: Path, task: str) -> dict[str, list[Example]]:
-    """Train, dev and, where there is one, test of a folder."""
-    return {split_of(file): read_examples(file, task) for file in _split_files(folder)}
-
-
-def split_of(file: Path) -> str:
-    """The split that a file's name says it is."""
-    return file.name.partition(".")[0]
-
-
-def _split_files(folder: Path) -> list[Path]:
-    """Train, dev and, where there is one, test."""
-    files = [find_split(folder, "train"), find_split(folder, "dev")]
+def _split_files(folder: Path) -> dict[str, Path]:
+    """Of train, dev and, where there is one, test."""
+    files = {split: find_split(folder, split) for split in ("train", "dev")}
     with suppress(SplitError):
-        files.append(find_split(folder, "test"))
+        files["test"] = find_split(folder, "test")
     return files

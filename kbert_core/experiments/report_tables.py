@@ -146,37 +146,30 @@ def edits(tables: Tables, *added: str) -> str:
     Args:
         added: "added", for triples that were added; else tails were replaced.
     """
-    responses = {  # of each seed that has some
-        (run.name, group): of_seeds
+    responses = {
+        (run.name, group): [response for response in of_seeds if response.get("n")]
         for run in tables.suite.runs
         for group in ("unseen", "seen")
-        if (
-            of_seeds := [
-                response
-                for response in tables.values(run.name, "edit_response", "test", *added, group)
-                if response.get("n")
-            ]
-        )
+        if (of_seeds := tables.values(run.name, "edit_response", "test", *added, group))
     }
-    if not responses:
-        return ""
-    of_outcomes = {
-        outcome: {
-            key: [response[outcome] for response in of_seeds if response.get(outcome) is not None]
-            for key, of_seeds in responses.items()
-        }
+    shares = {  # by outcome, run and group: of each seed that has any
+        (outcome, *key): [r[outcome] for r in of_seeds if r.get(outcome) is not None]
+        for key, of_seeds in responses.items()
         for outcome in OUTCOMES
     }
-    of_outcomes = {name: shares for name, shares in of_outcomes.items() if any(shares.values())}
-    head = ["", "name in training", "edits", *(OUTCOMES[name] for name in of_outcomes)]
+    outcomes = [
+        name for name in OUTCOMES if any(of for key, of in shares.items() if key[0] == name)
+    ]
+    head = ["", "name in training", "edits", *(OUTCOMES[outcome] for outcome in outcomes)]
     rows = [
         [
-            *(tables.shown(key[0]), key[1], f"{sum(response['n'] for response in of_seeds):,}"),
-            *(_share(shares[key]) for shares in of_outcomes.values()),
+            *(tables.shown(name), group, f"{sum(response['n'] for response in of_seeds):,}"),
+            *(_share(shares[outcome, name, group]) for outcome in outcomes),
         ]
-        for key, of_seeds in responses.items()
+        for (name, group), of_seeds in responses.items()
+        if of_seeds
     ]
-    return table(head, rows)
+    return table(head, rows) if rows else ""
 
 
 def notes(tables: Tables) -> str:

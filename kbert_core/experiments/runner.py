@@ -25,6 +25,7 @@ from filelock import FileLock, Timeout
 from transformers.utils import logging as transformers_logging
 
 from kbert_core.data.labelled import Example
+from kbert_core.data.sources import read_present
 from kbert_core.errors import DataError, KBertError
 from kbert_core.experiments.counts import score_run, score_spans
 from kbert_core.experiments.dictionary import (
@@ -36,7 +37,7 @@ from kbert_core.experiments.dictionary import (
     save_scores,
     written_over,
 )
-from kbert_core.experiments.grid import Cell, Experiment, Status, read_folder
+from kbert_core.experiments.grid import Cell, Experiment, Status
 from kbert_core.experiments.results import FORMAT, processor, read_json, whole, write_json
 from kbert_core.experiments.suite import Baseline, Run, train_options
 from kbert_core.knowledge import load_graph
@@ -166,7 +167,7 @@ def _clock(path: Path) -> Iterator[None]:
 
 def _dictionary(experiment: Experiment, row: Baseline, seed: int) -> dict[str, Any]:
     """Tag the test set by a graph alone, or with what a run predicted."""
-    splits = read_folder(experiment.split(seed)[0], "ner")
+    splits = read_present(str(experiment.split(seed)[0]), "ner")
     graph = load_graph(*experiment.suite.resolved_all(row.kg))
     labels = learn_tail_labels(splits["train"], graph)
     found: Sequence[Any] = dictionary_spans(splits["test"], graph, labels)

@@ -25,11 +25,13 @@ from pydantic import (
 )
 
 from kbert_core.checkpoints.encoders import PACKAGE, located
+from kbert_core.data.sources import DataFiles
 from kbert_core.errors import KBertError, OptionError
 from kbert_core.experiments.keys import Keys, KeysOf, Share, Text, Texts, error_text, shown
 from kbert_core.kbert.visible import FULL, Ablation
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.surface_forms import NameRules
+from kbert_core.options import option_fields
 from kbert_core.training.options import SCRATCH, SIZE, Recipe, TrainOptions
 
 ABLATIONS = {
@@ -41,9 +43,8 @@ ABLATIONS = {
 AT_RANDOM = "random"
 INHERITED = ("kg", "injection", "encoder", "train", "seeds", "compare_with")  # by the suite's rows
 SET_ELSEWHERE = {  # fields of TrainOptions that the suite gives by other keys, or the command line
-    *("task", "data", "output", "encoder", "kg", "hiding_kg", "injection", "ablation", "recipe"),
-    *("seed", "device", "float32", "command", "train", "dev", "test", "dev_share", "columns"),
-    "also_train",
+    *("task", "output", "encoder", "kg", "hiding_kg", "injection", "ablation", "recipe"),
+    *("seed", "device", "float32", "command", *option_fields(DataFiles)),
 }
 
 
