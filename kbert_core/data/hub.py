@@ -140,12 +140,12 @@ def _opened(name: str) -> Mapping[str, Any]:
     try:
         if is_hub_name(name):
             return _from_hub(name)
-        if path.is_file():
-            return dict(datasets.load_dataset(TABLES[path.suffix], data_files={"train": name}))
         if any((path / saved).is_file() for saved in SAVED):
             loaded = datasets.load_from_disk(str(path))
             return loaded if isinstance(loaded, dict) else {"train": loaded}
-        kind, files = _tables_of(path)
+        kind, files = TABLES.get(path.suffix, ""), {"train": [name]}
+        if not path.is_file():
+            kind, files = _tables_of(path)
         return dict(datasets.load_dataset(kind, data_files=files))
     except (OSError, ValueError, datasets.exceptions.DatasetsError) as error:
         raise DataError(

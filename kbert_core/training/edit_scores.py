@@ -13,7 +13,7 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.triple import Triple
 from kbert_core.pipeline import Pipeline
-from kbert_core.training.recipe import overlaps, type_relations
+from kbert_core.training.recipe import another_type, overlaps, type_relations
 from kbert_core.training.scores import SpanKey
 
 GROUPS = ("unseen", "seen")  # in training, of an edited name
@@ -163,17 +163,11 @@ def _replaced(
         right = {(s, e): la for s, e, la in example.spans if before[number].get((s, e)) == la}
         for node in tree.nodes:
             label = right.get(_place(node))
-            triple = next(
-                (b.triple for b in node.branches if type_labels.get(b.triple.tail) == label), None
-            )
-            others = [t for t in type_labels if triple is not None and t != triple.tail]
-            if label is None or triple is None or not others:
-                continue
-            tail = others[random.integers(len(others))]
-            new = Triple(triple.head, triple.relation, tail)
-            if new not in graph:
-                again = read_again(number, graph.replace(triple, new))
-                yield _Edit(number, _place(node), label, type_labels[tail], again)
+            edit = label and another_type(node, label, type_labels, random)
+            if label and edit and edit[1] not in graph:
+                old, new = node.branches[edit[0]].triple, edit[1]
+                again = read_again(number, graph.replace(old, new))
+                yield _Edit(number, _place(node), label, type_labels[new.tail], again)
 
 
 def _missing(

@@ -109,17 +109,29 @@ class Augmenter:
     def _counterfactual(
         self, node: Node, label: str, random: np.random.Generator
     ) -> tuple[Node, str]:
-        for i, branch in enumerate(node.branches):
-            triple = branch.triple
-            if self.type_labels.get(triple.tail) == label:
-                others = [t for t in self.type_labels if t != triple.tail]
-                if not others:
-                    return node, label
-                tail = others[random.integers(len(others))]
-                new = branch_of(Triple(triple.head, triple.relation, tail), self.options)
-                branches = (*node.branches[:i], new, *node.branches[i + 1 :])
-                return replace(node, branches=branches), self.type_labels[tail]
-        return node, label
+        edit = another_type(node, label, self.type_labels, random)
+        if edit is None:
+            return node, label
+        at, new = edit
+        branches = (*node.branches[:at], branch_of(new, self.options), *node.branches[at + 1 :])
+        return replace(node, branches=branches), self.type_labels[new.tail]
+
+
+def another_type(
+    node: Node, label: str, type_labels: Mapping[str, str], random: np.random.Generator
+) -> tuple[int, Triple] | None:
+    """Draw another tail that names a label, for the first branch that says this one.
+
+    Returns:
+        The branch's place, and the triple with the other tail; None where there is none.
+    """
+    tails = [branch.triple.tail for branch in node.branches]
+    at = next((i for i, tail in enumerate(tails) if type_labels.get(tail) == label), None)
+    others = [tail for tail in type_labels if at is not None and tail != tails[at]]
+    if at is None or not others:
+        return None
+    triple, tail = node.branches[at].triple, others[random.integers(len(others))]
+    return at, Triple(triple.head, triple.relation, tail)
 
 
 def overlaps(span: tuple[int, int], others: Sequence[tuple[int, int]]) -> bool:
