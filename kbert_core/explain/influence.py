@@ -10,7 +10,7 @@ held fixed, and every token's state compared layer by layer. Where the first
 says "cannot", the second is zero.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -64,10 +64,6 @@ class Reach:
     def into(self, token: int) -> Tensor:
         """(L + 1, N) bool: whose information a token's state can hold after each layer."""
         return self.by_layer[:, token, :]
-
-    def out_of(self, tokens: Collection[int]) -> Tensor:
-        """(L + 1, N) bool: whose state can hold what any of some tokens said."""
-        return self.by_layer[:, :, sorted(tokens)].any(2)
 
     def way(self, source: int, token: int) -> tuple[int, ...]:
         """A quickest way from one token to another.
@@ -320,7 +316,7 @@ def stream_influence(
             for matrix, less_visible in zip(either, visible, strict=True):
                 matrix[kept[:, None], kept] |= less_visible
             sources = [*_own(flat, piece), *shifted.nonzero()[:, 0].tolist()]
-            out = reach(either).out_of(sources)
+            out = reach(either).by_layer[:, :, sources].any(2)
             reached = torch.cat([reached, out[None]])
             measured = torch.cat([measured, changed[None]])
             moved = torch.cat([moved, shifted[None]])

@@ -16,9 +16,7 @@ from kbert_core.explain.counterfactuals import (
     Counterfactual,
     Search,
     _Searcher,
-    chosen,
     counterfactuals,
-    in_turn,
     stream_counterfactuals,
 )
 from kbert_core.knowledge.edit import Edit
@@ -238,16 +236,6 @@ def test_a_large_graph_is_read_in_part(classifier):
     whole = Candidates(case, per_place=1, seed=0)
     assert whole.complete
     assert whole.tails["类别"] == Counter(疾病=2, 治疗=2, 检查=1)
-
-
-def test_in_turn_and_chosen_take_from_every_part():
-    import random
-
-    assert list(in_turn(["abc", "x", "12"])) == ["a", "x", "1", "b", "2", "c"]
-    counts = Counter({"often": 9, "rarely": 1, "sometimes": 4})
-    found = list(chosen(counts, random.Random(0)))
-    assert found[0] == "often"
-    assert sorted(found) == sorted(counts)
 
 
 def test_changes_that_the_model_never_reads_cost_no_run(classifier):
