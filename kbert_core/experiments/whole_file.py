@@ -45,10 +45,9 @@ class Answer:
     Attributes:
         label: the class; None for named entities.
         spans: the named entities, (start, end, label) in characters.
-        score: of the gold label its log-odds, of gold tags their mean
-            log-probability over the text's tokens; in nats.
-        wrong: 0 or 1 for a class; gold entities missed and entities predicted
-            that aren't gold, together.
+        score: log-odds of the gold label, or mean log-probability of the gold
+            tags over the text's tokens; in nats.
+        wrong: 0 or 1 for a class; entities missed and wrongly predicted, together.
     """
 
     label: str | None

@@ -41,8 +41,7 @@ class Group:
         unit: what is counted: "texts", or "entities" by label of named entities.
         count: how many.
         helped, hurt: of them; the others are neutral.
-        gains: by how much knowledge raised the score of what is right, in
-            nats, of every text; empty where entities are counted.
+        gains: of every text, in nats; empty where entities are counted.
         triple: for a triple.
     """
 

@@ -146,12 +146,11 @@ class AttentionEffect(Plain):
         return np.array([(one.mass(looker), one.size) for one in self.each]).reshape(-1, 2)
 
     def disagreements(self, looker: Looker = "trunk") -> tuple[Disagreement, ...]:
-        """Where attention and effect part, for the most attended and the strongest piece.
+        """Where attention and effect part.
 
         The most attended piece is idle where its effect is under a tenth of
         the largest; the strongest is overlooked where it is in the less
-        attended half. Nothing parts where no piece is attended, or none does
-        more than rounding; pieces that are equal share the better rank.
+        attended half. Pieces that are equal share the better rank.
         """
         if len(self.each) < 2 or not self.attended(looker) or not self.acts:
             return ()
@@ -196,18 +195,13 @@ def attention_effect(
 
 
 def _masses(case: Case, pieces: Sequence[Piece]) -> list[list[list[float]]]:
-    """(P, 2, L): of each piece the attention mass by layer, of the target's tokens and the trunk's.
-
-    A long text's windows count together: the mean is over the tokens that
-    look, in whatever window they stand.
-    """
+    """(P, 2, L): the mass on each piece by layer, of target and trunk; windows count together."""
     sums = np.zeros((len(pieces), 2, case.pipeline.encoder.layer_count))
     lookers = np.zeros((2, 1))
     for row in case.trace.rows:
         output = case.pipeline.reader.encode([row], case.config, attentions=True)
-        maps = np.stack(
-            [layer[0].float().mean(0).cpu().numpy() for layer in output["attentions"]]
-        )  # (L, N, N)
+        layers = [layer[0].float().mean(0).cpu().numpy() for layer in output["attentions"]]
+        maps = np.stack(layers)  # (L, N, N)
         trunk = [i for i, branch in enumerate(row.branch_ids) if branch == 0]
         for which, looking in enumerate((_target_tokens(case.target, row), trunk)):
             lookers[which] += len(looking)

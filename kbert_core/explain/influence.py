@@ -133,7 +133,7 @@ class Arrival:
     """A piece of knowledge on its way to one token.
 
     Attributes:
-        piece: what it says.
+        piece: which.
         layer: after which its absence can first change the token's state; -1: never.
         measured: (L + 1) by how much it changes it, relative to the state.
     """

@@ -69,7 +69,6 @@ def final(stream: Callable[P, Iterator[R]]) -> Callable[P, R]:
     def last(*args: P.args, **kwargs: P.kwargs) -> R:
         return deque(stream(*args, **kwargs), maxlen=1).pop()
 
-    last.__name__ = last.__qualname__ = stream.__name__.removeprefix("stream_")
     return last
 
 
