@@ -32,7 +32,7 @@ from kbert_core.knowledge.triple import Triple
 
 Where = Literal["anywhere", "head", "head_starts", "tail"]
 
-SECONDS = 1.5  # for one page
+SECONDS = 1.5  # after which a page ends, full or not
 COUNTED = 50_000  # rows of a small graph: all that is found is put in order and counted
 NAMES = 5000  # of a facet that are kept, the commonest
 _CHUNK = 50_000  # rows between two looks at the clock
@@ -180,7 +180,6 @@ class GraphSearch:
         start: int | None = None,
         most: int = 200,
         without: Collection[str] = (),
-        seconds: float = SECONDS,
     ) -> Found:
         """Find a page of triples.
 
@@ -190,9 +189,8 @@ class GraphSearch:
             start: where the page begins, a ``Found.next``.
             most: of the page.
             without: entities to leave out.
-            seconds: after which the page ends, full or not.
         """
-        end = time.monotonic() + seconds
+        end = time.monotonic() + SECONDS
         with self._reading() as database:
             last = _last_version(database)
             small = self.in_memory or last <= COUNTED
@@ -217,16 +215,14 @@ class GraphSearch:
             found = rows(f"ORDER BY {order}", begin=begin)
             return _page(found[:most], begin + most if len(found) > most else None, total=total)
 
-    def facets(
-        self, *, type_relations: Collection[str] = TYPE_RELATIONS, seconds: float = 3 * SECONDS
-    ) -> Facets:
+    def facets(self) -> Facets:
         """Count triples by relation and by type, in a large graph only of its first rows."""
         relations: Counter[str] = Counter()
         types: Counter[str] = Counter()
-        values = {"then": self.revision, "types": json.dumps(list(type_relations))}
+        values = {"then": self.revision, "types": json.dumps(TYPE_RELATIONS)}
         complete = True
         with self._reading() as database:
-            end = time.monotonic() + seconds
+            end = time.monotonic() + 3 * SECONDS
             for low, high in _chunks(0, _last_version(database)):
                 if time.monotonic() > end:
                     complete = False

@@ -135,12 +135,13 @@ def test_the_entity_that_is_called_so_comes_first(path, graph):
 def test_a_search_whose_time_is_over_goes_on_where_it_stopped(path, monkeypatch):
     monkeypatch.setattr(search_module, "_CHUNK", 2)
     monkeypatch.setattr(search_module, "COUNTED", 0)
+    monkeypatch.setattr(search_module, "SECONDS", 0)
     search = GraphSearch(path, 1)
     clock = iter(range(1000))
     monkeypatch.setattr(search_module.time, "monotonic", lambda: next(clock))
     found, start, pages = [], None, 0
     while True:
-        page = search.find(Query("胃镜", "tail"), start=start, seconds=0)
+        page = search.find(Query("胃镜", "tail"), start=start)
         found += page.triples
         start, pages = page.next, pages + 1
         if start is None:
@@ -148,7 +149,7 @@ def test_a_search_whose_time_is_over_goes_on_where_it_stopped(path, monkeypatch)
         assert not page.complete
     assert found == [TRIPLES[3]]
     assert pages > 2
-    assert not search.facets(seconds=0).complete
+    assert not search.facets().complete
 
 
 def test_changes_since_leave_out_what_came_back(path):
