@@ -28,7 +28,7 @@ from .kbert.visible import why_visible as why_visible
 from .knowledge.edit import Edit as Edit
 from .knowledge.graph import KnowledgeGraph as KnowledgeGraph
 from .knowledge.graph import join_graphs as join_graphs
-from .knowledge.io.read import read_triples as read_triples
+from .knowledge.io import read_triples as read_triples
 from .knowledge.io.write import write_triples as write_triples
 from .knowledge.load import load_graph as load_graph
 from .knowledge.mentions import Mention as Mention

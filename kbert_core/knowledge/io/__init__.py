@@ -1,27 +1,235 @@
 """Files of triples, one reader per format; each yields rows as it goes, however large the file."""
 
-from kbert_core.knowledge.io.read import (
-    ENDINGS,
-    Reading,
-    TripleFile,
-    open_rows,
-    parse_triples,
-    read_triples,
-    rows_of,
-    unit_of,
-)
-from kbert_core.knowledge.io.rows import Bad, ReadOptions, Row
+import logging
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path
+from typing import IO
 
-__all__ = [
-    "ENDINGS",
-    "Bad",
-    "ReadOptions",
-    "Reading",
-    "Row",
-    "TripleFile",
-    "open_rows",
-    "parse_triples",
-    "read_triples",
-    "rows_of",
-    "unit_of",
-]
+from kbert_core.errors import GraphFileError
+from kbert_core.knowledge.io.compression import ENDINGS as PACKED
+from kbert_core.knowledge.io.compression import Bounded, plain_ending, unpacking
+from kbert_core.knowledge.io.rows import Bad, lines, printable
+from kbert_core.knowledge.io.rows import ReadOptions as ReadOptions
+from kbert_core.knowledge.io.rows import Row as Row
+from kbert_core.knowledge.io.tables import read_csv, read_json_lines, read_tabs
+from kbert_core.knowledge.triple import Triple
+
+log = logging.getLogger(__name__)
+
+SHOWN_PROBLEMS = 20
+_BY_LINES = {
+    ".spo": read_tabs,
+    ".tsv": read_tabs,
+    ".txt": read_tabs,
+    ".csv": read_csv,
+    ".jsonl": read_json_lines,
+    ".ndjson": read_json_lines,
+}
+RDF = (".nt", ".ttl")
+ENDINGS = (*_BY_LINES, *RDF)  # of files of triples; each may be packed
+RATIO = 200  # a packed file of more bytes than so many times its own is taken for a bomb
+FREE = 1 << 28  # bytes that any packed file may have
+MOST_REPEATED = 1_000_000  # triples of a packed file: with more, and hardly others, it is a bomb
+_KNOWN = 100_000  # triples by which repeated ones are told
+MOST_BAD = 100_000  # bad lines: with more, and fewer good ones, it is no file of triples
+
+
+@dataclass
+class Reading:
+    """Rows of one file, in order; what is wrong with others is gathered as they come.
+
+    Attributes:
+        name: of the file, for messages.
+        skip_bad: leave bad lines out; else the end of the rows raises.
+        problems: a message for each bad line, the first ones.
+        bad: how many there were.
+        passed: what is neither a triple nor bad, and how often: RDF's nodes without
+            an address, empty texts, texts in other languages.
+        unit: what is numbered: a "line", or a "statement".
+        packed: whether the file was packed, so that it may be a bomb.
+    """
+
+    name: str
+    found: Iterator[Row | Bad]
+    skip_bad: bool = False
+    problems: list[str] = field(default_factory=list)
+    bad: int = 0
+    passed: Counter[str] = field(default_factory=Counter)
+    unit: str = "line"
+    packed: bool = False
+
+    def __iter__(self) -> Iterator[Row]:
+        """Yield the good rows; a ``GraphFileError`` tells of bad ones that may not be left out."""
+        good = repeated = 0
+        known: set[int] = set()
+        for row in self.found:
+            if isinstance(row, tuple):
+                good += 1
+                yield row
+                if self.packed:
+                    triple = hash(row[1:])
+                    if triple in known:
+                        repeated += 1
+                        self._check_repeated(repeated, good)
+                    elif len(known) < _KNOWN:
+                        known.add(triple)
+                continue
+            self.bad += 1
+            if len(self.problems) < SHOWN_PROBLEMS or self.skip_bad:
+                self.problems.append(f"{self.name}, {self.unit} {row.line}: {row.problem}")
+            if self.bad > MOST_BAD + good:
+                raise GraphFileError(
+                    f"{self.problems[0]}\n… and {self.bad - 1:,} more up to {self.unit} "
+                    f"{row.line:,}, and only {good:,} triples. Is it another kind of file? Its "
+                    "name's ending must tell which."
+                )
+        if self.bad and not self.skip_bad:
+            rest = self.bad - SHOWN_PROBLEMS
+            more = [f"… and {rest} more bad {self.unit}s."] if rest > 0 else []
+            raise GraphFileError("\n".join([*self.problems, *more]))
+        if not good:
+            why = "the file is empty"
+            if self.bad or self.passed:
+                count = self.bad + self.passed.total()
+                why = f"none of its {count} {self.unit}s is a triple of names"
+            raise GraphFileError(
+                f"{self.name}: no triples, {why}. Expected one triple a line: head, relation, "
+                "tail, separated by tabs."
+            )
+
+    def _check_repeated(self, repeated: int, good: int) -> None:
+        others = good - repeated
+        if repeated > MOST_REPEATED and repeated > 100 * others:
+            raise GraphFileError(
+                f"{self.name}: {repeated:,} of its first {good:,} triples are repeated, so it "
+                "looks like a file made to fill the disk. Unpack it, take the repeated lines "
+                "out, and open it again."
+            )
+
+
+@dataclass(frozen=True)
+class TripleFile:
+    """What one file held: its triples in order, each once.
+
+    Attributes:
+        duplicates: how many lines repeated an earlier triple.
+        problems: a message for each bad line, where they may be left out.
+    """
+
+    name: str
+    triples: tuple[Triple, ...]
+    duplicates: int = 0
+    problems: tuple[str, ...] = ()
+
+
+def open_rows(
+    path: str | Path, options: ReadOptions = ReadOptions(), *, skip_bad: bool = False
+) -> Reading:
+    """Open a file of triples.
+
+    Args:
+        path: its ending tells the format, one of ``ENDINGS``, packed or not;
+            any other: tabs.
+        options: what the ending doesn't tell.
+        skip_bad: leave bad lines out.
+
+    Raises:
+        GraphFileError: it can't be opened; more when it is read.
+    """
+    path = Path(path)
+
+    def opened() -> IO[bytes]:
+        try:
+            return path.open("rb")
+        except (OSError, ValueError) as error:  # ValueError: a null character in the name
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise GraphFileError(
+                f"{printable(str(path))}: can't be read ({reason}). Check the name, and that it "
+                "is a file."
+            ) from error
+
+    with opened() as file:
+        size = os.fstat(file.fileno()).st_size
+    return _reading(opened, str(path), size, options, skip_bad=skip_bad)
+
+
+def rows_of(
+    data: bytes, name: str, options: ReadOptions = ReadOptions(), *, skip_bad: bool = False
+) -> Reading:
+    """The same for the bytes of a file that was given otherwise, such as uploaded."""
+    return _reading(lambda: BytesIO(data), name, len(data), options, skip_bad=skip_bad)
+
+
+def read_triples(
+    path: str | Path, options: ReadOptions = ReadOptions(), *, skip_bad: bool = False
+) -> TripleFile:
+    """Read a file of triples into memory.
+
+    Args:
+        path: its ending tells the format, see ``ENDINGS``: three fields a
+            line and tabs between, a table with quotes (``.csv``), JSON Lines
+            (``.jsonl``) or RDF (``.nt``, ``.ttl``); each may be packed as
+            ``.xz``, ``.gz``, ``.bz2`` or ``.zst``.
+        options: what the ending doesn't tell.
+        skip_bad: load the good lines and list the bad ones in ``problems``.
+
+    Raises:
+        GraphFileError: the file is missing, empty, in another encoding,
+            damaged, or a line is not a triple; nothing is loaded by half.
+    """
+    return _in_memory(open_rows(path, options, skip_bad=skip_bad))
+
+
+def parse_triples(
+    data: bytes, options: ReadOptions = ReadOptions(), *, name: str, skip_bad: bool = False
+) -> TripleFile:
+    """Read triples from the bytes of a file; see :func:`read_triples`."""
+    return _in_memory(rows_of(data, name, options, skip_bad=skip_bad))
+
+
+def _in_memory(reading: Reading) -> TripleFile:
+    triples: dict[Triple, None] = {}
+    rows = 0
+    for _, head, relation, tail in reading:
+        triples[Triple(head, relation, tail)] = None
+        rows += 1
+    duplicates = rows - len(triples)
+    if duplicates:
+        log.info("%s: %d repeated triples dropped", reading.name, duplicates)
+    return TripleFile(reading.name, tuple(triples), duplicates, tuple(reading.problems))
+
+
+def unit_of(name: str) -> str:
+    """What is numbered in a file of that name: "line", or "statement" where lines mean nothing."""
+    return "statement" if plain_ending(name) in RDF else "line"
+
+
+def _reading(
+    opened: Callable[[], IO[bytes]], name: str, size: int, options: ReadOptions, *, skip_bad: bool
+) -> Reading:
+    packed, ending = Path(name).suffix in PACKED, plain_ending(name)
+    most = options.most
+    if packed and most is None:
+        most = max(FREE, RATIO * size)
+
+    def unpacked() -> Bounded:
+        return Bounded(unpacking(opened(), name), name, most)
+
+    if ending in RDF:
+        from kbert_core.knowledge.io.rdf import read_rdf
+
+        passed: Counter[str] = Counter()
+        rows = read_rdf(unpacked, name, ending, options, passed)
+        return Reading(name, rows, skip_bad, passed=passed, unit=unit_of(name), packed=packed)
+    read = _BY_LINES.get(ending, read_tabs)
+
+    def read_lines() -> Iterator[Row | Bad]:
+        with unpacked() as stream:
+            text = lines(stream, name, encoding=options.encoding, packed=packed)
+            yield from read(text, name, options)
+
+    return Reading(name, read_lines(), skip_bad, packed=packed)

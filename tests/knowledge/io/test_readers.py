@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kbert_core.errors import GraphFileError, OptionError
-from kbert_core.knowledge.io import ReadOptions, read, rows_of
+from kbert_core.knowledge import io as readers
+from kbert_core.knowledge.io import ReadOptions, rows_of
 from kbert_core.knowledge.io import rows as rows_module
 from kbert_core.knowledge.io.rdf import shortened
 from kbert_core.knowledge.io.rows import MAX_LINE, lines
@@ -314,8 +315,8 @@ def test_a_line_is_whole_up_to_its_limit(extra):
 
 @pytest.mark.parametrize("ending", PACK)
 def test_a_bomb_is_refused_before_it_fills_memory(ending, monkeypatch):
-    monkeypatch.setattr(read, "FREE", 1 << 20)
-    monkeypatch.setattr(read, "RATIO", 10)
+    monkeypatch.setattr(readers, "FREE", 1 << 20)
+    monkeypatch.setattr(readers, "RATIO", 10)
     data = PACK[ending](b"a\tb\tc\n" * 300_000)
     assert "when unpacked" in error_of(data, f"a.spo{ending}")
     assert "when unpacked" in error_of(
@@ -328,8 +329,8 @@ def test_a_bomb_is_refused_before_it_fills_memory(ending, monkeypatch):
 
 def test_a_bomb_of_empty_or_of_bad_lines_is_refused(monkeypatch):
     monkeypatch.setattr(rows_module, "MAX_EMPTY", 1000)
-    monkeypatch.setattr(read, "MOST_REPEATED", 1000)
-    monkeypatch.setattr(read, "MOST_BAD", 1000)
+    monkeypatch.setattr(readers, "MOST_REPEATED", 1000)
+    monkeypatch.setattr(readers, "MOST_BAD", 1000)
     for line, said in ((b"\n", "over 1,000 empty lines"), (b"\r\n", "empty lines")):
         assert said in error_of(gzip.compress(line * 1100), "a.spo.gz", skip_bad=True)
     repeated = gzip.compress(b"a\tb\tc\n" * 1100)
