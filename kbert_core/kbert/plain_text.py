@@ -45,7 +45,9 @@ class PlainTextReader(KBertReader):
         return [
             replace(
                 own,
-                rows=tuple(written_out(row, self.tokenizer, config.max_length) for row in own.rows),
+                rows=tuple(
+                    _written_out(row, self.tokenizer, config.max_length) for row in own.rows
+                ),
             )
             for own in super().lay(trees, config, windows=windows)
         ]
@@ -68,13 +70,8 @@ class PlainTextReader(KBertReader):
         )
 
 
-def written_out(row: FlatTree, tokenizer: WordPieces, max_length: int | None) -> FlatTree:
-    """Take the branches off a flat tree's trunk and write their triples after it.
-
-    Args:
-        row: the text's tokens, and the branches that K-BERT would read.
-        max_length: in tokens; a triple that doesn't fit whole is left out.
-    """
+def _written_out(row: FlatTree, tokenizer: WordPieces, max_length: int | None) -> FlatTree:
+    """Take the branches off a flat tree's trunk and write their triples after it."""
     sentences = []
     for placed in row.branches:
         triple = placed.branch.triple
@@ -92,31 +89,24 @@ def _after_text(
     *,
     tree: SentenceTree,
 ) -> FlatTree:
-    """Put triples after a text, each closed by the text's last special token.
+    """Put triples with their ids after a text, each closed by its last special token.
 
-    Args:
-        text: without branches.
-        sentences: the triples, wherever they stood, with the ids of their tokens.
-        tree: of the result.
+    A triple that doesn't fit whole into the length is left out.
     """
     ids, segments = list(text.input_ids), list(text.token_type_ids)
     branches, anchors = list(text.branch_ids), list(text.anchor_ids)
     specials, placed, left_out = list(text.specials), [], list(text.left_out)
     closing = [specials[-1][1]] if specials else []
-    for one, own in sentences:
-        if max_length is not None and len(ids) + len(own) + len(closing) > max_length:
-            left_out.append((one.node, LeftOut(one.branch.triple, Rule.LENGTH)))
+    for branch, tokens in sentences:
+        if max_length is not None and len(ids) + len(tokens) + len(closing) > max_length:
+            left_out.append((branch.node, LeftOut(branch.branch.triple, Rule.LENGTH)))
             continue
-        placed.append(replace(one, start=len(ids), end=len(ids) + len(own)))
-        ids += own
-        branches += [len(placed)] * len(own)
-        anchors += [one.node + 1] * len(own)
-        for special in closing:
-            specials.append((len(ids), special))
-            ids.append(special.id)
-            branches.append(0)
-            anchors.append(0)
-        segments += [SEGMENT] * (len(ids) - len(segments))
+        placed.append(replace(branch, start=len(ids), end=len(ids) + len(tokens)))
+        specials += [(len(ids) + len(tokens), special) for special in closing]
+        ids += [*tokens, *(special.id for special in closing)]
+        branches += [len(placed)] * len(tokens) + [0] * len(closing)
+        anchors += [branch.node + 1] * len(tokens) + [0] * len(closing)
+    segments += [SEGMENT] * (len(ids) - len(segments))
     return replace(
         text,
         tree=tree,
