@@ -281,11 +281,11 @@ def database_errors(path: Path) -> Iterator[None]:
         yield
     except sqlite3.ProgrammingError:
         raise  # a mistake of ours
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter: a damaged name in a message
         raise GraphFileError(f"{path}: {_in_words(error, path)}.") from error
 
 
-def _in_words(error: sqlite3.Error, path: Path) -> str:
+def _in_words(error: Exception, path: Path) -> str:
     name, what = _name_of(error), str(error)
     if name in ("SQLITE_FULL", "SQLITE_IOERR_WRITE"):
         return "the disk is full, so nothing of this was done. Make room and do it again"

@@ -406,6 +406,13 @@ def test_a_damaged_file_is_refused_with_a_clear_message(store, path):
         GraphStore(path)
 
 
+def test_a_damaged_file_whose_damage_is_no_text_is_refused(store, path):
+    store.close()
+    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE fact", b"CREATE TABL\xa6 fact"))
+    with pytest.raises(GraphFileError, match=r"damaged or no graph \("):
+        GraphStore(path)
+
+
 def read_as_nobody(path):
     """In a process that may not write: whether the graph is read, and editing it refused."""
     if os.geteuid() == 0:
