@@ -6,6 +6,7 @@ from typing import Any
 
 from kbert_core.checkpoints.checkpoint import Card
 from kbert_core.knowledge.selection import Strategy
+from kbert_core.systems import K_BERT
 from kbert_core.training.edit_scores import ADDED, GROUPS
 from kbert_core.training.recipe import NEEDED_TYPES, without_effect
 
@@ -84,6 +85,7 @@ def _about_model(card: Card, notes: Mapping[str, Any]) -> list[str]:
     medical = any(word in text.lower() for word in MEDICAL for text in named)
     return [
         f"Task: {card.task}",
+        f"System: {card.system}" if card.system != K_BERT else "",
         f"Knowledge: {_about_knowledge(card)}",
         f"Encoder: {notes.get('encoder', '')}, {notes.get('parameters', 0):,} parameters",
         adapted,
