@@ -181,9 +181,9 @@ def insert_after(encoder: PreTrainedModel, number: int, module: nn.Module) -> No
     """
     layers = layers_of(cast(PreTrainedModel, encoder.base_model))
     name = type(encoder.base_model).__name__
-    if not 1 <= number <= len(layers):
+    if number not in range(1, len(layers) + 1):
         raise EncoderError(
-            f"Nothing can be inserted after layer {number}: {name} has {len(layers)} layers. "
+            f"Nothing can be inserted after layer {number!r}: {name} has {len(layers)} layers. "
             f"Name one from 1 to {len(layers)}."
         )
     layer = layers[number - 1]

@@ -94,8 +94,8 @@ def test_what_is_inserted_trains_with_the_encoder_is_saved_and_loaded(tmp_path):
 
 def test_a_layer_that_is_not_there_or_taken_is_refused_by_name():
     encoder = BertModel(tiny_config())
-    for number in (0, 4):
-        with pytest.raises(EncoderError, match=f"after layer {number}: BertModel has 3 layers"):
+    for number in (0, 4, "2", 1.5):
+        with pytest.raises(EncoderError, match=f"after layer {number!r}: BertModel has 3 layers"):
             insert_after(encoder, number, Plus())
     insert_after(encoder, 3, Plus())
     with pytest.raises(EncoderError, match="inserted after layer 3 of BertModel already"):

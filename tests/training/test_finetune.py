@@ -11,6 +11,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from kbert_core.errors import CheckpointError, DataError, OptionError
+from kbert_core.kbert.reader import KBertReader
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.pipeline import Pipeline
@@ -56,6 +57,17 @@ def test_training_overfits_twenty_sentences_and_the_model_loads_again(data):
     card = (data / "model" / "README.md").read_text()
     assert "100.0" in card
     assert not (data / "model" / "checkpoints").exists()
+
+
+def test_a_system_trains_its_parameters_at_rates_of_their_own(data, encoder, monkeypatch):
+    still = lambda _, name: 0.0 if "embeddings" in name else 1.0  # noqa: E731
+    monkeypatch.setattr(KBertReader, "rate_of", still)
+    train(options(data, encoder=encoder, epochs=1))
+    before = load_file(Path(encoder) / "model.safetensors")
+    after = load_file(data / "model" / "model.safetensors")
+    unchanged = {n for n, own in before.items() if torch.equal(own, after.get(f"bert.{n}", own))}
+    assert {name for name in before if "embeddings" in name} <= unchanged
+    assert not any("attention" in name and "weight" in name for name in unchanged)
 
 
 @pytest.mark.parametrize(
