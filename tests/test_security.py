@@ -80,7 +80,7 @@ def test_the_numbers_are_those_of_the_code():
     each = room.DEFAULT * mb // room.SHARE // services.TRIPLE_BYTES
     everyone = room.DEFAULT * mb / services.TRIPLE_BYTES / 1e6
     kept = {name: getattr(services, f"_{name}").most // mb for name in ("traces", "maps", "states")}
-    loaded = {name: getattr(services, f"_{name}").most // mb for name in ("graphs", "indexes")}
+    loaded = {name: getattr(services, f"_{name}").most // mb for name in ("graphs", "searches")}
     for said in (
         f"{CONFIG['server']['maxUploadSize']} MB as uploaded",
         f"{services.MOST_BYTES // mb} MB unpacked",
@@ -96,7 +96,7 @@ def test_the_numbers_are_those_of_the_code():
         f"| results of a long run | {background.MOST_RESULTS:,} |",
         f"traces, attention maps, hidden states | {kept['traces']} MB, {kept['maps']} MB, "
         f"{kept['states']} MB |",
-        f"their indexes | {loaded['graphs']} MB, {loaded['indexes']} MB |",
+        f"their indexes | {loaded['graphs']} MB, {loaded['searches']} MB |",
         f"(`server.maxCacheDataSize`) | {CONFIG['server']['maxCacheDataSize'][:-2]} MB |",
         f"| one message to or from a page | {CONFIG['server']['maxMessageSize']} MB |",
         f"| what workspaces may take on disk together | {workspaces.DEFAULT_MEGABYTES} |",
