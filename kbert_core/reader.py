@@ -346,20 +346,12 @@ class Reader(ABC):
         return [_on_text(*text) for text in zip(readings, outputs, strict=True)]
 
     def states(self, readings: Sequence[Reading], *, batch_size: int = 32) -> list[Tensor]:
-        """Give the last layer's state of every token of the text.
-
-        Returns:
-            Per text (T, H).
-        """
+        """Give the last layer's state of every token of the text: per text (T, H)."""
         outputs = self.outputs(readings, "hidden_states", batch_size)
         return [reading.on_text(own) for reading, own in zip(readings, outputs, strict=True)]
 
     def rate_of(self, parameter: str) -> float:
-        """Say how fast a parameter of the model is trained, as a multiple of the learning rate.
-
-        Args:
-            parameter: its name in ``model.named_parameters()``.
-        """
+        """Say how fast a parameter of the model, by its name, is trained: times the rate."""
         del parameter
         return 1.0
 

@@ -22,7 +22,8 @@ from kbert_core.data.labelled import Example
 from kbert_core.errors import DataError, OptionError
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.selection import InjectionOptions, select
+from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.knowledge.strategies import select
 from kbert_core.knowledge.triple import Triple
 from kbert_core.options import Options, option
 

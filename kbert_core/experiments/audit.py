@@ -35,7 +35,8 @@ from kbert_core.kbert.sentence_tree import grow_trees
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention, find_mentions
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.selection import InjectionOptions, TripleScorer
+from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.knowledge.strategies import TripleScorer
 from kbert_core.text import Ints, Tokenizer
 from kbert_core.training.scores import span_scores, unseen_recall
 

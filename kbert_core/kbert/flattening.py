@@ -6,7 +6,6 @@ arrays, and the tokens follow. Only texts over the length limit, and mentions th
 are looked at one by one.
 """
 
-from bisect import bisect_left, bisect_right, insort
 from collections.abc import Mapping, Sequence
 from itertools import chain
 
@@ -15,11 +14,10 @@ import numpy as np
 from kbert_core.errors import OptionError
 from kbert_core.kbert.flat_tree import IDS, RULES, Codes, FlatTrees, Origins
 from kbert_core.kbert.sentence_tree import Branch, Branches, SentenceTree, Trees
+from kbert_core.kbert.windows import parts_within
 from kbert_core.text import Layout, Tokenizer
 from kbert_core.tokens import Ints, TokenizedTexts, before, counting
 
-KNOWLEDGE_ROOM = 0.25  # of a window, kept free for branches
-OVERLAP = 0.25  # of a window's trunk, shared with the next window
 NO_TOKENS, SHARED_TOKEN, TRUNK_CUT, LENGTH = range(1, len(RULES) + 1)
 
 
@@ -55,7 +53,7 @@ def flatten(
     layouts = {size: tokenizer.layout(size) for size in some}
     if windows and 2 in layouts:
         raise OptionError("Windows are for one sentence; a pair of sentences is cut instead.")
-    texts, parts, nodes = _within(trees, trunk, layouts, max_length, windows)
+    texts, parts, nodes = parts_within(trees, trunk, layouts, max_length, windows)
     runs = _Runs(trees, trunk, layouts, texts, parts)
     nodes = runs.hung(nodes)
     ids, branches = _branches(trees, tokenizer, nodes)
@@ -68,124 +66,6 @@ def flatten(
     values, lengths = runs.codes(nodes, branches, ids)
     origins = Origins(trunk, layouts, parts, nodes, branches)
     return FlatTrees(values, lengths, texts, trees, tokenizer, windows, origins)
-
-
-def _within(
-    trees: Trees,
-    trunk: TokenizedTexts,
-    layouts: Mapping[int, Layout],
-    max_length: int | None,
-    windows: bool,
-) -> tuple[Ints, Ints, Ints]:
-    """Say which tokens of which sentence stand in which row, and which nodes concern them.
-
-    Returns:
-        (R,) the text of each row, (4, P) the parts, and (2, Q) the part and
-        the number of each node; see :class:`Origins`.
-    """
-    sizes, rows = trees.nodes.sizes, trees.nodes.mentions.rows
-    texts, sentences = np.arange(len(sizes)), np.arange(len(trunk))
-    of_texts = texts if len(layouts) == 1 and 1 in layouts else texts.repeat(sizes)
-    parts = np.array([of_texts, sentences, 0 * sentences, trunk.sizes])
-    nodes = np.array([rows, np.arange(len(rows))])
-    if max_length is None:
-        return texts, parts, nodes
-    rooms = {size: _room(layout.count, max_length) for size, layout in layouts.items()}
-    if trunk.sizes.max(initial=0) * max(layouts) <= min(rooms.values()):
-        return texts, parts, nodes
-    room = np.array([0, rooms.get(1, 0), rooms.get(2, 0)])[sizes]
-    long = np.flatnonzero(np.bincount(parts[0], trunk.sizes, len(sizes)) > room).tolist()
-    if windows and long:
-        return _in_windows(trees, trunk, {text: int(room[text]) for text in long})
-    for text in long:
-        some = slice(*trees.nodes.begins[text : text + 2].tolist())
-        parts[3, some] = _sizes_within(trunk.sizes[some].tolist(), int(room[text]))
-    return texts, parts, nodes
-
-
-def _room(special: int, max_length: int) -> int:
-    if max_length <= special:
-        raise OptionError(
-            f"The length limit is {max_length} tokens, and {special} of them are special. "
-            f"Give at least {special + 1}."
-        )
-    return max_length - special
-
-
-def _sizes_within(sizes: Sequence[int], room: int) -> Sequence[int]:
-    """Cut one sentence, or the longer of two, to the tokens that there is room for."""
-    if len(sizes) == 1:
-        return [room]
-    first, second = sizes
-    half = room // 2
-    if first <= half:
-        return [first, room - first]
-    if second <= room - half:
-        return [room - second, second]
-    return [half, room - half]
-
-
-def _in_windows(
-    trees: Trees, trunk: TokenizedTexts, rooms: Mapping[int, int]
-) -> tuple[Ints, Ints, Ints]:
-    """Do what :func:`_within` does for texts of one sentence each.
-
-    Args:
-        rooms: by text that is too long, the tokens that there is room for.
-    """
-    spans = {text: _windows(int(trunk.sizes[text]), room) for text, room in rooms.items()}
-    counts = np.ones(len(trunk), np.int64)
-    counts[list(spans)] = [len(some) for some in spans.values()]
-    firsts, texts = before(counts), np.repeat(np.arange(len(trunk)), counts)
-    rows = np.arange(len(texts))
-    parts = np.array([rows, texts, np.zeros_like(texts), trunk.sizes[texts]])
-    mentions = trees.nodes.mentions
-    whole = np.flatnonzero(~np.isin(mentions.rows, list(spans)))
-    nodes = [np.array([firsts[mentions.rows[whole]], whole])]
-    for text, some in spans.items():
-        first = firsts[text]
-        parts[2:, first : first + len(some)] = np.array(some).T
-        begin, end = trees.nodes.firsts[text : text + 2].tolist()
-        borders = zip(mentions.starts[begin:end], mentions.ends[begin:end], strict=True)
-        tokens = trunk[text]
-        inside = _nodes_of_windows([tokens.over(*border) for border in borders], some)
-        nodes += [np.array([[first + i] * len(own), own]) for i, own in enumerate(inside)]
-        for placed in nodes[-len(some) :]:
-            placed[1] += begin
-    every = np.concatenate(nodes, axis=1).astype(np.int64)
-    return texts, parts, every[:, np.argsort(every[0], kind="stable")]
-
-
-def _windows(total: int, room: int) -> list[tuple[int, int]]:
-    """Cut so many tokens into overlapping windows."""
-    size = max(1, int(room * (1 - KNOWLEDGE_ROOM)))
-    step = max(1, int(size * (1 - OVERLAP)))
-    starts = [min(start, total - size) for start in range(0, total - size + step, step)]
-    return [(start, start + size) for start in dict.fromkeys(starts)]
-
-
-def _nodes_of_windows(
-    places: Sequence[tuple[int, int]], windows: Sequence[tuple[int, int]]
-) -> list[list[int]]:
-    """Give each window the mentions wholly inside it; one inside none goes to the first it touches.
-
-    Args:
-        places: of each mention its tokens [first, last), in order.
-        windows: their tokens.
-
-    Returns:
-        Per window indices of mentions, in order.
-    """
-    firsts, lasts = [first for first, _ in places], [last for _, last in places]
-    inside = [
-        list(range(bisect_left(firsts, begin), bisect_right(lasts, stop)))
-        for begin, stop in windows
-    ]
-    nowhere = set(range(len(places))).difference(*inside)
-    stops = [stop for _, stop in windows]
-    for number in nowhere:
-        insort(inside[bisect_right(stops, firsts[number])], number)
-    return inside
 
 
 class _Runs:

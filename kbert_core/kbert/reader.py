@@ -20,7 +20,8 @@ from kbert_core.kbert.sentence_tree import SentenceTree, Trees, grow_trees
 from kbert_core.kbert.visible import Ablation
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
-from kbert_core.knowledge.selection import InjectionOptions, LeftOut, TripleScorer
+from kbert_core.knowledge.selection import InjectionOptions, LeftOut
+from kbert_core.knowledge.strategies import TripleScorer
 from kbert_core.knowledge.triple import Triple
 from kbert_core.reader import Piece, Reader, Reading, Trace
 from kbert_core.text import WordPieces

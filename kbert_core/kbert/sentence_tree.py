@@ -26,14 +26,8 @@ from kbert_core.knowledge.mentions import (
     find_all_names,
     find_mentions,
 )
-from kbert_core.knowledge.selection import (
-    InjectionOptions,
-    LeftOut,
-    Reason,
-    Selection,
-    TripleScorer,
-    select_triples,
-)
+from kbert_core.knowledge.selection import InjectionOptions, LeftOut, Reason
+from kbert_core.knowledge.strategies import Selection, TripleScorer, select_triples
 from kbert_core.knowledge.surface_forms import ALL_RULES, NameRules
 from kbert_core.knowledge.triple import Triple
 from kbert_core.tokens import Ints, Many, Tokens, before

@@ -1,11 +1,12 @@
-"""Scorers that choose triples by what an encoder makes of them; see ``knowledge.selection``."""
+"""Scorers that choose triples by what an encoder makes of them; see ``knowledge.strategies``."""
 
 from dataclasses import replace
 from functools import lru_cache
 
 from kbert_core.checkpoints.checkpoint import load_model, load_tokenizer
 from kbert_core.errors import OptionError
-from kbert_core.knowledge.selection import InjectionOptions, Strategy, TripleScorer
+from kbert_core.knowledge.selection import InjectionOptions, Strategy
+from kbert_core.knowledge.strategies import TripleScorer
 from kbert_core.scoring.learned import LearnedScorer
 from kbert_core.scoring.similarity import Similarity
 from kbert_core.text import WordPieces

@@ -19,7 +19,7 @@ from safetensors.numpy import load_file, save_file
 
 from kbert_core.errors import CheckpointError, OptionError
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.selection import Candidates, tail_in_text
+from kbert_core.knowledge.strategies import Candidates, tail_in_text
 from kbert_core.knowledge.triple import Triple
 from kbert_core.scoring.similarity import Similarity
 

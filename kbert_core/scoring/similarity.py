@@ -23,7 +23,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from kbert_core.knowledge.names import is_word_character
-from kbert_core.knowledge.selection import Candidates
+from kbert_core.knowledge.strategies import Candidates
 from kbert_core.knowledge.triple import Triple
 from kbert_core.text import Tokenizer
 

@@ -23,7 +23,8 @@ from kbert_core.errors import DataError, OptionError
 from kbert_core.kbert.sentence_tree import SentenceTree, k_query
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import find_mentions
-from kbert_core.knowledge.selection import Candidates, InjectionOptions, Strategy
+from kbert_core.knowledge.selection import InjectionOptions, Strategy
+from kbert_core.knowledge.strategies import Candidates
 from kbert_core.knowledge.tools.controls import with_noise
 from kbert_core.labels import IGNORED
 from kbert_core.pipeline import Pipeline

@@ -5,7 +5,8 @@ from conftest import FIGURE_2
 
 from kbert_core import InjectionOptions, KnowledgeGraph, LeftOut, Rule, Triple, grow_trees
 from kbert_core.errors import OptionError
-from kbert_core.knowledge.selection import Strategy, count_by_rule, select
+from kbert_core.knowledge.selection import Strategy
+from kbert_core.knowledge.strategies import count_by_rule, select
 from kbert_core.knowledge.surface_forms import ALL_RULES, NameRules
 
 A, B, C, D = (Triple("x", r, t) for r, t in (("r", "a"), ("s", "b"), ("r", "c"), ("s", "d")))

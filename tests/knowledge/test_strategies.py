@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from kbert_core import InjectionOptions, KnowledgeGraph, Rule, Triple, grow_trees
 from kbert_core.errors import OptionError
 from kbert_core.knowledge.mentions import Mention
-from kbert_core.knowledge.selection import Reason, Strategy, select, select_triples
+from kbert_core.knowledge.selection import Reason, Strategy
+from kbert_core.knowledge.strategies import select, select_triples
 from kbert_core.knowledge.surface_forms import AS_WRITTEN, RULES
 
 FRUIT = Triple("苹果（水果）", "类别", "水果")

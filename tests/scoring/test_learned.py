@@ -12,7 +12,7 @@ from transformers import BertModel
 from kbert_core import InjectionOptions, Triple
 from kbert_core.errors import CheckpointError, OptionError
 from kbert_core.knowledge.mentions import Mention
-from kbert_core.knowledge.selection import Candidates
+from kbert_core.knowledge.strategies import Candidates
 from kbert_core.scoring import scorer_of
 from kbert_core.scoring.learned import NAMES, SIZE, LearnedScorer, buckets, features
 from kbert_core.scoring.similarity import Similarity

@@ -1,0 +1,310 @@
+"""Choosing the triples of mentions: what rules them out, and what ranks the rest."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol
+
+from kbert_core.errors import OptionError
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.mentions import Mention
+from kbert_core.knowledge.names import NormalisedText, is_word_character, normalise, normalise_name
+from kbert_core.knowledge.selection import InjectionOptions, LeftOut, Reason, Rule, Strategy
+from kbert_core.knowledge.surface_forms import NameRules, agreement
+from kbert_core.knowledge.triple import Triple
+
+_FIRST = Reason()
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """A mention with the triples that may be used for it.
+
+    Attributes:
+        sentences: the text, one or two sentences.
+        mention: in one of them.
+        triples: in graph order, of every entity that the name may mean.
+    """
+
+    sentences: tuple[str, ...]
+    mention: Mention
+    triples: tuple[Triple, ...]
+
+
+class TripleScorer(Protocol):
+    """Says how well a triple fits a mention in its text; more is better."""
+
+    def score(self, asked: Sequence[Candidates]) -> list[list[float]]:
+        """Score the triples of many mentions at once.
+
+        Returns:
+            Per mention a score for each of its triples.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A mention's triples, divided.
+
+    Attributes:
+        used: to inject, the best first; in graph order where none is better.
+        reasons: of each that is used.
+        left_out: the others, in graph order.
+    """
+
+    used: tuple[Triple, ...]
+    reasons: tuple[Reason, ...]
+    left_out: tuple[LeftOut, ...]
+
+
+def select(
+    entity: str,
+    graph: KnowledgeGraph,
+    options: InjectionOptions,
+    *,
+    others: Sequence[str] = (),
+    name: str = "",
+) -> tuple[tuple[Triple, ...], tuple[LeftOut, ...]]:
+    """Choose an entity's triples by a strategy that needs no text.
+
+    Args:
+        entity: as names are compared.
+        others: other entities that the same name may mean.
+        name: as it stands in a text; "" for none.
+
+    Returns:
+        The triples to inject, and those left out.
+    """
+    mention = Mention(0, len(name), entity, others=tuple(others))
+    (selection,) = select_triples([(name,)], [mention], graph, options)
+    return selection.used, selection.left_out
+
+
+def select_triples(
+    texts: Sequence[tuple[str, ...]],
+    mentions: Sequence[Mention],
+    graph: KnowledgeGraph,
+    options: InjectionOptions,
+    scorer: TripleScorer | None = None,
+) -> list[Selection]:
+    """Choose the triples of many mentions.
+
+    Args:
+        texts: of each mention the text it is in, one or two sentences.
+        mentions: M.
+        scorer: for the strategies "context" and "learned".
+
+    Raises:
+        OptionError: the strategy needs a scorer, and there is none.
+    """
+    candidates = [
+        Candidates(text, mention, _triples(mention, graph))
+        for text, mention in zip(texts, mentions, strict=True)
+    ]
+    if options.strategy is Strategy.FIRST and not options.first_relations:
+        return [_first(one, graph, options) for one in candidates]
+    parted = [_parted(one, graph, options) for one in candidates]
+    scores = _scores([usable for usable, _ in parted], graph, options, scorer)
+    return [
+        _selection(usable, scored, ruled_out, options)
+        for (usable, ruled_out), scored in zip(parted, scores, strict=True)
+    ]
+
+
+def _first(asked: Candidates, graph: KnowledgeGraph, options: InjectionOptions) -> Selection:
+    """Take the first in graph order: as the rest of this module does it, in one quick pass."""
+    most, all_on = options.max_triples, graph.all_on
+    any_relation = options.relations is None and not options.not_relations
+    used: list[Triple] = []
+    left_out: list[LeftOut] = []
+    for triple in asked.triples:
+        if not (all_on or graph.is_on(triple)):
+            left_out.append(LeftOut(triple, Rule.OFF))
+        elif not (any_relation or options.allows(triple.relation)):
+            left_out.append(LeftOut(triple, Rule.RELATION))
+        elif _says_name(triple, asked, graph, options.names):
+            left_out.append(LeftOut(triple, Rule.OWN_NAME))
+        elif len(used) >= most:
+            left_out.append(LeftOut(triple, Rule.LIMIT))
+        else:
+            used.append(triple)
+    reasons = (_FIRST,) * len(used)
+    if asked.mention.others:
+        reasons = tuple(Reason(sense=normalise_name(triple.head)) for triple in used)
+    return Selection(tuple(used), reasons, tuple(left_out))
+
+
+def _parted(
+    asked: Candidates, graph: KnowledgeGraph, options: InjectionOptions
+) -> tuple[Candidates, list[tuple[int, LeftOut]]]:
+    """Part a mention's triples by what needs no comparing.
+
+    Returns:
+        Those that may be used, and the others with their places in graph order.
+    """
+    usable: list[Triple] = []
+    ruled_out: list[tuple[int, LeftOut]] = []
+    for place, triple in enumerate(asked.triples):
+        rule = None
+        if not graph.is_on(triple):
+            rule = Rule.OFF
+        elif not options.allows(triple.relation):
+            rule = Rule.RELATION
+        elif _says_name(triple, asked, graph, options.names):
+            rule = Rule.OWN_NAME
+        elif options.strategy is Strategy.TAIL_IN_TEXT and not tail_in_text(triple, asked):
+            rule = Rule.TAIL
+        if rule is None:
+            usable.append(triple)
+        else:
+            ruled_out.append((place, LeftOut(triple, rule)))
+    return Candidates(asked.sentences, asked.mention, tuple(usable)), ruled_out
+
+
+def _triples(mention: Mention, graph: KnowledgeGraph) -> tuple[Triple, ...]:
+    """Every triple of every entity that a name may mean, once, in order."""
+    if not mention.others:
+        return graph.triples_of(mention.entity)
+    return tuple(dict.fromkeys(t for e in mention.entities for t in graph.triples_of(e)))
+
+
+def _says_name(triple: Triple, asked: Candidates, graph: KnowledgeGraph, rules: NameRules) -> bool:
+    """Whether a triple's branch only says another name, the one by which its mention was found."""
+    if not rules.alias or graph.aliases.aliases_in(triple) is None:
+        return False
+    mention = asked.mention
+    name = asked.sentences[mention.sentence][mention.start : mention.end]
+    return agreement(name, [triple.tail], rules) is not None
+
+
+def _scores(
+    waiting: Sequence[Candidates],
+    graph: KnowledgeGraph,
+    options: InjectionOptions,
+    scorer: TripleScorer | None,
+) -> Sequence[Sequence[float] | None]:
+    if options.max_triples == 0:
+        return [None] * len(waiting)
+    if options.strategy is Strategy.RARE:
+        return [[graph.relation_idf[t.relation] for t in one.triples] for one in waiting]
+    if not options.needs_model:
+        return [None] * len(waiting)
+    if scorer is None:
+        raise OptionError(
+            f"The strategy '{options.strategy}' needs a model to score with. Name a model, or for "
+            "'context' an encoder as the scorer."
+        )
+    some = [one for one in waiting if one.triples]
+    found = iter(scorer.score(some) if some else [])
+    return [next(found) if one.triples else [] for one in waiting]
+
+
+def _selection(
+    candidates: Candidates,
+    scores: Sequence[float] | None,
+    ruled_out: list[tuple[int, LeftOut]],
+    options: InjectionOptions,
+) -> Selection:
+    """Rank what may be used, and part it by sense, threshold and limit."""
+    used: list[tuple[Triple, Reason]] = []
+    left_out = {item.triple: item for _, item in ruled_out}
+    for triple, reason, sense_fits in _ranked(candidates, scores, options):
+        rule = None
+        if not sense_fits:
+            rule = Rule.SENSE
+        elif reason.below:
+            rule = Rule.SCORE
+        elif len(used) >= options.max_triples:
+            rule = Rule.LIMIT
+        if rule is None:
+            used.append((triple, reason))
+        else:
+            left_out[triple] = LeftOut(triple, rule, reason)
+    triples = list(candidates.triples)
+    for place, item in ruled_out:
+        triples.insert(place, item.triple)
+    return Selection(
+        tuple(triple for triple, _ in used),
+        tuple(reason for _, reason in used),
+        tuple(left_out[triple] for triple in triples if triple in left_out),
+    )
+
+
+def _ranked(
+    candidates: Candidates, scores: Sequence[float] | None, options: InjectionOptions
+) -> Iterator[tuple[Triple, Reason, bool]]:
+    """Yield each triple, the best first, with how it stands and whether its sense fits."""
+    triples, mention = candidates.triples, candidates.mention
+    if scores is None and not options.first_relations and not mention.others:
+        same = Reason(options.strategy)
+        yield from ((triple, same, True) for triple in triples)
+        return
+    places = {relation: place for place, relation in enumerate(options.first_relations)}
+    wanted = [places.get(triple.relation, len(places)) for triple in triples]
+    values = scores if scores is not None else [0.0] * len(triples)
+    order = sorted(range(len(triples)), key=lambda i: (wanted[i], -values[i]))
+    senses = [normalise_name(triple.head) if mention.others else "" for triple in triples]
+    fitting = None
+    if options.one_sense and order:
+        fitting = senses[max(range(len(triples)), key=lambda i: (values[i], -i))]
+    for rank, i in enumerate(order, start=1):
+        reason = Reason(
+            options.strategy,
+            None if scores is None else scores[i],
+            rank,
+            len(order),
+            preferred=triples[i].relation in places,
+            sense=senses[i],
+            threshold=options.threshold,
+        )
+        yield triples[i], reason, fitting is None or senses[i] == fitting
+
+
+def tail_in_text(triple: Triple, asked: Candidates) -> bool:
+    """Say whether a text has a triple's tail, other than within the mention itself.
+
+    Compared as names are; a tail that begins or ends with a Latin letter or
+    digit counts only at a word boundary there.
+    """
+    tail = normalise_name(triple.tail)
+    if not tail:
+        return False
+    mention = asked.mention
+    for number, text in enumerate(asked.sentences):
+        normal = _normalised(text)
+        place = normal.text.find(tail)
+        while place >= 0:
+            end = place + len(tail)
+            inside = (
+                number == mention.sentence
+                and normal.starts[place] >= mention.start
+                and normal.ends[end - 1] <= mention.end
+            )
+            if not inside and _stands_alone(normal.text, place, end):
+                return True
+            place = normal.text.find(tail, place + 1)
+    return False
+
+
+def _stands_alone(text: str, start: int, end: int) -> bool:
+    """Test that no word runs over the borders of a span."""
+    return not any(
+        0 < border < len(text)
+        and is_word_character(text[border - 1])
+        and is_word_character(text[border])
+        for border in (start, end)
+    )
+
+
+@lru_cache(maxsize=64)
+def _normalised(text: str) -> NormalisedText:
+    return normalise(text)
+
+
+def count_by_rule(left_out: Iterable[LeftOut]) -> dict[Rule, int]:
+    """Count left-out triples by the rule that left them out."""
+    counts: dict[Rule, int] = {}
+    for item in left_out:
+        counts[item.rule] = counts.get(item.rule, 0) + 1
+    return counts
