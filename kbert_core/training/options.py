@@ -262,7 +262,7 @@ class CorpusOptions(Options):
     """The text to pretrain on, and the tokens made of it."""
 
     text: tuple[str, ...] = option(
-        metavar="FILE", help=".txt or .txt.xz, one passage a line", flag="--text"
+        metavar="FILE", help=".txt, also packed (.xz, .gz, .bz2, .zst), one passage a line"
     )
     exclude: tuple[str, ...] = option(
         (),

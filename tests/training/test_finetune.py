@@ -220,11 +220,6 @@ def test_a_run_that_lies_elsewhere_now_still_ends_with_its_best_epoch(data, monk
         fit(options(data, "moved", **how))
 
 
-def test_computing_in_bfloat16_overfits_too(data):
-    report = train(options(data, bf16=True))
-    assert report["scores"]["dev"]["f1"] > 0.9
-
-
 def test_the_twin_is_trained_without_knowledge(data):
     report = train(options(data, "twin", kg=(), epochs=1))
     config = json.loads((data / "twin" / "config.json").read_text())
