@@ -83,11 +83,6 @@ class PrefixFilter:
                 table[hashes >> shift] = table[hashes & mask] = True
         return made
 
-    @classmethod
-    def of_anything(cls) -> "PrefixFilter":
-        """Return a filter that lets every place pass."""
-        return cls(np.array([1, 1, 1, 0, 0, 0], np.uint8))
-
     def may_start(self, codes: Codes) -> NDArray[np.bool_]:
         """See ``NameLookup.may_start``."""
         result = np.zeros(len(codes), np.bool_)
