@@ -56,13 +56,9 @@ class MaskTransformer:
 
     def __init__(self, model: PreTrainedModel) -> None:
         self.model = model.eval()
+        self.config: Any = model.config
         self.position_offset = probe(model)
         self._takes = set(inspect.signature(model.forward).parameters)
-
-    @property
-    def config(self) -> Any:
-        """The encoder's Hugging Face config."""
-        return self.model.config
 
     @property
     def device(self) -> torch.device:
