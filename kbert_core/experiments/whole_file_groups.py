@@ -235,7 +235,7 @@ class WholeFile:
         half = MOST_DRAWN // 2
         shown = groups if len(groups) <= MOST_DRAWN else [*groups[:half], *groups[-half:]]
         more = f", {len(shown)} of {len(groups)} groups" if len(shown) < len(groups) else ""
-        return signed_bars(
+        figure = signed_bars(
             [f"{clipped(group.name)}  (n = {group.count:,})" for group in shown],
             [[value for value in (group.helped, -group.hurt) if value] for group in shown],
             axis=f"{shown[0].unit if shown else 'texts'} by {by}",
@@ -243,6 +243,8 @@ class WholeFile:
             number=lambda value: f"{abs(value):g}",
             colours={"helped": BLUE, "hurt": ORANGE},
         )
+        figure.axes[0].xaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
+        return figure
 
 
 def read_whole_file(

@@ -154,6 +154,7 @@ def test_results_are_rows_plain_data_and_figures():
         "dog  (n = 2)",
         "cat  (n = 2)",
     ]
+    assert not any({*"-−"} & set(tick.get_text()) for tick in panel.get_xticklabels())
 
 
 def test_a_file_without_any_change_is_drawn_too():
