@@ -248,7 +248,8 @@ def file(args: Namespace) -> Page:
     figure: Callable[[], Any] = partial(whole.figure, args.by)
     facts = {
         "texts": len(whole.rows),
-        f"with a triple of {whole.graph}": len(whole.with_knowledge),
+        "graph": whole.graph,
+        "texts with a triple of it": len(whole.with_knowledge),
         "changed by knowledge": len(whole.changed),
         **{"helped": whole.whole.helped, "hurt": whole.whole.hurt},
         whole.scores.metric: _scores(whole.scores),

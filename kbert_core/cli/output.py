@@ -86,7 +86,8 @@ def table(rows: Iterable[Mapping[str, Any]], shown: int = SHOWN) -> list[str]:
     for row in every[: shown or None]:
         grid.add_row(*(Text(cell(row.get(head))) for head in heads))
     printed = StringIO()
-    Console(file=printed, width=WIDE, color_system=None).print(grid)
+    plain: Any = {"color_system": None, "force_jupyter": False}  # a notebook takes text as well
+    Console(file=printed, width=WIDE, **plain).print(grid)
     more = [f"… and {len(every) - shown:,} more"] if 0 < shown < len(every) else []
     return [line.rstrip() for line in printed.getvalue().splitlines()] + more
 

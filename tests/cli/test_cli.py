@@ -16,6 +16,7 @@ from transformers import AutoModelForTokenClassification
 from kbert_core import Ablation, Card, InjectionOptions, Pipeline, ReadConfig, cli
 from kbert_core.cli import read
 from kbert_core.cli.commands import COMMANDS, argument
+from kbert_core.cli.output import table
 from kbert_core.knowledge import load_graph
 
 ROOT = Path(__file__).parents[2]
@@ -445,6 +446,11 @@ def test_help_offers_the_devices_that_a_command_takes(capsys, command, devices):
     said = " ".join(capsys.readouterr().out.split())
     assert f"--device DEVICE {devices}" in said
     assert ("cuda:N" in said) == ("cuda:N" in devices)
+
+
+def test_a_table_is_text_in_a_notebook_too(monkeypatch):
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    assert table([{"a_b": 1, "": "x"}]) == ["a b", "  1  x"]
 
 
 def test_a_reader_that_leaves_early_is_no_error(tmp_path):

@@ -107,7 +107,7 @@ def data(tmp_path):
 
 def test_a_file_is_read_with_the_graph_and_without(explain, data):
     said = explain("file", "--data", data).out
-    assert said.startswith("texts: 3\nwith a triple of three: 2\n")
+    assert said.startswith("texts: 3\ngraph: three\ntexts with a triple of it: 2\n")
     assert "with the graph minus without a graph" in said
     assert "类别       2     0  0.0 to 65.8       0  0.0 to 65.8  " in said  # Wilson, of two texts
     found = json.loads(explain("file", "--data", data, "--most", 1, "--json").out)
