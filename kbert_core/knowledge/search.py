@@ -193,8 +193,8 @@ class GraphSearch:
         end = time.monotonic() + SECONDS
         with self._reading() as database:
             last = _last_version(database)
-            small = self.in_memory or last <= COUNTED
-            conditions, values = self._conditions(query, without, folded=small)
+            small = self._small(last)
+            conditions, values = self._conditions(query, without, "folded" if small else "lower")
             by_index = (
                 query.everything or query.off or (values["folded"] and query.where == "head_starts")
             )
@@ -279,22 +279,27 @@ class GraphSearch:
             database.create_function("folded", 1, _folded, deterministic=True)
             yield database
 
+    def _small(self, last: int) -> bool:
+        """Whether all rows, up to the last version, are looked at and folded as names are."""
+        return self.in_memory or last <= COUNTED
+
     def _rows(self, query: str, **values: Any) -> list[tuple]:
         with self._reading() as database:
+            if not self._small(_last_version(database)):
+                query = query.replace("folded(", "lower(")  # only Latin letters, but fast
             return database.execute(query, values | {"then": self.revision}).fetchall()
 
     def _conditions(
-        self, query: Query, without: Collection[str], *, folded: bool
+        self, query: Query, without: Collection[str], fold: str
     ) -> tuple[str, dict[str, Any]]:
         parts = [THEN]
         wanted = query.folded
         values: dict[str, Any] = {"then": self.revision, "folded": wanted, **_range(wanted)}
         if wanted:
-            values["text"] = _pattern(query.text.strip())
-            like = "instr(folded({0}), :folded)" if folded else "{0} LIKE :text ESCAPE '!'"
-            in_head, in_relation = "instr(entity, :folded)", like.format("relation")
-            in_tail = f"({like.format('tail')} OR instr(tail, :folded))"
-            in_any = f"({in_head} OR {in_tail} OR {in_relation})"
+            values["text"] = query.text.strip()
+            in_head = "instr(entity, :folded)"
+            in_tail = f"(instr({fold}(tail), :folded) OR instr(tail, :text))"
+            in_any = f"({in_head} OR {in_tail} OR {in_tail.replace('tail', 'relation')})"
             where = {"head": in_head, "head_starts": _STARTS, "tail": in_tail, "anywhere": in_any}
             parts.append(where[query.where])
         if query.off:
@@ -343,11 +348,6 @@ def _page(
 ) -> Found:
     triples = tuple(Triple(*row[3:6]) for row in rows)
     return Found(triples, tuple(not row[6] for row in rows), total, following, complete)
-
-
-def _pattern(text: str) -> str:
-    """What LIKE finds wherever a text stands."""
-    return "%" + "".join(f"!{c}" if c in "!%_" else c for c in text) + "%"
 
 
 def _range(start: str) -> dict[str, str]:

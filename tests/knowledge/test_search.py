@@ -109,7 +109,9 @@ def test_facets_count_relations_and_types(path, graph):
     )
 
 
-def test_names_are_completed(path, graph):
+@pytest.mark.parametrize("most", [50_000, 0])
+def test_names_are_completed(path, graph, most, monkeypatch):
+    monkeypatch.setattr(search_module, "COUNTED", most)
     for completing in (GraphSearch.of(graph), GraphSearch(path, 1)):
         assert len(completing.heads("胃")) == 2
         assert [head.casefold() for head in completing.heads("asp")] == ["aspirin"]
