@@ -123,8 +123,8 @@ def _injection(texts: Ints, whole: Ints, limit: int) -> Injection:
         added=Share(int(added.sum()), int(texts.sum())),
         longest=int(whole.max()),
         limit=limit,
-        long_texts=_share(texts > limit),
-        long_trees=_share(whole > limit),
+        long_texts=Share.of(texts > limit),
+        long_trees=Share.of(whole > limit),
         text_over=int(np.maximum(0, texts - limit).sum()),
         added_over=Share(int(without_room.sum()), int(added.sum())),
     )
@@ -145,10 +145,10 @@ def _split(
         examples=len(examples),
         labels=labels,
         repeated=Share(repeated, len(examples)),
-        with_match=_share(mentions),
+        with_match=Share.of(mentions),
         matches=len(entities),
         gold_matches=None,
-        ambiguous_matches=_share(map(used.is_ambiguous, entities)),
+        ambiguous_matches=Share.of(map(used.is_ambiguous, entities)),
         homonyms=_homonyms(examples, mentions),
         mentions=None,
         injection=injection,
@@ -166,7 +166,7 @@ def _split(
         dictionary["unseen"] = unseen_recall(texts, spans, tagged, seen)
     return replace(
         made,
-        gold_matches=_share(
+        gold_matches=Share.of(
             (mention.start, mention.end) in {(start, end) for start, end, _ in example.spans}
             for example, of_text in zip(examples, mentions, strict=True)
             for mention in of_text
@@ -243,7 +243,7 @@ def _gold_mentions(
 
 
 def _coverage(gold: Sequence[_Gold]) -> Coverage:
-    return Coverage(_share(m.known for m in gold), _share(m.reached for m in gold))
+    return Coverage(Share.of(m.known for m in gold), Share.of(m.reached for m in gold))
 
 
 # Between splits
@@ -256,7 +256,7 @@ def _leaks(splits: Splits) -> tuple[Leak, ...]:
         for example in splits[into]:
             there.setdefault(_text(example), set()).add(_labels(example))
         shared = [example for example in splits[of] if _text(example) in there]
-        same = _share(_labels(example) in there[_text(example)] for example in shared)
+        same = Share.of(_labels(example) in there[_text(example)] for example in shared)
         leaks.append(Leak(of, into, Share(len(shared), len(splits[of])), same))
     return tuple(leaks)
 
@@ -295,9 +295,11 @@ def _answers(splits: Splits, used: AuditedGraph) -> Answers:
         gold_heads=Share(len(in_graph), heads),
         test_only=Share(test_only, heads) if in_test else None,
         test_only_of_gold=Share(test_only, len(in_graph)) if in_test else None,
-        known_names={_listed(there): _share(names) for there, names in by_splits.items() if names},
+        known_names={
+            _listed(there): Share.of(names) for there, names in by_splits.items() if names
+        },
         groups=tuple(group for group, _ in groups[:SHOWN_GROUPS]),
-        from_gold=_share(entity in suspects for entity in known),
+        from_gold=Share.of(entity in suspects for entity in known),
     )
 
 
@@ -308,12 +310,6 @@ def _listed(splits: Sequence[str]) -> str:
     """Such as "test only" or "train, dev and test"."""
     *others, last = splits
     return f"{', '.join(others)} and {last}" if others else f"{last} only"
-
-
-def _share(values: Iterable[object]) -> Share:
-    """Share of what is true."""
-    true = [bool(value) for value in values]
-    return Share(sum(true), len(true))
 
 
 def _text(example: Example) -> tuple[str, ...]:

@@ -71,6 +71,12 @@ class Share:
     count: int
     total: int
 
+    @classmethod
+    def of(cls, values: Iterable[object]) -> "Share":
+        """Those that are true, of all."""
+        true = [bool(value) for value in values]
+        return cls(sum(true), len(true))
+
     @property
     def share(self) -> float:
         """From 0 to 1; 0 of nothing."""
@@ -267,11 +273,11 @@ class AuditedGraph:
         self.triples = {entity: graph.triples_of(entity) for entity in graph.entities()}
         self.relation = _type_relation(self.triples)
         self.tail_labels = learn_tail_labels(train, graph)
-        types = {
-            entity: tuple(dict.fromkeys(t.tail for t in triples if t.relation == self.relation))
+        self.types = {
+            entity: tuple(dict.fromkeys(tails))
             for entity, triples in self.triples.items()
+            if (tails := [t.tail for t in triples if t.relation == self.relation])
         }
-        self.types = {entity: tails for entity, tails in types.items() if tails}  # of each head
 
     @property
     def entities(self) -> Collection[str]:
@@ -295,7 +301,7 @@ class AuditedGraph:
             self.relation,
             Share(len(several), len(self.types)),
             tuple((entity, self.types[entity]) for entity in several[:SHOWN_EXAMPLES]),
-            Share(sum(n > 1 for n in counts), sum(n > 0 for n in counts)) if of_entities else None,
+            Share.of(n > 1 for n in counts if n) if of_entities else None,
         )
 
     def groups(self, gold: set[str]) -> list[tuple[Group, set[str]]]:
@@ -329,11 +335,11 @@ class AuditedGraph:
 
 def _type_relation(by_entity: Mapping[str, Sequence[Triple]]) -> str | None:
     """The relation that looks like a type, see ``Heads``."""
-    heads: dict[str, set[str]] = {}
+    heads: Counter[str] = Counter()
     tails: dict[str, set[str]] = {}
-    for entity, triples in by_entity.items():
+    for triples in by_entity.values():
+        heads.update({triple.relation for triple in triples})
         for triple in triples:
-            heads.setdefault(triple.relation, set()).add(entity)
             tails.setdefault(triple.relation, set()).add(triple.tail)
-    types = [r for r in heads if len(heads[r]) >= HEADS_OF_A_TYPE * len(tails[r])]
-    return max(types, key=lambda relation: len(heads[relation]), default=None)
+    types = [r for r in heads if heads[r] >= HEADS_OF_A_TYPE * len(tails[r])]
+    return max(types, key=lambda relation: heads[relation], default=None)

@@ -41,14 +41,11 @@ Boosted = tuple[int, int, str]  # tokens, end exclusive, and type
 def learn_tail_labels(examples: Sequence[Example], graph: KnowledgeGraph) -> dict[str, str]:
     """Learn from the training set which label each tail of a graph stands for.
 
-    Every match of a head counts for each of its tails and each of its
-    relations: for a label where it is a gold mention, else for none. A tail
-    means the label it was counted for most, unless that is under
-    ``MIN_SHARE`` of its matches. A tail with fewer than ``MIN_MATCHES``
-    means what its relations do ("symptom" is said of diseases, whatever the
-    tail). Of labels with equal counts the first in the alphabet is taken.
-
-    Unlike with ``learn_type_labels``, several tails may mean one label.
+    Every match of a head counts for each of its tails and relations: for a
+    label where it is a gold mention, else for none. A tail means the label it
+    was counted for most, unless that is under ``MIN_SHARE`` of its matches; with
+    fewer than ``MIN_MATCHES`` what its relations do ("symptom" is said of
+    diseases, whatever the tail). Several tails may mean one label.
 
     Returns:
         tail → label, for the tails that mean one, in graph order.
@@ -87,8 +84,8 @@ def dictionary_spans(
         examples: their labels aren't looked at. Where words are known, a
             match that cuts one is left out.
         graph: whose heads are looked for, the longest first.
-        type_labels: tail → label; see :func:`learn_tail_labels`. The first
-            triple of a head whose tail is in it decides.
+        type_labels: tail → label; the first triple of a head whose tail is in
+            it decides.
 
     Returns:
         Per text its (start, end, label) spans in characters, in reading order.

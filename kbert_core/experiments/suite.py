@@ -233,8 +233,23 @@ class Suite(Keys):
         return next(row for row in self.rows if row.name == name)
 
     def resolved(self, path: str) -> str:
-        """A path of the suite file as a path of this machine; see the module."""
-        return resolved(path, beside=self.path.parent)
+        """A path of the suite file as one of this machine; see the module.
+
+        Raises:
+            OptionError: an environment variable isn't set; CheckpointError: a
+                package isn't installed.
+        """
+        if path.startswith(PACKAGE):
+            return str(located(path))
+        expanded = os.path.expanduser(os.path.expandvars(path))
+        missing = re.search(r"\$\{?(\w+)", expanded)
+        if missing:
+            raise OptionError(
+                f"{path}: the environment variable {missing[1]} isn't set. "
+                f"Set it to the folder meant, as in `export {missing[1]}=…`."
+            )
+        beside = self.path.parent / expanded  # an absolute path is itself
+        return str(beside) if beside.exists() and not Path(expanded).exists() else expanded
 
     def resolved_all(self, paths: Sequence[str]) -> tuple[str, ...]:
         """Several paths, see :meth:`resolved`."""
@@ -303,9 +318,7 @@ def _inheriting(row: Any, suite: Mapping[str, Any], kind: type[Keys]) -> Any:
     """A row's keys with those that the suite gives for all rows."""
     if not isinstance(row, dict):
         return row
-    inherited = {
-        key: suite[key] for key in INHERITED if suite.get(key) and key in kind.model_fields
-    }
+    inherited = {k: suite[k] for k in INHERITED if suite.get(k) and k in kind.model_fields}
     given = {key: value for key, value in row.items() if value or key not in ("kg", "injection")}
     if kind is Run:
         given["knowledge"] = given.get("knowledge") or ("graph" if suite.get("kg") else "none")
@@ -364,27 +377,6 @@ def read_suite(path: str | Path) -> Suite:
     return suite
 
 
-def resolved(path: str, *, beside: Path) -> str:
-    """Expand variables and packages, and find a relative path.
-
-    Raises:
-        OptionError: an environment variable isn't set; CheckpointError: a
-            package isn't installed.
-    """
-    if path.startswith(PACKAGE):
-        return str(located(path))
-    expanded = os.path.expanduser(os.path.expandvars(path))
-    missing = re.search(r"\$\{?(\w+)", expanded)
-    if missing:
-        raise OptionError(
-            f"{path}: the environment variable {missing[1]} isn't set. "
-            f"Set it to the folder meant, as in `export {missing[1]}=…`."
-        )
-    if Path(expanded).exists() or Path(expanded).is_absolute():
-        return expanded
-    return str(beside / expanded) if (beside / expanded).exists() else expanded
-
-
 def slug(name: str) -> str:
     """A row's name as part of a file name."""
     return re.sub(r"[^\w]+", "-", name.casefold()).strip("-")
@@ -392,17 +384,7 @@ def slug(name: str) -> str:
 
 def train_options(suite: Suite, run: Run, **given: Any) -> TrainOptions:
     """What one run trains with: what is given, else what the suite says."""
-    said = {
-        "task": suite.task,
-        "data": "-",
-        "output": "-",
-        "encoder": run.encoder,
-        "kg": run.kg,
-        "hiding_kg": run.hiding_kg,
-        "injection": run.injection,
-        "ablation": run.ablation,
-        "recipe": run.recipe,
-        "seed": run.seeds[0],
-        "float32": True,
-    }
+    of_run = ("encoder", "kg", "hiding_kg", "injection", "ablation", "recipe")
+    said = {"task": suite.task, "data": "-", "output": "-", "seed": run.seeds[0], "float32": True}
+    said |= {name: getattr(run, name) for name in of_run}
     return TrainOptions.of(**{**said, **run.train, **given})

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kbert_core.errors import CheckpointError, OptionError
-from kbert_core.experiments.suite import Baseline, read_suite, resolved, slug, train_options
+from kbert_core.experiments.suite import Baseline, read_suite, slug, train_options
 from kbert_core.kbert.visible import Ablation
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.training.options import Recipe
@@ -144,19 +144,23 @@ def test_a_file_that_is_no_yaml_or_no_mapping_is_named(folder):
         read_suite("bad.yaml")
 
 
-def test_paths_are_found_here_then_beside_the_suite_and_variables_are_expanded(folder, monkeypatch):
-    monkeypatch.setenv("SOME_DATA", str(folder))
-    assert resolved("$SOME_DATA/kg.spo", beside=Path("x")) == f"{folder}/kg.spo"
-    assert resolved("kg.spo", beside=Path("x")) == "kg.spo"
+def test_paths_are_found_here_then_beside_the_suite_and_variables_are_expanded(
+    written, suite_data, folder, monkeypatch
+):
     (folder / "suites").mkdir()
+    written(suite_data, "suites/tiny.yaml")
+    resolved = read_suite("suites/tiny.yaml").resolved
+    monkeypatch.setenv("SOME_DATA", str(folder))
+    assert resolved("$SOME_DATA/kg.spo") == f"{folder}/kg.spo"
+    assert resolved("kg.spo") == "kg.spo"
     (folder / "suites" / "own.spo").touch()
-    assert resolved("own.spo", beside=Path("suites")) == "suites/own.spo"
-    assert resolved("bert-base-chinese", beside=Path("suites")) == "bert-base-chinese"
+    assert resolved("own.spo") == "suites/own.spo"
+    assert resolved("bert-base-chinese") == "bert-base-chinese"
     monkeypatch.delenv("SOME_DATA")
     with pytest.raises(OptionError, match="the environment variable SOME_DATA isn't set"):
-        resolved("$SOME_DATA/kg.spo", beside=Path("x"))
+        resolved("$SOME_DATA/kg.spo")
     with pytest.raises(CheckpointError, match="no_such_package, which isn't installed"):
-        resolved("package:no_such_package/model", beside=Path("x"))
+        resolved("package:no_such_package/model")
 
 
 def test_names_of_files_keep_letters_of_any_script():
