@@ -13,6 +13,8 @@ PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
 CURVES = PAGE.parent / "performance" / "pretraining.png"
 LATENCY, THROUGHPUT = "latency.json", "throughput.json"
 INJECTION, DECODING, PRETRAINING = "injection.json", "decoding.json", "pretraining.json"
+PREDICT_FILE, TRAINING_DATA = "predict_file.json", "training_data.json"
+BEFORE = "before.json"
 SHORT = 128  # tokens up to which the mask has an aim
 GRAPHS = ("graph_store.json", "graph_store_zh_domain_words.json")
 ROWS = (  # what is measured, in words; its aim; what stands beside it
@@ -63,6 +65,9 @@ def page() -> str:
         _pretraining(_read(PRETRAINING)),
         _injection(_read(INJECTION)),
         _decoding(_read(DECODING)),
+        _predict_file(_read(PREDICT_FILE)),
+        _training_data(_read(TRAINING_DATA)),
+        _before(_read(BEFORE)),
         "## Graph files\n",
         "One graph of millions of triples, on one core; medians, quartiles in brackets. The dict "
         "is the same triples in a dict of lists, in the same run, looked up by every substring of "
@@ -215,6 +220,70 @@ def _decoding(result: Mapping[str, Any]) -> str:
         f"{_shown(speed['before'])}; now {_shown(speed['now'])}, {_shown(result['faster'])} times "
         f"as fast (aim: {result['aim']}).\n"
     )
+
+
+def _predict_file(result: Mapping[str, Any]) -> str:
+    lines = [
+        "## Many texts at once\n",
+        f"{result['texts']} texts of at most {result['longest']} characters a round; texts a "
+        f"second of {result['machine']['cpu']}, one thread, by the same one at a time (aim: "
+        f"{result['aim']}). A token takes its multiplications either way: what is saved is all "
+        "that a call costs besides, so that the ratio falls where a single text gets faster.\n",
+        "| model | one by one | together | `kbert predict --file` | `kbert evaluate` |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    for name, own in result["models"].items():
+        ways = [
+            f"{own['ways'][way]:,.0f}, {_shown(own['faster'][way])} times"
+            for way in ("together", "kbert predict --file", "kbert evaluate")
+        ]
+        lines.append(f"| {name} | {own['ways']['one by one']:,.0f} | {' | '.join(ways)} |")
+    return "\n".join([*lines, ""])
+
+
+def _training_data(result: Mapping[str, Any]) -> str:
+    lines = [
+        "## What training spends on data\n",
+        f"A step of {result['model']}, {result['machine']['cpu']}, one thread. *kept*: no recipe, "
+        "so that rows are made once; *recipe*: some are made anew in every epoch. By arithmetic "
+        f"an H200 would read {result['tokens_per_s_an_h200_reads']:,} tokens a second of BERT base "
+        "in training; the last column says how many processes of this machine would make them.\n",
+        "| | data, ms | model, ms | share of data | tokens a second of data | processes |",
+        "|---|---:|---:|---:|---:|---:|",
+    ]
+    lines += [
+        f"| {row['run']} | {row['data_ms']:.1f} | {row['model_ms']:.0f} | "
+        f"{row['share_of_data']:.1%} | {row['tokens_per_s_of_data']:,} | "
+        f"{row['processes_for_an_h200']} |"
+        for row in result["rows"]
+    ]
+    return "\n".join([*lines, ""])
+
+
+def _before(result: Mapping[str, Any]) -> str:
+    speeds = _read(INJECTION)["cases"][0]["sentences_per_second"]
+    recipe = next(row for row in _read(TRAINING_DATA)["rows"] if row["run"] == "recipe")
+    now = {
+        "training_rows": ("medical_ner with MedicalKG, texts to batches", speeds["together"]),
+        "one_by_one": ("the same, one text at a time", speeds["one_by_one"]),
+        "decoding": (
+            "logits of 160 characters to named entities",
+            _read(DECODING)["texts_per_second"]["now"],
+        ),
+        "recipe_tokens": (
+            "data of training with a recipe, in tokens",
+            {"median": recipe["tokens_per_s_of_data"]},
+        ),
+    }
+    lines = [
+        f"## Before and after\n\nA second; *before* is {result['what']}.\n",
+        "| | before | now |",
+        "|---|---:|---:|",
+    ]
+    for name, (what, speed) in now.items():
+        then = " to ".join(f"{value:,}" for value in result["rows"][name])
+        lines.append(f"| {what} | {then} | {speed['median']:,.0f} |")
+    return "\n".join([*lines, ""])
 
 
 def _latency(result: Mapping[str, Any]) -> str:

@@ -12,7 +12,15 @@ from itertools import chain
 import numpy as np
 
 from kbert_core.errors import OptionError
-from kbert_core.kbert.flat_tree import IDS, RULES, Codes, FlatTrees, Origins
+from kbert_core.kbert.flat_tree import (
+    ANCHORS,
+    IDS,
+    RULES,
+    SEGMENTS,
+    Codes,
+    FlatTrees,
+    Origins,
+)
 from kbert_core.kbert.sentence_tree import Branch, Branches, SentenceTree, Trees
 from kbert_core.kbert.windows import parts_within
 from kbert_core.text import Layout, Tokenizer
@@ -141,69 +149,80 @@ class _Runs:
         Returns:
             (5, M) codes, and (R,) the tokens of each row.
         """
-        rows, sentences, begins, stops = self.parts
-        trunk, count = self.trunk, len(rows)
         inside = (nodes[4] == 0).nonzero()[0]
-        part, number, first, last, _ = nodes[:, inside]
-        hung, _, sizes, rules = branches
-        kept = rules == 0
-        on = inside.searchsorted(hung)  # of each branch its node among those that are in
-        kept_on, kept_sizes = on[kept], sizes[kept]
-        kept_counts = np.bincount(kept_on, minlength=len(part))
-        # Which run: of each node and part the first, where a node has its mention's, its
-        # branches' and that of the trunk after it.
-        own = kept_counts + 2
-        through = own.cumsum()
-        fixed = (self.ahead + self.behind + 1).cumsum()
-        at_part = fixed - self.behind - 1  # the first run of its trunk
-        at_node = through - own + at_part[part] + 1
-        if len(part):
-            upto = np.concatenate([[0], through])[part.searchsorted(np.arange(count + 1))]
-            at_part += upto[:-1]
-            at_behind = at_part + 1 + upto[1:] - upto[:-1]
-        else:
-            at_behind = at_part + 1
-        total = int(fixed[-1]) + int(through[-1]) if len(part) else int(fixed[-1]) if count else 0
+        nodes = nodes[:, inside]
+        sources = (before(branches[2]) + len(self.trunk.ids))[branches[3] == 0]
+        branches = branches[:, branches[3] == 0]
+        on = inside.searchsorted(branches[0])  # of each branch its node among those that are in
+        counts = np.bincount(on, minlength=len(inside))
+        at_part, at_node, at_behind = self._numbered(nodes[0], counts)
+        total = int(at_behind[-1] + self.behind[-1]) if len(at_behind) else 0
         runs = np.zeros((6, total), np.int64)
-        source, position, branch, anchor, segment, length = runs
-
-        tokens = trunk.firsts[sentences]  # of each part its sentence's token 0
-        source[at_part] = tokens + begins
-        position[at_part] = self.positions + begins
-        segment[at_part] = self.segments
-        length[at_part] = stops - begins
-        if len(part):
-            ends = np.append(first[1:], 0)  # where the trunk after a mention ends
-            lasts = np.append(part[1:] != part[:-1], True)
-            ends[lasts] = stops[part[lasts]]
-            firsts = np.append(True, lasts[:-1])
-            length[at_part[part[firsts]]] = first[firsts] - begins[part[firsts]]
-            base, place, own_segment = tokens[part], self.positions[part], self.segments[part]
-            after = at_node + own - 1
-            source[at_node], source[after] = base + first, base + last
-            position[at_node], position[after] = place + first, place + last
-            segment[at_node] = segment[after] = own_segment
-            length[at_node], length[after] = last - first, ends - last
-            numbers = number - self.trees.nodes.firsts[self.texts[rows[part]]] + 1
-            anchor[at_node] = numbers
-        if len(kept_on):
-            order = np.arange(len(kept_on))
-            at = at_node[kept_on] + 1 + order - before(kept_counts)[kept_on]
-            of_rows = rows[part[kept_on]]
-            source[at] = (before(sizes) + len(trunk.ids))[kept]
-            position[at] = (place + last)[kept_on]
-            branch[at] = 1 + order - of_rows.searchsorted(of_rows)
-            anchor[at] = numbers[kept_on]
-            segment[at] = own_segment[kept_on]
-            length[at] = kept_sizes
+        self._put_trunk(runs, at_part, nodes, at_node, at_node + counts + 1)
+        lengths = self.lengths
+        if len(on):
+            of_rows = self.parts[0][nodes[0][on]]
+            lengths = lengths + np.bincount(of_rows, branches[2], len(lengths)).astype(np.int64)
+            order = np.arange(len(on))
+            at = at_node[on] + 1 + order - before(counts)[on]
+            number = 1 + order - of_rows.searchsorted(of_rows)
+            position = (self.positions[nodes[0]] + nodes[3])[on]
+            anchor, segment = runs[ANCHORS, at_node][on], runs[SEGMENTS, at_node][on]
+            runs[:, at] = sources, position, number, anchor, segment, branches[2]
         every = [special for sides in self.specials for side in sides for special in side]
         if every:
-            self._put_specials(runs, at_part, at_behind, len(trunk.ids) + len(ids))
-        lengths = self.lengths
-        if len(kept_on):
-            lengths = lengths + np.bincount(of_rows, kept_sizes, len(lengths)).astype(np.int64)
+            self._put_specials(runs, at_part, at_behind, len(self.trunk.ids) + len(ids))
         of_specials = np.array([special.id for special in every], np.int64)
-        return _laid(runs, np.concatenate([trunk.ids, ids, of_specials])), lengths
+        return _laid(runs, np.concatenate([self.trunk.ids, ids, of_specials])), lengths
+
+    def _numbered(self, part: Ints, counts: Ints) -> tuple[Ints, Ints, Ints]:
+        """Number the runs in reading order.
+
+        Args:
+            part, counts: (Q,) of each node that is in its part, and how many branches it has.
+
+        Returns:
+            (P,) the first run of each part's trunk, (Q,) each mention's, which its branches' and
+            that of the trunk after it follow, and (P,) that after the last of the part's trunk.
+        """
+        through = (counts + 2).cumsum()
+        at_part = (self.ahead + self.behind + 1).cumsum() - self.behind - 1
+        at_node = through - counts - 1 + at_part[part]
+        if not len(part):
+            return at_part, at_node, at_part + 1
+        upto = np.concatenate([[0], through])[part.searchsorted(np.arange(len(at_part) + 1))]
+        return at_part + upto[:-1], at_node, at_part + 1 + upto[1:]
+
+    def _put_trunk(
+        self, runs: Ints, at_part: Ints, nodes: Ints, at_node: Ints, after: Ints
+    ) -> None:
+        """Put each part's trunk up to its first mention, mentions, and the trunk after each.
+
+        Args:
+            runs: (6, S), changed.
+            at_part, at_node: see :meth:`_numbered`.
+            nodes: (5, Q) those that are in.
+            after: (Q,) the run of the trunk after each mention.
+        """
+        source, position, _, anchor, segment, length = runs
+        rows, sentences, begins, stops = self.parts
+        tokens = self.trunk.firsts[sentences]  # of each part its sentence's token 0
+        source[at_part], position[at_part] = tokens + begins, self.positions + begins
+        segment[at_part], length[at_part] = self.segments, stops - begins
+        part, number, first, last, _ = nodes
+        if not len(part):
+            return
+        ends = np.append(first[1:], 0)  # where the trunk after a mention ends
+        lasts = np.append(part[1:] != part[:-1], True)
+        ends[lasts] = stops[part[lasts]]
+        firsts = np.append(True, lasts[:-1])
+        length[at_part[part[firsts]]] = first[firsts] - begins[part[firsts]]
+        base, place = tokens[part], self.positions[part]
+        source[at_node], source[after] = base + first, base + last
+        position[at_node], position[after] = place + first, place + last
+        segment[at_node] = segment[after] = self.segments[part]
+        length[at_node], length[after] = last - first, ends - last
+        anchor[at_node] = number - self.trees.nodes.firsts[self.texts[rows[part]]] + 1
 
     def _put_specials(self, runs: Ints, at_part: Ints, at_behind: Ints, begin: int) -> None:
         """Put special tokens ahead of the sentences and behind them.

@@ -1,5 +1,6 @@
 """Texts to flat trees, many at once in arrays, beside the slow and obvious way."""
 
+import pickle
 import random
 
 import numpy as np
@@ -54,6 +55,24 @@ def test_scenes_of_spaced_words_are_read_as_one_by_one():
 def test_an_entity_under_two_names_has_the_triples_of_each_name():
     flats = flatten(grow_trees(["心梗", "心肌梗死，心梗"], MI), Characters())
     assert flats.lengths.tolist() == [2 + 4, 7 + 4 + 4 + 4]
+
+
+def test_names_that_are_begun_anew_read_alike(monkeypatch, figure_2):
+    texts = ["Tim Cook", "Beijing", "Tim Cook left Beijing", "beijing", "TIM COOK"] * 2
+    tokenizer = Words(special=True)
+    expected = [flat.tokens for flat in flatten(grow_trees(texts, figure_2), tokenizer)]
+    monkeypatch.setattr("kbert_core.knowledge.meanings.MOST_NAMES", 1)
+    copy = pickle.loads(pickle.dumps(figure_2))
+    rows = [flatten(grow_trees([text], copy), tokenizer)[0].tokens for text in texts]
+    assert rows == expected
+
+
+def test_an_edited_graph_is_read_by_its_own_triples(figure_2):
+    before = flatten(grow_trees(["Tim Cook"], figure_2), Words())[0].tokens
+    (triple, *_) = figure_2.triples_of("Tim Cook")
+    edited = figure_2.switch_off(triple)
+    assert flatten(grow_trees(["Tim Cook"], edited), Words())[0].tokens == ["Tim", "Cook"]
+    assert flatten(grow_trees(["Tim Cook"], figure_2), Words())[0].tokens == before
 
 
 def test_a_tree_changed_by_hand_is_flattened_as_it_is(figure_2):
