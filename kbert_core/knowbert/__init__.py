@@ -1,0 +1,1 @@
+"""KnowBert (Peters et al., EMNLP 2019): entity vectors, chosen by a linker, between two layers."""

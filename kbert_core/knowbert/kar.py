@@ -1,0 +1,136 @@
+"""Knowledge attention and recontextualization (KnowBert, section 3.2): a layer between two layers.
+
+Shapes: B texts, N tokens, H the encoder's width, C spans, M candidates, E width of entity vectors.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from kbert_core.knowbert.linker import (
+    AttentionBlock,
+    Candidates,
+    EntityLinker,
+    KarOptions,
+    Linked,
+    norm,
+)
+
+INITIAL = 0.02  # standard deviation of new weights, BERT's
+
+
+@dataclass(frozen=True)
+class KarTrace:
+    """What a KAR made of a batch, stage by stage.
+
+    Attributes:
+        projected: H_proj, (B, N, E) (Eq. 1).
+        linked: spans, scores, and the entities chosen (Eq. 2 to 5).
+        enhanced: S'_e, (B, C, E); spans with their entities (Eq. 6).
+        attention: (B, A, N, C); from every token to every span.
+        change: (B, N); ‖H' − H‖, what the layer changed of each token.
+    """
+
+    projected: Tensor
+    linked: Linked
+    enhanced: Tensor
+    attention: Tensor
+    change: Tensor
+
+
+_running: ContextVar[Sequence[tuple[Candidates, list[KarTrace]]] | None] = ContextVar(
+    "the batch that is read", default=None
+)
+
+
+@contextmanager
+def reading(candidates: Sequence[Candidates]) -> Iterator[list[list[KarTrace]]]:
+    """Run an encoder within this: its KARs read the batch with these candidates.
+
+    Args:
+        candidates: one per knowledge base, from bottom to top.
+
+    Yields:
+        Per knowledge base a list, which then holds the trace.
+    """
+    traces: list[list[KarTrace]] = [[] for _ in candidates]
+    token = _running.set(list(zip(candidates, traces, strict=True)))
+    try:
+        yield traces
+    finally:
+        _running.reset(token)
+
+
+class Kar(nn.Module):
+    """Lets each token attend to the entities that the text names.
+
+    Put it after a layer with :func:`kbert_core.layers.insert_after`, and run the encoder within
+    :func:`reading`.
+
+    Args:
+        hidden_size: H.
+        width: W of the entity vectors.
+        base: number of its knowledge base, from bottom to top.
+        options: sizes, and where paper and code differ.
+    """
+
+    def __init__(
+        self, hidden_size: int, width: int, base: int = 0, options: KarOptions | None = None
+    ) -> None:
+        super().__init__()
+        options = options or KarOptions()
+        self.base = base
+        self.down = nn.Linear(hidden_size, options.size)
+        self.up = nn.Linear(options.size, hidden_size)
+        self.linker = EntityLinker(width, options)
+        self.block = AttentionBlock(options)
+        self.span_norm, self.norm = norm(options.size, options), norm(hidden_size, options)
+        self.dropout = nn.Dropout(options.dropout)
+        for module in self.modules():
+            if isinstance(module, nn.Linear):
+                nn.init.normal_(module.weight, std=INITIAL)
+                nn.init.zeros_(module.bias)
+
+    def forward(self, states: Tensor) -> Tensor:
+        """Recontextualize the states of a layer: (B, N, H) → (B, N, H) (Eq. 1 to 7)."""
+        running = _running.get()
+        assert running is not None, "run the encoder within knowbert.kar.reading"
+        candidates, traces = running[self.base]
+        projected = self.down(states)
+        linked = self.linker(projected, candidates)
+        enhanced = self.span_norm(linked.contextual + self.dropout(linked.entity))
+        recontextualized, attention = self.block(projected, enhanced, candidates.valid)
+        new = self.norm(states + self.dropout(self.up(recontextualized)))
+        change = (new - states).detach().norm(dim=-1)
+        traces.append(KarTrace(projected, linked, enhanced, attention, change))
+        return new
+
+    @torch.no_grad()
+    def invert_projection(self) -> None:
+        """Make W₂, b₂ the pseudo-inverse of W₁, b₁: up(down(h)) is h as far as E < H allows.
+
+        The paper's start of the multitask stage. The released code inverts W₁ᵀW₁, which is
+        singular, and adds W₁⁺b₁ in place of taking it off.
+        """
+        inverse = torch.linalg.pinv(self.down.weight.double())  # (H, E)
+        self.up.weight.copy_(inverse)
+        self.up.bias.copy_(-inverse @ self.down.bias.double())
+
+
+def layer_after(count: int, base: int = 0, bases: int = 1) -> int:
+    """Say after which layer a knowledge base stands (paper: 10 of 12; of two, 10 and 11).
+
+    Args:
+        count: L, layers of the encoder.
+        base: number of the knowledge base, from 0, bottom to top.
+        bases: how many there are.
+
+    Returns:
+        From 1 to L; a layer stays above the topmost where the encoder has enough of them.
+    """
+    top = max(round(10 * count / 12), 1) + bases - 1
+    return min(top, max(count - 1, bases)) - (bases - 1) + base

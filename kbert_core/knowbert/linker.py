@@ -1,0 +1,245 @@
+"""The entity linker of a knowledge base (KnowBert, section 3.3): which entity does a span mean?
+
+Shapes: B texts, N tokens, C mention spans, M candidates of a span, E width of entity vectors.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from kbert_core.errors import OptionError
+
+HIDDEN = 100  # of the network that scores a candidate
+IMPOSSIBLE = -10_000.0  # a score, and a mask: finite, so that a softmax of nothing else is no NaN
+PADDING, NULL, MASK = 0, 1, 2  # entities of every knowledge base; its own begin after these
+SPECIAL_ENTITIES = ("[PAD]", "[NULL]", "[MASK]")
+
+
+@dataclass(frozen=True, kw_only=True)
+class KarOptions:
+    """Sizes of a KAR, and where the paper and its released code differ; defaults: the paper's.
+
+    Attributes:
+        size: E, the width that tokens and entity vectors are projected to.
+        heads, inner: attention heads and width of the feed-forward layer of both transformer
+            blocks.
+        dropout: in training.
+        norms: layer normalisation of span vectors, entity vectors, their sum, and the output.
+            The code has it, the equations don't; it keeps a new knowledge base's vectors in
+            range whatever their scale.
+        scaled: divide the dot product of span and entity by √E. The code does, as attention does.
+        threshold: δ. A candidate that scores less is left out, and a span without any other
+            means NULL. None: every candidate counts, as WordNet's does in the code.
+        null_candidate: whether every span may mean NULL. The paper says so of Wikipedia; the
+            code puts NULL only in place of what the threshold leaves out.
+    """
+
+    size: int = 200
+    heads: int = 4
+    inner: int = 1024
+    dropout: float = 0.1
+    norms: bool = False
+    scaled: bool = False
+    threshold: float | None = None
+    null_candidate: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("size", "heads", "inner"):
+            if getattr(self, name) < 1:
+                raise OptionError(f"{name} is {getattr(self, name)}. Give at least 1.")
+        if self.size % self.heads:
+            raise OptionError(
+                f"size is {self.size}, which {self.heads} attention heads can't share. Give a "
+                f"multiple of {self.heads}."
+            )
+        if not 0 <= self.dropout < 1:
+            raise OptionError(f"dropout is {self.dropout}. Give a share from 0 to below 1.")
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The mention spans of a batch, with what each may mean.
+
+    Attributes:
+        spans: (B, C, 2) int64; first and last token, inclusive; -1 where there is no span.
+        entities: (B, C, M) int64; 0 where there is none, 1 NULL, 2 MASK, then the batch's own
+            entities, in the order of ``vectors``.
+        priors: (B, C, M); p(entity | mention), 0 where there is none.
+        vectors: (V, W); of the entities that the batch names.
+    """
+
+    spans: Tensor
+    entities: Tensor
+    priors: Tensor
+    vectors: Tensor
+
+    @property
+    def valid(self) -> Tensor:
+        """(B, C) bool: whether a span is one; a text without any has a first, empty one."""
+        valid = self.spans[..., 0] >= 0
+        nothing = ~valid.any(1)
+        return torch.cat([(valid[:, :1] | nothing[:, None]), valid[:, 1:]], 1)
+
+    def to(self, device: torch.device | str) -> "Candidates":
+        """Move the tensors to a device."""
+        tensors = (self.spans, self.entities, self.priors, self.vectors)
+        return Candidates(*(tensor.to(device) for tensor in tensors))
+
+
+@dataclass(frozen=True)
+class Linked:
+    """What the linker made of a batch's spans, stage by stage.
+
+    Attributes:
+        span_vectors: S, (B, C, E); pooled from the tokens of each span.
+        contextual: S_e, (B, C, E); after the spans have attended to each other (Eq. 2).
+        dot: (B, C, M); span times entity.
+        scores: ψ, (B, C, M) (Eq. 3).
+        weights: ψ̃, (B, C, M); 0 for a span that means NULL by the threshold.
+        entity: ẽ, (B, C, E); the weighted mean of the candidates' vectors.
+        is_null: (B, C) bool; every candidate is under the threshold.
+    """
+
+    span_vectors: Tensor
+    contextual: Tensor
+    dot: Tensor
+    scores: Tensor
+    weights: Tensor
+    entity: Tensor
+    is_null: Tensor
+
+
+class SpanPooling(nn.Module):
+    """Self-attentive pooling of a span's tokens (Lee et al. 2017): (B, N, E) → (B, C, E)."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.score = nn.Linear(size, 1)
+
+    def forward(self, states: Tensor, spans: Tensor) -> Tensor:
+        """Pool the tokens of every span; an empty span gives zeros."""
+        place = torch.arange(states.shape[1], device=states.device)
+        inside = (place >= spans[..., :1]) & (place <= spans[..., 1:])  # (B, C, N)
+        inside &= spans[..., :1] >= 0
+        scores = self.score(states).transpose(1, 2).masked_fill(~inside, IMPOSSIBLE)
+        return scores.softmax(-1).masked_fill(~inside, 0) @ states
+
+
+class AttentionBlock(nn.Module):
+    """A layer of BERT's: queries attend to keys, then a feed-forward network; post-LN."""
+
+    def __init__(self, options: KarOptions) -> None:
+        super().__init__()
+        size = options.size
+        self.heads = options.heads
+        self.query, self.key, self.value, self.output = (nn.Linear(size, size) for _ in range(4))
+        self.inner, self.outer = nn.Linear(size, options.inner), nn.Linear(options.inner, size)
+        self.attention_norm, self.norm = (nn.LayerNorm(size, eps=1e-12) for _ in range(2))
+        self.dropout = nn.Dropout(options.dropout)
+
+    def forward(self, queries: Tensor, keys: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
+        """Attend.
+
+        Args:
+            queries: (B, Q, E).
+            keys: (B, C, E); values, too.
+            valid: (B, C) bool; which keys there are.
+
+        Returns:
+            States (B, Q, E), and attention weights (B, A, Q, C).
+        """
+        q, k, v = (
+            own.unflatten(-1, (self.heads, -1)).transpose(1, 2)  # (B, A, ·, D)
+            for own in (self.query(queries), self.key(keys), self.value(keys))
+        )
+        scores = q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5
+        weights = scores.masked_fill(~valid[:, None, None], IMPOSSIBLE).softmax(-1)
+        mixed = (self.dropout(weights) @ v).transpose(1, 2).flatten(-2)
+        states = self.attention_norm(queries + self.dropout(self.output(mixed)))
+        inner = nn.functional.gelu(self.inner(states))
+        return self.norm(states + self.dropout(self.outer(inner))), weights
+
+
+class EntityLinker(nn.Module):
+    """Scores each candidate of each span, and mixes their vectors (Eq. 2, 3).
+
+    Args:
+        width: W of the entity vectors.
+        options: of the KAR.
+    """
+
+    special: Tensor
+
+    def __init__(self, width: int, options: KarOptions) -> None:
+        super().__init__()
+        self.options = options
+        special = torch.randn(len(SPECIAL_ENTITIES), width) * 0.004
+        special[PADDING] = 0
+        self.register_buffer("special", special)  # frozen, as all entity vectors are
+        self.project = nn.Linear(width, options.size)  # the paper's of its 2,248-wide vectors
+        self.pooling = SpanPooling(options.size)
+        self.block = AttentionBlock(options)
+        self.span_norm, self.entity_norm = norm(options.size, options), norm(options.size, options)
+        self.hidden, self.score = nn.Linear(2, HIDDEN), nn.Linear(HIDDEN, 1)
+
+    def forward(self, projected: Tensor, candidates: Candidates) -> Linked:
+        """Link the spans of a batch.
+
+        Args:
+            projected: (B, N, E); token states, projected (Eq. 1).
+        """
+        table = self.project(torch.cat([self.special, candidates.vectors.to(self.special)]))
+        spans = self.span_norm(self.pooling(projected, candidates.spans))
+        contextual, _ = self.block(spans, spans, candidates.valid)
+        vectors = self.entity_norm(table[candidates.entities])  # (B, C, M, E)
+        dot = (vectors @ contextual[..., None]).squeeze(-1)
+        if self.options.scaled:
+            dot = dot / vectors.shape[-1] ** 0.5
+        features = torch.stack([dot, candidates.priors.to(dot)], -1)
+        scores = self.score(self.hidden(features).relu()).squeeze(-1)
+        scores = scores.masked_fill(candidates.entities == PADDING, IMPOSSIBLE)
+        kept = scores
+        if self.options.threshold is not None:
+            kept = scores.masked_fill(scores < self.options.threshold, IMPOSSIBLE)
+        is_null = (kept == IMPOSSIBLE).all(-1)
+        weights = kept.softmax(-1).masked_fill(is_null[..., None], 0)
+        entity = (weights[..., None, :] @ vectors).squeeze(-2)
+        entity = torch.where(is_null[..., None], table[NULL], entity)
+        return Linked(spans, contextual, dot, scores, weights, entity, is_null)
+
+
+def linking_loss(
+    linked: Linked,
+    candidates: Candidates,
+    gold: Tensor,
+    *,
+    kind: Literal["softmax", "margin"] = "softmax",
+    margin: float = 0.2,
+) -> Tensor:
+    """Say how far the scores are from the gold entities (Eq. 4; a margin: Eq. 5).
+
+    A span without a gold entity, or whose gold entity is none of its candidates, doesn't count:
+    the released code trains such a span towards its first candidate.
+
+    Args:
+        gold: (B, C) int64; 0: none.
+        kind: cross entropy over a span's candidates, or a margin for each of them.
+
+    Returns:
+        The mean over spans (softmax) or over candidates (margin); 0 where there are none.
+    """
+    is_gold = (candidates.entities == gold[..., None]) & (gold[..., None] != PADDING)
+    counts = is_gold.any(-1)
+    if kind == "softmax":
+        chosen = linked.scores.log_softmax(-1).masked_fill(~is_gold, 0).sum(-1)
+        return -chosen[counts].sum() / counts.sum().clamp(min=1)
+    there = (candidates.entities != PADDING) & counts[..., None]
+    losses = torch.where(is_gold, margin - linked.scores, margin + linked.scores).clamp(min=0)
+    return losses[there].sum() / there.sum().clamp(min=1)
+
+
+def norm(size: int, options: KarOptions) -> nn.Module:
+    """A layer normalisation that the released code has and the paper's equations don't."""
+    return nn.LayerNorm(size, eps=1e-5) if options.norms else nn.Identity()
