@@ -18,6 +18,7 @@ K_BERT = "k-bert"
 SYSTEMS = {
     K_BERT: "kbert_core.kbert.reader:KBertReader",
     "plain-text": "kbert_core.kbert.plain_text:PlainTextReader",
+    "knowbert": "kbert_core.knowbert.reader:KnowBertReader",
 }
 
 
