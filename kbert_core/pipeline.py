@@ -18,12 +18,14 @@ from kbert_core.checkpoints.checkpoint import (
     load_model_and_missing,
     load_tokenizer,
 )
+from kbert_core.checkpoints.encoders import located
 from kbert_core.errors import CheckpointError, KBertError
 from kbert_core.kbert.mask_transformer import MaskTransformer
 from kbert_core.kbert.reader import KBertReader
 from kbert_core.kbert.sentence_tree import SentenceTree
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.labels import Labels
+from kbert_core.layers import load_inserted
 from kbert_core.reader import Reading
 from kbert_core.systems import reader_class, reading_of
 from kbert_core.tasks import TASKS, RankedAnswer, Task
@@ -117,7 +119,10 @@ class Pipeline:
                 )
         else:
             model = load_model(path, **arguments)
-        return cls(model, load_tokenizer(path), replace(card, task=task))
+        pipeline = cls(model, load_tokenizer(path), replace(card, task=task))
+        if pipeline.reader.inserts:
+            load_inserted(model, located(path))
+        return pipeline
 
     def read_as(self, system: str | None) -> "Pipeline":
         """The same model read by another system; None: by its own."""

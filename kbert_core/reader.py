@@ -189,9 +189,11 @@ class Reader(ABC):
     Attributes:
         config_class: its frozen configuration: ``system``, its name on cards and on the command
             line, ``max_length``, and what else it needs.
+        inserts: whether it puts layers of its own into the encoder, saved with the model.
     """
 
     config_class: ClassVar[Any]
+    inserts: ClassVar[bool] = False
 
     def __init__(self, model: PreTrainedModel, tokenizer: WordPieces, config: Any = None) -> None:
         self.model, self.tokenizer = model.eval(), tokenizer

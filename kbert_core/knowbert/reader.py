@@ -11,8 +11,8 @@ from transformers import PreTrainedModel
 from transformers.modeling_outputs import ModelOutput
 
 from kbert_core.errors import OptionError
-from kbert_core.knowbert.candidates import Span, batch_of, graph_spans
-from kbert_core.knowbert.entity_vectors import TripleVectors, vectors_by
+from kbert_core.knowbert.candidates import Span, Vectors, batch_of, graph_spans
+from kbert_core.knowbert.entity_vectors import vectors_by
 from kbert_core.knowbert.kar import Kar, KarTrace, layer_after
 from kbert_core.knowbert.kar import reading as reading_with
 from kbert_core.knowbert.linker import Candidates, KarOptions
@@ -161,6 +161,7 @@ class KnowBertReader(Reader):
     """
 
     config_class: ClassVar[type] = KnowBertConfig
+    inserts: ClassVar[bool] = True
     config: KnowBertConfig
 
     def __init__(
@@ -168,18 +169,18 @@ class KnowBertReader(Reader):
     ) -> None:
         super().__init__(model, tokenizer, config)
         layers = layers_of(model.base_model)
+        after = self.config.layer or layer_after(len(layers))
         if not any(hasattr(layer, INSERTED) for layer in layers):
-            after = self.config.layer or layer_after(len(layers))
-            size = model.config.hidden_size
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(0)  # the weights of an untrained KAR are the same every time
-                new = Kar(size, self.vectors.width, options=self.config.kar)
+                new = Kar(model.config.hidden_size, self.vectors.width, options=self.config.kar)
             new.invert_projection()
             insert_after(model, after, new)
+        self.kar: Kar = getattr(layers[after - 1], INSERTED)
         model.eval()
 
-    @property
-    def vectors(self) -> TripleVectors:
+    @cached_property
+    def vectors(self) -> Vectors:
         """What makes entity vectors.
 
         Raises:
@@ -249,6 +250,12 @@ class KnowBertReader(Reader):
         )
         sizes = torch.tensor([len(row) for row in rows])
         real = torch.arange(ids.shape[1]) < sizes[:, None]
+        width = self.kar.linker.special.shape[1]
+        if self.vectors.width != width:
+            raise OptionError(
+                f"Entity vectors are {self.vectors.width} wide, and the model was trained with "
+                f"vectors of {width}. Name the encoder that made those."
+            )
         spans = [[(own.first, own.last, own.span) for own in row.spans] for row in rows]
         candidates = batch_of(spans, self.vectors)
         return KnowBertBatch(ids, real.long(), segments, candidates)

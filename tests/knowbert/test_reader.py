@@ -1,0 +1,193 @@
+"""KnowBert on the seam: it reads, predicts, is explained, edited, saved and loaded."""
+
+import dataclasses
+import json
+
+import pytest
+import torch
+from conftest import BIO, save_checkpoint
+from transformers import AutoModelForMaskedLM, AutoModelForTokenClassification
+
+from kbert_core import Card, InjectionOptions, KBertError, KnowledgeGraph, Pipeline, Triple
+from kbert_core.checkpoints.checkpoint import load_model, load_tokenizer
+from kbert_core.explain.case import Case, Target
+from kbert_core.explain.effects import effects
+from kbert_core.knowbert.candidates import MASKED, graph_spans, normalised
+from kbert_core.knowbert.linker import KarOptions
+from kbert_core.knowbert.reader import KnowBertConfig
+
+SMALL = KarOptions(size=12, heads=3, inner=16)
+TEXT = "患者有糖尿病史行心电图检查"
+DIABETES, ECG = Triple("糖尿病", "类别", "疾病"), Triple("心电图", "类别", "检查")
+CURE = Triple("糖尿病", "治疗", "布洛芬")
+GRAPH = KnowledgeGraph([DIABETES, CURE, ECG, Triple("布洛芬", "类别", "治疗")])
+OPTIONS = InjectionOptions(max_triples=8)
+
+
+def config(checkpoints, **changes):
+    return KnowBertConfig(**{"kar": SMALL, "vectors": str(checkpoints["encoder"]), **changes})
+
+
+def pipeline_of(checkpoints, task="ner", auto=AutoModelForTokenClassification, **changes):
+    folder = checkpoints[task]
+    card = Card(task, config(checkpoints, **changes))
+    return Pipeline(load_model(folder, auto, device="cpu"), load_tokenizer(folder), card)
+
+
+@pytest.fixture
+def knowbert(checkpoints):
+    return pipeline_of(checkpoints)
+
+
+def test_names_of_the_graph_are_spans_and_their_entities_candidates(knowbert):
+    (reading,) = knowbert.readings([[TEXT]], graph=GRAPH)
+    assert [(m.start, m.end) for m in reading.mentions] == [(3, 6), (8, 11)]
+    (row,) = reading.rows
+    assert [(own.first, own.last) for own in row.spans] == [(4, 6), (9, 11)]
+    assert [own.entity for own in reading.spans[0].candidates] == ["糖尿病"]
+    assert [piece.triple for piece in reading.pieces] == [DIABETES, CURE, ECG]
+
+
+def test_overlapping_names_are_spans_too_and_several_meanings_share_the_prior():
+    graph = KnowledgeGraph(
+        [
+            Triple("糖尿病史", "类别", "症状"),
+            DIABETES,
+            *(Triple(f"消渴{n}", "别名", "糖尿病") for n in range(3)),
+        ]
+    )
+    spans = graph_spans([TEXT], graph, OPTIONS)
+    assert [(own.mention.start, own.mention.end) for own in spans] == [(3, 6), (3, 7)]
+    assert sum(own.prior for own in spans[0].candidates) == pytest.approx(1)
+    assert len({own.prior for own in spans[0].candidates}) == 1
+
+
+def test_ten_thousand_meanings_of_a_name_are_cut_to_thirty():
+    graph = KnowledgeGraph(Triple(f"消渴{n}", "别名", "糖尿病") for n in range(10_000))
+    (span,) = graph_spans([TEXT], graph, OPTIONS)
+    assert len(span.candidates) == 30
+    assert sum(own.prior for own in span.candidates) == pytest.approx(1)
+
+
+def test_switched_off_and_unwanted_triples_make_no_vector():
+    graph = GRAPH.switch_off(ECG)
+    (only,) = graph_spans([TEXT], graph, InjectionOptions(not_relations=("治疗",)))
+    assert [own.triples for own in only.candidates] == [(DIABETES,)]
+
+
+def test_a_mention_that_touches_a_mask_means_the_mask_entity(checkpoints):
+    pipeline = pipeline_of(checkpoints, "mask", AutoModelForMaskedLM)
+    (reading,) = pipeline.readings([["[MASK]糖尿病"]], graph=GRAPH)
+    assert [own.candidates[0].entity for own in reading.spans] == ["糖尿病"]
+    graph = KnowledgeGraph([Triple("mask", "类别", "疾病")])
+    spans = pipeline.readings([["有[MASK]病"]], graph=graph)[0].spans
+    assert [own.candidates for own in spans] == [(MASKED,)]
+
+
+def test_an_edited_triple_changes_the_prediction_and_an_unnamed_entity_nothing(knowbert):
+    (before,) = knowbert.reader.logits(knowbert.readings([[TEXT]], graph=GRAPH))
+    edited = GRAPH.replace(DIABETES, Triple("糖尿病", "类别", "治疗"))
+    (after,) = knowbert.reader.logits(knowbert.readings([[TEXT]], graph=edited))
+    assert not torch.allclose(before, after)
+    other = GRAPH.add(Triple("布洛芬", "治疗", "糖尿病"))
+    (same,) = knowbert.reader.logits(knowbert.readings([[TEXT]], graph=other))
+    assert torch.equal(before, same)
+
+
+def test_many_texts_are_read_as_each_alone(knowbert):
+    texts = [[TEXT], ["心电图"], ["入院"], [TEXT * 6]]  # the last in windows
+    readings = knowbert.readings(texts, graph=GRAPH)
+    assert [len(reading.rows) > 1 for reading in readings] == [False, False, False, True]
+    together = knowbert.reader.logits(readings)
+    for reading, logits in zip(readings, together, strict=True):
+        (alone,) = knowbert.reader.logits([reading])
+        assert logits.shape == (len(reading.sentences[0]), len(BIO))
+        torch.testing.assert_close(logits, alone, atol=1e-5, rtol=1e-5)
+
+
+def test_without_a_triple_is_the_graph_without_it(knowbert):
+    (reading,) = knowbert.readings([[TEXT]], graph=GRAPH)
+    for triple in (CURE, ECG):
+        (piece,) = [own for own in reading.pieces if own.triple == triple]
+        less = knowbert.reader.without(reading, [piece])
+        (removed,) = knowbert.readings([[TEXT]], graph=GRAPH.remove(triple))
+        assert [own.triple for own in less.pieces] == [own.triple for own in removed.pieces]
+        one, other = (knowbert.reader.logits([own])[0] for own in (less, removed))
+        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
+
+
+def test_effects_of_triples_are_measured_as_for_any_system(knowbert):
+    case = Case.of(knowbert, TEXT, graph=GRAPH, target=Target("疾病", 3, 6))
+    assert {own.piece.triple for own in effects(case).each} == {DIABETES, CURE, ECG}
+
+
+def test_trace_keeps_what_the_kar_made_of_the_spans(knowbert):
+    trace = knowbert(TEXT, graph=GRAPH)
+    assert trace.kar.linked.weights.shape == (1, 2, 1)
+    assert trace.kar.attention.shape == (1, 3, 1 + len(TEXT) + 1, 2)
+    assert trace.prediction is not None
+    nothing = knowbert("入院", graph=GRAPH)
+    assert nothing.kar.linked.is_null.all()
+
+
+def test_a_model_is_saved_with_its_kar_and_predicts_the_same_again(knowbert, tmp_path):
+    torch.manual_seed(3)
+    with torch.no_grad():
+        for parameter in knowbert.reader.kar.parameters():
+            parameter.add_(torch.randn_like(parameter) * 0.1)
+    model = knowbert.reader.model
+    knowbert.card.write_to(model.config)
+    model.save_pretrained(tmp_path)
+    knowbert.hugging_face_tokenizer.save_pretrained(tmp_path)
+    again = Pipeline.load(tmp_path, device="cpu")
+    assert again.card.system == "knowbert"
+    assert again.config == knowbert.config
+    one, other = (p(TEXT, graph=GRAPH).logits for p in (knowbert, again))
+    assert torch.equal(one, other)
+
+
+def test_a_model_that_lacks_its_kars_weights_is_refused(checkpoints, tmp_path):
+    card = Card("ner", config(checkpoints))
+    save_checkpoint(tmp_path, AutoModelForTokenClassification, card)
+    with pytest.raises(KBertError, match="weights of what is inserted"):
+        Pipeline.load(tmp_path, device="cpu")
+
+
+def test_a_configuration_is_plain_data_and_back(checkpoints):
+    made = config(checkpoints, layer=2, options=OPTIONS, max_length=40)
+    data = json.loads(json.dumps(made.as_dict()))
+    assert KnowBertConfig.from_dict(data) == made
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"vectors": ""}, "Name the one"),
+        ({"layer": 4}, "from 1 to 3"),
+        ({"vectors": "no/such/folder"}, "No model at"),
+    ],
+)
+def test_what_cannot_be_built_is_said(checkpoints, changes, words):
+    with pytest.raises(KBertError, match=words):
+        pipeline_of(checkpoints, **changes)
+
+
+def test_another_width_of_entity_vectors_than_the_models_is_said(knowbert, checkpoints):
+    class Wide:
+        width = 7
+
+        def of(self, entities):
+            return torch.zeros(len(entities), 7)
+
+    (reading,) = knowbert.readings([[TEXT]], graph=GRAPH)
+    reader = knowbert.reader
+    reader.__dict__["vectors"] = Wide()
+    with pytest.raises(KBertError, match="7 wide"):
+        reader.logits([reading])
+
+
+def test_priors_sum_to_one_and_the_highest_comes_first():
+    (span,) = graph_spans([TEXT], KnowledgeGraph([DIABETES]), OPTIONS, null=True)
+    assert [own.special for own in span.candidates] == [None, 1]
+    low, high = (dataclasses.replace(span.candidates[0], prior=p) for p in (1.0, 3.0))
+    assert [own.prior for own in normalised([low, high])] == [0.75, 0.25]
