@@ -9,7 +9,7 @@ from torch import Tensor
 
 from kbert_core.checkpoints.checkpoint import load_model, load_tokenizer
 from kbert_core.knowledge.triple import Triple
-from kbert_core.scoring.similarity import Similarity
+from kbert_core.scoring.similarity import Similarity, verbalised
 from kbert_core.text import WordPieces
 
 
@@ -32,8 +32,9 @@ class TripleVectors:
         """(V, W) float32 unit vectors of entities, each given by its triples."""
         if not entities:
             return torch.zeros(0, self.width)
-        facts = self.similarity.facts(triple for triples in entities for triple in triples)
-        means = np.stack([np.mean([facts[t] for t in triples], axis=0) for triples in entities])
+        facts = [[verbalised(triple) for triple in triples] for triples in entities]
+        vectors = self.similarity.vectors((text for own in facts for text in own), facts=True)
+        means = np.stack([np.mean([vectors[text] for text in own], axis=0) for own in facts])
         return torch.from_numpy(means / np.linalg.norm(means, axis=1, keepdims=True).clip(1e-12))
 
 

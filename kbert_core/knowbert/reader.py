@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import torch
 from torch import Tensor
@@ -18,49 +18,47 @@ from kbert_core.knowbert.kar import reading as reading_with
 from kbert_core.knowbert.linker import Candidates, KarOptions
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
-from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.layers import INSERTED, insert_after, layers_of
 from kbert_core.reader import Piece, Reader, Reading, Trace
+from kbert_core.systems import SystemConfig
 from kbert_core.text import Tokens, TrunkPart, WordPieces, text_rows
 
 RATE = 5.0  # of the KAR's learning rate, by the encoder's: 1e-4 and 2e-5 in the paper
 
 
 @dataclass(frozen=True)
-class KnowBertConfig:
-    """How KnowBert reads a text; what a model's card keeps of its training.
+class KnowBertConfig(SystemConfig):
+    """How KnowBert reads a text: names by ``options``, which also choose an entity's triples.
 
     Attributes:
-        options: how names are found, which triples an entity's vector is made of.
         kar: sizes of the KAR, and where paper and code differ.
         vectors: the encoder that makes entity vectors of triples, and never changes: a folder,
             ``package:NAME`` or a hub name.
         layer: after which layer the KAR stands, from 1; None: the paper's place.
-        max_length: in tokens, special tokens included; None: as many as the encoder takes.
     """
 
     system: ClassVar[str] = "knowbert"
-    options: InjectionOptions = InjectionOptions()
     kar: KarOptions = KarOptions()
     vectors: str = ""
     layer: int | None = None
-    max_length: int | None = None
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Read what :meth:`as_dict` wrote; what is missing has its default.
-
-        Raises:
-            OptionError, TypeError, ValueError, AttributeError: it is something else.
-        """
-        given = dict(data)
-        options = InjectionOptions.from_dict(given.pop("injection", {}))
-        return cls(options, KarOptions(**given.pop("kar", {})), **given)
+        """Read what :meth:`as_dict` wrote; see :meth:`SystemConfig.from_dict`."""
+        return super().from_dict({**data, "kar": KarOptions(**data.get("kar", {}))})
 
     def as_dict(self) -> dict[str, Any]:
         """The configuration as plain data, for JSON."""
-        plain = {f.name: getattr(self, f.name) for f in fields(self)}
-        return {"injection": plain.pop("options").as_dict(), **plain, "kar": asdict(self.kar)}
+        return {**super().as_dict(), "kar": asdict(self.kar)}
+
+    def trained_from(self, encoder: str | None) -> Self:
+        """Make entity vectors with the encoder that training starts from, if none is named."""
+        if encoder is None and not self.vectors:
+            raise OptionError(
+                "KnowBert makes entity vectors with an encoder that knows the language, and this "
+                "one starts from scratch. Start from an encoder."
+            )
+        return replace(super().trained_from(encoder), vectors=self.vectors or str(encoder))
 
 
 @dataclass(frozen=True)
@@ -168,7 +166,7 @@ class KnowBertReader(Reader):
         self, model: PreTrainedModel, tokenizer: WordPieces, config: KnowBertConfig | None = None
     ) -> None:
         super().__init__(model, tokenizer, config)
-        layers = layers_of(model.base_model)
+        layers = layers_of(cast(PreTrainedModel, model.base_model))
         after = self.config.layer or layer_after(len(layers))
         if not any(hasattr(layer, INSERTED) for layer in layers):
             with torch.random.fork_rng(devices=[]):
@@ -266,12 +264,11 @@ class KnowBertReader(Reader):
         config: KnowBertConfig,
         *,
         model: Callable[..., Any] | None = None,
-        attentions: bool = False,
-        hidden_states: bool = False,
+        **kept: bool,
     ) -> ModelOutput:
         """Run a batch through the encoder, its KAR within."""
         del config
-        output, _ = self._run(batch, model, attentions, hidden_states)
+        output, _ = self._run(batch, model, **kept)
         return output
 
     def trace(self, reading: Reading, **kept: bool) -> KnowBertTrace:

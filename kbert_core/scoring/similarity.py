@@ -65,9 +65,9 @@ class Similarity:
     def score(self, asked: Sequence[Candidates]) -> list[list[float]]:
         """Score the triples of many mentions: cosines, -1 to 1."""
         texts = self.vectors(one.sentences for one in asked)
-        facts = self.vectors((_verbalised(t) for one in asked for t in one.triples), facts=True)
+        facts = self.vectors((verbalised(t) for one in asked for t in one.triples), facts=True)
         return [
-            [float(texts[one.sentences] @ facts[_verbalised(triple)]) for triple in one.triples]
+            [float(texts[one.sentences] @ facts[verbalised(triple)]) for triple in one.triples]
             for one in asked
         ]
 
@@ -167,7 +167,8 @@ class Similarity:
         return states[(len(states) - 1) // 2 if self.layer is None else self.layer]
 
 
-def _verbalised(triple: Triple) -> Texts:
+def verbalised(triple: Triple) -> Texts:
+    """Say a triple in words: head relation tail."""
     return (f"{triple.head} {triple.relation} {triple.tail}",)
 
 

@@ -57,6 +57,7 @@ def run(module, hidden, given):
 TEXT = ((1, 2, {3: 0.7, 4: 0.3}), (2, 4, {5: 1.0}), (6, 6, {3: 0.2, 6: 0.5, 8: 0.3}))
 
 
+@torch.no_grad()
 @pytest.mark.parametrize("options", [SMALL, LIKE_CODE], ids=["paper", "code"])
 def test_linker_is_the_papers_equations_span_by_span(options):
     module, hidden, given = kar(options), states(), candidates(TEXT)
