@@ -61,8 +61,9 @@ class KnowledgeOptions(Options):
         None,
         metavar="NAME",
         choices=SYSTEMS,
-        help="how knowledge is read: k-bert, or plain-text, which writes the triples after the "
-        "text; default: as the encoder's card says, else k-bert",
+        help="how knowledge is read: k-bert; plain-text, which writes the triples after the text; "
+        "knowbert, which has vectors of them enter between two layers; default: as the encoder's "
+        "card says, else k-bert",
     )
     skip_bad: bool = option(False, help="leave bad lines of a graph out and log them")
     injection: InjectionOptions | None = option(
