@@ -125,9 +125,18 @@ class Pipeline:
         return pipeline
 
     def read_as(self, system: str | None) -> "Pipeline":
-        """The same model read by another system; None: by its own."""
+        """The same model read by another system; None: by its own.
+
+        Raises:
+            CheckpointError: no such system is known, or it needs trained layers of its own.
+        """
         if system in (None, self.card.system):
             return self
+        if reader_class(system).inserts:
+            raise CheckpointError(
+                f"The system '{system}' has layers of its own, and this model was trained without "
+                f"them. Train one with `kbert train --system {system}`."
+            )
         card = replace(self.card, reading=reading_of(str(system), self.card.reading))
         return Pipeline(self.reader.model, self.hugging_face_tokenizer, card)
 

@@ -9,7 +9,7 @@ from app.comparing import Choice, Known, Panel
 from app.scene import NO_MODEL, Scene
 from app.texts import t
 from kbert_core import SYSTEMS, Ablation
-from kbert_core.systems import K_BERT
+from kbert_core.systems import K_BERT, reader_class
 
 ss = st.session_state
 DEFAULTS = (
@@ -66,7 +66,8 @@ def choose(now: Scene, number: int, known: Known) -> Choice:
         key=f"{key}.graph",
         format_func=lambda name: called.get(name, name),
     )
-    systems = ["", *(name for name in SYSTEMS if model not in NO_MODEL)]
+    read_by_any = [name for name in SYSTEMS if not reader_class(name).inserts]
+    systems = ["", *([] if model in NO_MODEL else read_by_any)]
     system = st.selectbox(
         t("sides.system"),
         systems,

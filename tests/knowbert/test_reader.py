@@ -186,6 +186,11 @@ def test_another_width_of_entity_vectors_than_the_models_is_said(knowbert, check
         reader.logits([reading])
 
 
+def test_a_model_without_a_kar_cant_be_read_as_knowbert(ner):
+    with pytest.raises(KBertError, match="kbert train --system knowbert"):
+        ner.read_as("knowbert")
+
+
 def test_priors_sum_to_one_and_the_highest_comes_first():
     (span,) = graph_spans([TEXT], KnowledgeGraph([DIABETES]), OPTIONS, null=True)
     assert [own.special for own in span.candidates] == [None, 1]
