@@ -20,6 +20,7 @@ class MetNames:
     Attributes:
         spans, meanings: see ``mentions.Mentions``.
         numbers: of a key and a span; -1: it means nothing.
+        as_written: the same of spans that are their keys.
     """
 
     def __init__(self, graph: KnowledgeGraph, rules: NameRules) -> None:
@@ -27,6 +28,7 @@ class MetNames:
         self.spans: list[str] = []
         self.meanings: list[Meanings] = []
         self.numbers: dict[tuple[str, ...], int] = {}
+        self.as_written: dict[str, int] = {}
 
     @classmethod
     def of(cls, graph: KnowledgeGraph, rules: NameRules) -> "MetNames":
@@ -49,6 +51,8 @@ class MetNames:
                     self.meanings.append(name)
                     self.spans.append(span)
                 self.numbers[what] = number
+                if what == (key, key):
+                    self.as_written[key] = number
         return number
 
     def of_words(self, key: str, span: str) -> int:

@@ -221,7 +221,7 @@ class _Search:
         Returns:
             (4, M) the rows, starts, ends and names of :class:`Mentions`.
         """
-        loose, joined, numbers = self.loose, self.joined, self.names.numbers
+        loose, joined, as_written = self.loose, self.joined, self.names.as_written
         codes = loose.ids.astype(np.uint32)
         cut, odd = self._marks(codes)
         lookup = self.graph.names
@@ -235,22 +235,24 @@ class _Search:
         found: list[int] = []
         free = taken = 0  # the first place, and the first character, after the last mention
         for place, keys in zip(places, lookup.keys_at(text, places), strict=True):
-            if not keys or place < free:
+            if place < free:
                 continue
-            for key in reversed(keys):
+            while keys:
+                key = keys.pop()
                 after = place + len(key)
+                begin = starts[place]
                 if is_odd[place] or is_odd[after]:
-                    begin, stop, number = self._looked_at(key, starts[place], after, cut)
+                    begin, stop, number = self._looked_at(key, begin, after, cut)
                     if number < 0 or begin < taken:
                         continue
                     if not every:
                         free, taken = bisect_left(starts, stop), stop
                 else:
-                    begin, stop = starts[place], ends[after - 1]
-                    span = joined[begin:stop]
-                    number = numbers.get((key, span), -2)
+                    stop = ends[after - 1]
+                    same = joined.startswith(key, begin)
+                    number = as_written.get(key, -2) if same else -2
                     if number == -2:
-                        number = self.names.number(key, span)
+                        number = self.names.number(key, joined[begin:stop])
                     if number < 0:
                         continue
                     if not every:
