@@ -235,10 +235,9 @@ class _Search:
         found: list[int] = []
         free = taken = 0  # the first place, and the first character, after the last mention
         for place, keys in zip(places, lookup.keys_at(text, places), strict=True):
-            if place < free:
+            if not keys or place < free:
                 continue
-            while keys:
-                key = keys.pop()
+            for key in reversed(keys):
                 after = place + len(key)
                 begin = starts[place]
                 if is_odd[place] or is_odd[after]:
