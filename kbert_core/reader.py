@@ -22,7 +22,9 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.selection import LeftOut
 from kbert_core.knowledge.triple import Triple
-from kbert_core.text import Tokens, TrunkPart, WordPieces
+from kbert_core.layout import TrunkPart
+from kbert_core.text import WordPieces
+from kbert_core.tokens import Tokens
 
 DEFAULT_LENGTH = 512
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from kbert_core.errors import OptionError
 from kbert_core.kbert.flat_tree import CODES, TrunkCut
 from kbert_core.kbert.sentence_tree import Branch, Node, SentenceTree
-from kbert_core.kbert.windows import KNOWLEDGE_ROOM, OVERLAP
+from kbert_core.kbert.windows import KNOWLEDGE_ROOM
 from kbert_core.knowledge.meanings import meanings
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.names import (
@@ -24,6 +24,7 @@ from kbert_core.knowledge.names import (
 from kbert_core.knowledge.selection import LeftOut, Rule
 from kbert_core.knowledge.strategies import select_triples
 from kbert_core.knowledge.surface_forms import ALL_RULES, plural_end
+from kbert_core.layout import OVERLAP
 
 
 def slowly_loosened(text):

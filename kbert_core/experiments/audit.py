@@ -37,7 +37,8 @@ from kbert_core.knowledge.mentions import Mention, find_mentions
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.strategies import TripleScorer
-from kbert_core.text import Ints, Tokenizer
+from kbert_core.text import Tokenizer
+from kbert_core.tokens import Ints
 from kbert_core.training.scores import span_scores, unseen_recall
 
 MAX_LENGTH = 256  # tokens; what the released K-BERT is run with

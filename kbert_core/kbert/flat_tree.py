@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from kbert_core.kbert.sentence_tree import Branch, SentenceTree, Trees
 from kbert_core.knowledge.selection import LeftOut, Rule
 from kbert_core.knowledge.triple import Triple
-from kbert_core.text import Layout, Special, Tokenizer, TrunkPart
+from kbert_core.layout import Layout, Special, TrunkPart
+from kbert_core.text import Tokenizer
 from kbert_core.tokens import Ints, Many, TokenizedTexts, Tokens, before
 
 CODES = ("input_ids", "soft_positions", "branch_ids", "anchor_ids", "token_type_ids")

@@ -23,7 +23,8 @@ from kbert_core.kbert.flat_tree import (
 )
 from kbert_core.kbert.sentence_tree import Branch, Branches, SentenceTree, Trees
 from kbert_core.kbert.windows import parts_within
-from kbert_core.text import Layout, Tokenizer
+from kbert_core.layout import Layout
+from kbert_core.text import Tokenizer
 from kbert_core.tokens import Ints, TokenizedTexts, before, counting
 
 NO_TOKENS, SHARED_TOKEN, TRUNK_CUT, LENGTH = range(1, len(RULES) + 1)

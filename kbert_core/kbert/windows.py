@@ -5,13 +5,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from kbert_core.errors import OptionError
 from kbert_core.kbert.sentence_tree import Trees
-from kbert_core.text import Layout
+from kbert_core.layout import Layout, room_within, sizes_within, windows_of
 from kbert_core.tokens import Ints, TokenizedTexts, before
 
 KNOWLEDGE_ROOM = 0.25  # of a window, kept free for branches
-OVERLAP = 0.25  # of a window's trunk, shared with the next window
 
 
 def parts_within(
@@ -34,7 +32,7 @@ def parts_within(
     nodes = np.array([rows, np.arange(len(rows))])
     if max_length is None:
         return texts, parts, nodes
-    rooms = {size: _room(layout.count, max_length) for size, layout in layouts.items()}
+    rooms = {size: room_within(layout, max_length) for size, layout in layouts.items()}
     if trunk.sizes.max(initial=0) * max(layouts) <= min(rooms.values()):
         return texts, parts, nodes
     room = np.array([0, rooms.get(1, 0), rooms.get(2, 0)])[sizes]
@@ -43,30 +41,8 @@ def parts_within(
         return _in_windows(trees, trunk, {text: int(room[text]) for text in long})
     for text in long:
         some = slice(*trees.nodes.begins[text : text + 2].tolist())
-        parts[3, some] = _sizes_within(trunk.sizes[some].tolist(), int(room[text]))
+        parts[3, some] = sizes_within(trunk.sizes[some].tolist(), int(room[text]))
     return texts, parts, nodes
-
-
-def _room(special: int, max_length: int) -> int:
-    if max_length <= special:
-        raise OptionError(
-            f"The length limit is {max_length} tokens, and {special} of them are special. "
-            f"Give at least {special + 1}."
-        )
-    return max_length - special
-
-
-def _sizes_within(sizes: Sequence[int], room: int) -> Sequence[int]:
-    """Cut one sentence, or the longer of two, to the tokens that there is room for."""
-    if len(sizes) == 1:
-        return [room]
-    first, second = sizes
-    half = room // 2
-    if first <= half:
-        return [first, room - first]
-    if second <= room - half:
-        return [room - second, second]
-    return [half, room - half]
 
 
 def _in_windows(
@@ -77,7 +53,10 @@ def _in_windows(
     Args:
         rooms: by text that is too long, the tokens that there is room for.
     """
-    spans = {text: _windows(int(trunk.sizes[text]), room) for text, room in rooms.items()}
+    spans = {
+        text: windows_of(int(trunk.sizes[text]), int(room * (1 - KNOWLEDGE_ROOM)))
+        for text, room in rooms.items()
+    }
     counts = np.ones(len(trunk), np.int64)
     counts[list(spans)] = [len(some) for some in spans.values()]
     firsts, texts = before(counts), np.repeat(np.arange(len(trunk)), counts)
@@ -98,14 +77,6 @@ def _in_windows(
             placed[1] += begin
     every = np.concatenate(nodes, axis=1).astype(np.int64)
     return texts, parts, every[:, np.argsort(every[0], kind="stable")]
-
-
-def _windows(total: int, room: int) -> list[tuple[int, int]]:
-    """Cut so many tokens into overlapping windows."""
-    size = max(1, int(room * (1 - KNOWLEDGE_ROOM)))
-    step = max(1, int(size * (1 - OVERLAP)))
-    starts = [min(start, total - size) for start in range(0, total - size + step, step)]
-    return [(start, start + size) for start in dict.fromkeys(starts)]
 
 
 def _nodes_of_windows(

@@ -14,7 +14,7 @@ from transformers import AutoModelForTokenClassification
 from kbert_core.labels import Labels, bio_spans
 from kbert_core.reader import Reading
 from kbert_core.tasks.base import Task
-from kbert_core.text import Tokens
+from kbert_core.tokens import Tokens
 
 Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.int64]
