@@ -5,13 +5,15 @@ the tensors that the encoder gets, with the ids of a shipped model's tokenizer, 
 length; the visible matrix, which the model's device makes of them, is timed besides. The release's
 are arrays of ids, positions and a matrix a sentence, padded to 256, without the step to tensors.
 Before anything is timed, ids, soft positions and matrix must be equal on every sentence. One
-thread, ways in turn, CPU seconds.
+thread, ways in turn, CPU seconds. Where pkuseg is installed, the release is timed with it, too, as
+it comes: it segments words with a statistical model.
 """
 
 import argparse
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +123,11 @@ class Case:
                 tokens, *_ = self.released.inject(text, max_length=LENGTH)
                 [self.ids.get(token, 0) for token in tokens]
 
+        def by_release_with_pkuseg() -> None:
+            for text in self.same:
+                tokens, *_ = segmenting.inject(text, max_length=LENGTH)
+                [self.ids.get(token, 0) for token in tokens]
+
         def one_by_one() -> None:
             for text in self.same:
                 list(self.batches([text]))
@@ -139,6 +146,9 @@ class Case:
             "with_matrix": with_matrix,
             "one_by_one": one_by_one,
         }
+        if find_spec("pkuseg"):
+            segmenting = ReleasedKnowledge(self.graph, pkuseg=True)
+            ways["release_with_pkuseg"] = by_release_with_pkuseg
         seconds: dict[str, list[float]] = {name: [] for name in ways}
         for repeat in range(repeats + 1):
             for name, way in ways.items():
@@ -154,11 +164,15 @@ class Case:
             "sentences_per_second": {
                 name: spread([count / each for each in times]) for name, times in seconds.items()
             },
-            "times_the_release": {
-                name: spread(
-                    [a / b for a, b in zip(seconds["release"], seconds[name], strict=True)]
-                )
-                for name in list(ways)[1:]
+            **{
+                f"times_the_{release}": {
+                    name: spread(
+                        [a / b for a, b in zip(seconds[release], seconds[name], strict=True)]
+                    )
+                    for name in ("together", "with_matrix", "one_by_one")
+                }
+                for release in ("release", "release_with_pkuseg")
+                if release in ways
             },
         }
 
@@ -204,18 +218,21 @@ def show(result: dict[str, Any]) -> None:
             "sentences",
             "sentences/s",
             "times the release",
+            "with pkuseg",
             "with the matrix",
             "one by one",
         ]
     ]
     for case in result["cases"]:
         times = case["times_the_release"]
+        whole = case.get("times_the_release_with_pkuseg", {}).get("together", {})
         table.append(
             [
                 f"{case['data']}, {case['graph']}",
                 str(case["sentences"]),
                 f"{case['sentences_per_second']['together']['median']:,.0f}",
                 f"{times['together']['median']:.1f}",
+                f"{whole['median']:.1f}" if whole else "",
                 f"{times['with_matrix']['median']:.1f}",
                 f"{times['one_by_one']['median']:.1f}",
             ]
