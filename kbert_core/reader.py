@@ -303,7 +303,7 @@ class Reader(ABC):
         """Run a batch through the model; gradients flow where the caller lets them.
 
         Args:
-            batch: made by :meth:`collate`.
+            batch: made by :meth:`collate`; it may be on another device than the model.
             config: how its rows were read.
             model: run in place of the reader's, such as a wrapper of it that trains.
             kept: ``attentions`` and ``hidden_states``: whether to return them.
