@@ -1,4 +1,4 @@
-"""Flattening: the sentence trees of many texts → reading order, all at once.
+"""Flattening: sentence trees of many texts → reading order, soft positions and branch codes.
 
 A row is made of *runs* of tokens: special tokens, the trunk before, between and after mentions,
 mentions, branches. Where each run comes from and what its codes are is found for all rows in

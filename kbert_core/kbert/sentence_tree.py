@@ -1,4 +1,4 @@
-"""SentenceTree: a text with the triples of its entities hung on as branches.
+"""The knowledge layer: a text, with its entities' triples hung on as branches (K-BERT, Eq. 1, 2).
 
 The two steps of the paper's knowledge layer, each over a list of texts:
 K-Query finds the entities and their triples, K-Inject hangs the triples on.

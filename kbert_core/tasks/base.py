@@ -1,4 +1,4 @@
-"""What every task says about itself."""
+"""Task: the base class of all tasks; a task turns logits into a prediction, and has a loss."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from kbert_core.text import WordPieces
 
 
 class Task(ABC):
-    """A kind of prediction made from the mask-transformer's output.
+    """A kind of prediction made from a system's output on a text.
 
     Attributes:
         name: on the command line and in cards.
