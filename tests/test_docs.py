@@ -2,12 +2,20 @@
 
 import re
 import shlex
+import sys
 from pathlib import Path
 from pkgutil import resolve_name
 
 import pytest
 
-from kbert_core import MaskTransformer, k_inject, k_query, visible_matrix
+from kbert_core import (
+    MaskTransformer,
+    Pipeline,
+    k_inject,
+    k_query,
+    load_graph,
+    visible_matrix,
+)
 from kbert_core.cli import parser
 from kbert_core.kbert import mask_transformer
 
@@ -54,6 +62,33 @@ def test_the_walk_of_one_sentence_names_functions_that_are_there():
     assert len(steps) == 8  # files that one sentence meets
     for file, function in steps:
         resolve_name(f"kbert_core.{file.replace('/', '.')}:{function}")
+
+
+def test_one_sentence_runs_the_files_of_the_walk_and_few_others():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    walk = {f"{file}.py" for file in re.findall(r"^\d\. `([\w/]+)\.py`, `", text, re.MULTILINE)}
+    (most,) = re.findall(r"at most (\d+)\s+files of the core run", text)
+    pipeline = Pipeline.load(ROOT / "models" / "medical-ner-kbert", device="cpu")
+    graph = load_graph(ROOT / "demo_kgs" / "medical_zh.spo")
+    run = set()
+
+    def note(frame, event, _):
+        _, core, file = frame.f_code.co_filename.rpartition("/kbert_core/")
+        if core and event == "call":
+            run.add(file)
+
+    def read():
+        return list(pipeline.read([("患者行胃镜检查未见异常",)], graph=graph))
+
+    read()  # what is loaded or compared once
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        read()
+    finally:
+        sys.setprofile(before)
+    assert walk <= run
+    assert len(run) <= int(most)
 
 
 def test_each_equation_of_the_paper_is_named_where_it_is_computed():
