@@ -11,7 +11,7 @@ from typing import Any
 
 from kbert_core.data.labelled import Example
 from kbert_core.experiments.dictionary import TagScores
-from kbert_core.experiments.release import release_count, release_count_of_spans
+from kbert_core.experiments.release_count import release_count, release_count_of_spans
 from kbert_core.experiments.statistics import Counts
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.labels import RIGHT
