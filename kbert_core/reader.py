@@ -1,9 +1,7 @@
 """Reader: how one system reads texts with a graph; its states stand on the text's own tokens.
 
-A system of the field (K-BERT, triples as plain text, ...) is a :class:`Reader`: it turns texts
-and a graph into :class:`Reading` values, runs them through its model, and gives one state and
-one row of logits for each token *of the text*. Tasks, training and explanations know nothing
-else of a system, so a new one is a new reader and not a new task.
+A system of the field is a :class:`Reader`: it turns texts and a graph into :class:`Reading` values,
+and gives a state and logits for each token *of the text*. Tasks know nothing else of a system.
 """
 
 from abc import ABC, abstractmethod

@@ -5,9 +5,8 @@ paper's soft-position embedding) number the trunk as if there were no
 branches and every branch on from its mention. Branch codes say in two small
 integers per token everything the visible matrix says in N x N.
 
-The trees of many texts are flattened into arrays (:class:`FlatTrees`), and batches
-are cut from these. A single :class:`FlatTree`, which says where each
-token comes from, is made when it is asked for.
+The trees of many texts are flattened into arrays (:class:`FlatTrees`). A single
+:class:`FlatTree`, which says where each token comes from, is made when asked for.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
