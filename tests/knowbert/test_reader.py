@@ -14,7 +14,9 @@ from kbert_core.explain.case import Case, Target
 from kbert_core.explain.effects import effects
 from kbert_core.knowbert.candidates import MASKED, graph_spans, normalised
 from kbert_core.knowbert.linker import KarOptions
-from kbert_core.knowbert.reader import KnowBertConfig
+from kbert_core.knowbert.reader import RATE, KnowBertConfig
+from kbert_core.training.finetune import train
+from kbert_core.training.options import TrainOptions
 
 SMALL = KarOptions(size=12, heads=3, inner=16)
 TEXT = "患者有糖尿病史行心电图检查"
@@ -144,6 +146,25 @@ def test_a_model_is_saved_with_its_kar_and_predicts_the_same_again(knowbert, tmp
     assert again.config == knowbert.config
     one, other = (p(TEXT, graph=GRAPH).logits for p in (knowbert, again))
     assert torch.equal(one, other)
+
+
+def test_it_is_trained_with_the_encoder_that_it_starts_from_for_vectors(data, checkpoints):
+    encoder = str(checkpoints["encoder"])
+    how = {"task": "ner", "system": "knowbert", "encoder": encoder, "epochs": 1, "device": "cpu"}
+    files = {"data": str(data), "kg": (str(data / "kg.spo"),), "output": str(data / "model")}
+    train(TrainOptions.of(**how, **files))
+    model = Pipeline.load(data / "model", device="cpu")
+    assert model.config.vectors == encoder
+    assert {model.reader.rate_of(name) for name, _ in model.reader.model.named_parameters()} == {
+        1.0,
+        RATE,
+    }
+    fresh = pipeline_of(checkpoints, kar=KarOptions()).reader.kar
+    assert not torch.equal(model.reader.kar.down.weight, fresh.down.weight)
+    special = [kar.linker.special for kar in (model.reader.kar, fresh)]  # frozen; kept in 16 bits
+    torch.testing.assert_close(*special, atol=1e-5, rtol=0)
+    with pytest.raises(KBertError, match="Start from an encoder"):
+        KnowBertConfig().trained_from(None)
 
 
 def test_a_model_that_lacks_its_kars_weights_is_refused(checkpoints, tmp_path):
