@@ -345,12 +345,13 @@ def test_many_edits_at_once_cost_as_much_as_each_of_them(action):
     triples = [Triple("a" if i % 2 else f"h{i}", "r", str(i)) for i in range(16_000)]
     graph = KnowledgeGraph(triples)
     edits = [Edit(action, t, Triple(t.head, "s", t.tail)) for t in triples]
-    seconds = []
-    for count in (2_000, 16_000):
+    seconds = {2_000: [], 16_000: []}
+    for count in (*seconds, *seconds, *seconds):
         begun = time.process_time()
         assert graph.apply(*edits[:count]).undo() is not graph
-        seconds.append(time.process_time() - begun)
-    assert seconds[1] < 40 * seconds[0], "8 times is linear, 64 times is quadratic"
+        seconds[count].append(time.process_time() - begun)
+    few, many = map(min, seconds.values())  # collecting garbage may fall into one, not into all
+    assert many < 40 * few, "8 times is linear, 64 times is quadratic"
 
 
 def test_relations_are_counted_without_what_is_switched_off(figure_2):
