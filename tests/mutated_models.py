@@ -1,5 +1,6 @@
 """Model folders of which one JSON file was changed at random: values of other types, bytes."""
 
+import copy
 import json
 import random
 import shutil
@@ -39,7 +40,7 @@ def _change(tree: dict, dice: random.Random) -> None:
     elif how < 0.3:
         holder.pop(key)
     else:
-        holder[key] = dice.choice(OTHERS)
+        holder[key] = copy.deepcopy(dice.choice(OTHERS))  # a later change may be in it
 
 
 def _places(holder: dict | list) -> list[tuple]:
