@@ -1,22 +1,103 @@
 """What the spans of a text may mean: the entities that a graph gives for a name, with priors.
 
-Spans may overlap, and an ambiguous name has several candidates; the linker chooses.
+Spans may overlap, and an ambiguous name has several candidates; the linker chooses. A graph says
+how often a name meant an entity by triples (entity, count, "name 12"); WordNet as a graph has them
+from SemCor. Where it says nothing, the entities of a name share the prior.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Self
 
 import torch
-from torch import Tensor
 
+from kbert_core.errors import GraphEditError, OptionError
 from kbert_core.knowbert import linker
+from kbert_core.knowbert.entity_vectors import TEXT, EntityVectors
+from kbert_core.knowbert.morphology import base_forms, part_of_speech, words_of
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention, find_all_names
+from kbert_core.knowledge.names import loose_key
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.triple import Triple
 
 MOST = 30  # candidates of a span, as in the paper
+COUNT = "count"  # the relation of triples that say how often a name meant an entity
+Names = dict[tuple[int, int], dict[str, set[str]]]  # span → entity → names that led to it
+
+
+@dataclass(frozen=True)
+class Base:
+    """A knowledge base of a KnowBert: the part of the graph that enters after one layer.
+
+    Attributes:
+        relations: of the triples that an entity's vector is made of; None: all but counts and
+            other names.
+        text: how such a triple is said to the encoder that makes the vectors.
+        inflected: whether texts inflect names, as English does: WordNet's morphology.
+        vectors: the encoder that makes entity vectors, and never changes: a folder,
+            ``package:NAME`` or a hub name.
+        vectors_layer: whose hidden states, from 0; None: the middle one, -1: the last.
+        layer: after which layer its KAR stands, from 1; None: the paper's place.
+        kar: sizes of its KAR, and where paper and code differ.
+    """
+
+    relations: tuple[str, ...] | None = None
+    text: str = TEXT
+    inflected: bool = False
+    vectors: str = ""
+    vectors_layer: int | None = None
+    layer: int | None = None
+    kar: linker.KarOptions = linker.KarOptions()
+
+    def __post_init__(self) -> None:
+        try:
+            self.text.format(head="", relation="", tail="")
+        except (KeyError, IndexError, ValueError, AttributeError) as error:
+            raise OptionError(
+                f"text is {self.text!r}, which can't be filled in ({error}). Use {{head}}, "
+                "{relation} and {tail}."
+            ) from error
+
+    @classmethod
+    def of(cls, given: Any) -> Self:
+        """Make a base of its name (see ``BASES``), or of a mapping of its attributes.
+
+        Raises:
+            OptionError: there is no such base or attribute.
+        """
+        if isinstance(given, str):
+            given = {"like": given}
+        if not isinstance(given, Mapping):
+            raise OptionError(f"A knowledge base is {given!r}, expected its name or its options.")
+        own = dict(given)
+        like = own.pop("like", "graph")
+        if like not in BASES:
+            raise OptionError(f"No knowledge base '{like}'; expected one of {', '.join(BASES)}.")
+        kar = {**BASES[like].get("kar", {}), **own.pop("kar", {})}
+        own = {**BASES[like], **own}
+        if own.get("relations") is not None:
+            own["relations"] = tuple(own["relations"])
+        try:
+            return cls(**{**own, "kar": linker.KarOptions(**kar)})
+        except TypeError as error:
+            raise OptionError(f"A knowledge base has no such option: {error}.") from error
+
+    def as_dict(self) -> dict[str, Any]:
+        """The base as plain data, for JSON."""
+        return asdict(self)
+
+
+BASES: dict[str, dict[str, Any]] = {
+    "graph": {},
+    "wordnet": {
+        "relations": ("gloss",),
+        "text": "{tail}",
+        "inflected": True,
+        "vectors_layer": -1,
+        "kar": {"norms": True, "scaled": True},
+    },
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +128,18 @@ class Span:
     Attributes:
         mention: where it stands, in characters.
         candidates: the most probable first; their priors sum to 1.
+        base: number of its knowledge base.
     """
 
     mention: Mention
     candidates: tuple[Candidate, ...]
+    base: int = 0
+
+    @property
+    def place(self) -> tuple[int, int, int, int]:
+        """What tells it from the other spans of a text, in the order of these."""
+        mention = self.mention
+        return self.base, mention.sentence, mention.start, mention.end
 
     def without(self, dropped: Sequence[Triple]) -> "Span | None":
         """Take triples from what the candidates are made of.
@@ -67,68 +156,131 @@ class Span:
         return replace(self, candidates=normalised(left))
 
 
-class Vectors(Protocol):
-    """Gives an entity its vector."""
-
-    @property
-    def width(self) -> int:
-        """W."""
-
-    def of(self, entities: Sequence[tuple[Triple, ...]]) -> Tensor:
-        """(V, W) the vectors of entities, each given by its triples."""
-
-
 def graph_spans(
     sentences: Sequence[str],
     graph: KnowledgeGraph,
     options: InjectionOptions,
+    base: Base = Base(),
     *,
+    number: int = 0,
     masks: Sequence[Sequence[tuple[int, int]]] = (),
-    null: bool = False,
 ) -> tuple[Span, ...]:
     """Find the names of a graph in a text, overlapping ones too, and what each may mean.
 
-    A graph says nothing of how often a name means which of its entities: they share the prior.
     What touches a mask means the special entity MASK, so that it tells nothing of what is hidden.
 
     Args:
         sentences: one or two.
         options: how a name may differ from the graph's, which relations count, and how many
             triples an entity's vector is made of.
+        base: which part of the graph.
+        number: of the base, kept with each span.
         masks: per sentence the spans of its mask tokens, in characters.
-        null: whether every span may also mean nothing.
     """
     spans = []
+    known: dict[Any, tuple[Candidate, ...]] = graph.kept((options, base), dict)
     for sentence, text in enumerate(sentences):
-        taken, over = find_all_names(text, graph, rules=options.names, sentence=sentence)
         hidden = masks[sentence] if masks else ()
-        mentions = sorted(
-            [*taken, *(own.mention for own in over)], key=lambda own: (own.start, own.end)
-        )
-        for mention in mentions:
-            if any(start < mention.end and mention.start < end for start, end in hidden):
-                spans.append(Span(mention, (MASKED,)))
+        for (start, end), entities in sorted(_names_in(text, graph, options, base).items()):
+            mention = Mention(start, end, next(iter(entities)), sentence, tuple(entities)[1:])
+            if any(first < end and start < last for first, last in hidden):
+                spans.append(Span(mention, (MASKED,), number))
                 continue
-            candidates = [
-                Candidate(entity, 1.0, triples)
-                for entity in mention.entities
-                if (triples := _triples(entity, graph, options))
-            ]
-            if candidates:
-                extra = [NOTHING] if null else []
-                spans.append(Span(mention, normalised([*candidates[:MOST], *extra])))
+            key = tuple((entity, *sorted(names)) for entity, names in entities.items())
+            if key not in known:
+                known[key] = _candidates(entities, graph, options, base)
+            if known[key]:
+                mention = replace(
+                    mention,
+                    entity=known[key][0].entity,
+                    others=tuple(own.entity for own in known[key][1:] if own.special is None),
+                )
+                spans.append(Span(mention, known[key], number))
     return tuple(spans)
 
 
-def _triples(entity: str, graph: KnowledgeGraph, options: InjectionOptions) -> tuple[Triple, ...]:
+def _names_in(text: str, graph: KnowledgeGraph, options: InjectionOptions, base: Base) -> Names:
+    """Find names as they stand, and in a text that inflects them by the base forms of its words."""
+    names: Names = {}
+    for mention in _mentions(text, graph, options):
+        entities = names.setdefault((mention.start, mention.end), {})
+        for entity in mention.entities:
+            entities.setdefault(entity, set()).add(text[mention.start : mention.end])
+    if not base.inflected:
+        return names
+    words = words_of(text)
+    for parts, forms in base_forms([text[start:end] for start, end in words], graph):
+        begins, ends = {}, {}
+        changed, last = "", 0
+        for (start, end), form in zip(words, forms, strict=True):
+            changed += text[last:start]
+            begins[len(changed)] = start
+            changed, last = changed + form, end
+            ends[len(changed)] = end
+        for mention in _mentions(changed + text[last:], graph, options):
+            if mention.start not in begins or mention.end not in ends:
+                continue
+            span = begins[mention.start], ends[mention.end]
+            for entity in mention.entities:
+                if part_of_speech(entity) in (*parts, ""):
+                    own = names.setdefault(span, {}).setdefault(entity, set())
+                    own.add(changed[mention.start : mention.end])
+    return {span: entities for span, entities in names.items() if entities}
+
+
+def _mentions(text: str, graph: KnowledgeGraph, options: InjectionOptions) -> list[Mention]:
+    taken, over = find_all_names(text, graph, rules=options.names)
+    return [*taken, *(own.mention for own in over)]
+
+
+def _candidates(
+    entities: Mapping[str, set[str]],
+    graph: KnowledgeGraph,
+    options: InjectionOptions,
+    base: Base,
+) -> tuple[Candidate, ...]:
+    """The entities of a name that have a vector, most of them by the prior, and NULL if wanted."""
+    found = []
+    for entity, names in entities.items():
+        if triples := _triples(entity, graph, options, base):
+            found.append(Candidate(entity, 1.0 + _count(entity, names, graph), triples))
+    most = sorted(found, key=lambda own: -own.prior)[:MOST]
+    return normalised([*most, NOTHING] if most and base.kar.null_candidate else most)
+
+
+def _triples(
+    entity: str, graph: KnowledgeGraph, options: InjectionOptions, base: Base
+) -> tuple[Triple, ...]:
     on = [
         triple
         for triple in graph.triples_of(entity)
         if graph.is_on(triple)
+        and (base.relations is None or triple.relation in base.relations)
         and (options.relations is None or triple.relation in options.relations)
-        and triple.relation not in options.not_relations
+        and triple.relation not in (COUNT, *options.not_relations)
     ]
     return tuple(on[: options.max_triples])
+
+
+def _count(entity: str, names: set[str], graph: KnowledgeGraph) -> int:
+    """How often a name meant the entity, as the graph says.
+
+    Raises:
+        GraphEditError: a triple of the relation "count" says no count.
+    """
+    keys, most = {loose_key(name) for name in names}, 0
+    for triple in graph.triples_of(entity):
+        if triple.relation != COUNT or not graph.is_on(triple):
+            continue
+        name, _, number = triple.tail.rpartition(" ")
+        if not name or not number.isdecimal():
+            raise GraphEditError(
+                f"The triple {triple} says no count: its tail is '{triple.tail}', expected a name "
+                "and a whole number, as in 'bank 12'. Change or delete it."
+            )
+        if loose_key(name) in keys:
+            most = max(most, int(number))
+    return most
 
 
 def normalised(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
@@ -139,7 +291,7 @@ def normalised(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
 
 
 def batch_of(
-    rows: Sequence[Sequence[tuple[int, int, Span]]], vectors: Vectors
+    rows: Sequence[Sequence[tuple[int, int, Span]]], vectors: EntityVectors
 ) -> linker.Candidates:
     """Put the spans of a batch into tensors.
 
@@ -153,14 +305,24 @@ def batch_of(
     entities = torch.zeros((len(rows), most, widest), dtype=torch.long)
     priors = torch.zeros((len(rows), most, widest))
     numbers: dict[tuple[Triple, ...], int] = {}
+    first_of_its_own = len(linker.SPECIAL_ENTITIES)
     for row, spans in enumerate(rows):
-        for number, (first, last, span) in enumerate(spans):
-            places[row, number] = torch.tensor([first, last])
-            for k, own in enumerate(span.candidates):
-                entity = own.special
-                if entity is None:
-                    entity = numbers.setdefault(own.triples, len(numbers)) + len(
-                        linker.SPECIAL_ENTITIES
-                    )
-                entities[row, number, k], priors[row, number, k] = entity, own.prior
+        if not spans:
+            continue
+        places[row, : len(spans)] = torch.tensor([(first, last) for first, last, _ in spans])
+        ids, shares = [], []
+        for *_, span in spans:
+            rest = widest - len(span.candidates)
+            ids.append(
+                [
+                    numbers.setdefault(own.triples, len(numbers)) + first_of_its_own
+                    if own.special is None
+                    else own.special
+                    for own in span.candidates
+                ]
+                + [linker.PADDING] * rest
+            )
+            shares.append([own.prior for own in span.candidates] + [0.0] * rest)
+        entities[row, : len(spans)] = torch.tensor(ids)
+        priors[row, : len(spans)] = torch.tensor(shares)
     return linker.Candidates(places, entities, priors, vectors.of(list(numbers)))

@@ -7,43 +7,96 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from kbert_core.checkpoints.adapters import weights_hash
 from kbert_core.checkpoints.checkpoint import load_model, load_tokenizer
+from kbert_core.files import cache_folder
+from kbert_core.knowbert.kept_arrays import KeptArrays
 from kbert_core.knowledge.triple import Triple
-from kbert_core.scoring.similarity import Similarity, verbalised
+from kbert_core.scoring.similarity import Similarity
 from kbert_core.text import WordPieces
 
+TEXT = "{head} {relation} {tail}"
+AT_ONCE = 2048  # texts
+MANY = 256  # texts that are worth keeping on disk
 
-class TripleVectors:
+
+class EntityVectors:
     """An entity's vector is the mean of those of its triples, said in words.
 
+    Vectors are kept in memory, and on disk where many are made at once: a text under an encoder
+    has one vector for ever. They are rounded to 16 bits, the same wherever they come from.
+
     Args:
-        similarity: reads texts with an encoder that stays as it is, and keeps their vectors.
+        similarity: reads texts with an encoder that stays as it is.
+        text: how a triple is said.
+        kept: vectors made before; None: none.
     """
 
-    def __init__(self, similarity: Similarity) -> None:
-        self.similarity = similarity
+    def __init__(
+        self,
+        similarity: Similarity,
+        text: str = TEXT,
+        kept: KeptArrays | None = None,
+    ) -> None:
+        self.similarity, self.text, self.kept = similarity, text, kept
+        self._numbers: dict[str, int] = {}
+        self._table = np.zeros((0, self.width), np.float32)
 
     @property
     def width(self) -> int:
         """W, the encoder's hidden size."""
         return int(self.similarity.model.config.hidden_size)
 
+    def said(self, triple: Triple) -> str:
+        """A triple in words."""
+        return self.text.format(head=triple.head, relation=triple.relation, tail=triple.tail)
+
     def of(self, entities: Sequence[tuple[Triple, ...]]) -> Tensor:
         """(V, W) float32 unit vectors of entities, each given by its triples."""
         if not entities:
             return torch.zeros(0, self.width)
-        facts = [[verbalised(triple) for triple in triples] for triples in entities]
-        vectors = self.similarity.vectors((text for own in facts for text in own), facts=True)
-        means = np.stack([np.mean([vectors[text] for text in own], axis=0) for own in facts])
-        return torch.from_numpy(means / np.linalg.norm(means, axis=1, keepdims=True).clip(1e-12))
+        texts = [self.said(triple) for triples in entities for triple in triples]
+        self._make(texts)
+        rows = self._table[[self._numbers[text] for text in texts]]
+        sizes = np.array([len(triples) for triples in entities])
+        if (sizes == 1).all():
+            return torch.from_numpy(rows)
+        sums = np.add.reduceat(rows, np.r_[0, sizes.cumsum()[:-1]])
+        return torch.from_numpy(sums / np.linalg.norm(sums, axis=1, keepdims=True).clip(1e-12))
+
+    def _make(self, texts: Sequence[str]) -> None:
+        missing = [text for text in dict.fromkeys(texts) if text not in self._numbers]
+        for start in range(0, len(missing), AT_ONCE):
+            some = missing[start : start + AT_ONCE]
+            found = self.kept.get(some) if self.kept else {}
+            new = [text for text in some if text not in found]
+            made = self.similarity.vectors(((text,) for text in new), facts=True)
+            found |= {text: made[(text,)].astype(np.float16) for text in new}
+            if self.kept and len(new) >= MANY:
+                self.kept.put({text: found[text] for text in new})
+            begin = len(self._table)
+            rows = np.stack([found[text] for text in some]).astype(np.float32)
+            self._table = np.concatenate([self._table, rows])
+            self._numbers |= {text: begin + i for i, text in enumerate(some)}
 
 
 @cache
-def vectors_by(encoder: str) -> TripleVectors:
-    """Load what makes entity vectors, once a process: a folder, ``package:NAME`` or a hub name.
+def vectors_by(encoder: str, layer: int | None = None, text: str = "") -> EntityVectors:
+    """Load what makes entity vectors, once a process.
+
+    Args:
+        encoder: a folder, ``package:NAME`` or a hub name.
+        layer: whose hidden states; None: the middle one, less the mean of everyday facts.
+        text: how a triple is said; empty: its three parts.
 
     Raises:
         CheckpointError: it can't be loaded.
     """
     model = load_model(encoder, device="cpu")
-    return TripleVectors(Similarity(model, WordPieces(load_tokenizer(encoder))))
+    name = f"{weights_hash(model, [])[:16]}-{layer}"
+    tokenizer = WordPieces(load_tokenizer(encoder))
+    return EntityVectors(
+        Similarity(model, tokenizer, layer=layer, centred=layer is None),
+        text or TEXT,
+        KeptArrays(cache_folder() / "vectors" / f"{name}.sqlite"),
+    )

@@ -100,14 +100,27 @@ class Kar(nn.Module):
         running = _running.get()
         assert running is not None, "run the encoder within knowbert.kar.reading"
         candidates, traces = running[self.base]
-        projected = self.down(states)
-        linked = self.linker(projected, candidates)
+        projected, linked = self.link(states, candidates)
         enhanced = self.span_norm(linked.contextual + self.dropout(linked.entity))
         recontextualized, attention = self.block(projected, enhanced, candidates.valid)
         new = self.norm(states + self.dropout(self.up(recontextualized)))
         change = (new - states).detach().norm(dim=-1)
         traces.append(KarTrace(projected, linked, enhanced, attention, change))
         return new
+
+    def link(self, states: Tensor, candidates: Candidates) -> tuple[Tensor, Linked]:
+        """Do the linker's part alone: projected states, and which entities are meant (Eq. 1 to 5).
+
+        Args:
+            states: (B, N, H) of the layer.
+        """
+        projected = self.down(states)
+        return projected, self.linker(projected, candidates)
+
+    @property
+    def linking(self) -> list[nn.Parameter]:
+        """The parameters that the linker's own stage trains: of Eq. 1 to 3."""
+        return [*self.down.parameters(), *self.linker.parameters()]
 
     @torch.no_grad()
     def invert_projection(self) -> None:

@@ -1,160 +1,43 @@
 """KnowBert as a reader: the entities that a text may mean enter between two layers, as vectors."""
 
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Callable, Collection, Hashable, Sequence
+from dataclasses import replace
 from functools import cached_property
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, cast
 
+import numpy as np
 import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 from transformers.modeling_outputs import ModelOutput
 
+from kbert_core.checkpoints.adapters import weights_hash
 from kbert_core.errors import OptionError
-from kbert_core.knowbert.candidates import Span, Vectors, batch_of, graph_spans
-from kbert_core.knowbert.entity_vectors import vectors_by
+from kbert_core.files import cache_folder
+from kbert_core.knowbert.candidates import Span, batch_of, graph_spans
+from kbert_core.knowbert.entity_vectors import EntityVectors, vectors_by
 from kbert_core.knowbert.kar import Kar, KarTrace, layer_after
 from kbert_core.knowbert.kar import reading as reading_with
-from kbert_core.knowbert.linker import Candidates, KarOptions
+from kbert_core.knowbert.kept_arrays import KeptArrays
+from kbert_core.knowbert.reading import (
+    KnowBertBatch,
+    KnowBertConfig,
+    KnowBertReading,
+    KnowBertRow,
+    KnowBertTrace,
+    placed,
+)
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.mentions import Mention
-from kbert_core.layers import INSERTED, insert_after, layers_of
-from kbert_core.layout import TrunkPart, text_rows
-from kbert_core.reader import Piece, Reader, Reading, Trace
-from kbert_core.systems import SystemConfig
+from kbert_core.layers import INSERTED, insert_after, layers_of, twin_of
+from kbert_core.layout import text_rows
+from kbert_core.reader import Piece, Reader, Reading
 from kbert_core.text import WordPieces
-from kbert_core.tokens import Tokens
 
 RATE = 5.0  # of the KAR's learning rate, by the encoder's: 1e-4 and 2e-5 in the paper
 
 
-@dataclass(frozen=True)
-class KnowBertConfig(SystemConfig):
-    """How KnowBert reads a text: names by ``options``, which also choose an entity's triples.
-
-    Attributes:
-        kar: sizes of the KAR, and where paper and code differ.
-        vectors: the encoder that makes entity vectors of triples, and never changes: a folder,
-            ``package:NAME`` or a hub name.
-        layer: after which layer the KAR stands, from 1; None: the paper's place.
-    """
-
-    system: ClassVar[str] = "knowbert"
-    kar: KarOptions = KarOptions()
-    vectors: str = ""
-    layer: int | None = None
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Read what :meth:`as_dict` wrote; see :meth:`SystemConfig.from_dict`."""
-        return super().from_dict({**data, "kar": KarOptions(**data.get("kar", {}))})
-
-    def as_dict(self) -> dict[str, Any]:
-        """The configuration as plain data, for JSON."""
-        return {**super().as_dict(), "kar": asdict(self.kar)}
-
-    def trained_from(self, encoder: str | None) -> Self:
-        """Make entity vectors with the encoder that training starts from, if none is named."""
-        if encoder is None and not self.vectors:
-            raise OptionError(
-                "KnowBert makes entity vectors with an encoder that knows the language, and this "
-                "one starts from scratch. Start from an encoder."
-            )
-        return replace(super().trained_from(encoder), vectors=self.vectors or str(encoder))
-
-
-@dataclass(frozen=True)
-class PlacedSpan:
-    """A span in a row.
-
-    Attributes:
-        number: of the span in its text.
-        first, last: its tokens, as indices along N, inclusive.
-        span: what it may mean.
-    """
-
-    number: int
-    first: int
-    last: int
-    span: Span
-
-
-@dataclass(frozen=True)
-class KnowBertRow:
-    """One row of a batch.
-
-    Attributes:
-        input_ids, token_type_ids: N of each.
-        trunk_parts: where the text's own tokens are.
-        spans: that stand wholly in the row.
-    """
-
-    input_ids: Sequence[int]
-    token_type_ids: Sequence[int]
-    trunk_parts: Sequence[TrunkPart]
-    spans: tuple[PlacedSpan, ...]
-
-    def __len__(self) -> int:
-        return len(self.input_ids)
-
-
-@dataclass(frozen=True)
-class KnowBertReading(Reading):
-    """A text with the spans that name something.
-
-    Attributes:
-        spans: in reading order; what stands past the length limit is in no row.
-    """
-
-    sentences: tuple[str, ...] = ()
-    tokens: tuple[Tokens, ...] = ()
-    spans: tuple[Span, ...] = ()
-
-    @property
-    def mentions(self) -> tuple[Mention, ...]:
-        """The names in the text, in reading order; they may overlap."""
-        return tuple(span.mention for span in self.spans)
-
-    @cached_property
-    def pieces(self) -> tuple[Piece, ...]:
-        """The triples that vectors of candidates are made of."""
-        placed = {own.number: own.span for row in self.rows for own in row.spans}
-        return tuple(
-            Piece(triple, number)
-            for number, span in sorted(placed.items(), key=lambda item: item[0])
-            for triple in dict.fromkeys(t for own in span.candidates for t in own.triples)
-        )
-
-
-@dataclass(frozen=True)
-class KnowBertBatch:
-    """B rows as tensors (B, N), and what their spans may mean."""
-
-    input_ids: Tensor
-    attention_mask: Tensor
-    token_type_ids: Tensor
-    candidates: Candidates
-
-    def to(self, device: torch.device | str) -> "KnowBertBatch":
-        """Move every tensor to a device."""
-        return KnowBertBatch(**{f.name: getattr(self, f.name).to(device) for f in fields(self)})
-
-
-@dataclass(frozen=True)
-class KnowBertTrace(Trace):
-    """A trace with what the KAR made of the spans; see :class:`kbert_core.knowbert.kar.KarTrace`.
-
-    Attributes:
-        kar: of B rows.
-        candidates: the spans as the KAR got them.
-    """
-
-    kar: KarTrace = field(kw_only=True)
-    candidates: Candidates = field(kw_only=True)
-
-
 class KnowBertReader(Reader):
-    """KnowBert: a KAR between two layers of any encoder whose layers can be found.
+    """KnowBert: KARs between the layers of any encoder whose layers can be found.
 
     Raises:
         EncoderError: the encoder's layers can't be told apart, or there is no such layer.
@@ -168,30 +51,54 @@ class KnowBertReader(Reader):
         self, model: PreTrainedModel, tokenizer: WordPieces, config: KnowBertConfig | None = None
     ) -> None:
         super().__init__(model, tokenizer, config)
-        layers = layers_of(cast(PreTrainedModel, model.base_model))
-        after = self.config.layer or layer_after(len(layers))
+        layers, bases = layers_of(cast(PreTrainedModel, model.base_model)), self.config.bases
+        self.after = [
+            base.layer or layer_after(len(layers), number, len(bases))
+            for number, base in enumerate(bases)
+        ]
         if not any(hasattr(layer, INSERTED) for layer in layers):
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(0)  # the weights of an untrained KAR are the same every time
-                new = Kar(model.config.hidden_size, self.vectors.width, options=self.config.kar)
-            new.invert_projection()
-            insert_after(model, after, new)
-        self.kar: Kar = getattr(layers[after - 1], INSERTED)
+                for number, (base, after) in enumerate(zip(bases, self.after, strict=True)):
+                    width = self.vectors[number].width
+                    new = Kar(model.config.hidden_size, width, number, base.kar)
+                    new.invert_projection()
+                    insert_after(model, after, new)
+        self.kars: list[Kar] = [getattr(layers[after - 1], INSERTED) for after in self.after]
+        self.kept_states: KeptArrays | None = None  # set where only the linker trains
         model.eval()
 
     @cached_property
-    def vectors(self) -> Vectors:
-        """What makes entity vectors.
+    def vectors(self) -> list[EntityVectors]:
+        """What makes the entity vectors of each knowledge base.
 
         Raises:
             OptionError: no encoder is named for it.
         """
-        if not self.config.vectors:
+        if not all(base.vectors for base in self.config.bases):
             raise OptionError(
                 "KnowBert makes entity vectors with an encoder that stays as it is, and none is "
                 "named. Name the one that training starts from."
             )
-        return vectors_by(self.config.vectors)
+        return [
+            vectors_by(base.vectors, base.vectors_layer, base.text) for base in self.config.bases
+        ]
+
+    def begin_training(self, task: str) -> None:
+        """Train the topmost linker alone, where the task is to link: its encoder stays as it is.
+
+        The states below it are kept on disk (paper, Algorithm 1; the released code runs the
+        encoder every time).
+        """
+        if task != "link":
+            return
+        self.model.requires_grad_(False)
+        for parameter in self.kars[-1].linking:
+            parameter.requires_grad_(True)
+        if self.device.type == "cpu" and len(self.kars) == 1:
+            inserted = [n for n, _ in self._lower.named_modules() if n.endswith(INSERTED)]
+            digest = weights_hash(self._lower, inserted)[:16]
+            self.kept_states = KeptArrays(cache_folder() / "states" / f"{digest}.sqlite")
 
     def read(
         self,
@@ -206,13 +113,17 @@ class KnowBertReader(Reader):
         readings = []
         for sentences in texts:
             masks = [self.tokenizer.mask_spans(text) for text in sentences]
-            spans = graph_spans(
-                sentences, graph, config.options, masks=masks, null=config.kar.null_candidate
+            spans = tuple(
+                span
+                for number, base in enumerate(config.bases)
+                for span in graph_spans(
+                    sentences, graph, config.options, base, number=number, masks=masks
+                )
             )
             tokens = tuple(self.tokenizer.tokenize(sentences))
             layout = self.tokenizer.layout(len(sentences))
             rows = tuple(
-                KnowBertRow(*row, _placed(spans, tokens, row[2]))
+                KnowBertRow(*row, placed(spans, tokens, row[2]))
                 for row in text_rows(tokens, layout, config.max_length, windows=windows)
             )
             read = [0] * len(tokens)
@@ -222,9 +133,26 @@ class KnowBertReader(Reader):
                     read[part.sentence] = max(read[part.sentence], stop)
             cut = tuple(own.first(count) for own, count in zip(tokens, read, strict=True))
             readings.append(
-                KnowBertReading(rows, config, sentences=tuple(sentences), tokens=cut, spans=spans)
+                KnowBertReading(
+                    rows,
+                    config,
+                    sentences=tuple(sentences),
+                    tokens=cut,
+                    spans=spans,
+                    links=not self.has_head,
+                )
             )
         return readings
+
+    def with_spans(self, reading: KnowBertReading, spans: Sequence[Span]) -> KnowBertReading:
+        """Put spans into a reading, in place of those of their base at the same characters."""
+        by_place = {own.place: own for own in (*reading.spans, *spans)}
+        merged = tuple(own for _, own in sorted(by_place.items()))
+        rows = tuple(
+            replace(row, spans=placed(merged, reading.tokens, row.trunk_parts))
+            for row in reading.rows
+        )
+        return replace(reading, rows=rows, spans=merged)
 
     def without(self, reading: Reading, pieces: Collection[Piece]) -> KnowBertReading:
         """Make entity vectors without some triples; an entity without any is no candidate."""
@@ -241,7 +169,6 @@ class KnowBertReader(Reader):
 
     def collate(self, rows: Sequence[KnowBertRow], config: KnowBertConfig) -> KnowBertBatch:
         """Pad rows to the longest."""
-        del config
         ids, segments = (
             torch.nn.utils.rnn.pad_sequence(
                 [torch.tensor(getattr(row, name)) for row in rows], True, fill
@@ -250,15 +177,50 @@ class KnowBertReader(Reader):
         )
         sizes = torch.tensor([len(row) for row in rows])
         real = torch.arange(ids.shape[1]) < sizes[:, None]
-        width = self.kar.linker.special.shape[1]
-        if self.vectors.width != width:
-            raise OptionError(
-                f"Entity vectors are {self.vectors.width} wide, and the model was trained with "
-                f"vectors of {width}. Name the encoder that made those."
-            )
-        spans = [[(own.first, own.last, own.span) for own in row.spans] for row in rows]
-        candidates = batch_of(spans, self.vectors)
-        return KnowBertBatch(ids, real.long(), segments, candidates)
+        candidates = []
+        for number, (kar, vectors) in enumerate(zip(self.kars, self.vectors, strict=True)):
+            width = kar.linker.special.shape[1]
+            if vectors.width != width:
+                raise OptionError(
+                    f"Entity vectors are {vectors.width} wide, and the model was trained with "
+                    f"vectors of {width}. Name the encoder that made those."
+                )
+            spans = [
+                [(own.first, own.last, own.span) for own in row.of_base(number)] for row in rows
+            ]
+            candidates.append(batch_of(spans, vectors))
+        states = self._kept(rows, ids, real, segments) if self.kept_states else None
+        return KnowBertBatch(ids, real.long(), segments, tuple(candidates), states)
+
+    def _kept(
+        self, rows: Sequence[KnowBertRow], ids: Tensor, real: Tensor, segments: Tensor
+    ) -> Tensor:
+        """(B, N, H) the states that the topmost KAR gets, from disk where they are there."""
+        assert self.kept_states is not None
+        keys = [repr((list(row.input_ids), list(row.token_type_ids))) for row in rows]
+        found = self.kept_states.get(keys)
+        missing = [i for i, key in enumerate(keys) if key not in found]
+        if missing:
+            inputs = self._inputs(ids[missing], real[missing].long(), segments[missing])
+            with torch.inference_mode():
+                made = self._lower(**inputs).last_hidden_state.half().numpy()
+            sizes = real.sum(1).tolist()
+            new = {keys[i]: own[: sizes[i]].copy() for i, own in zip(missing, made, strict=True)}
+            self.kept_states.put(new)
+            found |= {key: own.reshape(-1) for key, own in new.items()}
+        states = [torch.from_numpy(found[key].astype(np.float32)) for key in keys]
+        width = self.model.config.hidden_size
+        return torch.nn.utils.rnn.pad_sequence([own.view(-1, width) for own in states], True)
+
+    @cached_property
+    def _lower(self) -> Any:
+        """The encoder up to the layer of the topmost KAR, sharing its parameters."""
+        lower: Any = twin_of(cast(PreTrainedModel, self.model.base_model))
+        layers = layers_of(lower)
+        del layers[self.after[-1] :]
+        lower.config.num_hidden_layers = len(layers)
+        layers[-1]._forward_hooks.clear()
+        return lower.eval()
 
     def forward(
         self,
@@ -268,14 +230,36 @@ class KnowBertReader(Reader):
         model: Callable[..., Any] | None = None,
         **kept: bool,
     ) -> ModelOutput:
-        """Run a batch through the encoder, its KAR within."""
+        """Run a batch through the encoder, its KARs within.
+
+        A model without a head returns its topmost linker's scores ψ as logits: (B, C, M).
+        """
         del config
+        if batch.states is not None:
+            moved = batch.to(self.device)
+            assert moved.states is not None
+            _, linked = self.kars[-1].link(moved.states, moved.candidates[-1])
+            return ModelOutput(logits=linked.scores)
         output, _ = self._run(batch, model, **kept)
         return output
 
+    def logits(self, readings: Sequence[Reading], *, batch_size: int = 32) -> list[Tensor]:
+        """As of any system; of a model without a head, its topmost linker's scores (S, M)."""
+        if self.has_head:
+            return super().logits(readings, batch_size=batch_size)
+        scores: list[list[Any]] = [[None] * len(reading.rows) for reading in readings]
+        for config, rows, places in self.batches(readings, batch_size):
+            output = self.encode(rows, config)
+            for (text, row), own in zip(places, output["logits"], strict=True):
+                scores[text][row] = own
+        return [
+            cast(KnowBertReading, reading).by_span(own)
+            for reading, own in zip(readings, scores, strict=True)
+        ]
+
     def trace(self, reading: Reading, **kept: bool) -> KnowBertTrace:
         """Run one reading, and keep every stage."""
-        batch = self.collate(reading.rows, reading.config)
+        batch = replace(self.collate(reading.rows, reading.config), states=None)
         with torch.inference_mode():
             output, traced = self._run(batch, None, **kept)
         return KnowBertTrace(
@@ -283,9 +267,15 @@ class KnowBertReader(Reader):
             logits=output.get("logits"),
             attentions=output.get("attentions"),
             hidden_states=output.get("hidden_states"),
-            kar=traced,
+            kars=tuple(traced),
             candidates=batch.candidates,
         )
+
+    def _inputs(self, ids: Tensor, real: Tensor, segments: Tensor) -> dict[str, Tensor]:
+        inputs = {"input_ids": ids, "attention_mask": real}
+        if getattr(self.model.config, "type_vocab_size", 0):
+            inputs["token_type_ids"] = segments
+        return inputs
 
     def _run(
         self,
@@ -293,16 +283,16 @@ class KnowBertReader(Reader):
         model: Callable[..., Any] | None,
         attentions: bool = False,
         hidden_states: bool = False,
-    ) -> tuple[Any, KarTrace]:
+    ) -> tuple[Any, list[KarTrace]]:
         batch = batch.to(self.device)
-        inputs = {name: getattr(batch, name) for name in ("input_ids", "attention_mask")}
-        if getattr(self.model.config, "type_vocab_size", 0):
-            inputs["token_type_ids"] = batch.token_type_ids
-        with reading_with([batch.candidates]) as traces:
+        inputs = self._inputs(batch.input_ids, batch.attention_mask, batch.token_type_ids)
+        with reading_with(batch.candidates) as traces:
             output = (model or self.model)(
                 **inputs, output_attentions=attentions, output_hidden_states=hidden_states
             )
-        return output, traces[0][0]
+        if not self.has_head:
+            output["logits"] = traces[-1][0].linked.scores
+        return output, [trace for (trace,) in traces]
 
     def key(self, reading: Reading) -> Hashable:
         """What the encoder gets of a reading."""
@@ -311,19 +301,3 @@ class KnowBertReader(Reader):
     def rate_of(self, parameter: str) -> float:
         """The KAR is trained faster than the encoder, which knows its language already."""
         return RATE if f".{INSERTED}." in parameter else 1.0
-
-
-def _placed(
-    spans: Sequence[Span], tokens: Sequence[Tokens], parts: Sequence[TrunkPart]
-) -> tuple[PlacedSpan, ...]:
-    """Find the tokens of each span in a row; what is not wholly in it is left out."""
-    placed = []
-    for number, span in enumerate(spans):
-        mention = span.mention
-        first, stop = tokens[mention.sentence].over(mention.start, mention.end)
-        for part in parts:
-            last = part.first + part.end - part.start
-            if part.sentence == mention.sentence and part.first <= first < stop <= last:
-                shift = part.start - part.first
-                placed.append(PlacedSpan(number, first + shift, stop - 1 + shift, span))
-    return tuple(placed)

@@ -12,9 +12,10 @@ from kbert_core import Card, InjectionOptions, KBertError, KnowledgeGraph, Pipel
 from kbert_core.checkpoints.checkpoint import load_model, load_tokenizer
 from kbert_core.explain.case import Case, Target
 from kbert_core.explain.effects import effects
-from kbert_core.knowbert.candidates import MASKED, graph_spans, normalised
+from kbert_core.knowbert.candidates import MASKED, Base, graph_spans, normalised
 from kbert_core.knowbert.linker import KarOptions
-from kbert_core.knowbert.reader import RATE, KnowBertConfig
+from kbert_core.knowbert.reader import RATE
+from kbert_core.knowbert.reading import KnowBertConfig
 from kbert_core.training.finetune import train
 from kbert_core.training.options import TrainOptions
 
@@ -26,8 +27,9 @@ GRAPH = KnowledgeGraph([DIABETES, CURE, ECG, Triple("布洛芬", "类别", "治�
 OPTIONS = InjectionOptions(max_triples=8)
 
 
-def config(checkpoints, **changes):
-    return KnowBertConfig(**{"kar": SMALL, "vectors": str(checkpoints["encoder"]), **changes})
+def config(checkpoints, options=InjectionOptions(), max_length=None, **changes):
+    base = Base(**{"kar": SMALL, "vectors": str(checkpoints["encoder"]), **changes})
+    return KnowBertConfig(options, max_length, (base,))
 
 
 def pipeline_of(checkpoints, task="ner", auto=AutoModelForTokenClassification, **changes):
@@ -125,17 +127,17 @@ def test_effects_of_triples_are_measured_as_for_any_system(knowbert):
 
 def test_trace_keeps_what_the_kar_made_of_the_spans(knowbert):
     trace = knowbert(TEXT, graph=GRAPH)
-    assert trace.kar.linked.weights.shape == (1, 2, 1)
-    assert trace.kar.attention.shape == (1, 3, 1 + len(TEXT) + 1, 2)
+    assert trace.kars[0].linked.weights.shape == (1, 2, 1)
+    assert trace.kars[0].attention.shape == (1, 3, 1 + len(TEXT) + 1, 2)
     assert trace.prediction is not None
     nothing = knowbert("入院", graph=GRAPH)
-    assert nothing.kar.linked.is_null.all()
+    assert nothing.kars[0].linked.is_null.all()
 
 
 def test_a_model_is_saved_with_its_kar_and_predicts_the_same_again(knowbert, tmp_path):
     torch.manual_seed(3)
     with torch.no_grad():
-        for parameter in knowbert.reader.kar.parameters():
+        for parameter in knowbert.reader.kars[0].parameters():
             parameter.add_(torch.randn_like(parameter) * 0.1)
     model = knowbert.reader.model
     knowbert.card.write_to(model.config)
@@ -154,14 +156,16 @@ def test_it_is_trained_with_the_encoder_that_it_starts_from_for_vectors(data, ch
     files = {"data": str(data), "kg": (str(data / "kg.spo"),), "output": str(data / "model")}
     train(TrainOptions.of(**how, **files))
     model = Pipeline.load(data / "model", device="cpu")
-    assert model.config.vectors == encoder
+    assert model.config.bases[0].vectors == encoder
     assert {model.reader.rate_of(name) for name, _ in model.reader.model.named_parameters()} == {
         1.0,
         RATE,
     }
-    fresh = pipeline_of(checkpoints, kar=KarOptions()).reader.kar
-    assert not torch.equal(model.reader.kar.down.weight, fresh.down.weight)
-    special = [kar.linker.special for kar in (model.reader.kar, fresh)]  # frozen; kept in 16 bits
+    fresh = pipeline_of(checkpoints, kar=KarOptions()).reader.kars[0]
+    assert not torch.equal(model.reader.kars[0].down.weight, fresh.down.weight)
+    special = [
+        kar.linker.special for kar in (model.reader.kars[0], fresh)
+    ]  # frozen; kept in 16 bits
     torch.testing.assert_close(*special, atol=1e-5, rtol=0)
     with pytest.raises(KBertError, match="Start from an encoder"):
         KnowBertConfig().trained_from(None)
@@ -202,7 +206,7 @@ def test_another_width_of_entity_vectors_than_the_models_is_said(knowbert, check
 
     (reading,) = knowbert.readings([[TEXT]], graph=GRAPH)
     reader = knowbert.reader
-    reader.__dict__["vectors"] = Wide()
+    reader.__dict__["vectors"] = [Wide()]
     with pytest.raises(KBertError, match="7 wide"):
         reader.logits([reading])
 
@@ -213,7 +217,9 @@ def test_a_model_without_a_kar_cant_be_read_as_knowbert(ner):
 
 
 def test_priors_sum_to_one_and_the_highest_comes_first():
-    (span,) = graph_spans([TEXT], KnowledgeGraph([DIABETES]), OPTIONS, null=True)
+    (span,) = graph_spans(
+        [TEXT], KnowledgeGraph([DIABETES]), OPTIONS, Base(kar=KarOptions(null_candidate=True))
+    )
     assert [own.special for own in span.candidates] == [None, 1]
     low, high = (dataclasses.replace(span.candidates[0], prior=p) for p in (1.0, 3.0))
     assert [own.prior for own in normalised([low, high])] == [0.75, 0.25]

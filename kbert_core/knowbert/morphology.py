@@ -1,0 +1,72 @@
+"""WordNet's morphology: the base forms that an English word may have (Morphy).
+
+A form counts where the graph has it as a name. Irregular forms ("went") are other names in the
+graph, so that no list of exceptions is needed here.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.names import loose_key
+
+WORD = re.compile(r"[^\W_]+")
+OF_SYNSET = re.compile(r"\.([nvasr])\.\d+$")
+# Parts of speech, and (ending, what stands in its place): the rules of detachment of WordNet 3.0.
+RULES: dict[str, tuple[tuple[str, str], ...]] = {
+    "n": (
+        *(("s", ""), ("ses", "s"), ("ves", "f"), ("xes", "x"), ("zes", "z"), ("ches", "ch")),
+        *(("shes", "sh"), ("men", "man"), ("ies", "y")),
+    ),
+    "v": (
+        *(("s", ""), ("ies", "y"), ("es", "e"), ("es", ""), ("ed", "e"), ("ed", "")),
+        *(("ing", "e"), ("ing", "")),
+    ),
+    "as": (("er", ""), ("est", ""), ("er", "e"), ("est", "e")),
+}
+
+
+def words_of(text: str) -> list[tuple[int, int]]:
+    """Find the words of a text: (start, end) in characters, end exclusive."""
+    return [match.span() for match in WORD.finditer(text)]
+
+
+def part_of_speech(entity: str) -> str:
+    """The letter of a synset's name, as in "storm.v.02"; empty for any other entity."""
+    match = OF_SYNSET.search(entity)
+    return match[1] if match else ""
+
+
+def base_forms(words: Sequence[str], graph: KnowledgeGraph) -> Iterator[tuple[str, list[str]]]:
+    """Write a text's words in their base forms, for one part of speech after the other.
+
+    Args:
+        words: of a text, in order.
+        graph: whose names count as forms.
+
+    Yields:
+        Letters of the part of speech, and as many words: each in a base form where it has one,
+        else as it stands. Several times where a word has several.
+    """
+    known: dict[tuple[str, str], list[str]] = graph.kept("base forms", dict)
+    for parts, rules in RULES.items():
+        forms = []
+        for word in words:
+            key = parts, word.lower()
+            if key not in known:
+                known[key] = [
+                    form
+                    for ending, new in rules
+                    if (form := key[1].removesuffix(ending) + new) != key[1]
+                    and key[1].endswith(ending)
+                    and _is_name(form, parts, graph)
+                ]
+            forms.append(known[key])
+        for k in range(max(map(len, forms), default=0)):
+            chosen = zip(words, forms, strict=True)
+            yield parts, [own[min(k, len(own) - 1)] if own else word for word, own in chosen]
+
+
+def _is_name(form: str, parts: str, graph: KnowledgeGraph) -> bool:
+    meant = graph.meant_by(loose_key(form)) if form else ()
+    return any(part_of_speech(entity) in (*parts, "") for entity in meant)

@@ -1,0 +1,274 @@
+"""What KnowBert makes of a text before and after its encoder: configuration, reading, trace."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import torch
+from torch import Tensor
+
+from kbert_core.errors import OptionError
+from kbert_core.knowbert.candidates import Base, Candidate, Span
+from kbert_core.knowbert.kar import KarTrace
+from kbert_core.knowbert.linker import IMPOSSIBLE, NULL, Candidates
+from kbert_core.knowledge.mentions import Mention
+from kbert_core.layout import TrunkPart
+from kbert_core.reader import Piece, Reading, Trace
+from kbert_core.systems import SystemConfig
+from kbert_core.tokens import Tokens
+
+
+@dataclass(frozen=True)
+class KnowBertConfig(SystemConfig):
+    """How KnowBert reads a text: names by ``options``, which also choose an entity's triples.
+
+    Attributes:
+        bases: the knowledge bases, from bottom to top.
+    """
+
+    system: ClassVar[str] = "knowbert"
+    bases: tuple[Base, ...] = (Base(),)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.bases:
+            raise OptionError("KnowBert has no knowledge base. Name one, such as graph or wordnet.")
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Read what :meth:`as_dict` wrote; see :meth:`SystemConfig.from_dict`."""
+        bases = tuple(map(Base.of, data.get("bases", ("graph",))))
+        return super().from_dict({**data, "bases": bases})
+
+    def as_dict(self) -> dict[str, Any]:
+        """The configuration as plain data, for JSON."""
+        return {**super().as_dict(), "bases": [base.as_dict() for base in self.bases]}
+
+    def trained_from(self, encoder: str | None) -> Self:
+        """Make entity vectors with the encoder that training starts from, if none is named."""
+        if encoder is None and not all(base.vectors for base in self.bases):
+            raise OptionError(
+                "KnowBert makes entity vectors with an encoder that knows the language, and this "
+                "one starts from scratch. Start from an encoder."
+            )
+        bases = tuple(replace(base, vectors=base.vectors or str(encoder)) for base in self.bases)
+        return replace(super().trained_from(encoder), bases=bases)
+
+
+@dataclass(frozen=True)
+class PlacedSpan:
+    """A span in a row.
+
+    Attributes:
+        number: of the span in its text.
+        first, last: its tokens, as indices along N, inclusive.
+        span: what it may mean.
+    """
+
+    number: int
+    first: int
+    last: int
+    span: Span
+
+
+@dataclass(frozen=True)
+class KnowBertRow:
+    """One row of a batch.
+
+    Attributes:
+        input_ids, token_type_ids: N of each.
+        trunk_parts: where the text's own tokens are.
+        spans: that stand wholly in the row.
+    """
+
+    input_ids: Sequence[int]
+    token_type_ids: Sequence[int]
+    trunk_parts: Sequence[TrunkPart]
+    spans: tuple[PlacedSpan, ...]
+
+    def __len__(self) -> int:
+        return len(self.input_ids)
+
+    def of_base(self, number: int) -> list[PlacedSpan]:
+        """The spans of one knowledge base, in reading order."""
+        return [own for own in self.spans if own.span.base == number]
+
+
+@dataclass(frozen=True)
+class KnowBertReading(Reading):
+    """A text with the spans that name something.
+
+    Attributes:
+        spans: of one knowledge base after the other, each in reading order; what stands past
+            the length limit is in no row.
+        links: whether the linker's scores of the last base are the output, not tokens' logits.
+    """
+
+    sentences: tuple[str, ...] = ()
+    tokens: tuple[Tokens, ...] = ()
+    spans: tuple[Span, ...] = ()
+    links: bool = False
+
+    @property
+    def mentions(self) -> tuple[Mention, ...]:
+        """The names in the text, as ``spans``; they may overlap."""
+        return tuple(span.mention for span in self.spans)
+
+    @property
+    def linked_spans(self) -> tuple[Span, ...]:
+        """The S spans of the last knowledge base."""
+        last = len(self.config.bases) - 1
+        return tuple(span for span in self.spans if span.base == last)
+
+    def by_span(self, values: Sequence[Tensor]) -> Tensor:
+        """Take the linker's scores out of the rows.
+
+        Args:
+            values: per row (C, M), padding or not.
+
+        Returns:
+            (S, M) for ``linked_spans``; impossible for a span that is in no row.
+        """
+        count, last = len(self.linked_spans), len(self.config.bases) - 1
+        first = len(self.spans) - count
+        widest = max([len(span.candidates) for span in self.linked_spans] + [1])
+        scores = torch.full((count, widest), IMPOSSIBLE)
+        for row, own in zip(reversed(self.rows), reversed(values), strict=True):
+            for place, placed in enumerate(row.of_base(last)):
+                size = len(placed.span.candidates)
+                scores[placed.number - first, :size] = own[place, :size].float().cpu()
+        return scores
+
+    @cached_property
+    def pieces(self) -> tuple[Piece, ...]:
+        """The triples that vectors of candidates are made of."""
+        placed = {own.number: own.span for row in self.rows for own in row.spans}
+        return tuple(
+            Piece(triple, number)
+            for number, span in sorted(placed.items(), key=lambda item: item[0])
+            for triple in dict.fromkeys(t for own in span.candidates for t in own.triples)
+        )
+
+
+@dataclass(frozen=True)
+class KnowBertBatch:
+    """B rows as tensors (B, N), and what their spans may mean, per knowledge base.
+
+    Attributes:
+        states: (B, N, H) of the layer below the topmost KAR, where they are kept from before.
+    """
+
+    input_ids: Tensor
+    attention_mask: Tensor
+    token_type_ids: Tensor
+    candidates: tuple[Candidates, ...]
+    states: Tensor | None = None
+
+    def to(self, device: torch.device | str) -> "KnowBertBatch":
+        """Move every tensor to a device."""
+        return KnowBertBatch(
+            self.input_ids.to(device),
+            self.attention_mask.to(device),
+            self.token_type_ids.to(device),
+            tuple(own.to(device) for own in self.candidates),
+            None if self.states is None else self.states.to(device),
+        )
+
+
+@dataclass(frozen=True)
+class KnowBertTrace(Trace):
+    """A trace with what each KAR made of the spans; see :class:`kbert_core.knowbert.kar.KarTrace`.
+
+    Attributes:
+        kars: per knowledge base, of B rows.
+        candidates: per knowledge base, the spans as its KAR got them.
+    """
+
+    kars: tuple[KarTrace, ...] = field(kw_only=True)
+    candidates: tuple[Candidates, ...] = field(kw_only=True)
+
+    def logits_on_text(self) -> Tensor:
+        """As of any system; of a model without a head, its topmost linker's scores (S, M)."""
+        if self.logits is None or self.logits.dim() != 3 or not self.reading.links:
+            return super().logits_on_text()
+        return self.reading.by_span(list(self.logits))
+
+    @property
+    def links(self) -> tuple["LinkedSpan", ...]:
+        """Every span that is in a row, with what its linker made of its candidates."""
+        linked: dict[int, LinkedSpan] = {}
+        for row, own in enumerate(self.reading.rows):
+            for base, kar in enumerate(self.kars):
+                made = kar.linked
+                for place, placed in enumerate(own.of_base(base)):
+                    count = len(placed.span.candidates)
+                    values = zip(
+                        placed.span.candidates,
+                        made.dot[row, place, :count].tolist(),
+                        made.scores[row, place, :count].tolist(),
+                        made.weights[row, place, :count].tolist(),
+                        strict=True,
+                    )
+                    linked.setdefault(
+                        placed.number,
+                        LinkedSpan(
+                            placed.span,
+                            tuple(LinkedCandidate(*value) for value in values),
+                            bool(made.is_null[row, place]),
+                        ),
+                    )
+        return tuple(linked[number] for number in sorted(linked))
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedCandidate:
+    """What the linker made of a candidate.
+
+    Attributes:
+        candidate: the entity, and its prior.
+        dot: of the span's and the entity's vectors.
+        score: ψ (Eq. 3).
+        weight: ψ̃, its share of the entity vector ẽ; 0 where the span means NULL.
+    """
+
+    candidate: Candidate
+    dot: float
+    score: float
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedSpan:
+    """What the linker made of a span.
+
+    Attributes:
+        candidates: as the span has them, the highest prior first.
+        is_null: every candidate is under the threshold, so that ẽ is NULL.
+    """
+
+    span: Span
+    candidates: tuple[LinkedCandidate, ...]
+    is_null: bool
+
+    @property
+    def best(self) -> LinkedCandidate | None:
+        """The candidate with the highest score; None: the span means nothing."""
+        best = max(self.candidates, key=lambda own: own.score)
+        return None if self.is_null or best.candidate.special == NULL else best
+
+
+def placed(
+    spans: Sequence[Span], tokens: Sequence[Tokens], parts: Sequence[TrunkPart]
+) -> tuple[PlacedSpan, ...]:
+    """Find the tokens of each span in a row; what is not wholly in it is left out."""
+    found = []
+    for number, span in enumerate(spans):
+        mention = span.mention
+        first, stop = tokens[mention.sentence].over(mention.start, mention.end)
+        for part in parts:
+            last = part.first + part.end - part.start
+            if part.sentence == mention.sentence and part.first <= first < stop <= last:
+                shift = part.start - part.first
+                found.append(PlacedSpan(number, first + shift, stop - 1 + shift, span))
+    return tuple(found)
