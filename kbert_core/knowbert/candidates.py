@@ -14,7 +14,7 @@ import torch
 from kbert_core.errors import GraphEditError, OptionError
 from kbert_core.knowbert import linker
 from kbert_core.knowbert.entity_vectors import TEXT, EntityVectors
-from kbert_core.knowbert.morphology import base_forms, part_of_speech, words_of
+from kbert_core.knowbert.morphology import Names, inflected_names
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention, find_all_names
 from kbert_core.knowledge.names import loose_key
@@ -23,7 +23,6 @@ from kbert_core.knowledge.triple import Triple
 
 MOST = 30  # candidates of a span, as in the paper
 COUNT = "count"  # the relation of triples that say how often a name meant an entity
-Names = dict[tuple[int, int], dict[str, set[str]]]  # span → entity → names that led to it
 
 
 @dataclass(frozen=True)
@@ -200,37 +199,15 @@ def graph_spans(
 
 
 def _names_in(text: str, graph: KnowledgeGraph, options: InjectionOptions, base: Base) -> Names:
-    """Find names as they stand, and in a text that inflects them by the base forms of its words."""
+    if base.inflected:
+        return inflected_names(text, graph)
     names: Names = {}
-    for mention in _mentions(text, graph, options):
+    taken, over = find_all_names(text, graph, rules=options.names)
+    for mention in (*taken, *(own.mention for own in over)):
         entities = names.setdefault((mention.start, mention.end), {})
         for entity in mention.entities:
             entities.setdefault(entity, set()).add(text[mention.start : mention.end])
-    if not base.inflected:
-        return names
-    words = words_of(text)
-    for parts, forms in base_forms([text[start:end] for start, end in words], graph):
-        begins, ends = {}, {}
-        changed, last = "", 0
-        for (start, end), form in zip(words, forms, strict=True):
-            changed += text[last:start]
-            begins[len(changed)] = start
-            changed, last = changed + form, end
-            ends[len(changed)] = end
-        for mention in _mentions(changed + text[last:], graph, options):
-            if mention.start not in begins or mention.end not in ends:
-                continue
-            span = begins[mention.start], ends[mention.end]
-            for entity in mention.entities:
-                if part_of_speech(entity) in (*parts, ""):
-                    own = names.setdefault(span, {}).setdefault(entity, set())
-                    own.add(changed[mention.start : mention.end])
-    return {span: entities for span, entities in names.items() if entities}
-
-
-def _mentions(text: str, graph: KnowledgeGraph, options: InjectionOptions) -> list[Mention]:
-    taken, over = find_all_names(text, graph, rules=options.names)
-    return [*taken, *(own.mention for own in over)]
+    return names
 
 
 def _candidates(
