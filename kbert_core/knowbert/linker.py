@@ -193,7 +193,7 @@ class EntityLinker(nn.Module):
         table = self.project(torch.cat([self.special, candidates.vectors.to(self.special)]))
         spans = self.span_norm(self.pooling(projected, candidates.spans))
         contextual, _ = self.block(spans, spans, candidates.valid)
-        vectors = self.entity_norm(table[candidates.entities])  # (B, C, M, E)
+        vectors = self.entity_norm(table)[candidates.entities]  # (B, C, M, E)
         dot = (vectors @ contextual[..., None]).squeeze(-1)
         if self.options.scaled:
             dot = dot / vectors.shape[-1] ** 0.5

@@ -14,7 +14,7 @@ from transformers.modeling_outputs import ModelOutput
 from kbert_core.checkpoints.adapters import weights_hash
 from kbert_core.errors import OptionError
 from kbert_core.files import cache_folder
-from kbert_core.knowbert.candidates import Span, batch_of, graph_spans
+from kbert_core.knowbert.candidates import MASKED, Span, batch_of, graph_spans
 from kbert_core.knowbert.entity_vectors import EntityVectors, vectors_by
 from kbert_core.knowbert.kar import Kar, KarTrace, layer_after
 from kbert_core.knowbert.kar import reading as reading_with
@@ -153,6 +153,32 @@ class KnowBertReader(Reader):
             for row in reading.rows
         )
         return replace(reading, rows=rows, spans=merged)
+
+    def guarded(
+        self, row: KnowBertRow, hidden: Any, random: np.random.Generator | None = None
+    ) -> KnowBertRow:
+        """Keep candidates from telling what is hidden (paper, section 3.4).
+
+        A span that has a hidden token means MASK in 80 % of the draws, in 10 % something else
+        that the row names, and in 10 % what it meant. One draw per span; the released code draws
+        per token, so that a long span is masked more often.
+
+        Args:
+            hidden: (N,) bool; which tokens are to be told.
+            random: None: it means MASK always, as when a text is read that has a [MASK].
+        """
+        others = [own.span.candidates for own in row.spans]
+        spans = []
+        for own in row.spans:
+            if hidden[own.first : own.last + 1].any():
+                draw = 0.0 if random is None else random.random()
+                if draw < 0.8:
+                    own = replace(own, span=replace(own.span, candidates=(MASKED,)))
+                elif draw < 0.9 and random is not None:
+                    other = others[int(random.integers(len(others)))]
+                    own = replace(own, span=replace(own.span, candidates=other))
+            spans.append(own)
+        return replace(row, spans=tuple(spans))
 
     def without(self, reading: Reading, pieces: Collection[Piece]) -> KnowBertReading:
         """Make entity vectors without some triples; an entity without any is no candidate."""
