@@ -25,6 +25,24 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
+class GoldLink:
+    """A span of a text, and the entities that it means.
+
+    Attributes:
+        start, end: in characters, end exclusive.
+        entities: any of which is right.
+        word: under which they are looked up; empty: what the text says.
+        candidates: what the span may mean, the most common first; empty: not said.
+    """
+
+    start: int
+    end: int
+    entities: tuple[str, ...]
+    word: str = ""
+    candidates: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Example:
     """One labelled input: one text or two, and where it was read."""
 
@@ -33,6 +51,7 @@ class Example:
     words: tuple[tuple[int, int], ...] = ()  # gold tokens: (start, end) in characters
     tags: tuple[str, ...] = ()  # and their BIO tags
     group: str = ""  # for answer selection, which question it belongs to
+    links: tuple[GoldLink, ...] = ()  # for entity linking
     source: Source | None = field(default=None, compare=False, repr=False)
     line: int = field(default=0, compare=False, repr=False)
 

@@ -35,6 +35,7 @@ class Label:
     Attributes:
         start, end: in characters.
         senses: synsets, any of which is right.
+        word: as WordNet writes it.
         candidates: synsets of the word with its part of speech, the most frequent first;
             empty: not said.
     """
@@ -42,6 +43,7 @@ class Label:
     start: int
     end: int
     senses: tuple[str, ...]
+    word: str = ""
     candidates: tuple[str, ...] = ()
 
 
@@ -197,7 +199,7 @@ def framework(path: str | Path, wordnet: WordNet) -> Iterator[tuple[str, list[La
                     f"{path}: {part.get('id')} ('{word}') has no sense of this WordNet. Take "
                     "WordNet 3.0."
                 )
-            labels.append(Label(start, end, own, tuple(candidates)))
+            labels.append(Label(start, end, own, word, tuple(candidates)))
         yield text, labels
 
 
@@ -226,6 +228,7 @@ def write_links(path: Path, texts: Iterable[tuple[str, Sequence[Label]]]) -> int
                     "span": [own.start, own.end],
                     "entity_id": own.senses[0],
                     **({"also": own.senses[1:]} if own.senses[1:] else {}),
+                    **({"word": own.word} if own.word else {}),
                     **({"candidates": own.candidates} if own.candidates else {}),
                 }
                 for own in labels

@@ -198,6 +198,31 @@ def graph_spans(
     return tuple(spans)
 
 
+def entity_span(
+    start: int,
+    end: int,
+    entities: Sequence[str],
+    word: str,
+    graph: KnowledgeGraph,
+    options: InjectionOptions,
+    base: Base,
+    number: int = 0,
+) -> Span | None:
+    """Make a span of given entities, such as those of a word with a known part of speech.
+
+    Args:
+        start, end: in characters of the first sentence.
+        word: the name whose counts are the priors.
+
+    Returns:
+        None: none of them has a text in the graph, and so no vector.
+    """
+    candidates = _candidates({entity: {word} for entity in entities}, graph, options, base)
+    if not candidates:
+        return None
+    return Span(Mention(start, end, candidates[0].entity), candidates, number)
+
+
 def _names_in(text: str, graph: KnowledgeGraph, options: InjectionOptions, base: Base) -> Names:
     if base.inflected:
         return inflected_names(text, graph)

@@ -1,0 +1,69 @@
+"""Texts with the entities that their spans mean, as JSON Lines: data for the task "link".
+
+A line has ``text`` and ``labels``, each with ``span`` (start, end in characters) and ``entity_id``,
+as entity-linking benchmarks are published. Three more fields are ours: ``also``, other entities
+that are right too; ``word``, under which the entity is looked up; ``candidates``, what the span
+may mean, the most common first, where the task says so.
+"""
+
+import json
+import lzma
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kbert_core.data.labelled import Example, GoldLink
+from kbert_core.data.tables import Source
+from kbert_core.errors import DataError
+
+ENDINGS = (".jsonl", ".jsonl.xz")
+
+
+def read_links(path: str | Path) -> list[Example]:
+    """Read labelled texts.
+
+    Raises:
+        DataError: with file and line, where a line isn't as above.
+    """
+    path = Path(path)
+    source = Source(path.name, "line")
+    opened = lzma.open if path.suffix == ".xz" else open
+    examples = []
+    try:
+        with opened(path, "rt", encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                if line.strip():
+                    examples.append(_example(line, source, number))
+    except (OSError, UnicodeDecodeError, EOFError, lzma.LZMAError) as error:
+        raise DataError(f"{path}: can't be read ({error}). Give a file of JSON Lines.") from error
+    if not examples:
+        raise DataError(f"{path}: no labelled text, so nothing to learn or to score. Add one.")
+    return examples
+
+
+def _example(line: str, source: Source, number: int) -> Example:
+    try:
+        row = json.loads(line)
+        text, labels = row["text"], row["labels"]
+        links = tuple(_link(label) for label in labels)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise DataError(
+            f"{source.place(number)}: found no labelled text ({error!r}), expected 'text' and "
+            "'labels', each with 'span' and 'entity_id'. Mend or delete the line."
+        ) from error
+    if not isinstance(text, str) or not text.strip():
+        raise DataError(f"{source.place(number)}: the text is blank. Write it, or delete the line.")
+    for link in links:
+        if not 0 <= link.start < link.end <= len(text):
+            raise DataError(
+                f"{source.place(number)}: the span [{link.start}, {link.end}) isn't in the text of "
+                f"{len(text)} characters. Give start and end, the end exclusive."
+            )
+    return Example((text,), links=links, source=source, line=number)
+
+
+def _link(label: Mapping[str, Any]) -> GoldLink:
+    start, end = map(int, label["span"])
+    entities = (str(label["entity_id"]), *map(str, label.get("also", ())))
+    candidates = tuple(map(str, label.get("candidates", ())))
+    return GoldLink(start, end, entities, str(label.get("word", "")), candidates)
