@@ -9,7 +9,7 @@ from torch import Tensor
 
 from kbert_core.checkpoints.checkpoint import load_model, load_tokenizer
 from kbert_core.knowledge.triple import Triple
-from kbert_core.scoring.similarity import Similarity, verbalised
+from kbert_core.scoring import Similarity, verbalised
 from kbert_core.text import WordPieces
 
 

@@ -46,6 +46,9 @@ def test_card_keeps_how_triples_are_chosen_and_an_older_one_still_loads():
     assert Card.of(holder).reading.options == options
     holder.kbert["injection"] = {"max_triples": 3, "tail_only": True, "relations": ["r"]}
     assert Card.of(holder).reading.options == InjectionOptions(3, True, ("r",), names=AS_WRITTEN)
+    holder.kbert["injection"] = {"strategy": "learned", "scorer": "x"}
+    with pytest.raises(CheckpointError, match=r"'learned' is gone.*Choose 'context'"):
+        Card.of(holder)
     holder.kbert["injection"] = {"strategy": "best"}
     with pytest.raises(CheckpointError, match="can't be read as one of the system 'k-bert'"):
         Card.of(holder)
