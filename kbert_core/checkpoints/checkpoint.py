@@ -11,6 +11,7 @@ from typing import Any
 
 import tokenizers
 import torch
+from torch import Tensor
 from transformers import (
     AutoConfig,
     AutoModel,
@@ -36,6 +37,11 @@ TOKENIZER_FILES = (  # without one of these transformers makes up an empty token
 )
 ONLY_DATA: Any = {"trust_remote_code": False}  # no code of a folder is run, nor asked for
 COPY_TOKENIZER = "Copy tokenizer.json (or vocab.txt) and tokenizer_config.json into the folder."
+SAVED_ANEW = (
+    "One in Hugging Face's or older names is what transformers itself loads and saves: "
+    "AutoModel.from_pretrained(FOLDER).save_pretrained(FOLDER, safe_serialization=True), with "
+    "AutoModelForTokenClassification or the like in place of AutoModel to keep its task head."
+)
 COPY_AGAIN = f"Copy the model again, or take '{CARD_KEY}' out of its config.json."
 
 
@@ -288,6 +294,18 @@ def _load_adapted(
     return made, sorted(info["missing_keys"])
 
 
+def misfit(
+    tensors: Mapping[str, Tensor], wanted: Mapping[str, Tensor], names: Mapping[str, str]
+) -> str | None:
+    """Say which tensor is missing, not wanted or of another shape; ``names``: how it is called."""
+    for name in sorted({*tensors, *wanted}):
+        shape, right = (tuple(of[name].shape) if name in of else None for of in (tensors, wanted))
+        if shape != right:
+            was = "is missing" if shape is None else f"has the shape {shape}"
+            return f"{names.get(name, name)} {was}, expected {right or 'none of that name'}"
+    return None
+
+
 @contextmanager
 def _refusing(path: str | Path, why: Callable[[Path, str], str]) -> Iterator[None]:
     """Raise a CheckpointError in place of any exception: libraries raise all kinds for bad JSON.
@@ -350,7 +368,7 @@ def _why_not_loaded(folder: Path, reason: str) -> str:
         other = ", ".join(sorted(p.name for p in folder.glob("*.bin"))) or "no weights"
         return (
             f"{folder}: found {other}, expected model.safetensors. Bring a checkpoint of the "
-            "released K-BERT or of PyTorch in with `kbert convert`."
+            f"released K-BERT in with `kbert convert`. {SAVED_ANEW}"
         )
     if "ignore_mismatched_sizes" in reason:
         reason = "its weights have other sizes than its config.json states"
