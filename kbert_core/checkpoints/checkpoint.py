@@ -11,7 +11,6 @@ from typing import Any
 
 import tokenizers
 import torch
-from torch import Tensor
 from transformers import (
     AutoConfig,
     AutoModel,
@@ -292,18 +291,6 @@ def _load_adapted(
         None, config=config, state_dict=state, output_loading_info=True, **arguments
     )
     return made, sorted(info["missing_keys"])
-
-
-def misfit(
-    tensors: Mapping[str, Tensor], wanted: Mapping[str, Tensor], names: Mapping[str, str]
-) -> str | None:
-    """Say which tensor is missing, not wanted or of another shape; ``names``: how it is called."""
-    for name in sorted({*tensors, *wanted}):
-        shape, right = (tuple(of[name].shape) if name in of else None for of in (tensors, wanted))
-        if shape != right:
-            was = "is missing" if shape is None else f"has the shape {shape}"
-            return f"{names.get(name, name)} {was}, expected {right or 'none of that name'}"
-    return None
 
 
 @contextmanager

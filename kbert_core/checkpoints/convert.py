@@ -24,8 +24,14 @@ from tokenizers import processors
 from torch import Tensor
 from transformers import BertConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-from kbert_core.checkpoints import checkpoint
-from kbert_core.checkpoints.checkpoint import Card, bert_tokenizer, load_model, load_tokenizer
+from kbert_core.checkpoints.adapters import misfit
+from kbert_core.checkpoints.checkpoint import (
+    SAVED_ANEW,
+    Card,
+    bert_tokenizer,
+    load_model,
+    load_tokenizer,
+)
 from kbert_core.errors import CheckpointError
 from kbert_core.files import json_object, new_folder
 from kbert_core.knowledge.selection import InjectionOptions
@@ -224,7 +230,7 @@ def _found(given: Mapping[str, Tensor], file: Path) -> _Found:
     if not any(name.startswith("embedding.") for name in given):
         raise CheckpointError(
             f"{file}: its tensors are called {', '.join(list(given)[:3])}, … . Only checkpoints "
-            f"of the released K-BERT and its UER-py are converted. {checkpoint.SAVED_ANEW}"
+            f"of the released K-BERT and its UER-py are converted. {SAVED_ANEW}"
         )
     names: dict[str, str] = {}
     for own in given:
@@ -364,7 +370,7 @@ def _model(found: _Found, made: BertConfig, file: Path) -> PreTrainedModel:
     if found.task == "mask":
         tensors["cls.predictions.decoder.bias"] = tensors["cls.predictions.bias"]
     wanted = {prefix + name: tensor for name, tensor in model.state_dict().items()}
-    if wrong := checkpoint.misfit(tensors, wanted, found.names):
+    if wrong := misfit(tensors, wanted, found.names):
         raise CheckpointError(f"{file}: {wrong}, so this is no whole BERT. {AGAIN}")
     model.load_state_dict({name.removeprefix(prefix): value for name, value in tensors.items()})
     return model

@@ -62,7 +62,7 @@ class Start:
     model: PreTrainedModel
     weights: str  # digest of those that it starts from, or "scratch"
     learning_rate: float  # that suits it
-    attached: adapters.Attached | None = None  # the adapter; None: the whole model is trained
+    attached: Any = None  # the adapter; None: the whole model is trained
 
 
 def body_of(options: StartOptions) -> str:
