@@ -1,10 +1,10 @@
 """A checkpoint: its card, its tokenizer, and its model on a device."""
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -195,7 +195,9 @@ def load_config(path: str | Path, **changes: Any) -> Any:
     """
     path = located(path)
     with _refusing(path, _why_not_loaded):
-        return AutoConfig.from_pretrained(str(path), **ONLY_DATA, **changes)
+        config = AutoConfig.from_pretrained(str(path), **ONLY_DATA, **changes)
+    config._attn_implementation = None  # it may name code on the hub, to be fetched and run
+    return config
 
 
 def load_model(path: str | Path, auto_class: type = AutoModel, **options: Any) -> PreTrainedModel:
@@ -244,14 +246,16 @@ def load_model_and_missing(
 def _load_whole(
     path: str | Path, auto_class: Any, dtype: torch.dtype, changes: dict[str, Any]
 ) -> tuple[PreTrainedModel, list[str]]:
-    arguments = {"use_safetensors": True, "dtype": dtype, "output_loading_info": True, **changes}
-    load = partial(auto_class.from_pretrained, str(path), **arguments, **ONLY_DATA)
-    try:
-        model, info = load(attn_implementation="sdpa")
-    except (ValueError, RuntimeError) as error:
-        if "sdpa" not in str(error).lower() and "scaled_dot" not in str(error).lower():
-            raise
-        model, info = load(attn_implementation="eager")
+    mismatched = changes.pop("ignore_mismatched_sizes", False)
+    model, info = auto_class.from_pretrained(
+        str(path),
+        config=load_config(path, **changes),
+        use_safetensors=True,
+        dtype=dtype,
+        ignore_mismatched_sizes=mismatched,
+        output_loading_info=True,
+        **ONLY_DATA,
+    )
     body = "" if model.base_model is model else f"{model.base_model_prefix}."
     missing = sorted(name for name in info["missing_keys"] if "pooler" not in name)
     lost = [name for name in missing if name.startswith(body)]
@@ -286,9 +290,8 @@ def _load_adapted(
         state = {name: tensor for name, tensor in state.items() if name.startswith(body)}
     with torch.device("meta"):
         wanted = type(auto_class.from_config(config))
-    arguments = {"dtype": dtype, "attn_implementation": model.config._attn_implementation}
     made, info = wanted.from_pretrained(
-        None, config=config, state_dict=state, output_loading_info=True, **arguments
+        None, config=config, state_dict=state, dtype=dtype, output_loading_info=True
     )
     return made, sorted(info["missing_keys"])
 
@@ -319,17 +322,12 @@ def device_named(name: str) -> torch.device:
     """
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError as error:
-        raise OptionError(f"There is no device '{name}'. Use auto, cpu or cuda.") from error
-    if device.type not in ("cpu", "cuda"):
-        raise OptionError(f"The device '{name}' is neither cpu nor cuda. Use auto, cpu or cuda.")
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise OptionError(f"The device '{name}' was asked for and no CUDA device is here. Use cpu.")
-    if device.index is not None and device.index >= max(1, torch.cuda.device_count()):
-        last = max(0, torch.cuda.device_count() - 1)
-        raise OptionError(f"There is no device '{name}'; the last is {device.type}:{last}.")
+    if not re.fullmatch(r"cpu(:0)?|cuda(:[1-9]?\d)?", name):
+        raise OptionError(f"There is no device '{name}'. Use auto, cpu or cuda.")
+    device, count = torch.device(name), torch.cuda.device_count()
+    if device.type == "cuda" and (device.index or 0) >= count:
+        here = f"the last is cuda:{count - 1}" if count else "no CUDA device is here. Use cpu"
+        raise OptionError(f"There is no device '{name}'; {here}.")
     return device
 
 

@@ -241,6 +241,13 @@ def test_code_of_a_model_folder_is_never_run_nor_asked_for(folder, monkeypatch):
         Pipeline.load(folder, device="cpu")
 
 
+@pytest.mark.parametrize("key", ["attn_implementation", "_attn_implementation"])
+def test_code_of_the_hub_that_a_config_names_is_never_fetched(folder, key):
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    (folder / "config.json").write_text(json.dumps(config | {key: "evil/kernel"}))
+    assert load_model(folder, device="cpu").config._attn_implementation == "sdpa"
+
+
 @pytest.mark.parametrize(
     "labels", [{"0": "O", "2": "B-D"}, {"0": "O", "1": 3}, {"0": "O", "x": "B-D"}, ["O", "B-D"]]
 )
