@@ -77,7 +77,12 @@ def check_options(rank: int, alpha: float | None, *, encoder: str, output: str |
 
 
 def attach(
-    model: PreTrainedModel, *, rank: int, alpha: float | None = None, missing: Iterable[str] = ()
+    model: PreTrainedModel,
+    *,
+    rank: int,
+    alpha: float | None = None,
+    missing: Iterable[str] = (),
+    further: Adapter | None = None,
 ) -> Any:
     """Put a low-rank adapter on every linear layer of an encoder, in place.
 
@@ -89,62 +94,45 @@ def attach(
         rank: of the low-rank products.
         alpha: they are scaled by alpha / rank; None: twice the rank.
         missing: parameters that the encoder's checkpoint didn't hold.
+        further: an adapter to start from, of this rank and alpha.
 
     Returns:
         The ``PeftModel`` around the model.
 
     Raises:
         EncoderError: it has no linear layers.
-        CheckpointError: a missing parameter is neither adapted nor of the head.
+        CheckpointError: a missing parameter is neither adapted nor of the head; or the
+            adapter to start from is broken, or was trained on another encoder.
+        OptionError: that adapter is for another task or other labels.
     """
     from peft import LoraConfig
 
-    head = head_modules(model)
+    head, body = head_modules(model), [model.base_model_prefix]
     lost = [name for name in missing if not _under(name, head)]
     if lost:
         raise CheckpointError(
             f"The encoder lacks {lost[0]}, which an adapter can't hold, since it is no layer of "
             "the task head alone. Train the whole model without --adapter."
         )
-    linear = [
-        name
-        for name, module in model.named_modules()
-        if isinstance(module, nn.Linear)
-        and _under(name, [model.base_model_prefix])
-        and not _under(name, head)
-    ]
+    layers = [name for name, module in model.named_modules() if isinstance(module, nn.Linear)]
+    linear = [name for name in layers if _under(name, body) and not _under(name, head)]
     if not linear:
         raise EncoderError(
             f"{type(model).__name__} has no linear layers to adapt. Train it without --adapter."
         )
-    setattr(model.config, HASH_KEY, weights_hash(model, head))
-    scale = 2 * rank if alpha is None else alpha
-    return _peft_model(
-        model,
-        LoraConfig(
-            r=rank,
-            lora_alpha=scale,  # type: ignore[arg-type]
-            target_modules=linear,
-            modules_to_save=head,
-        ),
-    )
+    encoder_hash, scale = weights_hash(model, head), 2 * rank if alpha is None else alpha
+    setattr(model.config, HASH_KEY, encoder_hash)
+    options: dict[str, Any] = {"r": rank, "lora_alpha": scale, "target_modules": linear}
+    if further:
+        _check_encoder(further, encoder_hash)
+        _check_head(further, model)
+    peft = _peft_model(model, LoraConfig(**options, modules_to_save=head))
+    if further:
+        _fill(peft, further)
+    return peft
 
 
-def attach_again(model: PreTrainedModel, path: str | Path, *, missing: Iterable[str] = ()) -> Any:
-    """Put an adapter on its encoder, in place, with its task head, to train it further.
-
-    Args:
-        model: its encoder, with the same task head.
-        path: the adapter's folder.
-        missing: as in :func:`attach`.
-
-    Raises:
-        CheckpointError: it is broken, or was trained on another encoder.
-        OptionError: it is for another task or other labels.
-    """
-    adapter = read_adapter(path)
-    peft = attach(model, rank=adapter.rank, alpha=adapter.alpha, missing=missing)
-    _check_encoder(adapter, getattr(model.config, HASH_KEY))
+def _check_head(adapter: Adapter, model: PreTrainedModel) -> None:
     labels = {str(number): label for number, label in dict(model.config.id2label or {}).items()}
     if type(model) is not adapter.model_class or (adapter.labels and adapter.labels != labels):
         now, before = (
@@ -152,12 +140,10 @@ def attach_again(model: PreTrainedModel, path: str | Path, *, missing: Iterable[
             for kind, names in ((type(model), labels), (adapter.model_class, adapter.labels))
         )
         raise OptionError(
-            f"{path} is an adapter with another head ({before}) than is asked for ({now}). Give "
-            f"its encoder, {adapter.encoder}, or leave --adapter out, to train the whole merged "
-            "model."
+            f"{adapter.folder} is an adapter with another head ({before}) than is asked for "
+            f"({now}). Give its encoder, {adapter.encoder}, or leave --adapter out, to train the "
+            "whole merged model."
         )
-    _fill(peft, adapter)
-    return peft
 
 
 def head_modules(model: PreTrainedModel) -> list[str]:

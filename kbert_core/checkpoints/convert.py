@@ -22,7 +22,7 @@ import transformers
 from safetensors import SafetensorError
 from tokenizers import processors
 from torch import Tensor
-from transformers import BertConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import BertConfig, BertTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from kbert_core.checkpoints.adapters import misfit
 from kbert_core.checkpoints.checkpoint import (
@@ -38,7 +38,6 @@ from kbert_core.knowledge.selection import InjectionOptions
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 VOCABULARIES = ("vocab.txt", "google_vocab.txt")  # the second is the release's
-MASK_HEAD = 6  # tensors
 HEAD_WIDTH = 64  # BERT's, at every size Google published
 AGAIN = "Download or copy it again."
 SAVE_TENSORS = "with torch.save(model.state_dict(), FILE)."
@@ -100,25 +99,14 @@ _STATED = {  # sizes in the release's configs → in those of transformers
     "feedforward_size": "intermediate_size",
     "layers_num": "num_hidden_layers",
 }
-SIZES = ("vocab_size", "max_position_embeddings", "type_vocab_size", *_STATED.values())
-
-
-@dataclass(frozen=True)
-class ConversionReport:
-    """What became of a checkpoint."""
-
-    task: str | None  # of the head brought over; None for a bare encoder
-    mapped: int  # so many of its tensors are in the result
-    left_out: Mapping[str, str]  # those that aren't, by name: the reason
-    remarks: tuple[str, ...]  # what else to know before using it
-    config: Mapping[str, Any]  # sizes of the encoder
+SIZES = (*_STATED.values(), "vocab_size", "max_position_embeddings", "num_attention_heads")
 
 
 @dataclass(frozen=True)
 class _Found:
     """A checkpoint's encoder with at most one head, under the names of ``BertFor...``."""
 
-    task: str | None
+    task: str | None  # of the head
     tensors: dict[str, Tensor]
     names: Mapping[str, str]  # the checkpoint's own, by ours
     left_out: Mapping[str, str]
@@ -131,7 +119,7 @@ def convert(
     vocab: Path | None = None,
     config: Path | None = None,
     heads: int | None = None,
-) -> ConversionReport:
+) -> dict[str, Any]:
     """Bring a checkpoint of the release into a folder that ``Pipeline.load`` reads.
 
     Only tensors are read from the file; one that would run code is refused.
@@ -142,6 +130,10 @@ def convert(
         vocab: one token a line; None: ``vocab.txt`` beside the source.
         config: the release's JSON of sizes; None: ``config.json`` beside it, if there is one.
         heads: attention heads; None: as the config says, or H / 64.
+
+    Returns:
+        The task of the head brought over, the number of tensors mapped, those
+        left out with the reason, remarks, and the encoder's sizes.
 
     Raises:
         CheckpointError: the source is no such checkpoint, a part of it is
@@ -173,9 +165,13 @@ def convert(
         raise CheckpointError(
             f"{target}: can't be written ({error}). Name another folder."
         ) from error
-    remarks = tuple(_remarks(found, made, heads is None, "A" in vocabulary))
-    sizes = {name: getattr(made, name) for name in (*SIZES, "num_attention_heads", "hidden_act")}
-    return ConversionReport(found.task, len(found.tensors), found.left_out, remarks, sizes)
+    return {
+        "task": found.task,
+        "mapped": len(found.tensors),
+        "left_out": found.left_out,
+        "remarks": list(_remarks(found, made, heads is None, "A" in vocabulary)),
+        "config": {name: getattr(made, name) for name in SIZES},
+    }
 
 
 def _file(source: Path) -> Path:
@@ -248,7 +244,7 @@ def _found(given: Mapping[str, Tensor], file: Path) -> _Found:
                 "convert_bert_from_uer_to_huggingface.py."
             )
         names[new] = own
-    task = "mask" if sum(n.startswith("cls.predictions.") for n in names) == MASK_HEAD else None
+    task = "mask" if sum(name.startswith("cls.predictions.") for name in names) == 6 else None
     task = "ner" if "output_layer.weight" in given else task
     task = "classify" if "output_layer_1.weight" in given else task
     tensors, left_out = {}, {}
@@ -350,18 +346,15 @@ def _tokenizer(
     vocabulary: dict[str, int], found: _Found, made: BertConfig
 ) -> PreTrainedTokenizerBase:
     """A fast BERT tokenizer, with the special tokens the head was trained with."""
-    bert = transformers.BertTokenizer(
-        vocab=vocabulary,
-        do_lower_case="A" not in vocabulary,
-        model_max_length=made.max_position_embeddings,
-    )
+    lower, length = "A" not in vocabulary, made.max_position_embeddings
+    bert = BertTokenizer(vocab=vocabulary, do_lower_case=lower, model_max_length=length)
     if found.task not in TUNED:
         return bert
     form = ("$A", "$A $B:1") if found.task == "ner" else ("[CLS] $A", "[CLS] $A [SEP] $B:1 [SEP]:1")
     special = [(token, vocabulary[token]) for token in ("[CLS]", "[SEP]")]
     backend = bert.backend_tokenizer
     backend.post_processor = processors.TemplateProcessing(*form, special)
-    return bert_tokenizer(backend, made.max_position_embeddings)
+    return bert_tokenizer(backend, length)
 
 
 def _model(found: _Found, made: BertConfig, file: Path) -> PreTrainedModel:
@@ -377,10 +370,6 @@ def _model(found: _Found, made: BertConfig, file: Path) -> PreTrainedModel:
 
 
 def _remarks(found: _Found, made: BertConfig, guessed: bool, capitals: bool) -> Iterator[str]:
-    yield (
-        "The weights of every layer norm were multiplied by sqrt((H - 1) / H), because the "
-        "released code takes the standard deviation over H - 1; the results are the same."
-    )
     if guessed:
         yield (
             f"{made.num_attention_heads} attention heads were assumed, {HEAD_WIDTH} wide each, as "
@@ -389,9 +378,10 @@ def _remarks(found: _Found, made: BertConfig, guessed: bool, capitals: bool) -> 
     if found.task == "mask" and not made.tie_word_embeddings:
         yield "Fill-mask has output embeddings of its own, kept apart from the input's."
     if found.task in TUNED:
+        labels = found.tensors[OUTPUT]
         yield TUNED[found.task]
         yield (
-            f"No label names are stored in it: they are LABEL_0 to LABEL_{made.num_labels - 1}. "
+            f"No label names are stored in it: they are LABEL_0 to LABEL_{len(labels) - 1}. "
             "Write the names into id2label in config.json, in the order of its training."
         )
         yield (

@@ -7,7 +7,6 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -221,7 +220,7 @@ def convert(args: Namespace) -> dict[str, Any]:
     from kbert_core.checkpoints.convert import convert
 
     sizes = {"vocab": args.vocab, "config": args.config, "heads": args.heads}
-    return asdict(convert(args.source, args.target, **sizes))
+    return convert(args.source, args.target, **sizes)
 
 
 @contextmanager
