@@ -83,16 +83,13 @@ class Similarity:
             facts: whether they are triples, which have a mean of their own.
         """
         found: dict[Texts, Floats] = {}
-        missing: list[Texts] = []
+        wanted = dict.fromkeys(texts)
         with self._lock:
-            for text in dict.fromkeys(texts):
-                vector = self._cache.get((facts, text))
-                if vector is None:
-                    missing.append(text)
-                else:
+            for text in wanted:
+                if (facts, text) in self._cache:
                     self._cache.move_to_end((facts, text))
-                    found[text] = vector
-        if missing:
+                    found[text] = self._cache[facts, text]
+        if missing := [text for text in wanted if text not in found]:
             means = self._means(missing)
             if self.centred:
                 means = means - np.stack([self._everyday[_spaced(text), facts] for text in missing])

@@ -184,11 +184,7 @@ def bert_tokenizer(backend: tokenizers.Tokenizer, max_length: int) -> PreTrained
 
 
 def load_config(path: str | Path, **changes: Any) -> Any:
-    """Load the Hugging Face config of a checkpoint, of an encoder or an adapter.
-
-    Args:
-        path: as for :func:`load_model`.
-        changes: to what it says.
+    """Load the Hugging Face config of an encoder or an adapter, with changes to what it says.
 
     Raises:
         CheckpointError: it can't be read.
