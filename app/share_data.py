@@ -332,6 +332,11 @@ def _options_of(fields: Fields) -> InjectionOptions:
         type(threshold) not in (int, float) or not -_ANY <= threshold <= _ANY
     ):  # compared, not converted: a whole number of JSON may be larger than any float
         raise refused("threshold")
+    strategy = fields.take("strategy", Strategy.FIRST)
+    if strategy == "learned":  # of a link from before it went
+        raise ShareError(t("share.learned"))
+    if strategy not in list(Strategy):
+        raise refused("strategy")
     names = fields.texts("names")
     if not {*names} <= {*RULES}:
         raise refused("names")
@@ -344,7 +349,7 @@ def _options_of(fields: Fields) -> InjectionOptions:
             else tuple(text_of(r, "relations") for r in list_of(relations, "relations")),
             not_relations=fields.texts("not_relations", ()),
             first_relations=fields.texts("first_relations", ()),
-            strategy=Strategy(fields.one_of("strategy", tuple(Strategy), Strategy.FIRST)),
+            strategy=Strategy(strategy),
             threshold=threshold,
             one_sense=fields.flag("one_sense", False),
             scorer=_folder_of(fields, "scorer") if fields.has("scorer") else None,

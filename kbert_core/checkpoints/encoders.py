@@ -2,7 +2,6 @@
 
 import os
 import sys
-from contextlib import suppress
 from importlib.machinery import PathFinder
 from pathlib import Path
 
@@ -57,18 +56,12 @@ def encoder_name(encoder: str, output: str | Path) -> str:
     """How an adapter in ``output`` names its encoder.
 
     Returns:
-        ``package:NAME`` for a model in an installed package, a path relative
-        to the adapter for a folder beside it, else the whole path, or the
-        hub's name as it is.
+        A path relative to the adapter for a folder beside it, the whole path
+        for another; ``package:NAME`` or the hub's name as it is.
     """
     if encoder.startswith(PACKAGE) or not Path(encoder).is_dir():
         return encoder
     folder, output = Path(encoder).resolve(), Path(output).resolve()
-    if "site-packages" in folder.parent.parts:
-        package = PACKAGE + folder.parts[folder.parts.index("site-packages") + 1]
-        with suppress(CheckpointError):
-            if Path(located(package)).resolve() == folder:
-                return package
     return f"../{folder.name}" if folder.parent == output.parent else str(folder)
 
 

@@ -1,4 +1,4 @@
-"""`kbert pretrain`, `train`, `evaluate`, `select-train` and `convert`: models made and scored."""
+"""`kbert pretrain`, `train`, `evaluate` and `convert`: models made and scored."""
 
 import logging
 import os
@@ -7,7 +7,6 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +16,12 @@ from kbert_core.cli.commands import (
     FORM,
     GRAPH,
     MODEL,
-    TRAINING_DEVICE,
     argument,
     build,
     columns_of,
     command,
     config_of,
     given,
-    graph_of,
-    injection_of,
     loaded,
     model_of,
     options_of,
@@ -212,38 +208,6 @@ def _check_evaluation(args: Namespace, task: str, types: Mapping[str, str]) -> N
 
 
 @command(
-    "select-train",
-    GRAPH,
-    argument("--model", "whose loss is to fall; one with labels", required=True, metavar="DIR"),
-    argument("--data", f"training set; {DATA_SETS}", required=True, metavar="FILE|DIR|hf:NAME"),
-    argument("--output", "where the scorer goes", required=True, metavar="DIR"),
-    argument("--max-texts", "texts tried", 1000),
-    argument("--noise", "triples of other entities that every mention gets, to leave out", 0),
-    argument("--seed", "of texts, triples and noise", 0),
-    TRAINING_DEVICE,
-)
-def select_train(args: Namespace) -> dict[str, Any]:
-    """Learn which triples lower a model's loss."""
-    from kbert_core.checkpoints.checkpoint import card_of
-    from kbert_core.training.select_train import train_scorer
-
-    graph = graph_of(args, needed=True)
-    return train_scorer(
-        args.model,
-        args.data,
-        args.output,
-        graph,
-        injection_of(args, card_of(args.model).reading.options),
-        encoder=getattr(args, "scorer", None),
-        max_texts=args.max_texts,
-        noise=args.noise,
-        seed=args.seed,
-        device=args.device,
-        command=command_line(),
-    )
-
-
-@command(
     "convert",
     argument("source", "a .bin file, or a folder that holds one", type=Path),
     argument("target", "folder for the safetensors model", type=Path),
@@ -256,7 +220,7 @@ def convert(args: Namespace) -> dict[str, Any]:
     from kbert_core.checkpoints.convert import convert
 
     sizes = {"vocab": args.vocab, "config": args.config, "heads": args.heads}
-    return asdict(convert(args.source, args.target, **sizes))
+    return convert(args.source, args.target, **sizes)
 
 
 @contextmanager

@@ -44,7 +44,6 @@ from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.io.write import write_triples
 from kbert_core.knowledge.tools.controls import shuffled
-from kbert_core.scoring.learned import CARD_FILE, WEIGHTS_FILE
 from kbert_core.training.options import SCRATCH
 
 TOKENIZERS = ("tokenizer.json", "vocab.txt")
@@ -207,7 +206,7 @@ class Experiment:
         scorer = injection.scorer if (injection := options.knowledge.injection) else None
         if scorer is not None:
             content = self._or_missing(
-                f"the scorer {scorer}", partial(self._scorer, scorer), missing
+                f"the scorer {scorer}", partial(self._encoder, scorer), missing
             )
             inputs["scorer"] = {"name": scorer, "sha256": content}
         return without_defaults(inputs)
@@ -256,13 +255,6 @@ class Experiment:
         weights = sorted(file for pattern in WEIGHTS for file in folder.glob(pattern))
         files = [folder / file for file in TOKENIZERS if (folder / file).is_file()]
         return self._hash([str(file) for file in (*weights, *files)]) + config_hash(folder)
-
-    def _scorer(self, name: str) -> str:
-        """Hash of what scores triples: a trained scorer, or an encoder."""
-        folder = Path(self.suite.resolved(name))
-        if not (folder / CARD_FILE).is_file():
-            return self._encoder(name)
-        return self._hash([str(folder / file) for file in (CARD_FILE, WEIGHTS_FILE)])
 
     # Graphs
 

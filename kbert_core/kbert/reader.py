@@ -28,7 +28,7 @@ from kbert_core.text import WordPieces
 from kbert_core.tokens import Many, Tokens, before
 
 if TYPE_CHECKING:
-    from kbert_core.scoring.similarity import Similarity
+    from kbert_core.scoring import Similarity
 
 ROWS_AT_ONCE = 16  # windows of one long text
 
@@ -339,7 +339,7 @@ class KBertReader(Reader):
     @cached_property
     def similarity(self) -> "Similarity":
         """Texts and triples compared by the model's own encoder, without knowledge."""
-        from kbert_core.scoring.similarity import Similarity
+        from kbert_core.scoring import Similarity
 
         return Similarity(self.model, self.tokenizer)
 

@@ -12,7 +12,7 @@ from kbert_core.checkpoints.checkpoint import load_model, load_tokenizer
 from kbert_core.files import cache_folder
 from kbert_core.knowbert.kept_arrays import KeptArrays
 from kbert_core.knowledge.triple import Triple
-from kbert_core.scoring.similarity import Similarity
+from kbert_core.scoring import Similarity
 from kbert_core.text import WordPieces
 
 TEXT = "{head} {relation} {tail}"

@@ -40,16 +40,23 @@ class Strategy(StrEnum):
     TAIL_IN_TEXT = "tail_in_text"  # those whose tail the text has too (Roof-BERT)
     CONTEXT = "context"  # those most similar to the sentence
     RARE = "rare"  # those of the graph's rarest relations
-    LEARNED = "learned"  # those that a scorer learned to be useful
+
+    @classmethod
+    def _missing_(cls, value: object) -> None:
+        if value == "learned":
+            raise OptionError(
+                "The strategy 'learned' is gone, and its scorers with it. Choose 'context', which "
+                "needs none, or 'first'."
+            )
+        raise OptionError(f"strategy is '{value}', expected one of {', '.join(cls)}.")
 
 
-SCORED = (Strategy.CONTEXT, Strategy.RARE, Strategy.LEARNED)
-BY_MODEL = (Strategy.CONTEXT, Strategy.LEARNED)  # scored by something that is loaded
+SCORED = (Strategy.CONTEXT, Strategy.RARE)
+BY_MODEL = (Strategy.CONTEXT,)  # scored by something that is loaded
 BY_TEXT = (*BY_MODEL, Strategy.TAIL_IN_TEXT)  # depend on the text, not on the mention alone
 WHAT = {
     Strategy.CONTEXT: "similarity",
     Strategy.RARE: "rarity",
-    Strategy.LEARNED: "usefulness",
 }  # that a score says
 
 
@@ -67,12 +74,11 @@ class InjectionOptions:
             strategy says of them; it orders the triples of one relation.
         strategy: how the others are chosen among.
         threshold: leave out what scores less: cosine similarity for
-            "context", information in nats for "rare", what the loss falls by
-            for "learned"; None: nothing.
+            "context", information in nats for "rare"; None: nothing.
         one_sense: of a name with several entities, use only the triples of
             the one whose best triple scores highest.
         scorer: for "context" an encoder (folder, hub name or package:NAME),
-            None for the model's own; for "learned" the folder of its scorer.
+            None for the model's own.
         names: how a name in a text may differ from the graph's.
     """
 
@@ -87,18 +93,17 @@ class InjectionOptions:
     strategy: Strategy = option(
         Strategy.FIRST,
         help="how triples are chosen: first in graph order (default), tail_in_text, context "
-        "(similar to the sentence), rare relations, learned (by a scorer of kbert select-train)",
+        "(similar to the sentence), rare relations",
     )
     threshold: float | None = option(
-        None, help="leave out triples that score less (context, rare, learned)", metavar="X"
+        None, help="leave out triples that score less (context, rare)", metavar="X"
     )
     one_sense: bool = option(
         False, help="of a name with several entities, use the one whose best triple scores highest"
     )
     scorer: str | None = option(
         None,
-        help="for context, an encoder to compare with (default: the model's own); for "
-        "learned, the folder of the scorer",
+        help="for context, an encoder to compare with (default: the model's own)",
         metavar="DIR|NAME",
     )
     names: NameRules = option(
@@ -115,10 +120,6 @@ class InjectionOptions:
             raise OptionError(
                 f"max_triples is {self.max_triples}, expected 0 to 1000. "
                 "Give how many triples a mention may have."
-            )
-        if self.strategy not in list(Strategy):
-            raise OptionError(
-                f"strategy is '{self.strategy}', expected one of {', '.join(Strategy)}."
             )
         for each in fields(self):
             if isinstance(value := getattr(self, each.name), list):
@@ -138,11 +139,6 @@ class InjectionOptions:
             raise OptionError(
                 f"A scorer is given, and the strategy '{self.strategy}' needs none. "
                 f"Choose {' or '.join(BY_MODEL)}, or leave it out."
-            )
-        if self.strategy is Strategy.LEARNED and self.scorer is None:
-            raise OptionError(
-                "The strategy 'learned' needs the folder of its scorer. Name it, or make one with "
-                "`kbert select-train`."
             )
 
     @property

@@ -93,7 +93,7 @@ def select_triples(
     Args:
         texts: of each mention the text it is in, one or two sentences.
         mentions: M.
-        scorer: for the strategies "context" and "learned".
+        scorer: for the strategy "context".
 
     Raises:
         OptionError: the strategy needs a scorer, and there is none.
@@ -192,8 +192,8 @@ def _scores(
         return [None] * len(waiting)
     if scorer is None:
         raise OptionError(
-            f"The strategy '{options.strategy}' needs a model to score with. Name a model, or for "
-            "'context' an encoder as the scorer."
+            f"The strategy '{options.strategy}' needs a model to score with. Name a model, or an "
+            "encoder as the scorer."
         )
     some = [one for one in waiting if one.triples]
     found = iter(scorer.score(some) if some else [])

@@ -55,7 +55,7 @@ class Fitted:
     graph: KnowledgeGraph
     type_labels: Mapping[str, str]  # tails that name a label, see ``learn_type_labels``
     curve: Sequence[Mapping[str, float]]  # dev scores by epoch, and the training loss in nats
-    attached: adapters.Attached | None = None  # the adapter; None: the whole model was trained
+    attached: Any = None  # the adapter; None: the whole model was trained
     together: Processes = Processes()
     run: Mapping[str, str] = field(default_factory=dict)  # what makes it this run: ``digests``
 

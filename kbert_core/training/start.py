@@ -62,7 +62,7 @@ class Start:
     model: PreTrainedModel
     weights: str  # digest of those that it starts from, or "scratch"
     learning_rate: float  # that suits it
-    attached: adapters.Attached | None = None  # the adapter; None: the whole model is trained
+    attached: Any = None  # the adapter; None: the whole model is trained
 
 
 def body_of(options: StartOptions) -> str:
@@ -97,11 +97,13 @@ def started(
     weights, attached = adapters.weights_hash(model, missing), None
     rate = 4e-4 if getattr(model.config, "hidden_size", 768) <= 384 else 5e-5
     if options.adapter:
-        rate, rank, alpha = 1e-3, options.adapter, options.adapter_alpha
+        rate, alpha, further = 1e-3, options.adapter_alpha, None
         if body != options.encoder:
-            attached = adapters.attach_again(model, options.encoder, missing=missing)
-        else:
-            attached = adapters.attach(model, rank=rank, alpha=alpha, missing=missing)
+            further = adapters.read_adapter(options.encoder)
+            alpha = further.alpha
+        attached = adapters.attach(
+            model, rank=options.adapter, alpha=alpha, missing=missing, further=further
+        )
     return Start(tokenizer, model, weights, rate, attached)
 
 

@@ -63,7 +63,6 @@ identities = st.one_of(
 def injection(draw):
     strategy = draw(st.sampled_from(Strategy))
     scored = strategy in SCORED
-    scorers = folders if strategy is Strategy.LEARNED else st.none() | folders
     return InjectionOptions(
         draw(st.integers(0, 20)),
         draw(st.booleans()),
@@ -73,7 +72,7 @@ def injection(draw):
         strategy=strategy,
         threshold=draw(st.none() | st.floats(-5, 5)) if scored else None,
         one_sense=draw(st.booleans()) if scored else False,
-        scorer=draw(scorers) if strategy in BY_MODEL else None,
+        scorer=draw(st.none() | folders) if strategy in BY_MODEL else None,
         names=NameRules.of(draw(st.lists(st.sampled_from(RULES), unique=True))),
     )
 
@@ -278,8 +277,8 @@ def test_share_of_too_many_edits_says_what_to_do_instead():
 
 
 def test_share_carries_names_of_folders_and_never_where_they_lie():
-    learned = InjectionOptions(strategy="learned", scorer="/home/her/secret/scorer")
-    scene = replace(SCENE, model="/home/her/models/mine", options=learned, device="cuda:3")
+    scored = InjectionOptions(strategy="context", scorer="/home/her/secret/scorer")
+    scene = replace(SCENE, model="/home/her/models/mine", options=scored, device="cuda:3")
     link = to_link(Shared(scene, "ner", pinned=replace(scene, model=r"C:\Users\her\mine")))
     plain = zlib.decompress(base64.urlsafe_b64decode(link + "=="))
     assert b"her" not in plain and b"secret" not in plain
@@ -294,7 +293,7 @@ def test_share_carries_names_of_folders_and_never_where_they_lie():
 @pytest.mark.parametrize("field", ["model", "scorer"])
 @pytest.mark.parametrize("path", ["/etc", "../up", "..", "a/b", r"a\b", "", " "])
 def test_share_takes_no_path_from_a_link(field, path):
-    scene = replace(SCENE, options=InjectionOptions(strategy="learned", scorer="mine"))
+    scene = replace(SCENE, options=InjectionOptions(strategy="context", scorer="mine"))
     data = data_of(replace(SHARED, scene=scene))
     (data if field == "model" else data["options"])[field] = path
     with pytest.raises(ShareError, match=field):
@@ -363,7 +362,7 @@ def test_share_checks_every_intervention(wrong):
         *[("tail_only", 1), ("relations", "ab"), ("relations", [1]), ("names", ["all"])],
         *[("strategy", "best"), ("threshold", 0.5), ("threshold", "0.5"), ("one_sense", True)],
         *[("threshold", v) for v in (10**400, -(10**400))],
-        *[("scorer", "mine"), ("strategy", "learned"), ("not_relations", None)],
+        *[("scorer", "mine"), ("strategy", []), ("not_relations", None)],
     ],
     ids=lambda value: str(value)[:20],
 )
@@ -371,6 +370,13 @@ def test_share_checks_every_option(name, value):
     data = data_of(SHARED)
     data["options"][name] = value
     with pytest.raises(ShareError):
+        from_link(packed(data))
+
+
+def test_share_with_a_learned_scorer_says_that_it_is_gone():
+    data = data_of(SHARED)
+    data["options"] |= {"strategy": "learned", "scorer": "mine"}
+    with pytest.raises(ShareError, match=r"there is no longer.*context"):
         from_link(packed(data))
 
 

@@ -225,8 +225,8 @@ def test_a_model_of_another_task_is_not_taken_for_the_one_meant(models, scene):
 
 
 def test_a_scorer_that_is_not_here_is_said(models, scene):
-    learned = InjectionOptions(3, strategy="learned", scorer="hers")
-    at = opened(to_link(Shared(replace(scene, model="ner", options=learned), "ner")))
+    scored = InjectionOptions(3, strategy="context", scorer="hers")
+    at = opened(to_link(Shared(replace(scene, model="ner", options=scored), "ner")))
     assert at.session_state["scene"].options == InjectionOptions(3)
     assert "scorer hers" in said(at)
 

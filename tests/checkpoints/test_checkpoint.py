@@ -46,6 +46,9 @@ def test_card_keeps_how_triples_are_chosen_and_an_older_one_still_loads():
     assert Card.of(holder).reading.options == options
     holder.kbert["injection"] = {"max_triples": 3, "tail_only": True, "relations": ["r"]}
     assert Card.of(holder).reading.options == InjectionOptions(3, True, ("r",), names=AS_WRITTEN)
+    holder.kbert["injection"] = {"strategy": "learned", "scorer": "x"}
+    with pytest.raises(CheckpointError, match=r"'learned' is gone.*Choose 'context'"):
+        Card.of(holder)
     holder.kbert["injection"] = {"strategy": "best"}
     with pytest.raises(CheckpointError, match="can't be read as one of the system 'k-bert'"):
         Card.of(holder)
@@ -236,6 +239,13 @@ def test_code_of_a_model_folder_is_never_run_nor_asked_for(folder, monkeypatch):
         load_tokenizer(folder)
     with pytest.raises(CheckpointError, match="can't be read"):
         Pipeline.load(folder, device="cpu")
+
+
+@pytest.mark.parametrize("key", ["attn_implementation", "_attn_implementation"])
+def test_code_of_the_hub_that_a_config_names_is_never_fetched(folder, key):
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    (folder / "config.json").write_text(json.dumps(config | {key: "evil/kernel"}))
+    assert load_model(folder, device="cpu").config._attn_implementation == "sdpa"
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,13 @@ from contextlib import contextmanager
 from errno import ENOSPC
 from unittest.mock import Mock
 
-import numpy as np
 import psutil
 import pytest
+from conftest import save_checkpoint
 from filelock import FileLock
+from transformers import AutoModel
 
-from kbert_core import cli
+from kbert_core import Card, cli
 from kbert_core.errors import DataError
 from kbert_core.experiments import results, runner
 from kbert_core.experiments.dictionary import load_scores
@@ -21,7 +22,6 @@ from kbert_core.experiments.grid import Experiment, Places, Status
 from kbert_core.experiments.results import write_json
 from kbert_core.experiments.suite import read_suite
 from kbert_core.pipeline import Pipeline
-from kbert_core.scoring.learned import SIZE, LearnedScorer
 from kbert_core.training.finetune import KnowledgeTrainer
 
 
@@ -100,13 +100,13 @@ def test_a_changed_suite_graph_or_data_makes_results_stale_and_says_why(
 
 
 def test_another_scorer_of_the_same_name_makes_results_stale(written, suite_data, folder):
-    LearnedScorer(np.zeros(SIZE), 0.5).save(folder / "scorer")
-    suite_data |= {"seeds": [1], "injection": {"strategy": "learned", "scorer": "scorer"}}
+    save_checkpoint(folder / "scorer", AutoModel, Card())
+    suite_data |= {"seeds": [1], "injection": {"strategy": "context", "scorer": "scorer"}}
     made = experiment(written(suite_data))
     cell = made.cells()[1]  # K-BERT
     write_json(made.file(cell), {"format": 1, "seconds": 1.0, "inputs": made.inputs(cell)})
     assert made.status(cell).state == "done"
-    LearnedScorer(np.zeros(SIZE), 0.6).save(folder / "scorer")
+    save_checkpoint(folder / "scorer", AutoModel, Card(), hidden_size=64)
     again = experiment(folder / "tiny.yaml")
     assert again.status(cell).state == "stale"
     assert "scorer" in again.status(cell).reason

@@ -11,7 +11,7 @@ import inspect
 import json
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib.resources import files
 from threading import Lock
 from typing import Any
@@ -20,12 +20,17 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedModel
 
+from kbert_core.checkpoints.checkpoint import load_model, load_tokenizer
+from kbert_core.errors import OptionError
 from kbert_core.knowledge.names import is_word_character
+from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.strategies import Candidates
 from kbert_core.knowledge.triple import Triple
-from kbert_core.text import Tokenizer
+from kbert_core.layout import text_rows
+from kbert_core.text import Tokenizer, WordPieces
 
 Floats = NDArray[np.float32]
 Texts = tuple[str, ...]
@@ -78,16 +83,13 @@ class Similarity:
             facts: whether they are triples, which have a mean of their own.
         """
         found: dict[Texts, Floats] = {}
-        missing: list[Texts] = []
+        wanted = dict.fromkeys(texts)
         with self._lock:
-            for text in dict.fromkeys(texts):
-                vector = self._cache.get((facts, text))
-                if vector is None:
-                    missing.append(text)
-                else:
+            for text in wanted:
+                if (facts, text) in self._cache:
                     self._cache.move_to_end((facts, text))
-                    found[text] = vector
-        if missing:
+                    found[text] = self._cache[facts, text]
+        if missing := [text for text in wanted if text not in found]:
             means = self._means(missing)
             if self.centred:
                 means = means - np.stack([self._everyday[_spaced(text), facts] for text in missing])
@@ -103,8 +105,7 @@ class Similarity:
     @cached_property
     def _everyday(self) -> Mapping[tuple[bool, bool], Floats]:
         """The mean vectors (H,), by whether words are spaced and whether they are facts."""
-        file = files("kbert_core.scoring").joinpath("everyday.json")
-        everyday = json.loads(file.read_text(encoding="utf-8"))
+        everyday = json.loads(files("kbert_core").joinpath("everyday.json").read_text("utf-8"))
         return {
             (language == "english", kind == "facts"): self._means([(t,) for t in texts]).mean(0)
             for language, kinds in everyday.items()
@@ -113,52 +114,38 @@ class Similarity:
 
     def _means(self, texts: Sequence[Texts]) -> Floats:
         """(T, H) the mean hidden state of every text, those of similar length together."""
-        rows = [self._row(text) for text in texts]
+        config = self.model.config
+        most, pad = getattr(config, "max_position_embeddings", None), config.pad_token_id
+        limit = LONGEST
+        if isinstance(most, int) and most > 0:  # a RoBERTa counts from after the padding's number
+            limit = min(limit, most - (pad + 1 if pad else 0))
+        rows = [
+            text_rows(self.tokenizer.tokenize(text), self.tokenizer.layout(len(text)), limit)[0]
+            for text in texts
+        ]
         found: list[Floats] = [np.zeros(0, np.float32)] * len(rows)
-        order = sorted(range(len(rows)), key=lambda i: rows[i].shape[1])
+        order = sorted(range(len(rows)), key=lambda i: len(rows[i][0]))
         for start in range(0, len(order), AT_ONCE):
             chosen = order[start : start + AT_ONCE]
             with torch.inference_mode():
-                states = self._states([rows[i] for i in chosen]).float()
-                for state, i in zip(states, chosen, strict=True):
-                    ours = rows[i][2].bool()
-                    ours = ours if ours.any() else ~ours  # a text without any token
-                    found[i] = state[: len(ours)][ours].mean(0).cpu().numpy().copy()
+                states = self._states([rows[i][0] for i in chosen], [rows[i][1] for i in chosen])
+                for state, i in zip(states.float(), chosen, strict=True):
+                    ids, _, parts = rows[i]
+                    places = [n for part in parts for n in range(part.start, part.end)]
+                    places = places or list(range(len(ids)))  # a text without any token
+                    found[i] = state[places].mean(0).cpu().numpy().copy()
         return np.stack(found)
 
-    def _row(self, sentences: Texts) -> Tensor:
-        """(3, N): ids, segments, and 1 where a token is the text's own; a long text is cut."""
-        layout = self.tokenizer.layout(len(sentences))
-        ids = [list(tokens.ids) for tokens in self.tokenizer.tokenize(sentences)]
-        while sum(map(len, ids)) > self._limit - layout.count:
-            max(ids, key=len).pop()
-        row: list[tuple[int, int, int]] = []
-        for before, own, segment in zip(layout.before, ids, layout.segments, strict=True):
-            row += [(special.id, special.segment, 0) for special in before]
-            row += [(token, segment, 1) for token in own]
-        row += [(special.id, special.segment, 0) for special in layout.after]
-        return torch.tensor(row).reshape(-1, 3).T
-
-    @property
-    def _limit(self) -> int:
-        """Tokens of a text; a RoBERTa begins to count its positions after the padding's."""
-        config = self.model.config
-        most, pad = getattr(config, "max_position_embeddings", None), config.pad_token_id
-        if not isinstance(most, int) or most <= 0:
-            return LONGEST
-        return min(LONGEST, most - (pad + 1 if pad else 0))
-
-    def _states(self, rows: Sequence[Tensor]) -> Tensor:
+    def _states(self, ids: Sequence[list[int]], segments: Sequence[list[int]]) -> Tensor:
         """(B, N, H) the hidden states of a layer, of rows padded to the longest."""
-        padded = torch.nn.utils.rnn.pad_sequence([row.T for row in rows], batch_first=True)
-        sizes = torch.tensor([row.shape[1] for row in rows])
-        there = torch.arange(padded.shape[1]) < sizes[:, None]
+        padded = pad_sequence([torch.tensor(row) for row in ids], True, self.tokenizer.pad_id)
+        sizes = torch.tensor([len(row) for row in ids])
         inputs = {
-            "input_ids": padded[..., 0].masked_fill(~there, self.tokenizer.pad_id),
-            "attention_mask": there.long(),
+            "input_ids": padded,
+            "attention_mask": (torch.arange(padded.shape[1]) < sizes[:, None]).long(),
         }
         if "token_type_ids" in self._takes:
-            inputs["token_type_ids"] = padded[..., 1]
+            inputs["token_type_ids"] = pad_sequence([torch.tensor(row) for row in segments], True)
         device = self.model.device
         output = self._encoder(
             **{name: value.to(device) for name, value in inputs.items()}, output_hidden_states=True
@@ -176,3 +163,36 @@ def _spaced(texts: Texts) -> bool:
     """Whether most letters are of a script with spaces between its words."""
     letters = [c for text in texts for c in text if c.isalpha()]
     return 2 * sum(map(is_word_character, letters)) > len(letters)
+
+
+@lru_cache(maxsize=2)
+def similarity_under(path: str, device: str = "auto") -> Similarity:
+    """Open an encoder to score with: a folder, a hub name or package:NAME.
+
+    Raises:
+        CheckpointError: it can't be read.
+    """
+    return Similarity(load_model(path, device=device), WordPieces(load_tokenizer(path)))
+
+
+def scorer_of(
+    options: InjectionOptions, own: Similarity | None = None, *, device: str = "auto"
+) -> Similarity | None:
+    """Open what the options score triples with; None where nothing is scored by a model.
+
+    Args:
+        own: the similarity under the encoder of the model that reads.
+
+    Raises:
+        OptionError: it is the model's own encoder, and there is no model.
+        CheckpointError: the encoder can't be read.
+    """
+    if not options.needs_model:
+        return None
+    scorer = similarity_under(options.scorer, device) if options.scorer else own
+    if scorer is None:
+        raise OptionError(
+            "Triples are to be scored by the model's own encoder, and there is no model. "
+            "Name a model, or an encoder as the scorer."
+        )
+    return scorer

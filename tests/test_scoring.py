@@ -12,8 +12,7 @@ from kbert_core.errors import OptionError
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.strategies import Candidates
 from kbert_core.pipeline import Pipeline
-from kbert_core.scoring import scorer_of, similarity_under
-from kbert_core.scoring.similarity import Similarity
+from kbert_core.scoring import Similarity, scorer_of, similarity_under
 from kbert_core.text import WordPieces
 
 GRAPH = KnowledgeGraph(
