@@ -25,13 +25,12 @@ from kbert_core.knowledge.io.compression import plain_stem
 from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
 from kbert_core.tasks import TASKS
 from kbert_core.training import checkpoints
-from kbert_core.training.batches import Batches
+from kbert_core.training.batches import Batches, RowMaker, trees_of
 from kbert_core.training.cards import write_card
 from kbert_core.training.edit_scores import edit_response
 from kbert_core.training.evaluate import evaluate, surface_forms, tell_of_matches
 from kbert_core.training.options import TrainOptions
 from kbert_core.training.recipe import learn_type_labels, warn_of_no_effect
-from kbert_core.training.rows import RowMaker, trees_of
 from kbert_core.training.start import body_of, reading_in, started
 from kbert_core.training.trainer import OrderedTrainer, Processes, arguments, join
 

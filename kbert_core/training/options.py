@@ -274,12 +274,7 @@ class CorpusOptions(Options):
     vocabulary: str | None = option(
         None, metavar="DIR", help="take this tokenizer; default: made from the text"
     )
-    words: tuple[str, ...] = option(
-        (),
-        metavar="FILE",
-        help="words to mask whole: a word a line, or triples, whose heads are taken",
-    )
-    whole_words: bool = option(True, help="mask the word pieces of a word, and --words, together")
+    whole_words: bool = option(True, help="mask the word pieces of a word together")
     row_length: int = option(128, least=8, help="tokens of a packed row")
     vocabulary_size: int = option(6000, least=8, help="at most so many tokens")
     word_pieces: int = option(

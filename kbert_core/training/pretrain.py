@@ -19,6 +19,7 @@ from kbert_core.kbert.visible import visible_matrix
 from kbert_core.labels import IGNORED
 from kbert_core.layers import additive_mask
 from kbert_core.training import checkpoints
+from kbert_core.training.batches import BATCH
 from kbert_core.training.cards import write_card
 from kbert_core.training.corpus import (
     MaskedRows,
@@ -29,17 +30,17 @@ from kbert_core.training.corpus import (
     stack,
 )
 from kbert_core.training.options import CorpusOptions, PretrainOptions
-from kbert_core.training.trainer import BATCH, OrderedTrainer, Processes, arguments, join
-from kbert_core.training.vocabulary import character_tokenizer, read_words
+from kbert_core.training.trainer import OrderedTrainer, Processes, arguments, join
+from kbert_core.training.vocabulary import character_tokenizer
 
 FEWEST_ROWS = 20
 HELD_OUT_ROWS, HELD_OUT_AT_ONCE = 256, 16
-NOT_ON_THE_CARD = ("text", "exclude", "output", "command", "seed", "words", "device")
+NOT_ON_THE_CARD = ("text", "exclude", "output", "command", "seed", "device")
 VOCABULARIES = ("tokenizer.json", "vocab.txt")
 CORPUS = "text, its vocabulary and words"
 SCHEDULE = ("steps", "warmup", "decay")
 NOT_THE_RUN = {  # may differ when a run goes on; the corpus's fingerprint stands for its files
-    *("text", "exclude", "vocabulary", "words", "output", "command", "device", "bf16"),
+    *("text", "exclude", "vocabulary", "output", "command", "device", "bf16"),
     *("save_every", "log_every", "batch_tokens", "accumulate", *SCHEDULE),
 }
 log = logging.getLogger(__name__)
@@ -108,8 +109,7 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
     if not checkpoints.checkpoints_in(output).is_dir():
         raise OptionError(f"{output} isn't one folder for all machines. Name a shared one.")
     tokenizer = _tokenizer(options, together, last)
-    words = read_words(of.words) if of.words and of.whole_words else None
-    corpus = encode_passages(_passages(of), tokenizer, max_length=of.row_length, words=words)
+    corpus = encode_passages(_passages(of), tokenizer, max_length=of.row_length)
     together.shared(lambda: checkpoints.same_run(output, {CORPUS: corpus.fingerprint}))
     rows = pack(corpus, max_length=of.row_length, seed=options.run.seed)
     if len(rows) < FEWEST_ROWS:
@@ -222,7 +222,7 @@ def _begin(options: PretrainOptions, last: Path | None, step_rows: int) -> dict[
     sizes: dict[str, Any] = {
         "text": _sizes(of.text),
         "texts left out": _sizes(of.exclude),
-        "words": _sizes(of.words),
+        "words": [],  # of a list, as older models have been pretrained with: another run
         "vocabulary": [folder.name, *_sizes([folder / name for name in VOCABULARIES])],
     }
     made = checkpoints.digests({**run, **changing, **sizes, "kind": "pretrain"})

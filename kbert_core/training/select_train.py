@@ -30,8 +30,8 @@ from kbert_core.labels import IGNORED
 from kbert_core.pipeline import Pipeline
 from kbert_core.scoring import OWN, similarity_under
 from kbert_core.scoring.learned import LearnedScorer, features
+from kbert_core.training.batches import RowMaker, TrainingRow, batch_of
 from kbert_core.training.options import RunOptions
-from kbert_core.training.rows import RowMaker, TrainingRow, batch_of
 
 MOST_TRIPLES = 8  # of a mention that are tried
 CLIPPED = 2.0  # nats: a larger difference counts as this one

@@ -29,10 +29,10 @@ from transformers import (
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from kbert_core.errors import CheckpointError, DataError, OptionError
+from kbert_core.training.batches import BATCH
 from kbert_core.training.checkpoints import checkpoints_in, last_whole, saving, what_is_broken
 from kbert_core.training.options import RunOptions
 
-BATCH = "batch"  # of an item: numbers that say which examples it holds
 MOST_WORKERS = 8  # of a process that trains
 LONGEST_WAIT = timedelta(days=1)  # while the main process evaluates or saves
 T = TypeVar("T")
