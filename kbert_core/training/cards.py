@@ -7,7 +7,7 @@ from typing import Any
 from kbert_core.checkpoints.checkpoint import Card
 from kbert_core.knowledge.selection import Strategy
 from kbert_core.systems import K_BERT
-from kbert_core.training.edit_scores import ADDED, GROUPS
+from kbert_core.training.evaluate import ADDED, GROUPS
 from kbert_core.training.recipe import NEEDED_TYPES, without_effect
 
 NO_TYPES = (

@@ -27,8 +27,7 @@ from kbert_core.tasks import TASKS
 from kbert_core.training import checkpoints
 from kbert_core.training.batches import Batches, RowMaker, trees_of
 from kbert_core.training.cards import write_card
-from kbert_core.training.edit_scores import edit_response
-from kbert_core.training.evaluate import evaluate, surface_forms, tell_of_matches
+from kbert_core.training.evaluate import edit_response, evaluate, surface_forms, tell_of_matches
 from kbert_core.training.options import TrainOptions
 from kbert_core.training.recipe import learn_type_labels, warn_of_no_effect
 from kbert_core.training.start import body_of, reading_in, started
