@@ -79,8 +79,8 @@ def _about_recipe(card: Card, notes: Mapping[str, Any]) -> str:
     """What happened to knowledge in training; of a model without any, what it hid."""
     recipe = {name: share for name, share in (notes.get("recipe") or {}).items() if share}
     if hiding := notes.get("hiding_knowledge"):
-        share = recipe.get("mention_dropout", 0)
-        return share and f"mention dropout {share}, of the mentions that {', '.join(hiding)} knows"
+        share, graphs = recipe.get("mention_dropout"), ", ".join(hiding)
+        return f"mention dropout {share}, of the mentions that {graphs} knows" if share else ""
     if not card.knowledge:
         return ""
     idle = without_effect(recipe, notes.get("type_labels") or {})

@@ -33,12 +33,9 @@ def checkpoints_in(output: str | Path) -> Path:
 
 def last_whole(folder: str | Path) -> Path | None:
     """Find the last checkpoint that was written to its end; None: there is none."""
-    found = [
-        path
-        for path in Path(folder).glob(f"{PREFIX_CHECKPOINT_DIR}-*")
-        if path.is_dir() and path.name.rpartition("-")[2].isdecimal()
-    ]
-    for checkpoint in sorted(found, key=step_of, reverse=True):
+    found = [path for path in Path(folder).glob(f"{PREFIX_CHECKPOINT_DIR}-*") if path.is_dir()]
+    numbered = [path for path in found if path.name.rpartition("-")[2].isdecimal()]
+    for checkpoint in sorted(numbered, key=step_of, reverse=True):
         broken = what_is_broken(checkpoint)
         if broken is None:
             return checkpoint
@@ -58,12 +55,12 @@ def what_is_broken(checkpoint: Path) -> str | None:
     except (OSError, ValueError):
         return TRAINER_STATE_NAME
     weights = sorted(checkpoint.glob("*.safetensors"))
-    for file in weights:
-        try:
+    try:
+        for file in weights:
             with safe_open(file, framework="pt"):
                 pass
-        except (OSError, SafetensorError):
-            return file.name
+    except (OSError, SafetensorError):
+        return file.name
     states = [checkpoint / "optimizer.pt", checkpoint / "scheduler.pt", *checkpoint.glob("rng_*")]
     broken = next((file.name for file in states if not zipfile.is_zipfile(file)), None)
     return broken if weights else "no weights"
@@ -121,10 +118,8 @@ def digests(run: Mapping[str, Any]) -> dict[str, str]:
     """
     single: dict[str, Any] = {}
     for name, value in run.items():
-        if isinstance(value, Mapping):
-            single |= {f"{name} {of}": v for of, v in value.items()}
-        else:
-            single[name] = value
+        options = value.items() if isinstance(value, Mapping) else [("", value)]
+        single |= {f"{name} {option}".rstrip(): v for option, v in options}
     return {
         name: hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:8]
         for name, value in single.items()
