@@ -50,20 +50,9 @@ class PackedMaskedLM(BertForMaskedLM):
     """BERT for masked tokens on packed rows; its head runs on the masked tokens alone."""
 
     def forward(  # type: ignore[override]
-        self,
-        input_ids: Tensor,
-        position_ids: Tensor,
-        tree_ids: Tensor,
-        labels: Tensor,
+        self, input_ids: Tensor, position_ids: Tensor, tree_ids: Tensor, labels: Tensor
     ) -> Tensor:
-        """Score the vocabulary for masked tokens.
-
-        Args:
-            input_ids, position_ids, tree_ids, labels: (B, N), see ``MaskedRows``.
-
-        Returns:
-            (M, V) logits of the M tokens with a label, in reading order.
-        """
+        """(M, V) logits of the M tokens with a label; all given are (B, N), see ``MaskedRows``."""
         trunk = tree_ids.clamp(max=0)  # 0 for every real token, -1 at padding
         visible = visible_matrix(trunk, torch.zeros_like(trunk), tree_ids)
         hidden = self.base_model(
@@ -120,11 +109,8 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
     held_out = min(HELD_OUT_ROWS, len(rows) // 10)
     if together.main:
         log.info("%d passages in %d rows, %d tokens", len(corpus), len(rows), len(corpus.ids))
-    how: dict[str, Any] = {
-        "max_length": of.row_length,
-        "positions": options.bert.max_positions,
-        "seed": options.run.seed,
-    }
+    how: dict[str, Any] = {"max_length": of.row_length, "positions": options.bert.max_positions}
+    how["seed"] = options.run.seed
     count = options.optimiser.steps * step_rows
     train = MaskedRows(
         corpus, rows[held_out:], tokenizer, count=count, whole_words=of.whole_words, **how
@@ -175,8 +161,8 @@ def held_out_scores(model: PackedMaskedLM, rows: MaskedRows) -> dict[str, float]
         for start in range(0, len(rows), HELD_OUT_AT_ONCE):
             items = [rows[i] for i in range(len(rows))[start : start + HELD_OUT_AT_ONCE]]
             inputs = {name: t.to(model.device) for name, t in stack(items).items() if name != BATCH}
-            logits = model(**inputs)
-            labels = inputs["labels"][inputs["labels"] != IGNORED]
+            logits, labels = model(**inputs), inputs["labels"]
+            labels = labels[labels != IGNORED]
             total += nn.functional.cross_entropy(logits, labels, reduction="sum").item()
             right += int((logits.argmax(-1) == labels).sum())
             count += len(labels)
@@ -185,7 +171,7 @@ def held_out_scores(model: PackedMaskedLM, rows: MaskedRows) -> dict[str, float]
     return {"loss": loss, "perplexity": math.exp(loss), "accuracy": right / count}
 
 
-def check_schedule(options: PretrainOptions, last: Path) -> None:
+def _check_schedule(options: PretrainOptions, last: Path) -> None:
     """Refuse another number of steps, warm-up or decay where a run's rate would have been another.
 
     More steps are always possible, with a warning.
@@ -227,7 +213,7 @@ def _begin(options: PretrainOptions, last: Path | None, step_rows: int) -> dict[
     }
     made = checkpoints.digests({**run, **changing, **sizes, "kind": "pretrain"})
     if last:
-        check_schedule(options, last)
+        _check_schedule(options, last)
     else:
         checkpoints.refuse_another_model(output, made, options.run.command)
     checkpoints.same_run(output, run, begins=last is None, changing=changing)
@@ -301,16 +287,17 @@ def _tokenizer(
 
 def new_model(options: PretrainOptions, tokenizer: PreTrainedTokenizerBase) -> PackedMaskedLM:
     """A BERT from nothing, as large as the options say."""
+    of = options.bert
     return PackedMaskedLM(
         BertConfig(
             vocab_size=len(tokenizer),
-            hidden_size=options.bert.hidden_size,
-            num_hidden_layers=options.bert.num_hidden_layers,
-            num_attention_heads=options.bert.num_attention_heads,
-            intermediate_size=4 * options.bert.hidden_size,
-            max_position_embeddings=options.bert.max_positions,
-            hidden_dropout_prob=options.bert.dropout,
-            attention_probs_dropout_prob=options.bert.dropout,
+            hidden_size=of.hidden_size,
+            num_hidden_layers=of.num_hidden_layers,
+            num_attention_heads=of.num_attention_heads,
+            intermediate_size=4 * of.hidden_size,
+            max_position_embeddings=of.max_positions,
+            hidden_dropout_prob=of.dropout,
+            attention_probs_dropout_prob=of.dropout,
             pad_token_id=tokenizer.pad_token_id,
         ),
     )
