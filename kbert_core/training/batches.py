@@ -6,7 +6,7 @@ too, and kept; the others are made anew.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -20,12 +20,11 @@ from kbert_core.errors import OptionError
 from kbert_core.kbert.reader import KBertReader
 from kbert_core.kbert.sentence_tree import SentenceTree
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.mentions import Mention
 from kbert_core.labels import IGNORED, OUTSIDE, WRONG
 from kbert_core.reader import Reader, Reading
 from kbert_core.tasks import Task
 from kbert_core.training.options import Recipe, TrainOptions
-from kbert_core.training.recipe import Augmented, Augmenter, GoldSpan, type_relations
+from kbert_core.training.recipe import Augmented, Augmenter, type_relations
 from kbert_core.training.vocabulary import MASKED_SHARE, Masking
 
 BATCH = "batch"  # of an item: numbers that say which examples it holds
@@ -70,54 +69,43 @@ class TrainingRow:
     input_ids: Ints | None = None
 
 
+@dataclass(eq=False)
 class RowMaker:
     """Makes the rows of labelled examples.
 
-    Args:
-        examples: what is trained on.
-        task, reader: of the model.
-        labels: label → number.
-        graph: knowledge; the empty graph for the twin.
-        config: how texts are read; None: as the reader is configured.
-        recipe: what happens to knowledge; for systems with sentence trees.
-        type_labels: tail → label, for the counterfactuals; see ``learn_type_labels``.
-        trees: of the examples with the graph, where they are grown already.
-        hiding: for the twin without knowledge: another graph, and the trees of
-            the examples with it. The mentions that a model with this graph would
-            have hidden, by the same seed, are hidden here too, and nothing of it
-            is injected.
+    ``hiding`` is for the twin without knowledge: another graph, and the trees
+    of the examples with it. The mentions that a model with this graph would
+    have hidden, by the same seed, are hidden here too, and nothing of it is
+    injected.
 
     Raises:
         OptionError: a recipe for a system without sentence trees.
     """
 
-    def __init__(
-        self,
-        examples: Sequence[Example],
-        task: Task,
-        reader: Reader,
-        labels: Mapping[str, int],
-        graph: KnowledgeGraph,
-        config: Any = None,
-        *,
-        recipe: Recipe = Recipe(),
-        type_labels: Mapping[str, str] | None = None,
-        trees: Sequence[SentenceTree] | None = None,
-        hiding: tuple[KnowledgeGraph, Sequence[SentenceTree]] | None = None,
-        seed: int = 0,
-    ) -> None:
-        self.examples, self.task, self.reader, self.labels = examples, task, reader, labels
-        self.config, self.graph, self.seed = reader.configured(config), graph, seed
+    examples: Sequence[Example]  # what is trained on
+    task: Task
+    reader: Reader
+    labels: Mapping[str, int]  # label → number
+    graph: KnowledgeGraph  # knowledge; the empty graph for the twin
+    config: Any = None  # how texts are read; None: as the reader is configured
+    _: KW_ONLY
+    recipe: Recipe = Recipe()  # what happens to knowledge; for systems with sentence trees
+    type_labels: Mapping[str, str] | None = None  # tail → label, see ``learn_type_labels``
+    trees: Sequence[SentenceTree] | None = None  # with the graph, where they are grown already
+    hiding: tuple[KnowledgeGraph, Sequence[SentenceTree]] | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        self.config = self.reader.configured(self.config)
         self._augment: Augmenter | None = None
+        recipe, types, options = self.recipe, dict(self.type_labels or {}), self.config.options
         if recipe != Recipe():
-            types, options = dict(type_labels or {}), self.config.options
-            typed = type_relations(hiding[0] if hiding else graph, types, options)
+            typed = type_relations(self.hiding[0] if self.hiding else self.graph, types, options)
             relations = typed if recipe.invented else {}
-            self._augment = Augmenter(recipe, options, types, relations, task.name == "ner")
-            if trees is None:
-                trees = trees_of(reader, examples, graph, self.config)
-        self._trees, self._hiding = trees, hiding[1] if hiding else None
-        self._masking = Masking(reader.tokenizer.hugging_face)
+            self._augment = Augmenter(recipe, options, types, relations, self.task.name == "ner")
+            if self.trees is None:
+                self.trees = trees_of(self.reader, self.examples, self.graph, self.config)
+        self._masking = Masking(self.reader.tokenizer.hugging_face)
         self._kept: dict[int, list[TrainingRow]] = {}
         self._room = KEPT_TOKENS
 
@@ -138,7 +126,7 @@ class RowMaker:
             if change is None:
                 own = same[number]
             else:
-                own = self._targeted(number, next(readings), change.spans, change.hidden, random)
+                own = self.with_targets(number, next(readings), change, random)
             if self.task.name == "mask":
                 own = [self._masked(row.row, random) for row in own]
             rows.append(own)
@@ -146,13 +134,13 @@ class RowMaker:
 
     def _change(self, number: int, random: np.random.Generator) -> Augmented | None:
         """What the recipe makes of an example in this epoch; None: it stays as it is."""
-        if self._augment is None or self._trees is None:
+        if self._augment is None or self.trees is None:
             return None
-        example, tree = self.examples[number], self._trees[number]
-        if self._hiding is None:
+        example, tree = self.examples[number], self.trees[number]
+        if self.hiding is None:
             change = self._augment(tree, example, random)
         else:
-            hidden = self._augment(self._hiding[number], example, random).hidden
+            hidden = self._augment(self.hiding[1][number], example, random).hidden
             change = Augmented(tree, list(example.spans), hidden)
         same = change.tree is tree and not change.hidden and change.spans == list(example.spans)
         return None if same else change
@@ -161,14 +149,14 @@ class RowMaker:
         """Rows that the recipe doesn't change, from those kept where they are."""
         new = [number for number in dict.fromkeys(numbers) if number not in self._kept]
         readings: Sequence[Reading] = []
-        if self._trees is not None:
-            readings = self._laid([self._trees[number] for number in new])
+        if self.trees is not None:
+            readings = self._laid([self.trees[number] for number in new])
         elif new:
             texts = [self.examples[number].sentences for number in new]
             readings = self.reader.read(texts, self.graph, self.config, windows=self.task.windows)
         made = {}
         for number, reading in zip(new, readings, strict=True):
-            made[number] = rows = self._targeted(number, reading, self.examples[number].spans)
+            made[number] = rows = self.with_targets(number, reading)
             self._room -= sum(len(row.row) for row in rows)
             if self._room >= 0:
                 self._kept[number] = rows
@@ -180,21 +168,21 @@ class RowMaker:
         assert isinstance(self.reader, KBertReader)
         return self.reader.lay(trees, self.config, windows=self.task.windows)
 
-    def _targeted(
+    def with_targets(
         self,
         number: int,
         reading: Reading,
-        spans: Sequence[GoldSpan],
-        hidden: Sequence[Mention] = (),
+        change: Augmented | None = None,
         random: np.random.Generator | None = None,
     ) -> list[TrainingRow]:
+        """Make the rows of an example from a reading, perhaps as the recipe changed it."""
         example = self.examples[number]
         if self.task.name != "ner":
             target = IGNORED if self.task.name == "mask" else self.labels[example.label or ""]
             return [TrainingRow(row, target) for row in reading.rows]
         size = len(example.sentences[0])
         names = np.full(size + 1, OUTSIDE, object)  # per character
-        for start, end, label in spans:
+        for start, end, label in change.spans if change else example.spans:
             names[start], names[start + 1 : end] = f"B-{label}", f"I-{label}"
         rows = []
         for row in reading.rows:
@@ -206,9 +194,9 @@ class RowMaker:
             targets = np.full(len(row), IGNORED)
             targets[places] = [self.labels[tag] for tag in tags]
             ids = None
-            if hidden and random is not None:
+            if change and change.hidden and random is not None:
                 ids = np.array(row.input_ids)
-                for mention in hidden:
+                for mention in change.hidden:
                     inside = places[(starts >= mention.start) & (starts < mention.end)]
                     ids[inside] = self._masking.stand_ins(len(inside), random)
             rows.append(TrainingRow(row, targets, ids))

@@ -7,7 +7,7 @@ sees only itself.
 import hashlib
 import io
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -173,6 +173,7 @@ def pack(corpus: Corpus, *, max_length: int, seed: int) -> list[list[int]]:
     return best_fit(order, sizes, max_length, most_open=OPEN_ROWS)
 
 
+@dataclass(eq=False)
 class MaskedRows(Dataset[dict[str, Tensor]]):
     """Packed rows with tokens masked anew each time round (dynamic masking).
 
@@ -180,31 +181,20 @@ class MaskedRows(Dataset[dict[str, Tensor]]):
     on at any item. The rows are gone through in a new order each time. A word
     is masked whole or not at all, its tokens in the same manner; each word
     with the same probability, so that the share of masked tokens stays.
-
-    Args:
-        rows: which passages of the corpus share a row.
-        max_length: N, tokens a row.
-        positions: how many positions the encoder has.
-        count: how many items there are; several times the rows is fine.
-        whole_words: False: every token is masked by itself.
     """
 
-    def __init__(
-        self,
-        corpus: Corpus,
-        rows: list[list[int]],
-        tokenizer: PreTrainedTokenizerBase,
-        *,
-        max_length: int,
-        positions: int,
-        count: int,
-        seed: int = 0,
-        whole_words: bool = True,
-    ) -> None:
-        self.corpus, self.rows, self.count, self.seed = corpus, rows, count, seed
-        self.max_length, self.positions = max_length, positions
-        self.whole_words, self.tokenizer = whole_words, tokenizer
-        self.masking = Masking(tokenizer)
+    corpus: Corpus
+    rows: list[list[int]]  # which passages of the corpus share a row
+    tokenizer: PreTrainedTokenizerBase
+    _: KW_ONLY
+    max_length: int  # N, tokens a row
+    positions: int  # how many the encoder has
+    count: int  # how many items there are; several times the rows is fine
+    seed: int = 0
+    whole_words: bool = True  # False: every token is masked by itself
+
+    def __post_init__(self) -> None:
+        self.masking = Masking(self.tokenizer)
         self._order: tuple[int, np.ndarray] = (-1, np.empty(0))
 
     def __len__(self) -> int:

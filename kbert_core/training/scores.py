@@ -93,11 +93,11 @@ def ranking_scores(
     scored = [group for group in groups.values() if any(answers for answers, _ in group)]
     ranks, given, chances = [], [], []
     for group in scored:
-        answers = [answer for answer, _ in group]
-        ranked = [answers[number] for number in order([score for _, score in group])]
+        are_right = [answers for answers, _ in group]
+        ranked = [are_right[number] for number in order([score for _, score in group])]
         ranks.append(1 + ranked.index(True))
-        given.append(1 + answers.index(True))
-        chances.append(_chance(len(group), sum(answers)))
+        given.append(1 + are_right.index(True))
+        chances.append(_chance(len(group), sum(are_right)))
     count = max(1, len(scored))
     return {
         "mrr": sum(1 / rank for rank in ranks) / count,

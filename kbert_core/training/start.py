@@ -38,7 +38,7 @@ def reading_in(knowledge: KnowledgeOptions, encoder: str) -> Any:
     """
     base = Card().reading if encoder == SCRATCH else card_of(encoder).reading
     config = reading_of(knowledge.system or base.system, base)
-    given = {"options": knowledge.injection, "max_length": knowledge.max_length}
+    given: dict[str, Any] = {"options": knowledge.injection, "max_length": knowledge.max_length}
     if any(f.name == "ablation" for f in fields(config)):
         given["ablation"] = knowledge.ablation
     elif knowledge.ablation not in (None, FULL, getattr(config, "ablation", FULL)):
@@ -105,9 +105,10 @@ def started(
 def _new_model(
     options: StartOptions, task: Task, tokenizer: PreTrainedTokenizerBase, heads: dict[str, Any]
 ) -> PreTrainedModel:
-    width = options.size["hidden_size"]
+    size: dict[str, Any] = options.size
+    width = size["hidden_size"]
     config = BertConfig(
-        **options.size,
+        **size,
         vocab_size=len(tokenizer),
         num_attention_heads=max(1, width // 64),
         intermediate_size=4 * width,
