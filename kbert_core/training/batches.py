@@ -56,17 +56,11 @@ def trees_of(
 
 @dataclass(frozen=True, slots=True)
 class TrainingRow:
-    """One row of a batch and its target.
+    """One row of a batch and its target."""
 
-    Attributes:
-        row: N tokens, as the system reads them.
-        target: a class, or (N,) labels with ``IGNORED`` where there is none.
-        input_ids: (N,) ids where they differ from the row's (hidden tokens).
-    """
-
-    row: Any
-    target: int | Ints
-    input_ids: Ints | None = None
+    row: Any  # N tokens, as the system reads them
+    target: int | Ints  # a class, or (N,) labels with ``IGNORED`` where there is none
+    input_ids: Ints | None = None  # (N,) ids where they differ from the row's (hidden tokens)
 
 
 @dataclass(eq=False)
@@ -118,9 +112,7 @@ class RowMaker:
         randoms = [np.random.default_rng((self.seed, epoch, number)) for number in numbers]
         changes = list(map(self._change, numbers, randoms))
         readings = iter(self._laid([change.tree for change in changes if change is not None]))
-        same = self._unchanged(
-            [n for n, change in zip(numbers, changes, strict=True) if not change]
-        )
+        same = self._unchanged([n for n, own in zip(numbers, changes, strict=True) if not own])
         rows = []
         for number, random, change in zip(numbers, randoms, changes, strict=True):
             if change is None:
@@ -249,12 +241,9 @@ class Batches(Dataset[dict[str, Tensor]]):
     can go on where it was cut off.
 
     Args:
-        maker: makes the rows of the examples.
-        options: epochs, seed and tokens.
         parts: into how many items the batch of an optimiser step is cut, one
             after the other: one for each process and each time gradients are
-            accumulated. Each has about ``batch_tokens``, and the step
-            ``parts`` times as many.
+            accumulated. Each has about ``batch_tokens``.
 
     Attributes:
         epoch_ends: after how many steps an epoch ends.
@@ -293,11 +282,10 @@ class Batches(Dataset[dict[str, Tensor]]):
     def __getitem__(self, index: int) -> dict[str, Tensor]:
         step, part = divmod(index, self.parts)
         epoch, whole = self.steps[step]
-        numbers = np.array_split(whole, self.parts)[part].tolist()
-        empty = not numbers  # the step has fewer examples than parts
-        numbers = numbers or whole[:1]
+        own = np.array_split(whole, self.parts)[part].tolist()
+        numbers = own or whole[:1]  # the step may have fewer examples than parts
         batch, labels = self._batch(numbers, epoch)
-        if empty:
+        if not own:
             labels.fill_(IGNORED)
         return {**vars(batch), "labels": labels, BATCH: torch.tensor(numbers)}
 
@@ -319,13 +307,9 @@ class Batches(Dataset[dict[str, Tensor]]):
 def with_negatives(
     examples: Sequence[Example], negatives: int, random: np.random.Generator
 ) -> list[int]:
-    """Draw what an epoch reads of candidate answers: all right ones, and some wrong ones.
+    """Draw the numbers of the candidate answers that an epoch reads, rising.
 
-    Args:
-        negatives: wrong answers of each question; all, where there are fewer.
-
-    Returns:
-        Numbers of examples, rising.
+    They are all right ones, and of each question so many wrong ones, or all.
     """
     wrong: dict[str, list[int]] = {}
     for number, example in enumerate(examples):

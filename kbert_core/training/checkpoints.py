@@ -88,11 +88,8 @@ def same_run(
     if not begins and not before:
         log.warning("%s has no %s: taken for a checkpoint of this run", folder, RUN_FILE)
     run = json.loads(json.dumps(run))
-    other = [
-        f"{name} {_shown(before[name])}, now {_shown(value)}"
-        for name, value in run.items()
-        if name in before and before[name] != value
-    ]
+    differing = [name for name in run if name in before and before[name] != run[name]]
+    other = [f"{n} {_shown(before[n])}, now {_shown(run[n])}" for n in differing]
     if other:
         raise OptionError(
             f"{folder}: holds checkpoints of a run with other options ({'; '.join(other)}). "
@@ -129,9 +126,7 @@ def digests(run: Mapping[str, Any]) -> dict[str, str]:
 def refuse_another_model(output: str | Path, made: Mapping[str, str], command: str) -> None:
     """Refuse a folder that holds a finished model, unless the same run made it.
 
-    Args:
-        made: the ``digests`` of the run that would take its place.
-        command: compared instead, with a model that was saved without any.
+    That is told by ``digests``, or for a model saved without any by the command.
     """
     if not (Path(output) / "config.json").is_file():
         return
@@ -194,10 +189,9 @@ def replacing(output: str | Path) -> Iterator[Path]:
         names = sorted((file.name for file in new.iterdir()), key="config.json".__eq__)
         for name in names:
             os.replace(new / name, output / name)
-        for pattern in WEIGHTS:
-            for file in output.glob(pattern):
-                if file.name not in names:
-                    file.unlink()
+        for file in [file for pattern in WEIGHTS for file in output.glob(pattern)]:
+            if file.name not in names:
+                file.unlink()
     finally:
         shutil.rmtree(new.parent, ignore_errors=True)
 
