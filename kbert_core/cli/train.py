@@ -149,9 +149,14 @@ def evaluate(args: Namespace) -> dict[str, Any]:
     """Score a model on labelled data."""
     from kbert_core.experiments.release_count import release_count
     from kbert_core.pipeline import NO_KNOWLEDGE
-    from kbert_core.training.edit_scores import edit_response
+    from kbert_core.training.evaluate import (
+        edit_response,
+        predict_all,
+        scores_of,
+        surface_forms,
+        tell_of_matches,
+    )
     from kbert_core.training.evaluate import evaluate as scored
-    from kbert_core.training.evaluate import predict_all, scores_of, surface_forms, tell_of_matches
 
     why = "so there is nothing to score. Train one with `kbert train`."
     pipeline, graph, config = loaded(args, why=why)

@@ -10,7 +10,6 @@ that a text ends with run on over what it predicts on padding.
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from kbert_core.data.labelled import Example
@@ -18,7 +17,7 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.labels import OUTSIDE, begins
 from kbert_core.pipeline import Pipeline
 from kbert_core.tasks.ner import NerPrediction
-from kbert_core.training.scores import Counts, SpanKey
+from kbert_core.training.scores import SpanKey, precision_recall
 
 PADDING = "[PAD]"  # a label of checkpoints trained with the release
 TEXTS_AT_ONCE = 256
@@ -111,14 +110,14 @@ def release_scores(
         how many of those predicted are on branches; ``trunk_f1``: without these.
     """
     pairs = [(set(g), set(p)) for g, p in zip(gold, predicted, strict=True)]
-    trunk = Counts(
-        sum(len(g & p) for g, p in pairs),
-        sum(len(p) for _, p in pairs),
-        sum(len(g) for g, _ in pairs),
-    )
+    right = sum(len(g & p) for g, p in pairs)
+    found, wanted = sum(len(p) for _, p in pairs), sum(len(g) for g, _ in pairs)
     on_branches = sum(branch_begins)
-    counts = replace(trunk, predicted=trunk.predicted + on_branches)
-    return {**counts.as_dict(), "on_branches": on_branches, "trunk_f1": trunk.f1}
+    return {
+        **precision_recall(right, found + on_branches, wanted),
+        "on_branches": on_branches,
+        "trunk_f1": precision_recall(right, found, wanted)["f1"],
+    }
 
 
 def branch_begins(

@@ -1,6 +1,12 @@
-"""Which examples each step of a training reads, and the batches made of them."""
+"""Labelled examples → rows with their targets, as a recipe has them → batches, step by step.
 
-from collections.abc import Sequence
+The rows of an example are a function of (seed, epoch, its number) alone. Trees
+grow once for a whole training. Rows that an epoch doesn't change are made once
+too, and kept; the others are made anew.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -10,12 +16,221 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from kbert_core.data.labelled import Example
-from kbert_core.labels import IGNORED, WRONG
-from kbert_core.training.options import TrainOptions
-from kbert_core.training.rows import READ_AT_ONCE, RowMaker, batch_of
-from kbert_core.training.trainer import BATCH
+from kbert_core.errors import OptionError
+from kbert_core.kbert.reader import KBertReader
+from kbert_core.kbert.sentence_tree import SentenceTree
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.labels import IGNORED, OUTSIDE, WRONG
+from kbert_core.reader import Reader, Reading
+from kbert_core.tasks import Task
+from kbert_core.training.options import Recipe, TrainOptions
+from kbert_core.training.recipe import Augmented, Augmenter, type_relations
+from kbert_core.training.vocabulary import MASKED_SHARE, Masking
 
+BATCH = "batch"  # of an item: numbers that say which examples it holds
+READ_AT_ONCE = 512  # texts
+KEPT_TOKENS = 5_000_000  # of rows, about a gigabyte
 SHOWN_EXAMPLES = 5  # of a batch that is named in an error
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+
+
+def trees_of(
+    reader: Reader, examples: Sequence[Example], graph: KnowledgeGraph, config: Any
+) -> list[SentenceTree]:
+    """Grow the trees of many examples.
+
+    Raises:
+        OptionError: the reader's system has none.
+    """
+    if not isinstance(reader, KBertReader):
+        raise OptionError(
+            f"The system '{reader.system}' grows no sentence trees, which a recipe changes. Leave "
+            "the recipe's options out."
+        )
+    trees: list[SentenceTree] = []
+    for start in range(0, len(examples), READ_AT_ONCE):
+        texts = [example.sentences for example in examples[start : start + READ_AT_ONCE]]
+        trees += reader.trees(texts, graph, config.options)
+    return trees
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRow:
+    """One row of a batch and its target."""
+
+    row: Any  # N tokens, as the system reads them
+    target: int | Ints  # a class, or (N,) labels with ``IGNORED`` where there is none
+    input_ids: Ints | None = None  # (N,) ids where they differ from the row's (hidden tokens)
+
+
+@dataclass(eq=False)
+class RowMaker:
+    """Makes the rows of labelled examples.
+
+    ``hiding`` is for the twin without knowledge: another graph, and the trees
+    of the examples with it. The mentions that a model with this graph would
+    have hidden, by the same seed, are hidden here too, and nothing of it is
+    injected.
+
+    Raises:
+        OptionError: a recipe for a system without sentence trees.
+    """
+
+    examples: Sequence[Example]  # what is trained on
+    task: Task
+    reader: Reader
+    labels: Mapping[str, int]  # label → number
+    graph: KnowledgeGraph  # knowledge; the empty graph for the twin
+    config: Any = None  # how texts are read; None: as the reader is configured
+    _: KW_ONLY
+    recipe: Recipe = Recipe()  # what happens to knowledge; for systems with sentence trees
+    type_labels: Mapping[str, str] | None = None  # tail → label, see ``learn_type_labels``
+    trees: Sequence[SentenceTree] | None = None  # with the graph, where they are grown already
+    hiding: tuple[KnowledgeGraph, Sequence[SentenceTree]] | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        self.config = self.reader.configured(self.config)
+        self._augment: Augmenter | None = None
+        recipe, types, options = self.recipe, dict(self.type_labels or {}), self.config.options
+        if recipe != Recipe():
+            typed = type_relations(self.hiding[0] if self.hiding else self.graph, types, options)
+            relations = typed if recipe.invented else {}
+            self._augment = Augmenter(recipe, options, types, relations, self.task.name == "ner")
+            if self.trees is None:
+                self.trees = trees_of(self.reader, self.examples, self.graph, self.config)
+        self._masking = Masking(self.reader.tokenizer.hugging_face)
+        self._kept: dict[int, list[TrainingRow]] = {}
+        self._room = KEPT_TOKENS
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what another process makes for itself."""
+        return {**self.__dict__, "_kept": {}}
+
+    def rows(self, numbers: Sequence[int], epoch: int) -> list[list[TrainingRow]]:
+        """Make the rows of some examples (by number) for one epoch; several for a long text."""
+        randoms = [np.random.default_rng((self.seed, epoch, number)) for number in numbers]
+        changes = list(map(self._change, numbers, randoms))
+        readings = iter(self._laid([change.tree for change in changes if change is not None]))
+        same = self._unchanged([n for n, own in zip(numbers, changes, strict=True) if not own])
+        rows = []
+        for number, random, change in zip(numbers, randoms, changes, strict=True):
+            if change is None:
+                own = same[number]
+            else:
+                own = self.with_targets(number, next(readings), change, random)
+            if self.task.name == "mask":
+                own = [self._masked(row.row, random) for row in own]
+            rows.append(own)
+        return rows
+
+    def _change(self, number: int, random: np.random.Generator) -> Augmented | None:
+        """What the recipe makes of an example in this epoch; None: it stays as it is."""
+        if self._augment is None or self.trees is None:
+            return None
+        example, tree = self.examples[number], self.trees[number]
+        if self.hiding is None:
+            change = self._augment(tree, example, random)
+        else:
+            hidden = self._augment(self.hiding[1][number], example, random).hidden
+            change = Augmented(tree, list(example.spans), hidden)
+        same = change.tree is tree and not change.hidden and change.spans == list(example.spans)
+        return None if same else change
+
+    def _unchanged(self, numbers: Sequence[int]) -> dict[int, list[TrainingRow]]:
+        """Rows that the recipe doesn't change, from those kept where they are."""
+        new = [number for number in dict.fromkeys(numbers) if number not in self._kept]
+        readings: Sequence[Reading] = []
+        if self.trees is not None:
+            readings = self._laid([self.trees[number] for number in new])
+        elif new:
+            texts = [self.examples[number].sentences for number in new]
+            readings = self.reader.read(texts, self.graph, self.config, windows=self.task.windows)
+        made = {}
+        for number, reading in zip(new, readings, strict=True):
+            made[number] = rows = self.with_targets(number, reading)
+            self._room -= sum(len(row.row) for row in rows)
+            if self._room >= 0:
+                self._kept[number] = rows
+        return {n: made[n] if n in made else self._kept[n] for n in numbers}
+
+    def _laid(self, trees: Sequence[SentenceTree]) -> Sequence[Reading]:
+        if not trees:
+            return []
+        assert isinstance(self.reader, KBertReader)
+        return self.reader.lay(trees, self.config, windows=self.task.windows)
+
+    def with_targets(
+        self,
+        number: int,
+        reading: Reading,
+        change: Augmented | None = None,
+        random: np.random.Generator | None = None,
+    ) -> list[TrainingRow]:
+        """Make the rows of an example from a reading, perhaps as the recipe changed it."""
+        example = self.examples[number]
+        if self.task.name != "ner":
+            target = IGNORED if self.task.name == "mask" else self.labels[example.label or ""]
+            return [TrainingRow(row, target) for row in reading.rows]
+        size = len(example.sentences[0])
+        names = np.full(size + 1, OUTSIDE, object)  # per character
+        for start, end, label in change.spans if change else example.spans:
+            names[start], names[start + 1 : end] = f"B-{label}", f"I-{label}"
+        rows = []
+        for row in reading.rows:
+            places, numbers = _places(row)
+            starts = np.asarray(reading.tokens[0].starts, np.int64)[numbers]
+            tags = names[np.minimum(starts, size)]
+            again = np.flatnonzero(starts[1:] == starts[:-1]) + 1  # a word's further pieces are I-
+            tags[again] = [tag.replace("B-", "I-", 1) for tag in tags[again]]
+            targets = np.full(len(row), IGNORED)
+            targets[places] = [self.labels[tag] for tag in tags]
+            ids = None
+            if change and change.hidden and random is not None:
+                ids = np.array(row.input_ids)
+                for mention in change.hidden:
+                    inside = places[(starts >= mention.start) & (starts < mention.end)]
+                    ids[inside] = self._masking.stand_ins(len(inside), random)
+            rows.append(TrainingRow(row, targets, ids))
+        return rows
+
+    def _masked(self, row: Any, random: np.random.Generator) -> TrainingRow:
+        """Hide tokens of the text, to be told from the rest; one at least."""
+        ids, (places, _) = np.array(row.input_ids), _places(row)
+        places = places[~self._masking.special(ids[places])]
+        chosen = np.zeros(len(ids), bool)
+        if len(places):
+            count = max(1, round(MASKED_SHARE * len(places)))
+            chosen[random.permutation(places)[:count]] = True
+        read, target = self._masking.hide(ids, chosen, random)
+        return TrainingRow(row, target, read)
+
+
+def _places(row: Any) -> tuple[Ints, Ints]:
+    """Where the text's own tokens stand in a row, rising; and which tokens of the text they are."""
+    parts, none = row.trunk_parts, [np.empty(0, np.int64)]
+    places = [np.arange(part.start, part.end) for part in parts]
+    numbers = [np.arange(part.first, part.first + part.end - part.start) for part in parts]
+    return np.concatenate(places or none), np.concatenate(numbers or none)
+
+
+def batch_of(rows: Sequence[TrainingRow], reader: Reader, config: Any) -> tuple[Any, Tensor]:
+    """Pad rows to the longest of them.
+
+    Returns:
+        The system's batch, and labels (B, N) or (B,) int64.
+    """
+    batch = reader.collate([row.row for row in rows], config)
+    for number, row in enumerate(rows):
+        if row.input_ids is not None:
+            batch.input_ids[number, : len(row.input_ids)] = torch.from_numpy(row.input_ids)
+    targets = [row.target for row in rows]
+    if isinstance(targets[0], int):
+        return batch, torch.tensor(targets)
+    labels = torch.full(batch.input_ids.shape, IGNORED)
+    for number, target in enumerate(targets):
+        labels[number, : len(rows[number].row)] = torch.as_tensor(target)
+    return batch, labels
 
 
 class Batches(Dataset[dict[str, Tensor]]):
@@ -26,12 +241,9 @@ class Batches(Dataset[dict[str, Tensor]]):
     can go on where it was cut off.
 
     Args:
-        maker: makes the rows of the examples.
-        options: epochs, seed and tokens.
         parts: into how many items the batch of an optimiser step is cut, one
             after the other: one for each process and each time gradients are
-            accumulated. Each has about ``batch_tokens``, and the step
-            ``parts`` times as many.
+            accumulated. Each has about ``batch_tokens``.
 
     Attributes:
         epoch_ends: after how many steps an epoch ends.
@@ -70,11 +282,10 @@ class Batches(Dataset[dict[str, Tensor]]):
     def __getitem__(self, index: int) -> dict[str, Tensor]:
         step, part = divmod(index, self.parts)
         epoch, whole = self.steps[step]
-        numbers = np.array_split(whole, self.parts)[part].tolist()
-        empty = not numbers  # the step has fewer examples than parts
-        numbers = numbers or whole[:1]
+        own = np.array_split(whole, self.parts)[part].tolist()
+        numbers = own or whole[:1]  # the step may have fewer examples than parts
         batch, labels = self._batch(numbers, epoch)
-        if empty:
+        if not own:
             labels.fill_(IGNORED)
         return {**vars(batch), "labels": labels, BATCH: torch.tensor(numbers)}
 
@@ -85,35 +296,26 @@ class Batches(Dataset[dict[str, Tensor]]):
     def described(self, numbers: Sequence[int]) -> str:
         """Say in words which examples a batch holds."""
         shown = []
-        for example in [self.examples[n] for n in numbers[:SHOWN_EXAMPLES]]:
-            text = f"'{example.sentences[0][:30]}'"
-            if example.source:
-                text += f" ({example.source.unit} {example.line} of {example.source.name})"
-            shown.append(text)
-        rest = len(numbers) - SHOWN_EXAMPLES
-        return f"{'; '.join(shown)}{f'; and {rest} more' if rest > 0 else ''}"
+        for e in [self.examples[n] for n in numbers[:SHOWN_EXAMPLES]]:
+            source = f" ({e.source.unit} {e.line} of {e.source.name})" if e.source else ""
+            shown.append(f"'{e.sentences[0][:30]}'{source}")
+        if len(numbers) > SHOWN_EXAMPLES:
+            shown.append(f"and {len(numbers) - SHOWN_EXAMPLES} more")
+        return "; ".join(shown)
 
 
 def with_negatives(
     examples: Sequence[Example], negatives: int, random: np.random.Generator
 ) -> list[int]:
-    """Draw what an epoch reads of candidate answers: all right ones, and some wrong ones.
+    """Draw the numbers of the candidate answers that an epoch reads, rising.
 
-    Args:
-        negatives: wrong answers of each question; all, where there are fewer.
-
-    Returns:
-        Numbers of examples, rising.
+    They are all right ones, and of each question so many wrong ones, or all.
     """
     wrong: dict[str, list[int]] = {}
     for number, example in enumerate(examples):
         if example.label == WRONG:
             wrong.setdefault(example.group, []).append(number)
-    left_out = {
-        number
-        for all_of_it in wrong.values()
-        for number in random.permutation(all_of_it)[negatives:]
-    }
+    left_out = {n for numbers in wrong.values() for n in random.permutation(numbers)[negatives:]}
     return [number for number in range(len(examples)) if number not in left_out]
 
 
@@ -133,7 +335,7 @@ def bucketed(
         among: the numbers to group; None: all.
 
     Returns:
-        Groups in random order; every number in exactly one.
+        Groups in random order.
     """
     numbers = np.arange(len(lengths)) if among is None else np.array(among)
     noisy = np.array(lengths)[numbers] * random.uniform(0.9, 1.1, len(numbers))

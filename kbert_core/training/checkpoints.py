@@ -33,12 +33,9 @@ def checkpoints_in(output: str | Path) -> Path:
 
 def last_whole(folder: str | Path) -> Path | None:
     """Find the last checkpoint that was written to its end; None: there is none."""
-    found = [
-        path
-        for path in Path(folder).glob(f"{PREFIX_CHECKPOINT_DIR}-*")
-        if path.is_dir() and path.name.rpartition("-")[2].isdecimal()
-    ]
-    for checkpoint in sorted(found, key=step_of, reverse=True):
+    found = [path for path in Path(folder).glob(f"{PREFIX_CHECKPOINT_DIR}-*") if path.is_dir()]
+    numbered = [path for path in found if path.name.rpartition("-")[2].isdecimal()]
+    for checkpoint in sorted(numbered, key=step_of, reverse=True):
         broken = what_is_broken(checkpoint)
         if broken is None:
             return checkpoint
@@ -58,12 +55,12 @@ def what_is_broken(checkpoint: Path) -> str | None:
     except (OSError, ValueError):
         return TRAINER_STATE_NAME
     weights = sorted(checkpoint.glob("*.safetensors"))
-    for file in weights:
-        try:
+    try:
+        for file in weights:
             with safe_open(file, framework="pt"):
                 pass
-        except (OSError, SafetensorError):
-            return file.name
+    except (OSError, SafetensorError):
+        return file.name
     states = [checkpoint / "optimizer.pt", checkpoint / "scheduler.pt", *checkpoint.glob("rng_*")]
     broken = next((file.name for file in states if not zipfile.is_zipfile(file)), None)
     return broken if weights else "no weights"
@@ -91,11 +88,8 @@ def same_run(
     if not begins and not before:
         log.warning("%s has no %s: taken for a checkpoint of this run", folder, RUN_FILE)
     run = json.loads(json.dumps(run))
-    other = [
-        f"{name} {_shown(before[name])}, now {_shown(value)}"
-        for name, value in run.items()
-        if name in before and before[name] != value
-    ]
+    differing = [name for name in run if name in before and before[name] != run[name]]
+    other = [f"{n} {_shown(before[n])}, now {_shown(run[n])}" for n in differing]
     if other:
         raise OptionError(
             f"{folder}: holds checkpoints of a run with other options ({'; '.join(other)}). "
@@ -121,10 +115,8 @@ def digests(run: Mapping[str, Any]) -> dict[str, str]:
     """
     single: dict[str, Any] = {}
     for name, value in run.items():
-        if isinstance(value, Mapping):
-            single |= {f"{name} {of}": v for of, v in value.items()}
-        else:
-            single[name] = value
+        options = value.items() if isinstance(value, Mapping) else [("", value)]
+        single |= {f"{name} {option}".rstrip(): v for option, v in options}
     return {
         name: hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:8]
         for name, value in single.items()
@@ -134,9 +126,7 @@ def digests(run: Mapping[str, Any]) -> dict[str, str]:
 def refuse_another_model(output: str | Path, made: Mapping[str, str], command: str) -> None:
     """Refuse a folder that holds a finished model, unless the same run made it.
 
-    Args:
-        made: the ``digests`` of the run that would take its place.
-        command: compared instead, with a model that was saved without any.
+    That is told by ``digests``, or for a model saved without any by the command.
     """
     if not (Path(output) / "config.json").is_file():
         return
@@ -199,10 +189,9 @@ def replacing(output: str | Path) -> Iterator[Path]:
         names = sorted((file.name for file in new.iterdir()), key="config.json".__eq__)
         for name in names:
             os.replace(new / name, output / name)
-        for pattern in WEIGHTS:
-            for file in output.glob(pattern):
-                if file.name not in names:
-                    file.unlink()
+        for file in [file for pattern in WEIGHTS for file in output.glob(pattern)]:
+            if file.name not in names:
+                file.unlink()
     finally:
         shutil.rmtree(new.parent, ignore_errors=True)
 

@@ -5,15 +5,15 @@ sees only itself.
 """
 
 import hashlib
+import io
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from tokenizers import Encoding
 from torch import Tensor
 from torch.utils.data import Dataset
 from transformers import PreTrainedTokenizerBase
@@ -22,18 +22,72 @@ from kbert_core.data.squad import comprehension_texts
 from kbert_core.data.tables import Source, conll_rows, is_conll, read_lines
 from kbert_core.errors import DataError
 from kbert_core.kbert.batch import best_fit
-from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.mentions import find_mentions
-from kbert_core.knowledge.surface_forms import AS_WRITTEN
-from kbert_core.training.masking import MASKED_SHARE, Masking
-from kbert_core.training.trainer import BATCH
-from kbert_core.training.vocabulary import lines_of
+from kbert_core.knowledge.io.compression import PROBLEMS, open_unpacked, remedy
+from kbert_core.training.batches import BATCH
+from kbert_core.training.vocabulary import MASKED_SHARE, Masking
 
 OPEN_ROWS = 64  # rows that still take passages while packing
 BATCH_OF_PASSAGES = 4096  # tokenised at once
 SHOWN_ROWS = 3  # of a batch that is named in an error
 OFFSET_SHARE = 0.15  # of passages, moved to later positions so that those are trained
 LONG_ENOUGH = 15  # characters of a text to leave out, so that no mere phrase is one
+
+
+def read_passages(paths: Sequence[str | Path], exclude: Iterable[str] = ()) -> Iterator[str]:
+    """Stream the passages of files, as they are or packed, one a line.
+
+    Args:
+        exclude: sentences of test sets; a passage that contains one of at
+            least ``LONG_ENOUGH`` characters is left out. White space counts
+            in neither.
+
+    Raises:
+        DataError: a file can't be read as text.
+    """
+    heads: dict[str, list[str]] = {}
+    for sentence in exclude:
+        sentence = "".join(sentence.split())
+        if len(sentence) >= LONG_ENOUGH:
+            heads.setdefault(sentence[:LONG_ENOUGH], []).append(sentence)
+    for path in paths:
+        try:
+            with io.TextIOWrapper(open_unpacked(path), encoding="utf-8-sig") as file:
+                for line in file:
+                    passage = line.strip()
+                    if passage and not (heads and _contains(passage, heads)):
+                        yield passage
+        except (*PROBLEMS, UnicodeDecodeError) as error:
+            raise DataError(
+                f"{path}: can't be read as text, one passage a line ({error}). {remedy(error)}"
+            ) from error
+
+
+def _contains(passage: str, heads: dict[str, list[str]]) -> bool:
+    """Whether a passage holds one of the sentences, by their first characters; without spaces."""
+    passage = "".join(passage.split())
+    return any(
+        passage.startswith(sentence, start)
+        for start in range(len(passage) - LONG_ENOUGH + 1)
+        for sentence in heads.get(passage[start : start + LONG_ENOUGH], ())
+    )
+
+
+def sentences_of(paths: Sequence[str]) -> list[str]:
+    """Texts of labelled files: every column, or of JSON every question and sentence.
+
+    Of one token a line, the sentences; white space in them doesn't count.
+    """
+    sentences: list[str] = []
+    for path in paths:
+        if path.endswith(".json"):
+            sentences += comprehension_texts(path)
+            continue
+        lines = read_lines(Path(path))
+        if is_conll(lines):
+            sentences += ["".join(tokens) for _, tokens, _ in conll_rows(lines, Source(path))]
+        else:
+            sentences += [column for line in lines for column in line.split("\t")]
+    return sentences
 
 
 @dataclass(frozen=True)
@@ -64,56 +118,13 @@ class Corpus:
         return self.ids[self.place(number)]
 
 
-def read_passages(paths: Sequence[str | Path], exclude: Iterable[str] = ()) -> Iterator[str]:
-    """Stream the passages of files, as they are or packed, one a line.
-
-    Args:
-        exclude: sentences of test sets; a passage that contains one of at
-            least ``LONG_ENOUGH`` characters is left out. White space counts
-            in neither.
-    """
-    heads: dict[str, list[str]] = {}
-    for sentence in map(_without_spaces, exclude):
-        if len(sentence) >= LONG_ENOUGH:
-            heads.setdefault(sentence[:LONG_ENOUGH], []).append(sentence)
-    for path in paths:
-        for line in lines_of(path, "text, one passage a line"):
-            passage = line.strip()
-            if passage and not _contains(passage, heads):
-                yield passage
-
-
-def sentences_of(paths: Sequence[str]) -> list[str]:
-    """Texts of labelled files: every column, or of JSON every question and sentence.
-
-    Of one token a line, the sentences; white space in them doesn't count.
-    """
-    found: list[str] = []
-    for path in paths:
-        if path.endswith(".json"):
-            found += comprehension_texts(path)
-            continue
-        lines = read_lines(Path(path))
-        if is_conll(lines):
-            found += ["".join(tokens) for _, tokens, _ in conll_rows(lines, Source(path))]
-        else:
-            found += [column for line in lines for column in line.split("\t")]
-    return found
-
-
 def encode_passages(
-    passages: Iterable[str],
-    tokenizer: PreTrainedTokenizerBase,
-    *,
-    max_length: int,
-    words: KnowledgeGraph | None = None,
+    passages: Iterable[str], tokenizer: PreTrainedTokenizerBase, *, max_length: int
 ) -> Corpus:
     """Tokenise passages and cut them into pieces that fit a row; no word that fits one is cut.
 
     Args:
         max_length: of a piece [CLS] ... [SEP], in tokens.
-        words: words are this graph's heads, the longest first, and the word
-            pieces of one word; None: word pieces alone.
     """
     pieces: list[np.ndarray] = []
     joined: list[np.ndarray] = []
@@ -124,9 +135,11 @@ def encode_passages(
     backend.no_padding()
     stream = iter(passages)
     while batch := list(islice(stream, BATCH_OF_PASSAGES)):
-        encodings = backend.encode_batch(batch, add_special_tokens=False)
-        for encoding, inside in zip(encodings, _inside(batch, encodings, words), strict=True):
+        for encoding in backend.encode_batch(batch, add_special_tokens=False):
             ids = encoding.ids
+            words = np.array([-1 if word is None else word for word in encoding.word_ids])
+            inside = np.zeros(len(ids), bool)  # whether a token goes on with the word before it
+            inside[1:] = words[1:] == words[:-1]
             start = 0
             while start < len(ids):
                 end = _cut(inside, start, min(start + room, len(ids)))
@@ -153,25 +166,6 @@ def _cut(inside: np.ndarray, start: int, end: int) -> int:
     return at if at > start else end
 
 
-def _inside(
-    texts: Sequence[str], encodings: Sequence[Encoding], words: KnowledgeGraph | None
-) -> Iterator[np.ndarray]:
-    """Yield for each text whether its tokens go on with the word before."""
-    found = find_mentions(texts, words, rules=AS_WRITTEN) if words else None
-    for row, encoding in enumerate(encodings):
-        of_word = np.array([-1 if w is None else w for w in encoding.word_ids], np.int64)
-        inside = np.zeros(len(of_word), bool)
-        inside[1:] = of_word[1:] == of_word[:-1]
-        if found is not None and len(inside):
-            own = slice(*np.searchsorted(found.rows, (row, row + 1)))
-            starts, ends = np.array(encoding.offsets, np.int64).T
-            firsts = np.searchsorted(ends, found.starts[own], "right")
-            lasts = np.searchsorted(starts, found.ends[own], "left")
-            for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True):
-                inside[first + 1 : last] = True
-        yield inside
-
-
 def pack(corpus: Corpus, *, max_length: int, seed: int) -> list[list[int]]:
     """Put passages into rows of at most ``max_length`` tokens, each where it fits best."""
     order = np.random.default_rng(seed).permutation(len(corpus)).tolist()
@@ -179,6 +173,7 @@ def pack(corpus: Corpus, *, max_length: int, seed: int) -> list[list[int]]:
     return best_fit(order, sizes, max_length, most_open=OPEN_ROWS)
 
 
+@dataclass(eq=False)
 class MaskedRows(Dataset[dict[str, Tensor]]):
     """Packed rows with tokens masked anew each time round (dynamic masking).
 
@@ -186,31 +181,20 @@ class MaskedRows(Dataset[dict[str, Tensor]]):
     on at any item. The rows are gone through in a new order each time. A word
     is masked whole or not at all, its tokens in the same manner; each word
     with the same probability, so that the share of masked tokens stays.
-
-    Args:
-        rows: which passages of the corpus share a row.
-        max_length: N, tokens a row.
-        positions: how many positions the encoder has.
-        count: how many items there are; several times the rows is fine.
-        whole_words: False: every token is masked by itself.
     """
 
-    def __init__(
-        self,
-        corpus: Corpus,
-        rows: list[list[int]],
-        tokenizer: PreTrainedTokenizerBase,
-        *,
-        max_length: int,
-        positions: int,
-        count: int,
-        seed: int = 0,
-        whole_words: bool = True,
-    ) -> None:
-        self.corpus, self.rows, self.count, self.seed = corpus, rows, count, seed
-        self.max_length, self.positions = max_length, positions
-        self.whole_words, self.tokenizer = whole_words, tokenizer
-        self.masking = Masking(tokenizer)
+    corpus: Corpus
+    rows: list[list[int]]  # which passages of the corpus share a row
+    tokenizer: PreTrainedTokenizerBase
+    _: KW_ONLY
+    max_length: int  # N, tokens a row
+    positions: int  # how many the encoder has
+    count: int  # how many items there are; several times the rows is fine
+    seed: int = 0
+    whole_words: bool = True  # False: every token is masked by itself
+
+    def __post_init__(self) -> None:
+        self.masking = Masking(self.tokenizer)
         self._order: tuple[int, np.ndarray] = (-1, np.empty(0))
 
     def __len__(self) -> int:
@@ -247,41 +231,19 @@ class MaskedRows(Dataset[dict[str, Tensor]]):
             ids[at:end] = passage
             positions[at:end] = np.arange(len(passage))
             if random.random() < OFFSET_SHARE:
-                shift = random.integers(0, self.positions - len(passage) + 1)
-                positions[at + 1 : end] += shift
+                positions[at + 1 : end] += random.integers(0, self.positions - len(passage) + 1)
             trees[at:end] = tree
             if self.whole_words:
                 first[at:end][self.corpus.inside[self.corpus.place(number)]] = 0
             at = end
         first = np.maximum.accumulate(first)
-        chosen = (random.random(size) < MASKED_SHARE)[first]
-        chosen &= ~self.masking.special(ids)
+        chosen = (random.random(size) < MASKED_SHARE)[first] & ~self.masking.special(ids)
         read, labels = self.masking.hide(ids, chosen, random, first)
-        return {
-            "input_ids": torch.from_numpy(read),
-            "position_ids": torch.from_numpy(positions),
-            "tree_ids": torch.from_numpy(trees),
-            "labels": torch.from_numpy(labels),
-            BATCH: torch.tensor(item),
-        }
+        arrays = {"input_ids": read, "position_ids": positions, "tree_ids": trees, "labels": labels}
+        tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
+        return {**tensors, BATCH: torch.tensor(item)}
 
 
 def stack(items: Sequence[dict[str, Tensor]]) -> dict[str, Any]:
     """Stack rows to a batch, (B, N) each."""
     return {name: torch.stack([item[name] for item in items]) for name in items[0]}
-
-
-def _contains(passage: str, heads: dict[str, list[str]]) -> bool:
-    """Whether a passage holds one of the sentences, by their first characters; without spaces."""
-    if not heads:
-        return False
-    passage = _without_spaces(passage)
-    return any(
-        passage.startswith(sentence, start)
-        for start in range(len(passage) - LONG_ENOUGH + 1)
-        for sentence in heads.get(passage[start : start + LONG_ENOUGH], ())
-    )
-
-
-def _without_spaces(text: str) -> str:
-    return "".join(text.split())

@@ -1,19 +1,27 @@
-"""Scores of a model on labelled examples."""
+"""Scores of a model on labelled examples, and what edits of the graph do to its predictions."""
 
 import logging
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 
 from kbert_core.data.labelled import Example, check_labels
+from kbert_core.kbert.sentence_tree import Node, SentenceTree, grow_trees
 from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.names import normalise_name
+from kbert_core.knowledge.triple import Triple
 from kbert_core.labels import IGNORED, RIGHT
 from kbert_core.pipeline import Pipeline
 from kbert_core.tasks.rank import probability_right
-from kbert_core.training.rows import RowMaker, batch_of
+from kbert_core.training.batches import RowMaker, batch_of
+from kbert_core.training.recipe import another_type, overlaps, type_relations
 from kbert_core.training.scores import (
+    SpanKey,
     class_scores,
     pair_scores,
     ranking_scores,
@@ -25,7 +33,15 @@ from kbert_core.training.scores import (
 EVALUATION_EPOCH = 1_000_000  # seeds the masks of held-out texts, apart from training's
 MASKED_AT_ONCE = 16  # texts
 HARDLY = 0.01  # of the rows
+GROUPS = ("unseen", "seen")  # in training, of an edited name
+OUTCOMES = ("new", "kept", "other", "lost")  # of a replaced tail
+OTHERS = ("others_changed", "others_new")  # what became of other spans
+ADDED_OUTCOMES = ("right_before", "right_after", "missed_right")
+ADDED = "added"  # where the figures of added triples stand
+MOST_ADDED = 300  # mentions of a group a triple is added for, so that a small graph costs no more
 log = logging.getLogger(__name__)
+Place = tuple[int, int]
+Spans = Mapping[Place, str]  # place → label
 
 
 def evaluate(
@@ -45,9 +61,8 @@ def evaluate(
             :meth:`Pipeline.read`.
 
     Returns:
-        For named entities ``span_scores``; for classification ``class_scores``;
-        for pairs ``pair_scores``; for answer selection ``ranking_scores``, and as
-        ``overlap_mrr`` that of an order by ``shared_characters``; for
+        ``span_scores``, ``class_scores``, ``pair_scores`` or ``ranking_scores``, the
+        last with ``overlap_mrr``, that of an order by ``shared_characters``; for
         fill-mask loss (nats), perplexity and accuracy.
 
     Raises:
@@ -87,13 +102,11 @@ def scores_of(
             **ranking_scores(questions, right, [probability_right(p) for p in predictions]),
             "overlap_mrr": ranking_scores(questions, right, shared)["mrr"],
         }
-    if task == "pair":
-        labels = list(predictions[0].probabilities) if predictions else []
-        return pair_scores(
-            [e.label or "" for e in examples], [p.label for p in predictions], labels
-        )
     if task != "ner":
-        return class_scores([e.label or "" for e in examples], [p.label for p in predictions])
+        labels = [e.label or "" for e in examples], [p.label for p in predictions]
+        if task != "pair":
+            return class_scores(*labels)
+        return pair_scores(*labels, list(predictions[0].probabilities) if predictions else [])
     gold = [e.spans for e in examples]
     found = [[(s.start, s.end, s.label) for s in p.spans] for p in predictions]
     scores = span_scores(gold, found)
@@ -140,6 +153,184 @@ def _mask_scores(
         chosen = labels != IGNORED
         right += int((logits[chosen].argmax(-1) == labels[chosen]).sum())
         count += int(chosen.sum())
-    loss = total / max(1, count)
-    accuracy = right / max(1, count)
+    loss, accuracy = total / max(1, count), right / max(1, count)
     return {"loss": loss, "perplexity": math.exp(loss), "accuracy": accuracy, "count": count}
+
+
+# The response to edits
+
+
+@dataclass(frozen=True)
+class _Edit:
+    """One edit of a gold mention's name, and the sentence as it is read after it."""
+
+    number: int  # of the example
+    place: Place  # of the mention
+    old: str  # the mention's label
+    label: str  # what the graph says after the edit; the same where a triple was added
+    tree: SentenceTree
+    added: bool = False
+
+    def outcome(self, before: Spans, after: Spans) -> dict[str, int]:
+        """What it did, as counts. Every mention of the edited name is meant to change."""
+        name = next(n.mention.entity for n in self.tree.nodes if _place(n) == self.place)
+        meant = [_place(n) for n in self.tree.nodes if n.mention.entity == name]
+        was = {place: label for place, label in before.items() if not overlaps(place, meant)}
+        others = {
+            "n": 1,
+            "others": len(was),
+            "others_changed": sum(after.get(place) != label for place, label in was.items()),
+            "others_new": sum(p not in before and not overlaps(p, meant) for p in after),
+        }
+        now = after.get(self.place)
+        if not self.added:
+            became = {self.label: "new", self.old: "kept", None: "lost"}.get(now, "other")
+            return {**others, became: 1}
+        was_right, is_right = before.get(self.place) == self.label, now == self.label
+        return {
+            **others,
+            "right_before": was_right,
+            "right_after": is_right,
+            "missed": not was_right,
+            "missed_right": is_right and not was_right,
+        }
+
+
+def edit_response(
+    pipeline: Pipeline,
+    examples: Sequence[Example],
+    graph: KnowledgeGraph,
+    type_labels: Mapping[str, str],
+    *,
+    seen: set[str],
+    seed: int = 0,
+    batch_size: int = 32,
+    **reading: Any,
+) -> dict[str, Any]:
+    """Measure what an edited triple does to the prediction.
+
+    *Replaced*: of every entity that is tagged rightly and whose triple names
+    its type, that tail becomes another type's; needs two tails that name a
+    label. *Added*: for every gold mention that the graph doesn't know, the
+    triple that names its type is added; at most ``MOST_ADDED`` unseen and as
+    many seen names, drawn at random. The sentence is read again each time.
+
+    Args:
+        type_labels: tail → label, see ``learn_type_labels``.
+        seen: surface forms labelled in training.
+        seed: which other type is taken, and which mentions are drawn.
+        reading: ``config`` and its fields, as for a call of the pipeline.
+
+    Returns:
+        For "unseen" and "seen" names: how many tails were replaced ("n"), and
+        the shares after which the exact span has the new type ("new"), the old
+        ("kept"), another ("other") or is gone ("lost").
+
+        Under "added", for the same two: how many mentions got a triple ("n");
+        the shares right, span and type, before ("right_before") and after it
+        ("right_after"); how many weren't right before ("missed"), and the share
+        of those that is right after ("missed_right").
+
+        In each of the four, of the other spans found before an edit: the share
+        that is gone or has another type after it ("others_changed"), and new
+        spans elsewhere as a share of the same number ("others_new"). A span
+        whose borders move counts in both. What touches a mention of the edited
+        name is meant to change, and counts in neither.
+
+        A share of nothing is None.
+    """
+    config = pipeline.reader.configured(**reading)
+    scorer = pipeline.kbert.scorer(config.options)
+    texts = [e.sentences for e in examples]
+    trees = grow_trees(texts, graph, config.options, scorer=scorer)
+
+    def predicted(trees: Sequence[SentenceTree]) -> list[Spans]:
+        traces = pipeline.predicted(pipeline.lay(trees, config), batch_size=batch_size)
+        return [{(s.start, s.end): s.label for s in own.prediction.spans} for own in traces]
+
+    def read_again(number: int, changed: KnowledgeGraph) -> SentenceTree:
+        return grow_trees([texts[number]], changed, config.options, scorer=scorer)[0]
+
+    before = predicted(list(trees))
+    edits = list(_replaced(examples, trees, before, graph, type_labels, read_again, seed))
+    types = type_relations(graph, type_labels, config.options)
+    tails = {type_labels[tail]: tail for tail in types}
+    for number, (start, end, label) in _missing(examples, trees, tails, seen, seed):
+        tail = tails[label]
+        triple = Triple(texts[number][0][start:end].strip(), types[tail], tail)
+        if triple.problem() or not normalise_name(triple.head) or triple in graph:
+            continue
+        tree = read_again(number, graph.add(triple, index=0))
+        hung = {_place(node): [b.triple for b in node.branches] for node in tree.nodes}
+        if triple in hung.get((start, end), ()):  # not so where it is a part of a word
+            edits.append(_Edit(number, (start, end), label, label, tree, added=True))
+    counts = {(group, added): Counter[str]() for group in GROUPS for added in (False, True)}
+    for edit, spans in zip(edits, predicted([edit.tree for edit in edits]), strict=True):
+        group = _group(examples[edit.number], edit.place, seen)
+        counts[group, edit.added].update(edit.outcome(before[edit.number], spans))
+    return {
+        **{group: _shares(counts[group, False], OUTCOMES) for group in GROUPS},
+        ADDED: {group: _shares(counts[group, True], ADDED_OUTCOMES) for group in GROUPS},
+    }
+
+
+def _replaced(
+    examples: Sequence[Example],
+    trees: Sequence[SentenceTree],
+    before: Sequence[Spans],
+    graph: KnowledgeGraph,
+    type_labels: Mapping[str, str],
+    read_again: Callable[[int, KnowledgeGraph], SentenceTree],
+    seed: int,
+) -> Iterator[_Edit]:
+    """Another type's tail for every rightly tagged entity whose triple names its type."""
+    random = np.random.default_rng(seed)
+    for number, (example, tree) in enumerate(zip(examples, trees, strict=True)):
+        right = {(s, e): la for s, e, la in example.spans if before[number].get((s, e)) == la}
+        for node in tree.nodes:
+            label = right.get(_place(node))
+            edit = label and another_type(node, label, type_labels, random)
+            if label and edit and edit[1] not in graph:
+                old, new = node.branches[edit[0]].triple, edit[1]
+                again = read_again(number, graph.replace(old, new))
+                yield _Edit(number, _place(node), label, type_labels[new.tail], again)
+
+
+def _missing(
+    examples: Sequence[Example],
+    trees: Sequence[SentenceTree],
+    labels: Collection[str],
+    seen: set[str],
+    seed: int,
+) -> Iterator[tuple[int, SpanKey]]:
+    """Gold mentions that the graph doesn't know, at most ``MOST_ADDED`` of either group."""
+    mentions = [
+        (number, span)
+        for number, (example, tree) in enumerate(zip(examples, trees, strict=True))
+        for span in example.spans
+        if span[2] in labels and not overlaps(span[:2], [_place(node) for node in tree.nodes])
+    ]
+    random = np.random.default_rng(seed)
+    for group in GROUPS:
+        own = [(n, span) for n, span in mentions if _group(examples[n], span, seen) == group]
+        if len(own) > MOST_ADDED:
+            numbers = random.choice(len(own), MOST_ADDED, replace=False)
+            own = [own[number] for number in sorted(numbers)]
+        yield from own
+
+
+def _group(example: Example, place: Sequence[Any], seen: set[str]) -> str:
+    return "seen" if example.sentences[0][place[0] : place[1]] in seen else "unseen"
+
+
+def _shares(count: Counter[str], outcomes: Sequence[str]) -> dict[str, float | None]:
+    """Counts as shares of what they are of; how many mentions and missed ones as they are."""
+    of = {"missed_right": "missed", "others_changed": "others", "others_new": "others"}
+    whole = {name: count[of.get(name, "n")] for name in (*outcomes, *OTHERS)}
+    missed = {"missed": count["missed"]} if "missed_right" in outcomes else {}
+    shares = {name: count[name] / whole[name] if whole[name] else None for name in whole}
+    return {**shares, **missed, "n": count["n"]}
+
+
+def _place(node: Node) -> Place:
+    return node.mention.start, node.mention.end

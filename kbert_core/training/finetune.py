@@ -25,13 +25,11 @@ from kbert_core.knowledge.io.compression import plain_stem
 from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
 from kbert_core.tasks import TASKS
 from kbert_core.training import checkpoints
-from kbert_core.training.batches import Batches
+from kbert_core.training.batches import Batches, RowMaker, trees_of
 from kbert_core.training.cards import write_card
-from kbert_core.training.edit_scores import edit_response
-from kbert_core.training.evaluate import evaluate, surface_forms, tell_of_matches
+from kbert_core.training.evaluate import edit_response, evaluate, surface_forms, tell_of_matches
 from kbert_core.training.options import TrainOptions
 from kbert_core.training.recipe import learn_type_labels, warn_of_no_effect
-from kbert_core.training.rows import RowMaker, trees_of
 from kbert_core.training.start import body_of, reading_in, started
 from kbert_core.training.trainer import OrderedTrainer, Processes, arguments, join
 
@@ -105,9 +103,12 @@ def fit(options: TrainOptions, *, replacing_others: bool = True) -> Fitted:
     labels = [] if task.name == "mask" else labels_of(splits["train"])
     _check(splits, labels, task.name)
     config = reading_in(knowledge, options.start.encoder)
-    start = started(
-        options.start, task, labels, lambda: _texts(splits["train"], graph), device=str(device)
-    )
+
+    def texts() -> Iterator[str]:
+        yield from (text for example in splits["train"] for text in example.sentences)
+        yield from (text for triple in graph for text in (triple.relation, triple.tail))
+
+    start = started(options.start, task, labels, texts, device=str(device))
     card = Card(task.name, config, tuple(map(plain_stem, knowledge.kg)))
     card.write_to(start.model.config)
     pipeline = Pipeline(moved(start.model, device), start.tokenizer, card)
@@ -118,13 +119,14 @@ def fit(options: TrainOptions, *, replacing_others: bool = True) -> Fitted:
     last = together.shared(lambda: checkpoints.last_whole(checkpoints.checkpoints_in(output)))
     batches = Batches(maker, options, parts=steps.accumulate * together.count)
     rate = steps.learning_rate or start.learning_rate
+    reading = {name: value for name, value in config.as_dict().items() if name != "max_length"}
     run = {
         **{name: value for name, value in options.flat().items() if name not in NOT_THE_RUN},
         **options.start.size,
         "recipe": asdict(options.recipe),
         "learning_rate": rate,
         "system": config.system,
-        **{name: value for name, value in config.as_dict().items() if name != "max_length"},
+        **reading,
         "tokens a step": steps.batch_tokens * batches.parts,
         "training and dev data": _fingerprint(splits),
         "graph": (hiding or graph).fingerprint[:16],
@@ -167,36 +169,22 @@ def _rows(
     """What makes the rows of the training set; and the tails that name a label."""
     assert pipeline.task is not None
     reader, config = pipeline.reader, pipeline.config
-    trees, hiding_trees, type_labels = None, None, {}
+    how: dict[str, Any] = {"recipe": options.recipe, "seed": options.run.seed}
+    types: dict[str, str] = {}
     if isinstance(reader, KBertReader):
-        trees = trees_of(reader, examples, graph, config)
+        how["trees"] = trees = trees_of(reader, examples, graph, config)
         if together.main and len(graph):
             used = [bool(tree.used) for tree in trees]
             tell_of_matches(used, "train", relations=bool(config.options.relations))
-        hiding_trees = trees_of(reader, examples, hiding, config) if hiding else None
+        if hiding:
+            trees = trees_of(reader, examples, hiding, config)
+            how["hiding"] = hiding, trees
         if pipeline.task.name == "ner":
-            type_labels = learn_type_labels(examples, hiding_trees or trees)
-    warn_of_no_effect(options, type_labels)
-    maker = RowMaker(
-        examples,
-        pipeline.task,
-        reader,
-        {label: number for number, label in enumerate(labels)},
-        graph,
-        config,
-        recipe=options.recipe,
-        type_labels=type_labels,
-        trees=trees,
-        hiding=(hiding, hiding_trees) if hiding and hiding_trees else None,
-        seed=options.run.seed,
-    )
-    return maker, type_labels
-
-
-def _texts(examples: Sequence[Example], graph: KnowledgeGraph) -> Iterator[str]:
-    """What a new vocabulary is counted on."""
-    yield from (text for example in examples for text in example.sentences)
-    yield from (text for triple in graph for text in (triple.relation, triple.tail))
+            types = learn_type_labels(examples, trees)
+    warn_of_no_effect(options, types)
+    numbers = {label: number for number, label in enumerate(labels)}
+    how["type_labels"] = types
+    return RowMaker(examples, pipeline.task, reader, numbers, graph, config, **how), types
 
 
 def _fingerprint(splits: Mapping[str, Sequence[Example]]) -> str:
@@ -226,32 +214,31 @@ class KnowledgeTrainer(OrderedTrainer):
         self.batch_kind = batches.kind
         steps, name = options.optimiser, MAIN_SCORE[options.task]
         never = len(batches) + 1  # but at epochs' ends
-        made = arguments(
-            self.reader.device,
-            options.run,
-            processes,
-            max_steps=len(batches.steps),
-            per_device_train_batch_size=1,
-            gradient_accumulation_steps=steps.accumulate,
-            learning_rate=rate,
-            lr_scheduler_type="linear",
-            warmup_steps=steps.warmup,
-            weight_decay=steps.weight_decay,
-            eval_steps=never,
-            save_steps=never,
-            load_best_model_at_end=True,
-            metric_for_best_model=name,
-            greater_is_better=True,
-        )
         super().__init__(
             model=self.reader.model,
             train_dataset=batches,
             score=score,
             processes=processes,
             tokens=batches.tokens.__getitem__,
-            args=made,
             data_collator=lambda items: items[0],
             callbacks=[_EpochEnds(batches.epoch_ends, steps.patience, f"eval_{name}")],
+            args=arguments(
+                self.reader.device,
+                options.run,
+                processes,
+                max_steps=len(batches.steps),
+                per_device_train_batch_size=1,
+                gradient_accumulation_steps=steps.accumulate,
+                learning_rate=rate,
+                lr_scheduler_type="linear",
+                warmup_steps=steps.warmup,
+                weight_decay=steps.weight_decay,
+                eval_steps=never,
+                save_steps=never,
+                load_best_model_at_end=True,
+                metric_for_best_model=name,
+                greater_is_better=True,
+            ),
         )
 
     def total_loss(self, model: nn.Module, inputs: dict[str, Tensor]) -> Tensor:
@@ -263,16 +250,15 @@ class KnowledgeTrainer(OrderedTrainer):
     def create_optimizer(self, *given: Any) -> torch.optim.Optimizer:
         """Make the optimiser, with the system's own learning rates where it has some."""
         optimizer: torch.optim.Optimizer = super().create_optimizer(*given)
-        rate_of = self.reader.rate_of
-        rates = {id(p): rate_of(name) for name, p in self.reader.model.named_parameters()}
+        names = {id(p): name for name, p in self.reader.model.named_parameters()}
         for group in list(optimizer.param_groups):
-            rest = {name: value for name, value in group.items() if name != "params"}
             by_rate: dict[float, list[nn.Parameter]] = {1.0: []}
-            for parameter in group["params"]:
-                by_rate.setdefault(rates.get(id(parameter), 1.0), []).append(parameter)
+            for p in group["params"]:
+                rate = self.reader.rate_of(names[id(p)]) if id(p) in names else 1.0
+                by_rate.setdefault(rate, []).append(p)
             group["params"] = by_rate.pop(1.0)
             for rate, params in by_rate.items():
-                optimizer.add_param_group({**rest, "params": params, "lr": rest["lr"] * rate})
+                optimizer.add_param_group({**group, "params": params, "lr": group["lr"] * rate})
         return optimizer
 
 
@@ -312,18 +298,18 @@ def _check(splits: Mapping[str, Sequence[Example]], labels: Sequence[str], task:
 
 
 def _report(options: TrainOptions, fitted: Fitted) -> dict[str, Any]:
-    pipeline, splits, graph = fitted.pipeline, fitted.splits, fitted.graph
-    types = fitted.type_labels
-    seen = surface_forms(splits["train"]) if options.task == "ner" else None
+    pipeline, knowledge, types = fitted.pipeline, options.knowledge, fitted.type_labels
+    seen = surface_forms(fitted.splits["train"]) if options.task == "ner" else None
     report: dict[str, Any] = {"scores": {}, "without_knowledge": {}}
-    for split in [split for split in splits if split != "train"]:
-        examples = splits[split]
-        report["scores"][split] = evaluate(pipeline, examples, graph, seen=seen)
-        if options.knowledge.kg:
+    for split, examples in fitted.splits.items():
+        if split == "train":
+            continue
+        report["scores"][split] = evaluate(pipeline, examples, fitted.graph, seen=seen)
+        if knowledge.kg:
             bare = evaluate(pipeline, examples, NO_KNOWLEDGE, seen=seen)
             report["without_knowledge"][split] = bare
-        if options.knowledge.kg and types and seen is not None:
-            response = edit_response(pipeline, examples, graph, types, seen=seen)
+        if knowledge.kg and types and seen is not None:
+            response = edit_response(pipeline, examples, fitted.graph, types, seen=seen)
             report.setdefault("edit_response", {})[split] = response
     report.update(
         data=options.files.name,
@@ -338,8 +324,8 @@ def _report(options: TrainOptions, fitted: Fitted) -> dict[str, Any]:
     )
     if options.optimiser.negatives is not None:
         report["negatives"] = options.optimiser.negatives
-    if options.knowledge.hiding_kg:
-        report["hiding_knowledge"] = list(map(plain_stem, options.knowledge.hiding_kg))
+    if knowledge.hiding_kg:
+        report["hiding_knowledge"] = list(map(plain_stem, knowledge.hiding_kg))
     if fitted.attached:
         encoder = body_of(options.start)
         report.update(adapters.described(fitted.attached, encoder, options.run.output))

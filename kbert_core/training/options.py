@@ -5,6 +5,7 @@ Nothing here needs PyTorch, so that a command line that only shows its help is q
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from kbert_core.data.sources import DataFiles
 from kbert_core.data.tables import NEEDED
@@ -117,7 +118,7 @@ class StartOptions(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        alpha = self.adapter_alpha
+        alpha, width = self.adapter_alpha, self.size["hidden_size"]
         if alpha is not None and self.adapter is None:
             raise OptionError(f"adapter_alpha is {alpha}, and no adapter's rank is given.")
         if alpha is not None and not 0 < alpha < float("inf"):
@@ -127,24 +128,22 @@ class StartOptions(Options):
                 "An adapter needs a pretrained encoder, and a new one was asked for. "
                 "Name one with --encoder, or leave --adapter out."
             )
-        given = [name for name in SIZE if getattr(self, name) is not None]
-        if given and self.encoder != SCRATCH:
-            raise OptionError(
-                f"{given[0]} is {getattr(self, given[0])}, and is for a BERT from scratch; "
-                f"{self.encoder} has its own size. Leave it out, or leave the encoder out."
-            )
-        width = self.size["hidden_size"]
+        for name in SIZE:
+            if self.encoder != SCRATCH and (given := getattr(self, name)) is not None:
+                raise OptionError(
+                    f"{name} is {given}, and is for a BERT from scratch; {self.encoder} has its "
+                    "own size. Leave it out, or leave the encoder out."
+                )
         if width % max(1, width // 64):
             raise OptionError(
-                f"hidden_size is {width}, which attention heads of width 64 don't "
-                "divide. Give a multiple of 64."
+                f"hidden_size is {width}, which attention heads of width 64 don't divide. Give a "
+                "multiple of 64."
             )
 
     @property
     def size(self) -> dict[str, int]:
         """Width and layers of a BERT from scratch."""
-        given = {name: getattr(self, name) for name in SIZE}
-        return SIZE | {name: value for name, value in given.items() if value is not None}
+        return {name: getattr(self, name) or usual for name, usual in SIZE.items()}
 
 
 @dataclass(frozen=True)
@@ -183,6 +182,10 @@ class OptimiserOptions(Options):
     )
 
 
+def _share_of(what: str) -> Any:
+    return option(0.0, share=True, metavar="P", help=f"of {what}")
+
+
 @dataclass(frozen=True)
 class Recipe(Options):
     """What happens to knowledge during training; all shares are probabilities.
@@ -190,39 +193,25 @@ class Recipe(Options):
     A mention is *gold* where the training set labels just these characters.
     """
 
-    counterfactual: float = option(
-        0.0,
-        share=True,
-        metavar="P",
-        help="of gold mentions whose tail names their type: trained with another such tail and "
-        "its label, to teach reading the graph, wrong triples too",
+    counterfactual: float = _share_of(
+        "gold mentions whose tail names their type: trained with another such tail and its label, "
+        "to teach reading the graph, wrong triples too"
     )
-    mention_dropout: float = option(
-        0.0,
-        share=True,
-        metavar="P",
-        help="of gold mentions with branches: their characters are hidden, by the mask token or "
-        "by random ones, half and half",
+    mention_dropout: float = _share_of(
+        "gold mentions with branches: their characters are hidden, by the mask token or by random "
+        "ones, half and half"
     )
-    branch_dropout: float = option(0.0, share=True, metavar="P", help="of branches left out")
-    tree_dropout: float = option(
-        0.0, share=True, metavar="P", help="of sentences trained without knowledge"
+    branch_dropout: float = _share_of("branches left out")
+    tree_dropout: float = _share_of("sentences trained without knowledge")
+    invented: float = _share_of(
+        "sentences in which a name that the graph doesn't know, half the time a gold mention, else "
+        "any words outside of one, gets a branch that names a type, and that type as its label, to "
+        "teach trusting where a branch's name begins and ends"
     )
-    invented: float = option(
-        0.0,
-        share=True,
-        metavar="P",
-        help="of sentences in which a name that the graph doesn't know, half the time a gold "
-        "mention, else any words outside of one, gets a branch that names a type, and that type "
-        "as its label, to teach trusting where a branch's name begins and ends",
-    )
-    mismatch_dropout: float = option(
-        0.0,
-        share=True,
-        metavar="P",
-        help="of branches of names that aren't gold mentions left out, where that is more than "
-        "the branch dropout; named entities only. So a match is right as often in training as "
-        "later (`kbert audit` tells how often)",
+    mismatch_dropout: float = _share_of(
+        "branches of names that aren't gold mentions left out, where that is more than the branch "
+        "dropout; named entities only. So a match is right as often in training as later (`kbert "
+        "audit` tells how often)"
     )
 
 
@@ -241,20 +230,17 @@ class TrainOptions(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        negatives = self.optimiser.negatives
+        negatives, start = self.optimiser.negatives, self.start
         if negatives is not None and self.task != "rank":
             raise OptionError(
-                f"negatives is {negatives}, and is for answer selection (task rank) "
-                f"alone; the task is '{self.task}'. Leave it out."
+                f"negatives is {negatives}, and is for answer selection (task rank) alone; the "
+                f"task is '{self.task}'. Leave it out."
             )
-        if self.start.adapter:
-            from kbert_core.checkpoints import adapters  # needs PyTorch
+        if start.adapter:
+            from kbert_core.checkpoints.adapters import check_options  # needs PyTorch
 
-            adapters.check_options(
-                self.start.adapter,
-                self.start.adapter_alpha,
-                encoder=self.start.encoder,
-                output=self.run.output,
+            check_options(
+                *(start.adapter, start.adapter_alpha), encoder=start.encoder, output=self.run.output
             )
 
 
@@ -274,12 +260,7 @@ class CorpusOptions(Options):
     vocabulary: str | None = option(
         None, metavar="DIR", help="take this tokenizer; default: made from the text"
     )
-    words: tuple[str, ...] = option(
-        (),
-        metavar="FILE",
-        help="words to mask whole: a word a line, or triples, whose heads are taken",
-    )
-    whole_words: bool = option(True, help="mask the word pieces of a word, and --words, together")
+    whole_words: bool = option(True, help="mask the word pieces of a word together")
     row_length: int = option(128, least=8, help="tokens of a packed row")
     vocabulary_size: int = option(6000, least=8, help="at most so many tokens")
     word_pieces: int = option(

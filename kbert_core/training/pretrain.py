@@ -19,6 +19,7 @@ from kbert_core.kbert.visible import visible_matrix
 from kbert_core.labels import IGNORED
 from kbert_core.layers import additive_mask
 from kbert_core.training import checkpoints
+from kbert_core.training.batches import BATCH
 from kbert_core.training.cards import write_card
 from kbert_core.training.corpus import (
     MaskedRows,
@@ -29,17 +30,17 @@ from kbert_core.training.corpus import (
     stack,
 )
 from kbert_core.training.options import CorpusOptions, PretrainOptions
-from kbert_core.training.trainer import BATCH, OrderedTrainer, Processes, arguments, join
-from kbert_core.training.vocabulary import character_tokenizer, read_words
+from kbert_core.training.trainer import OrderedTrainer, Processes, arguments, join
+from kbert_core.training.vocabulary import character_tokenizer
 
 FEWEST_ROWS = 20
 HELD_OUT_ROWS, HELD_OUT_AT_ONCE = 256, 16
-NOT_ON_THE_CARD = ("text", "exclude", "output", "command", "seed", "words", "device")
+NOT_ON_THE_CARD = ("text", "exclude", "output", "command", "seed", "device")
 VOCABULARIES = ("tokenizer.json", "vocab.txt")
 CORPUS = "text, its vocabulary and words"
 SCHEDULE = ("steps", "warmup", "decay")
 NOT_THE_RUN = {  # may differ when a run goes on; the corpus's fingerprint stands for its files
-    *("text", "exclude", "vocabulary", "words", "output", "command", "device", "bf16"),
+    *("text", "exclude", "vocabulary", "output", "command", "device", "bf16"),
     *("save_every", "log_every", "batch_tokens", "accumulate", *SCHEDULE),
 }
 log = logging.getLogger(__name__)
@@ -49,20 +50,9 @@ class PackedMaskedLM(BertForMaskedLM):
     """BERT for masked tokens on packed rows; its head runs on the masked tokens alone."""
 
     def forward(  # type: ignore[override]
-        self,
-        input_ids: Tensor,
-        position_ids: Tensor,
-        tree_ids: Tensor,
-        labels: Tensor,
+        self, input_ids: Tensor, position_ids: Tensor, tree_ids: Tensor, labels: Tensor
     ) -> Tensor:
-        """Score the vocabulary for masked tokens.
-
-        Args:
-            input_ids, position_ids, tree_ids, labels: (B, N), see ``MaskedRows``.
-
-        Returns:
-            (M, V) logits of the M tokens with a label, in reading order.
-        """
+        """(M, V) logits of the M tokens with a label; all given are (B, N), see ``MaskedRows``."""
         trunk = tree_ids.clamp(max=0)  # 0 for every real token, -1 at padding
         visible = visible_matrix(trunk, torch.zeros_like(trunk), tree_ids)
         hidden = self.base_model(
@@ -108,8 +98,7 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
     if not checkpoints.checkpoints_in(output).is_dir():
         raise OptionError(f"{output} isn't one folder for all machines. Name a shared one.")
     tokenizer = _tokenizer(options, together, last)
-    words = read_words(of.words) if of.words and of.whole_words else None
-    corpus = encode_passages(_passages(of), tokenizer, max_length=of.row_length, words=words)
+    corpus = encode_passages(_passages(of), tokenizer, max_length=of.row_length)
     together.shared(lambda: checkpoints.same_run(output, {CORPUS: corpus.fingerprint}))
     rows = pack(corpus, max_length=of.row_length, seed=options.run.seed)
     if len(rows) < FEWEST_ROWS:
@@ -120,11 +109,8 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
     held_out = min(HELD_OUT_ROWS, len(rows) // 10)
     if together.main:
         log.info("%d passages in %d rows, %d tokens", len(corpus), len(rows), len(corpus.ids))
-    how: dict[str, Any] = {
-        "max_length": of.row_length,
-        "positions": options.bert.max_positions,
-        "seed": options.run.seed,
-    }
+    how: dict[str, Any] = {"max_length": of.row_length, "positions": options.bert.max_positions}
+    how["seed"] = options.run.seed
     count = options.optimiser.steps * step_rows
     train = MaskedRows(
         corpus, rows[held_out:], tokenizer, count=count, whole_words=of.whole_words, **how
@@ -175,8 +161,8 @@ def held_out_scores(model: PackedMaskedLM, rows: MaskedRows) -> dict[str, float]
         for start in range(0, len(rows), HELD_OUT_AT_ONCE):
             items = [rows[i] for i in range(len(rows))[start : start + HELD_OUT_AT_ONCE]]
             inputs = {name: t.to(model.device) for name, t in stack(items).items() if name != BATCH}
-            logits = model(**inputs)
-            labels = inputs["labels"][inputs["labels"] != IGNORED]
+            logits, labels = model(**inputs), inputs["labels"]
+            labels = labels[labels != IGNORED]
             total += nn.functional.cross_entropy(logits, labels, reduction="sum").item()
             right += int((logits.argmax(-1) == labels).sum())
             count += len(labels)
@@ -185,7 +171,7 @@ def held_out_scores(model: PackedMaskedLM, rows: MaskedRows) -> dict[str, float]
     return {"loss": loss, "perplexity": math.exp(loss), "accuracy": right / count}
 
 
-def check_schedule(options: PretrainOptions, last: Path) -> None:
+def _check_schedule(options: PretrainOptions, last: Path) -> None:
     """Refuse another number of steps, warm-up or decay where a run's rate would have been another.
 
     More steps are always possible, with a warning.
@@ -222,12 +208,12 @@ def _begin(options: PretrainOptions, last: Path | None, step_rows: int) -> dict[
     sizes: dict[str, Any] = {
         "text": _sizes(of.text),
         "texts left out": _sizes(of.exclude),
-        "words": _sizes(of.words),
+        "words": [],  # of a list, as older models have been pretrained with: another run
         "vocabulary": [folder.name, *_sizes([folder / name for name in VOCABULARIES])],
     }
     made = checkpoints.digests({**run, **changing, **sizes, "kind": "pretrain"})
     if last:
-        check_schedule(options, last)
+        _check_schedule(options, last)
     else:
         checkpoints.refuse_another_model(output, made, options.run.command)
     checkpoints.same_run(output, run, begins=last is None, changing=changing)
@@ -301,16 +287,17 @@ def _tokenizer(
 
 def new_model(options: PretrainOptions, tokenizer: PreTrainedTokenizerBase) -> PackedMaskedLM:
     """A BERT from nothing, as large as the options say."""
+    of = options.bert
     return PackedMaskedLM(
         BertConfig(
             vocab_size=len(tokenizer),
-            hidden_size=options.bert.hidden_size,
-            num_hidden_layers=options.bert.num_hidden_layers,
-            num_attention_heads=options.bert.num_attention_heads,
-            intermediate_size=4 * options.bert.hidden_size,
-            max_position_embeddings=options.bert.max_positions,
-            hidden_dropout_prob=options.bert.dropout,
-            attention_probs_dropout_prob=options.bert.dropout,
+            hidden_size=of.hidden_size,
+            num_hidden_layers=of.num_hidden_layers,
+            num_attention_heads=of.num_attention_heads,
+            intermediate_size=4 * of.hidden_size,
+            max_position_embeddings=of.max_positions,
+            hidden_dropout_prob=of.dropout,
+            attention_probs_dropout_prob=of.dropout,
             pad_token_id=tokenizer.pad_token_id,
         ),
     )

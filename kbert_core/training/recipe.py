@@ -55,27 +55,28 @@ class Augmenter:
         if self.relations and random.random() < recipe.invented:
             tree, spans = self._with_invented(tree, spans, example, random)
         gold = {(start, end): i for i, (start, end, _) in enumerate(spans)}
+        mismatch = max(recipe.branch_dropout, recipe.mismatch_dropout * self.tagged)
         nodes, hidden = [], []
         for node in tree.nodes:
-            at = gold.get((node.mention.start, node.mention.end))
+            at, changed = gold.get((node.mention.start, node.mention.end)), node
             if at is not None and random.random() < recipe.counterfactual:
-                changed, label = self._counterfactual(node, spans[at][2], random)
-                spans[at] = (*spans[at][:2], label)
+                start, end, label = spans[at]
+                if edit := another_type(node, label, self.type_labels, random):
+                    branches = list(node.branches)
+                    branches[edit[0]] = branch_of(edit[1], self.options)
+                    changed = replace(node, branches=tuple(branches))
+                    spans[at] = start, end, self.type_labels[edit[1].tail]
             else:
-                changed = self._with_dropout(node, random, gold=at is not None)
+                dropout = mismatch if at is None else recipe.branch_dropout
+                kept = [branch for branch in node.branches if random.random() >= dropout]
+                if len(kept) < len(node.branches):
+                    changed = replace(node, branches=tuple(kept))
             nodes.append(changed)
             if at is not None and changed.branches and random.random() < recipe.mention_dropout:
                 hidden.append(changed.mention)
         if any(new is not old for new, old in zip(nodes, tree.nodes, strict=True)):
             tree = replace(tree, nodes=tuple(nodes))
         return Augmented(tree, spans, hidden)
-
-    def _with_dropout(self, node: Node, random: np.random.Generator, *, gold: bool) -> Node:
-        dropout = self.recipe.branch_dropout
-        if not gold and self.tagged:
-            dropout = max(dropout, self.recipe.mismatch_dropout)
-        kept = [branch for branch in node.branches if random.random() >= dropout]
-        return node if len(kept) == len(node.branches) else replace(node, branches=tuple(kept))
 
     def _with_invented(
         self,
@@ -93,28 +94,18 @@ class Augmenter:
             longest = int(random.integers(1, LONGEST_INVENTED + 1))
             words = example.words or ()
             runs = zip(words, words[longest - 1 :], strict=False)
-            spans_of_words = [(first[0], last[1]) for first, last in runs]
-            free = [span for span in spans_of_words if not overlaps(span, [*known, *gold])]
+            free = [(first[0], last[1]) for first, last in runs]
+            free = [span for span in free if not overlaps(span, [*known, *gold])]
         if not free:
             return tree, spans
         start, end = free[random.integers(len(free))]
         tail = list(self.relations)[random.integers(len(self.relations))]
         name = example.sentences[0][start:end]
         branch = branch_of(Triple(name, self.relations[tail], tail), self.options)
-        node = Node(Mention(start, end, name), (branch,), ())
-        nodes = sorted([*tree.nodes, node], key=lambda n: n.mention.start)
+        nodes = [*tree.nodes, Node(Mention(start, end, name), (branch,), ())]
+        nodes.sort(key=lambda node: node.mention.start)
         others = [span for span in spans if span[:2] != (start, end)]
         return replace(tree, nodes=tuple(nodes)), [*others, (start, end, self.type_labels[tail])]
-
-    def _counterfactual(
-        self, node: Node, label: str, random: np.random.Generator
-    ) -> tuple[Node, str]:
-        edit = another_type(node, label, self.type_labels, random)
-        if edit is None:
-            return node, label
-        at, new = edit
-        branches = (*node.branches[:at], branch_of(new, self.options), *node.branches[at + 1 :])
-        return replace(node, branches=branches), self.type_labels[new.tail]
 
 
 def another_type(
@@ -170,11 +161,8 @@ def learn_type_labels(examples: Iterable[Example], trees: Iterable[SentenceTree]
 
 def without_effect(recipe: Mapping[str, float], type_labels: Mapping[str, str]) -> list[str]:
     """Name the shares of a recipe (by name) that do nothing, for too few tails name a label."""
-    return [
-        name
-        for name, needed in NEEDED_TYPES.items()
-        if recipe.get(name, 0.0) > 0 and len(type_labels) < needed
-    ]
+    needed = NEEDED_TYPES.items()
+    return [n for n, least in needed if recipe.get(n, 0.0) > 0 and len(type_labels) < least]
 
 
 def warn_of_no_effect(options: TrainOptions, type_labels: Mapping[str, str]) -> None:

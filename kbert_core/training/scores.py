@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
 from itertools import pairwise
 from math import comb
 from typing import Any
@@ -12,55 +11,34 @@ from kbert_core.labels import order
 SpanKey = tuple[int, int, str]
 
 
-@dataclass(frozen=True)
-class Counts:
-    """Precision, recall and F1 from counts."""
-
-    right: int  # spans with the right borders and type
-    predicted: int
-    gold: int
-
-    @property
-    def precision(self) -> float:
-        """Share of predicted spans that are right; 0 without any."""
-        return self.right / self.predicted if self.predicted else 0.0
-
-    @property
-    def recall(self) -> float:
-        """Share of gold spans that were found; 0 without any."""
-        return self.right / self.gold if self.gold else 0.0
-
-    @property
-    def f1(self) -> float:
-        """Harmonic mean of precision and recall."""
-        both = self.predicted + self.gold
-        return 2 * self.right / both if both else 0.0
-
-    def as_dict(self) -> dict[str, float]:
-        """Counts and scores, for JSON."""
-        return asdict(self) | {name: getattr(self, name) for name in ("precision", "recall", "f1")}
+def precision_recall(right: int, predicted: int, gold: int) -> dict[str, float]:
+    """Counts of right, predicted and gold spans, and their precision, recall and F1; 0 of none."""
+    return {
+        **{"right": right, "predicted": predicted, "gold": gold},
+        "precision": right / predicted if predicted else 0.0,
+        "recall": right / gold if gold else 0.0,
+        "f1": 2 * right / (predicted + gold) if predicted + gold else 0.0,
+    }
 
 
 def span_scores(
     gold: Sequence[Iterable[SpanKey]], predicted: Sequence[Iterable[SpanKey]]
 ) -> dict[str, Any]:
-    """Typed exact-span scores, over all spans (micro) and ``by_label``, as ``Counts`` has them.
+    """Typed exact-span scores (``precision_recall``) over all spans (micro), and ``by_label``.
 
     Args:
         gold, predicted: per text its (start, end, label) spans.
     """
-    right: Counter[str] = Counter()
-    found: Counter[str] = Counter()
-    wanted: Counter[str] = Counter()
-    for gold_spans, predicted_spans in zip(gold, predicted, strict=True):
-        gold_set, predicted_set = set(gold_spans), set(predicted_spans)
-        wanted.update(label for _, _, label in gold_set)
-        found.update(label for _, _, label in predicted_set)
-        right.update(label for _, _, label in gold_set & predicted_set)
+    right, found, wanted = (Counter[str]() for _ in range(3))
+    for gold_spans, predicted_spans in zip(map(set, gold), map(set, predicted), strict=True):
+        wanted.update(label for _, _, label in gold_spans)
+        found.update(label for _, _, label in predicted_spans)
+        right.update(label for _, _, label in gold_spans & predicted_spans)
     labels = sorted(wanted | found)
-    total = Counts(right.total(), found.total(), wanted.total())
-    by_label = {la: Counts(right[la], found[la], wanted[la]).as_dict() for la in labels}
-    return {**total.as_dict(), "by_label": by_label}
+    return {
+        **precision_recall(right.total(), found.total(), wanted.total()),
+        "by_label": {la: precision_recall(right[la], found[la], wanted[la]) for la in labels},
+    }
 
 
 def class_scores(gold: Sequence[str], predicted: Sequence[str]) -> dict[str, Any]:
@@ -78,20 +56,17 @@ def class_scores(gold: Sequence[str], predicted: Sequence[str]) -> dict[str, Any
 def pair_scores(
     gold: Sequence[str], predicted: Sequence[str], labels: Sequence[str]
 ) -> dict[str, Any]:
-    """Scores of sentence pairs, as :func:`class_scores`, and ``f1``.
+    """Scores of sentence pairs: :func:`class_scores`, and ``f1``.
 
-    It is of a model with two labels that of the positive one ("1", else the
-    last in order), of one with more the macro F1.
+    With two labels ``f1`` is that of the positive one ("1", else the last in
+    order), with more the macro F1.
     """
     scores = class_scores(gold, predicted)
     if len(labels) != 2:
         return {**scores, "f1": scores["macro_f1"]}
     positive = "1" if "1" in labels else max(labels)
-    return {
-        **scores,
-        "f1": scores["by_label"].get(positive, {"f1": 0.0})["f1"],
-        "positive": positive,
-    }
+    f1 = scores["by_label"].get(positive, {"f1": 0.0})["f1"]
+    return {**scores, "f1": f1, "positive": positive}
 
 
 def ranking_scores(
@@ -116,12 +91,13 @@ def ranking_scores(
     for question, answers, score in zip(questions, right, scores, strict=True):
         groups.setdefault(question, []).append((answers, score))
     scored = [group for group in groups.values() if any(answers for answers, _ in group)]
-    ranks, given = [], []
+    ranks, given, chances = [], [], []
     for group in scored:
-        places = order([score for _, score in group])
-        ranks.append(1 + next(i for i, number in enumerate(places) if group[number][0]))
-        given.append(1 + next(i for i, (answers, _) in enumerate(group) if answers))
-    chances = [_chance(len(group), sum(answers for answers, _ in group)) for group in scored]
+        are_right = [answers for answers, _ in group]
+        ranked = [are_right[number] for number in order([score for _, score in group])]
+        ranks.append(1 + ranked.index(True))
+        given.append(1 + are_right.index(True))
+        chances.append(_chance(len(group), sum(are_right)))
     count = max(1, len(scored))
     return {
         "mrr": sum(1 / rank for rank in ranks) / count,

@@ -38,19 +38,15 @@ def reading_in(knowledge: KnowledgeOptions, encoder: str) -> Any:
     """
     base = Card().reading if encoder == SCRATCH else card_of(encoder).reading
     config = reading_of(knowledge.system or base.system, base)
-    given = {
-        "options": knowledge.injection,
-        "ablation": knowledge.ablation,
-        "max_length": knowledge.max_length,
-    }
-    changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    if "ablation" not in {f.name for f in fields(config)}:
-        fixed = getattr(config, "ablation", FULL)
-        if changes.pop("ablation", FULL) not in (FULL, fixed):
-            raise OptionError(
-                f"Positions or visibility are given, and the system '{config.system}' has none of "
-                "K-BERT's. Leave them out."
-            )
+    given: dict[str, Any] = {"options": knowledge.injection, "max_length": knowledge.max_length}
+    if any(f.name == "ablation" for f in fields(config)):
+        given["ablation"] = knowledge.ablation
+    elif knowledge.ablation not in (None, FULL, getattr(config, "ablation", FULL)):
+        raise OptionError(
+            f"Positions or visibility are given, and the system '{config.system}' has none of "
+            "K-BERT's. Leave them out."
+        )
+    changes = {name: value for name, value in given.items() if value is not None}
     return replace(config, **changes).trained_from(None if encoder == SCRATCH else encoder)
 
 
@@ -94,17 +90,16 @@ def started(
     body = body_of(options)
     tokenizer = load_tokenizer(body)
     model, missing = _pretrained(options, task, body, heads, device)
-    weights, attached = adapters.weights_hash(model, missing), None
-    rate = 4e-4 if getattr(model.config, "hidden_size", 768) <= 384 else 5e-5
-    if options.adapter:
-        rate, alpha, further = 1e-3, options.adapter_alpha, None
-        if body != options.encoder:
-            further = adapters.read_adapter(options.encoder)
-            alpha = further.alpha
-        attached = adapters.attach(
-            model, rank=options.adapter, alpha=alpha, missing=missing, further=further
-        )
-    return Start(tokenizer, model, weights, rate, attached)
+    weights = adapters.weights_hash(model, missing)
+    if options.adapter is None:
+        rate = 4e-4 if getattr(model.config, "hidden_size", 768) <= 384 else 5e-5
+        return Start(tokenizer, model, weights, rate)
+    further = adapters.read_adapter(options.encoder) if body != options.encoder else None
+    alpha = further.alpha if further else options.adapter_alpha
+    attached = adapters.attach(
+        model, rank=options.adapter, alpha=alpha, missing=missing, further=further
+    )
+    return Start(tokenizer, model, weights, 1e-3, attached)
 
 
 def _new_model(
@@ -123,8 +118,7 @@ def _new_model(
         **heads,
     )
     auto_class: Any = task.auto_class
-    model: PreTrainedModel = auto_class.from_config(config, attn_implementation="sdpa")
-    return model
+    return auto_class.from_config(config, attn_implementation="sdpa")  # type: ignore[no-any-return]
 
 
 def _pretrained(
@@ -157,17 +151,17 @@ def _has_other_head(path: str, known: dict[str, Any], task: Task, labels: list[s
     heads = [name for name in kinds if name.endswith(WITH_LABELS)]
     before = [str(label) for _, label in sorted((known.get("id2label") or {}).items())]
     trained_for, kind = card_of(path).task, task.auto_class.__name__.removeprefix("AutoModel")
-    of_this_kind = trained_for in (None, task.name) and all(name.endswith(kind) for name in heads)
-    if heads and not of_this_kind:
+    if not heads:
+        return False
+    if trained_for not in (None, task.name) or not all(name.endswith(kind) for name in heads):
         log.warning(
             "%s was trained for the task '%s'; its head for '%s' is new",
             *(path, trained_for or heads[0], task.name),
         )
-    elif heads and labels and before != labels:
+        return True
+    if labels and before != labels:
         log.warning(
             "%s has a head for the labels %s; the one for %s is new",
             *(path, ", ".join(before), ", ".join(labels)),
         )
-    else:
-        return False
-    return True
+    return bool(labels and before != labels)

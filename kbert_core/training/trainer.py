@@ -29,10 +29,10 @@ from transformers import (
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from kbert_core.errors import CheckpointError, DataError, OptionError
+from kbert_core.training.batches import BATCH
 from kbert_core.training.checkpoints import checkpoints_in, last_whole, saving, what_is_broken
 from kbert_core.training.options import RunOptions
 
-BATCH = "batch"  # of an item: numbers that say which examples it holds
 MOST_WORKERS = 8  # of a process that trains
 LONGEST_WAIT = timedelta(days=1)  # while the main process evaluates or saves
 T = TypeVar("T")
@@ -118,8 +118,14 @@ class _Progress(TrainerCallback):
         if self._first and state.is_world_process_zero:
             log.info("going on at step %d of %d", self._first, state.max_steps)
         if args.load_best_model_at_end and state.best_global_step:
+            best = Path(args.output_dir) / f"{PREFIX_CHECKPOINT_DIR}-{state.best_global_step}"
+            if what_is_broken(best):
+                raise CheckpointError(
+                    f"{best}: the best checkpoint so far is gone or broken. Put it back, or delete "
+                    f"{args.output_dir} to start anew."
+                )
             # its path is noted as it was given; were it not found, the last epoch would be kept
-            state.best_model_checkpoint = str(_best(Path(args.output_dir), state.best_global_step))
+            state.best_model_checkpoint = str(best)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         if control.should_evaluate:  # the training loss stands beside held-out scores
@@ -137,16 +143,6 @@ class _Progress(TrainerCallback):
             *(state.global_step, state.max_steps, float(logs["loss"])),
             *(read / seconds, duration(left)),
         )
-
-
-def _best(folder: Path, step: int) -> Path:
-    best = folder / f"{PREFIX_CHECKPOINT_DIR}-{step}"
-    if what_is_broken(best):
-        raise CheckpointError(
-            f"{best}: the best checkpoint so far is gone or broken. Put it back, or delete "
-            f"{folder} to start anew."
-        )
-    return best
 
 
 def duration(seconds: float) -> str:
@@ -227,20 +223,16 @@ class OrderedTrainer(Trainer):
         time trained.
         """
         curve: list[dict[str, float]] = []
-        steps, total = 0.0, 0.0  # since the scores before
-        at = 0.0
+        steps = total = at = 0.0  # steps and loss since the scores before
         for entry in self.state.log_history:
             if "loss" in entry:
-                steps, total = (
-                    steps + entry["step"] - at,
-                    total + (entry["step"] - at) * entry["loss"],
-                )
-                at = entry["step"]
+                since = entry["step"] - at
+                steps, total, at = steps + since, total + since * entry["loss"], entry["step"]
             scores = {k.removeprefix("eval_"): v for k, v in entry.items() if k[:5] == "eval_"}
             if scores:
                 mean = {"train_loss": total / steps} if steps else {}
                 curve.append({"step": entry["step"], **scores, **mean})
-                steps, total = 0.0, 0.0
+                steps = total = 0.0
         return curve
 
     def train_on(self, last: Path | None) -> None:
@@ -249,9 +241,8 @@ class OrderedTrainer(Trainer):
             self.train(resume_from_checkpoint=str(last) if last else None)
         except KeyboardInterrupt:
             if self.processes.main:
-                saved = last_whole(self.args.output_dir or "")
                 go_on = "there is no checkpoint yet, so the same command begins anew"
-                if saved:
+                if saved := last_whole(self.args.output_dir or ""):
                     go_on = f"run the same command again to go on from {saved.name}"
                 log.warning("stopped after step %d; %s", self.state.global_step, go_on)
             raise

@@ -1,24 +1,23 @@
-"""A vocabulary of characters, and of word pieces for Latin words, as a fast tokenizer."""
+"""A vocabulary of characters, and of word pieces for Latin words; and which tokens are masked."""
 
-import io
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 
+import numpy as np
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 from tokenizers.trainers import WordPieceTrainer
-from transformers import PreTrainedTokenizerFast
+from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from kbert_core.checkpoints.checkpoint import bert_tokenizer
 from kbert_core.errors import DataError
-from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.io.compression import PROBLEMS, open_unpacked, remedy
-from kbert_core.knowledge.triple import Triple
+from kbert_core.labels import IGNORED
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 LATIN = "[0-9A-Za-z\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff]+"
-LONGEST_WORD = 10  # characters of a word to mask whole; longer names are phrases
+UNUSED = re.compile(r"\[unused\d+\]")  # places that BERT's vocabularies keep free
+MASKED_SHARE = 0.15  # of the tokens
+BECOME_MASK, STAY_FROM = 0.8, 0.9  # of the masked tokens; those between become a random token
 
 
 def character_tokenizer(
@@ -60,22 +59,22 @@ def character_tokenizer(
         counts.update(latin.sub("", text))
     pieces = _word_pieces(words, size=word_pieces, min_count=min_count)
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    kept = [c for c, count in ranked if count >= min_count and not c.isspace() and c.isprintable()]
+    ranked = [(c, count) for c, count in ranked if not c.isspace() and c.isprintable()]
+    kept = [c for c, count in ranked if count >= min_count]
     if not kept and not pieces:
-        if most := max((n for c, n in ranked if not c.isspace() and c.isprintable()), default=0):
+        if ranked:
             raise DataError(
-                f"No character stands {min_count} times in the texts; the commonest stands {most} "
-                "times. Give a lower --min-count, or more text."
+                f"No character stands {min_count} times in the texts; the commonest stands "
+                f"{ranked[0][1]} times. Give a lower --min-count, or more text."
             )
         raise DataError("The texts hold no character to build a vocabulary from. Give some text.")
     first = [*SPECIALS, *pieces]
     tokens = [*first, *kept[: max(0, size - len(first))]]
     vocabulary = {token: i for i, token in enumerate(tokens)}
+    model = models.WordPiece if word_pieces else models.WordLevel
+    backend = Tokenizer(model(vocabulary, unk_token="[UNK]"))
     if word_pieces:
-        backend = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
         backend.decoder = decoders.WordPiece()
-    else:
-        backend = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
     backend.normalizer = normalizer
     one = Regex(rf"{LATIN}|[\s\S]" if word_pieces else r"[\s\S]")
     backend.pre_tokenizer = pre_tokenizers.Sequence(
@@ -110,40 +109,55 @@ def _word_pieces(words: Counter[str], *, size: int, min_count: int) -> list[str]
     trainer = WordPieceTrainer(
         vocab_size=size, min_frequency=max(2, min_count), show_progress=False, special_tokens=pieces
     )
-    usual = {word: count for word, count in words.items() if set(word) <= set(known)}
-    repeated = (" ".join([word] * usual[word]) for word in sorted(usual))
-    learned.train_from_iterator(repeated, trainer)
+    usual = sorted(word for word in words if set(word) <= set(known))
+    learned.train_from_iterator((" ".join([word] * words[word]) for word in usual), trainer)
     return sorted(learned.get_vocab(), key=learned.get_vocab().__getitem__)[:size]
 
 
-def read_words(paths: Sequence[str | Path]) -> KnowledgeGraph:
-    """Read words to be masked whole, as the heads of a graph, to be found in texts.
+class Masking:
+    """Masked language modelling as BERT's: which tokens of a vocabulary are hidden, and by what."""
 
-    Args:
-        paths: files, as they are or packed, of a word a line, or a triple, whose
-            head is taken. Words of one character, and names of more than ten,
-            are left out.
-    """
-    lines = (line for path in paths for line in lines_of(path, "words, one a line"))
-    words = dict.fromkeys(line.split("\t")[0].strip() for line in lines)
-    triples = [Triple(word, "is", word) for word in words if 2 <= len(word) <= LONGEST_WORD]
-    found = [triple for triple in triples if triple.problem() is None]
-    if not found:
-        raise DataError(
-            f"{', '.join(map(str, paths))}: no word of 2 to {LONGEST_WORD} characters. "
-            "Give a file of words, one a line, or of triples."
-        )
-    return KnowledgeGraph(found, name="words")
+    def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
+        self.mask_id: int = tokenizer.mask_token_id
+        self.specials = np.array(sorted(tokenizer.all_special_ids))  # never hidden
+        unused = [i for token, i in tokenizer.get_vocab().items() if UNUSED.fullmatch(token)]
+        self._is_word = np.ones(len(tokenizer), bool)
+        self._is_word[[*self.specials, *unused]] = False
+        self._words = np.flatnonzero(self._is_word)  # which random tokens are drawn from
 
+    def special(self, ids: np.ndarray) -> np.ndarray:
+        """Say which of some ids are special tokens."""
+        return np.isin(ids, self.specials)
 
-def lines_of(path: str | Path, what: str) -> Iterator[str]:
-    """Stream the lines of a text file, as it is or packed.
+    def hide(
+        self,
+        ids: np.ndarray,
+        chosen: np.ndarray,
+        random: np.random.Generator,
+        first: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Hide tokens: of those chosen 80 % become [MASK], 10 % a random token, 10 % stay.
 
-    Raises:
-        DataError: it can't be read as ``what`` it is to hold.
-    """
-    try:
-        with io.TextIOWrapper(open_unpacked(path), encoding="utf-8-sig") as file:
-            yield from file
-    except (*PROBLEMS, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: can't be read as {what} ({error}). {remedy(error)}") from error
+        Args:
+            ids, chosen: (N,) int64, and bool: the tokens to predict.
+            first: (N,) the first token of each token's word, so that a word's
+                tokens are hidden in one manner; None: each by itself.
+
+        Returns:
+            What the model reads, and its labels, ``IGNORED`` elsewhere; (N,) int64 each.
+        """
+        labels = np.where(chosen, ids, IGNORED)
+        dice = random.random(len(ids))
+        if first is not None:
+            dice = dice[first]
+        read = np.where(chosen & (dice < BECOME_MASK), self.mask_id, ids)
+        other = chosen & (dice >= STAY_FROM)
+        read[other] = self._words[random.integers(0, len(self._words), other.sum())]
+        return read, labels
+
+    def stand_ins(self, count: int, random: np.random.Generator) -> list[int]:
+        """Draw ids for so many hidden tokens: all the mask token, or all random words or masks."""
+        if random.random() < 0.5:
+            return [self.mask_id] * count
+        drawn = [int(random.integers(len(self._is_word))) for _ in range(count)]
+        return [token if self._is_word[token] else self.mask_id for token in drawn]

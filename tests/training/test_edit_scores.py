@@ -11,8 +11,8 @@ from kbert_core.data.labelled import Example
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.triple import Triple
-from kbert_core.training import edit_scores as edits
-from kbert_core.training.edit_scores import edit_response
+from kbert_core.training import evaluate as edits
+from kbert_core.training.evaluate import edit_response
 from kbert_core.training.recipe import type_relations
 
 TYPES = {"疾病": "D", "检查": "E"}

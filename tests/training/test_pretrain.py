@@ -11,6 +11,7 @@ from transformers import BertConfig, BertModel, BertTokenizer
 
 from kbert_core.errors import CheckpointError, DataError, OptionError
 from kbert_core.kbert.visible import visible_matrix
+from kbert_core.labels import IGNORED
 from kbert_core.layers import additive_mask
 from kbert_core.pipeline import Pipeline
 from kbert_core.training.corpus import (
@@ -20,10 +21,9 @@ from kbert_core.training.corpus import (
     read_passages,
     sentences_of,
 )
-from kbert_core.training.masking import IGNORED, Masking
 from kbert_core.training.options import PretrainOptions
 from kbert_core.training.pretrain import pretrain
-from kbert_core.training.vocabulary import character_tokenizer
+from kbert_core.training.vocabulary import Masking, character_tokenizer
 
 PASSAGES = [f"第{i}句话说的是天气很好。" * (1 + i % 4) for i in range(300)]
 
@@ -209,7 +209,7 @@ def test_a_tokenizer_without_a_mask_token_and_one_that_is_missing_are_refused(tm
         pretrain(small(tmp_path, vocabulary="nowhere"))
 
 
-def test_missing_files_of_text_words_and_test_sentences_are_named(tmp_path):
+def test_missing_files_of_text_and_test_sentences_are_named(tmp_path):
     (tmp_path / "folder").mkdir()
     (tmp_path / "latin.txt").write_bytes("é".encode("latin-1"))
     for name, message in (
@@ -217,7 +217,7 @@ def test_missing_files_of_text_words_and_test_sentences_are_named(tmp_path):
         (str(tmp_path / "folder"), r"can't be read .*\. Name a file in it"),
         (str(tmp_path / "latin.txt"), ".*Save (it|the file) as UTF-8"),
     ):
-        for option in ("text", "exclude", "words"):
+        for option in ("text", "exclude"):
             with pytest.raises(DataError, match=rf"{name}(, line 1)?: {message}\.$"):
                 pretrain(small(tmp_path, **{option: (name,)}))
 
@@ -233,10 +233,8 @@ def test_options_that_leave_nothing_of_the_text_are_named(tmp_path):
         pretrain(small(tmp_path, min_count=99999))
 
 
-def test_words_and_word_pieces_make_a_fill_mask_model_too(tmp_path):
-    (tmp_path / "words.txt").write_text("天气\n", encoding="utf-8")
-    made = small(tmp_path, words=(str(tmp_path / "words.txt"),), word_pieces=40)
-    report = pretrain(made)
+def test_word_pieces_make_a_fill_mask_model_too(tmp_path):
+    report = pretrain(small(tmp_path, word_pieces=40))
     assert report["options"]["word_pieces"] == 40
     assert "word pieces for Latin words" in (tmp_path / "model" / "README.md").read_text()
     assert Pipeline.load(tmp_path / "model", device="cpu")("天[MASK]好").prediction.fillings

@@ -1,6 +1,5 @@
 """Vocabularies of characters, and of word pieces for Latin words."""
 
-import lzma
 import re
 
 import pytest
@@ -10,7 +9,7 @@ from transformers import AutoTokenizer
 
 from kbert_core.errors import DataError
 from kbert_core.text import WordPieces
-from kbert_core.training.vocabulary import LATIN, character_tokenizer, read_words
+from kbert_core.training.vocabulary import LATIN, character_tokenizer
 
 TEXTS = [
     "患者CT检查covid19阳性，hypertension与hypotension",
@@ -79,18 +78,3 @@ def test_every_piece_points_at_the_text_that_it_was_made_of(text):
 def test_texts_without_a_character_are_refused():
     with pytest.raises(DataError, match="no character"):
         character_tokenizer(["  ", "\n"], word_pieces=100)
-
-
-def test_words_are_read_from_lists_and_from_heads_of_triples(tmp_path):
-    (tmp_path / "words.txt").write_text("糖尿病\n病\n\n心电图\n", encoding="utf-8")
-    (tmp_path / "kg.spo.xz").write_bytes(lzma.compress("胃镜\t类别\t检查\n".encode()))
-    words = read_words([tmp_path / "words.txt", tmp_path / "kg.spo.xz"])
-    assert set(words.entities()) == {"糖尿病", "心电图", "胃镜"}
-
-
-def test_a_list_without_words_and_a_missing_one_are_refused(tmp_path):
-    (tmp_path / "words.txt").write_text("病\n", encoding="utf-8")
-    with pytest.raises(DataError, match="no word of 2 to 10 characters"):
-        read_words([tmp_path / "words.txt"])
-    with pytest.raises(DataError, match=r"nowhere\.txt: can't be read as words"):
-        read_words([tmp_path / "nowhere.txt"])

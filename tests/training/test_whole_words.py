@@ -1,28 +1,25 @@
-"""Whole-word masking: what is known as a word is masked together."""
+"""Whole-word masking: the pieces of a word are masked together."""
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.triple import Triple
+from kbert_core.labels import IGNORED
+from kbert_core.training.batches import BATCH
 from kbert_core.training.corpus import MaskedRows, encode_passages, pack
-from kbert_core.training.masking import IGNORED
-from kbert_core.training.trainer import BATCH
 from kbert_core.training.vocabulary import character_tokenizer
 
 LENGTH = 48
-PARTS = ["糖尿病", "心电图", "血常规检查", "hypertension", "有", "，"]
-WORDS = KnowledgeGraph(Triple(w, "is", w) for w in ("糖尿病", "糖尿", "心电图", "血常规检查"))
+PARTS = ["糖尿病", "hypertensions", "covid199", "tension", "有", "，"]
 PASSAGES = [
     f"患者{n}有糖尿病史，今查心电图与血常规检查，hypertension第{n}年covid{n}。" for n in range(200)
 ]
 TOKENIZER = character_tokenizer(PASSAGES, word_pieces=120)
 
 
-def rows(passages=PASSAGES, tokenizer=TOKENIZER, words=WORDS, **options):
-    corpus = encode_passages(passages, tokenizer, max_length=LENGTH, words=words)
+def rows(passages=PASSAGES, tokenizer=TOKENIZER, **options):
+    corpus = encode_passages(passages, tokenizer, max_length=LENGTH)
     packed = pack(corpus, max_length=LENGTH, seed=0)
     how = {"max_length": LENGTH, "positions": 64, "count": 4 * len(packed), **options}
     return MaskedRows(corpus, packed, tokenizer, **how)
@@ -42,16 +39,12 @@ def words_of(made, item):
     return found
 
 
-def test_listed_words_are_found_the_longest_first_and_pieces_join():
-    corpus = encode_passages(
-        ["有糖尿病与糖尿 hypertensions"], TOKENIZER, max_length=32, words=WORDS
-    )
+def test_the_pieces_of_a_word_go_on_with_it():
+    corpus = encode_passages(["有糖尿病与 hypertensions"], TOKENIZER, max_length=32)
     tokens = TOKENIZER.convert_ids_to_tokens(corpus.ids.tolist())
-    joined = [token for token, goes_on in zip(tokens, corpus.inside, strict=True) if goes_on]
-    assert tokens[:8] == ["[CLS]", "有", "糖", "尿", "病", "与", "糖", "尿"]
-    assert joined[:3] == ["尿", "病", "尿"]
-    assert all(token.startswith("##") for token in joined[3:])
-    assert len(joined) > 3
+    assert tokens[:6] == ["[CLS]", "有", "糖", "尿", "病", "与"]
+    assert [t.startswith("##") for t in tokens] == corpus.inside.tolist()
+    assert corpus.inside.any()
 
 
 def test_no_word_is_masked_by_half_and_its_tokens_share_their_manner():
@@ -69,8 +62,8 @@ def test_no_word_is_masked_by_half_and_its_tokens_share_their_manner():
 
 
 def test_the_share_of_masked_tokens_stays_at_fifteen_per_cent():
-    for words, whole_words in ((WORDS, True), (WORDS, False), (None, True)):
-        made = rows(words=words, whole_words=whole_words)
+    for whole_words in (True, False):
+        made = rows(whole_words=whole_words)
         masked = real = 0
         for item in range(len(made)):
             row = made[item]
@@ -92,9 +85,9 @@ def test_an_item_is_a_function_of_its_number_in_any_order():
     assert masked[0] != masked[1]
 
 
-def test_without_words_nothing_changes_for_single_characters():
+def test_nothing_changes_for_single_characters():
     tokenizer = character_tokenizer(PASSAGES)
-    plain, whole = (rows(tokenizer=tokenizer, words=None, whole_words=w) for w in (False, True))
+    plain, whole = (rows(tokenizer=tokenizer, whole_words=w) for w in (False, True))
     assert not plain.corpus.inside.any()
     for item in range(0, len(plain), 7):
         assert all(torch.equal(plain[item][n], whole[item][n]) for n in plain[item])
@@ -103,8 +96,8 @@ def test_without_words_nothing_changes_for_single_characters():
 @given(st.lists(st.sampled_from(PARTS), min_size=1))
 def test_a_word_that_fits_is_never_cut_between_two_pieces(parts):
     text = "有， " + " ".join(parts)
-    cut = encode_passages([text], TOKENIZER, max_length=9, words=WORDS)
-    whole = encode_passages([text], TOKENIZER, max_length=500, words=WORDS)
+    cut = encode_passages([text], TOKENIZER, max_length=9)
+    whole = encode_passages([text], TOKENIZER, max_length=500)
     ids, at = whole.ids[1:-1].tolist(), 0
     for number in range(len(cut)):
         piece = cut.passage(number)[1:-1].tolist()

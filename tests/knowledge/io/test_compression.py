@@ -13,7 +13,6 @@ from kbert_core import cli, load_graph, read_triples
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.io import ReadOptions, parse_triples
 from kbert_core.knowledge.io.compression import plain_stem
-from kbert_core.training.vocabulary import read_words
 
 TEXT = "糖尿病\t类别\t疾病\n" + "".join(f"名{n}\t类别\t{n % 7}\n" for n in range(300))
 PACK = {
@@ -94,11 +93,6 @@ def test_the_command_line_reads_and_writes_packed_graphs(file, capsys):
     file.write_bytes(file.read_bytes()[:-9])
     assert cli.main(["kg", "stats", "--kg", str(file)]) == 2
     assert f"kbert: {file}: can't be unpacked" in capsys.readouterr().err
-
-
-def test_words_to_mask_whole_are_read_from_packed_graphs(file):
-    words = read_words([file])
-    assert "糖尿病" in set(words.entities())
 
 
 @pytest.mark.parametrize(
