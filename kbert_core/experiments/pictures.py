@@ -150,14 +150,15 @@ def _draw_curves(tables: Tables, path: Path) -> bool:
     main, curves = MAIN_SCORE[tables.suite.task], []
     for number, run in enumerate(tables.suite.runs):
         of_seeds = [curve for curve in tables.values(run.name, "learning_curve") if curve]
-        epochs = zip(*([epoch[main] for epoch in curve] for curve in of_seeds), strict=False)
+        scores = ([epoch[main] for epoch in curve] for curve in of_seeds)
         if of_seeds:
-            curves.append((number, run.name, [Spread.of(epoch) for epoch in epochs]))
+            curves.append((number, run.name, [Spread.of(of) for of in zip(*scores, strict=False)]))
     if not curves:
         return False
     curves.sort(key=lambda curve: -curve[-1][-1].mean)
     with drawing(9, 4.4) as figure:
-        panel = figure.subplots()
+        panel, thin = figure.subplots(), dict[str, Any](markersize=5, linewidth=1.6)
+        thin |= {"elinewidth": 0.9, "capsize": 2}
         longest = max(len(epochs) for *_, epochs in curves)
         width = 0.05 * (longest - 0.2) / max(1, len(curves) - 1)  # deviations don't overlap
         for at, (number, name, epochs) in enumerate(curves):
@@ -170,7 +171,7 @@ def _draw_curves(tables: Tables, path: Path) -> bool:
                 color=LINES[number % len(LINES)],
                 marker=MARKERS[number % len(MARKERS)],
                 linestyle=("-", "--", ":")[number // len(LINES) % 3],
-                **{"markersize": 5, "linewidth": 1.6, "elinewidth": 0.9, "capsize": 2},
+                **thin,
                 label=f"{name}  {values[-1]:.1f}",
             )
         panel.set_xticks(range(1, longest + 1))
