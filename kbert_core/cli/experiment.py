@@ -44,7 +44,7 @@ def experiment(args: Namespace) -> None:
     again, when the suite, the data, a graph or the encoder has changed since. The exit code is 2
     if a run failed; the report is printed then too.
     """
-    from kbert_core.experiments.report import summary, write_report
+    from kbert_core.experiments.report import write_report
     from kbert_core.experiments.tables import Tables
     from kbert_core.training.trainer import started_together
 
@@ -77,7 +77,7 @@ def experiment(args: Namespace) -> None:
         log.info("report: %s", output)
         report["report"] = [str(file) for file in files]
         for each in tables:
-            report["suites"].setdefault(each.suite.name, {})["scores"] = summary(each)
+            report["suites"].setdefault(each.suite.name, {})["scores"] = each.summary()
     show(report, list_text, args)
     if report["failed"]:
         raise ExperimentError(

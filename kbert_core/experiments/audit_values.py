@@ -199,9 +199,7 @@ class Group:
 class Answers:
     """Whether the graph was made from the data's own annotations.
 
-    An independent graph knows rare names less than common ones; one made from
-    all the annotations knows those of the test set as well as those of the
-    training set.
+    Then it knows the names of the test set as well as those of the training set.
     """
 
     gold_heads: Share  # of the graph's heads those that are gold mentions somewhere

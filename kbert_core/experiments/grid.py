@@ -177,11 +177,12 @@ class Experiment:
         suite, row = self.suite, cell.row
         hashed: Hashed = partial(self._hashed, missing)
         data = {k: v for k, v in suite.data.model_dump().items() if v}
+        data["sha256"] = hashed("the data", lambda: self.split(cell.seed)[1])
         inputs: dict[str, Any] = {
             "task": suite.task,
             "covered_by": self._graphs(suite.covered_by, hashed),
             "seed": cell.seed,
-            "data": {**data, "sha256": hashed("the data", lambda: self.split(cell.seed)[1])},
+            "data": data,
             "kg": self._graphs(row.kg, hashed),
         }
         if isinstance(row, Run):

@@ -94,7 +94,7 @@ def write_report(
         suites=suites,
         folder=folder.name,
         pictures={name: [path.name for path in paths] for name, paths in of_suites.items()},
-        appendices=[_appendix(path) for path in appendices],
+        appendices=[*map(_appendix, appendices)],
         published=_published(published) if published is not None else None,
     )
     text = re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
@@ -120,9 +120,8 @@ def _rendered(template: str, **values: Any) -> str:
     )
     shown = (contents, facts, others, scores, differences, by_label, edits, named_by_tails)
     templates.globals |= {f.__name__: f for f in (*shown, group_data, group_scores, table)}
-    templates.globals |= {"level": f"{100 * LEVEL:.0f}", "resamples": f"{RESAMPLES:,}"}
-    templates.globals |= {"UNCHECKED": UNCHECKED}
-    return templates.get_template(template).render(**values)
+    about = {"level": f"{100 * LEVEL:.0f}", "resamples": f"{RESAMPLES:,}", "UNCHECKED": UNCHECKED}
+    return templates.get_template(template).render(**about, **values)
 
 
 def _appendix(path: Path) -> str:
@@ -154,12 +153,7 @@ def _published(path: Path) -> dict[str, Any]:
 
 
 def html_page(markdown: str, folder: Path) -> str:
-    """The report as one HTML file that needs nothing beside it.
-
-    Args:
-        markdown: the report.
-        folder: that its pictures' names start from.
-    """
+    """The report as one HTML file; its pictures, named from ``folder``, are put into it."""
     try:
         from markdown_it import MarkdownIt
     except ImportError as error:
@@ -186,20 +180,6 @@ def html_page(markdown: str, folder: Path) -> str:
     return _rendered("report.html.jinja", title=title, body=body)
 
 
-def summary(tables: Tables) -> Mapping[str, Any]:
-    """The main figures of a suite, for JSON."""
-    rows: dict[str, Any] = {}
-    stale = {status.cell.row.name for status in tables.outdated}
-    for row in tables.suite.rows:
-        rows[row.name] = {"seeds": tables.done(row), "stale": row.name in stale}
-        for metric in tables.metrics:
-            if s := tables.score(row.name, metric):
-                interval = [s.low, s.high]
-                score = {"mean": s.mean, "deviation": s.deviation, "interval": interval}
-                rows[row.name][metric.name] = score
-    return rows
-
-
 # What the template shows of one suite
 
 
@@ -212,8 +192,8 @@ def contents(suites: Sequence[Tables], beside: Sequence[Group]) -> str:
     """The sections, and how many of their runs are done."""
     rows = [(group.declared.title, "") for group in beside]
     for tables in suites:
-        planned = sum(len(row.seeds) for row in tables.suite.rows)
-        rows.append((tables.suite.title, f"{sum(map(tables.done, tables.suite.rows))}/{planned}"))
+        of = [(tables.done(row), len(row.seeds)) for row in tables.suite.rows]
+        rows.append((tables.suite.title, "/".join(str(sum(n)) for n in zip(*of, strict=True))))
     linked = [[f"[{title}](#{anchor(title)})", done] for title, done in rows]
     return table(["Experiment", "runs done"], linked)
 
@@ -302,6 +282,11 @@ def edits(tables: Tables, *added: str) -> str:
     Args:
         added: "added", for triples that were added; else tails were replaced.
     """
+
+    def spread(of_seeds: Sequence[Mapping[str, Any]], outcome: str) -> Spread | None:
+        shares = [r[outcome] for r in of_seeds if r.get(outcome) is not None]
+        return Spread.of(shares) if shares else None
+
     path = ("edit_response", "test", *added)
     responses = [
         (run.name, group, of_seeds)
@@ -309,14 +294,11 @@ def edits(tables: Tables, *added: str) -> str:
         for group in ("unseen", "seen")
         if (of_seeds := [r for r in tables.values(run.name, *path, group) if r.get("n")])
     ]
-    made = {
-        name for *_, of_seeds in responses for r in of_seeds for name in r if r[name] is not None
-    }
-    outcomes = [outcome for outcome in OUTCOMES if outcome in made]
+    outcomes = [o for o in OUTCOMES if any(spread(of_seeds, o) for *_, of_seeds in responses)]
     rows = [
         [
             *(name, group, f"{sum(response['n'] for response in of_seeds):,}"),
-            *(_share([r[o] for r in of_seeds if r.get(o) is not None]) for o in outcomes),
+            *(_per_cent(spread(of_seeds, outcome), 0, " %") for outcome in outcomes),
         ]
         for name, group, of_seeds in responses
     ]
@@ -387,17 +369,12 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([first, "|---|" + "---:|" * (len(head) - 1), *others])
 
 
-def _per_cent(spread: Spread | None, digits: int = 1) -> str:
+def _per_cent(spread: Spread | None, digits: int = 1, unit: str = "") -> str:
     """A mean in per cent, with its deviation over the seeds."""
     if spread is None:
         return NONE
     mean, deviation = f"{100 * spread.mean:.{digits}f}", spread.deviation
-    return mean if deviation is None else f"{mean} ± {100 * deviation:.{digits}f}"
-
-
-def _share(shares: Sequence[float]) -> str:
-    """Shares over the seeds, in whole per cent."""
-    return f"{_per_cent(Spread.of(shares), 0)} %" if shares else NONE
+    return mean + ("" if deviation is None else f" ± {100 * deviation:.{digits}f}") + unit
 
 
 def _signed(value: float) -> str:

@@ -130,21 +130,18 @@ def _trained(experiment: Experiment, run: Run, seed: int, device: str) -> dict[s
 def _clock(path: Path) -> Iterator[None]:
     """Add up the seconds of a run in a file, over interruptions."""
     before = float(json.loads(path.read_text("utf-8"))) if path.is_file() else 0.0
-    began = time.monotonic()
-
-    def note() -> None:
-        with whole(path) as file:
-            file.write(json.dumps(before + time.monotonic() - began).encode())
-
+    began, done = time.monotonic(), False
     try:
         yield
-    except BaseException:
+        done = True
+    finally:
         try:
-            note()
+            with whole(path) as file:
+                file.write(json.dumps(before + time.monotonic() - began).encode())
         except DataError as error:
-            log.warning("%s", error)
-        raise
-    note()
+            if done:
+                raise
+            log.warning("%s", error)  # it would hide what went wrong
 
 
 def _dictionary(experiment: Experiment, row: Baseline, seed: int) -> dict[str, Any]:

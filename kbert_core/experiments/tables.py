@@ -174,6 +174,18 @@ class Tables:
             pair: replace(differences[pair], adjusted=p) for pair, p in adjusted.items()
         }
 
+    def summary(self) -> Mapping[str, Any]:
+        """The main figures of every row, for JSON."""
+        rows: dict[str, Any] = {}
+        stale = {status.cell.row.name for status in self.outdated}
+        for row in self.suite.rows:
+            rows[row.name] = {"seeds": self.done(row), "stale": row.name in stale}
+            for metric in self.metrics:
+                if s := self.score(row.name, metric):
+                    score = {"mean": s.mean, "deviation": s.deviation, "interval": [s.low, s.high]}
+                    rows[row.name][metric.name] = score
+        return rows
+
 
 # Several suites
 

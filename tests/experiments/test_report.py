@@ -10,7 +10,7 @@ from kbert_core import cli
 from kbert_core.errors import ExperimentError
 from kbert_core.experiments.counts import packed
 from kbert_core.experiments.grid import Experiment, Places
-from kbert_core.experiments.report import html_page, summary, table, write_report
+from kbert_core.experiments.report import html_page, table, write_report
 from kbert_core.experiments.results import write_json
 from kbert_core.experiments.statistics import Counts
 from kbert_core.experiments.suite import Run, read_suite
@@ -296,8 +296,8 @@ def test_rows_of_another_encoder_are_left_out_and_named(done, folder):
     assert not rows_of(text, "dictionary − BERT")
     assert "- Stale and left out: BERT, seed 3 (encoder has another content)." in text
     assert "(over.encoder has another content)" in text
-    assert summary(tables)["BERT"]["stale"]
-    assert not summary(tables)["dictionary"]["stale"]
+    assert tables.summary()["BERT"]["stale"]
+    assert not tables.summary()["dictionary"]["stale"]
 
 
 @pytest.fixture
