@@ -53,8 +53,9 @@ def score_run(
 
     def scored(examples: Sequence[Example], graph: KnowledgeGraph, predicted: Any) -> Any:
         scores = scores_of(task, examples, predicted, seen=seen)
-        of_release = task == "ner"
-        return scores | (release_count(pipeline, examples, graph, predicted) if of_release else {})
+        if task == "ner":
+            scores |= release_count(pipeline, examples, graph, predicted)
+        return scores
 
     for split in (split for split in ("dev", "test") if splits.get(split)):
         examples = splits[split]
@@ -132,15 +133,16 @@ def _question_counts(examples: Sequence[Example], chances: Sequence[float]) -> C
     questions: dict[str, list[tuple[Example, float]]] = {}
     for example, chance in zip(examples, chances, strict=True):
         questions.setdefault(example.group, []).append((example, chance))
-    made: dict[str, list[Any]] = {"ids": [], "reciprocal": [], "first": [], "count": []}
+    ids: list[str] = []
+    columns: dict[str, list[float]] = {"reciprocal": [], "first": [], "count": []}
     for rows in questions.values():
         right = [example.label == RIGHT for example, _ in rows]
-        scores = ranking_scores([""] * len(rows), right, [chance for _, chance in rows])
-        name = _id([text for example, _ in rows for text in example.sentences])
-        values = (name, scores["mrr"], int(scores["p_at_1"]), 1)
-        for column, value in zip(made.values(), values, strict=True):
-            column += [value] if any(right) else []
-    return Counts(made.pop("ids"), made)
+        if any(right):
+            scores = ranking_scores([""] * len(rows), right, [chance for _, chance in rows])
+            ids.append(_id([text for example, _ in rows for text in example.sentences]))
+            for name, value in zip(columns, (scores["mrr"], int(scores["p_at_1"]), 1), strict=True):
+                columns[name].append(value)
+    return Counts(ids, columns)
 
 
 def _span_columns(

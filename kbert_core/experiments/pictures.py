@@ -28,6 +28,7 @@ KINDS = {  # of a row: its colour
 }
 LINES = ("#777777", "#0072B2", "#000000", "#56B4E9", "#E69F00", "#009E73", "#D55E00", "#CC79A7")
 MARKERS = "osD^vPX*"
+CURVE: Any = {"markersize": 5, "linewidth": 1.6, "elinewidth": 0.9, "capsize": 2}
 ON_TEST = "Test: mean (bar), seeds (dots), 95 % of resamples (line)"
 PALE = "; pale: not all seeds yet"
 COLOURS = 128  # of a picture; its own hues and what lies between them at edges
@@ -157,8 +158,7 @@ def _draw_curves(tables: Tables, path: Path) -> bool:
         return False
     curves.sort(key=lambda curve: -curve[-1][-1].mean)
     with drawing(9, 4.4) as figure:
-        panel, thin = figure.subplots(), dict[str, Any](markersize=5, linewidth=1.6)
-        thin |= {"elinewidth": 0.9, "capsize": 2}
+        panel = figure.subplots()
         longest = max(len(epochs) for *_, epochs in curves)
         width = 0.05 * (longest - 0.2) / max(1, len(curves) - 1)  # deviations don't overlap
         for at, (number, name, epochs) in enumerate(curves):
@@ -171,7 +171,7 @@ def _draw_curves(tables: Tables, path: Path) -> bool:
                 color=LINES[number % len(LINES)],
                 marker=MARKERS[number % len(MARKERS)],
                 linestyle=("-", "--", ":")[number // len(LINES) % 3],
-                **thin,
+                **CURVE,
                 label=f"{name}  {values[-1]:.1f}",
             )
         panel.set_xticks(range(1, longest + 1))

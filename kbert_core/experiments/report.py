@@ -192,8 +192,8 @@ def contents(suites: Sequence[Tables], beside: Sequence[Group]) -> str:
     """The sections, and how many of their runs are done."""
     rows = [(group.declared.title, "") for group in beside]
     for tables in suites:
-        of = [(tables.done(row), len(row.seeds)) for row in tables.suite.rows]
-        rows.append((tables.suite.title, "/".join(str(sum(n)) for n in zip(*of, strict=True))))
+        planned = sum(len(row.seeds) for row in tables.suite.rows)
+        rows.append((tables.suite.title, f"{sum(map(tables.done, tables.suite.rows))}/{planned}"))
     linked = [[f"[{title}](#{anchor(title)})", done] for title, done in rows]
     return table(["Experiment", "runs done"], linked)
 
