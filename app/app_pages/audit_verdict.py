@@ -1,6 +1,7 @@
 """The verdict of an audit, on every page that has one."""
 
 import json
+from dataclasses import asdict
 
 import streamlit as st
 
@@ -9,7 +10,6 @@ from app.audits import Report
 from app.texts import t
 from app.view_models import audit as view
 from app.view_models.html import escape, markdown
-from kbert_core.experiments.audit_values import as_plain
 
 
 def verdict_panel(report: Report, page: str) -> None:
@@ -40,7 +40,7 @@ def verdict_panel(report: Report, page: str) -> None:
         st.download_button(
             t("audit.download"),
             lambda: json.dumps(
-                {"verdict": report.verdict.as_dict(), **as_plain(audit)},
+                {"verdict": report.verdict.as_dict(), **asdict(audit)},
                 ensure_ascii=False,
                 indent=1,
             ).encode(),

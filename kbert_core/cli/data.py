@@ -28,7 +28,7 @@ from kbert_core.data.sources import TASKS, labelled_file, read_present, read_spl
 from kbert_core.data.splits import EntityDisjoint, deduplicated, entity_disjoint, write_split
 from kbert_core.errors import DataError, OptionError
 from kbert_core.experiments.audit import MAX_LENGTH, audit
-from kbert_core.experiments.audit_values import Audit, Share, as_plain, plain_tokenizer, read_data
+from kbert_core.experiments.audit_values import Audit, Share, plain_tokenizer, read_data
 from kbert_core.experiments.verdict import Level, Verdict, verdict_of
 from kbert_core.knowledge.io.write import write_triples
 from kbert_core.knowledge.selection import InjectionOptions
@@ -56,7 +56,7 @@ class Report:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data, for JSON; the verdict first."""
-        return {"verdict": self.verdict.as_dict(), **as_plain(self.counts)}
+        return {"verdict": self.verdict.as_dict(), **asdict(self.counts)}
 
     def text(self) -> str:
         """For reading: the verdict, then the counts, those of the splits side by side."""

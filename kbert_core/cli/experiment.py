@@ -28,7 +28,6 @@ log = logging.getLogger(__name__)
     argument("--again", "run also what is done", False),
     argument("--jobs", "processes at a time", 1),
     TRAINING_DEVICE,
-    argument("--keep-models", "keep the trained models, in the work folder", False),
     argument("--results", "one JSON a run", "results", metavar="DIR"),
     argument("--work", "splits, checkpoints; may be deleted", "runs/experiments", metavar="DIR"),
     argument(
@@ -45,7 +44,7 @@ def experiment(args: Namespace) -> None:
     again, when the suite, the data, a graph or the encoder has changed since. The exit code is 2
     if a run failed; the report is printed then too.
     """
-    from kbert_core.experiments.report import summary, write_report
+    from kbert_core.experiments.report import write_report
     from kbert_core.experiments.tables import Tables
     from kbert_core.training.trainer import started_together
 
@@ -78,7 +77,7 @@ def experiment(args: Namespace) -> None:
         log.info("report: %s", output)
         report["report"] = [str(file) for file in files]
         for each in tables:
-            report["suites"].setdefault(each.suite.name, {})["scores"] = summary(each)
+            report["suites"].setdefault(each.suite.name, {})["scores"] = each.summary()
     show(report, list_text, args)
     if report["failed"]:
         raise ExperimentError(
@@ -106,7 +105,7 @@ def _run(
     args: Namespace, planned: "list[tuple[Experiment, tuple[Cell, ...]]]", report: dict[str, Any]
 ) -> None:
     """Run what is left, or only list it; how every cell stands goes into the report."""
-    from kbert_core.experiments.runner import How, duration, run_all, seconds_left
+    from kbert_core.experiments.runner import duration, run_all, seconds_left
 
     if not args.list:
         for experiment, cells in planned:
@@ -120,7 +119,7 @@ def _run(
             left = seconds_left(statuses, todo, args.jobs)
             about = f", about {duration(left)}" if left is not None else ""
             log.info("%s: %d runs to do%s", name, len(todo), about)
-            failed = run_all(experiment, todo, How(args.device, args.jobs, args.keep_models))
+            failed = run_all(experiment, todo, device=args.device, jobs=args.jobs)
             report["failed"] += map(str, failed)
             statuses = [experiment.status(cell) for cell in cells]
         todo = [status.cell for status in statuses if status.state != "done"]

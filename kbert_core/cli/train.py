@@ -147,7 +147,7 @@ def train(args: Namespace) -> dict[str, Any] | None:
 )
 def evaluate(args: Namespace) -> dict[str, Any]:
     """Score a model on labelled data."""
-    from kbert_core.experiments.release_count import release_count
+    from kbert_core.experiments.counts import release_count
     from kbert_core.pipeline import NO_KNOWLEDGE
     from kbert_core.training.evaluate import (
         edit_response,

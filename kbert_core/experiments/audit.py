@@ -8,28 +8,28 @@ the split leave knowledge anything to add, was the graph made from the answers?
 import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
 from kbert_core.data.labelled import SPLITS, Example
 from kbert_core.experiments.audit_values import (
-    SHOWN_EXAMPLES,
-    SHOWN_GROUPS,
     Answers,
     Audit,
-    AuditedGraph,
     Conflicts,
     Coverage,
     GoldMentions,
+    Group,
+    Heads,
     Homonyms,
     Injection,
     Leak,
     Share,
     SplitAudit,
 )
-from kbert_core.experiments.dictionary import dictionary_spans
+from kbert_core.experiments.dictionary import dictionary_spans, learn_tail_labels
 from kbert_core.kbert.flattening import flatten
 from kbert_core.kbert.sentence_tree import grow_trees
 from kbert_core.knowledge.graph import KnowledgeGraph
@@ -43,9 +43,13 @@ from kbert_core.training.scores import span_scores, unseen_recall
 
 MAX_LENGTH = 256  # tokens; what the released K-BERT is run with
 AT_ONCE = 4096  # texts whose trees are in memory together
+HEADS_OF_A_TYPE = 10  # a relation says types if a tail of it is shared by so many heads on average
+SHOWN_GROUPS = 20
+SHOWN_EXAMPLES = 10
 log = logging.getLogger(__name__)
 
 Splits = Mapping[str, Sequence[Example]]
+Gold = tuple[str, str, bool, bool]  # a mention's name and label, whether known and reached
 
 
 def audit(
@@ -72,8 +76,8 @@ def audit(
         scorer: for options that score triples with a model.
     """
     splits = {name: splits[name] for name in SPLITS if name in splits}
-    of_entities = task == "ner"
-    used = AuditedGraph(graph, options, splits["train"] if of_entities else ())
+    train, of_entities = splits["train"], task == "ner"
+    used = _Used(graph, options, train if of_entities else ())
 
     def lengths(examples: Sequence[Example], graph: KnowledgeGraph) -> Ints:
         """Count the tokens of inputs, without a limit."""
@@ -83,19 +87,35 @@ def audit(
 
     def split(examples: Sequence[Example]) -> SplitAudit:
         texts, whole = lengths(examples, KnowledgeGraph()), lengths(examples, used.graph)
-        injection = _injection(texts, whole, max_length)
-        return _split(examples, used, injection, of_entities, splits["train"])
+        mentions, labels = used.mentions(examples), _label_counts(examples)
+        entities = [mention.entity for of_text in mentions for mention in of_text]
+        if of_entities:
+            more = _of_entities(examples, mentions, used, None if examples is train else train)
+        else:
+            (most, _), *_ = _label_counts(train).most_common(1)
+            more = {"majority": Share(labels[most], len(examples))}
+        return SplitAudit(
+            examples=len(examples),
+            labels=dict(labels),
+            repeated=Share(len(examples) - len(set(map(_text, examples))), len(examples)),
+            with_match=Share.of(mentions),
+            matches=len(entities),
+            ambiguous_matches=Share.of(map(used.is_ambiguous, entities)),
+            homonyms=_homonyms(examples, mentions),
+            injection=_injection(texts, whole, max_length),
+            **more,
+        )
 
     made = Audit(
         data=data,
         task=task,
         graph=graph.name,
         triples=len(used.graph),
-        heads=len(used.entities),
+        heads=len(used.heads),
         options=options,
         splits={name: split(examples) for name, examples in splits.items()},
         missing=tuple(name for name in SPLITS if name not in splits),
-        leaks=_leaks(splits),
+        leaks=tuple(_leak(splits, of, into) for into, of in combinations(splits, 2)),
         conflicts=_conflicts(splits),
         ambiguity=used.ambiguity(of_entities),
         answers=_answers(splits, used) if of_entities else None,
@@ -105,11 +125,100 @@ def audit(
     if not held_out.matches:
         log.warning(
             "The graph '%s' names nothing in the %s set: %s of its rows hold one of its heads.",
-            graph.name,
-            made.held_out,
-            held_out.with_match,
+            *(graph.name, made.held_out, held_out.with_match),
         )
     return made
+
+
+class _Used:
+    """The triples of a graph that can be injected, and what their heads are.
+
+    Args:
+        train: to learn what tails mean from.
+    """
+
+    def __init__(
+        self, graph: KnowledgeGraph, options: InjectionOptions, train: Sequence[Example]
+    ) -> None:
+        if not graph.all_on or options.relations is not None or options.not_relations:
+            usable = [t for t in graph if graph.is_on(t) and options.allows(t.relation)]
+            graph = KnowledgeGraph(usable, name=graph.name, aliases=graph.aliases)
+        self.graph, self._rules = graph, options.names
+        self.tail_labels = learn_tail_labels(train, graph)
+        self._triples = {entity: graph.triples_of(entity) for entity in graph.entities()}
+        self._relation = self._type_relation()
+        # What tells a head's type: its tails, of the relation of types if there is one.
+        self.heads = {
+            entity: tuple(dict.fromkeys(t.tail for t in triples if self._tells(t.relation)))
+            for entity, triples in self._triples.items()
+        }
+
+    def mentions(self, examples: Sequence[Example]) -> list[list[Mention]]:
+        """The heads that each example names, in all its sentences."""
+        texts = [text for example in examples for text in example.sentences]
+        found = iter(find_mentions(texts, self.graph, rules=self._rules))
+        return [
+            [replace(m, sentence=n) for n, _ in enumerate(e.sentences) for m in next(found)]
+            for e in examples
+        ]
+
+    def is_ambiguous(self, head: str) -> bool:
+        """Whether a head has several types, or without types tails of several labels."""
+        tails: Iterable[str] = self.heads[head]
+        return len(self._labels(tails) if self._relation is None else {*tails}) > 1
+
+    def ambiguity(self, of_entities: bool) -> Heads:
+        """How clearly the graph says what its heads are."""
+        told = {head: tails for head, tails in self.heads.items() if tails}
+        typed = told if self._relation is not None else {}
+        several = [(head, tails) for head, tails in typed.items() if len(tails) > 1]
+        labels = [of for tails in told.values() if (of := self._labels(tails))]
+        return Heads(
+            self._relation,
+            Share(len(several), len(typed)),
+            tuple(several[:SHOWN_EXAMPLES]),
+            Share.of(len(of) > 1 for of in labels) if of_entities else None,
+        )
+
+    def groups(self, gold: set[str]) -> list[tuple[Group, set[str]]]:
+        """What heads have in common, with those heads that are gold; the largest group first."""
+        heads: dict[str, set[str]] = {}
+        for head, triples in self._triples.items():
+            relations = {triple.relation for triple in triples}
+            for name in relations if self._relation is None else self.heads[head]:
+                heads.setdefault(name, set()).add(head)
+        made = [
+            (Group(name, Share(len(of & gold), len(of))), of & gold) for name, of in heads.items()
+        ]
+        return sorted(made, key=lambda item: (-item[0].gold.total, item[0].name))
+
+    def most_used_tails(self) -> dict[str, str]:
+        """What the most frequent tails stand for: of types, if there are types."""
+        counts = Counter(
+            t.tail
+            for triples in self._triples.values()
+            for t in triples
+            if t.tail in self.tail_labels and self._tells(t.relation)
+        )
+        return {tail: self.tail_labels[tail] for tail, _ in counts.most_common(SHOWN_GROUPS)}
+
+    def _tells(self, relation: str) -> bool:
+        """Whether a relation says what a head is: that of types, or any if there is none."""
+        return self._relation in (None, relation)
+
+    def _labels(self, tails: Iterable[str]) -> set[str]:
+        return {self.tail_labels[tail] for tail in tails if tail in self.tail_labels}
+
+    def _type_relation(self) -> str | None:
+        """The relation that looks like a type, see ``Heads``."""
+        heads: Counter[str] = Counter()
+        tails: dict[str, set[str]] = {}
+        for triples in self._triples.values():
+            heads.update({triple.relation for triple in triples})
+            for triple in triples:
+                tails.setdefault(triple.relation, set()).add(triple.tail)
+        types = [r for r in heads if heads[r] >= HEADS_OF_A_TYPE * len(tails[r])]
+        return max(types, key=lambda relation: heads[relation], default=None)
 
 
 # One split
@@ -131,62 +240,6 @@ def _injection(texts: Ints, whole: Ints, limit: int) -> Injection:
     )
 
 
-def _split(
-    examples: Sequence[Example],
-    used: AuditedGraph,
-    injection: Injection,
-    of_entities: bool,
-    train: Sequence[Example],
-) -> SplitAudit:
-    mentions = _mentions(examples, used)
-    entities = [mention.entity for of_text in mentions for mention in of_text]
-    repeated = len(examples) - len({_text(example) for example in examples})
-    labels = _label_counts(examples)
-    made = SplitAudit(
-        examples=len(examples),
-        labels=labels,
-        repeated=Share(repeated, len(examples)),
-        with_match=Share.of(mentions),
-        matches=len(entities),
-        gold_matches=None,
-        ambiguous_matches=Share.of(map(used.is_ambiguous, entities)),
-        homonyms=_homonyms(examples, mentions),
-        mentions=None,
-        injection=injection,
-    )
-    if not of_entities:
-        of_train = _label_counts(train)
-        most = max(of_train, key=lambda label: of_train[label])
-        return replace(made, majority=Share(labels.get(most, 0), len(examples)))
-    seen = _names(train) if examples is not train else None
-    dictionary = None
-    if seen is not None:
-        spans, texts = [e.spans for e in examples], [e.sentences[0] for e in examples]
-        tagged = dictionary_spans(examples, used.graph, used.tail_labels)
-        dictionary = span_scores(spans, tagged)
-        dictionary["unseen"] = unseen_recall(texts, spans, tagged, seen)
-    return replace(
-        made,
-        gold_matches=Share.of(
-            (mention.start, mention.end) in {(start, end) for start, end, _ in example.spans}
-            for example, of_text in zip(examples, mentions, strict=True)
-            for mention in of_text
-        ),
-        mentions=_gold_mentions(examples, mentions, used, seen),
-        dictionary=dictionary,
-    )
-
-
-def _mentions(examples: Sequence[Example], used: AuditedGraph) -> list[list[Mention]]:
-    """The heads that each example names, in all its sentences."""
-    texts = [text for example in examples for text in example.sentences]
-    found = iter(find_mentions(texts, used.graph, rules=used.rules))
-    return [
-        [replace(m, sentence=n) for n, _ in enumerate(example.sentences) for m in next(found)]
-        for example in examples
-    ]
-
-
 def _homonyms(examples: Sequence[Example], mentions: Sequence[Sequence[Mention]]) -> Homonyms:
     several = [[mention for mention in of_text if mention.others] for of_text in mentions]
     names = Counter(
@@ -201,65 +254,63 @@ def _homonyms(examples: Sequence[Example], mentions: Sequence[Sequence[Mention]]
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Gold:
-    """One gold mention, and what the graph knows of it; see ``Coverage``."""
-
-    name: str
-    label: str
-    known: bool
-    reached: bool
-
-
-def _gold_mentions(
+def _of_entities(
     examples: Sequence[Example],
     mentions: Sequence[Sequence[Mention]],
-    used: AuditedGraph,
-    train_names: set[str] | None,
-) -> GoldMentions:
-    gold = []
-    for example, of_text in zip(examples, mentions, strict=True):
+    used: _Used,
+    train: Sequence[Example] | None,
+) -> dict[str, Any]:
+    """What a split shows of its gold mentions; without ``train`` it is the training set."""
+    gold: list[Gold] = []
+    matches: list[bool] = []  # whether each is a gold mention
+    texts, spans = [e.sentences[0] for e in examples], [e.spans for e in examples]
+    for text, of_gold, of_text in zip(texts, spans, mentions, strict=True):
         places = {(mention.start, mention.end) for mention in of_text}
-        for start, end, label in example.spans:
-            name = example.sentences[0][start:end]
-            known = normalise_name(name) in used.entities
-            gold.append(_Gold(name, label, known, (start, end) in places))
-    labels = sorted({mention.label for mention in gold})
+        borders = {(start, end) for start, end, _ in of_gold}
+        matches += [(mention.start, mention.end) in borders for mention in of_text]
+        for start, end, label in of_gold:
+            known = normalise_name(text[start:end]) in used.heads
+            gold.append((text[start:end], label, known, (start, end) in places))
+    seen = None if train is None else _names(train)
+    made = {"gold_matches": Share.of(matches), "mentions": _gold_mentions(gold, seen)}
+    if seen is None:
+        return made
+    tagged = dictionary_spans(examples, used.graph, used.tail_labels)
+    unseen = unseen_recall(texts, spans, tagged, seen)
+    return {**made, "dictionary": {**span_scores(spans, tagged), "unseen": unseen}}
 
-    def by_label(some: Sequence[_Gold]) -> dict[str, Coverage]:
-        return {label: _coverage([m for m in some if m.label == label]) for label in labels}
 
-    if train_names is None:
-        return GoldMentions(_coverage(gold), by_label(gold), None, None, {}, None)
-    unseen = [mention for mention in gold if mention.name not in train_names]
-    names = {mention.name for mention in gold}
-    return GoldMentions(
-        all=_coverage(gold),
-        by_label=by_label(gold),
-        seen=_coverage([mention for mention in gold if mention.name in train_names]),
-        unseen=_coverage(unseen),
+def _gold_mentions(gold: Sequence[Gold], seen: set[str] | None) -> GoldMentions:
+    def coverage(some: Sequence[Gold]) -> Coverage:
+        return Coverage(Share.of(known for *_, known, _ in some), Share.of(m[-1] for m in some))
+
+    def by_label(some: Sequence[Gold]) -> dict[str, Coverage]:
+        labels = sorted({label for _, label, *_ in gold})
+        return {label: coverage([m for m in some if m[1] == label]) for label in labels}
+
+    made = GoldMentions(coverage(gold), by_label(gold))
+    if seen is None:
+        return made
+    unseen, names = [m for m in gold if m[0] not in seen], {name for name, *_ in gold}
+    return replace(
+        made,
+        seen=coverage([m for m in gold if m[0] in seen]),
+        unseen=coverage(unseen),
         unseen_by_label=by_label(unseen),
-        unseen_names=Share(len(names - train_names), len(names)),
+        unseen_names=Share(len(names - seen), len(names)),
     )
-
-
-def _coverage(gold: Sequence[_Gold]) -> Coverage:
-    return Coverage(Share.of(m.known for m in gold), Share.of(m.reached for m in gold))
 
 
 # Between splits
 
 
-def _leaks(splits: Splits) -> tuple[Leak, ...]:
-    leaks = []
-    for into, of in combinations(splits, 2):
-        there: dict[tuple[str, ...], set[object]] = {}
-        for example in splits[into]:
-            there.setdefault(_text(example), set()).add(_labels(example))
-        shared = [example for example in splits[of] if _text(example) in there]
-        same = Share.of(_labels(example) in there[_text(example)] for example in shared)
-        leaks.append(Leak(of, into, Share(len(shared), len(splits[of])), same))
-    return tuple(leaks)
+def _leak(splits: Splits, of: str, into: str) -> Leak:
+    there: dict[tuple[str, ...], set[object]] = {}
+    for example in splits[into]:
+        there.setdefault(_text(example), set()).add(_labels(example))
+    shared = [example for example in splits[of] if _text(example) in there]
+    same = Share.of(_labels(example) in there[_text(example)] for example in shared)
+    return Leak(of, into, Share(len(shared), len(splits[of])), same)
 
 
 def _conflicts(splits: Splits) -> Conflicts:
@@ -274,43 +325,35 @@ def _conflicts(splits: Splits) -> Conflicts:
     )
 
 
-def _answers(splits: Splits, used: AuditedGraph) -> Answers:
+def _answers(splits: Splits, used: _Used) -> Answers:
     where: dict[str, set[str]] = {}  # gold names, as compared → splits
     for split, examples in splits.items():
         for name in _names(examples):
             where.setdefault(normalise_name(name), set()).add(split)
-    in_graph = {name for name in where if name in used.entities}
-    orders = [there for n in range(len(splits)) for there in combinations(splits, n + 1)]
-    by_splits = {there: [n in in_graph for n in where if where[n] == {*there}] for there in orders}
+    in_graph = {name for name in where if name in used.heads}
+    known_names = {}
+    for there in (there for n in range(len(splits)) for there in combinations(splits, n + 1)):
+        if names := [name in in_graph for name in where if where[name] == {*there}]:
+            *others, last = there
+            listed = f"{', '.join(others)} and {last}" if others else f"{last} only"
+            known_names[listed] = Share.of(names)
     groups = used.groups(in_graph)
     suspects = set().union(*(heads for group, heads in groups if group.from_gold))
-    known = [
-        entity
-        for example in splits[list(splits)[-1]]
-        for start, end, _ in example.spans
-        if (entity := normalise_name(example.sentences[0][start:end])) in in_graph
-    ]
-    heads, in_test = len(used.entities), "test" in splits
+    *_, held_out = splits.values()
+    spoken = (normalise_name(e.sentences[0][a:b]) for e in held_out for a, b, _ in e.spans)
+    heads, in_test = len(used.heads), "test" in splits
     test_only = sum(where[name] == {"test"} for name in in_graph)
     return Answers(
         gold_heads=Share(len(in_graph), heads),
         test_only=Share(test_only, heads) if in_test else None,
         test_only_of_gold=Share(test_only, len(in_graph)) if in_test else None,
-        known_names={
-            _listed(there): Share.of(names) for there, names in by_splits.items() if names
-        },
+        known_names=known_names,
         groups=tuple(group for group, _ in groups[:SHOWN_GROUPS]),
-        from_gold=Share.of(entity in suspects for entity in known),
+        from_gold=Share.of(name in suspects for name in spoken if name in in_graph),
     )
 
 
 # Small things
-
-
-def _listed(splits: Sequence[str]) -> str:
-    """Such as "test only" or "train, dev and test"."""
-    *others, last = splits
-    return f"{', '.join(others)} and {last}" if others else f"{last} only"
 
 
 def _text(example: Example) -> tuple[str, ...]:
@@ -326,9 +369,8 @@ def _names(examples: Iterable[Example]) -> set[str]:
     return {e.sentences[0][start:end] for e in examples for start, end, _ in e.spans}
 
 
-def _label_counts(examples: Sequence[Example]) -> dict[str, int]:
+def _label_counts(examples: Sequence[Example]) -> Counter[str]:
+    labels = [label for example in examples for _, _, label in example.spans]
     if examples[0].label is not None:
-        counts = Counter(example.label or "" for example in examples)
-    else:
-        counts = Counter(label for example in examples for _, _, label in example.spans)
-    return dict(sorted(counts.items()))
+        labels = [example.label or "" for example in examples]
+    return Counter(sorted(labels))

@@ -1,8 +1,7 @@
 """What an audit reads and counts, as values; :mod:`kbert_core.experiments.audit` counts."""
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +9,11 @@ from kbert_core.data.hub import is_hub_name
 from kbert_core.data.labelled import SPLITS, Example
 from kbert_core.data.sources import LOOKED_AT, guess_task, read_present
 from kbert_core.errors import DataError
-from kbert_core.experiments.dictionary import learn_tail_labels
-from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import is_word_character
 from kbert_core.knowledge.selection import InjectionOptions
-from kbert_core.knowledge.triple import Triple
 from kbert_core.text import Characters, Tokenizer, Words
 
 GROUP_HEADS = 50  # heads a type needs before the share of gold mentions among them means much
-HEADS_OF_A_TYPE = 10  # a relation says types if a tail of it is shared by so many heads on average
-SHOWN_GROUPS = 20
-SHOWN_EXAMPLES = 10
 FROM_GOLD = 0.8  # of a type's heads: more of them gold mentions, and it was made from the data
 
 
@@ -70,17 +63,17 @@ class Share:
 
     count: int
     total: int
+    share: float = field(init=False)  # from 0 to 1; 0 of nothing
+
+    def __post_init__(self) -> None:
+        """Work out the share, which JSON holds too."""
+        object.__setattr__(self, "share", self.count / self.total if self.total else 0.0)
 
     @classmethod
     def of(cls, values: Iterable[object]) -> "Share":
         """Those that are true, of all."""
         true = [bool(value) for value in values]
         return cls(sum(true), len(true))
-
-    @property
-    def share(self) -> float:
-        """From 0 to 1; 0 of nothing."""
-        return self.count / self.total if self.total else 0.0
 
     @property
     def percent(self) -> str:
@@ -109,10 +102,10 @@ class GoldMentions:
 
     all: Coverage
     by_label: dict[str, Coverage]
-    seen: Coverage | None
-    unseen: Coverage | None
-    unseen_by_label: dict[str, Coverage]
-    unseen_names: Share | None  # distinct names without a training mention
+    seen: Coverage | None = None
+    unseen: Coverage | None = None
+    unseen_by_label: dict[str, Coverage] = field(default_factory=dict)
+    unseen_names: Share | None = None  # distinct names without a training mention
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +131,7 @@ class Homonyms:
     examples: tuple[tuple[str, tuple[str, ...]], ...]  # names and their heads, most frequent first
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SplitAudit:
     """One split. What is None is not counted for the task, or for the training set."""
 
@@ -147,10 +140,10 @@ class SplitAudit:
     repeated: Share  # rows whose text stands in an earlier row of the split
     with_match: Share  # rows that name a head of the graph
     matches: int  # places where a head is named
-    gold_matches: Share | None  # matches that are gold mentions, border for border
+    gold_matches: Share | None = None  # matches that are gold mentions, border for border
     ambiguous_matches: Share  # matches whose head is ambiguous, see ``Heads``
     homonyms: Homonyms
-    mentions: GoldMentions | None
+    mentions: GoldMentions | None = None
     injection: Injection
     majority: Share | None = None  # rows with the training set's most frequent label
     dictionary: dict[str, Any] | None = None  # ``span_scores`` of the dictionary, and ``unseen``
@@ -183,7 +176,7 @@ class Heads:
     like a type; without such a relation, if its tails stand for several labels.
     """
 
-    relation: str | None  # the one of most heads whose tails ``HEADS_OF_A_TYPE`` heads share
+    relation: str | None  # of most heads, whose tails ten heads share on average
     several: Share  # of its heads those with several tails under it
     examples: tuple[tuple[str, tuple[str, ...]], ...]  # some of them with their tails
     several_labels: Share | None  # of heads whose tails stand for a label: those for several
@@ -206,9 +199,7 @@ class Group:
 class Answers:
     """Whether the graph was made from the data's own annotations.
 
-    An independent graph knows rare names less than common ones; one made from
-    all the annotations knows those of the test set as well as those of the
-    training set.
+    Then it knows the names of the test set as well as those of the training set.
     """
 
     gold_heads: Share  # of the graph's heads those that are gold mentions somewhere
@@ -241,105 +232,3 @@ class Audit:
     def held_out(self) -> str:
         """The split that is to show something: test, else dev, else train."""
         return next(name for name in reversed(SPLITS) if name in self.splits)
-
-
-def as_plain(value: Any) -> Any:
-    """Turn a value of this module into dicts, lists and numbers; shares with their ratio."""
-    if isinstance(value, Share):
-        return {"count": value.count, "total": value.total, "share": value.share}
-    if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: as_plain(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, Mapping):
-        return {key: as_plain(item) for key, item in value.items()}
-    return [as_plain(item) for item in value] if isinstance(value, tuple | list) else value
-
-
-class AuditedGraph:
-    """A graph of triples that can be injected, and what its heads are.
-
-    Args:
-        graph: K.
-        options: which triples of it are let in.
-        train: to learn what tails mean from.
-    """
-
-    def __init__(
-        self, graph: KnowledgeGraph, options: InjectionOptions, train: Sequence[Example]
-    ) -> None:
-        if not graph.all_on or options.relations is not None or options.not_relations:
-            usable = [t for t in graph if graph.is_on(t) and options.allows(t.relation)]
-            graph = KnowledgeGraph(usable, name=graph.name, aliases=graph.aliases)
-        self.graph, self.rules = graph, options.names
-        self.triples = {entity: graph.triples_of(entity) for entity in graph.entities()}
-        self.relation = _type_relation(self.triples)
-        self.tail_labels = learn_tail_labels(train, graph)
-        self.types = {
-            entity: tuple(dict.fromkeys(tails))
-            for entity, triples in self.triples.items()
-            if (tails := [t.tail for t in triples if t.relation == self.relation])
-        }
-
-    @property
-    def entities(self) -> Collection[str]:
-        """Its heads, as names are compared."""
-        return self.triples.keys()
-
-    def is_ambiguous(self, entity: str) -> bool:
-        """Whether a head has several types, or without types tails of several labels."""
-        if self.relation is None:
-            return len(self._labels(t.tail for t in self.triples[entity])) > 1
-        return len(self.types.get(entity, ())) > 1
-
-    def ambiguity(self, of_entities: bool) -> Heads:
-        """How clearly the graph says what its heads are."""
-        several = [entity for entity, tails in self.types.items() if len(tails) > 1]
-        telling: Iterable[tuple[str, ...]] = self.types.values()
-        if self.relation is None:
-            telling = (tuple(t.tail for t in triples) for triples in self.triples.values())
-        counts = [len(self._labels(tails)) for tails in telling] if of_entities else []
-        return Heads(
-            self.relation,
-            Share(len(several), len(self.types)),
-            tuple((entity, self.types[entity]) for entity in several[:SHOWN_EXAMPLES]),
-            Share.of(n > 1 for n in counts if n) if of_entities else None,
-        )
-
-    def groups(self, gold: set[str]) -> list[tuple[Group, set[str]]]:
-        """What heads have in common, with those heads that are gold; the largest group first."""
-        heads: dict[str, set[str]] = {}
-        for entity, triples in self.triples.items():
-            names: Iterable[str] = self.types.get(entity, ())
-            if self.relation is None:
-                names = {triple.relation for triple in triples}
-            for name in names:
-                heads.setdefault(name, set()).add(entity)
-        made = [
-            (Group(name, Share(len(own & gold), len(own))), own & gold)
-            for name, own in heads.items()
-        ]
-        return sorted(made, key=lambda item: (-item[0].gold.total, item[0].name))
-
-    def most_used_tails(self) -> dict[str, str]:
-        """What the most frequent tails stand for: of types, if there are types."""
-        counts = Counter(
-            t.tail
-            for triples in self.triples.values()
-            for t in triples
-            if t.tail in self.tail_labels and self.relation in (None, t.relation)
-        )
-        return {tail: self.tail_labels[tail] for tail, _ in counts.most_common(SHOWN_GROUPS)}
-
-    def _labels(self, tails: Iterable[str]) -> set[str]:
-        return {self.tail_labels[tail] for tail in tails if tail in self.tail_labels}
-
-
-def _type_relation(by_entity: Mapping[str, Sequence[Triple]]) -> str | None:
-    """The relation that looks like a type, see ``Heads``."""
-    heads: Counter[str] = Counter()
-    tails: dict[str, set[str]] = {}
-    for triples in by_entity.values():
-        heads.update({triple.relation for triple in triples})
-        for triple in triples:
-            tails.setdefault(triple.relation, set()).add(triple.tail)
-    types = [r for r in heads if heads[r] >= HEADS_OF_A_TYPE * len(tails[r])]
-    return max(types, key=lambda relation: heads[relation], default=None)

@@ -5,23 +5,33 @@ The counts are all that the statistics need, and hold no text: see
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 from kbert_core.data.labelled import Example
 from kbert_core.experiments.dictionary import TagScores
-from kbert_core.experiments.release_count import release_count, release_count_of_spans
 from kbert_core.experiments.statistics import Counts
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.labels import RIGHT
-from kbert_core.pipeline import NO_KNOWLEDGE
+from kbert_core.labels import OUTSIDE, RIGHT, begins
+from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
+from kbert_core.tasks.ner import NerPrediction
 from kbert_core.tasks.rank import probability_right
 from kbert_core.training.evaluate import edit_response, predict_all, scores_of, surface_forms
 from kbert_core.training.finetune import Fitted
-from kbert_core.training.scores import SpanKey, ranking_scores, span_scores, unseen_recall
+from kbert_core.training.scores import (
+    SpanKey,
+    precision_recall,
+    ranking_scores,
+    span_scores,
+    unseen_recall,
+)
 
+PADDING = "[PAD]"  # a label of checkpoints trained with the release
+TEXTS_AT_ONCE = 256
 Spans = Sequence[Sequence[SpanKey]]
+Borders = tuple[int, int]
 
 
 def score_run(
@@ -37,33 +47,29 @@ def score_run(
         entities (start, end, label) spans a sentence, else labels; and for
         named entities the scores of all tags, by split.
     """
-    pipeline, splits = fitted.pipeline, fitted.splits
+    pipeline, splits, graph = fitted.pipeline, fitted.splits, fitted.graph
     assert pipeline.task is not None
     task, seen = pipeline.task.name, surface_forms(splits["train"])
     result: dict[str, Any] = {"scores": {}, "without_knowledge": {}, "edit_response": {}}
     predictions: list[Any] = []
     tags: dict[str, TagScores] = {}
 
-    def read(
-        examples: Sequence[Example], graph: KnowledgeGraph
-    ) -> tuple[list[Any], dict[str, Any]]:
-        predicted = predict_all(pipeline, examples, graph)
+    def scored(examples: Sequence[Example], graph: KnowledgeGraph, predicted: Any) -> Any:
         scores = scores_of(task, examples, predicted, seen=seen)
         if task == "ner":
             scores |= release_count(pipeline, examples, graph, predicted)
-        return predicted, scores
+        return scores
 
-    for split in ("dev", "test"):
-        examples = splits.get(split)
-        if not examples:
-            continue
-        predicted, result["scores"][split] = read(examples, fitted.graph)
-        if len(fitted.graph):
-            _, result["without_knowledge"][split] = read(examples, NO_KNOWLEDGE)
-            if fitted.type_labels:
-                result["edit_response"][split] = edit_response(
-                    pipeline, examples, fitted.graph, fitted.type_labels, seen=seen
-                )
+    for split in (split for split in ("dev", "test") if splits.get(split)):
+        examples = splits[split]
+        predicted = predict_all(pipeline, examples, graph)
+        result["scores"][split] = scored(examples, graph, predicted)
+        if len(graph):
+            without = predict_all(pipeline, examples, NO_KNOWLEDGE)
+            result["without_knowledge"][split] = scored(examples, NO_KNOWLEDGE, without)
+            if types := fitted.type_labels:
+                response = edit_response(pipeline, examples, graph, types, seen=seen)
+                result["edit_response"][split] = response
         if task == "ner":
             tags[split] = TagScores.of(predicted)
         if split == "test":
@@ -134,8 +140,8 @@ def _question_counts(examples: Sequence[Example], chances: Sequence[float]) -> C
     columns: dict[str, list[float]] = {"reciprocal": [], "first": [], "count": []}
     for rows in questions.values():
         right = [example.label == RIGHT for example, _ in rows]
-        scores = ranking_scores([""] * len(rows), right, [chance for _, chance in rows])
         if any(right):
+            scores = ranking_scores([""] * len(rows), right, [chance for _, chance in rows])
             ids.append(_id([text for example, _ in rows for text in example.sentences]))
             for name, value in zip(columns, (scores["mrr"], int(scores["p_at_1"]), 1), strict=True):
                 columns[name].append(value)
@@ -177,3 +183,133 @@ def unpacked(sentences: Mapping[str, Any], data: str = "") -> Counts:
     """
     columns = {n: [float(v) for v in line.split()] for n, line in sentences["columns"].items()}
     return Counts(sentences["ids"].split(), columns, data)
+
+
+# The release's own count
+
+
+def release_count(
+    pipeline: Pipeline,
+    examples: Sequence[Example],
+    graph: KnowledgeGraph,
+    predictions: Sequence[NerPrediction],
+    **reading: Any,
+) -> dict[str, float]:
+    """Count a model's entities as the released K-BERT does (run_kbert_ner.py).
+
+    It takes the likeliest tag of each token, and looks at borders alone,
+    whatever the type. Its precision also divides by the entities begun on
+    injected tokens, for which the release trains a label of their own and this
+    training doesn't, so ``trunk_f1`` is the fairer figure. Two things differ:
+    the release cuts a text at its length limit and drops what is gold there,
+    and lets an entity that a text ends with run on over what it predicts on padding.
+
+    Args:
+        predictions: of the examples, read with the graph.
+        reading: ``config`` and its fields, as for a call of the pipeline.
+
+    Returns:
+        As :func:`release_scores`, each name with ``release_`` before it.
+    """
+    predicted = []
+    for example, prediction in zip(examples, predictions, strict=True):
+        tags = [max(t.probabilities, key=lambda p: t.probabilities[p]) for t in prediction.tokens]
+        starts = [token.start for token in prediction.tokens]
+        predicted.append(release_spans(starts, tags, len(example.sentences[0])))
+    return _named(examples, predicted, branch_begins(pipeline, examples, graph, **reading))
+
+
+def release_count_of_spans(examples: Sequence[Example], predicted: Spans) -> dict[str, float]:
+    """The same of spans that come from no model, whose ends are read as the next token's start."""
+    read = []
+    for example, spans in zip(examples, predicted, strict=True):
+        starts = [start for start, _ in example.words]
+        stops = [*starts, len(example.sentences[0])]
+        read.append([(start, stops[bisect_left(starts, end)]) for start, end, _ in spans])
+    return _named(examples, read, [])
+
+
+def _named(
+    examples: Sequence[Example], predicted: Sequence[Iterable[Borders]], begun: Sequence[int]
+) -> dict[str, float]:
+    gold = [
+        release_spans([start for start, _ in e.words], e.tags, len(e.sentences[0]))
+        for e in examples
+    ]
+    scores = release_scores(gold, predicted, begun)
+    return {f"release_{name}": value for name, value in scores.items()}
+
+
+def release_spans(starts: Sequence[int], tags: Sequence[str], end: int) -> list[Borders]:
+    """Read entities off tags as the release's evaluation does.
+
+    An entity goes from a tag that begins one to the next O, the next tag that
+    begins one, or the end; an I- of another type goes on with it.
+
+    Args:
+        starts: where each token begins, in characters.
+        tags: of these tokens.
+        end: where the text ends.
+
+    Returns:
+        (start, start of the first token after it), in characters.
+    """
+    spans, after = [], end
+    for start, tag in reversed(list(zip(starts, tags, strict=True))):
+        if begins(tag):
+            spans.append((start, after))
+        if begins(tag) or tag in (OUTSIDE, PADDING):
+            after = start
+    return spans[::-1]
+
+
+def release_scores(
+    gold: Sequence[Iterable[Borders]],
+    predicted: Sequence[Iterable[Borders]],
+    branch_begins: Sequence[int],
+) -> dict[str, float]:
+    """Score spans as the release does.
+
+    Args:
+        gold, predicted: per text its spans, see :func:`release_spans`.
+        branch_begins: per text the tokens of branches predicted to begin an entity.
+
+    Returns:
+        ``precision, recall, f1, right, predicted, gold``; ``on_branches``:
+        how many of those predicted are on branches; ``trunk_f1``: without these.
+    """
+    pairs = [(set(g), set(p)) for g, p in zip(gold, predicted, strict=True)]
+    sets = [g & p for g, p in pairs], [p for _, p in pairs], [g for g, _ in pairs]
+    right, found, wanted = (sum(map(len, of)) for of in sets)
+    on_branches = sum(branch_begins)
+    return {
+        **precision_recall(right, found + on_branches, wanted),
+        "on_branches": on_branches,
+        "trunk_f1": precision_recall(right, found, wanted)["f1"],
+    }
+
+
+def branch_begins(
+    pipeline: Pipeline, examples: Sequence[Example], graph: KnowledgeGraph, **reading: Any
+) -> list[int]:
+    """Count per text the tokens of branches whose likeliest tag begins an entity.
+
+    Tasks decode the tokens of the text alone, so the texts are read once more
+    for this. A branch counts once where windows overlap.
+    """
+    if not len(graph):
+        return [0] * len(examples)
+    starting = [begins(pipeline.labels[i]) for i in range(len(pipeline.labels))]
+    counts = []
+    for first in range(0, len(examples), TEXTS_AT_ONCE):
+        texts = [example.sentences for example in examples[first : first + TEXTS_AT_ONCE]]
+        readings = pipeline.readings(texts, graph=graph, **reading)
+        for own, logits in zip(readings, pipeline.reader.outputs(readings), strict=True):
+            branches: dict[Any, list[int]] = {}  # the likeliest tags of its tokens
+            for row, scores in zip(own.rows, logits, strict=True):
+                best = scores.argmax(-1).tolist()
+                for placed in row.branches:
+                    key = (placed.node, placed.branch.triple)
+                    branches.setdefault(key, best[placed.start : placed.end])
+            counts.append(sum(starting[tag] for tags in branches.values() for tag in tags))
+    return counts

@@ -10,7 +10,7 @@ hold it; how great a boost is chosen on dev. A boost of 0 is the model alone, a
 very great one the dictionary written over it.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -50,28 +50,29 @@ def learn_tail_labels(examples: Sequence[Example], graph: KnowledgeGraph) -> dic
     Returns:
         tail → label, for the tails that mean one, in graph order.
     """
-    by_tail: dict[str, Counter[str]] = {}
-    by_relation: dict[str, Counter[str]] = {}
+    by_tail: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    by_relation: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for example, mentions in zip(examples, _heads(examples, graph), strict=True):
         gold = {(start, end): label for start, end, label in example.spans}
         for mention in mentions:
             label = gold.get((mention.start, mention.end), NO_LABEL)
             triples = [t for t in graph.triples_of(mention.entity) if graph.is_on(t)]
             for tail in {t.tail for t in triples}:
-                by_tail.setdefault(tail, Counter())[label] += 1
+                by_tail[tail][label] += 1
             for relation in {t.relation for t in triples}:
-                by_relation.setdefault(relation, Counter())[label] += 1
-    relations: dict[str, dict[str, None]] = {}  # of each tail
+                by_relation[relation][label] += 1
+    relations: defaultdict[str, dict[str, None]] = defaultdict(dict)  # of each tail
     for triple in graph.active_triples():
-        relations.setdefault(triple.tail, {})[triple.relation] = None
+        relations[triple.tail][triple.relation] = None
     learnt: dict[str, str] = {}
     for tail, its_relations in relations.items():
-        counts = by_tail.get(tail, Counter())
+        counts = by_tail[tail]
         if counts.total() < MIN_MATCHES:
-            counts = sum((by_relation.get(r, Counter()) for r in its_relations), Counter())
-        label = _meaning(counts)
-        if label != NO_LABEL:
-            learnt[tail] = label
+            counts = sum((by_relation[relation] for relation in its_relations), Counter())
+        labels = sorted(label for label in counts if label != NO_LABEL)
+        most = max(labels, key=counts.__getitem__, default=NO_LABEL)
+        if labels and counts.total() >= MIN_MATCHES and counts[most] >= MIN_SHARE * counts.total():
+            learnt[tail] = most
     return learnt
 
 
@@ -93,13 +94,13 @@ def dictionary_spans(
     tagged: list[Spans] = []
     for example, mentions in zip(examples, _heads(examples, graph), strict=True):
         starts, ends = {start for start, _ in example.words}, {end for _, end in example.words}
-        spans: Spans = []
+        tagged.append([])
         for mention in mentions:
-            label = _label(mention.entity, graph, type_labels)
+            tails = (t.tail for t in graph.triples_of(mention.entity) if graph.is_on(t))
+            label = next((type_labels[tail] for tail in tails if tail in type_labels), None)
             whole = not example.words or (mention.start in starts and mention.end in ends)
             if label is not None and whole:
-                spans.append((mention.start, mention.end, label))
-        tagged.append(spans)
+                tagged[-1].append((mention.start, mention.end, label))
     return tagged
 
 
@@ -118,18 +119,6 @@ def written_over(
 def _heads(examples: Sequence[Example], graph: KnowledgeGraph) -> Iterable[tuple[Mention, ...]]:
     """Heads found as they are written, leftmost-longest, as they are injected."""
     return find_mentions([e.sentences[0] for e in examples], graph, rules=AS_WRITTEN)
-
-
-def _meaning(counts: Counter[str]) -> str:
-    labels = sorted(label for label in counts if label != NO_LABEL)
-    most = max(labels, key=lambda label: counts[label], default=NO_LABEL)
-    enough = counts.total() >= MIN_MATCHES and counts[most] >= MIN_SHARE * counts.total()
-    return most if enough else NO_LABEL
-
-
-def _label(entity: str, graph: KnowledgeGraph, type_labels: Mapping[str, str]) -> str | None:
-    triples = (t for t in graph.triples_of(entity) if graph.is_on(t))
-    return next((type_labels[t.tail] for t in triples if t.tail in type_labels), None)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import hashlib
 import logging
 import os
 import shutil
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -48,6 +48,9 @@ from kbert_core.training.options import SCRATCH
 
 TOKENIZERS = ("tokenizer.json", "vocab.txt")
 WEIGHTS = ("*.safetensors", "*.bin")
+OTHER_INPUTS = SET_ELSEWHERE - GROUPS.keys()  # options that inputs have by another name, or not
+State = Literal["done", "stale", "left", "failed"]
+Hashed = Callable[[str, Callable[[], str]], str | None]  # what is read, and how → its hash
 Missing = dict[str, str]  # what can't be read here → why
 log = logging.getLogger(__name__)
 
@@ -81,7 +84,7 @@ class Status:
     """How a cell stands."""
 
     cell: Cell
-    state: Literal["done", "stale", "left", "failed"]
+    state: State
     reason: str = ""  # what has changed, or the error
     seconds: float | None = None  # that it took, if it was ever done
     unchecked: Mapping[str, str] = field(default_factory=dict)  # what can't be read here → why
@@ -99,7 +102,7 @@ class Experiment:
         self.suite, self.places = suite, places
         self.work = places.work / suite.name
         self._splits: dict[int, tuple[Path, str]] = {}
-        self._hashes: dict[str, str] = {}
+        self._hashes: dict[tuple[str, ...], str] = {}
         self._missing: Missing = {}  # for all cells of the suite, so that none is looked for twice
 
     def cells(self, *, only: Sequence[str] = (), seeds: Sequence[int] = ()) -> tuple[Cell, ...]:
@@ -113,14 +116,12 @@ class Experiment:
             DataError: there is no such row, or none of them has such a seed.
         """
         wanted = {slug(name) for name in only}
-        unknown = wanted - {slug(row.name) for row in self.suite.rows}
-        if unknown:
+        if unknown := wanted - {slug(row.name) for row in self.suite.rows}:
             names = ", ".join(f"'{row.name}'" for row in self.suite.rows)
             raise DataError(f"{self.suite.path}: no run '{min(unknown)}'. There are: {names}.")
         rows = [row for row in self.suite.rows if not wanted or slug(row.name) in wanted]
         every = sorted({seed for row in rows for seed in row.seeds})
-        unknown_seeds = set(seeds).difference(every)
-        if unknown_seeds:
+        if unknown_seeds := set(seeds).difference(every):
             raise DataError(
                 f"{self.suite.path}: no run with the seed {min(unknown_seeds)}. "
                 f"There are: {', '.join(map(str, every))}."
@@ -159,7 +160,7 @@ class Experiment:
             return Status(cell, "left")
         missing: Missing | None = {} if with_what_is_there else None
         changed = differences(without_defaults(result["inputs"]), self.inputs(cell, missing))
-        state: Literal["stale", "done"] = "stale" if changed else "done"
+        state: State = "stale" if changed else "done"
         return Status(cell, state, "; ".join(changed), result["seconds"], missing or {})
 
     def inputs(self, cell: Cell, missing: Missing | None = None) -> dict[str, Any]:
@@ -173,48 +174,43 @@ class Experiment:
             KBertError: the data, a graph or the encoder can't be read.
         """
         suite, row = self.suite, cell.row
+        hashed: Hashed = partial(self._hashed, missing)
         data = {k: v for k, v in suite.data.model_dump().items() if v}
-        of_data = self._or_missing("the data", lambda: self.split(cell.seed)[1], missing)
+        data["sha256"] = hashed("the data", lambda: self.split(cell.seed)[1])
         inputs: dict[str, Any] = {
             "task": suite.task,
-            "covered_by": self._files(suite.covered_by, missing),
+            "covered_by": self._graphs(suite.covered_by, hashed),
             "seed": cell.seed,
-            "data": {**data, "sha256": of_data},
-            "kg": self._files(row.kg, missing),
+            "data": data,
+            "kg": self._graphs(row.kg, hashed),
         }
-        if isinstance(row, Baseline):
-            inputs["kind"] = "dictionary"
-            if row.over is not None:
-                inputs["over"] = self.inputs(Cell(suite.row(row.over), cell.seed), missing)
-            if row.guided:
-                inputs["guided"] = BOOSTS
-            return without_defaults(inputs)
-        options = train_options(suite, row)
-        elsewhere = SET_ELSEWHERE - GROUPS.keys()
-        encoder = self._or_missing(
-            f"the encoder {row.encoder}",
-            lambda: self._encoder(row.encoder, must_be_there=missing is not None),
-            missing,
-        )
-        inputs |= {
-            "kind": "run",
-            "knowledge": row.knowledge,
-            "hiding_kg": self._files(row.hiding_kg, missing),
-            "encoder": {"name": row.encoder, "sha256": encoder},
-            "options": {k: v for k, v in options.flat().items() if k not in elsewhere},
-        }
-        scorer = injection.scorer if (injection := options.knowledge.injection) else None
-        if scorer is not None:
-            content = self._or_missing(
-                f"the scorer {scorer}", partial(self._encoder, scorer), missing
-            )
-            inputs["scorer"] = {"name": scorer, "sha256": content}
+        if isinstance(row, Run):
+            return without_defaults(inputs | self._inputs_of_run(row, hashed))
+        inputs["kind"] = "dictionary"
+        if row.over is not None:
+            inputs["over"] = self.inputs(Cell(suite.row(row.over), cell.seed), missing)
+        if row.guided:
+            inputs["guided"] = BOOSTS
         return without_defaults(inputs)
 
-    def _or_missing(
-        self, what: str, read: Callable[[], str], missing: Missing | None
-    ) -> str | None:
-        """What is read; where it can't be, None if ``missing`` takes the reason."""
+    def _inputs_of_run(self, run: Run, hashed: Hashed) -> dict[str, Any]:
+        options = train_options(self.suite, run)
+        encoder = hashed(f"the encoder {run.encoder}", lambda: self._encoder(run.encoder))
+        inputs = {
+            "kind": "run",
+            "knowledge": run.knowledge,
+            "hiding_kg": self._graphs(run.hiding_kg, hashed),
+            "encoder": {"name": run.encoder, "sha256": encoder},
+            "options": {n: v for n, v in options.flat().items() if n not in OTHER_INPUTS},
+        }
+        injection = options.knowledge.injection
+        if injection is not None and (scorer := injection.scorer) is not None:
+            digest = hashed(f"the scorer {scorer}", lambda: self._encoder(scorer))
+            inputs["scorer"] = {"name": scorer, "sha256": digest}
+        return inputs
+
+    def _hashed(self, missing: Missing | None, what: str, read: Callable[[], str]) -> str | None:
+        """The hash that is read; where it can't be, None if ``missing`` takes the reason."""
         if missing is None:
             return read()
         if what not in self._missing:
@@ -225,36 +221,29 @@ class Experiment:
         missing[what] = self._missing[what]
         return None
 
-    # Hashes
+    def _graphs(self, paths: Sequence[str], hashed: Hashed) -> list[dict[str, str | None]]:
+        def read(path: str) -> str:
+            return self._hash([self.suite.resolved(path)])
 
-    def _files(self, paths: Sequence[str], missing: Missing | None) -> list[dict[str, str | None]]:
-        def hash_of(path: str) -> str:
-            return self._hash((self.suite.resolved(path),))
+        return [{"file": p, "sha256": hashed(f"the graph {p}", partial(read, p))} for p in paths]
 
-        return [
-            {"file": p, "sha256": self._or_missing(f"the graph {p}", partial(hash_of, p), missing)}
-            for p in paths
-        ]
-
-    def _hash(self, paths: Sequence[str]) -> str:
-        key = "\n".join(paths)
+    def _hash(self, paths: Sequence[str | Path]) -> str:
+        key = tuple(map(str, paths))
         if key not in self._hashes:
             self._hashes[key] = hash_of([Path(path) for path in paths])
         return self._hashes[key]
 
-    def _encoder(self, name: str, *, must_be_there: bool = False) -> str:
+    def _encoder(self, name: str) -> str:
         """Hash of an encoder's weights, size and vocabulary; of a hub's the name alone."""
         folder = Path(self.suite.resolved(name)) if name != SCRATCH else Path(SCRATCH)
         if not folder.is_dir():
-            of_a_folder = folder.is_absolute() or (
-                folder.parent != Path() and folder.parent.is_dir()
-            )
-            if must_be_there and of_a_folder:
+            parent = folder.parent
+            if folder.is_absolute() or (parent != Path() and parent.is_dir()):
                 raise CheckpointError(f"{folder}: no such folder. Name that of an encoder.")
             return ""
         weights = sorted(file for pattern in WEIGHTS for file in folder.glob(pattern))
         files = [folder / file for file in TOKENIZERS if (folder / file).is_file()]
-        return self._hash([str(file) for file in (*weights, *files)]) + config_hash(folder)
+        return self._hash([*weights, *files]) + config_hash(folder)
 
     # Graphs
 
@@ -288,19 +277,21 @@ class Experiment:
             DataError: the data can't be read.
         """
         if seed not in self._splits:
-            data = self.suite.data
-            if data == Data(folder=data.folder) and Path(self._data).is_dir():  # as they are
-                files = _split_files(Path(self._data))
-                self._need_test(files)
-                self._splits[seed] = Path(self._data), hash_of([*files.values()])
+            data, place = self.suite.data, Path(self._data)
+            if data == Data(folder=data.folder) and place.is_dir():  # as they are
+                files = [find_split(place, split) for split in ("train", "dev")]
+                with suppress(SplitError):
+                    files.append(find_split(place, "test"))
+                self._need_test(len(files) == len(SPLITS))
+                self._splits[seed] = place, hash_of(files)
             else:
                 drawn = self._drawn(seed)
-                self._need_test(drawn)
+                self._need_test("test" in drawn)
                 self._splits[seed] = self._written(drawn, f"split-seed{seed}")
         return self._splits[seed]
 
-    def _need_test(self, splits: Collection[str]) -> None:
-        if "test" not in splits:
+    def _need_test(self, there: bool) -> None:
+        if not there:
             raise SplitError(
                 f"{self._data}: no test set, and a suite scores every run on one. Name a folder "
                 "with a test.tsv, or the files in it, as in data: files: "
@@ -323,9 +314,8 @@ class Experiment:
         if data.split == "entity-disjoint":
             shares = {"test_share": data.test_share, "dev_share": data.dev_share}
             options = EntityDisjoint(seed, **{n: s for n, s in shares.items() if s is not None})
-            graph = None
-            if data.among != AT_RANDOM:
-                graph = load_graph(self.suite.resolved(data.among))
+            known = data.among != AT_RANDOM
+            graph = load_graph(self.suite.resolved(data.among)) if known else None
             return entity_disjoint(self._all_examples, options, graph=graph)
         files = DataFiles(
             "" if data.files else self._data,
@@ -344,9 +334,8 @@ class Experiment:
         files = self._named_files or dict.fromkeys(SPLITS, self._data)
         for split in (split for split in SPLITS if split in files):
             try:
-                examples += read_split(
-                    files[split], split, self.suite.task, self.suite.data.columns
-                )
+                columns = self.suite.data.columns
+                examples += read_split(files[split], split, self.suite.task, columns)
             except SplitError as error:
                 if split == "train":
                     raise
@@ -358,18 +347,10 @@ class Experiment:
         temporary = self.work / f"{name}.{os.getpid()}"
         shutil.rmtree(temporary, ignore_errors=True)
         write_split(temporary, splits)
-        digest = hash_of([*_split_files(temporary).values()])
+        digest = hash_of([temporary / f"{split}.tsv" for split in SPLITS if split in splits])
         folder = self.work / f"{name}-{digest[:8]}"
         if folder.is_dir():
             shutil.rmtree(temporary)
         else:
             temporary.rename(folder)
         return folder, digest
-
-
-def _split_files(folder: Path) -> dict[str, Path]:
-    """Of train, dev and, where there is one, test."""
-    files = {split: find_split(folder, split) for split in ("train", "dev")}
-    with suppress(SplitError):
-        files["test"] = find_split(folder, "test")
-    return files

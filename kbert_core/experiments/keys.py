@@ -11,7 +11,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    GetCoreSchemaHandler,
+    GetPydanticSchema,
     StrictBool,
     StrictInt,
     StrictStr,
@@ -44,7 +44,9 @@ class Keys(BaseModel):
         return {key: value for key, value in data.items() if value is not None}
 
 
-class KeysOf:
+def keys_of(
+    kind: type, make: Callable[..., Any], but: Collection[str] = frozenset()
+) -> GetPydanticSchema:
     """Annotates a field whose keys are the fields of a dataclass.
 
     Args:
@@ -52,26 +54,20 @@ class KeysOf:
         make: what is made of the values given; empty lists are left out.
         but: its fields that are no keys.
     """
+    keys: dict[str, Any] = {}
+    for name, option in option_fields(kind).items():
+        hint: Any = option.type
+        of = get_args(hint)[0] if isinstance(hint, UnionType) else hint  # of `int | None` int
+        if name not in but:
+            keys[name] = (KINDS.get(of, of) | None, None)
+    model = create_model(kind.__name__, __base__=Keys, **keys)
 
-    def __init__(
-        self, kind: type, make: Callable[..., Any], but: Collection[str] = frozenset()
-    ) -> None:
-        keys: dict[str, Any] = {}
-        for name, option in option_fields(kind).items():
-            hint: Any = option.type
-            of = get_args(hint)[0] if isinstance(hint, UnionType) else hint  # of `int | None` int
-            if name not in but:
-                keys[name] = (KINDS.get(of, of) | None, None)
-        self._model, self._make = create_model(kind.__name__, __base__=Keys, **keys), make
+    def made(keys: Keys) -> Any:
+        return make(**{k: v for k, v in keys if v is not None and v != ()})
 
-    def __get_pydantic_core_schema__(
-        self, source: Any, handler: GetCoreSchemaHandler
-    ) -> core_schema.CoreSchema:
-        """Check the keys, then make what they are for."""
-        return core_schema.no_info_after_validator_function(
-            lambda keys: self._make(**{k: v for k, v in keys if v is not None and v != ()}),
-            handler.generate_schema(self._model),
-        )
+    return GetPydanticSchema(
+        lambda _, handler: core_schema.no_info_after_validator_function(made, handler(model))
+    )
 
 
 def _number(value: Any) -> Any:

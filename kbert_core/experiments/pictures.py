@@ -13,10 +13,12 @@ from typing import Any
 from PIL import Image
 
 from kbert_core.errors import ExperimentError
-from kbert_core.experiments.statistics import Metric
+from kbert_core.experiments.statistics import Metric, Spread
 from kbert_core.experiments.suite import Baseline, Run
 from kbert_core.experiments.tables import Group, Tables
 from kbert_core.explain.drawing import BLUE, GREEN, GREY, INK, ORANGE, drawing, legend_below, tidy
+from kbert_core.kbert.visible import FULL
+from kbert_core.training.finetune import MAIN_SCORE
 
 KINDS = {  # of a row: its colour
     "without knowledge": GREY,
@@ -26,8 +28,9 @@ KINDS = {  # of a row: its colour
 }
 LINES = ("#777777", "#0072B2", "#000000", "#56B4E9", "#E69F00", "#009E73", "#D55E00", "#CC79A7")
 MARKERS = "osD^vPX*"
+CURVE: Any = {"markersize": 5, "linewidth": 1.6, "elinewidth": 0.9, "capsize": 2}
 ON_TEST = "Test: mean (bar), seeds (dots), 95 % of resamples (line)"
-PALE = "; pale: stale, or not all seeds yet"
+PALE = "; pale: not all seeds yet"
 COLOURS = 128  # of a picture; its own hues and what lies between them at edges
 TITLE_WIDTH = 24  # characters a line above a panel
 
@@ -50,10 +53,8 @@ def _draw_scores(tables: Tables, path: Path) -> bool:
         for panel, metric in zip(panels[0], metrics, strict=True):
             top = _bars(panel, tables, [row.name for row in rows], metric)
             panel.set_xlim(0, min(116.0, 1.17 * top + 3))
-        lacking = [tables.lacking(row) for row in rows]
-        names = [
-            r.name + (f" ({less})" if less else "") for r, less in zip(rows, lacking, strict=True)
-        ]
+        lacking = [f" ({less})" if (less := tables.lacking(row)) else "" for row in rows]
+        names = [row.name + less for row, less in zip(rows, lacking, strict=True)]
         _finish(figure, panels, names, rows, ON_TEST)
         _save(figure, path)
     return True
@@ -64,21 +65,19 @@ def draw_group(group: Group, folder: Path) -> Path:
     path = folder / f"{group.name}-side-by-side.png"
     members = [(called, tables) for called, tables in group.members if tables.results]
     names = [n for n in group.rows if any(n in tables.results for _, tables in members)]
-    pale = {
-        tables.suite.name: [row.name for row in tables.suite.rows if tables.lacking(row)]
-        for _, tables in members
-    }
-    high = len(group.metrics)
+    high, any_pale = len(group.metrics), False
     with drawing(2.6 + 2.1 * len(members), 1.0 + high * (0.5 + 0.27 * len(names))) as figure:
         panels = figure.subplots(high, len(members), sharey=True, squeeze=False)
         for place, (called, tables) in enumerate(members):
             panels[0][place].set_title(fill(called, TITLE_WIDTH), fontsize=10)
+            pale = [row.name for row in tables.suite.rows if tables.lacking(row)]
+            any_pale |= bool(pale)
             for panel, metric in zip(panels[:, place], group.metrics, strict=True):
-                _bars(panel, tables, names, metric, space=4, pale=pale[tables.suite.name])
+                _bars(panel, tables, names, metric, space=4, pale=pale)
                 panel.set_xlim(0, 116)
                 panel.set_xticks(range(0, 101, 25))
         rows = [row for _, tables in members for row in tables.suite.rows if row.name in names]
-        _finish(figure, panels, names, rows, ON_TEST + (PALE if any(pale.values()) else ""))
+        _finish(figure, panels, names, rows, ON_TEST + PALE * any_pale)
         _save(figure, path)
     return path
 
@@ -96,7 +95,6 @@ def _bars(
 
     Args:
         space: between a bar's end and its number.
-        pale: names of rows to be drawn paler.
 
     Returns:
         Where the longest ends.
@@ -138,44 +136,46 @@ def _kind(row: Run | Baseline) -> str:
         return "with a dictionary"
     if row.knowledge == "none":
         return "without knowledge"
-    plain = row.knowledge == "graph" and row.ablation.positions == "soft"
-    return "with the graph" if plain and row.ablation.visible == "tree" else "control or ablation"
+    plain = row.knowledge == "graph" and row.ablation == FULL
+    return "with the graph" if plain else "control or ablation"
 
 
 def _draw_curves(tables: Tables, path: Path) -> bool:
     """Draw dev scores by epoch, a line a run with its deviation over the seeds.
 
+    As long as its shortest seed.
+
     Returns:
         Whether there was anything to draw.
     """
-    curves = sorted(tables.curves().items(), key=lambda curve: -curve[1][-1].mean)
+    main, curves = MAIN_SCORE[tables.suite.task], []
+    for number, run in enumerate(tables.suite.runs):
+        of_seeds = [curve for curve in tables.values(run.name, "learning_curve") if curve]
+        scores = ([epoch[main] for epoch in curve] for curve in of_seeds)
+        if of_seeds:
+            curves.append((number, run.name, [Spread.of(of) for of in zip(*scores, strict=False)]))
     if not curves:
         return False
-    order = [run.name for run in tables.suite.runs]
+    curves.sort(key=lambda curve: -curve[-1][-1].mean)
     with drawing(9, 4.4) as figure:
         panel = figure.subplots()
-        longest = max(len(epochs) for _, epochs in curves)
-        first, last = 0.6, longest + 0.4
-        width = 0.05 * (last - first) / max(1, len(curves) - 1)  # so that deviations don't overlap
-        for number, (name, epochs) in enumerate(curves):
-            place = order.index(name)
-            shift = (number - (len(curves) - 1) / 2) * width
+        longest = max(len(epochs) for *_, epochs in curves)
+        width = 0.05 * (longest - 0.2) / max(1, len(curves) - 1)  # deviations don't overlap
+        for at, (number, name, epochs) in enumerate(curves):
+            shift = (at - (len(curves) - 1) / 2) * width
             values = [100 * epoch.mean for epoch in epochs]
             panel.errorbar(
                 [epoch + shift for epoch in range(1, len(epochs) + 1)],
                 values,
                 yerr=[100 * (epoch.deviation or 0.0) for epoch in epochs],
-                color=LINES[place % len(LINES)],
-                marker=MARKERS[place % len(MARKERS)],
-                linestyle=("-", "--", ":")[place // len(LINES) % 3],
-                markersize=5,
-                linewidth=1.6,
-                elinewidth=0.9,
-                capsize=2,
-                label=f"{tables.shown(name)}  {values[-1]:.1f}",
+                color=LINES[number % len(LINES)],
+                marker=MARKERS[number % len(MARKERS)],
+                linestyle=("-", "--", ":")[number // len(LINES) % 3],
+                **CURVE,
+                label=f"{name}  {values[-1]:.1f}",
             )
         panel.set_xticks(range(1, longest + 1))
-        panel.set_xlim(first, last)
+        panel.set_xlim(0.6, longest + 0.4)
         panel.set_xlabel("epoch")
         panel.set_ylabel(f"{tables.metrics[0].name} on dev, %")
         tidy(panel, "y")

@@ -16,13 +16,39 @@ from typing import Any
 import yaml
 from jinja2 import Environment, FileSystemLoader
 
+from kbert_core.checkpoints.encoders import PACKAGE
 from kbert_core.errors import ExperimentError
-from kbert_core.experiments import report_tables
 from kbert_core.experiments.pictures import draw_group, draw_suite
-from kbert_core.experiments.report_tables import anchor
-from kbert_core.experiments.statistics import LEVEL, RESAMPLES
-from kbert_core.experiments.tables import Tables, groups
+from kbert_core.experiments.statistics import LEVEL, RESAMPLES, Difference, Metric, Spread
+from kbert_core.experiments.suite import AT_RANDOM
+from kbert_core.experiments.tables import Group, Tables, groups
+from kbert_core.knowledge.io.compression import plain_stem
+from kbert_core.training.finetune import MAIN_SCORE
 
+OUTCOMES = {  # of edits
+    "new": "new type",
+    "kept": "old type",
+    "other": "another type",
+    "lost": "span lost",
+    "right_before": "right before",
+    "right_after": "right after",
+    "others_changed": "other spans changed",
+    "others_new": "other spans new",
+}
+OTHERS = {  # scores that have no counts a sentence
+    "release_f1": "F1, release's own count",
+    "release_trunk_f1": "F1, release's count in the text alone",
+    "macro_f1": "macro F1",
+    "chance_mrr": "MRR by chance",
+    "overlap_mrr": "MRR by shared characters",
+}
+TEST_SETS: dict[str, tuple[Metric, ...]] = {  # by task: what makes a test set easy or hard
+    "ner": (
+        Metric("mentions not labelled in training", {"unseen": 1}, {"gold": 1}),
+        Metric("of these known to the graph", {"covered": 1}, {"unseen": 1}),
+    ),
+}
+MISSING, NONE = "missing", "–"
 UNCHECKED = "Not checked for being up to date where this was made"
 STATISTICS = Path("decisions/statistics.md")  # beside the report, in this project's docs
 
@@ -41,7 +67,9 @@ def write_report(
         suites: shown in this order, those that nothing was run of last.
         output: the Markdown file; the HTML stands beside it, the pictures in
             a folder of its name.
-        published: YAML of figures published by others, see ``_published``.
+        published: YAML of figures published by others: ``title``, ``about``
+            (Markdown), and the ``columns`` and ``rows`` of one table, or
+            ``tables``, a list of these with an ``about`` each.
         appendices: Markdown of sections made elsewhere.
         command: that makes the report.
 
@@ -90,9 +118,10 @@ def _rendered(template: str, **values: Any) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    templates.globals |= {"show": report_tables, "level": f"{100 * LEVEL:.0f}"}
-    templates.globals |= {"resamples": f"{RESAMPLES:,}", "UNCHECKED": UNCHECKED}
-    return templates.get_template(template).render(**values)
+    shown = (contents, facts, others, scores, differences, by_label, edits, named_by_tails)
+    templates.globals |= {f.__name__: f for f in (*shown, group_data, group_scores, table)}
+    about = {"level": f"{100 * LEVEL:.0f}", "resamples": f"{RESAMPLES:,}", "UNCHECKED": UNCHECKED}
+    return templates.get_template(template).render(**about, **values)
 
 
 def _appendix(path: Path) -> str:
@@ -105,12 +134,7 @@ def _appendix(path: Path) -> str:
 
 
 def _published(path: Path) -> dict[str, Any]:
-    """Figures published by others, marked as such.
-
-    The file has ``title`` and ``about`` (Markdown), and ``columns`` and
-    ``rows`` of one table, or ``tables``, a list of these with an ``about``
-    each.
-    """
+    """Figures published by others, marked as such; see ``write_report``."""
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
         tables = [
@@ -128,16 +152,8 @@ def _published(path: Path) -> dict[str, Any]:
         ) from error
 
 
-# HTML and JSON
-
-
 def html_page(markdown: str, folder: Path) -> str:
-    """The report as one HTML file that needs nothing beside it.
-
-    Args:
-        markdown: the report.
-        folder: that its pictures' names start from.
-    """
+    """The report as one HTML file; its pictures, named from ``folder``, are put into it."""
     try:
         from markdown_it import MarkdownIt
     except ImportError as error:
@@ -164,14 +180,220 @@ def html_page(markdown: str, folder: Path) -> str:
     return _rendered("report.html.jinja", title=title, body=body)
 
 
-def summary(tables: Tables) -> Mapping[str, Any]:
-    """The main figures of a suite, for JSON."""
-    rows: dict[str, Any] = {}
+# What the template shows of one suite
+
+
+def anchor(title: str) -> str:
+    """The anchor that a heading gets: as GitHub makes it."""
+    return re.sub(r"[^\w\- ]", "", title.casefold()).replace(" ", "-")
+
+
+def contents(suites: Sequence[Tables], beside: Sequence[Group]) -> str:
+    """The sections, and how many of their runs are done."""
+    rows = [(group.declared.title, "") for group in beside]
+    for tables in suites:
+        planned = sum(len(row.seeds) for row in tables.suite.rows)
+        rows.append((tables.suite.title, f"{sum(map(tables.done, tables.suite.rows))}/{planned}"))
+    linked = [[f"[{title}](#{anchor(title)})", done] for title, done in rows]
+    return table(["Experiment", "runs done"], linked)
+
+
+def facts(tables: Tables) -> str:
+    """What all runs have in common."""
+    data, runs = tables.suite.data, tables.suite.runs
+    of_data = f"Data: {Path(data.folder).name}, {data.split}"
+    if data.split == "entity-disjoint":
+        known = f"names known to {plain_stem(data.among)}"
+        among = "all names" if data.among == AT_RANDOM else known
+        of_data += f" (held out among {among}; each seed draws its own)"
+    if data.also_train:  # a file with its folder, as in bq/train.tsv; a hub name as it is
+        more = ("/".join(Path(path).parts[-2:]) for path in data.also_train)
+        of_data += f", and to train on {', '.join(more)}"
+    sizes = {split: tables.values(None, "examples", split) for split in ("train", "dev", "test")}
+    encoders = dict.fromkeys(Path(run.encoder.removeprefix(PACKAGE)).name for run in runs)
+    encoder = f"encoder {', '.join(encoders)}"
+    parameters = {*tables.values(None, "parameters")}
+    if len(parameters) == 1:
+        encoder += f" ({parameters.pop():,} parameters)"
+    epochs = [*dict.fromkeys(str(run.train.get("epochs", 4)) for run in runs)]
+    of_sizes = [f"{split} {_counts(counts)}" for split, counts in sizes.items() if counts]
+    trained = f"{' or '.join(epochs)} epoch{'s' * (epochs != ['1'])}"
+    return "; ".join([of_data, *of_sizes, encoder, trained]) + "."
+
+
+def others(tables: Tables) -> dict[str, str]:
+    """Further scores that some rows have → their titles."""
+    names = {name for scores in tables.values(None, "scores", "test") for name in scores}
+    return {name: title for name, title in OTHERS.items() if name in names}
+
+
+def scores(tables: Tables) -> str:
+    """A line a row: its seeds and scores."""
+    graph_off = "without_knowledge", "test", MAIN_SCORE[tables.suite.task]
+    paths = {f"{tables.metrics[0].name}, graph off": graph_off}
+    if not tables.values(None, *graph_off):
+        paths = {}
+    paths |= {title: ("scores", "test", other) for other, title in others(tables).items()}
+    head = ["", "seeds", *(metric.name for metric in tables.metrics), *paths]
+    rows = []
     for row in tables.suite.rows:
-        rows[row.name] = {"seeds": tables.done(row), "stale": row.name in tables.stale}
-        for metric in tables.metrics:
-            if s := tables.score(row.name, metric):
-                interval = [s.low, s.high]
-                score = {"mean": s.mean, "deviation": s.deviation, "interval": interval}
-                rows[row.name][metric.name] = score
-    return rows
+        name, done, planned = row.name, tables.done(row), len(row.seeds)
+        seeds = str(done) if done == planned else f"{done} of {planned}"
+        values: list[Spread | None] = [tables.score(name, metric) for metric in tables.metrics]
+        values += [tables.spread(name, *path) for path in paths.values()]
+        cells = [*map(_per_cent, values)] if done else [MISSING, *[""] * (len(head) - 3)]
+        rows.append([name, seeds, *cells])
+    return table(head, rows)
+
+
+def differences(tables: Tables) -> str:
+    """A line a comparison; nothing where no two rows can be compared."""
+    by_metric = {metric.name: tables.differences(metric) for metric in tables.main_metrics}
+    if not any(by_metric.values()):
+        return ""
+    rows = [
+        [
+            " − ".join(pair),
+            *(cell for of in by_metric.values() for cell in _difference(of.get(pair))),
+        ]
+        for pair in tables.pairs
+    ]
+    return table(["difference, points", *(n for name in by_metric for n in (name, "p"))], rows)
+
+
+def by_label(tables: Tables) -> str:
+    """F1 on test by label."""
+    head = ["", *(f"{label} ({_counts(gold)})" for label, gold in tables.labels.items())]
+    path = ("scores", "test", "by_label")
+    rows = [
+        [
+            row.name,
+            *(_per_cent(tables.spread(row.name, *path, label, "f1")) for label in tables.labels),
+        ]
+        for row in tables.suite.rows
+        if any(tables.values(row.name, *path))
+    ]
+    return table(head, rows)
+
+
+def edits(tables: Tables, *added: str) -> str:
+    """Response to edits on test, for every run that has one; over its seeds.
+
+    Args:
+        added: "added", for triples that were added; else tails were replaced.
+    """
+
+    def spread(of_seeds: Sequence[Mapping[str, Any]], outcome: str) -> Spread | None:
+        shares = [r[outcome] for r in of_seeds if r.get(outcome) is not None]
+        return Spread.of(shares) if shares else None
+
+    path = ("edit_response", "test", *added)
+    responses = [
+        (run.name, group, of_seeds)
+        for run in tables.suite.runs
+        for group in ("unseen", "seen")
+        if (of_seeds := [r for r in tables.values(run.name, *path, group) if r.get("n")])
+    ]
+    outcomes = [o for o in OUTCOMES if any(spread(of_seeds, o) for *_, of_seeds in responses)]
+    rows = [
+        [
+            *(name, group, f"{sum(response['n'] for response in of_seeds):,}"),
+            *(_per_cent(spread(of_seeds, outcome), 0, " %") for outcome in outcomes),
+        ]
+        for name, group, of_seeds in responses
+    ]
+    head = ["", "name in training", "edits", *(OUTCOMES[outcome] for outcome in outcomes)]
+    return table(head, rows) if rows else ""
+
+
+def named_by_tails(tables: Tables) -> dict[str, str]:
+    """Labels that an edit can give, as tails of the graph name them → the runs they are of."""
+    rows: dict[str, list[str]] = {}
+    for row in tables.suite.runs:
+        of_seeds = [{*of_tail.values()} for of_tail in tables.values(row.name, "type_labels")]
+        named = []
+        for label in sorted(set().union(*of_seeds)):
+            count, seeds = sum(label in labels for labels in of_seeds), tables.done(row)
+            named.append(label if count == seeds else f"{label} ({count} of {seeds} seeds)")
+        if named:
+            rows.setdefault(", ".join(named), []).append(f"**{row.name}**")
+    return {named: "; ".join(of) for named, of in rows.items()}
+
+
+# Suites side by side
+
+
+def group_data(group: Group) -> str:
+    """What the suites' data are like."""
+    members = [tables for _, tables in group.members]
+    sizes = [tables.values(None, "examples", "train") for tables in members]
+    rows = [["to train on", *(_counts(of) if of else MISSING for of in sizes)]]
+    for fact in TEST_SETS.get(members[0].suite.task, ()):
+        cells = []
+        for tables in members:  # the same for every row: of that with the most seeds
+            name = max(tables.results, key=lambda n: len(tables.results[n]), default=None)
+            cells.append(MISSING if name is None else _per_cent(tables.score(name, fact)))
+        rows.append([f"{fact.name}, %", *cells])
+    return table(["data", *(called for called, _ in group.members)], rows)
+
+
+def group_scores(group: Group, metric: Metric) -> str:
+    """A line a row, a column a suite."""
+    columns = [[f"{metric.name}, %", *group.rows]]
+    for called, tables in group.members:
+        in_head, of_pairs = group.lacking(tables), tables.differences(metric)
+        column = [called + (f" ({in_head})" if in_head else "")]
+        rows = {row.name: row for row in tables.suite.rows}
+        for name in group.rows:
+            row, score = rows.get(name), tables.score(name, metric)
+            if row is None or score is None:
+                column.append(NONE if row is None else MISSING)
+                continue
+            difference, lacking = of_pairs.get((name, row.compare_with or "")), tables.lacking(row)
+            parts = [_per_cent(score)]
+            parts += [f"({_signed(difference.mean)})"] if difference is not None else []
+            parts += [f"*{lacking}*"] if lacking != in_head else []
+            column.append(" ".join(parts))
+        columns.append(column)
+    head, *lines = zip(*columns, strict=True)
+    return table(head, lines)
+
+
+# Cells
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table; the first column is text, the others are numbers."""
+    cells = ([cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in (head, *rows))
+    first, *others = [f"| {' | '.join(row)} |" for row in cells]
+    return "\n".join([first, "|---|" + "---:|" * (len(head) - 1), *others])
+
+
+def _per_cent(spread: Spread | None, digits: int = 1, unit: str = "") -> str:
+    """A mean in per cent, with its deviation over the seeds."""
+    if spread is None:
+        return NONE
+    mean, deviation = f"{100 * spread.mean:.{digits}f}", spread.deviation
+    return mean + ("" if deviation is None else f" ± {100 * deviation:.{digits}f}") + unit
+
+
+def _signed(value: float) -> str:
+    """A difference in points with its sign, one decimal."""
+    return f"{100 * value:+.1f}".replace("-", "−")
+
+
+def _difference(difference: Difference | None) -> list[str]:
+    """A difference with its deviation over the seeds and its interval, and its p."""
+    if difference is None:
+        return [MISSING, ""]
+    mean, deviation = _signed(difference.mean), difference.deviation
+    mean += "" if deviation is None else f" ± {100 * deviation:.1f}"
+    p = difference.p if difference.adjusted is None else difference.adjusted
+    how = ("< 0.001" if p < 0.001 else f"{p:.3f}") + ", *exploratory*" * difference.exploratory
+    return [f"{mean} [{_signed(difference.low)}, {_signed(difference.high)}]", how]
+
+
+def _counts(counts: Sequence[int]) -> str:
+    """The least and the greatest of some counts."""
+    few, many = min(counts), max(counts)
+    return f"{few:,}" + (f"–{many:,}" if many != few else "")

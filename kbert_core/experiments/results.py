@@ -10,8 +10,11 @@ import platform
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, asdict
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import IO, Any
+
+import torch
 
 from kbert_core.checkpoints.checkpoint import CARD_KEY
 from kbert_core.errors import CheckpointError, DataError
@@ -158,6 +161,26 @@ def differences(was: Any, is_: Any, where: str = "") -> list[str]:
 def _short(value: Any) -> str:
     text = "unset" if value is None else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 80 else text[:77] + "..."
+
+
+# What a result was made with
+
+
+def versions() -> dict[str, Any]:
+    """Versions of what a result is made with, and the machine."""
+    packages = {}
+    for package in ("kbert-lab", "torch", "transformers"):
+        try:
+            packages[package] = version(package)
+        except PackageNotFoundError:
+            packages[package] = "not installed"
+    return {
+        "python": platform.python_version(),
+        "threads": torch.get_num_threads(),
+        **packages,
+        "cpu": processor(),
+        "cuda": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+    }
 
 
 def processor() -> str:

@@ -141,13 +141,11 @@ class Resampled:
                 )
         differences = np.array([one[seed] - two[seed] for seed in shared])
         spread, resampled = Spread.of(differences[:, 0]), differences[:, 1:].mean(axis=0)
-        return Difference(
-            spread.mean,
-            spread.deviation,
-            *_interval(resampled),
-            p=_two_sided(resampled),
-            seeds=len(shared),
-        )
+        # Twice the smaller share of resamples on one side of 0, that of the data counted in.
+        side = min(np.count_nonzero(resampled <= 0), np.count_nonzero(resampled >= 0))
+        p = float(min(1.0, 2 * (1 + side) / (1 + len(resampled))))
+        interval = _interval(resampled)
+        return Difference(spread.mean, spread.deviation, *interval, p=p, seeds=len(shared))
 
     def _drawn(self, row: str, metric: Metric) -> dict[int, Floats]:
         """By seed: (1 + resamples,) the score itself, then its resamples."""
@@ -174,8 +172,7 @@ class Resampled:
         for row, seed, counts in cells:
             where = np.array([place[i] for i in counts.ids], int)
             for name, column in counts.columns.items():
-                values = np.bincount(where, np.asarray(column, float), len(ids))
-                columns[row, seed, name] = values
+                columns[row, seed, name] = np.bincount(where, np.asarray(column, float), len(ids))
         if not columns:
             return {}
         table = np.array(list(columns.values())).T  # (sentences, columns)
@@ -216,9 +213,3 @@ def _interval(values: Floats) -> tuple[float, float]:
     tail = 100 * (1 - LEVEL) / 2
     low, high = np.percentile(values, [tail, 100 - tail])
     return float(low), float(high)
-
-
-def _two_sided(differences: Floats) -> float:
-    """Twice the smaller share of resamples on one side of 0, that of the data counted in."""
-    sides = np.count_nonzero(differences <= 0), np.count_nonzero(differences >= 0)
-    return float(min(1.0, 2 * (1 + min(sides)) / (1 + len(differences))))

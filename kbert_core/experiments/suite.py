@@ -27,7 +27,7 @@ from pydantic import (
 from kbert_core.checkpoints.encoders import PACKAGE, located
 from kbert_core.data.sources import DataFiles
 from kbert_core.errors import KBertError, OptionError
-from kbert_core.experiments.keys import Keys, KeysOf, Share, Text, Texts, error_text, shown
+from kbert_core.experiments.keys import Keys, Share, Text, Texts, error_text, keys_of, shown
 from kbert_core.kbert.visible import FULL, Ablation
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.surface_forms import NameRules
@@ -76,8 +76,8 @@ def _pairs(pairs: Any) -> Any:
 
 
 Seeds = Annotated[tuple[StrictInt, ...], AfterValidator(_seeds)]
-Injection = Annotated[InjectionOptions | None, KeysOf(InjectionOptions, _injection)]
-Train = Annotated[Mapping[str, Any], KeysOf(TrainOptions, dict, SET_ELSEWHERE)]
+Injection = Annotated[InjectionOptions | None, keys_of(InjectionOptions, _injection)]
+Train = Annotated[Mapping[str, Any], keys_of(TrainOptions, dict, SET_ELSEWHERE)]
 
 
 class Data(Keys):
@@ -136,7 +136,7 @@ class Run(Row):
     knowledge: Literal["none", "graph", "shuffled"] = "none"  # shuffled: its tails exchanged
     hiding_kg: Texts = ()  # without knowledge: mask the mentions that the recipe would with these
     ablation: Annotated[Ablation, BeforeValidator(_ablation)] = FULL  # how trees are read
-    recipe: Annotated[Recipe, KeysOf(Recipe, Recipe)] = Recipe()
+    recipe: Annotated[Recipe, keys_of(Recipe, Recipe)] = Recipe()
     injection: Injection = None  # None: as the encoder's card says
     encoder: str = SCRATCH  # to start from
     train: Train = Field(default_factory=dict)  # further fields of ``TrainOptions``
@@ -293,17 +293,16 @@ class Suite(Keys):
         return self
 
     def _check_names(self) -> None:
-        names = [row.name for row in self.rows]
-        slugs = [slug(name) for name in names]
+        names, runs = [row.name for row in self.rows], [run.name for run in self.runs]
+        slugs = [*map(slug, names)]
         for name, short in zip(names, slugs, strict=True):
             if not short or slugs.count(short) > 1:
                 raise OptionError(
                     f"the name '{name}' {'has no letter' if not short else 'is there twice'} "
                     "(names are told apart by their letters and digits). Change it."
                 )
-        runs = [run.name for run in self.runs]
-        wanted: list[tuple[str, str | None, list[str]]] = []
-        wanted += [(f"compare_with of '{row.name}'", row.compare_with, names) for row in self.rows]
+        wanted: list[tuple[str, str | None, list[str]]]
+        wanted = [(f"compare_with of '{row.name}'", row.compare_with, names) for row in self.rows]
         wanted += [(f"over of '{row.name}'", row.over, runs) for row in self.baselines]
         wanted += [("also_compare", name, names) for pair in self.also_compare for name in pair]
         for where, other, known in wanted:

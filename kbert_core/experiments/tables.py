@@ -2,8 +2,8 @@
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -23,7 +23,6 @@ from kbert_core.experiments.statistics import (
     holm,
 )
 from kbert_core.experiments.suite import Baseline, Run, SideBySide, Suite
-from kbert_core.training.finetune import MAIN_SCORE
 
 Pair = tuple[str, str]  # a comparison: one row minus another
 MAIN_METRICS = 2
@@ -36,11 +35,58 @@ class Tables:
 
     suite: Suite  # what was run
     results: Mapping[str, Mapping[int, Mapping[str, Any]]]  # by row and seed, as their JSON says
-    outdated: Sequence[Status] = ()  # cells whose result is of something else than the suite says
-    _: KW_ONLY
-    stale: Collection[str] = ()  # rows of outdated results alone: shown, marked, not done
+    outdated: Sequence[Status] = ()  # cells whose result is of something else; left out
     unchecked: Mapping[str, str] = field(default_factory=dict)  # what can't be read here → why
     resamples: int = RESAMPLES  # for the statistics
+
+    @classmethod
+    def of(cls, experiment: Experiment, *, resamples: int = RESAMPLES) -> "Tables":
+        """Read the results of a suite, as far as they are there.
+
+        What can't be read here, such as the data, isn't compared with.
+
+        Raises:
+            ExperimentError: results of different encoders or data would be mixed.
+        """
+        results: dict[str, dict[int, Any]] = {}
+        outdated: list[Status] = []
+        unchecked: dict[str, str] = {}
+        for cell in experiment.cells():
+            status = experiment.status(cell, with_what_is_there=True)
+            unchecked |= status.unchecked
+            if status.state == "stale":
+                outdated.append(status)
+            elif status.state == "done":
+                result = read_json(experiment.file(cell))
+                results.setdefault(cell.row.name, {})[cell.seed] = result
+        for what, why in unchecked.items():
+            log.warning("%s: not checked: %s (%s)", experiment.suite.name, what, why)
+        tables = cls(experiment.suite, results, outdated, unchecked, resamples)
+        tables.check_same()
+        return tables
+
+    def check_same(self) -> None:
+        """Refuse results that don't belong together.
+
+        Raises:
+            ExperimentError: an encoder or the data changed between two runs.
+        """
+        origins: dict[tuple[str, int | None], tuple[str, str]] = {}  # → its hash, a row of it
+        for row, of_seed in self.results.items():
+            for seed, result in of_seed.items():
+                inputs = result["inputs"]
+                digests: dict[tuple[str, int | None], str]
+                digests = {("the data", seed): inputs["data"]["sha256"]}
+                if encoder := inputs.get("over", inputs).get("encoder"):
+                    digests[f"the encoder {encoder['name']}", None] = encoder["sha256"]
+                for origin, digest in digests.items():
+                    before, first = origins.setdefault(origin, (digest, row))
+                    if digest != before:
+                        raise ExperimentError(
+                            f"{self.suite.name}: {origin[0]} changed between '{first}' and "
+                            f"'{row}', seed {seed}. Run the suite again: "
+                            f"`kbert experiment {self.suite.path.name}`."
+                        )
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
@@ -52,99 +98,16 @@ class Tables:
         """Those that differences and pictures are of."""
         return self.metrics[:MAIN_METRICS]
 
-    @classmethod
-    def of(cls, experiment: Experiment, *, resamples: int = RESAMPLES) -> "Tables":
-        """Read the results of a suite, as far as they are there.
-
-        What can't be read here, such as the data, isn't compared with.
-
-        Raises:
-            ExperimentError: results of different encoders or data would be mixed.
-        """
-        current: dict[str, dict[int, Any]] = {}
-        before: dict[str, dict[int, Any]] = {}
-        outdated: list[Status] = []
-        unchecked: dict[str, str] = {}
-        for cell in experiment.cells():
-            result = read_json(experiment.file(cell))
-            if result is None:
-                continue
-            status = experiment.status(cell, with_what_is_there=True)
-            unchecked |= status.unchecked
-            stale = status.state == "stale"
-            outdated += [status] if stale else []
-            kept = before if stale else current
-            kept.setdefault(cell.row.name, {})[cell.seed] = result
-        for what, why in unchecked.items():
-            log.warning("%s: not checked: %s (%s)", experiment.suite.name, what, why)
-        tables = cls(
-            experiment.suite,
-            {**before, **current},
-            outdated,
-            stale=before.keys() - current.keys(),
-            unchecked=unchecked,
-            resamples=resamples,
-        )
-        tables.check_same()
-        return tables
-
-    def check_same(self) -> None:
-        """Refuse results that don't belong together; stale ones stand by themselves.
-
-        Raises:
-            ExperimentError: an encoder or the data changed between two runs.
-        """
-        origins = self._origins(row for row in self.results if row not in self.stale)
-        for (what, _), digests in origins.items():
-            if len(digests) > 1:
-                (first, _), (row, seed), *_ = digests.values()
-                raise ExperimentError(
-                    f"{self.suite.name}: {what} changed between '{first}' and '{row}', "
-                    f"seed {seed}. Run the suite again: `kbert experiment {self.suite.path.name}`."
-                )
-
-    def comparable(self, pair: Pair) -> bool:
-        """Whether two rows are of the same data and encoder; see ``check_same``."""
-        return all(len(digests) == 1 for digests in self._origins(pair).values())
-
-    def _origins(
-        self, rows: Iterable[str]
-    ) -> dict[tuple[str, int | None], dict[str, tuple[str, int]]]:
-        """The data of each seed and the encoders → their hashes, each where it was first seen."""
-        origins: dict[tuple[str, int | None], dict[str, tuple[str, int]]] = {}
-        for row in rows:
-            for seed, result in self.results.get(row, {}).items():
-                inputs = result["inputs"]
-                digests: dict[tuple[str, int | None], str]
-                digests = {("the data", seed): inputs["data"]["sha256"]}
-                if encoder := inputs.get("over", inputs).get("encoder"):
-                    digests[f"the encoder {encoder['name']}", None] = encoder["sha256"]
-                for origin, digest in digests.items():
-                    origins.setdefault(origin, {}).setdefault(digest, (row, seed))
-        return origins
-
-    # How much there is
+    # Values
 
     def done(self, row: Run | Baseline) -> int:
         """How many seeds of a row are there and up to date."""
-        return 0 if row.name in self.stale else len(self.results.get(row.name, {}))
-
-    def old(self, row: Run | Baseline) -> int:
-        """How many seeds of a stale row there are."""
-        return len(self.results.get(row.name, {})) - self.done(row)
-
-    def shown(self, name: str) -> str:
-        """A row's name, marked if its results are stale."""
-        return f"{name} (stale)" if name in self.stale else name
+        return len(self.results.get(row.name, {}))
 
     def lacking(self, row: Run | Baseline) -> str:
-        """What a row's figures lack: "stale", or as in "1 of 3 seeds"; empty where nothing."""
+        """What a row's figures lack, as in "1 of 3 seeds"; empty where nothing."""
         done, planned = self.done(row), len(row.seeds)
-        if row.name in self.stale:
-            return "stale"
         return f"{done} of {planned} seeds" if done < planned else ""
-
-    # Values
 
     def values(self, row: str | None, *keys: str) -> list[Any]:
         """What stands under some keys in each result of a row, or of all; None is left out."""
@@ -159,10 +122,6 @@ class Tables:
         values = self.values(row, *keys)
         return Spread.of(values) if values else None
 
-    def graph_off(self, row: str) -> Spread | None:
-        """The main score on test with the graph switched off."""
-        return self.spread(row, "without_knowledge", "test", MAIN_SCORE[self.suite.task])
-
     @cached_property
     def labels(self) -> dict[str, list[int]]:
         """The labels of test's entities, and how many each seed has of each."""
@@ -173,26 +132,6 @@ class Tables:
                 for label, scores in by_label.items():
                     gold.setdefault(label, {})[seed] = scores["gold"]
         return {label: list(gold[label].values()) for label in sorted(gold)}
-
-    def named_by_tails(self, row: str) -> dict[str, int]:
-        """Labels that a tail of the row's graph names, and at how many seeds."""
-        named = Counter(
-            label for of_tail in self.values(row, "type_labels") for label in {*of_tail.values()}
-        )
-        return dict(sorted(named.items()))
-
-    def curves(self) -> dict[str, list[Spread]]:
-        """Dev scores by epoch, for every run that has any; as long as its shortest seed."""
-        name, curves = MAIN_SCORE[self.suite.task], {}
-        for run in self.suite.runs:
-            of_seeds = [
-                [epoch[name] for epoch in curve]
-                for curve in self.values(run.name, "learning_curve")
-                if curve
-            ]
-            if of_seeds:
-                curves[run.name] = [Spread.of(epoch) for epoch in zip(*of_seeds, strict=False)]
-        return curves
 
     # Statistics
 
@@ -214,9 +153,8 @@ class Tables:
     @property
     def family(self) -> list[Pair]:
         """The comparisons with the run without knowledge, those still missing included."""
-        rows = self.suite.rows
-        pairs = [(row.name, row.compare_with) for row in rows if row.compare_with is not None]
-        return [(name, other) for name, other in pairs if name != other]
+        pairs = [(row.name, row.compare_with) for row in self.suite.rows]
+        return [(name, other) for name, other in pairs if other is not None and name != other]
 
     @property
     def pairs(self) -> list[Pair]:
@@ -228,7 +166,6 @@ class Tables:
         differences = {
             pair: difference
             for pair in self.pairs
-            if self.comparable(pair)
             if (difference := self.resampled.difference(*pair, metric))
         }
         family = [pair for pair in self.family if pair in differences]
@@ -236,6 +173,18 @@ class Tables:
         return differences | {
             pair: replace(differences[pair], adjusted=p) for pair, p in adjusted.items()
         }
+
+    def summary(self) -> Mapping[str, Any]:
+        """The main figures of every row, for JSON."""
+        rows: dict[str, Any] = {}
+        stale = {status.cell.row.name for status in self.outdated}
+        for row in self.suite.rows:
+            rows[row.name] = {"seeds": self.done(row), "stale": row.name in stale}
+            for metric in self.metrics:
+                if s := self.score(row.name, metric):
+                    score = {"mean": s.mean, "deviation": s.deviation, "interval": [s.low, s.high]}
+                    rows[row.name][metric.name] = score
+        return rows
 
 
 # Several suites
@@ -272,19 +221,17 @@ def groups(suites: Sequence[Tables]) -> list[Group]:
     """The groups that suites of a report ask for and of which two at least have results."""
     known = {tables.suite.name: tables for tables in suites}
     made = []
-    for tables in suites:
-        declared = tables.suite.side_by_side
-        if declared is None:
-            continue
+    for suite in (tables.suite for tables in suites if tables.suite.side_by_side is not None):
+        declared = suite.side_by_side
+        assert declared is not None
         members = tuple((c, known[name]) for name, c in declared.suites.items() if name in known)
         absent = tuple(name for name in declared.suites if name not in known)
-        group = Group(tables.suite.name, declared, members, absent)
+        group = Group(suite.name, declared, members, absent)
         if len(suites) > 1 and len(members) < 2:
             log.warning(
                 "%s: nothing to stand side by side: %s isn't among the suites given",
-                *(tables.suite.path, ", ".join(absent)),
+                *(suite.path, ", ".join(absent)),
             )
-        with_results = [member for _, member in members if member.results]
-        if len(with_results) > 1 and group.rows and group.metrics:
+        if sum(bool(member.results) for _, member in members) > 1 and group.rows and group.metrics:
             made.append(group)
     return made

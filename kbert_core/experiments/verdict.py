@@ -57,19 +57,9 @@ def _compiled(template: str) -> Template:
     return environment.from_string(template)
 
 
-def _in_words(
-    kind: str,
-    values: Mapping[str, Any],
-    texts: Mapping[str, str] | None,
-    called: Callable[[str], str],
-) -> str:
-    written = _compiled((texts or english())[kind]).render(values, called=called)
-    return " ".join(word for word in written.strip().split(" ") if word)  # no space twice
-
-
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One reason for the verdict."""
+    """One reason for the verdict, or its headline."""
 
     kind: str  # what it is about, such as "coverage"
     level: Level
@@ -84,7 +74,9 @@ class Finding:
             texts: templates by kind, as those of :func:`english`; None: these.
             called: what a split is called in their language.
         """
-        return _in_words(self.kind, {**self.values, "level": self.level}, texts, called)
+        template = _compiled((texts or english())[self.kind])
+        words = template.render(self.values, level=self.level, called=called).strip().split(" ")
+        return " ".join(word for word in words if word)  # no space twice
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +90,7 @@ class Verdict:
         self, texts: Mapping[str, str] | None = None, called: Callable[[str], str] = str
     ) -> str:
         """The answer in one or two sentences; see ``Finding.in_words``."""
-        return _in_words("headline", self.values, texts, called)
+        return Finding("headline", Level.NOTE, self.values).in_words(texts, called)
 
     def as_dict(self) -> dict[str, Any]:
         """Headline and findings in English, for JSON."""
@@ -150,8 +142,7 @@ def _coverage(audit: Audit, split: SplitAudit) -> Found:
         return level, {"texts": texts, "per": split.matches / split.examples}
     known, reached = split.mentions.all.known, split.mentions.all.reached
     level = Level.GOOD if known.share >= MUCH_KNOWN else Level.NOTE
-    if known.share < LITTLE_KNOWN:
-        level = Level.WARNING
+    level = Level.WARNING if known.share < LITTLE_KNOWN else level
     values: dict[str, Any] = {"known": known}
     labels = sorted(split.mentions.by_label.items(), key=lambda item: item[1].known.share)
     if len(labels) > 1 and known.count:
@@ -168,8 +159,7 @@ def _room(audit: Audit, split: SplitAudit) -> Found:
     known, total = split.mentions.unseen.known, split.mentions.all.known.total
     share, new = Share(known.total, total), Share(known.count, total)
     level = Level.NOTE if known.count < LITTLE_NEW * total else Level.GOOD
-    if share.share < LITTLE_UNSEEN:
-        level = Level.WARNING
+    level = Level.WARNING if share.share < LITTLE_UNSEEN else level
     return level, {"share": share, "known": known, "new": new}
 
 
@@ -201,8 +191,8 @@ def _dictionary(audit: Audit, split: SplitAudit) -> Found:
         return None
     shown = {name: scores[name] for name in ("f1", "precision", "recall")}
     shown["unseen"] = scores["unseen"]["recall"]
-    shares = {name: f"{100 * score:.1f}" for name, score in shown.items()}
-    return Level.NOTE, {"predicted": scores["predicted"], **shares}
+    shown = {name: f"{100 * score:.1f}" for name, score in shown.items()}
+    return Level.NOTE, {"predicted": scores["predicted"], **shown}
 
 
 def _majority(audit: Audit, split: SplitAudit) -> Found:

@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from kbert_core.data.labelled import Example
 from kbert_core.data.sources import guess_task, other_task
 from kbert_core.errors import DataError
 from kbert_core.experiments.audit import audit
-from kbert_core.experiments.audit_values import Group, Share, as_plain, plain_tokenizer, read_data
+from kbert_core.experiments.audit_values import Group, Share, plain_tokenizer, read_data
 from kbert_core.experiments.verdict import Level, verdict_of
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.graph import KnowledgeGraph
@@ -331,7 +332,7 @@ def test_what_the_length_limit_cuts_is_said():
 
 
 def test_an_audit_is_plain_data_with_ratios(made):
-    found = json.loads(json.dumps(as_plain(made)))
+    found = json.loads(json.dumps(asdict(made)))
     assert found["splits"]["test"]["with_match"] == {"count": 2, "total": 3, "share": 2 / 3}
     assert found["options"]["max_triples"] == 2
     assert found["answers"]["test_only"] == {"count": 2, "total": 46, "share": 2 / 46}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kbert_core import KnowledgeGraph, Triple, Words, flatten, grow_trees
 from kbert_core.data.labelled import Example
-from kbert_core.experiments.release_count import (
+from kbert_core.experiments.counts import (
     branch_begins,
     release_count_of_spans,
     release_scores,

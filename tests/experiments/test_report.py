@@ -10,8 +10,7 @@ from kbert_core import cli
 from kbert_core.errors import ExperimentError
 from kbert_core.experiments.counts import packed
 from kbert_core.experiments.grid import Experiment, Places
-from kbert_core.experiments.report import html_page, summary, write_report
-from kbert_core.experiments.report_tables import table
+from kbert_core.experiments.report import html_page, table, write_report
 from kbert_core.experiments.results import write_json
 from kbert_core.experiments.statistics import Counts
 from kbert_core.experiments.suite import Run, read_suite
@@ -191,16 +190,6 @@ def test_suites_without_a_row_in_common_are_not_put_side_by_side(three, folder):
     assert "Both ways" not in written.read_text("utf-8")
 
 
-def test_a_difference_from_a_stale_row_is_not_shown_side_by_side(three, folder):
-    other = Tables(three[1].suite, three[1].results, stale={"BERT"}, resamples=200)
-    (written, *_) = write_report([three[0], other], folder / "results.md")
-    beside = written.read_text("utf-8").partition("## A tiny suite")[0]
-    bert, _ = rows_of(beside, "BERT")
-    assert bert[2] == "50.0 *stale*"
-    dictionary, _ = rows_of(beside, "dictionary")
-    assert dictionary[2] == "100.0 *1 of 3 seeds*"
-
-
 def test_suites_of_different_tasks_side_by_side_are_refused_before_anything_runs(
     three, written, suite_data, folder, capsys
 ):
@@ -289,7 +278,7 @@ def test_outdated_results_of_some_seeds_are_left_out_and_named(done, folder):
     assert rows_of(text, "BERT")[0][1] == "2 of 3"
 
 
-def test_rows_of_another_encoder_are_shown_as_stale_and_compared_among_themselves(done, folder):
+def test_rows_of_another_encoder_are_left_out_and_named(done, folder):
     """As while an encoder has been replaced, and one row has been run again with it."""
     for file in (folder / "results" / "tiny").glob("*bert*.json"):
         made = json.loads(file.read_text("utf-8"))
@@ -300,21 +289,15 @@ def test_rows_of_another_encoder_are_shown_as_stale_and_compared_among_themselve
         if cell.row.name == "everything | visible":
             write_json(again.file(cell), result(again, cell, right=1))
     tables = Tables.of(again, resamples=50)
-    assert tables.stale == {"BERT", "K-BERT, graph", "BERT + dictionary"}
     assert [tables.done(row) for row in tables.suite.rows] == [0, 0, 3, 3, 0]
     text = write_report([tables], folder / "results.md")[0].read_text("utf-8")
-    scores, *_ = rows_of(text, "K-BERT, graph (stale)")
-    assert scores[1:3] == ["0 of 3, 2 stale", "75.0 ± 0.0"]
-    (both,) = rows_of(text, "K-BERT, graph (stale) − BERT (stale)")
-    assert both[1].startswith("+25.0")
-    (mixed,) = rows_of(text, r"everything \| visible − BERT (stale)".replace("\\|", "\\|"))
-    assert "missing" in mixed
-    (looked_up,) = rows_of(text, "dictionary − BERT (stale)")  # it has no encoder
-    assert looked_up[1].startswith("−25.0")
-    assert "- Stale, to be run again: BERT, seeds 1, 2, 3 (encoder has another content)." in text
+    scores, *_ = rows_of(text, "K-BERT, graph")
+    assert scores[1:3] == ["0 of 3", "missing"]
+    assert not rows_of(text, "dictionary − BERT")
+    assert "- Stale and left out: BERT, seed 3 (encoder has another content)." in text
     assert "(over.encoder has another content)" in text
-    assert summary(tables)["BERT"]["stale"]
-    assert not summary(tables)["dictionary"]["stale"]
+    assert tables.summary()["BERT"]["stale"]
+    assert not tables.summary()["dictionary"]["stale"]
 
 
 @pytest.fixture

@@ -21,7 +21,6 @@ from kbert_core.experiments.dictionary import load_scores
 from kbert_core.experiments.grid import Experiment, Places, Status
 from kbert_core.experiments.results import write_json
 from kbert_core.experiments.suite import read_suite
-from kbert_core.pipeline import Pipeline
 from kbert_core.training.finetune import KnowledgeTrainer
 
 
@@ -409,17 +408,6 @@ def test_time_left_goes_by_the_runs_that_are_done(written, suite_data, folder):
     # seed 1 K-BERT as long as BERT took; dictionaries take no time to speak of
     assert runner.seconds_left([done], list(cells[1:4]), 1) == pytest.approx(100.0)
     assert runner.seconds_left([done], list(cells[1:]), 2) == pytest.approx(150.0)
-
-
-def test_models_are_kept_where_asked_for(written, suite_data, folder):
-    suite_data |= {"seeds": [1], "runs": suite_data["runs"][1:], "baselines": []}
-    suite_data |= {"compare_with": None, "also_compare": []}
-    assert kbert(written(suite_data), "--device", "cpu", "--keep-models") == 0
-    (model,) = folder.glob("runs/experiments/tiny/k-bert-graph-seed1-*")
-    pipeline = Pipeline.load(model, device="cpu")
-    assert pipeline.card.knowledge == ("kg",)
-    assert pipeline.card.notes["command"].startswith("kbert experiment tiny.yaml --only")
-    assert not (model / "checkpoints").exists()
 
 
 def test_on_a_full_disk_every_run_is_tried_and_says_so(
