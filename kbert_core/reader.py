@@ -286,6 +286,24 @@ class Reader(ABC):
     def without(self, reading: Reading, pieces: Collection[Piece]) -> Reading:
         """Leave knowledge out of a reading, the rest held fixed."""
 
+    def guarded(self, row: Any, hidden: Any, random: Any = None) -> Any:
+        """Keep knowledge of a row from telling tokens that are to be told.
+
+        Args:
+            hidden: (N,) bool.
+            random: a generator, where it may tell now and then, as in training; None: never.
+        """
+        del hidden, random
+        return row
+
+    def begin_training(self, task: str, start: str | None) -> None:  # noqa: B027
+        """Prepare the model for training: what of it trains, what it takes from where it starts.
+
+        Args:
+            task: its name.
+            start: the model that training starts from; None: from scratch.
+        """
+
     @abstractmethod
     def collate(self, rows: Sequence[Any], config: Any) -> Any:
         """Put rows of one configuration into a batch, padded to the longest.

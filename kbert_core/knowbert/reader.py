@@ -12,6 +12,8 @@ from transformers import PreTrainedModel
 from transformers.modeling_outputs import ModelOutput
 
 from kbert_core.checkpoints.adapters import weights_hash
+from kbert_core.checkpoints.checkpoint import card_of
+from kbert_core.checkpoints.encoders import located
 from kbert_core.errors import OptionError
 from kbert_core.files import cache_folder
 from kbert_core.knowbert.candidates import MASKED, Span, batch_of, graph_spans
@@ -28,7 +30,8 @@ from kbert_core.knowbert.reading import (
     placed,
 )
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.layers import INSERTED, insert_after, layers_of, twin_of
+from kbert_core.labels import IGNORED
+from kbert_core.layers import INSERTED, insert_after, layers_of, load_inserted, twin_of
 from kbert_core.layout import text_rows
 from kbert_core.reader import Piece, Reader, Reading
 from kbert_core.text import WordPieces
@@ -84,12 +87,20 @@ class KnowBertReader(Reader):
             vectors_by(base.vectors, base.vectors_layer, base.text) for base in self.config.bases
         ]
 
-    def begin_training(self, task: str) -> None:
-        """Train the topmost linker alone, where the task is to link: its encoder stays as it is.
+    def begin_training(self, task: str, start: str | None) -> None:
+        """Begin a stage of the paper's Algorithm 1.
 
-        The states below it are kept on disk (paper, Algorithm 1; the released code runs the
-        encoder every time).
+        From another KnowBert of the same knowledge bases its KARs are taken. To link, the topmost
+        linker trains alone, the encoder stays as it is, and the states below the KAR are kept on
+        disk. For any other task everything trains; where a linker has been trained before, W₂
+        begins as the pseudo-inverse of W₁.
         """
+        before = card_of(start) if start is not None else None
+        if before is not None and before.system == self.system:
+            load_inserted(self.model, located(str(start)))
+            if before.task == "link" and task != "link":
+                for kar in self.kars:
+                    kar.invert_projection()
         if task != "link":
             return
         self.model.requires_grad_(False)
@@ -327,3 +338,23 @@ class KnowBertReader(Reader):
     def rate_of(self, parameter: str) -> float:
         """The KAR is trained faster than the encoder, which knows its language already."""
         return RATE if f".{INSERTED}." in parameter else 1.0
+
+
+def link_targets(row: KnowBertRow, links: Sequence[Any]) -> Any:
+    """Say which candidate of each span of the last knowledge base is right.
+
+    Args:
+        links: gold ones, with ``start``, ``end`` and ``entities``.
+
+    Returns:
+        (C,) int64; ``IGNORED`` for a span without a gold entity among its candidates: it doesn't
+        train (the released code trains it towards its first candidate).
+    """
+    gold = {(own.start, own.end): own.entities for own in links}
+    last = max((own.span.base for own in row.spans), default=0)
+    targets = []
+    for own in row.of_base(last):
+        entities = gold.get((own.span.mention.start, own.span.mention.end), ())
+        right = (k for k, c in enumerate(own.span.candidates) if c.entity in entities)
+        targets.append(next(right, IGNORED))
+    return np.array(targets, np.int64)

@@ -19,6 +19,7 @@ from kbert_core.data.labelled import Example
 from kbert_core.errors import OptionError
 from kbert_core.kbert.reader import KBertReader
 from kbert_core.kbert.sentence_tree import SentenceTree
+from kbert_core.knowbert.reader import link_targets
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.labels import IGNORED, OUTSIDE, WRONG
 from kbert_core.reader import Reader, Reading
@@ -59,7 +60,7 @@ class TrainingRow:
     """One row of a batch and its target."""
 
     row: Any  # N tokens, as the system reads them
-    target: int | Ints  # a class, or (N,) labels with ``IGNORED`` where there is none
+    target: int | Ints  # a class, or labels (N,) or (C,) with ``IGNORED`` where there is none
     input_ids: Ints | None = None  # (N,) ids where they differ from the row's (hidden tokens)
 
 
@@ -88,6 +89,7 @@ class RowMaker:
     trees: Sequence[SentenceTree] | None = None  # with the graph, where they are grown already
     hiding: tuple[KnowledgeGraph, Sequence[SentenceTree]] | None = None
     seed: int = 0
+    held_out: bool = False  # to be scored: no knowledge may tell what is hidden
 
     def __post_init__(self) -> None:
         self.config = self.reader.configured(self.config)
@@ -169,6 +171,8 @@ class RowMaker:
     ) -> list[TrainingRow]:
         """Make the rows of an example from a reading, perhaps as the recipe changed it."""
         example = self.examples[number]
+        if self.task.name == "link":
+            return [TrainingRow(row, link_targets(row, example.links)) for row in reading.rows]
         if self.task.name != "ner":
             target = IGNORED if self.task.name == "mask" else self.labels[example.label or ""]
             return [TrainingRow(row, target) for row in reading.rows]
@@ -203,7 +207,8 @@ class RowMaker:
             count = max(1, round(MASKED_SHARE * len(places)))
             chosen[random.permutation(places)[:count]] = True
         read, target = self._masking.hide(ids, chosen, random)
-        return TrainingRow(row, target, read)
+        guarded = self.reader.guarded(row, chosen, None if self.held_out else random)
+        return TrainingRow(guarded, target, read)
 
 
 def _places(row: Any) -> tuple[Ints, Ints]:
@@ -218,7 +223,7 @@ def batch_of(rows: Sequence[TrainingRow], reader: Reader, config: Any) -> tuple[
     """Pad rows to the longest of them.
 
     Returns:
-        The system's batch, and labels (B, N) or (B,) int64.
+        The system's batch, and labels (B, N), (B, C) or (B,) int64.
     """
     batch = reader.collate([row.row for row in rows], config)
     for number, row in enumerate(rows):
@@ -227,9 +232,9 @@ def batch_of(rows: Sequence[TrainingRow], reader: Reader, config: Any) -> tuple[
     targets = [row.target for row in rows]
     if isinstance(targets[0], int):
         return batch, torch.tensor(targets)
-    labels = torch.full(batch.input_ids.shape, IGNORED)
+    labels = torch.full((len(rows), max(1, *map(np.size, targets), 1)), IGNORED)
     for number, target in enumerate(targets):
-        labels[number, : len(rows[number].row)] = torch.as_tensor(target)
+        labels[number, : np.size(target)] = torch.as_tensor(target)
     return batch, labels
 
 

@@ -19,6 +19,7 @@ from kbert_core.labels import IGNORED, RIGHT
 from kbert_core.pipeline import Pipeline
 from kbert_core.tasks.rank import probability_right
 from kbert_core.training.batches import RowMaker, batch_of
+from kbert_core.training.link_scores import link_scores
 from kbert_core.training.recipe import another_type, overlaps, type_relations
 from kbert_core.training.scores import (
     SpanKey,
@@ -71,6 +72,8 @@ def evaluate(
     assert pipeline.task is not None
     if pipeline.task.name == "mask":
         return _mask_scores(pipeline, examples, graph, **reading)
+    if pipeline.task.name == "link":
+        return link_scores(pipeline, examples, graph, **reading)
     predictions = predict_all(pipeline, examples, graph, **reading)
     return scores_of(pipeline.task.name, examples, predictions, seen=seen)
 
@@ -141,7 +144,7 @@ def _mask_scores(
     assert pipeline.task is not None
     reader, size = pipeline.reader, reading.pop("batch_size", MASKED_AT_ONCE)
     config = reader.configured(**reading)
-    maker = RowMaker(examples, pipeline.task, reader, {}, graph, config)
+    maker = RowMaker(examples, pipeline.task, reader, {}, graph, config, held_out=True)
     total, right, count = 0.0, 0, 0
     for start in range(0, len(examples), size):
         numbers = range(len(examples))[start : start + size]

@@ -28,15 +28,17 @@ from kbert_core.training import checkpoints
 from kbert_core.training.batches import Batches, RowMaker, trees_of
 from kbert_core.training.cards import write_card
 from kbert_core.training.evaluate import edit_response, evaluate, surface_forms, tell_of_matches
-from kbert_core.training.options import TrainOptions
+from kbert_core.training.options import SCRATCH, TrainOptions
 from kbert_core.training.recipe import learn_type_labels, warn_of_no_effect
 from kbert_core.training.start import body_of, reading_in, started
 from kbert_core.training.trainer import OrderedTrainer, Processes, arguments, join
 
 MAIN_SCORE = {
     **{"ner": "f1", "classify": "accuracy", "pair": "accuracy", "mask": "accuracy"},
+    "link": "f1",
     "rank": "mrr",
 }
+UNLABELLED = ("mask", "link")  # tasks without labels of their own
 NOT_THE_RUN = {  # may differ when a run goes on; fingerprints stand for data and graphs
     *("data", "train", "dev", "test", "dev_share", "columns", "also_train"),
     *("kg", "hiding_kg", "skip_bad", "output", "command", "device", "bf16", "float32"),
@@ -100,7 +102,7 @@ def fit(options: TrainOptions, *, replacing_others: bool = True) -> Fitted:
     task = TASKS[options.task]
     splits = read_splits(options.files, options.task, seed=options.run.seed)
     graph = load_graph(*knowledge.kg, skip_bad=knowledge.skip_bad)
-    labels = [] if task.name == "mask" else labels_of(splits["train"])
+    labels = [] if task.name in UNLABELLED else labels_of(splits["train"])
     _check(splits, labels, task.name)
     config = reading_in(knowledge, options.start.encoder)
 
@@ -112,6 +114,8 @@ def fit(options: TrainOptions, *, replacing_others: bool = True) -> Fitted:
     card = Card(task.name, config, tuple(map(plain_stem, knowledge.kg)))
     card.write_to(start.model.config)
     pipeline = Pipeline(moved(start.model, device), start.tokenizer, card)
+    encoder = options.start.encoder
+    pipeline.reader.begin_training(task.name, None if encoder == SCRATCH else encoder)
     hiding = None
     if knowledge.hiding_kg:
         hiding = load_graph(*knowledge.hiding_kg, skip_bad=knowledge.skip_bad)
@@ -283,7 +287,7 @@ class _EpochEnds(TrainerCallback):
 
 
 def _check(splits: Mapping[str, Sequence[Example]], labels: Sequence[str], task: str) -> None:
-    if task == "mask":
+    if task in UNLABELLED:
         return
     if len(labels) < 2:
         source = splits["train"][0].source
