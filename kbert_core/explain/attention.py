@@ -10,7 +10,7 @@ through the mention, layer by layer. Attention is not explanation (Jain and
 Wallace 2019); the effect beside it is exact.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, Literal, get_args
@@ -28,7 +28,6 @@ from kbert_core.reader import Piece
 Looker = Literal["target", "trunk"]  # whose attention
 HARDLY = 0.1  # of the largest effect: less is hardly any
 FEWEST = 3  # pieces for a rank correlation
-RESAMPLES = 1000
 MOST_NAMED = 12  # triples in a picture that are named there
 Floats = NDArray[np.float64]
 
@@ -240,69 +239,6 @@ def scatter(points: Sequence[Attended], *, title: str, named: bool = False) -> F
             names = [f"{triple.head[:12]} · {triple.tail[:12]}" for triple in triples]
             names_beside(figure, panel, places, names)
     return figure
-
-
-# Over many texts
-
-
-@dataclass(frozen=True)
-class FileCorrelation(Plain):
-    """Rank correlation of attention and effect over the pieces of many texts.
-
-    Attributes:
-        looker: whose attention.
-        rho: Spearman's, over all pieces together; None of too few.
-        low, high: 95 % of resamples of the texts, seeded; None where rho is.
-        pieces, texts: how many of each.
-        within: mean of the texts' own rho, over those with one.
-        texts_within: how many these are.
-        disagreeing: texts in which attention and effect part.
-    """
-
-    looker: Looker
-    rho: float | None
-    low: float | None
-    high: float | None
-    pieces: int
-    texts: int
-    within: float | None
-    texts_within: int
-    disagreeing: int
-
-
-def rank_correlation(
-    texts: Iterable[AttentionEffect], *, looker: Looker = "trunk", seed: int = 0
-) -> FileCorrelation:
-    """Say over a whole file whether the triples that are looked at are those that matter.
-
-    Args:
-        texts: what :func:`attention_effect` found in each.
-        looker: whose attention.
-        seed: of the resampling: texts are drawn, with all that is in them.
-    """
-    some = [text for text in texts if text.each]
-    groups = [text.points(looker) for text in some]
-    joined = np.concatenate([np.zeros((0, 2)), *groups])
-    rho = _spearman(joined)
-    low = high = None
-    if rho is not None and len(groups) > 1:
-        random = np.random.default_rng(seed)
-        drawn = (random.integers(len(groups), size=len(groups)) for _ in range(RESAMPLES))
-        resampled = [_spearman(np.concatenate([groups[i] for i in own])) for own in drawn]
-        known = [one for one in resampled if one is not None]
-        low, high = np.percentile(known, [2.5, 97.5]).tolist() if known else (None, None)
-    within = [r for text in some if (r := text.rank_correlation(looker)) is not None]
-    return FileCorrelation(
-        looker=looker,
-        rho=rho,
-        low=low,
-        high=high,
-        pieces=len(joined),
-        texts=len(some),
-        within=float(np.mean(within)) if within else None,
-        texts_within=len(within),
-        disagreeing=sum(bool(text.disagreements(looker)) for text in some),
-    )
 
 
 def _spearman(points: Floats) -> float | None:
