@@ -125,7 +125,7 @@ def signed_bars(
                     ha="left" if right else "right",
                     fontsize=9,
                 )
-        if marks:
+        if marks and any(mark is not None for mark in marks):
             panel.plot([], [], label=mark_name, **DIAMOND, markeredgecolor=INK)
             panel.legend(loc="lower right", frameon=False, fontsize=9)
         panel.axvline(0, color=GREY, linewidth=1)

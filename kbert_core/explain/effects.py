@@ -21,7 +21,6 @@ from kbert_core.explain.result import (
     mention_text,
     name_of,
     nats,
-    nats_bars,
 )
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.triple import Triple
@@ -83,8 +82,7 @@ class Effects(Result):
     Attributes:
         base, plain: with all knowledge, and with none.
         each: the effects, in reading order of the pieces.
-        total: how many pieces there are; more than ``each`` while effects are
-            still coming.
+        total: how many pieces there are; more than ``each`` while effects are still coming.
         runs: how many readings were run.
     """
 
@@ -94,6 +92,7 @@ class Effects(Result):
     total: int
     runs: int
 
+    measure: ClassVar = "effect"
     rows: ClassVar = "effects"
     keys: ClassVar = (
         "text=sentences target base plain whole_effect=whole flips_without_any=flips effects=each "
@@ -110,21 +109,12 @@ class Effects(Result):
         """Whether the prediction is another without any knowledge."""
         return self.base.answer != self.plain.answer
 
-    @property
-    def ranked(self) -> tuple[Effect, ...]:
-        """The effects, the largest first whatever its sign."""
-        return tuple(sorted(self.each, key=lambda effect: -abs(effect.effect)))
-
     def figure(self) -> Figure:
         """A bar a piece, the largest on top; diamonds where the triple is deleted instead."""
-        deleted = [effect.deleted_effect for effect in self.ranked]
-        return nats_bars(
-            [self.name(effect) for effect in self.ranked],
-            [effect.effect for effect in self.ranked],
-            axis=f"effect on {self.target}, nats",
-            title=f"Left out one by one; all together {nats(self.whole)}",
-            marks=deleted if any(value is not None for value in deleted) else None,
-            mark_name="deleted from the graph",
+        title = f"Left out one by one; all together {nats(self.whole)}"
+        marks = [effect.deleted_effect for effect in self.ranked]
+        return self.bars(
+            self.name, "effect on", title, marks=marks, mark_name="deleted from the graph"
         )
 
     def name(self, effect: Effect) -> str:
@@ -139,15 +129,12 @@ class Effects(Result):
 def stream_effects(
     case: Case, *, by_mention: bool = False, deleted: bool = True
 ) -> Iterator[Effects]:
-    """Measure what every triple of a text does to its prediction; yields batch by batch.
+    """Measure what every triple of a text does to its prediction; yields more and more effects.
 
     Args:
         case: a text as it was read.
         by_mention: one piece for each mention that a triple hangs from.
         deleted: also delete each triple from the graph, not by mention.
-
-    Yields:
-        Results with more and more effects.
     """
     whole = case.run([case.reading, case.without_knowledge()])
     base, plain = (scored.outcome for scored in whole)
@@ -156,8 +143,7 @@ def stream_effects(
     result = Effects(case.sentences, case.target, base, plain, (), len(pieces), 2)
     if not pieces:
         yield result
-    size = max(1, case.at_once() // 2) if deleted else case.at_once()
-    for some in batches(pieces, size):
+    for some in batches(pieces, max(1, case.at_once() // (1 + deleted))):
         measured, runs = _effects_of(case, some, base, deleted)
         result = replace(result, each=(*result.each, *measured), runs=result.runs + runs)
         yield result
@@ -176,8 +162,7 @@ def _effects_of(
     different = {case.key(variant): variant for variant in (*without, *gone)}
     runs = case.run(different.values())
     outcomes = {key: scored.outcome for key, scored in zip(different, runs, strict=True)}
-    before = _hanging(case.reading)
-    measured = []
+    before, measured = _hanging(case.reading), []
     for number, piece in enumerate(pieces):
         effect = Effect(piece, case.mentions_of(piece), base, outcomes[case.key(without[number])])
         if deleted:
@@ -235,19 +220,12 @@ class Interactions(Result):
     rows: ClassVar = "interactions"
     keys: ClassVar = "text=sentences target interactions=each runs"
 
-    @property
-    def ranked(self) -> tuple[Interaction, ...]:
-        """The pairs, the largest first whatever its sign."""
-        return tuple(sorted(self.each, key=lambda pair: -abs(pair.value)))
-
     def figure(self) -> Figure:
         """A bar a pair, the largest on top."""
-        pairs = self.ranked
-        return nats_bars(
-            [" & ".join(clipped(name_of(p.triple), 24) for p in pair.pieces) for pair in pairs],
-            [pair.value for pair in pairs],
-            axis=f"interaction on {self.target}, nats",
-            title="What two triples do beyond the sum",
+        return self.bars(
+            lambda pair: " & ".join(clipped(name_of(p.triple), 24) for p in pair.pieces),
+            "interaction on",
+            "What two triples do beyond the sum",
             colours={"together above the sum": BLUE, "together below the sum": ORANGE},
         )
 
@@ -255,15 +233,13 @@ class Interactions(Result):
 def stream_interactions(
     case: Case, pieces: Sequence[Piece] | None = None
 ) -> Iterator[Interactions]:
-    """Measure what every two triples of a text do together; yields batch by batch.
+    """Measure what every two triples of a text do together; yields more and more pairs.
+
+    The first results have none: each piece is left out by itself before any two are.
 
     Args:
         case: a text as it was read.
         pieces: which; None: all the case's.
-
-    Yields:
-        Results with more and more pairs; the first have none, as each piece is
-        left out by itself before any two are.
     """
     chosen = tuple(case.pieces if pieces is None else pieces)
     pairs = list(combinations(chosen, 2))

@@ -61,6 +61,20 @@ class Result(Plain):
     sentences: tuple[str, ...]
     target: Target
 
+    measure: ClassVar[str] = "value"  # of the parts in ``each``
+
+    @property
+    def ranked(self) -> tuple[Any, ...]:
+        """The parts, the largest first whatever its sign."""
+        parts: tuple[Any, ...] = vars(self)["each"]
+        return tuple(sorted(parts, key=lambda part: -abs(getattr(part, self.measure))))
+
+    def bars(self, name: Callable[[Any], str], axis: str, title: str, **how: Any) -> Figure:
+        """Draw a bar a part, the largest on top; the rest as for :func:`nats_bars`."""
+        values = [getattr(part, self.measure) for part in self.ranked]
+        axis = f"{axis} {self.target}, nats"
+        return nats_bars([*map(name, self.ranked)], values, axis=axis, title=title, **how)
+
 
 def final(stream: Callable[P, Iterator[R]]) -> Callable[P, R]:
     """Make, of a function that yields growing results, the one that returns the last."""

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from kbert_core.errors import OptionError
 from kbert_core.explain.case import AT_ONCE, Case
 from kbert_core.explain.drawing import Figure
-from kbert_core.explain.result import Plain, Result, batches, final, name_of, nats, nats_bars
+from kbert_core.explain.result import Plain, Result, batches, final, name_of, nats
 from kbert_core.reader import Piece
 
 EXACT_UP_TO = 6  # pieces: 64 readings
@@ -32,11 +32,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class ShapleyValue(Plain):
-    """One piece's share of the whole effect.
+    """One piece's share of the whole effect, in nats.
 
     Attributes:
         piece: a triple, everywhere or at one mention.
-        value: in nats.
         low, high: 95 % interval of the sampling; the value itself where it is
             exact, None where a single pair of orders was drawn.
     """
@@ -74,23 +73,13 @@ class Shapley(Result):
     rows: ClassVar = "values"
     keys: ClassVar = "text=sentences target whole_effect=whole exact orders runs seed values=each"
 
-    @property
-    def ranked(self) -> tuple[ShapleyValue, ...]:
-        """The values, the largest first whatever its sign."""
-        return tuple(sorted(self.each, key=lambda share: -abs(share.value)))
-
     def figure(self) -> Figure:
         """A bar a piece, the largest on top, with its interval."""
         how = "exact, all subsets" if self.exact else f"{self.orders} orders, line 95 %"
-        shares = self.ranked
-        known = [s if s.low is not None else replace(s, low=s.value, high=s.value) for s in shares]
-        return nats_bars(
-            [name_of(share.piece.triple) for share in shares],
-            [share.value for share in shares],
-            axis=f"share of the effect on {self.target}, nats",
-            title=f"Shapley values ({how}); sum {nats(self.whole)}",
-            intervals=None if self.exact else [(share.low, share.high) for share in known],
-        )
+        title = f"Shapley values ({how}); sum {nats(self.whole)}"
+        lines = [(s.value, s.value) if s.low is None else (s.low, s.high) for s in self.ranked]
+        more = {} if self.exact else {"intervals": lines}
+        return self.bars(lambda s: name_of(s.piece.triple), "share of the effect on", title, **more)
 
 
 def stream_shapley(
@@ -127,47 +116,42 @@ def stream_shapley(
         )
     if orders < 1:
         raise OptionError(f"{orders} orders are asked for. Draw at least 1.")
-    game = _Game(case, pieces)
-    for _ in game.run([0, game.everyone]):
+    scores, everyone = _SetScores(case, pieces), (1 << len(pieces)) - 1
+    for _ in scores.run([0, everyone]):
         pass
-    whole = game.scores[game.everyone] - game.scores[0]
-    total = 0 if exact else orders + orders % 2
-    result = Shapley(
-        case.sentences, case.target, (), whole, exact, 0, total, 0, 0 if exact else seed
-    )
-    for grown in _exact(game, result) if exact else _drawn(game, result):
-        yield replace(grown, runs=len(game.scores))
+    whole, total = scores[everyone] - scores[0], 0 if exact else orders + orders % 2
+    seed = 0 if exact else seed
+    result = Shapley(case.sentences, case.target, (), whole, exact, 0, total, 0, seed)
+    for grown in _exact(scores, result) if exact else _drawn(scores, result):
+        yield replace(grown, runs=len(scores))
 
 
 shapley = final(stream_shapley)
 
 
-class _Game:
+class _SetScores(dict[int, float]):
     """What every set of pieces scores, each set run once; a set is a number, a bit a piece."""
 
     def __init__(self, case: Case, pieces: Sequence[Piece]) -> None:
+        super().__init__()
         self.case, self.pieces = case, tuple(pieces)
-        self.everyone = (1 << len(self.pieces)) - 1
-        self.scores: dict[int, float] = {}
-
-    def missing(self, sets: Sequence[int]) -> list[int]:
-        return [members for members in dict.fromkeys(sets) if members not in self.scores]
 
     def run(self, sets: Sequence[int]) -> Iterator[None]:
         """Run those of the sets that weren't yet; yields after each batch."""
-        for some in batches(self.missing(sets), self.case.at_once()):
+        missing = [members for members in dict.fromkeys(sets) if members not in self]
+        for some in batches(missing, self.case.at_once()):
             variants = [
                 self.case.with_only([p for i, p in enumerate(self.pieces) if members >> i & 1])
                 for members in some
             ]
             for members, scored in zip(some, self.case.run(variants), strict=True):
-                self.scores[members] = scored.score
+                self[members] = scored.score
             yield
 
     def changes(self, order: Sequence[int]) -> Floats:
         """(n,): what each piece changes when it comes in, in this order."""
         changes = np.zeros(len(order))
-        changes[list(order)] = np.diff([self.scores[members] for members in _prefixes(order)])
+        changes[list(order)] = np.diff([self[members] for members in _prefixes(order)])
         return changes
 
 
@@ -176,16 +160,16 @@ def _prefixes(order: Sequence[int]) -> list[int]:
     return list(accumulate((1 << piece for piece in order), or_, initial=0))
 
 
-def _exact(game: _Game, result: Shapley) -> Iterator[Shapley]:
+def _exact(scores: _SetScores, result: Shapley) -> Iterator[Shapley]:
     """phi(i) = sum over subsets S without i of |S|! (n-|S|-1)! / n! (v(S + i) - v(S))."""
-    count = len(game.pieces)
+    count = len(scores.pieces)
     sets = sorted(range(1 << count), key=int.bit_count)
-    for _ in game.run(sets):
+    for _ in scores.run(sets):
         yield result
     values = []
-    for i, piece in enumerate(game.pieces):
+    for i, piece in enumerate(scores.pieces):
         value = sum(
-            (game.scores[s | 1 << i] - game.scores[s]) / (count * comb(count - 1, s.bit_count()))
+            (scores[s | 1 << i] - scores[s]) / (count * comb(count - 1, s.bit_count()))
             for s in sets
             if not s >> i & 1
         )
@@ -193,24 +177,17 @@ def _exact(game: _Game, result: Shapley) -> Iterator[Shapley]:
     yield replace(result, each=tuple(values))
 
 
-def _drawn(game: _Game, result: Shapley) -> Iterator[Shapley]:
+def _drawn(scores: _SetScores, result: Shapley) -> Iterator[Shapley]:
     """Draw orders in pairs, one the reverse of the other, as many at once as fill a batch."""
-    random = np.random.default_rng(result.seed)
+    random, count = np.random.default_rng(result.seed), len(scores.pieces)
+    orders = [random.permutation(count).tolist() for _ in range(result.total // 2)]
     pairs: list[Floats] = []  # per pair the mean change of each piece, (n,)
-    waiting: list[list[int]] = []
-    sets: list[int] = []
-    last = result.total // 2
-    for number in range(1, last + 1):
-        order = random.permutation(len(game.pieces)).tolist()
-        waiting.append(order)
-        sets += [*_prefixes(order), *_prefixes(order[::-1])]
-        if number < last and len(waiting) < AT_ONCE and len(game.missing(sets)) < AT_ONCE:
-            continue
-        for _ in game.run(sets):
+    for some in batches(orders, max(1, AT_ONCE // (2 * max(1, count)))):
+        both = [way for order in some for way in (order, order[::-1])]
+        for _ in scores.run([members for order in both for members in _prefixes(order)]):
             yield result
-        pairs += [(game.changes(one) + game.changes(one[::-1])) / 2 for one in waiting]
-        waiting, sets = [], []
-        values = _estimates(game.pieces, np.array(pairs))
+        pairs += [(scores.changes(one) + scores.changes(one[::-1])) / 2 for one in some]
+        values = _estimates(scores.pieces, np.array(pairs))
         result = replace(result, each=values, orders=2 * len(pairs))
         yield result
 
@@ -219,12 +196,13 @@ def _estimates(pieces: Sequence[Piece], pairs: Floats) -> tuple[ShapleyValue, ..
     """Means over the pairs, (P, n), with their interval by Student's t."""
     from scipy.special import stdtrit  # slow to start
 
-    means = pairs.mean(axis=0).tolist()
-    if len(pairs) < 2:
-        return tuple(ShapleyValue(p, m, None, None) for p, m in zip(pieces, means, strict=True))
-    wide = stdtrit(len(pairs) - 1, (1 + LEVEL) / 2)
-    errors = (wide * pairs.std(axis=0, ddof=1) / np.sqrt(len(pairs))).tolist()
+    means, errors = pairs.mean(axis=0), np.full(pairs.shape[1], np.nan)
+    if len(pairs) > 1:
+        wide = stdtrit(len(pairs) - 1, (1 + LEVEL) / 2)
+        errors = wide * pairs.std(axis=0, ddof=1) / np.sqrt(len(pairs))
     return tuple(
-        ShapleyValue(piece, mean, mean - error, mean + error)
-        for piece, mean, error in zip(pieces, means, errors, strict=True)
+        ShapleyValue(
+            piece, mean, *((None, None) if error != error else (mean - error, mean + error))
+        )
+        for piece, mean, error in zip(pieces, means.tolist(), errors.tolist(), strict=True)
     )

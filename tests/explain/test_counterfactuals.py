@@ -311,12 +311,12 @@ def test_counterfactuals_become_a_table_json_and_a_picture(reader):
 @pytest.mark.parametrize(("size", "of"), [(2, 24), (3, 24), (6, 18), (12, 18), (24, 24)])
 def test_sets_of_one_size_are_bounded_however_large_they_are(reader, size, of):
     searcher = _Searcher(case_of(reader, target=SPAN), Search(most_edits=size), 1)
-    base = searcher.state.base
+    base = searcher.base
     for number in range(40):
         edit = Edit("remove", Triple("糖尿病", "类别", str(number)))
         after = Outcome(base.score + searcher.sign * number, base.answer)
         searcher.singles.append(Counterfactual((edit,), base, after, None, 1))
-    sets = list(searcher._combined(size))
+    sets = list(searcher.combined(size))
     assert len(sets) == comb(of, size) <= 20_000
     best = {str(number) for number in range(40 - size, 40)}
     assert {edit.triple.tail for edit in sets[0]} == best
