@@ -99,29 +99,18 @@ def attention_arithmetic(
         )
     maps = trace.attentions
     _check("row", row, 0, len(trace.rows) - 1)
-    length = len(trace.rows[row])
+    length, heads = len(trace.rows[row]), maps[0].shape[1]
     _check("layer", layer, 1, len(maps))
-    _check("head", head, 1, maps[0].shape[1])
+    _check("head", head, 1, heads)
     _check("query", query, 0, length - 1)
     _check("key", key, 0, length - 1)
-    projections = _projections(reader.model, layer, len(maps))
     states = trace.hidden_states[layer - 1][row, :length].double()  # (N, H)
-    q, k = (_of_head(states, one, head, maps[0].shape[1]) for one in projections)  # (N, D)
-    dots = k @ q[query]  # (N,)
-    size = int(q.shape[1])
-    visible = _visible(trace, layer)[row, query, :length].to(dots.device)
+    projections = _projections(reader.model, layer, len(maps))
+    q, k = (_of_head(states, one, head, heads) for one in projections)  # (N, D)
+    dots, size = k @ q[query], int(q.shape[1])  # (N,), D
+    seen = trace.visible if trace.visible_layers is None else trace.visible_layers[layer - 1]
+    visible = seen[row, query, :length].to(dots.device)
     scores = (dots / math.sqrt(size)).masked_fill(~visible, -math.inf)
-    found = CellArithmetic(
-        layer,
-        head,
-        query,
-        key,
-        size,
-        float(dots[key]),
-        bool(visible[key]),
-        float(scores.logsumexp(0)),
-        int(visible.sum()),
-    )
     given = maps[layer - 1][row, head - 1, query, :length].double()
     apart = float((scores.softmax(0) - given.to(scores.device)).abs().max())
     precise = trace.hidden_states[layer - 1].dtype.itemsize >= 4
@@ -132,30 +121,27 @@ def attention_arithmetic(
             f"{apart:.2g} from the encoder's. Its cells can't be explained; use a BERT, RoBERTa, "
             "ELECTRA, ALBERT or DistilBERT."
         )
-    return found
-
-
-def _visible(trace: KBertTrace, layer: int) -> Tensor:
-    """(B, N, N) bool, what a layer sees."""
-    return trace.visible if trace.visible_layers is None else trace.visible_layers[layer - 1]
+    row_sum, count = float(scores.logsumexp(0)), int(visible.sum())
+    place = (layer, head, query, key)
+    return CellArithmetic(*place, size, float(dots[key]), bool(visible[key]), row_sum, count)
 
 
 def _projections(model: Any, layer: int, layers: int) -> tuple[nn.Linear, nn.Linear]:
     """Find a layer's query and key projections by their names."""
-    found = []
-    for module in model.base_model.modules():
-        for names in PROJECTIONS:
-            pair = tuple(getattr(module, name, None) for name in names)
-            if all(isinstance(one, nn.Linear) for one in pair):
-                found.append(cast(tuple[nn.Linear, nn.Linear], pair))
-                break
+    pairs = [
+        tuple(getattr(module, name, None) for name in names)
+        for module in model.base_model.modules()
+        for names in PROJECTIONS
+    ]
+    found = [pair for pair in pairs if all(isinstance(one, nn.Linear) for one in pair)]
     if not found:
         known = ", ".join(map("/".join, PROJECTIONS))
         raise EncoderError(
             f"{type(model).__name__} has no separate query and key projections named {known}, so "
             "the arithmetic of a cell can't be shown. Attention maps are shown all the same."
         )
-    return found[(layer - 1) * len(found) // layers]  # fewer where layers share them (ALBERT)
+    query, key = found[(layer - 1) * len(found) // layers]  # fewer where layers share them (ALBERT)
+    return cast(nn.Linear, query), cast(nn.Linear, key)
 
 
 def _of_head(states: Tensor, projection: nn.Linear, head: int, heads: int) -> Tensor:

@@ -138,7 +138,12 @@ class AttentionEffect(Plain):
 
         None of fewer than three pieces, or where all are equal in one of the two.
         """
-        return _spearman(self.points(looker))
+        from scipy.stats import spearmanr  # slow to start
+
+        points = self.points(looker)
+        if len(points) < FEWEST or not np.ptp(points, axis=0).all():
+            return None
+        return float(spearmanr(points).statistic)
 
     def points(self, looker: Looker = "trunk") -> Floats:
         """(P, 2): of every piece its attention mass and the size of its effect."""
@@ -151,11 +156,11 @@ class AttentionEffect(Plain):
         the largest; the strongest is overlooked where it is in the less
         attended half. Pieces that are equal share the better rank.
         """
-        if len(self.each) < 2 or not self.attended(looker) or not self.acts:
+        count, parts = len(self.each), []
+        if count < 2 or not self.attended(looker) or not self.acts:
             return ()
         most = max(self.each, key=lambda one: (one.mass(looker), one.size))
         strongest = max(self.each, key=lambda one: one.size)
-        count, parts = len(self.each), []
         if most.size < HARDLY * strongest.size:
             rank = 1 + sum(one.size > most.size for one in self.each)
             parts.append(Disagreement(Kind.IDLE, most, rank, count, strongest))
@@ -167,7 +172,7 @@ class AttentionEffect(Plain):
     def as_dict(self) -> dict[str, Any]:
         """All of it as plain data, for JSON."""
         correlations = {looker: self.rank_correlation(looker) for looker in get_args(Looker)}
-        more = {"count": len(self.each), "disagreements": [str(d) for d in self.disagreements()]}
+        more = {"count": len(self.each), "disagreements": [*map(str, self.disagreements())]}
         return {**super().as_dict(), "rank_correlation": correlations, **more}
 
     def figure(self) -> Figure:
@@ -188,29 +193,23 @@ def attention_effect(
         measured: the effects, where they are known already.
     """
     known = measured or effects(case, by_mention=by_mention, deleted=False)
-    masses = _masses(case, [effect.piece for effect in known.each])
-    each = [Attended(e, tuple(m[0]), tuple(m[1])) for e, m in zip(known.each, masses, strict=True)]
-    return AttentionEffect(known, tuple(each))
-
-
-def _masses(case: Case, pieces: Sequence[Piece]) -> list[list[list[float]]]:
-    """(P, 2, L): the mass on each piece by layer, of target and trunk; windows count together."""
-    sums = np.zeros((len(pieces), 2, case.pipeline.encoder.layer_count))
+    pieces = [effect.piece for effect in known.each]
+    sums = np.zeros((len(pieces), 2, case.pipeline.encoder.layer_count))  # of target and trunk
     lookers = np.zeros((2, 1))
-    for row in case.trace.rows:
+    for row in case.trace.rows:  # windows count together
         output = case.pipeline.reader.encode([row], case.config, attentions=True)
-        layers = [layer[0].float().mean(0).cpu().numpy() for layer in output["attentions"]]
-        maps = np.stack(layers)  # (L, N, N)
+        maps = np.stack([layer[0].float().mean(0).cpu().numpy() for layer in output["attentions"]])
         trunk = [i for i, branch in enumerate(row.branch_ids) if branch == 0]
         for which, looking in enumerate((_target_tokens(case.target, row), trunk)):
             lookers[which] += len(looking)
-            given = maps[:, looking].sum(axis=1)  # (L, N)
+            given = maps[:, looking].sum(axis=1)  # (L, N, N) to (L, N)
             for number, piece in enumerate(pieces):
                 for placed in row.branches:
                     if piece.covers(placed.node, placed.branch.triple):
                         sums[number, which] += given[:, placed.start : placed.end].sum(axis=1)
-    means: list[list[list[float]]] = (sums / np.maximum(lookers, 1)).tolist()
-    return means
+    masses = (sums / np.maximum(lookers, 1)).tolist()
+    each = [Attended(e, *map(tuple, mass)) for e, mass in zip(known.each, masses, strict=True)]
+    return AttentionEffect(known, tuple(each))
 
 
 def _target_tokens(target: Target, row: FlatTree) -> list[int]:
@@ -239,12 +238,3 @@ def scatter(points: Sequence[Attended], *, title: str, named: bool = False) -> F
             names = [f"{triple.head[:12]} · {triple.tail[:12]}" for triple in triples]
             names_beside(figure, panel, places, names)
     return figure
-
-
-def _spearman(points: Floats) -> float | None:
-    """Of (P, 2) numbers; None of too few, or where all are equal in one of the two."""
-    from scipy.stats import rankdata  # slow to start
-
-    if len(points) < FEWEST or not np.ptp(points, axis=0).all():
-        return None
-    return float(np.corrcoef(rankdata(points, axis=0).T)[0, 1])
