@@ -166,13 +166,13 @@ def said(row: FileRow, value: Any, info: ModelInfo) -> str:
 def row_html(row: FileRow, info: ModelInfo) -> str:
     """What is right and what was said of one text, entity by entity; all escaped."""
     heads = [t("file.column.gold"), t("file.column.known"), t("file.column.plain")]
-    if isinstance(row.known.said, str):
+    if isinstance(row.known.said, str) or isinstance(row.plain.said, str):
         cells = [said(row, value, info) for value in (row.gold, row.known.said, row.plain.said)]
         return _html([t("file.label"), *heads], [["", *cells]])
     text = row.example.sentences[0]
     ways = [
         {(start, end): label for start, end, label in spans}
-        for spans in (row.gold, row.known.said, row.plain.said)
+        for spans in (row.example.spans, row.known.said, row.plain.said)
     ]
     places = sorted({place for way in ways for place in way})
     rows = [

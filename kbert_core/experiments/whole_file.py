@@ -116,12 +116,14 @@ class FileRow:
     @property
     def found(self) -> tuple[SpanKey, ...]:
         """Gold entities that are predicted with knowledge only."""
-        return tuple(s for s in self.gold if s in self.known.said and s not in self.plain.said)
+        known, plain = self.known.said, self.plain.said
+        return tuple(s for s in self.example.spans if s in known and s not in plain)
 
     @property
     def lost(self) -> tuple[SpanKey, ...]:
         """Gold entities that are predicted without knowledge only."""
-        return tuple(s for s in self.gold if s in self.plain.said and s not in self.known.said)
+        known, plain = self.known.said, self.plain.said
+        return tuple(s for s in self.example.spans if s in plain and s not in known)
 
     def text(self, answer: str | tuple[SpanKey, ...]) -> str:
         """A label, or entities with their text, in a line."""

@@ -236,17 +236,15 @@ def _difference(one: Side, other: Side, same_model: bool) -> Difference:
             apart = (one.states[number][here] - other.states[number][there]).abs().max()
             largest = max(largest, float(apart))
     same_input = same_input and not (only_one or only_other or cells or moved)
-    both = (one.outcome, other.outcome) if one.outcome and other.outcome else None
+    score = flips = apart_by = None
+    if one.outcome and other.outcome:
+        score = other.outcome.score - one.outcome.score
+        flips = one.outcome.answer != other.outcome.answer
+    likely = [side.likely for side in (one, other) if side.likely is not None]
+    if one.labels == other.labels and len(likely) == 2 and likely[0].shape == likely[1].shape:
+        apart_by = variation(*likely)
     return Difference(
-        one.name,
-        other.name,
-        score=both[1].score - both[0].score if both else None,
-        variation=_variation(one, other),
-        flips=both[0].answer != both[1].answer if both else None,
-        only_one=only_one,
-        only_other=only_other,
-        cells=cells,
-        moved=moved,
+        *(one.name, other.name, score, apart_by, flips, only_one, only_other, cells, moved),
         largest=largest if same_model else None,
         same_input=same_input,
         why=_why(one, other) if same_input and largest <= ROUNDING else None,
@@ -261,17 +259,13 @@ def _why(one: Side, other: Side) -> Why:
     return Why.SAME_TRIPLES if same else Why.SAME_MATRIX
 
 
-def _variation(one: Side, other: Side) -> float | None:
-    if one.likely is None or other.likely is None or one.labels != other.labels:
-        return None
-    if one.likely.shape != other.likely.shape:  # the two cut the text into other tokens
-        return None
-    return variation(one.likely, other.likely)
-
-
 def _shared(flat: FlatTree, beside: FlatTree) -> tuple[list[int], list[int]]:
     """Where the tokens of two rows stand that are the same; those of two tokenizers never are."""
-    if _spans(flat) != _spans(beside):
+    one, other = (
+        [[*zip(tokens.starts, tokens.ends, strict=True)] for tokens in row.trunk_tokens]
+        for row in (flat, beside)
+    )
+    if one != other:
         return [], []
     place = {name: index for index, name in enumerate(beside.identities)}
     here = [index for index, name in enumerate(flat.identities) if name in place]
@@ -286,8 +280,3 @@ def _inputs(flat: FlatTree, side: Side, places: list[int]) -> tuple[Tensor, Tens
     layers = intervene(visible, [flat], config.interventions, side.layers).layers
     shown = torch.stack([layer[0][chosen[:, None], chosen] for layer in layers])
     return shown, config.ablation.position_ids(batch)[0, chosen]
-
-
-def _spans(flat: FlatTree) -> list[tuple[int, int]]:
-    """Where the tokens of the text begin and end, in characters."""
-    return [span for own in flat.trunk_tokens for span in zip(own.starts, own.ends, strict=True)]

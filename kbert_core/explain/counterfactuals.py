@@ -195,8 +195,11 @@ class _Searcher:
             ended = "budget"
         return Counterfactuals(
             *(self.case.sentences, self.case.target, self.base, self.search),
-            *(tuple(self.found), tuple(self.nearest(NEAREST))),
-            *(self.size, self.runs, self.unread, ended, self.candidates.complete),
+            found=tuple(self.found),
+            nearest=tuple(self.nearest(NEAREST)),
+            **{name: getattr(self, name) for name in ("size", "runs", "unread")},
+            ended=ended,
+            complete=self.candidates.complete,
         )
 
     def run(self) -> Iterator[Counterfactuals]:
