@@ -10,18 +10,16 @@ from enum import StrEnum
 from itertools import combinations
 from typing import Any, ClassVar
 
-import torch
 from torch import Tensor
 
 from kbert_core.errors import OptionError, TextError
 from kbert_core.explain.case import NOTHING, Case, Outcome, Target
 from kbert_core.explain.drawing import Figure
-from kbert_core.explain.influence import states_of
+from kbert_core.explain.influence import inputs_of, states_of
 from kbert_core.explain.noise import ABLATIONS, variation
 from kbert_core.explain.result import Plain, nats_bars, plain
-from kbert_core.kbert.batch import collate
 from kbert_core.kbert.flat_tree import FlatTree
-from kbert_core.kbert.interventions import intervene
+from kbert_core.pipeline import Pipeline
 from kbert_core.reader import Reading
 
 ROUNDING = 1e-4  # between the same numbers computed in batches of other shapes
@@ -49,7 +47,6 @@ class Side:
         labels: names of the labels.
         likely: (T, K) log-probabilities where the target stands; None as ``outcome``.
         states: per row (N, H), the last layer's; empty where they are no longer kept.
-        layers: L.
     """
 
     name: str
@@ -58,7 +55,6 @@ class Side:
     labels: Mapping[int, str]
     likely: Tensor | None
     states: tuple[Tensor, ...]
-    layers: int
 
     @property
     def triples(self) -> int:
@@ -196,7 +192,7 @@ def compare(
     target = target or first.target
     sides = {name: _side(name, *pair, target) for name, pair in cases.items()}
     pairs = tuple(
-        _difference(sides[a], sides[b], cases[a][0].pipeline is cases[b][0].pipeline)
+        _difference(sides[a], sides[b], (cases[a][0].pipeline, cases[b][0].pipeline))
         for a, b in combinations(cases, 2)
     )
     none = all(side.outcome is None for side in sides.values())
@@ -213,23 +209,24 @@ def _side(name: str, case: Case, reading: Reading, target: Target) -> Side:
             pass
     labels = pipeline.labels if pipeline.task else {}
     states = tuple(of_row[-1] for of_row in states_of(pipeline, reading.rows, reading.config))
-    return Side(name, reading, outcome, labels, likely, states, pipeline.encoder.layer_count)
+    return Side(name, reading, outcome, labels, likely, states)
 
 
-def _difference(one: Side, other: Side, same_model: bool) -> Difference:
-    rows = (one.reading.rows, other.reading.rows)
+def _difference(one: Side, other: Side, models: tuple[Pipeline, Pipeline]) -> Difference:
+    rows, same_model = (one.reading.rows, other.reading.rows), models[0] is models[1]
     same_input = same_model and len(rows[0]) == len(rows[1])
     only_one = only_other = cells = moved = 0
     largest = 0.0
     for number, (flat, beside) in enumerate(zip(*rows, strict=False)):
         here, there = _shared(flat, beside)
-        visible, positions = _inputs(flat, one, here)
-        visible_too, positions_too = _inputs(beside, other, there)
+        visible, positions = inputs_of(models[0], flat, one.reading.config)
+        visible_too, positions_too = inputs_of(models[1], beside, other.reading.config)
         layers = min(len(visible), len(visible_too))
         only_one += len(flat) - len(here)
         only_other += len(beside) - len(there)
-        cells += int((visible[:layers] != visible_too[:layers]).any(0).sum())
-        moved += int((positions != positions_too).sum())
+        differ = visible[:layers, here][:, :, here] != visible_too[:layers, there][:, :, there]
+        cells += int(differ.any(0).sum())
+        moved += int((positions[here] != positions_too[there]).sum())
         ids = flat.input_ids == beside.input_ids
         same_input = same_input and ids and flat.token_type_ids == beside.token_type_ids
         if same_model and here:
@@ -270,13 +267,3 @@ def _shared(flat: FlatTree, beside: FlatTree) -> tuple[list[int], list[int]]:
     place = {name: index for index, name in enumerate(beside.identities)}
     here = [index for index, name in enumerate(flat.identities) if name in place]
     return here, [place[flat.identities[index]] for index in here]
-
-
-def _inputs(flat: FlatTree, side: Side, places: list[int]) -> tuple[Tensor, Tensor]:
-    """Visible matrices (L, S, S) and positions (S,) of some tokens."""
-    batch, config = collate([flat]), side.reading.config
-    chosen = torch.tensor(places, dtype=torch.int64)
-    visible = config.ablation.visible_in(batch)
-    layers = intervene(visible, [flat], config.interventions, side.layers).layers
-    shown = torch.stack([layer[0][chosen[:, None], chosen] for layer in layers])
-    return shown, config.ablation.position_ids(batch)[0, chosen]
