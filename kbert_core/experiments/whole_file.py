@@ -55,36 +55,22 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one reading of a text gives.
+    """What one reading of a text gives."""
 
-    Attributes:
-        said: the class, or the named entities: (start, end, label) in characters.
-        score: log-odds of the gold label, or mean log-probability of the gold
-            tags over the text's tokens; in nats.
-        wrong: 0 or 1 for a class; entities missed and wrongly predicted, together.
-    """
-
-    said: str | tuple[SpanKey, ...]
-    score: float
-    wrong: int
+    said: str | tuple[SpanKey, ...]  # the class, or the entities: (start, end, label) in characters
+    score: float  # log-odds of the gold label, or mean log-probability of the gold tags; in nats
+    wrong: int  # 0 or 1 for a class; entities missed and wrongly predicted, together
 
 
 @dataclass(frozen=True, slots=True)
 class FileRow:
-    """One labelled text, read with knowledge and without.
+    """One labelled text, read with knowledge and without."""
 
-    Attributes:
-        number: its place in the data, from 0.
-        example: text and gold label.
-        hung: the triples that stood in it, each at its mention.
-        known, plain: what is predicted with knowledge and without.
-    """
-
-    number: int
-    example: Example
-    hung: tuple[tuple[Mention, Triple], ...]
-    known: Answer
-    plain: Answer
+    number: int  # its place in the data, from 0
+    example: Example  # text and gold label
+    hung: tuple[tuple[Mention, Triple], ...]  # the triples that stood in it, each at its mention
+    known: Answer  # what is predicted with knowledge
+    plain: Answer  # and without
 
     @property
     def triples(self) -> tuple[Triple, ...]:
@@ -151,17 +137,12 @@ class FileRow:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """One triple left out of a text (by its number), the rest of its knowledge held fixed.
-
-    Attributes:
-        effect: score of what is right with it minus without it, in nats.
-        wrong: how much more is wrong without it; negative: it hurt.
-    """
+    """One triple left out of a text (by its number), the rest of its knowledge held fixed."""
 
     number: int
     triple: Triple
-    effect: float
-    wrong: int
+    effect: float  # score of what is right with it minus without it, in nats
+    wrong: int  # how much more is wrong without it; negative: it hurt
 
 
 # Reading
@@ -266,25 +247,15 @@ def _answer(pipeline: Pipeline, example: Example, reading: Reading, logits: Tens
 
 @dataclass(frozen=True)
 class Group(Plain):
-    """What knowledge did to the texts that have something in common.
+    """What knowledge did to the texts that have something in common."""
 
-    Attributes:
-        by: what they have in common.
-        name: the label, the entity, the relation, or the triple in a line.
-        unit: what is counted: "texts", or "entities" by label of named entities.
-        count: how many.
-        helped, hurt: of them; the others are neutral.
-        gains: of every text, in nats; empty where entities are counted.
-        triple: for a triple.
-    """
-
-    by: By
-    name: str
-    unit: Literal["texts", "entities"]
+    by: By  # what they have in common
+    name: str  # the label, the entity, the relation, or the triple in a line
+    unit: Literal["texts", "entities"]  # what is counted; by label of named entities these
     count: int
-    helped: int
+    helped: int  # of them
     hurt: int
-    gains: tuple[float, ...] = ()
+    gains: tuple[float, ...] = ()  # of every text, in nats; empty where entities are counted
     triple: Triple | None = None
 
     keys: ClassVar = (
@@ -360,20 +331,12 @@ def wilson(count: int, total: int) -> Interval:
 
 @dataclass(frozen=True)
 class FileScores:
-    """The score of a file with knowledge and without.
+    """The score of a file with knowledge and without."""
 
-    Attributes:
-        metric: F1, accuracy or MRR.
-        texts: how many.
-        main: the score with 95 % of the resamples of the texts, by way of reading; a
-            way is missing where there was nothing to count.
-        difference: with minus without, paired over the texts; None where one is missing.
-    """
-
-    metric: str
+    metric: str  # F1, accuracy or MRR
     texts: int
-    main: Mapping[str, Score]
-    difference: Difference | None
+    main: Mapping[str, Score]  # by way, with 95 % of resamples; none where nothing was counted
+    difference: Difference | None  # with minus without, paired over the texts
 
     def as_dict(self) -> dict[str, Any]:
         """All of it as plain data, for JSON."""
@@ -386,19 +349,12 @@ class FileScores:
 
 @dataclass(frozen=True)
 class WholeFile:
-    """A labelled file, read with knowledge and without.
+    """A labelled file, read with knowledge and without."""
 
-    Attributes:
-        task: a key of ``TASKS``.
-        graph: what the graph is called.
-        rows: the texts, in order.
-        total: how many the file has; more than ``rows`` where the reading was stopped.
-    """
-
-    task: str
-    graph: str
-    rows: tuple[FileRow, ...]
-    total: int
+    task: str  # a key of ``TASKS``
+    graph: str  # what it is called
+    rows: tuple[FileRow, ...]  # the texts, in order
+    total: int  # of the file; more than ``rows`` where the reading was stopped
 
     @cached_property
     def with_knowledge(self) -> tuple[FileRow, ...]:
@@ -509,35 +465,25 @@ def read_whole_file(
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """A triple in a line, or a relation, taken out of a graph with so many of its triples.
-
-    It stood in so many texts, and helped or hurt so many of them.
-    """
+    """A triple in a line, or a relation, taken out of a graph."""
 
     name: str
-    triples: int
-    texts: int
-    helped: int
+    triples: int  # of the graph, that went with it
+    texts: int  # in which it stood
+    helped: int  # of these
     hurt: int
 
 
 @dataclass(frozen=True, eq=False)
 class Pruned:
-    """A graph without what hurt.
+    """A graph without what hurt."""
 
-    Attributes:
-        graph: what is left.
-        removed: what went, that which hurt most first.
-        rule, what, least: how it was chosen.
-        texts: how many texts it was chosen on.
-    """
-
-    graph: KnowledgeGraph
-    removed: tuple[Removed, ...]
+    graph: KnowledgeGraph  # what is left
+    removed: tuple[Removed, ...]  # what went, that which hurt most first
     rule: Rule
     what: What
     least: int
-    texts: int
+    texts: int  # it was chosen on
 
     def as_dict(self) -> dict[str, Any]:
         """What was taken out and why, as plain data, for JSON."""

@@ -24,27 +24,17 @@ HALF_TOLERANCE = 3e-2
 
 @dataclass(frozen=True, slots=True)
 class CellArithmetic:
-    """How one attention weight comes about.
+    """How one attention weight comes about."""
 
-    Attributes:
-        layer, head: from 1.
-        query, key: indices along N; query attends to key.
-        size: D, of an attention head.
-        dot: q · k, of the two tokens' projections.
-        visible: whether query may attend to key.
-        log_sum_exp: log of the sum of e^score over the row.
-        seen: how many tokens the row may attend to.
-    """
-
-    layer: int
-    head: int
-    query: int
+    layer: int  # from 1
+    head: int  # from 1
+    query: int  # attends to key; indices along N
     key: int
-    size: int
-    dot: float
-    visible: bool
-    log_sum_exp: float
-    seen: int
+    size: int  # D, of an attention head
+    dot: float  # q · k, of the two tokens' projections
+    visible: bool  # whether query may attend to key
+    log_sum_exp: float  # log of the sum of e^score over the row
+    seen: int  # how many tokens the row may attend to
 
     @property
     def scale(self) -> float:

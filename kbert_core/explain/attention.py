@@ -36,13 +36,11 @@ Floats = NDArray[np.float64]
 class Attended(Plain):
     """One piece: how much it is looked at, and what it does.
 
-    Attributes:
-        effect: its exact effect.
-        by_target, by_trunk: the attention mass on its branches by layer, from
-            0 to 1; where it hangs at several mentions their sum.
+    The attention mass on its branches is given by layer, from 0 to 1; where it
+    hangs at several mentions their sum.
     """
 
-    effect: Effect
+    effect: Effect  # its exact effect
     by_target: tuple[float, ...]
     by_trunk: tuple[float, ...]
 
@@ -73,21 +71,13 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """A piece whose attention says another thing than its effect.
-
-    Attributes:
-        kind: which way.
-        attended: the piece.
-        rank: its rank, from 1: IDLE by effect, OVERLOOKED by attention.
-        count: of how many.
-        strongest: the piece with the largest effect.
-    """
+    """A piece whose attention says another thing than its effect."""
 
     kind: Kind
     attended: Attended
-    rank: int
-    count: int
-    strongest: Attended
+    rank: int  # of the piece, from 1: IDLE by effect, OVERLOOKED by attention
+    count: int  # of how many
+    strongest: Attended  # the piece with the largest effect
 
     def __str__(self) -> str:
         name, size = name_of(self.attended.piece.triple), nats(self.attended.effect.effect)
@@ -106,15 +96,10 @@ class Disagreement:
 
 @dataclass(frozen=True)
 class AttentionEffect(Plain):
-    """Attention beside effect, of one text.
+    """Attention beside effect, of one text."""
 
-    Attributes:
-        effects: the exact effects.
-        each: the pieces, in reading order.
-    """
-
-    effects: Effects
-    each: tuple[Attended, ...]
+    effects: Effects  # exact
+    each: tuple[Attended, ...]  # in reading order
 
     rows: ClassVar = "pieces"
     keys: ClassVar = "text=effects.sentences target pieces=each"
@@ -188,7 +173,6 @@ def attention_effect(
     """Put the attention on every triple of a text beside what it does.
 
     Args:
-        case: a text as it was read.
         by_mention: one piece for each mention that a triple hangs from.
         measured: the effects, where they are known already.
     """

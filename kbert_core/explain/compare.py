@@ -38,23 +38,14 @@ class Why(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One of the readings compared.
-
-    Attributes:
-        name: what it is called.
-        reading: the text as it is read.
-        outcome: score and answer; None without a task head or such a label.
-        labels: names of the labels.
-        likely: (T, K) log-probabilities where the target stands; None as ``outcome``.
-        states: per row (N, H), the last layer's; empty where they are no longer kept.
-    """
+    """One of the readings compared."""
 
     name: str
     reading: Reading
-    outcome: Outcome | None
+    outcome: Outcome | None  # None without a task head or such a label
     labels: Mapping[int, str]
-    likely: Tensor | None
-    states: tuple[Tensor, ...]
+    likely: Tensor | None  # (T, K) log-probabilities where the target stands; None as ``outcome``
+    states: tuple[Tensor, ...]  # per row (N, H), the last layer's; empty where no longer kept
 
     @property
     def triples(self) -> int:
@@ -64,49 +55,28 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Difference(Plain):
-    """Two readings, the second against the first.
+    """Two readings, the second against the first; None where one has no score or other labels."""
 
-    Attributes:
-        one, other: their names.
-        score: change of the target's score, in nats; None where one has none.
-        variation: total variation between their distributions of labels where
-            the target stands, 0 to 1; None where labels differ.
-        flips: whether their answers differ; None where one has none.
-        only_one, only_other: tokens that stand in one only.
-        cells: of the visible matrix, that differ among shared tokens in any layer.
-        moved: shared tokens at another position.
-        largest: difference of any number in the last layer's states of shared
-            tokens; None between two models.
-        same_input: whether the model is given the same by both.
-        why: why they are equal; None where they, or their states, aren't.
-    """
-
-    one: str
+    one: str  # their names
     other: str
-    score: float | None
-    variation: float | None
-    flips: bool | None
-    only_one: int
+    score: float | None  # change of the target's score, in nats
+    variation: float | None  # between their distributions where the target stands, 0 to 1
+    flips: bool | None  # whether their answers differ
+    only_one: int  # tokens that stand in one only
     only_other: int
-    cells: int
-    moved: int
-    largest: float | None
-    same_input: bool
-    why: Why | None
+    cells: int  # of the visible matrix, that differ among shared tokens in any layer
+    moved: int  # shared tokens at another position
+    largest: float | None  # difference in the last states of shared tokens; None of two models
+    same_input: bool  # whether the model is given the same by both
+    why: Why | None  # why they are equal; None where they, or their states, aren't
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison(Plain):
-    """Two to four readings of one text.
-
-    Attributes:
-        sentences: the text.
-        target: what of the predictions is followed; None: there are none.
-        sides, pairs: the readings, as they were given, and every two of them.
-    """
+    """Two to four readings of one text."""
 
     sentences: tuple[str, ...]
-    target: Target | None
+    target: Target | None  # what of the predictions is followed; None: there are none
     sides: tuple[Side, ...]
     pairs: tuple[Difference, ...]
 

@@ -39,27 +39,16 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Search:
-    """How to search.
+    """How to search."""
 
-    Attributes:
-        kinds: of changes.
-        to: the label, O or token that the prediction shall become; None: any other.
-        most_edits: the size of the largest sets.
-        larger_too: whether to go on to larger sets once smaller ones are found.
-        budget: in model runs.
-        most_found: stop when so many are found.
-        per_place: new tails and relations per triple, and new triples per mention.
-        seed: of the changes that are drawn.
-    """
-
-    kinds: tuple[Kind, ...] = KINDS
-    to: str | None = None
-    most_edits: int = 3
-    larger_too: bool = False
-    budget: int = 200
-    most_found: int = 20
-    per_place: int = 12
-    seed: int = 0
+    kinds: tuple[Kind, ...] = KINDS  # of changes
+    to: str | None = None  # label, O or token that it shall become; None: any other
+    most_edits: int = 3  # the size of the largest sets
+    larger_too: bool = False  # go on to larger sets once smaller ones are found
+    budget: int = 200  # in model runs
+    most_found: int = 20  # stop when so many are found
+    per_place: int = 12  # new tails and relations per triple, and new triples per mention
+    seed: int = 0  # of the changes that are drawn
 
     def __post_init__(self) -> None:
         for kind in self.kinds:
@@ -72,20 +61,13 @@ class Search:
 
 @dataclass(frozen=True)
 class Counterfactual(Plain):
-    """A set of edits, and what becomes of the prediction.
+    """A set of edits, and what becomes of the prediction."""
 
-    Attributes:
-        edits: to the graph, to be made in this order.
-        before, after: score and answer.
-        prediction: the task's, with the edits made.
-        runs: after how many model runs it was tried.
-    """
-
-    edits: tuple[Edit, ...]
+    edits: tuple[Edit, ...]  # to the graph, to be made in this order
     before: Outcome
     after: Outcome
-    prediction: Any
-    runs: int
+    prediction: Any  # the task's, with the edits made
+    runs: int  # after how many model runs it was tried
 
     keys: ClassVar = "edits after change runs"
 
@@ -102,29 +84,19 @@ class Counterfactual(Plain):
 class Counterfactuals(Result):
     """What a search has found, so far or in the end; its target is what it looks for.
 
-    Attributes:
-        base: the prediction as it is.
-        search: what was looked for.
-        found: sets that flip the prediction, none with a smaller one in it,
-            the smallest first.
-        nearest: of the single changes that don't, those that come nearest.
-        size: of the sets tried last.
-        runs: model runs so far, one of them the prediction as it is.
-        unread: changes that leave what the model reads as it is, and cost no run.
-        ended: "" while it goes on; then "all" was tried, the "budget" used up,
-            or "enough" found.
-        complete: whether all of the graph was looked at for candidates.
+    ``found`` are sets that flip the prediction, none with a smaller one in it,
+    the smallest first; ``nearest`` those of the single changes that come nearest.
     """
 
-    base: Outcome
+    base: Outcome  # the prediction as it is
     search: Search
     found: tuple[Counterfactual, ...] = ()
     nearest: tuple[Counterfactual, ...] = ()
-    size: int = 1
-    runs: int = 1
-    unread: int = 0
-    ended: Ended = ""
-    complete: bool = True
+    size: int = 1  # of the sets tried last
+    runs: int = 1  # of the model so far, one of them the prediction as it is
+    unread: int = 0  # changes that leave what the model reads as it is, and cost no run
+    ended: Ended = ""  # while it goes on; then "all" was tried, "budget" used up, "enough" found
+    complete: bool = True  # whether all of the graph was looked at for candidates
 
     rows: ClassVar = "found nearest"
     keys: ClassVar = (
@@ -149,12 +121,7 @@ def stream_counterfactuals(
 ) -> Iterator[Counterfactuals]:
     """Search for the smallest changes of the graph that flip a prediction; yields batch by batch.
 
-    Close the iterator to stop the search.
-
-    Args:
-        case: a text as it was read.
-        search: how to search.
-        at_once: readings a batch; fewer of a long text.
+    Close the iterator to stop the search. ``at_once``: readings a batch; fewer of a long text.
 
     Raises:
         OptionError: the prediction is what is wished for already.

@@ -29,25 +29,15 @@ from kbert_core.reader import Piece, Reading
 
 @dataclass(frozen=True, slots=True)
 class Effect(Plain):
-    """What one piece of knowledge does.
-
-    Attributes:
-        piece: a triple, everywhere or at one mention.
-        mentions: where it hangs.
-        base: with all knowledge.
-        without: with all but this piece, and nothing in its place.
-        deleted: with the triple gone from the graph; None where not asked for.
-        moved_up: the triples that then come into the text.
-        moved_out: those that then leave it too, where the triple gave a name.
-    """
+    """What one piece of knowledge does: a triple, everywhere or at one mention."""
 
     piece: Piece
-    mentions: tuple[Mention, ...]
-    base: Outcome
-    without: Outcome
-    deleted: Outcome | None = None
-    moved_up: tuple[Triple, ...] = ()
-    moved_out: tuple[Triple, ...] = ()
+    mentions: tuple[Mention, ...]  # where it hangs
+    base: Outcome  # with all knowledge
+    without: Outcome  # with all but this piece, and nothing in its place
+    deleted: Outcome | None = None  # with the triple gone from the graph; None: not asked for
+    moved_up: tuple[Triple, ...] = ()  # the triples that then come into the text
+    moved_out: tuple[Triple, ...] = ()  # and that leave it too, where the triple gave a name
 
     keys: ClassVar = (
         "triple=piece.triple mentions effect flips without deleted_effect deleted_flips deleted "
@@ -77,20 +67,13 @@ class Effect(Plain):
 
 @dataclass(frozen=True)
 class Effects(Result):
-    """What every piece of knowledge of a text does to its prediction.
+    """What every piece of knowledge of a text does to its prediction."""
 
-    Attributes:
-        base, plain: with all knowledge, and with none.
-        each: the effects, in reading order of the pieces.
-        total: how many pieces there are; more than ``each`` while effects are still coming.
-        runs: how many readings were run.
-    """
-
-    base: Outcome
-    plain: Outcome
-    each: tuple[Effect, ...]
-    total: int
-    runs: int
+    base: Outcome  # with all knowledge
+    plain: Outcome  # with none
+    each: tuple[Effect, ...]  # in reading order of the pieces
+    total: int  # pieces; more than ``each`` while effects are still coming
+    runs: int  # readings that were run
 
     measure: ClassVar = "effect"
     rows: ClassVar = "effects"
@@ -132,7 +115,6 @@ def stream_effects(
     """Measure what every triple of a text does to its prediction; yields more and more effects.
 
     Args:
-        case: a text as it was read.
         by_mention: one piece for each mention that a triple hangs from.
         deleted: also delete each triple from the graph, not by mention.
     """
@@ -187,14 +169,11 @@ def _hanging(reading: Reading) -> dict[tuple[int, int, Triple], None]:
 
 @dataclass(frozen=True, slots=True)
 class Interaction(Plain):
-    """What two pieces do together beyond what each does.
+    """What two pieces do together beyond what each does, in nats.
 
-    Attributes:
-        pieces: the two.
-        value: score(all) - score(without one) - score(without the other) +
-            score(without both), in nats. Of two that raise the score, negative
-            says that each stands in for the other; of two that lower it,
-            positive does.
+    score(all) - score(without one) - score(without the other) + score(without
+    both). Of two that raise the score, negative says that each stands in for
+    the other; of two that lower it, positive does.
     """
 
     pieces: tuple[Piece, Piece]
@@ -205,17 +184,11 @@ class Interaction(Plain):
 
 @dataclass(frozen=True)
 class Interactions(Result):
-    """What every two pieces of knowledge do together.
+    """What every two pieces of knowledge do together."""
 
-    Attributes:
-        each: every pair, in reading order.
-        total: how many pairs there are.
-        runs: how many readings were run.
-    """
-
-    each: tuple[Interaction, ...]
-    total: int
-    runs: int
+    each: tuple[Interaction, ...]  # in reading order
+    total: int  # pairs
+    runs: int  # readings that were run
 
     rows: ClassVar = "interactions"
     keys: ClassVar = "text=sentences target interactions=each runs"
@@ -238,7 +211,6 @@ def stream_interactions(
     The first results have none: each piece is left out by itself before any two are.
 
     Args:
-        case: a text as it was read.
         pieces: which; None: all the case's.
     """
     chosen = tuple(case.pieces if pieces is None else pieces)

@@ -41,15 +41,12 @@ TOKENS_AT_ONCE = 4096  # whose states of all layers are kept together
 class Reach:
     """Where information can have gone, layer by layer.
 
-    Attributes:
-        visible: L tensors (N, N) bool, True = row may attend to column.
-        by_layer: (L + 1, N, N) bool; [l, i, j]: after l layers the state of
-            token i can hold what token j said. Before the first layer that is
-            a token's own.
+    ``by_layer[l, i, j]``: after l layers the state of token i can hold what
+    token j said. Before the first layer that is a token's own.
     """
 
-    visible: tuple[Tensor, ...]
-    by_layer: Tensor
+    visible: tuple[Tensor, ...]  # L of (N, N) bool, True = row may attend to column
+    by_layer: Tensor  # (L + 1, N, N) bool
 
     @property
     def layers(self) -> int:
@@ -129,42 +126,25 @@ def inputs_of(pipeline: Pipeline, flat: FlatTree, config: Any) -> tuple[Tensor, 
 
 @dataclass(frozen=True)
 class Arrival:
-    """A piece of knowledge on its way to one token.
-
-    Attributes:
-        layer: after which its absence can first change the token's state; -1: never.
-        measured: (L + 1) by how much it changes it, relative to the state.
-    """
+    """A piece of knowledge on its way to one token."""
 
     piece: Piece
-    layer: int
-    measured: tuple[float, ...]
+    layer: int  # after which its absence can first change the token's state; -1: never
+    measured: tuple[float, ...]  # (L + 1) by how much it changes it, relative to the state
 
 
 @dataclass(frozen=True, eq=False)
 class Influence(Plain):
-    """What leaving each triple out can change and does change, by layer and token.
+    """What leaving each of P triples out can change and does change, by layer and token."""
 
-    Attributes:
-        flat: the N tokens as they were read.
-        window: which of the text's rows that is.
-        pieces: P triples that hang in it.
-        ways: whose information can have come where.
-        reached: (P, L + 1, N) bool: the state can be another without the triple.
-        measured: (P, L + 1, N): L2 norm of the change of the state over the
-            norm of the state; NaN at the triple's own tokens.
-        moved: (P, N) bool: tokens that hard positions put elsewhere without it.
-        total: how many triples are to be followed.
-    """
-
-    flat: FlatTree
-    window: int
-    pieces: tuple[Piece, ...]
-    ways: Reach
-    reached: Tensor
-    measured: Tensor
-    moved: Tensor
-    total: int
+    flat: FlatTree  # the N tokens as they were read
+    window: int  # which of the text's rows that is
+    pieces: tuple[Piece, ...]  # P triples that hang in it
+    ways: Reach  # whose information can have come where
+    reached: Tensor  # (P, L + 1, N) bool: the state can be another without the triple
+    measured: Tensor  # (P, L + 1, N) norm of its change over its own; NaN at the triple's tokens
+    moved: Tensor  # (P, N) bool: tokens that hard positions put elsewhere without it
+    total: int  # triples to be followed
 
     keys: ClassVar = "tokens=flat.tokens window layers triples=by_triple"
 
@@ -189,11 +169,7 @@ class Influence(Plain):
         return tuple(_own(self.flat, self.pieces[piece]))
 
     def arrivals(self, token: int = 0) -> tuple[Arrival, ...]:
-        """Follow every triple to one token.
-
-        Args:
-            token: an index along N; 0 is [CLS].
-        """
+        """Follow every triple to one token, an index along N; 0 is [CLS]."""
         return tuple(
             Arrival(piece, int(self.first[n, token]), tuple(self.measured[n, :, token].tolist()))
             for n, piece in enumerate(self.pieces)
@@ -232,9 +208,6 @@ class Influence(Plain):
     def figure(self, piece: int = 0) -> Figure:
         """Draw layer by token: by how much one triple changes a state; blank where it can't.
 
-        Args:
-            piece: which triple, from 0.
-
         Raises:
             OptionError: there is no such triple.
             MissingPackageError: matplotlib isn't installed.
@@ -271,7 +244,6 @@ def stream_influence(
     without a task head will do.
 
     Args:
-        case: a text as it was read.
         pieces: which triples; None: all that hang in the row.
         window: which row of a long text; None: the first with knowledge.
 

@@ -41,27 +41,19 @@ ABLATIONS: Mapping[str, Ablation] = {
 class Point(Plain):
     """One reading with noise.
 
-    Attributes:
-        ablation: its name among those compared.
-        count: unrelated triples a mention was given.
-        seed: of what was drawn.
-        injected: unrelated triples that stand in the text, all mentions together.
-        outcome: score and answer.
-        probability: of the target: e to its score for a span, else of its label.
-        from_plain: score minus plain BERT's, in nats.
-        variation: total variation between plain BERT's distribution of labels
-            and this one, 0 to 1; of a span the mean over its tokens.
-        moved: total variation between this and the same reading without
-            noise: what the noise alone does.
+    ``variation`` is the total variation between plain BERT's distribution of
+    labels and this one, 0 to 1; of a span the mean over its tokens. ``moved``
+    is that between this and the same reading without noise: what the noise
+    alone does.
     """
 
-    ablation: str
-    count: int
-    seed: int
-    injected: int
+    ablation: str  # its name among those compared
+    count: int  # unrelated triples a mention was given
+    seed: int  # of what was drawn
+    injected: int  # unrelated triples that stand in the text, all mentions together
     outcome: Outcome
-    probability: float
-    from_plain: float
+    probability: float  # of the target: e to its score for a span, else of its label
+    from_plain: float  # score minus plain BERT's, in nats
     variation: float
     moved: float
 
@@ -81,24 +73,15 @@ class Spread(NamedTuple):
 
 @dataclass(frozen=True)
 class NoiseCurve(Result):
-    """A prediction as unrelated triples are added.
+    """A prediction as unrelated triples are added."""
 
-    Attributes:
-        plain, plain_probability: without any knowledge.
-        ablations: those compared, by name.
-        counts: of unrelated triples a mention, ascending.
-        points: the readings run so far, by count, then seed, then ablation.
-        total: how many readings there are to be.
-        mentions: how many places get noise.
-    """
-
-    plain: Outcome
+    plain: Outcome  # without any knowledge
     plain_probability: float
-    ablations: tuple[str, ...]
-    counts: tuple[int, ...]
-    points: tuple[Point, ...]
-    total: int
-    mentions: int
+    ablations: tuple[str, ...]  # those compared, by name
+    counts: tuple[int, ...]  # of unrelated triples a mention, ascending
+    points: tuple[Point, ...]  # the readings run so far, by count, then seed, then ablation
+    total: int  # readings there are to be
+    mentions: int  # places that get noise
 
     rows: ClassVar = "points"
     keys: ClassVar = "text=sentences target plain mentions points"
@@ -162,7 +145,6 @@ def stream_noise(
     drawn for every larger one too.
 
     Args:
-        case: a text as it was read.
         counts: unrelated triples for each mention.
         seeds: of what is drawn.
         ablations: ways to read the tree, by name; None: ``ABLATIONS``, or the

@@ -32,12 +32,9 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class ShapleyValue(Plain):
-    """One piece's share of the whole effect, in nats.
+    """One piece's share of the whole effect, in nats, with the 95 % interval of the sampling.
 
-    Attributes:
-        piece: a triple, everywhere or at one mention.
-        low, high: 95 % interval of the sampling; the value itself where it is
-            exact, None where a single pair of orders was drawn.
+    The interval is the value itself where it is exact, None of a single pair of orders.
     """
 
     piece: Piece
@@ -50,25 +47,15 @@ class ShapleyValue(Plain):
 
 @dataclass(frozen=True)
 class Shapley(Result):
-    """The whole effect, shared out.
+    """The whole effect, shared out."""
 
-    Attributes:
-        each: the values, in reading order of the pieces.
-        whole: score with all minus score with none, in nats: their sum.
-        exact: whether every subset was run.
-        orders: how many orders were drawn; 0 where the values are exact.
-        total: how many were asked for.
-        runs: how many readings were run; a subset that comes again isn't run again.
-        seed: of the orders.
-    """
-
-    each: tuple[ShapleyValue, ...]
-    whole: float
-    exact: bool
-    orders: int
-    total: int
-    runs: int
-    seed: int
+    each: tuple[ShapleyValue, ...]  # in reading order of the pieces
+    whole: float  # score with all minus score with none, in nats: the values' sum
+    exact: bool  # whether every subset was run
+    orders: int  # how many were drawn; 0 where the values are exact
+    total: int  # how many were asked for
+    runs: int  # readings that were run; a subset that comes again isn't run again
+    seed: int  # of the orders
 
     rows: ClassVar = "values"
     keys: ClassVar = "text=sentences target whole_effect=whole exact orders runs seed values=each"
@@ -93,7 +80,6 @@ def stream_shapley(
     """Share a text's whole effect of knowledge out among its triples; yields batch by batch.
 
     Args:
-        case: a text as it was read.
         by_mention: one piece for each mention that a triple hangs from.
         orders: how many to draw; an odd number gets one more.
         seed: of the draw.
