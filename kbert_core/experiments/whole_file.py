@@ -15,6 +15,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
+import numpy as np
 from torch import Tensor
 
 from kbert_core.data.labelled import Example, check_labels
@@ -99,17 +100,9 @@ class FileRow:
         """What is right, as :attr:`Answer.said`."""
         return self.example.label or "" if isinstance(self.known.said, str) else self.example.spans
 
-    @property
-    def found(self) -> tuple[SpanKey, ...]:
-        """Gold entities that are predicted with knowledge only."""
-        known, plain = self.known.said, self.plain.said
-        return tuple(s for s in self.example.spans if s in known and s not in plain)
-
-    @property
-    def lost(self) -> tuple[SpanKey, ...]:
-        """Gold entities that are predicted without knowledge only."""
-        known, plain = self.known.said, self.plain.said
-        return tuple(s for s in self.example.spans if s in plain and s not in known)
+    def gold_only(self, here: Answer, there: Answer) -> tuple[SpanKey, ...]:
+        """Gold entities that one answer has and the other one hasn't."""
+        return tuple(s for s in self.example.spans if s in here.said and s not in there.said)
 
     def text(self, answer: str | tuple[SpanKey, ...]) -> str:
         """A label, or entities with their text, in a line."""
@@ -234,9 +227,8 @@ def _answer(pipeline: Pipeline, example: Example, reading: Reading, logits: Tens
         first, last = tokens.over(start, end)
         if last > first:
             tags[first:last] = [f"B-{label}"] + [f"I-{label}"] * (last - first - 1)
-    likely = (
-        logits.float().log_softmax(-1).cpu()[range(len(tags)), [*map(labels.numbers.get, tags)]]
-    )
+    numbers = [labels.numbers[tag] for tag in tags]
+    likely = logits.float().log_softmax(-1).cpu()[range(len(tags)), numbers]
     spans = tuple((s.start, s.end, s.label) for s in prediction.spans)
     wrong = len(set(spans) ^ set(example.spans))
     return Answer(spans, float(likely.mean()) if tags else 0.0, wrong)
@@ -304,19 +296,11 @@ class Group(Plain):
         """95 % of resamples of the texts, seeded; None of fewer than five."""
         if len(self.gains) < FEWEST:
             return None
-        if len(set(self.gains)) == 1:
-            return self.gains[0], self.gains[0]
-        from scipy.stats import bootstrap  # slow to start
-
-        found = bootstrap(
-            (self.gains,),
-            lambda values, axis: values.mean(axis=axis),
-            n_resamples=GAIN_RESAMPLES,
-            confidence_level=LEVEL,
-            method="percentile",
-            rng=0,
-        ).confidence_interval
-        return float(found.low), float(found.high)
+        count, random = len(self.gains), np.random.default_rng(0)
+        places = random.integers(count, size=(GAIN_RESAMPLES, count))
+        means = np.array(self.gains)[places].mean(axis=1)
+        low, high = np.percentile(means, [50 * (1 - LEVEL), 50 * (1 + LEVEL)]).tolist()
+        return low, high
 
 
 def wilson(count: int, total: int) -> Interval:
@@ -391,8 +375,12 @@ class WholeFile:
         groups = {by: [Group.of(by, *item) for item in of.items()] for by, of in rows.items()}
         if self.task == "ner":
             gold = Counter(label for row in self.rows for *_, label in row.example.spans)
-            helped = Counter(label for row in self.changed for *_, label in row.found)
-            hurt = Counter(label for row in self.changed for *_, label in row.lost)
+            helped = Counter(
+                label for row in self.changed for *_, label in row.gold_only(row.known, row.plain)
+            )
+            hurt = Counter(
+                label for row in self.changed for *_, label in row.gold_only(row.plain, row.known)
+            )
             groups["label"] = [
                 Group("label", label, "entities", count, helped[label], hurt[label])
                 for label, count in gold.items()
@@ -529,17 +517,15 @@ def prune(
     if least < 1:
         raise OptionError(f"least is {least}, expected at least 1: more hurt than helped.")
 
-    def key_of(triple: Triple) -> Triple | str:
-        return triple if what == "triple" else triple.relation
-
-    saved: Counter[tuple[int, Triple | str]] = Counter()  # how much less is wrong with it
     if rule == "counts":
-        for row in rows:
-            for triple in row.triples:
-                saved[row.number, key_of(triple)] = row.plain.wrong - row.known.wrong
-    else:
-        for item in left_out:
-            saved[item.number, key_of(item.triple)] += item.wrong
+        left_out = (
+            LeftOut(row.number, triple, 0.0, row.plain.wrong - row.known.wrong)
+            for row in rows
+            for triple in row.triples
+        )
+    saved: Counter[tuple[int, Triple | str]] = Counter()  # how much less is wrong with it
+    for item in left_out:
+        saved[item.number, item.triple if what == "triple" else item.triple.relation] += item.wrong
     helped = Counter(key for (_, key), saves in saved.items() if saves > 0)
     hurt = Counter(key for (_, key), saves in saved.items() if saves < 0)
     texts = Counter(key for _, key in saved)

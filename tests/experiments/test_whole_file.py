@@ -97,16 +97,15 @@ def test_verdict_of_a_class(known, plain, verdict, changed):
 def test_verdict_of_entities_counts_what_is_wrong():
     d, e, other = (0, 2, "D"), (4, 6, "E"), (7, 8, "D")
     helped = entities(0, [d, e], [d, e], [d, other])
-    assert (helped.verdict, helped.found, helped.lost) == (Verdict.HELPED, (e,), ())
+    assert (helped.verdict, only(helped)) == (Verdict.HELPED, ((e,), ()))
     hurt = entities(0, [d], [d, other], [d])
-    assert (hurt.verdict, hurt.found, hurt.lost) == (Verdict.HURT, (), ())
+    assert (hurt.verdict, only(hurt)) == (Verdict.HURT, ((), ()))
     even = entities(0, [d, e], [d], [e])
-    assert (even.verdict, even.changed, even.found, even.lost) == (
-        Verdict.NEUTRAL,
-        True,
-        (d,),
-        (e,),
-    )
+    assert (even.verdict, even.changed, only(even)) == (Verdict.NEUTRAL, True, ((d,), (e,)))
+
+
+def only(row):
+    return row.gold_only(row.known, row.plain), row.gold_only(row.plain, row.known)
 
 
 def test_triples_of_a_row_are_told_once():
