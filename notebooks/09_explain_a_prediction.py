@@ -138,7 +138,7 @@ print(f"{'sum':20} {sum(fair):+.3f}, all together {whole:+.3f}")
 assert abs(sum(fair) - whole) < 1e-4
 
 # %%
-from kbert_core.explain.shapley import shapley
+from kbert_core.explain.effects import shapley
 
 values = shapley(case)
 assert values.exact and all(abs(v.value - ours) < 1e-3 for v, ours in zip(values.each, fair))
