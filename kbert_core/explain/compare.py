@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import combinations
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from torch import Tensor
 
@@ -17,7 +17,7 @@ from kbert_core.explain.case import NOTHING, Case, Outcome, Target
 from kbert_core.explain.drawing import Figure
 from kbert_core.explain.influence import inputs_of, states_of
 from kbert_core.explain.noise import ABLATIONS, variation
-from kbert_core.explain.result import Plain, nats_bars, plain
+from kbert_core.explain.result import Plain, nats_bars
 from kbert_core.kbert.flat_tree import FlatTree
 from kbert_core.pipeline import Pipeline
 from kbert_core.reader import Reading
@@ -37,7 +37,7 @@ class Why(StrEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class Side(Plain):
     """One of the readings compared."""
 
     name: str
@@ -46,6 +46,16 @@ class Side:
     labels: Mapping[int, str]
     likely: Tensor | None  # (T, K) log-probabilities where the target stands; None as ``outcome``
     states: tuple[Tensor, ...]  # per row (N, H), the last layer's; empty where no longer kept
+
+    keys: ClassVar = (
+        "name tokens triples positions=reading.config.ablation.positions "
+        "visible=reading.config.ablation.visible score=outcome.score answer=outcome.answer"
+    )
+
+    @property
+    def tokens(self) -> int:
+        """Of all rows."""
+        return sum(map(len, self.reading.rows))
 
     @property
     def triples(self) -> int:
@@ -81,27 +91,12 @@ class Comparison(Plain):
     pairs: tuple[Difference, ...]
 
     rows: ClassVar = "differences"
-    keys: ClassVar = "text=sentences target differences=pairs"
+    keys: ClassVar = "text=sentences target differences=pairs readings=sides"
 
     @property
     def equal(self) -> tuple[Difference, ...]:
         """The pairs that are equal, each with its reason."""
         return tuple(pair for pair in self.pairs if pair.why is not None)
-
-    def as_dict(self) -> dict[str, Any]:
-        """All of it as plain data, for JSON."""
-        readings = [
-            {
-                "name": side.name,
-                "tokens": sum(map(len, side.reading.rows)),
-                "triples": side.triples,
-                "positions": side.reading.config.ablation.positions,
-                "visible": side.reading.config.ablation.visible,
-                **(plain(side.outcome) if side.outcome else {}),
-            }
-            for side in self.sides
-        ]
-        return {**super().as_dict(), "readings": readings}
 
     def figure(self) -> Figure:
         """A bar a reading: the target's score."""

@@ -293,7 +293,7 @@ class Candidates:
         head, relation, tail = triple.head, triple.relation, triple.tail
         relations = Counter(self.relations.get(tail, ()))
         for other in self._alike(head):
-            relations.update({t.relation for t in other})
+            relations.update(list(dict.fromkeys(t.relation for t in other)))
         dice = self._dice(triple)
         with_tails = (Triple(head, relation, t) for t in chosen(self.tails[relation], dice))
         with_relations = (Triple(head, r, tail) for r in chosen(relations, dice))
