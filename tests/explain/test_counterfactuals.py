@@ -10,6 +10,7 @@ from undecided import undecided
 
 from kbert_core import InjectionOptions, KnowledgeGraph, Triple
 from kbert_core.errors import OptionError, TextError
+from kbert_core.explain import counterfactuals as counterfactuals_module
 from kbert_core.explain.case import Case, Outcome, Target
 from kbert_core.explain.counterfactuals import (
     Candidates,
@@ -226,6 +227,15 @@ def test_candidates_begin_where_the_target_stands(reader):
     edits = list(Candidates(case, per_place=3, seed=0).edits())
     assert edits[0].triple.head == "布洛芬"
     assert next(edit for edit in edits if edit.action == "replace").triple.head == "布洛芬"
+
+
+def test_relations_of_others_are_tried_in_the_order_of_the_graph(classifier, monkeypatch):
+    monkeypatch.setattr(counterfactuals_module, "chosen", lambda counts, _: iter(counts))
+    triples = [Triple("糖尿病", "类别", "疾病"), Triple("异常", "类别", "疾病")]
+    relations = [f"r{number}" for number in range(12)]
+    graph = KnowledgeGraph([*triples, *(Triple("异常", r, "x") for r in relations)])
+    edits = Candidates(case_of(classifier, "糖尿病", graph=graph), per_place=50, seed=0).edits()
+    assert [e.new.relation for e in edits if e.action == "replace"] == relations
 
 
 def test_a_large_graph_is_read_in_part(classifier):
