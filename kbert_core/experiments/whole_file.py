@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -182,9 +183,7 @@ def each_left_out(
 ) -> Iterator[LeftOut]:
     """Leave every triple out of every text it stood in; yields as batches are done.
 
-    Args:
-        rows: read with the same graph and options, see :func:`each_row`.
-        reading: as for :func:`each_row`.
+    The rows were read with the same graph and options, see :func:`each_row`.
     """
     hung = [row for row in rows if row.hung]
     most = max((len(row.triples) for row in hung), default=1)
@@ -503,8 +502,7 @@ def prune(
     """Take out what hurt more texts than it helped.
 
     Args:
-        graph: the one the texts were read with.
-        rows: the texts, read with it and without.
+        graph, rows: the texts as they were read with this graph and without.
         left_out: for "leave one out": its results on the same texts.
         rule: "counts": it hurt the texts it stood in where less is wrong without
             any knowledge; "leave one out": where less is wrong without it alone.
@@ -516,35 +514,27 @@ def prune(
     """
     if least < 1:
         raise OptionError(f"least is {least}, expected at least 1: more hurt than helped.")
-
     if rule == "counts":
         left_out = (
             LeftOut(row.number, triple, 0.0, row.plain.wrong - row.known.wrong)
             for row in rows
             for triple in row.triples
         )
-    saved: Counter[tuple[int, Triple | str]] = Counter()  # how much less is wrong with it
+    key: Any = attrgetter("relation") if what == "relation" else lambda triple: triple
+    saved: Counter[tuple[int, Any]] = Counter()  # how much less is wrong with it, by text
     for item in left_out:
-        saved[item.number, item.triple if what == "triple" else item.triple.relation] += item.wrong
-    helped = Counter(key for (_, key), saves in saved.items() if saves > 0)
-    hurt = Counter(key for (_, key), saves in saved.items() if saves < 0)
-    texts = Counter(key for _, key in saved)
-    gone = [key for key in texts if hurt[key] - helped[key] >= least]
-    gone.sort(key=lambda key: (helped[key] - hurt[key], -hurt[key]))
-    members: dict[Triple | str, list[Triple]] = {
-        key: [key] if isinstance(key, Triple) else [] for key in gone
-    }
-    if what == "relation" and gone:
-        for triple in graph:
-            members.get(triple.relation, []).append(triple)
+        saved[item.number, key(item.triple)] += item.wrong
+    helped = Counter(name for (_, name), saves in saved.items() if saves > 0)
+    hurt = Counter(name for (_, name), saves in saved.items() if saves < 0)
+    texts = Counter(name for _, name in saved)
+    gone = dict.fromkeys(name for name in texts if hurt[name] - helped[name] >= least)
+    out = [t for t in (graph if what == "relation" and gone else gone) if key(t) in gone]
+    counts = (Counter(map(key, out)), texts, helped, hurt)
     removed = tuple(
-        Removed(
-            name_of(key) if isinstance(key, Triple) else key,
-            *(len(own), texts[key], helped[key], hurt[key]),
-        )
-        for key, own in members.items()
+        Removed(name if what == "relation" else name_of(name), *(c[name] for c in counts))
+        for name in sorted(gone, key=lambda name: (helped[name] - hurt[name], -hurt[name]))
     )
-    left = without_triples(graph, [triple for own in members.values() for triple in own])
+    left = without_triples(graph, out)
     left.name = f"{graph.name} pruned"
     return Pruned(left, removed, rule, what, least, len(rows))
 
