@@ -29,8 +29,7 @@ from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.triple import Triple
 from kbert_core.reader import Piece, Reading
 
-EXACT_UP_TO = 6  # pieces: 64 readings
-MOST_EXACT = 12  # on request: 4,096 readings
+EXACT_UP_TO, MOST_EXACT = 6, 12  # pieces: 64 readings, and on request 4,096
 ORDERS = 128  # drawn where nothing else is said
 LEVEL = 0.95
 Floats = NDArray[np.float64]
