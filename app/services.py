@@ -44,7 +44,7 @@ from kbert_core import (
 )
 from kbert_core.checkpoints import adapters
 from kbert_core.errors import CheckpointError, GraphFileError, TextError
-from kbert_core.explain.arithmetic import CellArithmetic, attention_arithmetic
+from kbert_core.explain.attention import CellArithmetic, attention_arithmetic
 from kbert_core.kbert.interventions import ReadConfig, intervene
 from kbert_core.kbert.reader import KBertReading
 from kbert_core.knowledge.io import ENDINGS, Reading, ReadOptions, open_rows, rows_of

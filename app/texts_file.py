@@ -9,7 +9,6 @@ ENGLISH = {
     "file.example_note": "31 invented clinical sentences in Chinese that come with the app: too "
     "few to conclude anything from, enough to try the page.",
     "file.upload_file": "A labelled file (.tsv .txt .conll .bio)",
-    "file.upload_test": "A second one, to check a pruned graph on (optional)",
     "file.upload_kept": "Read: {name}.",
     "file.split": "Which part",
     "file.split_option": "{split} ({count})",
@@ -58,8 +57,6 @@ ENGLISH = {
     "file.metric.MRR": "MRR",
     "file.way.without a graph": "without a graph",
     "file.way.with the graph": "with the graph",
-    "file.way.full graph": "with the full graph",
-    "file.way.pruned graph": "with the pruned graph",
     "file.score": "{metric}, %",
     "file.low_high": "95 %",
     "file.way": "read",
@@ -67,7 +64,6 @@ ENGLISH = {
     "file.view_rows": "Texts that changed",
     "file.view_groups": "Helped and hurt",
     "file.view_prune": "Prune the graph",
-    "file.view_attention": "Attention",
     # rows
     "file.which": "Which",
     "file.which_all": "all",
@@ -139,8 +135,7 @@ ENGLISH = {
     "About {expected} would be by chance, if every change fell either way as a coin does.",
     "file.groups_csv": "As CSV",
     # pruning
-    "file.prune_what": "Takes out of the graph what hurt more texts than it helped, by this file, "
-    "and reads the test set with what is left.",
+    "file.prune_what": "Takes out of the graph what hurt more texts than it helped, by this file.",
     "file.rule": "What counts as hurt",
     "file.rule.counts": "the texts it stood in",
     "file.rule.leave one out": "leaving it out of each text",
@@ -157,44 +152,14 @@ ENGLISH = {
     "triples; chosen on {texts} texts.",
     "file.pruned_nothing": "Nothing hurt more texts than it helped, so nothing was taken out.",
     "file.prune_honest": "What is taken out was chosen on these texts, so it fits their accidents "
-    "too, and may not help on others. Only texts that had no part in the choice can show it.",
-    "file.no_test": "There is no test set beside these texts, so whether the pruned graph is "
-    "better can't be told. Choose data with a test set, or upload a second file.",
-    "file.test": "On {count} texts of the test set, which had no part in the choice",
-    "file.test_partly": "On the first {count} texts of the test set, which had no part in the "
-    "choice",
-    "file.test_better": "The pruned graph does better than the full one on the test set: "
-    "{difference} points ({low} to {high}).",
-    "file.test_worse": "The pruned graph does worse than the full one on the test set: "
-    "{difference} points ({low} to {high}).",
-    "file.test_same": "On the test set the pruned graph does exactly as well as the full one.",
-    "file.test_unclear": "Whether the pruned graph does better than the full one can't be told "
-    "from the test set: {difference} points ({low} to {high}).",
+    "too, and may not help on others. To see, use the pruned graph in this session and read texts "
+    "with it that had no part in the choice.",
     "file.removed": "taken out",
     "file.removed_texts": "texts",
     "file.removed_triples": "triples",
     "file.download_pruned": "Download the pruned graph",
     "file.use_pruned": "Use it in this session",
     "file.used_pruned": "The graph “{name}” can be chosen in the Lab and here.",
-    # attention
-    "file.attention_what": "For one prediction of every text with knowledge: is the triple that is "
-    "looked at most the one that does most? It runs every text once for each of its triples.",
-    "file.attention": "Measure",
-    "file.attention_none": "No text with knowledge has a prediction to measure.",
-    "file.attention_rho": "Rank correlation of attention and size of the effect over {pieces} "
-    "triples in {texts} texts: {rho} ({low} to {high}) for the attention of the whole trunk, "
-    "{rho_target} for that of the tokens explained.",
-    "file.attention_within": "Within a text it is {rho} on average ({count} texts with three "
-    "triples or more).",
-    "file.attention_few": "{pieces} triples in {texts} texts: too few, or too equal, for a rank "
-    "correlation.",
-    "file.attention_disagree": "Attention is not explanation: in {count} of {texts} texts the two "
-    "disagree.",
-    "file.attention_raises": "raises the score",
-    "file.attention_lowers": "lowers it",
-    "file.attention_x": "attention of the trunk on the triple, %",
-    "file.attention_y": "size of the effect, nats",
-    "file.no_number": "none",
 }
 
 CHINESE = {
@@ -205,7 +170,6 @@ CHINESE = {
     "file.data": "标注文本",
     "file.example_note": "应用自带的 31 个虚构的中文临床句子：太少，得不出结论，但足以试用本页。",
     "file.upload_file": "一个标注文件（.tsv .txt .conll .bio）",
-    "file.upload_test": "第二个文件，用来检验剪枝后的图谱（可不传）",
     "file.upload_kept": "已读取：{name}。",
     "file.split": "哪一部分",
     "file.split_option": "{split}（{count}）",
@@ -250,8 +214,6 @@ CHINESE = {
     "file.metric.MRR": "MRR",
     "file.way.without a graph": "无图谱",
     "file.way.with the graph": "有图谱",
-    "file.way.full graph": "完整图谱",
-    "file.way.pruned graph": "剪枝后的图谱",
     "file.score": "{metric}（%）",
     "file.low_high": "95 %",
     "file.way": "读法",
@@ -259,7 +221,6 @@ CHINESE = {
     "file.view_rows": "改变的文本",
     "file.view_groups": "有帮助与有害",
     "file.view_prune": "剪枝图谱",
-    "file.view_attention": "注意力",
     # rows
     "file.which": "哪些",
     "file.which_all": "全部",
@@ -329,8 +290,7 @@ CHINESE = {
     "若每次变化如同抛硬币，约有 {expected} 组会纯属偶然地被这样判定。",
     "file.groups_csv": "导出 CSV",
     # pruning
-    "file.prune_what": "按这个文件，把有害文本数多于有帮助文本数的内容从图谱中去掉，"
-    "再用剩下的图谱读取测试集。",
+    "file.prune_what": "按这个文件，把有害文本数多于有帮助文本数的内容从图谱中去掉。",
     "file.rule": "怎样算有害",
     "file.rule.counts": "看它所在的文本",
     "file.rule.leave one out": "从每个文本中逐个去掉它",
@@ -346,37 +306,11 @@ CHINESE = {
     "依据 {texts} 个文本选出。",
     "file.pruned_nothing": "没有什么的有害文本数多于有帮助文本数，因此没有去掉任何内容。",
     "file.prune_honest": "去掉的内容是在这些文本上选出的，也迎合了其中的偶然，"
-    "对其他文本未必有帮助。只有未参与选择的文本才能说明。",
-    "file.no_test": "除这些文本外没有测试集，因此无法判断剪枝后的图谱是否更好。"
-    "请选择带测试集的数据，或上传第二个文件。",
-    "file.test": "测试集的 {count} 个文本（未参与选择）",
-    "file.test_partly": "测试集的前 {count} 个文本（未参与选择）",
-    "file.test_better": "在测试集上，剪枝后的图谱比完整图谱好：{difference} 个百分点（"
-    "{low} 至 {high}）。",
-    "file.test_worse": "在测试集上，剪枝后的图谱比完整图谱差：{difference} 个百分点（"
-    "{low} 至 {high}）。",
-    "file.test_same": "在测试集上，剪枝后的图谱与完整图谱的成绩完全相同。",
-    "file.test_unclear": "从测试集看不出剪枝后的图谱是否比完整图谱好：{difference} 个百分点"
-    "（{low} 至 {high}）。",
+    "对其他文本未必有帮助。要检验，请在本次访问中使用剪枝后的图谱，读取未参与选择的文本。",
     "file.removed": "去掉的",
     "file.removed_texts": "文本",
     "file.removed_triples": "三元组",
     "file.download_pruned": "下载剪枝后的图谱",
     "file.use_pruned": "在本次访问中使用",
     "file.used_pruned": "图谱“{name}”可在实验室和本页选择。",
-    # attention
-    "file.attention_what": "对每个含知识文本的一个预测：最受注意的三元组是否也是作用最大的？"
-    "每个文本的每个三元组都要运行一次。",
-    "file.attention": "测量",
-    "file.attention_none": "没有既含知识又有预测可测的文本。",
-    "file.attention_rho": "在 {texts} 个文本的 {pieces} 个三元组上，注意力与作用大小的秩相关："
-    "整个主干的注意力为 {rho}（{low} 至 {high}），被解释词元的注意力为 {rho_target}。",
-    "file.attention_within": "单个文本内平均为 {rho}（{count} 个含三个以上三元组的文本）。",
-    "file.attention_few": "{texts} 个文本的 {pieces} 个三元组：太少或太相同，无法计算秩相关。",
-    "file.attention_disagree": "注意力不等于解释：{texts} 个文本中有 {count} 个两者不一致。",
-    "file.attention_raises": "提高得分",
-    "file.attention_lowers": "降低得分",
-    "file.attention_x": "主干对三元组的注意力（%）",
-    "file.attention_y": "作用大小（奈特）",
-    "file.no_number": "无",
 }

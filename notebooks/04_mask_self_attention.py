@@ -285,7 +285,7 @@ assert np.abs(with_booleans - attention(V_matrix.astype(float))).max() < 1e-5
 
 # %%
 from kbert_core import Pipeline
-from kbert_core.explain.arithmetic import attention_arithmetic
+from kbert_core.explain.attention import attention_arithmetic
 
 kbert = Pipeline.load("models/zh-mini", device="cpu")
 medical = load_graph("demo_kgs/medical_zh.spo")

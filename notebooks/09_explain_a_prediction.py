@@ -138,7 +138,7 @@ print(f"{'sum':20} {sum(fair):+.3f}, all together {whole:+.3f}")
 assert abs(sum(fair) - whole) < 1e-4
 
 # %%
-from kbert_core.explain.shapley import shapley
+from kbert_core.explain.effects import shapley
 
 values = shapley(case)
 assert values.exact and all(abs(v.value - ours) < 1e-3 for v, ours in zip(values.each, fair))
@@ -233,8 +233,10 @@ assert most.mass("target") > 0.1 and abs(most.effect.effect) < 0.05
 # triple idle. *Change* it, and the prediction follows; see exercise 3.) Over all sentences:
 
 # %%
+import numpy as np
+from scipy.stats import spearmanr
+
 from kbert_core.data.sources import read_present
-from kbert_core.explain.attention import rank_correlation
 from kbert_core.explain.case import NothingPredicted
 
 parts = read_present("demo_kgs/example_data/medical_ner", "ner").values()  # train, dev and test
@@ -245,18 +247,28 @@ for one in texts:
         looked.append(attention_effect(Case.of(kbert, one, graph=medical, options=THREE)))
     except NothingPredicted:
         print(one, "has no entity to explain")
-both = rank_correlation(looked)
-print(
-    f"{both.texts} texts, {both.pieces} triples: rank correlation {both.rho:.2f}, 95 % [{both.low:.2f}, {both.high:.2f}]"
-)
-print(f"attention and effect part in {both.disagreeing} texts")
+looked = [text_ for text_ in looked if text_.each]
+
+
+def rho(texts_):
+    return spearmanr(np.concatenate([text_.points() for text_ in texts_])).statistic
+
+
+points = [one for text_ in looked for one in text_.each]
+dice = np.random.default_rng(0)  # draws the texts anew, each with all its triples
+drawn = [
+    rho([looked[i] for i in dice.integers(len(looked), size=len(looked))]) for _ in range(1000)
+]
+low, high = np.percentile(drawn, [2.5, 97.5])
+of = f"{len(points)} triples of {len(looked)} texts"
+print(f"{of}: rank correlation {rho(looked):.2f}, 95 % [{low:.2f}, {high:.2f}]")
+print(f"attention and effect part in {sum(bool(text_.disagreements()) for text_ in looked)} texts")
 
 # %%
 from kbert_core.explain.attention import scatter
 
-points = [one for text_ in looked for one in text_.each]
 show(
-    scatter(points, title=f"{both.pieces} triples of {both.texts} texts"),
+    scatter(points, title=of),
     "Attention across, effect up: what is looked at may do much or nothing",
 )
 

@@ -12,8 +12,7 @@ from kbert_core import Card, KnowledgeGraph, Pipeline, Triple, load_graph
 from kbert_core.data.labelled import Example
 from kbert_core.errors import CheckpointError, OptionError
 from kbert_core.explain.case import Case
-from kbert_core.explain.effects import effects
-from kbert_core.explain.shapley import shapley
+from kbert_core.explain.effects import effects, shapley
 from kbert_core.systems import SYSTEMS
 from kbert_core.training.batches import RowMaker
 from kbert_core.training.evaluate import evaluate

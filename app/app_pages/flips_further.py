@@ -13,8 +13,13 @@ from app.view_models import effects as view
 from app.view_models.html import markdown
 from kbert_core.explain.attention import AttentionEffect
 from kbert_core.explain.case import NO_SPAN, Case
-from kbert_core.explain.effects import Interactions, stream_interactions
-from kbert_core.explain.shapley import EXACT_UP_TO, Shapley, stream_shapley
+from kbert_core.explain.effects import (
+    EXACT_UP_TO,
+    Interactions,
+    Shapley,
+    stream_interactions,
+    stream_shapley,
+)
 
 ORDERS = (16, 32, 64, 128, 256)
 MOST_EXACT = 8  # triples whose sets are all run here: 256 readings

@@ -21,7 +21,7 @@ from kbert_core.experiments.audit import MAX_LENGTH
 from kbert_core.experiments.whole_file import FileRow
 
 ss = st.session_state
-RUNS = ("whole_file.run", "whole_file.prune_run", "whole_file.attention_run")
+RUNS = ("whole_file.run", "whole_file.prune_run")
 
 
 def page() -> None:

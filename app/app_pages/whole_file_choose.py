@@ -18,7 +18,6 @@ from kbert_core.experiments.audit_values import Data
 ss = st.session_state
 AUTO = "auto"
 FIRST = ("dev", "test", "train")  # the split that is read unless told otherwise
-FILES = ("train", "test")  # what uploaded files stand for
 
 
 def choose() -> FileSetup | None:
@@ -57,8 +56,7 @@ def choose_data() -> None:
     chosen = choose_data_source("whole_file", t("file.data"))
     if chosen == UPLOAD:
         st.caption(t("audit.upload_help", most=st.get_option("server.maxUploadSize")))
-        for name, key in zip(FILES, ("file", "test"), strict=True):
-            st.file_uploader(t(f"file.upload_{key}"), type=audits.UPLOADS, key=f"whole_file.{name}")
+        st.file_uploader(t("file.upload_file"), type=audits.UPLOADS, key="whole_file.train")
     elif chosen == EXAMPLE:
         st.caption(t("file.example_note"))
 
@@ -82,24 +80,22 @@ def read() -> Data | None:
 
 
 def uploaded(task: str | None) -> Data | None:
-    """The uploaded files; they are kept when the visitor goes to another page and comes back.
+    """The uploaded file; it is kept when the visitor goes to another page and comes back.
 
     Raises:
-        KBertError: they can't be read.
+        KBertError: it can't be read.
     """
-    files = {name: ss.get(f"whole_file.{name}") for name in FILES}
-    given = {name: file for name, file in files.items() if file is not None}
+    file = ss.get("whole_file.train")
     kept: tuple[object, Data] | None = ss.get("whole_file.kept")
-    if "train" not in given:
+    if file is None:
         if kept is None:
             st.info(t("file.no_upload"))
             return None
         st.caption(markdown(t("file.upload_kept", name=kept[1].name)))
         return kept[1]
-    key = (task, *((name, file.file_id) for name, file in given.items()))
+    key = (task, file.file_id)
     if kept is None or kept[0] != key:
-        contents = {name: (file.name, file.getvalue()) for name, file in given.items()}
-        data = audits.uploaded(contents, given["train"].name, task)
+        data = audits.uploaded({"train": (file.name, file.getvalue())}, file.name, task)
         kept = ss["whole_file.kept"] = (key, data)
     return kept[1]
 

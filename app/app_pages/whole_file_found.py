@@ -6,7 +6,7 @@ from functools import partial
 import streamlit as st
 
 from app import services, state
-from app.app_pages.whole_file_next import attention_view, prune_view
+from app.app_pages.whole_file_next import prune_view
 from app.file_runs import FileSetup
 from app.session_graphs import graph_as_edited
 from app.state import KEEP
@@ -14,8 +14,7 @@ from app.texts import listed, sentences, t
 from app.view_models import whole_file as view
 from app.view_models.html import markdown
 from kbert_core import KBertError
-from kbert_core.experiments.whole_file import FileRow
-from kbert_core.experiments.whole_file_groups import KINDS, WholeFile
+from kbert_core.experiments.whole_file import KINDS, FileRow, WholeFile
 from kbert_core.explain.result import name_of
 
 ss = st.session_state
@@ -23,7 +22,6 @@ VIEWS = {
     "rows": ":material/format_list_bulleted:",
     "groups": ":material/bar_chart:",
     "prune": ":material/content_cut:",
-    "attention": ":material/visibility:",
 }
 PLOTLY = {"displayModeBar": False}
 METRIC = 118  # pixels a number takes with its name
@@ -49,8 +47,6 @@ def show_found(setup: FileSetup, rows: Sequence[FileRow]) -> None:
         groups_view(found)
     elif chosen == "prune":
         prune_view(setup, found)
-    elif chosen == "attention":
-        attention_view(setup, found)
     else:
         rows_view(setup, found)
 
@@ -59,11 +55,7 @@ def collected(setup: FileSetup, rows: Sequence[FileRow]) -> WholeFile:
     """The rows put together, once."""
     kept: WholeFile | None = ss.get("whole_file.found")
     if kept is None or len(kept.rows) != len(rows):
-        reader = services.pipeline(setup.model, ss["lab.device"])
-        labels = tuple(reader.labels.values())
-        kept = WholeFile(
-            setup.data.task, labels, setup.graph.name, tuple(rows), len(setup.examples)
-        )
+        kept = WholeFile(setup.data.task, setup.graph.name, tuple(rows), len(setup.examples))
         ss["whole_file.found"] = kept
     return kept
 

@@ -6,7 +6,7 @@ from app.texts import clauses, listed, sentences, t
 from app.view_models.heads import map_name
 from app.view_models.html import escape
 from app.view_models.matrix import share
-from kbert_core.explain.arithmetic import CellArithmetic
+from kbert_core.explain.attention import CellArithmetic
 
 
 def line(cell: CellArithmetic) -> str:

@@ -15,9 +15,8 @@ from kbert_core.explain.attention import (
     Kind,
 )
 from kbert_core.explain.case import NO_SPAN, Piece, Target
-from kbert_core.explain.effects import Effect, Effects, Interactions
+from kbert_core.explain.effects import Effect, Effects, Interactions, Shapley
 from kbert_core.explain.result import NO_EFFECT, mention_text, name_of, nats
-from kbert_core.explain.shapley import Shapley
 from kbert_core.knowledge.triple import Triple
 
 SHOWN = 12  # rows before one asks for all

@@ -12,19 +12,16 @@ from app.models import ModelInfo
 from app.texts import listed, t
 from app.view_models.html import escape
 from app.view_models.styles import BRANCH, TRUNK
-from kbert_core.experiments.statistics import Difference
-from kbert_core.experiments.whole_file import FileRow, Verdict
-from kbert_core.experiments.whole_file_groups import (
-    LEVEL,
-    WITH,
+from kbert_core.experiments.statistics import LEVEL, Difference
+from kbert_core.experiments.whole_file import (
     By,
+    FileRow,
+    FileScores,
     Group,
+    Pruned,
+    Verdict,
     WholeFile,
-    answer_text,
-    row_dict,
 )
-from kbert_core.experiments.whole_file_ways import WAYS, WITHOUT, FileScores, Pruned
-from kbert_core.explain.attention import AttentionEffect, FileCorrelation
 from kbert_core.explain.result import name_of, nats
 
 ALL = "all"
@@ -33,7 +30,6 @@ BAR = 26  # pixels of a bar with its gap
 MOST_BARS = 24
 NAMED = 3  # groups that are named in a sentence
 LONGEST_NAME = 28  # characters beside a bar
-MOST_POINTS = 4000
 Columns = dict[str, list[Any]]
 
 
@@ -58,7 +54,7 @@ def say_whole(found: WholeFile) -> str:
         return t("file.none")
     if not found.changed:
         return t("file.same")
-    difference = found.scores.differences.get((WITH, WITHOUT))
+    difference = found.scores.difference
     if difference is None:
         return ""
     key = _key(difference, "file.better", "file.worse", "file.unclear")
@@ -67,17 +63,6 @@ def say_whole(found: WholeFile) -> str:
     if key == "file.unclear":
         return t(key, metric=metric, count=count, **values)
     return t(key, metric=metric, **values)
-
-
-def say_test(scores: FileScores) -> str:
-    """Whether the pruned graph does better than the full one; plain text."""
-    difference = scores.differences.get((WAYS[2], WAYS[1]))
-    if difference is None:
-        return ""
-    if difference.mean == difference.low == difference.high == 0:
-        return t("file.test_same")
-    key = _key(difference, "file.test_better", "file.test_worse", "file.test_unclear")
-    return t(key, **_interval(difference))
 
 
 def say_hurting(found: WholeFile, by: By) -> str:
@@ -136,35 +121,6 @@ def say_pruned(pruned: Pruned, full: int) -> str:
     )
 
 
-def say_attention(trunk: FileCorrelation, target: FileCorrelation) -> tuple[str, ...]:
-    """What attention has to do with the effects; plain text."""
-    counts = {"pieces": f"{trunk.pieces:,}", "texts": f"{trunk.texts:,}"}
-    if trunk.rho is None:
-        return (t("file.attention_few", **counts),)
-    said = [
-        t(
-            "file.attention_rho",
-            rho=correlation(trunk.rho),
-            low=correlation(trunk.low),
-            high=correlation(trunk.high),
-            rho_target=correlation(target.rho),
-            **counts,
-        )
-    ]
-    if trunk.within is not None:
-        count = f"{trunk.texts_within:,}"
-        said.append(t("file.attention_within", rho=correlation(trunk.within), count=count))
-    if trunk.disagreeing:
-        count = f"{trunk.disagreeing:,}"
-        said.append(t("file.attention_disagree", count=count, texts=f"{trunk.texts:,}"))
-    return tuple(said)
-
-
-def correlation(rho: float | None) -> str:
-    """A rank correlation as it is shown."""
-    return t("file.no_number") if rho is None else f"{rho:+.2f}".replace("-", "−")
-
-
 def metric_name(scores: FileScores) -> str:
     """What the metric is called."""
     return t(f"file.metric.{scores.metric}")
@@ -192,7 +148,7 @@ def rows_table(rows: Sequence[FileRow], info: ModelInfo) -> Columns:
     return {
         "verdict": [t(f"file.verdict.{row.verdict}") for row in rows],
         "text": [" ‖ ".join(row.example.sentences) for row in rows],
-        "gold": [said(row, gold_of(row), info) for row in rows],
+        "gold": [said(row, row.gold, info) for row in rows],
         "known": [said(row, row.known.said, info) for row in rows],
         "plain": [said(row, row.plain.said, info) for row in rows],
         "gain": [round(row.gain, 4) for row in rows],
@@ -200,28 +156,23 @@ def rows_table(rows: Sequence[FileRow], info: ModelInfo) -> Columns:
     }
 
 
-def gold_of(row: FileRow) -> Any:
-    """What is right: a label or spans."""
-    return row.example.spans if row.known.label is None else row.example.label
-
-
 def said(row: FileRow, value: Any, info: ModelInfo) -> str:
     """An answer in a line; plain text."""
     if isinstance(value, str):
         return info.label(value)
-    return answer_text(row, value) or t("file.nothing")
+    return row.text(value) or t("file.nothing")
 
 
 def row_html(row: FileRow, info: ModelInfo) -> str:
     """What is right and what was said of one text, entity by entity; all escaped."""
     heads = [t("file.column.gold"), t("file.column.known"), t("file.column.plain")]
-    if row.known.label is not None:
-        cells = [said(row, value, info) for value in (gold_of(row), row.known.said, row.plain.said)]
+    if isinstance(row.known.said, str) or isinstance(row.plain.said, str):
+        cells = [said(row, value, info) for value in (row.gold, row.known.said, row.plain.said)]
         return _html([t("file.label"), *heads], [["", *cells]])
     text = row.example.sentences[0]
     ways = [
         {(start, end): label for start, end, label in spans}
-        for spans in (row.example.spans, row.known.spans, row.plain.spans)
+        for spans in (row.example.spans, row.known.said, row.plain.said)
     ]
     places = sorted({place for way in ways for place in way})
     rows = [
@@ -234,7 +185,7 @@ def row_html(row: FileRow, info: ModelInfo) -> str:
 def rows_csv(rows: Iterable[FileRow]) -> bytes:
     """Every text, its answers and its triples, in UTF-8 with a byte order mark."""
     return csv_of(
-        [{**row_dict(row), "triples": "; ".join(map(name_of, row.triples))} for row in rows]
+        [{**row.as_dict(), "triples": "; ".join(map(name_of, row.triples))} for row in rows]
     )
 
 
@@ -335,36 +286,6 @@ def removed_table(pruned: Pruned) -> Columns:
     if pruned.what == "relation":
         made["triples"] = [one.triples for one in pruned.removed]
     return made
-
-
-# Attention
-
-
-def attention_chart(measured: Sequence[AttentionEffect]) -> go.Figure:
-    """A point a triple of a text: attention across, size of the effect up."""
-    marks = [one for text in measured for one in text.each][:MOST_POINTS]
-    figure = go.Figure()
-    for key, colour, raises in (("raises", TRUNK, True), ("lowers", BRANCH, False)):
-        some = [one for one in marks if (one.effect.effect >= 0) is raises]
-        figure.add_scattergl(
-            x=[100 * one.mass() for one in some],
-            y=[abs(one.effect.effect) for one in some],
-            name=t(f"file.attention_{key}"),
-            mode="markers",
-            marker={"color": colour, "size": 8, "opacity": 0.7},
-            customdata=[
-                [escape(name_of(one.piece.triple)), nats(one.effect.effect)] for one in some
-            ],
-            hovertemplate="%{customdata[0]}<br>%{x:.2f} %, %{customdata[1]}<extra></extra>",
-        )
-    figure.update_layout(
-        height=380,
-        margin={"l": 8, "r": 8, "t": 32, "b": 6},
-        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0},
-        xaxis={"title": t("file.attention_x"), "rangemode": "tozero"},
-        yaxis={"title": t("file.attention_y"), "rangemode": "tozero"},
-    )
-    return figure
 
 
 def _key(difference: Difference, better: str, worse: str, unclear: str) -> str:

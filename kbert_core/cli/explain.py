@@ -209,7 +209,7 @@ def interactions(args: Namespace) -> Page:
 )
 def shapley(args: Namespace) -> Page:
     """Share the whole effect out among the triples: Shapley values."""
-    from kbert_core.explain.shapley import stream_shapley
+    from kbert_core.explain.effects import stream_shapley
 
     options = {name: getattr(args, name) for name in ("by_mention", "orders", "seed", "exact")}
     growing = stream_shapley(case_of(args), **options)

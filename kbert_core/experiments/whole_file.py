@@ -1,33 +1,50 @@
-"""A whole labelled file, read with knowledge and without: what was said, what was right.
+"""A whole labelled file, read with knowledge and without: where it helps, where it hurts, how sure.
 
-Nothing of a prediction is kept that isn't needed, so that thousands of rows
-stay small. What the rows have in common is counted in
-:mod:`kbert_core.experiments.whole_file_groups`; ways of reading are compared,
-and a graph is pruned, in :mod:`kbert_core.experiments.whole_file_ways`.
+Texts are grouped by label (named entities: gold entities found and lost), and
+by the entities, relations and triples that stood in them. Several triples of
+one text share its verdict, so these counts say where to look; leaving the
+triples out one by one says which it was. :func:`prune` takes out of the graph
+what hurt more texts than it helped. Little of a prediction is kept, so that
+thousands of rows stay small.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Any
+from functools import cached_property
+from operator import attrgetter
+from typing import Any, ClassVar, Literal
 
+import numpy as np
 from torch import Tensor
 
 from kbert_core.data.labelled import Example, check_labels
-from kbert_core.errors import DataError
-from kbert_core.explain.attention import AttentionEffect, attention_effect
-from kbert_core.explain.case import AT_ONCE, Case, NothingPredicted, Target
-from kbert_core.explain.result import batches
+from kbert_core.errors import DataError, OptionError
+from kbert_core.experiments.counts import sentence_counts
+from kbert_core.experiments.statistics import LEVEL, METRICS, Difference, Resampled, Score
+from kbert_core.explain.case import AT_ONCE, Target
+from kbert_core.explain.drawing import BLUE, ORANGE, Figure, signed_bars
+from kbert_core.explain.result import Plain, batches, clipped, name_of
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
+from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.triple import Triple
-from kbert_core.labels import OUTSIDE, Labels
-from kbert_core.pipeline import Pipeline
+from kbert_core.labels import OUTSIDE, RIGHT
+from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
 from kbert_core.reader import Piece, Reading
 from kbert_core.tasks.ner import NerPrediction
 from kbert_core.training.scores import SpanKey
 
+By = Literal["label", "entity", "relation", "triple"]
+KINDS: tuple[By, ...] = ("label", "entity", "relation", "triple")
+Rule = Literal["counts", "leave one out"]
+What = Literal["triple", "relation"]
+WITHOUT, WITH = "without a graph", "with the graph"
 TEXTS_AT_ONCE = 8
+FEWEST = 5  # texts for an interval of the mean gain
+GAIN_RESAMPLES, SCORE_RESAMPLES = 1000, 2000
+Interval = tuple[float, float]
 
 
 class Verdict(StrEnum):
@@ -40,43 +57,22 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one reading of a text gives.
+    """What one reading of a text gives."""
 
-    Attributes:
-        label: the class; None for named entities.
-        spans: the named entities, (start, end, label) in characters.
-        score: log-odds of the gold label, or mean log-probability of the gold
-            tags over the text's tokens; in nats.
-        wrong: 0 or 1 for a class; entities missed and wrongly predicted, together.
-    """
-
-    label: str | None
-    spans: tuple[SpanKey, ...]
-    score: float
-    wrong: int
-
-    @property
-    def said(self) -> str | tuple[SpanKey, ...]:
-        """What is compared with another answer."""
-        return self.spans if self.label is None else self.label
+    said: str | tuple[SpanKey, ...]  # the class, or the entities: (start, end, label) in characters
+    score: float  # log-odds of the gold label, or mean log-probability of the gold tags; in nats
+    wrong: int  # 0 or 1 for a class; entities missed and wrongly predicted, together
 
 
 @dataclass(frozen=True, slots=True)
 class FileRow:
-    """One labelled text, read with knowledge and without.
+    """One labelled text, read with knowledge and without."""
 
-    Attributes:
-        number: its place in the data, from 0.
-        example: text and gold label.
-        hung: the triples that stood in it, each at its mention.
-        known, plain: what is predicted with knowledge and without.
-    """
-
-    number: int
-    example: Example
-    hung: tuple[tuple[Mention, Triple], ...]
-    known: Answer
-    plain: Answer
+    number: int  # its place in the data, from 0
+    example: Example  # text and gold label
+    hung: tuple[tuple[Mention, Triple], ...]  # the triples that stood in it, each at its mention
+    known: Answer  # what is predicted with knowledge
+    plain: Answer  # and without
 
     @property
     def triples(self) -> tuple[Triple, ...]:
@@ -101,34 +97,49 @@ class FileRow:
         return self.known.score - self.plain.score
 
     @property
-    def found(self) -> tuple[SpanKey, ...]:
-        """Gold entities that are predicted with knowledge only."""
-        return self._gold(self.known, self.plain)
+    def gold(self) -> str | tuple[SpanKey, ...]:
+        """What is right, as :attr:`Answer.said`."""
+        return self.example.label or "" if isinstance(self.known.said, str) else self.example.spans
 
-    @property
-    def lost(self) -> tuple[SpanKey, ...]:
-        """Gold entities that are predicted without knowledge only."""
-        return self._gold(self.plain, self.known)
+    def gold_only(self, here: Answer, there: Answer) -> tuple[SpanKey, ...]:
+        """Gold entities that one answer has and the other one hasn't."""
+        return tuple(s for s in self.example.spans if s in here.said and s not in there.said)
 
-    def _gold(self, one: Answer, other: Answer) -> tuple[SpanKey, ...]:
-        return tuple(s for s in self.example.spans if s in one.spans and s not in other.spans)
+    def text(self, answer: str | tuple[SpanKey, ...]) -> str:
+        """A label, or entities with their text, in a line."""
+        if isinstance(answer, str):
+            return answer
+        text = self.example.sentences[0]
+        return ", ".join(f"{text[start:end]} {label}" for start, end, label in sorted(answer))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The text, what is right, what was said, as plain data."""
+        return {
+            "number": self.number,
+            "text": " ‖ ".join(self.example.sentences),
+            "gold": self.text(self.gold),
+            "with_knowledge": self.text(self.known.said),
+            "without": self.text(self.plain.said),
+            "verdict": str(self.verdict),
+            "changed": self.changed,
+            "gain": self.gain,
+            "wrong_with": self.known.wrong,
+            "wrong_without": self.plain.wrong,
+            "triples": [name_of(triple) for triple in self.triples],
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """One triple left out of one text, the rest of its knowledge held fixed.
-
-    Attributes:
-        number: of the text in its file.
-        triple: which.
-        effect: score of what is right with it minus without it, in nats.
-        wrong: how much more is wrong without it; negative: it hurt.
-    """
+    """One triple left out of a text (by its number), the rest of its knowledge held fixed."""
 
     number: int
     triple: Triple
-    effect: float
-    wrong: int
+    effect: float  # score of what is right with it minus without it, in nats
+    wrong: int  # how much more is wrong without it; negative: it hurt
+
+
+# Reading
 
 
 def each_row(
@@ -149,95 +160,6 @@ def each_row(
         DataError: fill-mask, whose texts have no gold; or an unknown label.
         KBertError: a text or option that can't be used.
     """
-    read = _each(pipeline, examples, [graph], at_once, reading)
-    for number, (own, (plain, known)) in enumerate(read):
-        hung = tuple((own.mentions[p.node or 0], p.triple) for p in own.pieces)
-        yield FileRow(number, examples[number], hung, known, plain)
-
-
-def each_left_out(
-    pipeline: Pipeline, rows: Sequence[FileRow], graph: KnowledgeGraph, **reading: Any
-) -> Iterator[LeftOut]:
-    """Leave every triple out of every text it stood in; yields as batches are done.
-
-    Args:
-        rows: read with the same graph and options, see :func:`each_row`.
-        reading: as for :func:`each_row`.
-    """
-    waiting: list[FileRow] = []
-    size = 0
-    for row in [row for row in rows if row.hung]:
-        if waiting and size + len(row.triples) > AT_ONCE:
-            yield from _left_out(pipeline, waiting, graph, reading)
-            waiting, size = [], 0
-        waiting.append(row)
-        size += len(row.triples)
-    yield from _left_out(pipeline, waiting, graph, reading)
-
-
-def _left_out(
-    pipeline: Pipeline, rows: Sequence[FileRow], graph: KnowledgeGraph, reading: dict[str, Any]
-) -> Iterator[LeftOut]:
-    examples = [row.example for row in rows]
-    without = pipeline.reader.without
-    variants = [
-        [own, *(without(own, [Piece(triple)]) for triple in row.triples)]
-        for row, own in zip(rows, _read(pipeline, examples, graph, reading), strict=True)
-    ]
-    for row, (whole, *less) in zip(rows, _answers(pipeline, examples, variants), strict=True):
-        for triple, one in zip(row.triples, less, strict=True):
-            yield LeftOut(row.number, triple, whole.score - one.score, one.wrong - whole.wrong)
-
-
-def each_of_three(
-    pipeline: Pipeline,
-    examples: Sequence[Example],
-    graph: KnowledgeGraph,
-    pruned: KnowledgeGraph,
-    **reading: Any,
-) -> Iterator[tuple[Answer, Answer, Answer]]:
-    """Read labelled texts without a graph, with the full one and with the pruned one.
-
-    Args:
-        reading: as for :func:`each_row`.
-    """
-    for _, (none, full, less) in _each(pipeline, examples, [graph, pruned], TEXTS_AT_ONCE, reading):
-        yield none, full, less
-
-
-def each_attention(
-    pipeline: Pipeline, rows: Iterable[FileRow], graph: KnowledgeGraph, **reading: Any
-) -> Iterator[AttentionEffect]:
-    """Put attention beside effect in every text in which a triple stands, one prediction of each.
-
-    What is explained is what is predicted, of named entities the first with
-    knowledge on it; a text without any entity predicted is left out.
-
-    Args:
-        rows: read with the same graph and options, see :func:`each_row`.
-        reading: as for :meth:`Case.of`.
-    """
-    for row in rows:
-        if not row.hung:
-            continue
-        try:
-            case = Case.of(pipeline, *row.example.sentences, graph=graph, **reading)
-        except NothingPredicted:
-            continue
-        yield attention_effect(case)
-
-
-# How texts are read
-
-
-def _each(
-    pipeline: Pipeline,
-    examples: Sequence[Example],
-    graphs: Sequence[KnowledgeGraph],
-    at_once: int,
-    reading: dict[str, Any],
-) -> Iterator[tuple[Reading, list[Answer]]]:
-    """Every text as read with the first graph; its answers without knowledge and with each."""
     assert pipeline.task is not None
     if pipeline.task.name == "mask":
         raise DataError(
@@ -245,17 +167,37 @@ def _each(
             "Choose a model that labels texts or entities."
         )
     check_labels(examples, list(pipeline.labels.values()), "the model")
-    without = pipeline.reader.without
-    for some in batches(examples, at_once):
-        read = [_read(pipeline, some, graph, reading) for graph in graphs]
-        ways = [[without(own[0], own[0].pieces), *own] for own in zip(*read, strict=True)]
-        yield from zip(read[0], _answers(pipeline, some, ways), strict=True)
+    numbered = list(enumerate(examples))
+    for some in batches(numbered, at_once):
+        texts = [example.sentences for _, example in some]
+        read = pipeline.readings(texts, graph=graph, **reading)
+        ways = [[own, pipeline.reader.without(own, own.pieces)] for own in read]
+        answers = _answers(pipeline, [example for _, example in some], ways)
+        for item, own, (known, without) in zip(some, read, answers, strict=True):
+            hung = tuple((own.mentions[p.node or 0], p.triple) for p in own.pieces)
+            yield FileRow(*item, hung, known, without)
 
 
-def _read(
-    pipeline: Pipeline, examples: Sequence[Example], graph: KnowledgeGraph, reading: dict[str, Any]
-) -> Sequence[Reading]:
-    return pipeline.readings([own.sentences for own in examples], graph=graph, **reading)
+def each_left_out(
+    pipeline: Pipeline, rows: Sequence[FileRow], graph: KnowledgeGraph, **reading: Any
+) -> Iterator[LeftOut]:
+    """Leave every triple out of every text it stood in; yields as batches are done.
+
+    The rows were read with the same graph and options, see :func:`each_row`.
+    """
+    hung = [row for row in rows if row.hung]
+    most = max((len(row.triples) for row in hung), default=1)
+    for some in batches(hung, max(1, AT_ONCE // most)):
+        examples = [row.example for row in some]
+        read = pipeline.readings([one.sentences for one in examples], graph=graph, **reading)
+        variants = [
+            [own, *(pipeline.reader.without(own, [Piece(triple)]) for triple in row.triples)]
+            for row, own in zip(some, read, strict=True)
+        ]
+        answers = _answers(pipeline, examples, variants)
+        for row, (whole, *less) in zip(some, answers, strict=True):
+            for triple, one in zip(row.triples, less, strict=True):
+                yield LeftOut(row.number, triple, whole.score - one.score, one.wrong - whole.wrong)
 
 
 def _answers(
@@ -274,24 +216,334 @@ def _answer(pipeline: Pipeline, example: Example, reading: Reading, logits: Tens
     labels, task = pipeline.labels, pipeline.task
     assert task is not None
     prediction: Any = task.decode(reading, logits, labels)
-    if isinstance(prediction, NerPrediction):
-        spans = tuple((s.start, s.end, s.label) for s in prediction.spans)
-        wrong = len(set(spans) ^ set(example.spans))
-        return Answer(None, spans, _tags_score(example, reading, logits, labels), wrong)
-    gold = example.label or ""
-    score = Target(gold).score(reading, logits, labels)
-    return Answer(prediction.label, (), score, int(prediction.label != gold))
-
-
-def _tags_score(example: Example, reading: Reading, logits: Tensor, labels: Labels) -> float:
-    """Mean log-probability of the gold tags over the text's tokens, in nats."""
+    if not isinstance(prediction, NerPrediction):
+        gold = example.label or ""
+        score = Target(gold).score(reading, logits, labels)
+        return Answer(prediction.label, score, int(prediction.label != gold))
     tokens = reading.tokens[0]
     tags = [OUTSIDE] * len(tokens)
     for start, end, label in example.spans:
         first, last = tokens.over(start, end)
         if last > first:
             tags[first:last] = [f"B-{label}"] + [f"I-{label}"] * (last - first - 1)
-    if not tags:
-        return 0.0
-    scores = logits.float().log_softmax(-1).cpu()
-    return float(scores[range(len(tags)), [labels.numbers[tag] for tag in tags]].mean())
+    numbers = [labels.numbers[tag] for tag in tags]
+    likely = logits.float().log_softmax(-1).cpu()[range(len(tags)), numbers]
+    spans = tuple((s.start, s.end, s.label) for s in prediction.spans)
+    wrong = len(set(spans) ^ set(example.spans))
+    return Answer(spans, float(likely.mean()) if tags else 0.0, wrong)
+
+
+# Where it helps and hurts
+
+
+@dataclass(frozen=True)
+class Group(Plain):
+    """What knowledge did to the texts that have something in common."""
+
+    by: By  # what they have in common
+    name: str  # the label, the entity, the relation, or the triple in a line
+    unit: Literal["texts", "entities"]  # what is counted; by label of named entities these
+    count: int
+    helped: int  # of them
+    hurt: int
+    gains: tuple[float, ...] = ()  # of every text, in nats; empty where entities are counted
+    triple: Triple | None = None
+
+    keys: ClassVar = (
+        "by name unit count helped hurt neutral helped_interval hurt_interval verdict mean_gain "
+        "gain_interval triple"
+    )
+
+    @classmethod
+    def of(cls, by: By, key: Triple | str, rows: Sequence[FileRow]) -> "Group":
+        """Count texts."""
+        verdicts = Counter(row.verdict for row in rows)
+        counts = len(rows), verdicts[Verdict.HELPED], verdicts[Verdict.HURT]
+        triple, name = (key, name_of(key)) if isinstance(key, Triple) else (None, key)
+        return cls(by, name, "texts", *counts, tuple(row.gain for row in rows), triple)
+
+    @property
+    def neutral(self) -> int:
+        """Neither helped nor hurt."""
+        return self.count - self.helped - self.hurt
+
+    @cached_property
+    def helped_interval(self) -> Interval:
+        """95 % of the share that is helped (Wilson 1927)."""
+        return wilson(self.helped, self.count)
+
+    @cached_property
+    def hurt_interval(self) -> Interval:
+        """95 % of the share that is hurt (Wilson 1927)."""
+        return wilson(self.hurt, self.count)
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """Hurt or helped where 95 % of the share of hurt among both is on one side of a half."""
+        low, high = wilson(self.hurt, self.helped + self.hurt)
+        if low > 0.5:
+            return Verdict.HURT
+        return Verdict.HELPED if high < 0.5 else Verdict.NEUTRAL
+
+    @property
+    def mean_gain(self) -> float | None:
+        """Mean change of the score of what is right, in nats."""
+        return sum(self.gains) / len(self.gains) if self.gains else None
+
+    @cached_property
+    def gain_interval(self) -> Interval | None:
+        """95 % of resamples of the texts, seeded; None of fewer than five."""
+        if len(self.gains) < FEWEST:
+            return None
+        count, random = len(self.gains), np.random.default_rng(0)
+        places = random.integers(count, size=(GAIN_RESAMPLES, count))
+        means = np.array(self.gains)[places].mean(axis=1)
+        low, high = np.percentile(means, [50 * (1 - LEVEL), 50 * (1 + LEVEL)]).tolist()
+        return low, high
+
+
+def wilson(count: int, total: int) -> Interval:
+    """95 % of a share, from 0 to 1; all of it where nothing is known."""
+    if not total:
+        return 0.0, 1.0
+    from scipy.stats import binomtest  # slow to start
+
+    found = binomtest(count, total).proportion_ci(LEVEL, method="wilson")
+    return float(found.low), float(found.high)
+
+
+@dataclass(frozen=True)
+class FileScores:
+    """The score of a file with knowledge and without."""
+
+    metric: str  # F1, accuracy or MRR
+    texts: int
+    main: Mapping[str, Score]  # by way, with 95 % of resamples; none where nothing was counted
+    difference: Difference | None  # with minus without, paired over the texts
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it as plain data, for JSON."""
+        ways = {way: {"mean": s.mean, "low": s.low, "high": s.high} for way, s in self.main.items()}
+        d, of = self.difference, {"of": WITH, "minus": WITHOUT}
+        differences = [{**of, "mean": d.mean, "low": d.low, "high": d.high, "p": d.p}] if d else []
+        counted = {"metric": self.metric, "texts": self.texts}
+        return {**counted, "ways": ways, "differences": differences}
+
+
+@dataclass(frozen=True)
+class WholeFile:
+    """A labelled file, read with knowledge and without."""
+
+    task: str  # a key of ``TASKS``
+    graph: str  # what it is called
+    rows: tuple[FileRow, ...]  # the texts, in order
+    total: int  # of the file; more than ``rows`` where the reading was stopped
+
+    @cached_property
+    def with_knowledge(self) -> tuple[FileRow, ...]:
+        """The texts in which a triple stood; all others read the same both ways."""
+        return tuple(row for row in self.rows if row.hung)
+
+    @cached_property
+    def changed(self) -> tuple[FileRow, ...]:
+        """The texts whose prediction knowledge changes."""
+        return tuple(row for row in self.rows if row.changed)
+
+    @cached_property
+    def whole(self) -> Group:
+        """All texts together."""
+        return Group.of("label", "", self.rows)
+
+    def groups(self, by: By) -> tuple[Group, ...]:
+        """The texts by what they have in common, those hurt most first."""
+        return self._groups[by]
+
+    @cached_property
+    def _groups(self) -> dict[By, tuple[Group, ...]]:
+        rows: dict[By, dict[Triple | str, list[FileRow]]] = {by: {} for by in KINDS}
+        for row in self.rows:
+            keys: dict[By, list[Any]] = {
+                "label": [row.example.label or ""],
+                "entity": [triple.head for triple in row.triples],
+                "relation": [triple.relation for triple in row.triples],
+                "triple": list(row.triples),
+            }
+            for by, of_row in keys.items():
+                for key in dict.fromkeys(of_row):
+                    rows[by].setdefault(key, []).append(row)
+        groups = {by: [Group.of(by, *item) for item in of.items()] for by, of in rows.items()}
+        if self.task == "ner":
+            gold = Counter(label for row in self.rows for *_, label in row.example.spans)
+            helped = Counter(
+                label for row in self.changed for *_, label in row.gold_only(row.known, row.plain)
+            )
+            hurt = Counter(
+                label for row in self.changed for *_, label in row.gold_only(row.plain, row.known)
+            )
+            groups["label"] = [
+                Group("label", label, "entities", count, helped[label], hurt[label])
+                for label, count in gold.items()
+            ]
+        return {
+            by: tuple(sorted(some, key=lambda g: (g.helped - g.hurt, -g.hurt, -g.count)))
+            for by, some in groups.items()
+        }
+
+    @cached_property
+    def scores(self) -> FileScores:
+        """The scores with knowledge and without, and how sure their difference is."""
+        examples, metric = [row.example for row in self.rows], METRICS[self.task][0]
+        read = {WITHOUT: [row.plain for row in self.rows], WITH: [row.known for row in self.rows]}
+        counts = {}
+        for way, answers in read.items():
+            said: list[Any] = [answer.said for answer in answers]
+            if self.task == "rank":  # one label's log-odds are those of the other, negated
+                pairs = zip(examples, answers, strict=True)
+                said = [a.score if e.label == RIGHT else -a.score for e, a in pairs]
+            counts[way] = {0: sentence_counts(self.task, examples, said, set(), NO_KNOWLEDGE)}
+        drawn = Resampled(counts, resamples=SCORE_RESAMPLES)
+        main = {way: score for way in read if (score := drawn.score(way, metric)) is not None}
+        difference = drawn.difference(WITH, WITHOUT, metric)
+        return FileScores(metric.name, len(examples), main, difference)
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it as plain data, for JSON; of the rows those that changed."""
+        return {
+            "task": self.task,
+            "graph": self.graph,
+            "texts": len(self.rows),
+            "of": self.total,
+            "with_knowledge": len(self.with_knowledge),
+            "changed": len(self.changed),
+            "helped": self.whole.helped,
+            "hurt": self.whole.hurt,
+            "scores": self.scores.as_dict(),
+            "groups": {by: [group.as_dict() for group in self.groups(by)] for by in KINDS},
+            "rows": [row.as_dict() for row in self.changed],
+        }
+
+    def figure(self, by: By = "relation") -> Figure:
+        """Draw for each group a bar to the right for helped and to the left for hurt."""
+        groups = [group for group in self.groups(by) if group.helped or group.hurt]
+        groups.sort(key=lambda group: -abs(group.helped - group.hurt))
+        figure = signed_bars(
+            [f"{clipped(group.name)}  (n = {group.count:,})" for group in groups],
+            [[value for value in (group.helped, -group.hurt) if value] for group in groups],
+            axis=f"{groups[0].unit if groups else 'texts'} by {by}",
+            title=f"{len(self.changed):,} of {len(self.rows):,} texts changed",
+            number=lambda value: f"{abs(value):g}",
+            colours={"helped": BLUE, "hurt": ORANGE},
+        )
+        figure.axes[0].xaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
+        return figure
+
+
+def read_whole_file(
+    pipeline: Pipeline, examples: Sequence[Example], graph: KnowledgeGraph, **reading: Any
+) -> WholeFile:
+    """Read labelled texts with a graph and without it; arguments and errors as :func:`each_row`."""
+    assert pipeline.task is not None
+    rows = each_row(pipeline, examples, graph, **reading)
+    return WholeFile(pipeline.task.name, graph.name, tuple(rows), len(examples))
+
+
+# A graph without what hurts
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """A triple in a line, or a relation, taken out of a graph."""
+
+    name: str
+    triples: int  # of the graph, that went with it
+    texts: int  # in which it stood
+    helped: int  # of these
+    hurt: int
+
+
+@dataclass(frozen=True, eq=False)
+class Pruned:
+    """A graph without what hurt."""
+
+    graph: KnowledgeGraph  # what is left
+    removed: tuple[Removed, ...]  # what went, that which hurt most first
+    rule: Rule
+    what: What
+    least: int
+    texts: int  # it was chosen on
+
+    def as_dict(self) -> dict[str, Any]:
+        """What was taken out and why, as plain data, for JSON."""
+        return {
+            **{name: getattr(self, name) for name in ("rule", "what", "least", "texts")},
+            "removed": [asdict(removed) for removed in self.removed],
+            "triples_left": len(self.graph),
+            "note": str(self),
+        }
+
+    def __str__(self) -> str:
+        least = f"by {self.least} texts or more" if self.least > 1 else "than it helped"
+        return (
+            f"every {self.what} that hurt more texts {least}, {self.rule}: "
+            f"{len(self.removed)} of them, chosen on {self.texts} texts. It fits their accidents "
+            "too, so it may not help on others."
+        )
+
+
+def prune(
+    graph: KnowledgeGraph,
+    rows: Sequence[FileRow],
+    left_out: Iterable[LeftOut] = (),
+    *,
+    rule: Rule = "counts",
+    what: What = "triple",
+    least: int = 1,
+) -> Pruned:
+    """Take out what hurt more texts than it helped.
+
+    Args:
+        graph, rows: the texts as they were read with this graph and without.
+        left_out: for "leave one out": its results on the same texts.
+        rule: "counts": it hurt the texts it stood in where less is wrong without
+            any knowledge; "leave one out": where less is wrong without it alone.
+        what: single triples, or relations as a whole.
+        least: how many more texts must be hurt than helped.
+
+    Raises:
+        OptionError: ``least`` is below 1.
+    """
+    if least < 1:
+        raise OptionError(f"least is {least}, expected at least 1: more hurt than helped.")
+    if rule == "counts":
+        left_out = (
+            LeftOut(row.number, triple, 0.0, row.plain.wrong - row.known.wrong)
+            for row in rows
+            for triple in row.triples
+        )
+    key: Any = attrgetter("relation") if what == "relation" else lambda triple: triple
+    saved: Counter[tuple[int, Any]] = Counter()  # how much less is wrong with it, by text
+    for item in left_out:
+        saved[item.number, key(item.triple)] += item.wrong
+    helped = Counter(name for (_, name), saves in saved.items() if saves > 0)
+    hurt = Counter(name for (_, name), saves in saved.items() if saves < 0)
+    texts = Counter(name for _, name in saved)
+    gone = dict.fromkeys(name for name in texts if hurt[name] - helped[name] >= least)
+    out = [t for t in (graph if what == "relation" and gone else gone) if key(t) in gone]
+    counts = (Counter(map(key, out)), texts, helped, hurt)
+    removed = tuple(
+        Removed(name if what == "relation" else name_of(name), *(c[name] for c in counts))
+        for name in sorted(gone, key=lambda name: (helped[name] - hurt[name], -hurt[name]))
+    )
+    left = without_triples(graph, out)
+    left.name = f"{graph.name} pruned"
+    return Pruned(left, removed, rule, what, least, len(rows))
+
+
+def without_triples(graph: KnowledgeGraph, gone: Iterable[Triple]) -> KnowledgeGraph:
+    """Return a graph without some of its triples, taken out in one go."""
+    out = set(gone)
+    changed = {
+        entity: tuple(triple for triple in graph.triples_of(entity) if triple not in out)
+        for entity in {normalise_name(triple.head) for triple in out}
+    }
+    return graph.updated(changed)

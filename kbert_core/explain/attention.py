@@ -1,5 +1,6 @@
-"""Attention beside effect: how much a triple is looked at, and what it really does.
+"""Attention beside effect, and the arithmetic of one attention weight.
 
+How much a triple is looked at, and what it really does:
 The attention mass on a branch is the attention that a token gives to all
 tokens of the branch together, averaged over the attention heads and over the
 tokens that look: those of the target (of a span its tokens, of a class [CLS],
@@ -8,27 +9,41 @@ the mean of the layers. Under K-BERT's visible matrix only a mention sees its
 branches, so [CLS] gives them no attention at all: what they do to it comes
 through the mention, layer by layer. Attention is not explanation (Jain and
 Wallace 2019); the effect beside it is exact.
+
+A weight of one cell of one attention map, number by number (K-BERT, Eq. 4, 5):
+
+    S = softmax((Q Kᵀ + M) / √D)        the paper's
+    S = softmax(Q Kᵀ / √D + M)          as encoders compute it, and as here
+
+M is 0 where the visible matrix has True and minus infinity where not, so the
+two are the same; D is the size of an attention head. The paper writes √d_k.
 """
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor, nn
 
+from kbert_core.errors import EncoderError, OptionError
 from kbert_core.explain.case import NO_SPAN, Case, Target
 from kbert_core.explain.drawing import BLUE, ORANGE, Figure, drawing, names_beside, tidy
 from kbert_core.explain.effects import Effect, Effects, effects
 from kbert_core.explain.result import NO_EFFECT, Plain, name_of, nats
 from kbert_core.kbert.flat_tree import FlatTree
-from kbert_core.reader import Piece
+from kbert_core.kbert.reader import KBertTrace
+from kbert_core.reader import Piece, Reader
 
 Looker = Literal["target", "trunk"]  # whose attention
 HARDLY = 0.1  # of the largest effect: less is hardly any
 FEWEST = 3  # pieces for a rank correlation
-RESAMPLES = 1000
+PROJECTIONS = (("query", "key"), ("q_lin", "k_lin"), ("q_proj", "k_proj"), ("q", "k"))
+TOLERANCE = 1e-4  # of a weight; half precision leaves more
+HALF_TOLERANCE = 3e-2
 MOST_NAMED = 12  # triples in a picture that are named there
 Floats = NDArray[np.float64]
 
@@ -37,13 +52,11 @@ Floats = NDArray[np.float64]
 class Attended(Plain):
     """One piece: how much it is looked at, and what it does.
 
-    Attributes:
-        effect: its exact effect.
-        by_target, by_trunk: the attention mass on its branches by layer, from
-            0 to 1; where it hangs at several mentions their sum.
+    The attention mass on its branches is given by layer, from 0 to 1; where it
+    hangs at several mentions their sum.
     """
 
-    effect: Effect
+    effect: Effect  # its exact effect
     by_target: tuple[float, ...]
     by_trunk: tuple[float, ...]
 
@@ -74,21 +87,13 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """A piece whose attention says another thing than its effect.
-
-    Attributes:
-        kind: which way.
-        attended: the piece.
-        rank: its rank, from 1: IDLE by effect, OVERLOOKED by attention.
-        count: of how many.
-        strongest: the piece with the largest effect.
-    """
+    """A piece whose attention says another thing than its effect."""
 
     kind: Kind
     attended: Attended
-    rank: int
-    count: int
-    strongest: Attended
+    rank: int  # of the piece, from 1: IDLE by effect, OVERLOOKED by attention
+    count: int  # of how many
+    strongest: Attended  # the piece with the largest effect
 
     def __str__(self) -> str:
         name, size = name_of(self.attended.piece.triple), nats(self.attended.effect.effect)
@@ -107,15 +112,10 @@ class Disagreement:
 
 @dataclass(frozen=True)
 class AttentionEffect(Plain):
-    """Attention beside effect, of one text.
+    """Attention beside effect, of one text."""
 
-    Attributes:
-        effects: the exact effects.
-        each: the pieces, in reading order.
-    """
-
-    effects: Effects
-    each: tuple[Attended, ...]
+    effects: Effects  # exact
+    each: tuple[Attended, ...]  # in reading order
 
     rows: ClassVar = "pieces"
     keys: ClassVar = "text=effects.sentences target pieces=each"
@@ -139,7 +139,12 @@ class AttentionEffect(Plain):
 
         None of fewer than three pieces, or where all are equal in one of the two.
         """
-        return _spearman(self.points(looker))
+        from scipy.stats import spearmanr  # slow to start
+
+        points = self.points(looker)
+        if len(points) < FEWEST or not np.ptp(points, axis=0).all():
+            return None
+        return float(spearmanr(points).statistic)
 
     def points(self, looker: Looker = "trunk") -> Floats:
         """(P, 2): of every piece its attention mass and the size of its effect."""
@@ -152,11 +157,11 @@ class AttentionEffect(Plain):
         the largest; the strongest is overlooked where it is in the less
         attended half. Pieces that are equal share the better rank.
         """
-        if len(self.each) < 2 or not self.attended(looker) or not self.acts:
+        count, parts = len(self.each), []
+        if count < 2 or not self.attended(looker) or not self.acts:
             return ()
         most = max(self.each, key=lambda one: (one.mass(looker), one.size))
         strongest = max(self.each, key=lambda one: one.size)
-        count, parts = len(self.each), []
         if most.size < HARDLY * strongest.size:
             rank = 1 + sum(one.size > most.size for one in self.each)
             parts.append(Disagreement(Kind.IDLE, most, rank, count, strongest))
@@ -168,7 +173,7 @@ class AttentionEffect(Plain):
     def as_dict(self) -> dict[str, Any]:
         """All of it as plain data, for JSON."""
         correlations = {looker: self.rank_correlation(looker) for looker in get_args(Looker)}
-        more = {"count": len(self.each), "disagreements": [str(d) for d in self.disagreements()]}
+        more = {"count": len(self.each), "disagreements": [*map(str, self.disagreements())]}
         return {**super().as_dict(), "rank_correlation": correlations, **more}
 
     def figure(self) -> Figure:
@@ -184,34 +189,27 @@ def attention_effect(
     """Put the attention on every triple of a text beside what it does.
 
     Args:
-        case: a text as it was read.
         by_mention: one piece for each mention that a triple hangs from.
         measured: the effects, where they are known already.
     """
     known = measured or effects(case, by_mention=by_mention, deleted=False)
-    masses = _masses(case, [effect.piece for effect in known.each])
-    each = [Attended(e, tuple(m[0]), tuple(m[1])) for e, m in zip(known.each, masses, strict=True)]
-    return AttentionEffect(known, tuple(each))
-
-
-def _masses(case: Case, pieces: Sequence[Piece]) -> list[list[list[float]]]:
-    """(P, 2, L): the mass on each piece by layer, of target and trunk; windows count together."""
-    sums = np.zeros((len(pieces), 2, case.pipeline.encoder.layer_count))
+    pieces = [effect.piece for effect in known.each]
+    sums = np.zeros((len(pieces), 2, case.pipeline.encoder.layer_count))  # of target and trunk
     lookers = np.zeros((2, 1))
-    for row in case.trace.rows:
+    for row in case.trace.rows:  # windows count together
         output = case.pipeline.reader.encode([row], case.config, attentions=True)
-        layers = [layer[0].float().mean(0).cpu().numpy() for layer in output["attentions"]]
-        maps = np.stack(layers)  # (L, N, N)
+        maps = np.stack([layer[0].float().mean(0).cpu().numpy() for layer in output["attentions"]])
         trunk = [i for i, branch in enumerate(row.branch_ids) if branch == 0]
         for which, looking in enumerate((_target_tokens(case.target, row), trunk)):
             lookers[which] += len(looking)
-            given = maps[:, looking].sum(axis=1)  # (L, N)
+            given = maps[:, looking].sum(axis=1)  # (L, N, N) to (L, N)
             for number, piece in enumerate(pieces):
                 for placed in row.branches:
                     if piece.covers(placed.node, placed.branch.triple):
                         sums[number, which] += given[:, placed.start : placed.end].sum(axis=1)
-    means: list[list[list[float]]] = (sums / np.maximum(lookers, 1)).tolist()
-    return means
+    masses = (sums / np.maximum(lookers, 1)).tolist()
+    each = [Attended(e, *map(tuple, mass)) for e, mass in zip(known.each, masses, strict=True)]
+    return AttentionEffect(known, tuple(each))
 
 
 def _target_tokens(target: Target, row: FlatTree) -> list[int]:
@@ -242,73 +240,129 @@ def scatter(points: Sequence[Attended], *, title: str, named: bool = False) -> F
     return figure
 
 
-# Over many texts
+# The arithmetic of a cell
 
 
-@dataclass(frozen=True)
-class FileCorrelation(Plain):
-    """Rank correlation of attention and effect over the pieces of many texts.
+@dataclass(frozen=True, slots=True)
+class CellArithmetic:
+    """How one attention weight comes about."""
 
-    Attributes:
-        looker: whose attention.
-        rho: Spearman's, over all pieces together; None of too few.
-        low, high: 95 % of resamples of the texts, seeded; None where rho is.
-        pieces, texts: how many of each.
-        within: mean of the texts' own rho, over those with one.
-        texts_within: how many these are.
-        disagreeing: texts in which attention and effect part.
-    """
+    layer: int  # from 1
+    head: int  # from 1
+    query: int  # attends to key; indices along N
+    key: int
+    size: int  # D, of an attention head
+    dot: float  # q · k, of the two tokens' projections
+    visible: bool  # whether query may attend to key
+    log_sum_exp: float  # log of the sum of e^score over the row
+    seen: int  # how many tokens the row may attend to
 
-    looker: Looker
-    rho: float | None
-    low: float | None
-    high: float | None
-    pieces: int
-    texts: int
-    within: float | None
-    texts_within: int
-    disagreeing: int
+    @property
+    def scale(self) -> float:
+        """1 / √D."""
+        return 1 / math.sqrt(self.size)
+
+    @property
+    def scaled(self) -> float:
+        """q · k / √D: how well the two fit, before the visible matrix has its say."""
+        return self.dot * self.scale
+
+    @property
+    def mask(self) -> float:
+        """What the visible matrix adds (the M of Eq. 3): 0, or minus infinity."""
+        return 0.0 if self.visible else -math.inf
+
+    @property
+    def score(self) -> float:
+        """What softmax is given."""
+        return self.scaled + self.mask
+
+    @property
+    def weight(self) -> float:
+        """Softmax of the score over its row: the share of attention, 0 to 1."""
+        return math.exp(self.score - self.log_sum_exp)
 
 
-def rank_correlation(
-    texts: Iterable[AttentionEffect], *, looker: Looker = "trunk", seed: int = 0
-) -> FileCorrelation:
-    """Say over a whole file whether the triples that are looked at are those that matter.
+def attention_arithmetic(
+    reader: Reader, trace: KBertTrace, row: int, layer: int, head: int, query: int, key: int
+) -> CellArithmetic:
+    """Work one attention weight out from the hidden states below its layer.
+
+    The layer's own query and key projections are found by name. What comes
+    out is compared with the map that the encoder itself gave, so an encoder
+    that computes attention otherwise is refused, not explained wrongly.
 
     Args:
-        texts: what :func:`attention_effect` found in each.
-        looker: whose attention.
-        seed: of the resampling: texts are drawn, with all that is in them.
+        reader: what made the trace.
+        trace: made with ``attentions=True, hidden_states=True``.
+        row: which of ``trace.rows``.
+        layer, head: from 1.
+        query, key: indices along N.
+
+    Raises:
+        OptionError: the trace lacks what is needed, or a number is out of range.
+        EncoderError: the projections aren't found, or aren't all there is.
     """
-    some = [text for text in texts if text.each]
-    groups = [text.points(looker) for text in some]
-    joined = np.concatenate([np.zeros((0, 2)), *groups])
-    rho = _spearman(joined)
-    low = high = None
-    if rho is not None and len(groups) > 1:
-        random = np.random.default_rng(seed)
-        drawn = (random.integers(len(groups), size=len(groups)) for _ in range(RESAMPLES))
-        resampled = [_spearman(np.concatenate([groups[i] for i in own])) for own in drawn]
-        known = [one for one in resampled if one is not None]
-        low, high = np.percentile(known, [2.5, 97.5]).tolist() if known else (None, None)
-    within = [r for text in some if (r := text.rank_correlation(looker)) is not None]
-    return FileCorrelation(
-        looker=looker,
-        rho=rho,
-        low=low,
-        high=high,
-        pieces=len(joined),
-        texts=len(some),
-        within=float(np.mean(within)) if within else None,
-        texts_within=len(within),
-        disagreeing=sum(bool(text.disagreements(looker)) for text in some),
-    )
+    if trace.hidden_states is None or trace.attentions is None:
+        raise OptionError(
+            "The trace has no hidden states or no attention maps. Call the pipeline with "
+            "attentions=True, hidden_states=True."
+        )
+    maps = trace.attentions
+    _check("row", row, 0, len(trace.rows) - 1)
+    length, heads = len(trace.rows[row]), maps[0].shape[1]
+    _check("layer", layer, 1, len(maps))
+    _check("head", head, 1, heads)
+    _check("query", query, 0, length - 1)
+    _check("key", key, 0, length - 1)
+    states = trace.hidden_states[layer - 1][row, :length].double()  # (N, H)
+    projections = _projections(reader.model, layer, len(maps))
+    q, k = (_of_head(states, one, head, heads) for one in projections)  # (N, D)
+    dots, size = k @ q[query], int(q.shape[1])  # (N,), D
+    seen = trace.visible if trace.visible_layers is None else trace.visible_layers[layer - 1]
+    visible = seen[row, query, :length].to(dots.device)
+    scores = (dots / math.sqrt(size)).masked_fill(~visible, -math.inf)
+    given = maps[layer - 1][row, head - 1, query, :length].double()
+    apart = float((scores.softmax(0) - given.to(scores.device)).abs().max())
+    precise = trace.hidden_states[layer - 1].dtype.itemsize >= 4
+    if apart > (TOLERANCE if precise else HALF_TOLERANCE):
+        raise EncoderError(
+            f"{type(reader.model).__name__} computes more between its hidden states and "
+            f"its attention than softmax(q·k / √D + M): by hand the row differs by up to "
+            f"{apart:.2g} from the encoder's. Its cells can't be explained; use a BERT, RoBERTa, "
+            "ELECTRA, ALBERT or DistilBERT."
+        )
+    row_sum, count = float(scores.logsumexp(0)), int(visible.sum())
+    place = (layer, head, query, key)
+    return CellArithmetic(*place, size, float(dots[key]), bool(visible[key]), row_sum, count)
 
 
-def _spearman(points: Floats) -> float | None:
-    """Of (P, 2) numbers; None of too few, or where all are equal in one of the two."""
-    from scipy.stats import rankdata  # slow to start
+def _projections(model: Any, layer: int, layers: int) -> tuple[nn.Linear, nn.Linear]:
+    """Find a layer's query and key projections by their names."""
+    pairs = [
+        tuple(getattr(module, name, None) for name in names)
+        for module in model.base_model.modules()
+        for names in PROJECTIONS
+    ]
+    found = [pair for pair in pairs if all(isinstance(one, nn.Linear) for one in pair)]
+    if not found:
+        known = ", ".join(map("/".join, PROJECTIONS))
+        raise EncoderError(
+            f"{type(model).__name__} has no separate query and key projections named {known}, so "
+            "the arithmetic of a cell can't be shown. Attention maps are shown all the same."
+        )
+    query, key = found[(layer - 1) * len(found) // layers]  # fewer where layers share them (ALBERT)
+    return cast(nn.Linear, query), cast(nn.Linear, key)
 
-    if len(points) < FEWEST or not np.ptp(points, axis=0).all():
-        return None
-    return float(np.corrcoef(rankdata(points, axis=0).T)[0, 1])
+
+def _of_head(states: Tensor, projection: nn.Linear, head: int, heads: int) -> Tensor:
+    """Project hidden states (N, H) for one attention head: (N, D)."""
+    size = projection.out_features // heads
+    part = slice((head - 1) * size, head * size)
+    made = states @ projection.weight[part].detach().double().T
+    return made if projection.bias is None else made + projection.bias[part].detach().double()
+
+
+def _check(name: str, value: int, least: int, most: int) -> None:
+    if not least <= value <= most:
+        raise OptionError(f"{name} is {value}, expected {least} to {most}.")

@@ -39,26 +39,17 @@ class Target:
     A class and a token at a [MASK] score their log-odds, a span the mean
     log-probability of the tags that give it its label. A span may be one that
     isn't predicted, and its label O.
-
-    Attributes:
-        label: a class, an entity type or O, or a token.
-        start, end: in characters of the text, end exclusive: the span, or
-            the [MASK]; -1 for a class.
     """
 
-    label: str
-    start: int = NO_SPAN
+    label: str  # a class, an entity type or O, or a token
+    start: int = NO_SPAN  # the span or the [MASK], in characters of the text, end exclusive
     end: int = NO_SPAN
 
     def __str__(self) -> str:
         return self.label if self.start == NO_SPAN else f"{self.label} [{self.start}, {self.end})"
 
     def score(self, reading: Reading, logits: Tensor, labels: Labels) -> float:
-        """Score the logits of one text; arguments as for :meth:`log_probabilities`.
-
-        Raises:
-            TextError: no such label, or no token of the text there.
-        """
+        """Score the logits of one text; arguments and errors as for :meth:`log_probabilities`."""
         return self.score_in(self.log_probabilities(reading, logits, labels), labels)
 
     def score_in(self, here: Tensor, labels: Labels) -> float:
@@ -198,30 +189,19 @@ def _has_knowledge(span: Span, reading: Reading) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What is kept of a variant's run.
+    """What is kept of a variant's run."""
 
-    Attributes:
-        score: the target's, in nats.
-        answer: what is predicted at its place, see :meth:`Target.answer`.
-    """
-
-    score: float
-    answer: str
+    score: float  # the target's, in nats
+    answer: str  # what is predicted at its place, see Target.answer
 
 
 @dataclass(frozen=True)
 class Scored:
-    """What a variant's run gives.
-
-    Attributes:
-        outcome: score and answer.
-        prediction: the task's.
-        likely: (T, K) log-probabilities where the target stands.
-    """
+    """What a variant's run gives."""
 
     outcome: Outcome
-    prediction: Any
-    likely: Tensor
+    prediction: Any  # the task's
+    likely: Tensor  # (T, K) log-probabilities where the target stands
 
     @property
     def score(self) -> float:
@@ -231,18 +211,11 @@ class Scored:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A text as it was read, and what of its prediction is explained.
-
-    Attributes:
-        pipeline: the model.
-        graph: K.
-        trace: of the reading as it is.
-        target: what is explained.
-    """
+    """A text as it was read, and what of its prediction is explained."""
 
     pipeline: Pipeline
     graph: KnowledgeGraph
-    trace: Any
+    trace: Any  # of the reading as it is
     target: Target
 
     @classmethod

@@ -8,20 +8,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import combinations
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import torch
 from torch import Tensor
 
 from kbert_core.errors import OptionError, TextError
 from kbert_core.explain.case import NOTHING, Case, Outcome, Target
 from kbert_core.explain.drawing import Figure
-from kbert_core.explain.influence import states_of
+from kbert_core.explain.influence import inputs_of, states_of
 from kbert_core.explain.noise import ABLATIONS, variation
-from kbert_core.explain.result import Plain, nats_bars, plain
-from kbert_core.kbert.batch import collate
+from kbert_core.explain.result import Plain, nats_bars
 from kbert_core.kbert.flat_tree import FlatTree
-from kbert_core.kbert.interventions import intervene
+from kbert_core.pipeline import Pipeline
 from kbert_core.reader import Reading
 
 ROUNDING = 1e-4  # between the same numbers computed in batches of other shapes
@@ -39,26 +37,25 @@ class Why(StrEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
-    """One of the readings compared.
-
-    Attributes:
-        name: what it is called.
-        reading: the text as it is read.
-        outcome: score and answer; None without a task head or such a label.
-        labels: names of the labels.
-        likely: (T, K) log-probabilities where the target stands; None as ``outcome``.
-        states: per row (N, H), the last layer's; empty where they are no longer kept.
-        layers: L.
-    """
+class Side(Plain):
+    """One of the readings compared."""
 
     name: str
     reading: Reading
-    outcome: Outcome | None
+    outcome: Outcome | None  # None without a task head or such a label
     labels: Mapping[int, str]
-    likely: Tensor | None
-    states: tuple[Tensor, ...]
-    layers: int
+    likely: Tensor | None  # (T, K) log-probabilities where the target stands; None as ``outcome``
+    states: tuple[Tensor, ...]  # per row (N, H), the last layer's; empty where no longer kept
+
+    keys: ClassVar = (
+        "name tokens triples positions=reading.config.ablation.positions "
+        "visible=reading.config.ablation.visible score=outcome.score answer=outcome.answer"
+    )
+
+    @property
+    def tokens(self) -> int:
+        """Of all rows."""
+        return sum(map(len, self.reading.rows))
 
     @property
     def triples(self) -> int:
@@ -68,74 +65,38 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Difference(Plain):
-    """Two readings, the second against the first.
+    """Two readings, the second against the first; None where one has no score or other labels."""
 
-    Attributes:
-        one, other: their names.
-        score: change of the target's score, in nats; None where one has none.
-        variation: total variation between their distributions of labels where
-            the target stands, 0 to 1; None where labels differ.
-        flips: whether their answers differ; None where one has none.
-        only_one, only_other: tokens that stand in one only.
-        cells: of the visible matrix, that differ among shared tokens in any layer.
-        moved: shared tokens at another position.
-        largest: difference of any number in the last layer's states of shared
-            tokens; None between two models.
-        same_input: whether the model is given the same by both.
-        why: why they are equal; None where they, or their states, aren't.
-    """
-
-    one: str
+    one: str  # their names
     other: str
-    score: float | None
-    variation: float | None
-    flips: bool | None
-    only_one: int
+    score: float | None  # change of the target's score, in nats
+    variation: float | None  # between their distributions where the target stands, 0 to 1
+    flips: bool | None  # whether their answers differ
+    only_one: int  # tokens that stand in one only
     only_other: int
-    cells: int
-    moved: int
-    largest: float | None
-    same_input: bool
-    why: Why | None
+    cells: int  # of the visible matrix, that differ among shared tokens in any layer
+    moved: int  # shared tokens at another position
+    largest: float | None  # difference in the last states of shared tokens; None of two models
+    same_input: bool  # whether the model is given the same by both
+    why: Why | None  # why they are equal; None where they, or their states, aren't
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison(Plain):
-    """Two to four readings of one text.
-
-    Attributes:
-        sentences: the text.
-        target: what of the predictions is followed; None: there are none.
-        sides, pairs: the readings, as they were given, and every two of them.
-    """
+    """Two to four readings of one text."""
 
     sentences: tuple[str, ...]
-    target: Target | None
+    target: Target | None  # what of the predictions is followed; None: there are none
     sides: tuple[Side, ...]
     pairs: tuple[Difference, ...]
 
     rows: ClassVar = "differences"
-    keys: ClassVar = "text=sentences target differences=pairs"
+    keys: ClassVar = "text=sentences target differences=pairs readings=sides"
 
     @property
     def equal(self) -> tuple[Difference, ...]:
         """The pairs that are equal, each with its reason."""
         return tuple(pair for pair in self.pairs if pair.why is not None)
-
-    def as_dict(self) -> dict[str, Any]:
-        """All of it as plain data, for JSON."""
-        readings = [
-            {
-                "name": side.name,
-                "tokens": sum(map(len, side.reading.rows)),
-                "triples": side.triples,
-                "positions": side.reading.config.ablation.positions,
-                "visible": side.reading.config.ablation.visible,
-                **(plain(side.outcome) if side.outcome else {}),
-            }
-            for side in self.sides
-        ]
-        return {**super().as_dict(), "readings": readings}
 
     def figure(self) -> Figure:
         """A bar a reading: the target's score."""
@@ -196,7 +157,7 @@ def compare(
     target = target or first.target
     sides = {name: _side(name, *pair, target) for name, pair in cases.items()}
     pairs = tuple(
-        _difference(sides[a], sides[b], cases[a][0].pipeline is cases[b][0].pipeline)
+        _difference(sides[a], sides[b], (cases[a][0].pipeline, cases[b][0].pipeline))
         for a, b in combinations(cases, 2)
     )
     none = all(side.outcome is None for side in sides.values())
@@ -213,40 +174,39 @@ def _side(name: str, case: Case, reading: Reading, target: Target) -> Side:
             pass
     labels = pipeline.labels if pipeline.task else {}
     states = tuple(of_row[-1] for of_row in states_of(pipeline, reading.rows, reading.config))
-    return Side(name, reading, outcome, labels, likely, states, pipeline.encoder.layer_count)
+    return Side(name, reading, outcome, labels, likely, states)
 
 
-def _difference(one: Side, other: Side, same_model: bool) -> Difference:
-    rows = (one.reading.rows, other.reading.rows)
+def _difference(one: Side, other: Side, models: tuple[Pipeline, Pipeline]) -> Difference:
+    rows, same_model = (one.reading.rows, other.reading.rows), models[0] is models[1]
     same_input = same_model and len(rows[0]) == len(rows[1])
     only_one = only_other = cells = moved = 0
     largest = 0.0
     for number, (flat, beside) in enumerate(zip(*rows, strict=False)):
         here, there = _shared(flat, beside)
-        visible, positions = _inputs(flat, one, here)
-        visible_too, positions_too = _inputs(beside, other, there)
+        visible, positions = inputs_of(models[0], flat, one.reading.config)
+        visible_too, positions_too = inputs_of(models[1], beside, other.reading.config)
         layers = min(len(visible), len(visible_too))
         only_one += len(flat) - len(here)
         only_other += len(beside) - len(there)
-        cells += int((visible[:layers] != visible_too[:layers]).any(0).sum())
-        moved += int((positions != positions_too).sum())
+        differ = visible[:layers, here][:, :, here] != visible_too[:layers, there][:, :, there]
+        cells += int(differ.any(0).sum())
+        moved += int((positions[here] != positions_too[there]).sum())
         ids = flat.input_ids == beside.input_ids
         same_input = same_input and ids and flat.token_type_ids == beside.token_type_ids
         if same_model and here:
             apart = (one.states[number][here] - other.states[number][there]).abs().max()
             largest = max(largest, float(apart))
     same_input = same_input and not (only_one or only_other or cells or moved)
-    both = (one.outcome, other.outcome) if one.outcome and other.outcome else None
+    score = flips = apart_by = None
+    if one.outcome and other.outcome:
+        score = other.outcome.score - one.outcome.score
+        flips = one.outcome.answer != other.outcome.answer
+    likely = [side.likely for side in (one, other) if side.likely is not None]
+    if one.labels == other.labels and len(likely) == 2 and likely[0].shape == likely[1].shape:
+        apart_by = variation(*likely)
     return Difference(
-        one.name,
-        other.name,
-        score=both[1].score - both[0].score if both else None,
-        variation=_variation(one, other),
-        flips=both[0].answer != both[1].answer if both else None,
-        only_one=only_one,
-        only_other=only_other,
-        cells=cells,
-        moved=moved,
+        *(one.name, other.name, score, apart_by, flips, only_one, only_other, cells, moved),
         largest=largest if same_model else None,
         same_input=same_input,
         why=_why(one, other) if same_input and largest <= ROUNDING else None,
@@ -261,33 +221,14 @@ def _why(one: Side, other: Side) -> Why:
     return Why.SAME_TRIPLES if same else Why.SAME_MATRIX
 
 
-def _variation(one: Side, other: Side) -> float | None:
-    if one.likely is None or other.likely is None or one.labels != other.labels:
-        return None
-    if one.likely.shape != other.likely.shape:  # the two cut the text into other tokens
-        return None
-    return variation(one.likely, other.likely)
-
-
 def _shared(flat: FlatTree, beside: FlatTree) -> tuple[list[int], list[int]]:
     """Where the tokens of two rows stand that are the same; those of two tokenizers never are."""
-    if _spans(flat) != _spans(beside):
+    one, other = (
+        [[*zip(tokens.starts, tokens.ends, strict=True)] for tokens in row.trunk_tokens]
+        for row in (flat, beside)
+    )
+    if one != other:
         return [], []
     place = {name: index for index, name in enumerate(beside.identities)}
     here = [index for index, name in enumerate(flat.identities) if name in place]
     return here, [place[flat.identities[index]] for index in here]
-
-
-def _inputs(flat: FlatTree, side: Side, places: list[int]) -> tuple[Tensor, Tensor]:
-    """Visible matrices (L, S, S) and positions (S,) of some tokens."""
-    batch, config = collate([flat]), side.reading.config
-    chosen = torch.tensor(places, dtype=torch.int64)
-    visible = config.ablation.visible_in(batch)
-    layers = intervene(visible, [flat], config.interventions, side.layers).layers
-    shown = torch.stack([layer[0][chosen[:, None], chosen] for layer in layers])
-    return shown, config.ablation.position_ids(batch)[0, chosen]
-
-
-def _spans(flat: FlatTree) -> list[tuple[int, int]]:
-    """Where the tokens of the text begin and end, in characters."""
-    return [span for own in flat.trunk_tokens for span in zip(own.starts, own.ends, strict=True)]

@@ -39,27 +39,16 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Search:
-    """How to search.
+    """How to search."""
 
-    Attributes:
-        kinds: of changes.
-        to: the label, O or token that the prediction shall become; None: any other.
-        most_edits: the size of the largest sets.
-        larger_too: whether to go on to larger sets once smaller ones are found.
-        budget: in model runs.
-        most_found: stop when so many are found.
-        per_place: new tails and relations per triple, and new triples per mention.
-        seed: of the changes that are drawn.
-    """
-
-    kinds: tuple[Kind, ...] = KINDS
-    to: str | None = None
-    most_edits: int = 3
-    larger_too: bool = False
-    budget: int = 200
-    most_found: int = 20
-    per_place: int = 12
-    seed: int = 0
+    kinds: tuple[Kind, ...] = KINDS  # of changes
+    to: str | None = None  # label, O or token that it shall become; None: any other
+    most_edits: int = 3  # the size of the largest sets
+    larger_too: bool = False  # go on to larger sets once smaller ones are found
+    budget: int = 200  # in model runs
+    most_found: int = 20  # stop when so many are found
+    per_place: int = 12  # new tails and relations per triple, and new triples per mention
+    seed: int = 0  # of the changes that are drawn
 
     def __post_init__(self) -> None:
         for kind in self.kinds:
@@ -72,20 +61,13 @@ class Search:
 
 @dataclass(frozen=True)
 class Counterfactual(Plain):
-    """A set of edits, and what becomes of the prediction.
+    """A set of edits, and what becomes of the prediction."""
 
-    Attributes:
-        edits: to the graph, to be made in this order.
-        before, after: score and answer.
-        prediction: the task's, with the edits made.
-        runs: after how many model runs it was tried.
-    """
-
-    edits: tuple[Edit, ...]
+    edits: tuple[Edit, ...]  # to the graph, to be made in this order
     before: Outcome
     after: Outcome
-    prediction: Any
-    runs: int
+    prediction: Any  # the task's, with the edits made
+    runs: int  # after how many model runs it was tried
 
     keys: ClassVar = "edits after change runs"
 
@@ -102,29 +84,19 @@ class Counterfactual(Plain):
 class Counterfactuals(Result):
     """What a search has found, so far or in the end; its target is what it looks for.
 
-    Attributes:
-        base: the prediction as it is.
-        search: what was looked for.
-        found: sets that flip the prediction, none with a smaller one in it,
-            the smallest first.
-        nearest: of the single changes that don't, those that come nearest.
-        size: of the sets tried last.
-        runs: model runs so far, one of them the prediction as it is.
-        unread: changes that leave what the model reads as it is, and cost no run.
-        ended: "" while it goes on; then "all" was tried, the "budget" used up,
-            or "enough" found.
-        complete: whether all of the graph was looked at for candidates.
+    ``found`` are sets that flip the prediction, none with a smaller one in it,
+    the smallest first; ``nearest`` those of the single changes that come nearest.
     """
 
-    base: Outcome
+    base: Outcome  # the prediction as it is
     search: Search
     found: tuple[Counterfactual, ...] = ()
     nearest: tuple[Counterfactual, ...] = ()
-    size: int = 1
-    runs: int = 1
-    unread: int = 0
-    ended: Ended = ""
-    complete: bool = True
+    size: int = 1  # of the sets tried last
+    runs: int = 1  # of the model so far, one of them the prediction as it is
+    unread: int = 0  # changes that leave what the model reads as it is, and cost no run
+    ended: Ended = ""  # while it goes on; then "all" was tried, "budget" used up, "enough" found
+    complete: bool = True  # whether all of the graph was looked at for candidates
 
     rows: ClassVar = "found nearest"
     keys: ClassVar = (
@@ -149,12 +121,7 @@ def stream_counterfactuals(
 ) -> Iterator[Counterfactuals]:
     """Search for the smallest changes of the graph that flip a prediction; yields batch by batch.
 
-    Close the iterator to stop the search.
-
-    Args:
-        case: a text as it was read.
-        search: how to search.
-        at_once: readings a batch; fewer of a long text.
+    Close the iterator to stop the search. ``at_once``: readings a batch; fewer of a long text.
 
     Raises:
         OptionError: the prediction is what is wished for already.
@@ -163,105 +130,105 @@ def stream_counterfactuals(
 
 
 counterfactuals = final(stream_counterfactuals)
+Sets = Iterator[tuple[tuple[Edit, ...], Reading]]  # of edits, and the text read with them
 
 
 class _Searcher:
     """One search: what was tried, what was found, and what to try next."""
 
     def __init__(self, case: Case, search: Search, at_once: int) -> None:
-        base = case.base.outcome
-        if search.to == base.answer:
+        answer = case.base.outcome.answer
+        if search.to == answer:
             raise OptionError(
-                f"The prediction is '{base.answer}' already, so nothing has to make it so. "
+                f"The prediction is '{answer}' already, so nothing has to make it so. "
                 "Name another label, or none for any."
             )
         if search.to is not None:
             case = replace(case, target=replace(case.target, label=search.to))
-            base = case.base.outcome
         self.case, self.search, self.at_once = case, search, case.at_once(at_once)
         self.candidates = Candidates(case, per_place=search.per_place, seed=search.seed)
-        self.sign = -1.0 if base.answer == case.target.label else 1.0  # of what comes nearer
-        self.state = Counterfactuals(
-            case.sentences, case.target, base, search, complete=self.candidates.complete
-        )
-        self.seen: set[Hashable] = {case.key(case.reading)}
+        self.base = case.base.outcome
+        self.sign = -1.0 if answer == case.target.label else 1.0  # of what comes nearer
+        self.found: list[Counterfactual] = []
         self.singles: list[Counterfactual] = []  # that don't flip it
+        self.seen: set[Hashable] = {case.key(case.reading)}
+        self.size = self.runs = 1
+        self.unread = 0
+
+    def state(self, ended: Ended = "") -> Counterfactuals:
+        if len(self.found) >= self.search.most_found:
+            ended = "enough"
+        elif self.runs >= self.search.budget:
+            ended = "budget"
+        return Counterfactuals(
+            *(self.case.sentences, self.case.target, self.base, self.search),
+            found=tuple(self.found),
+            nearest=tuple(self.nearest(NEAREST)),
+            **{name: getattr(self, name) for name in ("size", "runs", "unread")},
+            ended=ended,
+            complete=self.candidates.complete,
+        )
 
     def run(self) -> Iterator[Counterfactuals]:
         search = self.search
-        if search.budget == self.state.runs:
-            self.state = replace(self.state, ended="budget")
-        yield self.state
+        yield self.state()
         larger = range(2, search.most_edits + 1)
-        singles = self._readings((edit,) for edit in self.candidates.edits(search.kinds))
-        yield from self._try(singles, int(search.budget * (FOR_SINGLES if larger else 1)))
+        singles = self.readings((edit,) for edit in self.candidates.edits(search.kinds))
+        yield from self.tried(singles, int(search.budget * (FOR_SINGLES if larger else 1)))
         for size in larger:
-            if not self.state.ended and (search.larger_too or not self.state.found):
-                self.state = replace(self.state, size=size)
-                yield from self._try(self._readings(self._combined(size)), search.budget)
-        yield from self._try(singles, search.budget)
-        if not self.state.ended:
-            yield replace(self.state, ended="all")
+            if not self.state().ended and (search.larger_too or not self.found):
+                self.size = size
+                yield from self.tried(self.readings(self.combined(size)), search.budget)
+        yield from self.tried(singles, search.budget)
+        if not self.state().ended:
+            yield self.state("all")
 
-    def _try(
-        self, readings: Iterator[tuple[tuple[Edit, ...], Reading]], last: int
-    ) -> Iterator[Counterfactuals]:
+    def tried(self, sets: Sets, last: int) -> Iterator[Counterfactuals]:
         """Run readings until all are through or ``last`` runs are used."""
-        while not self.state.ended:
-            some = list(islice(readings, max(0, min(self.at_once, last - self.state.runs))))
+        while not self.state().ended:
+            some = list(islice(sets, max(0, min(self.at_once, last - self.runs))))
             if not some:
                 return
             scored = self.case.run((variant for _, variant in some), at_once=self.at_once)
             for (edits, _), one in zip(some, scored, strict=True):
-                self._keep(edits, one)
-            if len(self.state.found) >= self.search.most_found:
-                self.state = replace(self.state, ended="enough")
-            elif self.state.runs >= self.search.budget:
-                self.state = replace(self.state, ended="budget")
-            yield self.state
+                self.keep(edits, one)
+            yield self.state()
 
-    def _readings(
-        self, sets: Iterable[tuple[Edit, ...]]
-    ) -> Iterator[tuple[tuple[Edit, ...], Reading]]:
+    def readings(self, sets: Iterable[tuple[Edit, ...]]) -> Sets:
         """Read the text with the edits made, where they fit and what is read is new."""
         for edits in sets:
-            if any(set(one.edits) <= set(edits) for one in self.state.found):
+            if any(set(one.edits) <= set(edits) for one in self.found):
                 continue  # a smaller set does it
             try:
                 variant = self.case.read_with(self.case.graph.apply(*edits))
             except GraphEditError:
                 continue  # two edits of one triple
             if self.case.key(variant) in self.seen:
-                self.state = replace(self.state, unread=self.state.unread + 1)
+                self.unread += 1
                 continue
             self.seen.add(self.case.key(variant))
             yield edits, variant
 
-    def _keep(self, edits: tuple[Edit, ...], scored: Scored) -> None:
+    def keep(self, edits: tuple[Edit, ...], scored: Scored) -> None:
         """Put a set of edits where it belongs."""
-        found, base, runs = self.state.found, self.state.base, self.state.runs + 1
-        one = Counterfactual(edits, base, scored.outcome, scored.prediction, runs)
-        if one.after.answer != base.answer and self.search.to in (None, one.after.answer):
-            smallest = [other for other in found if not set(edits) < set(other.edits)]
-            found = tuple(sorted([*smallest, one], key=lambda o: (len(o.edits), -abs(o.change))))
+        self.runs += 1
+        one = Counterfactual(edits, self.base, scored.outcome, scored.prediction, self.runs)
+        if one.after.answer != self.base.answer and self.search.to in (None, one.after.answer):
+            smallest = [other for other in self.found if not set(edits) < set(other.edits)]
+            self.found = sorted([*smallest, one], key=lambda o: (len(o.edits), -abs(o.change)))
         elif len(edits) == 1:
             self.singles.append(one)
-        nearest = tuple(self._best(NEAREST))
-        self.state = replace(self.state, found=found, nearest=nearest, runs=runs)
 
-    def _best(self, most: int) -> list[Counterfactual]:
-        return sorted(self.singles, key=self._gain, reverse=True)[:most]
+    def nearest(self, most: int) -> list[Counterfactual]:
+        """The single changes that bring the prediction nearest to a flip."""
+        return sorted(self.singles, key=lambda one: -self.sign * one.change)[:most]
 
-    def _combined(self, size: int) -> Iterator[tuple[Edit, ...]]:
+    def combined(self, size: int) -> Iterator[tuple[Edit, ...]]:
         """Sets of the single changes that came nearest, the largest sum of gains first."""
         most = next(n for n in range(COMBINED, -1, -1) if comb(n, size) <= MOST_SETS)
-        sets = combinations(self._best(most), size)
-        for some in sorted(sets, key=lambda some: -sum(map(self._gain, some))):
+        sets = combinations(self.nearest(most), size)
+        for some in sorted(sets, key=lambda some: -self.sign * sum(one.change for one in some)):
             yield tuple(one.edits[0] for one in some)
-
-    def _gain(self, one: Counterfactual) -> float:
-        """How much nearer to a flip a change brings the prediction, in nats."""
-        return self.sign * one.change
 
 
 # What is tried
@@ -275,12 +242,6 @@ class Candidates:
         per_place: how many new tails, relations and triples each place gets.
         seed: of those that are drawn; every other one is, the rest are the most frequent.
         most_read: triples of the graph that are counted.
-
-    Attributes:
-        tails: of each relation, how often each tail.
-        relations: of each tail, how often each relation.
-        of_type: the entities of each type; of each relation, where none has a type.
-        complete: whether all of the graph was read.
     """
 
     def __init__(
@@ -288,8 +249,8 @@ class Candidates:
     ) -> None:
         self.case, self.graph = case, case.graph
         self.per_place, self.seed = per_place, seed
-        self.tails: dict[str, Counter[str]] = defaultdict(Counter)
-        self.relations: dict[str, Counter[str]] = defaultdict(Counter)
+        self.tails: dict[str, Counter[str]] = defaultdict(Counter)  # of each relation
+        self.relations: dict[str, Counter[str]] = defaultdict(Counter)  # of each tail
         typed: dict[str, list[str]] = defaultdict(list)
         untyped: dict[str, list[str]] = defaultdict(list)
         read, self.complete = 0, True
@@ -305,7 +266,7 @@ class Candidates:
                     typed[triple.tail].append(entity)
                 else:
                     untyped[triple.relation].append(entity)
-        self.of_type = typed or untyped
+        self.of_type = typed or untyped  # entities; by relation, where none has a type
 
     def edits(self, kinds: Iterable[Kind] = KINDS) -> Iterator[Edit]:
         """Yield changes: removals, then others, every place in turn; at the target first."""
@@ -332,7 +293,7 @@ class Candidates:
         head, relation, tail = triple.head, triple.relation, triple.tail
         relations = Counter(self.relations.get(tail, ()))
         for other in self._alike(head):
-            relations.update({t.relation for t in self._of(other)})
+            relations.update(list(dict.fromkeys(t.relation for t in other)))
         dice = self._dice(triple)
         with_tails = (Triple(head, relation, t) for t in chosen(self.tails[relation], dice))
         with_relations = (Triple(head, r, tail) for r in chosen(relations, dice))
@@ -344,29 +305,28 @@ class Candidates:
         triples = self.graph.triples_of(entity)
         if not triples:
             return
-        of_others = Counter(
-            (t.relation, t.tail) for other in self._alike(entity) for t in self._of(other)
+        of_others = Counter((t.relation, t.tail) for other in self._alike(entity) for t in other)
+        of_relations = Counter(
+            {
+                (relation, tail): count
+                for relation in dict.fromkeys(t.relation for t in triples if not self._is_name(t))
+                for tail, count in self.tails[relation].items()
+            }
         )
-        of_relations: Counter[tuple[str, str]] = Counter()
-        for relation in dict.fromkeys(t.relation for t in triples if not self._is_name(t)):
-            for tail, count in self.tails[relation].items():
-                of_relations[relation, tail] = count
         dice = self._dice(Triple(entity, "", ""))
         pairs = in_turn([chosen(of_relations, dice), chosen(of_others, dice)])
         new = filter(self._is_new, (Triple(triples[0].head, *p) for p in dict.fromkeys(pairs)))
         yield from islice((Edit("add", triple, index=0) for triple in new), self.per_place)
 
-    def _alike(self, entity: str) -> list[str]:
-        """Other entities that share a type; where no entity has one, a relation."""
+    def _alike(self, entity: str) -> list[list[Triple]]:
+        """What is said of other entities that share a type; where none has one, a relation."""
         name = normalise_name(entity)
-        triples = self._of(name)
+        triples = self._usable(self.graph.triples_of(name))
         types = [t.tail for t in triples if t.relation in TYPE_RELATIONS]
         shared = types or [t.relation for t in triples]
         found = chain.from_iterable(self.of_type.get(what, ()) for what in shared)
-        return list(islice(dict.fromkeys(e for e in found if e != name), MOST_ALIKE))
-
-    def _of(self, entity: str) -> list[Triple]:
-        return self._usable(self.graph.triples_of(entity))
+        alike = islice(dict.fromkeys(e for e in found if e != name), MOST_ALIKE)
+        return [self._usable(self.graph.triples_of(other)) for other in alike]
 
     def _usable(self, triples: Iterable[Triple]) -> list[Triple]:
         return [t for t in triples if self.graph.is_on(t) and not self._is_name(t)]

@@ -103,7 +103,7 @@ def signed_bars(
     Raises:
         MissingPackageError: matplotlib isn't installed.
     """
-    shown = min(len(names), MOST_BARS)
+    shown, (positive, negative) = min(len(names), MOST_BARS), colours.values()
     with drawing(8.4, 1.5 + 0.36 * max(1, shown)) as figure:
         panel = figure.subplots()
         for place, own in enumerate(values[:shown]):
@@ -113,19 +113,12 @@ def signed_bars(
                 panel.plot(mark, place, **DIAMOND, markeredgecolor=INK)
                 lines.append(mark)
             for value in own:
-                right = value >= 0
-                colour = list(colours.values())[0 if right else 1]
-                panel.barh(place, value, height=0.62, color=colour)
-                panel.annotate(
-                    number(value),
-                    ((max if right else min)(0.0, value, *lines), place),
-                    xytext=(5 if right else -5, 0),
-                    textcoords="offset points",
-                    va="center",
-                    ha="left" if right else "right",
-                    fontsize=9,
-                )
-        if marks:
+                end, side, align = (max, 5, "left") if value >= 0 else (min, -5, "right")
+                panel.barh(place, value, height=0.62, color=positive if value >= 0 else negative)
+                where: Any = {"xytext": (side, 0), "textcoords": "offset points", "ha": align}
+                at = (end(0.0, value, *lines), place)
+                panel.annotate(number(value), at, **where, va="center", fontsize=9)
+        if marks and any(mark is not None for mark in marks):
             panel.plot([], [], label=mark_name, **DIAMOND, markeredgecolor=INK)
             panel.legend(loc="lower right", frameon=False, fontsize=9)
         panel.axvline(0, color=GREY, linewidth=1)

@@ -1,54 +1,51 @@
-"""Effects: what every triple does to a prediction, and every two beyond the sum, by leaving out.
+"""What every triple does to a prediction: effects, interactions of two, Shapley values.
 
 The effect of a triple z is exact, not estimated: score(all) - score(all but z),
 with the rest of the selection held fixed. Deleting z from the graph is
 another question, as the mention's next triple may move up; both are answered.
+
+The Shapley value phi(z) is the mean, over all orders in which the triples could
+come in, of what z changes when it does (Shapley 1953). With few triples every
+subset is run and the values are exact; else orders are drawn, each with its
+reverse (antithetic, which balances what comes early and late). In every order
+the changes sum to score(all) - score(none), so the values do too.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import accumulate, combinations
+from math import comb
+from operator import or_
 from typing import ClassVar
 
-from kbert_core.explain.case import Case, Outcome
+import numpy as np
+from numpy.typing import NDArray
+
+from kbert_core.errors import OptionError
+from kbert_core.explain.case import AT_ONCE, Case, Outcome
 from kbert_core.explain.drawing import BLUE, ORANGE, Figure
-from kbert_core.explain.result import (
-    Plain,
-    Result,
-    batches,
-    clipped,
-    final,
-    mention_text,
-    name_of,
-    nats,
-    nats_bars,
-)
+from kbert_core.explain.result import Plain, Result, batches, clipped, final, name_of, nats
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.triple import Triple
 from kbert_core.reader import Piece, Reading
 
+EXACT_UP_TO, MOST_EXACT = 6, 12  # pieces: 64 readings, and on request 4,096
+ORDERS = 128  # drawn where nothing else is said
+LEVEL = 0.95
+Floats = NDArray[np.float64]
+
 
 @dataclass(frozen=True, slots=True)
 class Effect(Plain):
-    """What one piece of knowledge does.
-
-    Attributes:
-        piece: a triple, everywhere or at one mention.
-        mentions: where it hangs.
-        base: with all knowledge.
-        without: with all but this piece, and nothing in its place.
-        deleted: with the triple gone from the graph; None where not asked for.
-        moved_up: the triples that then come into the text.
-        moved_out: those that then leave it too, where the triple gave a name.
-    """
+    """What one piece of knowledge does: a triple, everywhere or at one mention."""
 
     piece: Piece
-    mentions: tuple[Mention, ...]
-    base: Outcome
-    without: Outcome
-    deleted: Outcome | None = None
-    moved_up: tuple[Triple, ...] = ()
-    moved_out: tuple[Triple, ...] = ()
+    mentions: tuple[Mention, ...]  # where it hangs
+    base: Outcome  # with all knowledge
+    without: Outcome  # with all but this piece, and nothing in its place
+    deleted: Outcome | None = None  # with the triple gone from the graph; None: not asked for
+    moved_up: tuple[Triple, ...] = ()  # the triples that then come into the text
+    moved_out: tuple[Triple, ...] = ()  # and that leave it too, where the triple gave a name
 
     keys: ClassVar = (
         "triple=piece.triple mentions effect flips without deleted_effect deleted_flips deleted "
@@ -78,22 +75,15 @@ class Effect(Plain):
 
 @dataclass(frozen=True)
 class Effects(Result):
-    """What every piece of knowledge of a text does to its prediction.
+    """What every piece of knowledge of a text does to its prediction."""
 
-    Attributes:
-        base, plain: with all knowledge, and with none.
-        each: the effects, in reading order of the pieces.
-        total: how many pieces there are; more than ``each`` while effects are
-            still coming.
-        runs: how many readings were run.
-    """
+    base: Outcome  # with all knowledge
+    plain: Outcome  # with none
+    each: tuple[Effect, ...]  # in reading order of the pieces
+    total: int  # pieces; more than ``each`` while effects are still coming
+    runs: int  # readings that were run
 
-    base: Outcome
-    plain: Outcome
-    each: tuple[Effect, ...]
-    total: int
-    runs: int
-
+    measure: ClassVar = "effect"
     rows: ClassVar = "effects"
     keys: ClassVar = (
         "text=sentences target base plain whole_effect=whole flips_without_any=flips effects=each "
@@ -110,21 +100,12 @@ class Effects(Result):
         """Whether the prediction is another without any knowledge."""
         return self.base.answer != self.plain.answer
 
-    @property
-    def ranked(self) -> tuple[Effect, ...]:
-        """The effects, the largest first whatever its sign."""
-        return tuple(sorted(self.each, key=lambda effect: -abs(effect.effect)))
-
     def figure(self) -> Figure:
         """A bar a piece, the largest on top; diamonds where the triple is deleted instead."""
-        deleted = [effect.deleted_effect for effect in self.ranked]
-        return nats_bars(
-            [self.name(effect) for effect in self.ranked],
-            [effect.effect for effect in self.ranked],
-            axis=f"effect on {self.target}, nats",
-            title=f"Left out one by one; all together {nats(self.whole)}",
-            marks=deleted if any(value is not None for value in deleted) else None,
-            mark_name="deleted from the graph",
+        title = f"Left out one by one; all together {nats(self.whole)}"
+        marks = [effect.deleted_effect for effect in self.ranked]
+        return self.bars(
+            self.name, "effect on", title, marks=marks, mark_name="deleted from the graph"
         )
 
     def name(self, effect: Effect) -> str:
@@ -132,32 +113,24 @@ class Effects(Result):
         name = name_of(effect.piece.triple)
         if effect.piece.node is None:
             return name
-        mention = effect.mentions[0]
-        return f"{name} @ {mention_text(self.sentences, mention)} {mention.start}"
+        at = effect.mentions[0]
+        return f"{name} @ {self.sentences[at.sentence][at.start : at.end]} {at.start}"
 
 
 def stream_effects(
     case: Case, *, by_mention: bool = False, deleted: bool = True
 ) -> Iterator[Effects]:
-    """Measure what every triple of a text does to its prediction; yields batch by batch.
+    """Measure what every triple of a text does to its prediction; yields more and more effects.
 
-    Args:
-        case: a text as it was read.
-        by_mention: one piece for each mention that a triple hangs from.
-        deleted: also delete each triple from the graph, not by mention.
-
-    Yields:
-        Results with more and more effects.
+    Each mention's triple by itself (``by_mention``), or also ``deleted`` from the graph.
     """
-    whole = case.run([case.reading, case.without_knowledge()])
-    base, plain = (scored.outcome for scored in whole)
+    both = [case.reading, case.without_knowledge()]
+    base, plain = (scored.outcome for scored in case.run(both))
     pieces = case.pieces_by_mention if by_mention else case.pieces
     deleted = deleted and not by_mention
     result = Effects(case.sentences, case.target, base, plain, (), len(pieces), 2)
-    if not pieces:
-        yield result
-    size = max(1, case.at_once() // 2) if deleted else case.at_once()
-    for some in batches(pieces, size):
+    size = max(1, case.at_once() // (1 + deleted))
+    for some in batches(pieces, size) if pieces else [()]:
         measured, runs = _effects_of(case, some, base, deleted)
         result = replace(result, each=(*result.each, *measured), runs=result.runs + runs)
         yield result
@@ -170,22 +143,21 @@ def _effects_of(
     case: Case, pieces: Sequence[Piece], base: Outcome, deleted: bool
 ) -> tuple[list[Effect], int]:
     """The effects of some pieces, run together; also the number of readings."""
-    without = [case.without([piece]) for piece in pieces]
-    gone = [case.read_with(case.graph.remove(piece.triple)) for piece in pieces if deleted]
+    without = {piece: case.without([piece]) for piece in pieces}
+    gone = {piece: case.read_with(case.graph.remove(piece.triple)) for piece in pieces if deleted}
     # Where nothing takes the place of a deleted triple, the two readings are one.
-    different = {case.key(variant): variant for variant in (*without, *gone)}
+    different = {case.key(variant): variant for variant in (*without.values(), *gone.values())}
     runs = case.run(different.values())
     outcomes = {key: scored.outcome for key, scored in zip(different, runs, strict=True)}
-    before = _hanging(case.reading)
-    measured = []
-    for number, piece in enumerate(pieces):
-        effect = Effect(piece, case.mentions_of(piece), base, outcomes[case.key(without[number])])
+    before, measured = _hanging(case.reading), []
+    for piece, less in without.items():
+        effect = Effect(piece, case.mentions_of(piece), base, outcomes[case.key(less)])
         if deleted:
-            after = _hanging(gone[number])
+            after = _hanging(gone[piece])
             up = dict.fromkeys(place[2] for place in after if place not in before)
             out = dict.fromkeys(place[2] for place in before if place not in after)
             out.pop(piece.triple, None)
-            outcome = outcomes[case.key(gone[number])]
+            outcome = outcomes[case.key(gone[piece])]
             effect = replace(effect, deleted=outcome, moved_up=tuple(up), moved_out=tuple(out))
         measured.append(effect)
     return measured, len(different)
@@ -197,19 +169,12 @@ def _hanging(reading: Reading) -> dict[tuple[int, int, Triple], None]:
     return dict.fromkeys((mention.sentence, mention.start, triple) for mention, triple in places)
 
 
-# Two together
-
-
 @dataclass(frozen=True, slots=True)
 class Interaction(Plain):
-    """What two pieces do together beyond what each does.
+    """score(all) - score(without one) - score(without the other) + score(without both), in nats.
 
-    Attributes:
-        pieces: the two.
-        value: score(all) - score(without one) - score(without the other) +
-            score(without both), in nats. Of two that raise the score, negative
-            says that each stands in for the other; of two that lower it,
-            positive does.
+    Of two that raise the score, negative says that each stands in for the
+    other; of two that lower it, positive does.
     """
 
     pieces: tuple[Piece, Piece]
@@ -220,34 +185,21 @@ class Interaction(Plain):
 
 @dataclass(frozen=True)
 class Interactions(Result):
-    """What every two pieces of knowledge do together.
+    """What every two pieces of knowledge do together."""
 
-    Attributes:
-        each: every pair, in reading order.
-        total: how many pairs there are.
-        runs: how many readings were run.
-    """
-
-    each: tuple[Interaction, ...]
-    total: int
-    runs: int
+    each: tuple[Interaction, ...]  # in reading order
+    total: int  # pairs
+    runs: int  # readings that were run
 
     rows: ClassVar = "interactions"
     keys: ClassVar = "text=sentences target interactions=each runs"
 
-    @property
-    def ranked(self) -> tuple[Interaction, ...]:
-        """The pairs, the largest first whatever its sign."""
-        return tuple(sorted(self.each, key=lambda pair: -abs(pair.value)))
-
     def figure(self) -> Figure:
         """A bar a pair, the largest on top."""
-        pairs = self.ranked
-        return nats_bars(
-            [" & ".join(clipped(name_of(p.triple), 24) for p in pair.pieces) for pair in pairs],
-            [pair.value for pair in pairs],
-            axis=f"interaction on {self.target}, nats",
-            title="What two triples do beyond the sum",
+        return self.bars(
+            lambda pair: " & ".join(clipped(name_of(p.triple), 24) for p in pair.pieces),
+            "interaction on",
+            "What two triples do beyond the sum",
             colours={"together above the sum": BLUE, "together below the sum": ORANGE},
         )
 
@@ -255,15 +207,9 @@ class Interactions(Result):
 def stream_interactions(
     case: Case, pieces: Sequence[Piece] | None = None
 ) -> Iterator[Interactions]:
-    """Measure what every two triples of a text do together; yields batch by batch.
+    """Measure what every two triples do together, or ``pieces``; yields more and more pairs.
 
-    Args:
-        case: a text as it was read.
-        pieces: which; None: all the case's.
-
-    Yields:
-        Results with more and more pairs; the first have none, as each piece is
-        left out by itself before any two are.
+    The first results have none: each piece is left out by itself before any two are.
     """
     chosen = tuple(case.pieces if pieces is None else pieces)
     pairs = list(combinations(chosen, 2))
@@ -283,3 +229,172 @@ def stream_interactions(
 
 
 interactions = final(stream_interactions)
+
+
+# The whole effect, shared out
+
+
+@dataclass(frozen=True, slots=True)
+class ShapleyValue(Plain):
+    """One piece's share of the whole effect, in nats, with 95 % of the sampling.
+
+    That is the value itself where it is exact, None of a single pair of orders.
+    """
+
+    piece: Piece
+    value: float
+    low: float | None
+    high: float | None
+
+    keys: ClassVar = "triple=piece.triple mention=piece.node value low high"
+
+
+@dataclass(frozen=True)
+class Shapley(Result):
+    """The whole effect, shared out."""
+
+    each: tuple[ShapleyValue, ...]  # in reading order of the pieces
+    whole: float  # score with all minus score with none, in nats: the values' sum
+    exact: bool  # whether every subset was run
+    orders: int  # how many were drawn; 0 where the values are exact
+    total: int  # how many were asked for
+    runs: int  # readings that were run; a subset that comes again isn't run again
+    seed: int  # of the orders
+
+    rows: ClassVar = "values"
+    keys: ClassVar = "text=sentences target whole_effect=whole exact orders runs seed values=each"
+
+    def figure(self) -> Figure:
+        """A bar a piece, the largest on top, with its interval."""
+        how = "exact, all subsets" if self.exact else f"{self.orders} orders, line 95 %"
+        lines = [(s.value, s.value) if s.low is None else (s.low, s.high) for s in self.ranked]
+        return self.bars(
+            lambda share: name_of(share.piece.triple),
+            "share of the effect on",
+            f"Shapley values ({how}); sum {nats(self.whole)}",
+            intervals=None if self.exact else lines,
+        )
+
+
+def stream_shapley(
+    case: Case,
+    *,
+    by_mention: bool = False,
+    orders: int = ORDERS,
+    seed: int = 0,
+    exact: bool | None = None,
+) -> Iterator[Shapley]:
+    """Share a text's whole effect of knowledge out among its triples; yields batch by batch.
+
+    Args:
+        by_mention: each mention's triple by itself.
+        orders: how many to draw, with this seed; an odd number gets one more.
+        exact: run every subset; None: where there are few pieces.
+
+    Yields:
+        Results that rest on no fewer orders than before. The first may hold
+        no values yet, and exact values come at the end.
+
+    Raises:
+        OptionError: too many pieces for every subset, or no orders.
+    """
+    pieces = case.pieces_by_mention if by_mention else case.pieces
+    if exact is None:
+        exact = len(pieces) <= EXACT_UP_TO
+    if exact and len(pieces) > MOST_EXACT:
+        raise OptionError(
+            f"{len(pieces)} triples have {2 ** len(pieces):,} subsets; at most {MOST_EXACT} "
+            "triples are done exactly. Draw orders instead."
+        )
+    if orders < 1:
+        raise OptionError(f"{orders} orders are asked for. Draw at least 1.")
+    scores, everyone = _SetScores(case, pieces), (1 << len(pieces)) - 1
+    list(scores.run([0, everyone]))
+    whole, total = scores[everyone] - scores[0], orders + orders % 2
+    drawn = (0, 0, 0, 0) if exact else (0, total, 0, seed)
+    result = Shapley(case.sentences, case.target, (), whole, exact, *drawn)
+    for grown in _exact(scores, result) if exact else _drawn(scores, result):
+        yield replace(grown, runs=len(scores))
+
+
+shapley = final(stream_shapley)
+
+
+class _SetScores(dict[int, float]):
+    """What every set of pieces scores, each set run once; a set is a number, a bit a piece."""
+
+    def __init__(self, case: Case, pieces: Sequence[Piece]) -> None:
+        super().__init__()
+        self.case, self.pieces = case, tuple(pieces)
+
+    def run(self, sets: Sequence[int]) -> Iterator[None]:
+        """Run those of the sets that weren't yet; yields after each batch."""
+        missing = [members for members in dict.fromkeys(sets) if members not in self]
+        for some in batches(missing, self.case.at_once()):
+            variants = [
+                self.case.with_only([p for i, p in enumerate(self.pieces) if members >> i & 1])
+                for members in some
+            ]
+            for members, scored in zip(some, self.case.run(variants), strict=True):
+                self[members] = scored.score
+            yield
+
+    def changes(self, order: Sequence[int]) -> Floats:
+        """(n,): what each piece changes when it comes in, in this order."""
+        changes = np.zeros(len(order))
+        changes[list(order)] = np.diff([self[members] for members in _prefixes(order)])
+        return changes
+
+
+def _prefixes(order: Sequence[int]) -> list[int]:
+    """Who is there, from nobody to everybody."""
+    return list(accumulate((1 << piece for piece in order), or_, initial=0))
+
+
+def _exact(scores: _SetScores, result: Shapley) -> Iterator[Shapley]:
+    """phi(i) = sum over subsets S without i of |S|! (n-|S|-1)! / n! (v(S + i) - v(S))."""
+    count = len(scores.pieces)
+    sets = sorted(range(1 << count), key=int.bit_count)
+    for _ in scores.run(sets):
+        yield result
+    values = [
+        sum(
+            (scores[s | 1 << i] - scores[s]) / (count * comb(count - 1, s.bit_count()))
+            for s in sets
+            if not s >> i & 1
+        )
+        for i in range(count)
+    ]
+    each = tuple(ShapleyValue(p, v, v, v) for p, v in zip(scores.pieces, values, strict=True))
+    yield replace(result, each=each)
+
+
+def _drawn(scores: _SetScores, result: Shapley) -> Iterator[Shapley]:
+    """Draw orders in pairs, one the reverse of the other, as many at once as fill a batch."""
+    random, count = np.random.default_rng(result.seed), len(scores.pieces)
+    orders = [random.permutation(count).tolist() for _ in range(result.total // 2)]
+    pairs: list[Floats] = []  # per pair the mean change of each piece, (n,)
+    for some in batches(orders, max(1, AT_ONCE // (2 * max(1, count)))):
+        both = [way for order in some for way in (order, order[::-1])]
+        for _ in scores.run([members for order in both for members in _prefixes(order)]):
+            yield result
+        pairs += [(scores.changes(one) + scores.changes(one[::-1])) / 2 for one in some]
+        values = _estimates(scores.pieces, np.array(pairs))
+        result = replace(result, each=values, orders=2 * len(pairs))
+        yield result
+
+
+def _estimates(pieces: Sequence[Piece], pairs: Floats) -> tuple[ShapleyValue, ...]:
+    """Means over the pairs, (P, n), with their interval by Student's t."""
+    from scipy.special import stdtrit  # slow to start
+
+    means, errors = pairs.mean(axis=0), np.full(pairs.shape[1], np.nan)
+    if len(pairs) > 1:
+        wide = stdtrit(len(pairs) - 1, (1 + LEVEL) / 2)
+        errors = wide * pairs.std(axis=0, ddof=1) / np.sqrt(len(pairs))
+    return tuple(
+        ShapleyValue(
+            piece, mean, *((None, None) if error != error else (mean - error, mean + error))
+        )
+        for piece, mean, error in zip(pieces, means.tolist(), errors.tolist(), strict=True)
+    )

@@ -41,15 +41,12 @@ TOKENS_AT_ONCE = 4096  # whose states of all layers are kept together
 class Reach:
     """Where information can have gone, layer by layer.
 
-    Attributes:
-        visible: L tensors (N, N) bool, True = row may attend to column.
-        by_layer: (L + 1, N, N) bool; [l, i, j]: after l layers the state of
-            token i can hold what token j said. Before the first layer that is
-            a token's own.
+    ``by_layer[l, i, j]``: after l layers the state of token i can hold what
+    token j said. Before the first layer that is a token's own.
     """
 
-    visible: tuple[Tensor, ...]
-    by_layer: Tensor
+    visible: tuple[Tensor, ...]  # L of (N, N) bool, True = row may attend to column
+    by_layer: Tensor  # (L + 1, N, N) bool
 
     @property
     def layers(self) -> int:
@@ -66,11 +63,9 @@ class Reach:
         return self.by_layer[:, token, :]
 
     def way(self, source: int, token: int) -> tuple[int, ...]:
-        """A quickest way from one token to another.
+        """A quickest way from one token to another, station by station; empty where there is none.
 
-        Returns:
-            Where the information stands before the first layer and after each
-            of those it takes; empty where there is no way.
+        The information stands at the first before the first layer, then after each it takes.
         """
         layer = int(self.first[token, source])
         if layer == NEVER:
@@ -111,16 +106,7 @@ def _first_layer(reached: Tensor) -> Tensor:
 
 
 def states_of(pipeline: Pipeline, rows: Sequence[Row], config: Any) -> Iterator[Tensor]:
-    """Run rows and yield the states of each.
-
-    Args:
-        pipeline: the model; its task head isn't used.
-        rows: of N tokens each, in any order.
-        config: how they are read.
-
-    Yields:
-        (L + 1, N, H) float32 of every row, padding removed.
-    """
+    """Run rows, and yield of each the states: (L + 1, N, H) float32, padding removed."""
     for some in batches(rows, max(1, TOKENS_AT_ONCE // max(map(len, rows), default=1))):
         output = pipeline.reader.encode(some, config, hidden_states=True)
         states = torch.stack(list(output["hidden_states"]), dim=1).float().cpu()
@@ -128,45 +114,37 @@ def states_of(pipeline: Pipeline, rows: Sequence[Row], config: Any) -> Iterator[
             yield states[number, :, : len(row)]
 
 
+def inputs_of(pipeline: Pipeline, flat: FlatTree, config: Any) -> tuple[Tensor, Tensor]:
+    """What L layers see, (L, N, N) bool, read off the very masks they get; positions (N,)."""
+    encoder, batch = pipeline.encoder, collate([flat])
+    visible = config.ablation.visible_in(batch)
+    layers = intervene(visible, [flat], config.interventions, encoder.layer_count).layers
+    positions = config.ablation.position_ids(batch)
+    masks = layer_masks(encoder.config, layers, positions, torch.float32)
+    return torch.stack([mask[0, 0] == 0 for mask in masks]), positions[0]
+
+
 @dataclass(frozen=True)
 class Arrival:
-    """A piece of knowledge on its way to one token.
-
-    Attributes:
-        piece: which.
-        layer: after which its absence can first change the token's state; -1: never.
-        measured: (L + 1) by how much it changes it, relative to the state.
-    """
+    """A piece of knowledge on its way to one token."""
 
     piece: Piece
-    layer: int
-    measured: tuple[float, ...]
+    layer: int  # after which its absence can first change the token's state; -1: never
+    measured: tuple[float, ...]  # (L + 1) by how much it changes it, relative to the state
 
 
 @dataclass(frozen=True, eq=False)
 class Influence(Plain):
-    """What leaving each triple out can change and does change, by layer and token.
+    """What leaving each of P triples out can change and does change, by layer and token."""
 
-    Attributes:
-        flat: the N tokens as they were read.
-        window: which of the text's rows that is.
-        pieces: P triples that hang in it.
-        ways: whose information can have come where.
-        reached: (P, L + 1, N) bool: the state can be another without the triple.
-        measured: (P, L + 1, N): L2 norm of the change of the state over the
-            norm of the state; NaN at the triple's own tokens.
-        moved: (P, N) bool: tokens that hard positions put elsewhere without it.
-        total: how many triples are to be followed.
-    """
-
-    flat: FlatTree
-    window: int
-    pieces: tuple[Piece, ...]
-    ways: Reach
-    reached: Tensor
-    measured: Tensor
-    moved: Tensor
-    total: int
+    flat: FlatTree  # the N tokens as they were read
+    window: int  # which of the text's rows that is
+    pieces: tuple[Piece, ...]  # P triples that hang in it
+    ways: Reach  # whose information can have come where
+    reached: Tensor  # (P, L + 1, N) bool: the state can be another without the triple
+    measured: Tensor  # (P, L + 1, N) norm of its change over its own; NaN at the triple's tokens
+    moved: Tensor  # (P, N) bool: tokens that hard positions put elsewhere without it
+    total: int  # triples to be followed
 
     keys: ClassVar = "tokens=flat.tokens window layers triples=by_triple"
 
@@ -191,11 +169,7 @@ class Influence(Plain):
         return tuple(_own(self.flat, self.pieces[piece]))
 
     def arrivals(self, token: int = 0) -> tuple[Arrival, ...]:
-        """Follow every triple to one token.
-
-        Args:
-            token: an index along N; 0 is [CLS].
-        """
+        """Follow every triple to one token, an index along N; 0 is [CLS]."""
         return tuple(
             Arrival(piece, int(self.first[n, token]), tuple(self.measured[n, :, token].tolist()))
             for n, piece in enumerate(self.pieces)
@@ -234,9 +208,6 @@ class Influence(Plain):
     def figure(self, piece: int = 0) -> Figure:
         """Draw layer by token: by how much one triple changes a state; blank where it can't.
 
-        Args:
-            piece: which triple, from 0.
-
         Raises:
             OptionError: there is no such triple.
             MissingPackageError: matplotlib isn't installed.
@@ -268,16 +239,13 @@ def stream_influence(
 ) -> Iterator[Influence]:
     """Follow triples through the layers: where they can have come, and what they changed.
 
-    A run per triple, and one for the text. No prediction is needed: a case of
-    NOTHING in an encoder without a task head will do.
+    A run per triple, and one for the text; yields results that follow more and
+    more triples. No prediction is needed: a case of NOTHING in an encoder
+    without a task head will do.
 
     Args:
-        case: a text as it was read.
         pieces: which triples; None: all that hang in the row.
         window: which row of a long text; None: the first with knowledge.
-
-    Yields:
-        Results that follow more and more triples.
 
     Raises:
         OptionError: there is no such row, or a triple doesn't hang in it.
@@ -292,9 +260,9 @@ def stream_influence(
     for piece in chosen:
         if not _own(flat, piece):
             raise OptionError(f"The triple {piece.triple} hangs nowhere in this part of the text.")
-    whole, whole_positions = _inputs(case, flat)
+    whole, whole_positions = inputs_of(case.pipeline, flat, case.config)
     place = {name: index for index, name in enumerate(flat.identities)}
-    ways = reach(whole)
+    ways = reach(list(whole))
     (base,) = states_of(case.pipeline, [flat], case.config)
     shape = (ways.layers + 1, len(flat))
     reached = torch.zeros(0, *shape, dtype=torch.bool)
@@ -305,18 +273,17 @@ def stream_influence(
         states = states_of(case.pipeline, less, case.config)
         for piece, row, after in zip(some, less, states, strict=True):
             kept = torch.tensor([place[name] for name in row.identities])
-            visible, positions = _inputs(case, row)
+            visible, positions = inputs_of(case.pipeline, row, case.config)
             shifted = torch.zeros(len(flat), dtype=torch.bool)
             shifted[kept] = positions != whole_positions[kept]
             changed = torch.full(shape, float("nan"))
             apart = (base[:, kept] - after).norm(dim=-1)
             changed[:, kept] = apart / base[:, kept].norm(dim=-1).clamp(min=1e-12)
             # Visible with the branch or without it: local windows and interventions may move.
-            either = [matrix.clone() for matrix in whole]
-            for matrix, less_visible in zip(either, visible, strict=True):
-                matrix[kept[:, None], kept] |= less_visible
+            either = whole.clone()
+            either[:, kept[:, None], kept] |= visible
             sources = [*_own(flat, piece), *shifted.nonzero()[:, 0].tolist()]
-            out = reach(either).by_layer[:, :, sources].any(2)
+            out = reach(list(either)).by_layer[:, :, sources].any(2)
             reached = torch.cat([reached, out[None]])
             measured = torch.cat([measured, changed[None]])
             moved = torch.cat([moved, shifted[None]])
@@ -335,14 +302,3 @@ def _own(flat: FlatTree, piece: Piece) -> list[int]:
         if piece.covers(placed.node, placed.branch.triple)
         for index in range(placed.start, placed.end)
     ]
-
-
-def _inputs(case: Case, flat: FlatTree) -> tuple[tuple[Tensor, ...], Tensor]:
-    """What L layers see, (N, N) each, read off the very masks they are given; positions (N,)."""
-    encoder, config = case.pipeline.encoder, case.config
-    batch = collate([flat])
-    visible = config.ablation.visible_in(batch)
-    layers = intervene(visible, [flat], config.interventions, encoder.layer_count).layers
-    positions = config.ablation.position_ids(batch)
-    masks = layer_masks(encoder.config, layers, positions, torch.float32)
-    return tuple(mask[0, 0] == 0 for mask in masks), positions[0]

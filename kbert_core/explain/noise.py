@@ -8,10 +8,11 @@ with everything visible.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from statistics import fmean
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from torch import Tensor
 
@@ -40,46 +41,30 @@ ABLATIONS: Mapping[str, Ablation] = {
 class Point(Plain):
     """One reading with noise.
 
-    Attributes:
-        ablation: its name among those compared.
-        count: unrelated triples a mention was given.
-        seed: of what was drawn.
-        injected: unrelated triples that stand in the text, all mentions together.
-        outcome: score and answer.
-        probability: of the target: e to its score for a span, else of its label.
-        from_plain: score minus plain BERT's, in nats.
-        variation: total variation between plain BERT's distribution of labels
-            and this one, 0 to 1; of a span the mean over its tokens.
-        divergence: Kullback-Leibler divergence D(plain ‖ this), in nats; of a
-            span the mean over its tokens.
-        moved: total variation between this and the same reading without
-            noise: what the noise alone does.
+    ``variation`` is the total variation between plain BERT's distribution of
+    labels and this one, 0 to 1; of a span the mean over its tokens. ``moved``
+    is that between this and the same reading without noise: what the noise
+    alone does.
     """
 
-    ablation: str
-    count: int
-    seed: int
-    injected: int
+    ablation: str  # its name among those compared
+    count: int  # unrelated triples a mention was given
+    seed: int  # of what was drawn
+    injected: int  # unrelated triples that stand in the text, all mentions together
     outcome: Outcome
-    probability: float
-    from_plain: float
+    probability: float  # of the target: e to its score for a span, else of its label
+    from_plain: float  # score minus plain BERT's, in nats
     variation: float
-    divergence: float
     moved: float
 
     keys: ClassVar = (
         "ablation count seed injected score=outcome.score answer=outcome.answer probability "
-        "from_plain variation divergence moved"
+        "from_plain variation moved"
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """Several seeds together.
-
-    Attributes:
-        mean, low, high: of one measure.
-    """
+class Spread(NamedTuple):
+    """One measure over several seeds."""
 
     mean: float
     low: float
@@ -88,24 +73,15 @@ class Spread:
 
 @dataclass(frozen=True)
 class NoiseCurve(Result):
-    """A prediction as unrelated triples are added.
+    """A prediction as unrelated triples are added."""
 
-    Attributes:
-        plain, plain_probability: without any knowledge.
-        ablations: those compared, by name.
-        counts: of unrelated triples a mention, ascending.
-        points: the readings run so far, by count, then seed, then ablation.
-        total: how many readings there are to be.
-        mentions: how many places get noise.
-    """
-
-    plain: Outcome
+    plain: Outcome  # without any knowledge
     plain_probability: float
-    ablations: tuple[str, ...]
-    counts: tuple[int, ...]
-    points: tuple[Point, ...]
-    total: int
-    mentions: int
+    ablations: tuple[str, ...]  # those compared, by name
+    counts: tuple[int, ...]  # of unrelated triples a mention, ascending
+    points: tuple[Point, ...]  # the readings run so far, by count, then seed, then ablation
+    total: int  # readings there are to be
+    mentions: int  # places that get noise
 
     rows: ClassVar = "points"
     keys: ClassVar = "text=sentences target plain mentions points"
@@ -136,7 +112,7 @@ class NoiseCurve(Result):
             for panel, (measure, axis) in zip(panels, measures.items(), strict=True):
                 for number, name in enumerate(self.ablations):
                     spreads = [self.spread(name, count, measure) for count in self.counts]
-                    drawn = [(n, *astuple(spread)) for n, spread in enumerate(spreads) if spread]
+                    drawn = [(n, *spread) for n, spread in enumerate(spreads) if spread]
                     x, mean, low, high = zip(*drawn, strict=True) if drawn else ((),) * 4
                     colour, marker = LOOKS[min(number, len(LOOKS) - 1)]
                     panel.plot(x, mean, marker=marker, color=colour, markersize=5, label=name)
@@ -163,13 +139,12 @@ def stream_noise(
     *,
     at_once: int = AT_ONCE,
 ) -> Iterator[NoiseCurve]:
-    """Follow a prediction as every mention gets more unrelated triples; yields batch by batch.
+    """Follow a prediction as every mention gets more unrelated triples; yields more points.
 
     A mention's own triples stay, and come first; what is drawn for a count is
     drawn for every larger one too.
 
     Args:
-        case: a text as it was read.
         counts: unrelated triples for each mention.
         seeds: of what is drawn.
         ablations: ways to read the tree, by name; None: ``ABLATIONS``, or the
@@ -177,9 +152,6 @@ def stream_noise(
         source: triples whose relations and tails are drawn; None: the
             graph's own, of a large one the first.
         at_once: readings a batch; fewer of a long text.
-
-    Yields:
-        Results with more and more points.
 
     Raises:
         OptionError: a count below 0, no seed, or a system without ablations.
@@ -190,8 +162,7 @@ def stream_noise(
         raise OptionError("No seed is given, so nothing can be drawn. Give one or more.")
     if source is None:
         source = tuple(islice(case.graph.active_triples(), MOST_READ))
-    counts = tuple(sorted(set(counts)))
-    reader, reading = case.pipeline.reader, case.reading
+    counts, reader, reading = tuple(sorted(set(counts))), case.pipeline.reader, case.reading
     if ablations is None:
         ablations = ABLATIONS if reader.has("ablation") else {}
     ways = {
@@ -199,43 +170,32 @@ def stream_noise(
         for name, way in ablations.items()
     } or {reader.system: reading}
     quiet = dict(zip(ways, case.run(ways.values()), strict=True))
+    plain, of_score = case.plain, partial(case.target.probability, labels=case.pipeline.labels)
 
     def point(count: int, seed: int, name: str, noisy: Reading, scored: Scored) -> Point:
-        plain, likely = case.plain, scored.likely
         return Point(
-            name,
-            count,
-            seed,
-            injected=len(set(noisy.pieces) - set(case.pieces_by_mention)),
-            outcome=scored.outcome,
-            probability=case.target.probability(scored.score, case.pipeline.labels),
-            from_plain=scored.score - plain.score,
-            variation=variation(plain.likely, likely),
-            divergence=divergence(plain.likely, likely),
-            moved=variation(quiet[name].likely, likely),
+            *(name, count, seed, len(set(noisy.pieces) - set(case.pieces_by_mention))),
+            *(scored.outcome, of_score(scored.score), scored.score - plain.score),
+            variation=variation(plain.likely, scored.likely),
+            moved=variation(quiet[name].likely, scored.likely),
         )
 
     # Nothing is drawn for 0, so that one seed is enough.
     known = [point(0, seeds[0], name, ways[name], quiet[name]) for name in ways if 0 in counts]
     todo = [(count, seed, name) for count in counts if count for seed in seeds for name in ways]
-    plain = case.plain.outcome
     curve = NoiseCurve(
-        case.sentences,
-        case.target,
-        plain,
-        case.target.probability(plain.score, case.pipeline.labels),
-        tuple(ways),
-        counts,
-        tuple(known),
+        *(case.sentences, case.target, plain.outcome, of_score(plain.score), tuple(ways), counts),
+        points=tuple(known),
         total=len(known) + len(todo),
         mentions=len(reading.mentions),
     )
     yield curve
     for some in batches(todo, case.at_once(at_once)):
-        trees = [noisy_tree(case, count, seed=seed, source=source) for count, seed, _ in some]
         noisy = [
-            case.pipeline.lay([tree], ways[name].config)[0]
-            for tree, (*_, name) in zip(trees, some, strict=True)
+            case.pipeline.lay(
+                [noisy_tree(case, count, seed=seed, source=source)], ways[name].config
+            )[0]
+            for count, seed, name in some
         ]
         runs = zip(some, noisy, case.run(noisy), strict=True)
         more = [point(*key, variant, scored) for key, variant, scored in runs]
@@ -267,8 +227,3 @@ def noisy_tree(case: Case, count: int, *, seed: int, source: Sequence[Triple]) -
 def variation(plain: Tensor, now: Tensor) -> float:
     """Total variation between distributions: log-probabilities (T, K), the mean over T."""
     return float((plain.exp() - now.exp()).abs().sum(-1).mean() / 2)
-
-
-def divergence(plain: Tensor, now: Tensor) -> float:
-    """Kullback-Leibler divergence D(plain ‖ now), (T, K), the mean over T; nats."""
-    return max(0.0, float((plain.exp() * (plain - now)).sum(-1).mean()))

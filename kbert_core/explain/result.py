@@ -7,13 +7,13 @@ where both are the same; a field may be a path, as "piece.triple".
 import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
 
 from kbert_core.errors import MissingPackageError
-from kbert_core.explain.case import NO_SPAN, Outcome, Target
+from kbert_core.explain.case import NO_SPAN, Target
 from kbert_core.explain.drawing import BLUE, ORANGE, Figure, signed_bars
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.mentions import Mention
@@ -51,15 +51,24 @@ class Plain:
 
 @dataclass(frozen=True)
 class Result(Plain):
-    """A whole result.
-
-    Attributes:
-        sentences: the text.
-        target: what of its prediction is followed.
-    """
+    """A whole result."""
 
     sentences: tuple[str, ...]
-    target: Target
+    target: Target  # what of the prediction is followed
+
+    measure: ClassVar[str] = "value"  # of the parts in ``each``
+
+    @property
+    def ranked(self) -> tuple[Any, ...]:
+        """The parts, the largest first whatever its sign."""
+        parts: tuple[Any, ...] = vars(self)["each"]
+        return tuple(sorted(parts, key=lambda part: -abs(getattr(part, self.measure))))
+
+    def bars(self, name: Callable[[Any], str], axis: str, title: str, **how: Any) -> Figure:
+        """Draw a bar a part, the largest on top; the rest as for :func:`nats_bars`."""
+        values = [getattr(part, self.measure) for part in self.ranked]
+        axis = f"{axis} {self.target}, nats"
+        return nats_bars([*map(name, self.ranked)], values, axis=axis, title=title, **how)
 
 
 def final(stream: Callable[P, Iterator[R]]) -> Callable[P, R]:
@@ -79,19 +88,8 @@ def batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
 
 
 def plain(value: Any, sentences: Sequence[str] = ()) -> Any:
-    """Make plain data of a value.
-
-    Args:
-        value: a result or a part of one.
-        sentences: the text that mentions are of.
-    """
+    """Make plain data of a value; ``sentences``: the text that its mentions are of."""
     match value:
-        case Plain():
-            names = value.keys or " ".join(f.name for f in fields(value))  # type: ignore[arg-type]
-            pairs = (name.partition("=") for name in names.split())
-            return {key: plain(_at(value, path or key), sentences) for key, _, path in pairs}
-        case Triple():
-            return {"head": value.head, "relation": value.relation, "tail": value.tail}
         case Piece():
             return plain(value.triple)
         case Mention():
@@ -100,18 +98,19 @@ def plain(value: Any, sentences: Sequence[str] = ()) -> Any:
         case Target():
             span = {} if value.start == NO_SPAN else {"start": value.start, "end": value.end}
             return {"label": value.label, **span}
-        case Outcome():
-            return {"score": value.score, "answer": value.answer}
-        case Edit():
-            data = {field.name: plain(getattr(value, field.name)) for field in fields(value)}
-            return {name: given for name, given in data.items() if given is not None}
         case Mapping():
             return {key: plain(one, sentences) for key, one in value.items()}
         case tuple() | list():
             return [plain(one, sentences) for one in value]
         case Enum():
             return str(value)
-    return value
+    if not is_dataclass(value):
+        return value
+    names = getattr(value, "keys", "") or " ".join(field.name for field in fields(value))
+    pairs = (name.partition("=") for name in names.split())
+    data = {key: plain(_at(value, path or key), sentences) for key, _, path in pairs}
+    drop = isinstance(value, Edit)  # of an edit only what is given
+    return {key: one for key, one in data.items() if not drop or one is not None}
 
 
 def frame(rows: Iterable[Mapping[str, Any]]) -> "DataFrame":

@@ -10,7 +10,7 @@ from hypothesis import strategies as some
 from app.view_models import arithmetic, heads, mass, matrix, row
 from app.view_models.diff import align
 from kbert_core import Ablation, KnowledgeGraph, Triple
-from kbert_core.explain.arithmetic import CellArithmetic
+from kbert_core.explain.attention import CellArithmetic
 
 FULL = Ablation()
 TOKENS = "[CLS] Tim Cook CEO Apple is visiting Beijing capital China is_a City now [SEP]".split()

@@ -27,9 +27,9 @@ from kbert_core.explain.effects import (
     Interactions,
     effects,
     interactions,
+    shapley,
 )
 from kbert_core.explain.result import nats
-from kbert_core.explain.shapley import shapley
 from kbert_core.knowledge.edit import Edit
 
 INFO = ModelInfo("m", "m", Card("ner"))

@@ -49,10 +49,10 @@ def made_up(moved, flips=(), ways=WAYS):
     """A curve in which each way is moved so far by 16 triples; some flip."""
     points = []
     for way, value in zip(ways, moved, strict=True):
-        points.append(Point(way, 0, 1, 0, Outcome(0, "A"), 0.5, 0, 0.1, 0, 0))
+        points.append(Point(way, 0, 1, 0, Outcome(0, "A"), 0.5, 0, 0.1, 0))
         for seed in (1, 2):
             answer = "B" if way in flips else "A"
-            points.append(Point(way, 16, seed, 16, Outcome(0, answer), 0.5, 0, 0.3, 0, value))
+            points.append(Point(way, 16, seed, 16, Outcome(0, answer), 0.5, 0, 0.3, value))
     return NoiseCurve(
         (TEXT,), Target("A"), Outcome(0, "A"), 0.5, ways, (0, 16), tuple(points), 9, 1
     )

@@ -23,10 +23,7 @@ from app.view_models import whole_file as view
 from app.view_models.styles import BRANCH, TRUNK
 from kbert_core import Card, KnowledgeGraph, Pipeline, Triple
 from kbert_core.experiments.audit_values import Data
-from kbert_core.experiments.whole_file import Verdict
-from kbert_core.experiments.whole_file_groups import WholeFile, wilson
-from kbert_core.experiments.whole_file_ways import Pruned, prune
-from kbert_core.explain.attention import AttentionEffect, FileCorrelation
+from kbert_core.experiments.whole_file import Pruned, Verdict, WholeFile, prune, wilson
 from kbert_core.knowledge.edit import Edit
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,8 +35,7 @@ INFO = ModelInfo("m", "m", Card("classify", notes={"label_names": {"good": "4 or
 
 
 def file_of(*rows, task="classify"):
-    labels = ("bad", "good") if task == "classify" else ("O", "B-D", "I-D")
-    return WholeFile(task, labels, "animals", rows, len(rows))
+    return WholeFile(task, "animals", rows, len(rows))
 
 
 MIXED = file_of(
@@ -201,35 +197,6 @@ def test_what_was_pruned_is_said():
     assert view.say_pruned(prune(graph, MIXED.rows, least=5), 4) == ENGLISH["file.pruned_nothing"]
 
 
-def test_the_test_set_says_whether_pruning_helped():
-    from kbert_core.experiments.whole_file_ways import WAYS, score_ways
-
-    examples = [row.example for row in many(9, 0, 3).rows]
-    right = [row.known for row in many(9, 0, 3).rows]
-    wrong = [row.plain for row in many(9, 0, 3).rows]
-
-    def said(*ways):
-        by_way = dict(zip(WAYS, ways, strict=True))
-        return view.say_test(score_ways("classify", ("bad", "good"), examples, by_way))
-
-    assert "does better than the full one" in said(wrong, wrong, right)
-    assert "does worse than the full one" in said(wrong, right, wrong)
-    assert said(wrong, right, right) == ENGLISH["file.test_same"]
-    nearly = [*right[:-1], wrong[0]]
-    assert "can't be told from the test set: −8.3 points" in said(wrong, right, nearly)
-
-
-def test_attention_is_said_with_its_counts():
-    trunk = FileCorrelation("trunk", 0.3166, 0.1, 0.5, 48, 17, None, 0, 3)
-    target = FileCorrelation("target", None, None, None, 48, 17, None, 0, 0)
-    first, disagree = view.say_attention(trunk, target)
-    assert "over 48 triples in 17 texts: +0.32 (+0.10 to +0.50)" in first
-    assert "none for that of the tokens explained" in first
-    assert disagree == "Attention is not explanation: in 3 of 17 texts the two disagree."
-    few = FileCorrelation("trunk", None, None, None, 2, 1, None, 0, 0)
-    assert "too few, or too equal" in view.say_attention(few, target)[0]
-
-
 # What runs in the background
 
 IS_DISEASE, IS_CURE = Triple("糖尿病", "类别", "疾病"), Triple("布洛芬", "类别", "治疗")
@@ -261,32 +228,18 @@ def test_reading_tells_how_far_it_is_after_every_text(reader, setup):
     assert [row.number for row in items[::2]] == [0, 1, 2]
 
 
-def test_too_many_texts_are_cut_and_a_test_set_read_is_none_to_prune_on(setup, monkeypatch):
+def test_too_many_texts_are_cut(setup, monkeypatch):
     monkeypatch.setattr(file_runs, "MOST_TEXTS", 2)
     assert len(setup.examples) == 2
-    assert len(setup.test) == 2
-    test = FileSetup(setup.data, "test", "m", "g", GRAPH, setup.options, setup.ablation, ())
-    assert test.test == ()
 
 
 @pytest.mark.parametrize("rule", ["counts", "leave one out"])
-def test_pruning_yields_the_graph_then_the_test_set(reader, setup, rule):
+def test_pruning_tells_how_far_it_is_and_yields_the_graph_last(reader, setup, rule):
     rows = [item for item in file_runs.rows(reader, setup) if not isinstance(item, Progress)]
-    found = WholeFile("ner", tuple(reader.labels.values()), "two", tuple(rows), 3)
-    items = list(file_runs.pruning(reader, setup, found, HowToPrune(rule, "triple", 1)))
-    results = [item for item in items if not isinstance(item, Progress)]
-    assert isinstance(results[0], Pruned)
-    assert len(results) == 1 + 2
-    last = next(item for item in reversed(items) if isinstance(item, Progress))
-    assert last == Progress(last.total, 2 if rule == "counts" else 4)
-
-
-def test_attention_is_measured_in_texts_with_knowledge(reader, setup):
-    rows = [item for item in file_runs.rows(reader, setup) if not isinstance(item, Progress)]
-    found = WholeFile("ner", tuple(reader.labels.values()), "two", tuple(rows), 3)
-    items = list(file_runs.attentions(reader, setup, found))
-    measured = [item for item in items if isinstance(item, AttentionEffect)]
-    assert len(measured) == sum(bool(row.hung and row.known.spans) for row in rows)
+    found = WholeFile("ner", "two", tuple(rows), 3)
+    *items, pruned = file_runs.pruning(reader, setup, found, HowToPrune(rule, "triple", 1))
+    assert isinstance(pruned, Pruned)
+    assert items == ([] if rule == "counts" else [Progress(1, 2), Progress(2, 2)])
 
 
 # The page
@@ -303,7 +256,7 @@ def all_ended():
 
 def rest(at):
     """Wait for what runs in the background, then look again."""
-    for name in ("run", "prune_run", "attention_run"):
+    for name in ("run", "prune_run"):
         if f"whole_file.{name}" in at.session_state:
             at.session_state[f"whole_file.{name}"][1].join(PATIENCE)
     at.run()
@@ -383,14 +336,13 @@ def test_groups_are_shown_by_everything(page, by):
     assert list(frame["hurt"]) == [group.hurt for group in groups]
 
 
-def test_a_graph_is_pruned_read_on_test_and_used_in_this_session(page):
+def test_a_graph_is_pruned_and_used_in_this_session(page):
     page.session_state["whole_file.view"] = "prune"
     page.run()
     page.button(key="whole_file.prune").click().run()
     rest(page)
     said = everything(page)
     assert "Triples taken out: 1 of the graph's 1,737; chosen on 6 texts." in said
-    assert "On 7 texts of the test set, which had no part in the choice" in said
     assert "may not help on others" in said
     before = len(page.session_state["lab.graphs"])
     page.button(key="whole_file.use_pruned").click().run()
@@ -398,27 +350,6 @@ def test_a_graph_is_pruned_read_on_test_and_used_in_this_session(page):
     assert len(page.session_state["lab.graphs"]) == before + 1
     assert "The graph “medical_zh pruned” can be chosen" in everything(page)
     assert any("medical_zh pruned" in x for x in page.selectbox(key="whole_file.graph").options)
-
-
-def test_without_a_test_set_nothing_is_promised(page):
-    page.session_state["whole_file.split"] = "test"
-    page.run()
-    page.button(key="whole_file.button").click().run()
-    rest(page)
-    page.session_state["whole_file.view"] = "prune"
-    page.run()
-    page.selectbox(key="whole_file.rule").set_value("counts").run()
-    page.button(key="whole_file.prune").click().run()
-    rest(page)
-    assert "There is no test set beside these texts" in everything(page)
-
-
-def test_attention_is_measured_when_asked_for(page):
-    page.session_state["whole_file.view"] = "attention"
-    page.run()
-    page.button(key="whole_file.attention").click().run()
-    rest(page)
-    assert re.search(r"over \d+ triples in \d+ texts: [+−]0\.\d\d", everything(page))
 
 
 def test_the_graph_as_edited_in_the_lab_is_read(page):
@@ -480,9 +411,7 @@ def test_a_task_without_a_model_says_so(page, tmp_path):
 def test_a_stopped_reading_says_how_far_it_came(page):
     _, run = page.session_state["whole_file.run"]
     found = page.session_state["whole_file.found"]
-    page.session_state["whole_file.found"] = WholeFile(
-        found.task, found.labels, found.graph, found.rows, 9
-    )
+    page.session_state["whole_file.found"] = WholeFile(found.task, found.graph, found.rows, 9)
     page.run()
     assert "The reading was stopped: 6 of 9 texts." in everything(page)
     assert run.look().ended

@@ -116,30 +116,17 @@ def test_a_file_is_read_with_the_graph_and_without(explain, data):
 
 
 @pytest.mark.parametrize("rule", ["counts", "leave-one-out"])
-def test_a_graph_is_pruned_on_dev_and_read_on_test(explain, data, rule, tmp_path):
+def test_a_graph_is_pruned(explain, data, rule, tmp_path):
     output = tmp_path / "pruned.spo"
     asked = ("file", "--data", data, "--prune", rule, "--output", output)
-    found = json.loads(explain(*asked, "--attention", "--json").out)
+    found = json.loads(explain(*asked, "--json").out)
     gone = {(r["name"]) for r in found["pruned"]["removed"]}
     left = [f"{t.head} · {t.relation} · {t.tail}" for t in read_triples(output).triples]
     assert gone | set(left) == {f"{t.head} · {t.relation} · {t.tail}" for t in GRAPH}
     assert not gone & set(left)
     assert found["pruned"]["triples_left"] == len(left)
-    assert list(found["test"]["ways"]) == ["without a graph", "full graph", "pruned graph"]
-    assert found["test"]["texts"] == 2
-    assert [one["looker"] for one in found["attention"]] == ["trunk", "target"]
-    said = explain(*asked[:-2], "--attention", "--picture", tmp_path / "p.svg").out
-    assert "on 2 texts of test:" in said and "rank correlation" in said
-
-
-def test_a_graph_is_not_tested_on_the_texts_it_was_pruned_on(explain, data):
-    said = "read on the same texts, which shows nothing of others. Name other texts with --test."
-    dev, test = data / "dev.tsv", data / "test.tsv"
-    prune = ("--prune", "counts")
-    assert said in explain("file", "--data", dev, *prune, code=2).err
-    assert said in explain("file", "--data", data, "--split", "test", *prune, code=2).err
-    assert said in explain("file", "--data", data, *prune, "--test", dev, code=2).err
-    assert "on 2 texts of test:" in explain("file", "--data", dev, *prune, "--test", test).out
+    said = explain(*asked[:-2], "--picture", tmp_path / "p.svg").out
+    assert "pruned: every triple that hurt more texts" in said
 
 
 @pytest.mark.parametrize(
@@ -147,7 +134,6 @@ def test_a_graph_is_not_tested_on_the_texts_it_was_pruned_on(explain, data):
     [
         (["--most", "0"], "--most is 0"),
         (["--split", "train"], "no train.tsv"),
-        (["--prune", "counts", "--test", "/no/such.tsv"], "can't be read"),
         (["--prune", "counts", "--least", "0"], "least is 0"),
     ],
 )

@@ -31,12 +31,11 @@ def test_rows_hold_what_is_said_with_knowledge_and_without(ner):
     for row, example in zip(rows, (GOLD, PLAIN, LONG), strict=True):
         for answer, graph in ((row.known, GRAPH), (row.plain, KnowledgeGraph())):
             prediction = ner(*example.sentences, graph=graph).prediction
-            assert answer.spans == tuple((s.start, s.end, s.label) for s in prediction.spans)
-            assert answer.label is None
+            assert answer.said == tuple((s.start, s.end, s.label) for s in prediction.spans)
             slow = slow_tags_score(ner, example, graph)
             assert answer.score == pytest.approx(slow, abs=1e-4)
             gold = set(example.spans)
-            assert answer.wrong == len(gold - set(answer.spans)) + len(set(answer.spans) - gold)
+            assert answer.wrong == len(gold - set(answer.said)) + len(set(answer.said) - gold)
     assert rows[0].triples == tuple(GRAPH)
     assert rows[1].hung == () and rows[1].gain == 0
     assert [m.start for m, t in rows[2].hung if t == IS_CURE] == [9, 25, 41, 57]
@@ -61,7 +60,7 @@ def test_a_class_is_scored_by_its_log_odds(classifier):
     (row,) = each_row(classifier, [example], GRAPH)
     for answer, graph in ((row.known, GRAPH), (row.plain, KnowledgeGraph())):
         prediction = classifier(TEXT, graph=graph).prediction
-        assert answer.label == prediction.label
+        assert answer.said == prediction.label
         assert answer.wrong == int(prediction.label != "good")
         p = prediction.probabilities["good"]
         odds = float(torch.tensor(p / (1 - p)).log())
@@ -98,16 +97,15 @@ def test_verdict_of_a_class(known, plain, verdict, changed):
 def test_verdict_of_entities_counts_what_is_wrong():
     d, e, other = (0, 2, "D"), (4, 6, "E"), (7, 8, "D")
     helped = entities(0, [d, e], [d, e], [d, other])
-    assert (helped.verdict, helped.found, helped.lost) == (Verdict.HELPED, (e,), ())
+    assert (helped.verdict, only(helped)) == (Verdict.HELPED, ((e,), ()))
     hurt = entities(0, [d], [d, other], [d])
-    assert (hurt.verdict, hurt.found, hurt.lost) == (Verdict.HURT, (), ())
+    assert (hurt.verdict, only(hurt)) == (Verdict.HURT, ((), ()))
     even = entities(0, [d, e], [d], [e])
-    assert (even.verdict, even.changed, even.found, even.lost) == (
-        Verdict.NEUTRAL,
-        True,
-        (d,),
-        (e,),
-    )
+    assert (even.verdict, even.changed, only(even)) == (Verdict.NEUTRAL, True, ((d,), (e,)))
+
+
+def only(row):
+    return row.gold_only(row.known, row.plain), row.gold_only(row.plain, row.known)
 
 
 def test_triples_of_a_row_are_told_once():

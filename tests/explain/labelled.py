@@ -9,7 +9,7 @@ def classed(number, gold, known, plain, triples=(), gain=0.0):
     """A text with a class: what is right, what is said with knowledge and without."""
     example = Example((f"text {number}",), gold)
     answers = [
-        Answer(said, (), score, int(said != gold)) for said, score in ((known, gain), (plain, 0.0))
+        Answer(said, score, int(said != gold)) for said, score in ((known, gain), (plain, 0.0))
     ]
     return FileRow(number, example, hung(triples), *answers)
 
@@ -21,9 +21,7 @@ def entities(number, gold, known, plain, triples=()):
     for start, end, label in gold:
         tags[start:end] = [f"B-{label}"] + [f"I-{label}"] * (end - start - 1)
     example = Example(("abcdefghij",), None, words, tuple(tags))
-    answers = [
-        Answer(None, tuple(said), 0.0, len(set(said) ^ set(gold))) for said in (known, plain)
-    ]
+    answers = [Answer(tuple(said), 0.0, len(set(said) ^ set(gold))) for said in (known, plain)]
     return FileRow(number, example, hung(triples), *answers)
 
 

@@ -8,22 +8,12 @@ from explaining import DISEASE, GRAPH, HAS_SYMPTOM, IS_CURE, IS_DISEASE, TEXT
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
-from tagged_texts import tagged
 
 from kbert_core import Ablation, KnowledgeGraph, Triple
-from kbert_core.data.labelled import Example
-from kbert_core.experiments.whole_file import each_attention, each_row
-from kbert_core.explain.attention import (
-    Attended,
-    AttentionEffect,
-    Kind,
-    attention_effect,
-    rank_correlation,
-)
+from kbert_core.explain.attention import Attended, AttentionEffect, Kind, attention_effect
 from kbert_core.explain.case import Case, Outcome, Piece, Target
 from kbert_core.explain.effects import Effect, Effects
 from kbert_core.kbert.interventions import Intervention, Tokens
-from kbert_core.tasks import NerPrediction
 
 BASE = Outcome(0.0, "疾病")
 
@@ -173,7 +163,6 @@ def test_where_nothing_is_attended_or_nothing_acts_nothing_parts():
     assert made((0.0, 1.0), (0.0, 4.0)).disagreements() == ()
     rounding = made((0.5, 1e-8), (0.3, 2e-8), (0.1, 3e-7))
     assert rounding.disagreements() == ()
-    assert rank_correlation([rounding]).disagreeing == 0
 
 
 def test_pieces_that_get_the_same_attention_share_a_rank():
@@ -181,48 +170,6 @@ def test_pieces_that_get_the_same_attention_share_a_rank():
     assert made((0.2, 0.01), (0.2, 4.0)).disagreements() == ()
     (said,) = made((0.3, 1.0), (0.3, 2.0), (0.1, 4.0)).disagreements()
     assert (said.kind, said.rank) == (Kind.OVERLOOKED, 3)
-
-
-def test_over_a_file_the_texts_are_resampled_whole():
-    texts = [
-        made((0.1 * n, 1 + n), (0.1 * n + 0.01, 2 + n), (0.1 * n + 0.02, 3 + n)) for n in range(8)
-    ]
-    found = rank_correlation([*texts, made()])
-    assert (found.pieces, found.texts, found.texts_within, found.within) == (24, 8, 8, 1.0)
-    assert found.rho == pytest.approx(1.0, abs=0.05)
-    assert found.low <= found.rho <= found.high
-    assert rank_correlation(texts) == rank_correlation(texts)
-    json.dumps(found.as_dict())
-
-
-def test_every_text_with_knowledge_and_a_prediction_is_measured(ner, classifier):
-    texts = [tagged(TEXT, ("糖尿病", "疾病")), tagged("患者好转"), tagged("给予布洛芬")]
-    rows = list(each_row(ner, texts, GRAPH))
-    predicted = [bool(row.known.spans) for row in rows]
-    found = list(each_attention(ner, rows, GRAPH))
-    assert len(found) == sum(p and bool(row.hung) for p, row in zip(predicted, rows, strict=True))
-    labelled = [Example(text.sentences, "good") for text in texts]
-    rows = list(each_row(classifier, labelled, GRAPH))
-    found = list(each_attention(classifier, rows, GRAPH))
-    assert [one.effects.sentences for one in found] == [texts[0].sentences, texts[2].sentences]
-    assert [one.target.label for one in found] == [rows[0].known.label, rows[2].known.label]
-    assert rank_correlation(found).pieces == 4
-
-
-def test_a_text_without_a_predicted_entity_is_left_out(ner, monkeypatch):
-    (row,) = each_row(ner, [tagged(TEXT)], GRAPH)
-    assert len(list(each_attention(ner, [row], GRAPH))) == bool(row.known.spans)
-    nothing = NerPrediction((), ())
-    monkeypatch.setattr(ner.task, "decode", lambda *_: nothing)
-    assert list(each_attention(ner, [row], GRAPH)) == []
-
-
-def test_over_too_little_nothing_is_said():
-    found = rank_correlation([made((0.1, 1.0))])
-    assert (found.rho, found.low, found.within, found.pieces) == (None, None, None, 1)
-    assert rank_correlation([]).texts == 0
-    one = rank_correlation([made((0.1, 1.0), (0.2, 2.0), (0.3, 3.0))])
-    assert (one.rho, one.low, one.high) == (pytest.approx(1), None, None)
 
 
 def test_attention_is_rows_plain_data_and_a_figure(case):

@@ -22,9 +22,8 @@ from kbert_core.errors import TextError
 from kbert_core.explain import case as case_module
 from kbert_core.explain.case import Case, Target, target_of
 from kbert_core.explain.counterfactuals import stream_counterfactuals
-from kbert_core.explain.effects import stream_effects, stream_interactions
+from kbert_core.explain.effects import stream_effects, stream_interactions, stream_shapley
 from kbert_core.explain.noise import stream_noise
-from kbert_core.explain.shapley import stream_shapley
 from kbert_core.kbert.interventions import PRESETS
 from kbert_core.kbert.reader import KBertReader
 from kbert_core.labels import Labels

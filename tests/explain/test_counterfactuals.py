@@ -10,6 +10,7 @@ from undecided import undecided
 
 from kbert_core import InjectionOptions, KnowledgeGraph, Triple
 from kbert_core.errors import OptionError, TextError
+from kbert_core.explain import counterfactuals as counterfactuals_module
 from kbert_core.explain.case import Case, Outcome, Target
 from kbert_core.explain.counterfactuals import (
     Candidates,
@@ -228,6 +229,15 @@ def test_candidates_begin_where_the_target_stands(reader):
     assert next(edit for edit in edits if edit.action == "replace").triple.head == "布洛芬"
 
 
+def test_relations_of_others_are_tried_in_the_order_of_the_graph(classifier, monkeypatch):
+    monkeypatch.setattr(counterfactuals_module, "chosen", lambda counts, _: iter(counts))
+    triples = [Triple("糖尿病", "类别", "疾病"), Triple("异常", "类别", "疾病")]
+    relations = [f"r{number}" for number in range(12)]
+    graph = KnowledgeGraph([*triples, *(Triple("异常", r, "x") for r in relations)])
+    edits = Candidates(case_of(classifier, "糖尿病", graph=graph), per_place=50, seed=0).edits()
+    assert [e.new.relation for e in edits if e.action == "replace"] == relations
+
+
 def test_a_large_graph_is_read_in_part(classifier):
     case = case_of(classifier)
     part = Candidates(case, per_place=1, seed=0, most_read=3)
@@ -311,12 +321,12 @@ def test_counterfactuals_become_a_table_json_and_a_picture(reader):
 @pytest.mark.parametrize(("size", "of"), [(2, 24), (3, 24), (6, 18), (12, 18), (24, 24)])
 def test_sets_of_one_size_are_bounded_however_large_they_are(reader, size, of):
     searcher = _Searcher(case_of(reader, target=SPAN), Search(most_edits=size), 1)
-    base = searcher.state.base
+    base = searcher.base
     for number in range(40):
         edit = Edit("remove", Triple("糖尿病", "类别", str(number)))
         after = Outcome(base.score + searcher.sign * number, base.answer)
         searcher.singles.append(Counterfactual((edit,), base, after, None, 1))
-    sets = list(searcher._combined(size))
+    sets = list(searcher.combined(size))
     assert len(sets) == comb(of, size) <= 20_000
     best = {str(number) for number in range(40 - size, 40)}
     assert {edit.triple.tail for edit in sets[0]} == best

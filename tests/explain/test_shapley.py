@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from kbert_core import KnowledgeGraph
 from kbert_core.errors import OptionError
 from kbert_core.explain.case import Case, Target
-from kbert_core.explain.effects import effects
-from kbert_core.explain.shapley import shapley, stream_shapley
+from kbert_core.explain.effects import effects, shapley, stream_shapley
 
 
 def sets_of(count):

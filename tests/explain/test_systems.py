@@ -12,10 +12,9 @@ from kbert_core.explain.attention import attention_effect
 from kbert_core.explain.case import Case
 from kbert_core.explain.compare import BERT, ablations_of, compare
 from kbert_core.explain.counterfactuals import Search, counterfactuals
-from kbert_core.explain.effects import effects, interactions
+from kbert_core.explain.effects import effects, interactions, shapley
 from kbert_core.explain.influence import ROUNDING, influence
 from kbert_core.explain.noise import noise_curve
-from kbert_core.explain.shapley import shapley
 from kbert_core.kbert.plain_text import PlainTextConfig
 
 

@@ -1,4 +1,4 @@
-"""A graph without what hurts: what goes, what stays, and how it does elsewhere."""
+"""A graph without what hurts: what goes and what stays."""
 
 import json
 
@@ -11,16 +11,20 @@ from tagged_texts import tagged
 
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.errors import OptionError
-from kbert_core.experiments.whole_file import LeftOut, each_left_out, each_of_three, each_row
-from kbert_core.experiments.whole_file_groups import WholeFile
-from kbert_core.experiments.whole_file_ways import WAYS, prune, score_three, without_triples
+from kbert_core.experiments.whole_file import (
+    LeftOut,
+    WholeFile,
+    each_left_out,
+    each_row,
+    prune,
+    without_triples,
+)
 
 A, B, C = triple("cat eats fish"), triple("cat is animal"), triple("dog is animal")
 OFF = triple("dog is off")
 ANIMALS = KnowledgeGraph([A, B, C, OFF, triple("cow is animal")], name="animals").switch_off(OFF)
 FILE = WholeFile(
     "classify",
-    ("bad", "good"),
     "animals",
     (
         classed(0, "good", "good", "bad", [A, B]),
@@ -114,28 +118,3 @@ def test_texts_are_left_out_several_to_a_batch_and_none_is_lost(ner):
     rows = list(each_row(ner, examples, GRAPH))
     found = list(each_left_out(ner, rows, GRAPH))
     assert [one.number for one in found] == [n for n in range(25) for _ in range(3)]
-
-
-def test_a_pruned_graph_is_read_beside_the_full_one_and_none(ner):
-    examples = [GOLD, tagged("患者好转"), tagged("给予布洛芬", ("布洛芬", "治疗"))]
-    pruned = GRAPH.remove(IS_DISEASE)
-    answers = list(each_of_three(ner, examples, GRAPH, pruned))
-    for way, graph in enumerate((KnowledgeGraph(), GRAPH, pruned)):
-        rows = list(each_row(ner, examples, graph))
-        for answer, row in zip(answers, rows, strict=True):
-            assert answer[way].spans == row.known.spans
-            assert answer[way].score == pytest.approx(row.known.score, abs=1e-5)
-    labels = tuple(ner.labels.values())
-    compared = score_three("ner", labels, examples, answers)
-    assert list(compared.all_scores) == list(WAYS)
-    assert compared.texts == 3
-    assert set(compared.differences) == {
-        ("full graph", "without a graph"),
-        ("pruned graph", "without a graph"),
-        ("pruned graph", "full graph"),
-    }
-    json.dumps(compared.as_dict())
-    compared.figure()
-    assert (
-        score_three("ner", tuple(ner.labels.values()), examples, answers[:1]).texts == 1
-    )  # stopped before its end
