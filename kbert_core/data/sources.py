@@ -19,6 +19,8 @@ from kbert_core.data.hub import (
     is_table,
 )
 from kbert_core.data.labelled import SPLITS, Example, examples_of
+from kbert_core.data.links import ENDINGS as LINKS
+from kbert_core.data.links import read_links
 from kbert_core.data.tables import TAG, ColumnError, Table, TextTable, parse_columns
 from kbert_core.errors import DataError, OptionError, SplitError
 from kbert_core.options import Options, option
@@ -102,7 +104,19 @@ def read_split(
         SplitError: there is no such split, or its labels are hidden.
         DataError: it can't be read.
     """
+    if task == "link":
+        return read_links(_links_file(Path(name), split))
     return examples_of(_table(name, split, task, columns), task, columns)
+
+
+def _links_file(path: Path, split: str) -> Path:
+    """The file of a split of linked entities: itself, or in a folder."""
+    if not path.is_dir():
+        return path
+    files = [path / f"{split}{ending}" for ending in LINKS]
+    if (file := next(filter(Path.is_file, files), None)) is None:
+        raise SplitError(f"{path}: no {split}.jsonl. Add it, or name a file: --{split} FILE.")
+    return file
 
 
 def _table(name: str, split: str, task: str, columns: Mapping[str, str] | None) -> Table:

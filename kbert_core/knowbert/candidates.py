@@ -5,6 +5,7 @@ how often a name meant an entity by triples (entity, count, "name 12"); WordNet 
 from SemCor. Where it says nothing, the entities of a name share the prior.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
@@ -60,12 +61,17 @@ class Base:
 
     @classmethod
     def of(cls, given: Any) -> Self:
-        """Make a base of its name (see ``BASES``), or of a mapping of its attributes.
+        """Make a base of its name (see ``BASES``), or of its options: a mapping, or JSON.
 
         Raises:
             OptionError: there is no such base or attribute.
         """
-        if isinstance(given, str):
+        if isinstance(given, str) and given.lstrip().startswith("{"):
+            try:
+                given = json.loads(given)
+            except ValueError as error:
+                raise OptionError(f"A knowledge base is {given}, no JSON ({error}).") from error
+        elif isinstance(given, str):
             given = {"like": given}
         if not isinstance(given, Mapping):
             raise OptionError(f"A knowledge base is {given!r}, expected its name or its options.")

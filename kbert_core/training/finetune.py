@@ -42,7 +42,16 @@ UNLABELLED = ("mask", "link")  # tasks without labels of their own
 NOT_THE_RUN = {  # may differ when a run goes on; fingerprints stand for data and graphs
     *("data", "train", "dev", "test", "dev_share", "columns", "also_train"),
     *("kg", "hiding_kg", "skip_bad", "output", "command", "device", "bf16", "float32"),
-    *("batch_tokens", "accumulate", "patience", "log_every", "system", "injection", "ablation"),
+    *(
+        "batch_tokens",
+        "accumulate",
+        "patience",
+        "log_every",
+        "system",
+        "injection",
+        "ablation",
+        "base",
+    ),
 }
 
 

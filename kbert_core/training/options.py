@@ -66,6 +66,12 @@ class KnowledgeOptions(Options):
         "knowbert, which has vectors of them enter between two layers; default: as the encoder's "
         "card says, else k-bert",
     )
+    base: tuple[str, ...] = option(
+        (),
+        metavar="NAME|JSON",
+        help="a knowledge base of knowbert, from bottom to top: graph, wordnet, or its options as "
+        "JSON; default: as the encoder's card says, else graph",
+    )
     skip_bad: bool = option(False, help="leave bad lines of a graph out and log them")
     injection: InjectionOptions | None = option(
         None, flag=None, help="None: as the encoder's card says, else relation and tail, 2 triples"
@@ -219,7 +225,7 @@ class Recipe(Options):
 class TrainOptions(Options):
     """How to fine-tune."""
 
-    task: str = option(choices=tuple(NEEDED), help="kind of task")
+    task: str = option(choices=(*NEEDED, "link"), help="kind of task")
     run: RunOptions = group(RunOptions)
     files: DataFiles = group(DataFiles)
     start: StartOptions = group(StartOptions)

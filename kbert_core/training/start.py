@@ -20,6 +20,8 @@ from kbert_core.checkpoints.checkpoint import (
 )
 from kbert_core.errors import CheckpointError, OptionError
 from kbert_core.kbert.visible import FULL
+from kbert_core.knowbert.candidates import Base
+from kbert_core.knowbert.reading import KnowBertConfig
 from kbert_core.systems import reading_of
 from kbert_core.tasks import Task
 from kbert_core.training.options import SCRATCH, KnowledgeOptions, StartOptions
@@ -47,6 +49,13 @@ def reading_in(knowledge: KnowledgeOptions, encoder: str) -> Any:
             "K-BERT's. Leave them out."
         )
     changes = {name: value for name, value in given.items() if value is not None}
+    if knowledge.base:
+        if config.system != KnowBertConfig.system:
+            raise OptionError(
+                f"A knowledge base is given, and the system '{config.system}' has none. Leave "
+                "--base out, or name --system knowbert."
+            )
+        changes["bases"] = tuple(map(Base.of, knowledge.base))
     return replace(config, **changes).trained_from(None if encoder == SCRATCH else encoder)
 
 

@@ -1,0 +1,221 @@
+"""Entity linking: training, scoring, and what keeps a linker from cheating."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+
+from kbert_core import KBertError, KnowledgeGraph, Pipeline, Triple
+from kbert_core.data.links import read_links
+from kbert_core.knowbert.candidates import MASKED
+from kbert_core.knowbert.reader import link_targets
+from kbert_core.knowledge import load_graph
+from kbert_core.labels import IGNORED
+from kbert_core.training.evaluate import evaluate
+from kbert_core.training.finetune import KnowledgeTrainer, train
+from kbert_core.training.options import TrainOptions
+
+SENSES = {"心电图.n.01": "一种检查", "心电图.n.02": "一张图", "胃镜.n.01": "一种器械"}
+TEXTS = [
+    ("入院后行心电图检查", [(4, 7, "心电图.n.01")]),
+    ("墙上挂着心电图", [(4, 7, "心电图.n.02")]),
+    ("患者行胃镜检查", [(3, 5, "胃镜.n.01")]),
+    ("做了心电图和胃镜", [(2, 5, "心电图.n.01"), (6, 8, "胃镜.n.01")]),
+]
+GRAPH = KnowledgeGraph(
+    triple
+    for entity, gloss in SENSES.items()
+    for triple in (
+        Triple(entity, "gloss", gloss),
+        Triple(entity, "synonym", entity.split(".")[0]),
+    )
+)
+
+
+@pytest.fixture
+def linked(tmp_path, monkeypatch):
+    """A folder with train, dev and test, and a graph of senses."""
+    monkeypatch.setenv("KBERT_CACHE", str(tmp_path / "cache"))
+    lines = [
+        json.dumps(
+            {
+                "text": text,
+                "labels": [
+                    {
+                        "span": [start, end],
+                        "entity_id": entity,
+                        "candidates": [e for e in SENSES if e[:2] == entity[:2]],
+                    }
+                    for start, end, entity in labels
+                ],
+            },
+            ensure_ascii=False,
+        )
+        for text, labels in TEXTS
+    ]
+    for split in ("train", "dev", "test"):
+        (tmp_path / f"{split}.jsonl").write_text("\n".join(lines) + "\n")
+    (tmp_path / "senses.spo").write_text(
+        "".join(f"{t.head}\t{t.relation}\t{t.tail}\n" for t in GRAPH)
+    )
+    return tmp_path
+
+
+def options(folder, checkpoints, output="linker", **changes):
+    return TrainOptions.of(
+        **{
+            "task": "link",
+            "system": "knowbert",
+            "data": str(folder),
+            "device": "cpu",
+            "kg": (str(folder / "senses.spo"),),
+            "encoder": str(checkpoints["encoder"]),
+            "base": ('{"like": "wordnet", "inflected": false, "kar": {"size": 12, "heads": 3, "inner": 16}}',),
+            "output": str(folder / output),
+            "epochs": 2,
+            "batch_tokens": 24,
+            "learning_rate": 2e-3,
+            **changes,
+        }
+    )
+
+
+def test_the_linker_trains_alone_and_is_scored_and_loaded(linked, checkpoints):
+    report = train(options(linked, checkpoints))
+    assert set(report["scores"]) == {"dev", "test"}
+    scores = report["scores"]["test"]
+    assert (scores["gold"], scores["predicted"]) == (5, 5)
+    assert scores["f1"] == scores["right"] / 5
+    assert scores["first"] == 4 / 5  # one of the five means its second sense
+    assert set(scores["by_part"]) == {"noun"}
+    model = Pipeline.load(linked / "linker", device="cpu")
+    start = Pipeline.load(checkpoints["encoder"], device="cpu").reader.model.state_dict()
+    for name, value in start.items():
+        torch.testing.assert_close(
+            model.reader.model.state_dict()[name], value, atol=1e-3, rtol=1e-3
+        )
+    graph = load_graph(linked / "senses.spo")
+    examples = read_links(linked / "test.jsonl")
+    assert evaluate(model, examples, graph)["f1"] == pytest.approx(scores["f1"])
+    (prediction,) = model.predict([["做了心电图"]], graph=graph)
+    (link,) = prediction.links
+    assert (link.start, link.end) == (2, 5)
+    assert link.entity in SENSES
+
+
+def test_a_linker_learns_what_the_encoder_can_tell(linked, checkpoints):
+    before = train(options(linked, checkpoints, "short", epochs=1, learning_rate=1e-9))
+    after = train(options(linked, checkpoints, "long", epochs=30))
+    assert after["scores"]["dev"]["f1"] == 1 > before["scores"]["dev"]["f1"] - 1e-9
+
+
+def test_a_linkers_training_goes_on_to_equal_weights(linked, checkpoints, monkeypatch):
+    train(options(linked, checkpoints, "whole", epochs=3))
+    step, calls = KnowledgeTrainer.training_step, []
+
+    def dying(self, *args, **kwargs):
+        calls.append(1)
+        if len(calls) > 5:
+            raise KeyboardInterrupt
+        return step(self, *args, **kwargs)
+
+    monkeypatch.setattr(KnowledgeTrainer, "training_step", dying)
+    with pytest.raises(KeyboardInterrupt):
+        train(options(linked, checkpoints, "cut", epochs=3))
+    monkeypatch.undo()
+    train(options(linked, checkpoints, "cut", epochs=3))
+    one, other = (
+        Pipeline.load(linked / name, device="cpu").reader.kars[0].state_dict()
+        for name in ("whole", "cut")
+    )
+    assert all(torch.equal(one[name], other[name]) for name in one)
+
+
+def test_kept_states_are_those_of_the_encoder(linked, checkpoints):
+    train(options(linked, checkpoints))
+    pipeline = Pipeline.load(linked / "linker", device="cpu")
+    readings = pipeline.readings([[text] for text, _ in TEXTS], graph=GRAPH)
+    plain = pipeline.reader.logits(readings)
+    pipeline.reader.begin_training("link", None)
+    for _ in range(2):  # made, then read from disk
+        for one, other in zip(pipeline.reader.logits(readings), plain, strict=True):
+            torch.testing.assert_close(one, other, atol=2e-2, rtol=1e-2)
+    shutil.rmtree(linked / "cache")
+
+
+def test_a_task_begins_with_the_linker_that_was_trained(linked, checkpoints, data):
+    train(options(linked, checkpoints))
+    how = {
+        "task": "ner",
+        "data": str(data),
+        "device": "cpu",
+        "epochs": 1,
+        "learning_rate": 1e-9,
+        "kg": (str(data / "kg.spo"),),
+        "encoder": str(linked / "linker"),
+        "output": str(linked / "ner"),
+    }
+    train(TrainOptions.of(**how))
+    linker = Pipeline.load(linked / "linker", device="cpu").reader.kars[0]
+    kar = Pipeline.load(linked / "ner", device="cpu").reader.kars[0]
+    torch.testing.assert_close(
+        kar.linker.score.weight, linker.linker.score.weight, atol=1e-3, rtol=1e-2
+    )
+    both = kar.down.weight @ kar.up.weight
+    torch.testing.assert_close(both, torch.eye(len(both)), atol=2e-2, rtol=0)
+
+
+def test_a_span_without_its_gold_sense_does_not_train(linked, checkpoints):
+    train(options(linked, checkpoints))
+    pipeline = Pipeline.load(linked / "linker", device="cpu")
+    (example, *_) = read_links(linked / "train.jsonl")
+    (reading,) = pipeline.readings([example.sentences], graph=GRAPH)
+    assert link_targets(reading.rows[0], example.links).tolist() == [0]
+    graph = GRAPH.remove(Triple("心电图.n.01", "gloss", "一种检查"))
+    (reading,) = pipeline.readings([example.sentences], graph=graph)
+    assert link_targets(reading.rows[0], example.links).tolist() == [IGNORED]
+
+
+def test_what_is_hidden_is_told_by_no_candidate(linked, checkpoints):
+    train(options(linked, checkpoints))
+    reader = Pipeline.load(linked / "linker", device="cpu").reader
+    (reading,) = reader.read([["做了心电图和胃镜"]], GRAPH)
+    (row,) = reading.rows
+    hidden = np.zeros(len(row), bool)
+    hidden[4] = True  # 电
+    first, second = reader.guarded(row, hidden).spans
+    assert first.span.candidates == (MASKED,)
+    assert second == row.spans[1]
+    random = np.random.default_rng(0)
+    drawn = [reader.guarded(row, hidden, random).spans[0].span.candidates for _ in range(2000)]
+    masked = sum(own == (MASKED,) for own in drawn) / len(drawn)
+    other = sum(own == row.spans[1].span.candidates for own in drawn) / len(drawn)
+    assert masked == pytest.approx(0.8, abs=0.03)
+    assert other == pytest.approx(0.05, abs=0.02)  # a tenth, half of which draws its own
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("{", "line 1: found no labelled text"),
+        ('{"text": "a", "labels": [{"span": [0, 9], "entity_id": "x"}]}', r"\[0, 9\) isn't in"),
+        ('{"text": " ", "labels": []}', "the text is blank"),
+        ('{"text": "a", "labels": [{"entity_id": "x"}]}', "expected 'text' and 'labels'"),
+        ("", "no labelled text"),
+    ],
+)
+def test_bad_lines_are_said(tmp_path, line, words):
+    file = tmp_path / "bad.jsonl"
+    file.write_text(line + "\n")
+    with pytest.raises(KBertError, match=words):
+        read_links(file)
+
+
+def test_a_base_without_knowbert_and_a_folder_without_train_are_said(linked, checkpoints):
+    with pytest.raises(KBertError, match="Leave --base out"):
+        train(options(linked, checkpoints, system="k-bert"))
+    (linked / "train.jsonl").unlink()
+    with pytest.raises(KBertError, match=r"no train\.jsonl"):
+        train(options(linked, checkpoints))
