@@ -11,13 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kbert_core.data.hub import (
-    HiddenLabels,
-    HubTable,
-    is_folder_of_tables,
-    is_hub_name,
-    is_table,
-)
+from kbert_core.data.hub import TABLES, HiddenLabels, HubTable, is_folder_of_tables, is_hub_name
 from kbert_core.data.labelled import SPLITS, Example, examples_of
 from kbert_core.data.tables import TAG, ColumnError, Table, TextTable, parse_columns
 from kbert_core.errors import DataError, OptionError, SplitError
@@ -113,7 +107,7 @@ def _table(name: str, split: str, task: str, columns: Mapping[str, str] | None) 
 def labelled_file(name: str, split: str) -> Path | None:
     """The labelled file that a split is in; None: it is one for `datasets` to read."""
     path = Path(name)
-    if is_hub_name(name) or (path.is_file() and is_table(path)):
+    if is_hub_name(name) or (path.is_file() and path.suffix in TABLES):
         return None
     if not path.is_dir():
         return path
