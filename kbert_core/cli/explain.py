@@ -6,7 +6,6 @@ What needs PyTorch is imported when a command is run.
 from argparse import BooleanOptionalAction, Namespace
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import wraps
 from itertools import product
 from operator import attrgetter
 from pathlib import Path
@@ -66,9 +65,9 @@ def page_of(
     """
     runs = f"; {result.runs} readings" if hasattr(result, "runs") else ""
     about = {"text": joined(result.sentences), "explained": f"{result.target}, in nats{runs}"}
-    more = parts(result, facts) if isinstance(facts, str) else facts
+    about |= parts(result, facts) if isinstance(facts, str) else facts
     made = [parts(row, columns) for row in rows] if columns else rows
-    return Page(result.as_dict(), result.figure, {**about, **more}, made)
+    return Page(result.as_dict(), result.figure, about, made)
 
 
 def parts(value: Any, names: str) -> dict[str, Any]:
@@ -109,15 +108,14 @@ def explanation(
     """Make a function a command that explains: its page is printed, and drawn with --picture."""
 
     def add(explain: Callable[[Namespace], Page]) -> Any:
-        @command(f"explain {name}", PICTURE, of, *arguments, MODEL, text=Page.text)
-        @wraps(explain)
         def run(args: Namespace) -> Page:
             page = explain(args)
             if args.picture is not None:
                 _save_picture(page.figure(), args.picture)
             return page
 
-        return run
+        about, every = str(explain.__doc__), (PICTURE, of, *arguments, MODEL)
+        return command(f"explain {name}", *every, text=Page.text, help=about)(run)
 
     return add
 
@@ -128,9 +126,8 @@ def _save_picture(figure: Any, path: Path) -> None:
     try:
         figure.savefig(path, dpi=160, metadata={"Date": None} if path.suffix == ".svg" else None)
     except OSError as error:
-        raise OptionError(
-            f"{path}: can't be written ({error.strerror}). Name another file with --picture."
-        ) from error
+        why = f"can't be written ({error.strerror}). Name another file with --picture."
+        raise OptionError(f"{path}: {why}") from error
 
 
 def case_of(args: Namespace) -> "Case":
@@ -152,9 +149,11 @@ def _text(args: Namespace) -> Sequence[str]:
 
 
 def _span(text: str | None) -> tuple[int, int] | None:
-    start, _, end = (text or "").partition(":")
-    if text is None or (start.isdecimal() and end.isdecimal() and int(start) < int(end)):
-        return None if text is None else (int(start), int(end))
+    if text is None:
+        return None
+    start, _, end = text.partition(":")
+    if start.isdecimal() and end.isdecimal() and int(start) < int(end):
+        return int(start), int(end)
     raise OptionError(
         f"The span is '{text}', expected two numbers of characters, as 3:6, the second one "
         "exclusive."
@@ -170,9 +169,8 @@ def effects(args: Namespace) -> Page:
     """Leave every triple out, and delete it from the graph: the exact effect on a prediction."""
     from kbert_core.explain.effects import stream_effects
 
-    deleted = not args.left_out_only
     result = last_of(
-        stream_effects(case_of(args), by_mention=args.by_mention, deleted=deleted),
+        stream_effects(case_of(args), by_mention=args.by_mention, deleted=not args.left_out_only),
         lambda e: f"{len(e.each)} of {e.total} triples",
     )
     rows = [
@@ -257,10 +255,8 @@ def counterfactuals(args: Namespace) -> Page:
     """Search for the smallest changes of the graph that flip a prediction."""
     from kbert_core.explain.counterfactuals import Search, stream_counterfactuals
 
-    limits = {"most_edits": args.most_edits, "budget": args.budget, "most_found": args.most}
-    search = Search(
-        tuple(args.kinds), args.to, larger_too=args.larger_too, seed=args.seed, **limits
-    )
+    same = {name: getattr(args, name) for name in ("most_edits", "budget", "larger_too", "seed")}
+    search = Search(tuple(args.kinds), args.to, most_found=args.most, **same)
     result = last_of(
         stream_counterfactuals(case_of(args), search),
         lambda s: f"{s.runs} of {search.budget} runs, {len(s.found)} found",
@@ -341,8 +337,8 @@ def noise(args: Namespace) -> Page:
         apart = result.spread(name, count, "variation")
         if score is not None and apart is not None:
             row = {"noise": count, "score": cell(score.mean), "distance": f"{apart.mean:.3f}"}
-            seeds = f"{apart.low:.3f} to {apart.high:.3f}"
-            rows.append({**row, "seeds": seeds, "answers": ", ".join(answers), "read as": name})
+            row |= {"seeds": f"{apart.low:.3f} to {apart.high:.3f}", "answers": ", ".join(answers)}
+            rows.append({**row, "read as": name})
     facts = {
         "score": f"above plain BERT's ({result.plain.answer})",
         "distance": "from plain BERT as total variation, 0 to 1",
