@@ -45,9 +45,7 @@ class DataFiles(Options):
     dev: str | None = option(None, metavar="FILE", help="take dev from this file")
     test: str | None = option(None, metavar="FILE", help="take test from this file")
     dev_share: float = option(
-        0.0,
-        metavar="P",
-        help="where there is no dev set: this share of train, drawn by --seed",
+        0.0, metavar="P", help="where there is no dev set: this share of train, drawn by --seed"
     )
     columns: Mapping[str, str] = option(
         factory=dict,
@@ -109,10 +107,8 @@ def labelled_file(name: str, split: str) -> Path | None:
     path = Path(name)
     if is_hub_name(name) or (path.is_file() and path.suffix in TABLES):
         return None
-    if not path.is_dir():
-        return path
     try:
-        return find_split(path, split)
+        return find_split(path, split) if path.is_dir() else path
     except SplitError:
         if not is_folder_of_tables(path):
             raise
@@ -124,10 +120,9 @@ def find_split(folder: str | Path, split: str) -> Path:
     folder = Path(folder)
     if not folder.is_dir():
         raise DataError(f"{folder}: no such folder. Name the folder that holds train.tsv.")
-    for ending in ENDINGS:
-        path = folder / f"{split}{ending}"
-        if path.is_file():
-            return path
+    files = (folder / f"{split}{ending}" for ending in ENDINGS)
+    if (path := next(filter(Path.is_file, files), None)) is not None:
+        return path
     there = sorted(p.name for p in folder.iterdir() if p.name.endswith(ENDINGS))
     raise SplitError(
         f"{folder}: no {split}.tsv; the folder holds {', '.join(there[:8]) or 'no .tsv file'}. "
@@ -159,10 +154,9 @@ def read_splits(files: DataFiles, task: str, *, seed: int = 0) -> dict[str, list
     """
     found = {"train": read_split(files.named("train"), "train", task, files.columns)}
     for split in SPLITS[1:]:
-        if not files.named(split):
-            continue
         try:
-            found[split] = read_split(files.named(split), split, task, files.columns)
+            if name := files.named(split):
+                found[split] = read_split(name, split, task, files.columns)
         except SplitError as error:
             if split == "test":
                 log.warning("no scores on test: %s", error)
@@ -206,38 +200,34 @@ def hold_out(
     Raises:
         SplitError: no row can be held out so.
     """
-    keys = [(e.group,) if e.group else e.sentences for e in examples]
-    unique = list(dict.fromkeys(keys))
-    if len(unique) < 2:
+    texts: dict[tuple[str, ...], list[Example]] = {}
+    for example in examples:
+        texts.setdefault((example.group,) if example.group else example.sentences, []).append(
+            example
+        )
+    if len(texts) < 2:
         raise SplitError(
             f"All {len(examples)} training rows are of one text or question, so none can be held "
             "out. Name a dev file with --dev FILE."
         )
-    counts = Counter(keys)
-    labels = {key: set[str]() for key in unique}
-    for key, example in zip(keys, examples, strict=True):
-        labels[key].update(example.labels)
-    left = Counter(label for those in labels.values() for label in those)
-    held: set[tuple[str, ...]] = set()
+    groups = [*texts.values()]
+    labels = [{label for example in group for label in example.labels} for group in groups]
+    left = Counter(label for those in labels for label in those)
+    held: set[int] = set()
     rows = 0
-    for number in np.random.default_rng(seed).permutation(len(unique))[:-1]:
+    for number in np.random.default_rng(seed).permutation(len(groups))[:-1]:
         if held and rows >= share * len(examples):
             break
-        key = unique[number]
-        if any(left[label] == 1 for label in labels[key]):
-            continue
-        left.subtract(labels[key])
-        held.add(key)
-        rows += counts[key]
+        if all(left[label] > 1 for label in labels[number]):
+            left.subtract(labels[number])
+            held.update(map(id, groups[number]))
+            rows += len(groups[number])
     if not held:
         raise SplitError(
             "Every training row has a label that no other text has, so none can be held out. Name "
             "a dev file with --dev FILE, or give more rows of each label."
         )
-    sides: tuple[list[Example], list[Example]] = [], []
-    for key, example in zip(keys, examples, strict=True):
-        sides[key in held].append(example)
-    return sides
+    return [e for e in examples if id(e) not in held], [e for e in examples if id(e) in held]
 
 
 def guess_task(
@@ -253,11 +243,7 @@ def guess_task(
 
 
 def other_task(
-    name: str | Path,
-    task: str,
-    columns: Mapping[str, str] | None = None,
-    *,
-    split: str = "train",
+    name: str | Path, task: str, columns: Mapping[str, str] | None = None, *, split: str = "train"
 ) -> str:
     """Say that data look like another task's, for the end of an error; else nothing.
 
@@ -294,9 +280,8 @@ def _guess(name: str, columns: Mapping[str, str] | None, split: str) -> tuple[st
         return "rank" if "qid" in fits["rank"] else "pair", bool(rows)
     votes = [_is_tagged(row["text_a"], row["label"]) for row in rows if task == "ner"]
     tagged, other = votes.count(True), votes.count(False)
-    if "classify" in fits and (task == "classify" or not rows or tagged < other):
-        return "classify", bool(rows) and not (tagged and other)
-    return "ner", bool(rows) and not (tagged and other)
+    classes = "classify" in fits and (task == "classify" or not rows or tagged < other)
+    return "classify" if classes else "ner", bool(rows) and not (tagged and other)
 
 
 def _is_tagged(text: Any, label: Any) -> bool | None:
@@ -307,8 +292,6 @@ def _is_tagged(text: Any, label: Any) -> bool | None:
     if isinstance(text, list) or isinstance(label, list):
         return isinstance(text, list) and isinstance(label, list)
     tags = str(label).split(" ")
-    if not all(map(TAG.fullmatch, tags)):
-        return False
-    if len(tags) > 1:
-        return True
-    return None if len(str(text)) == 1 else False
+    if len(tags) == len(str(text)) == 1 and TAG.fullmatch(tags[0]):
+        return None
+    return len(tags) > 1 and all(map(TAG.fullmatch, tags))
