@@ -173,11 +173,9 @@ def effects(args: Namespace) -> Page:
         stream_effects(case_of(args), by_mention=args.by_mention, deleted=not args.left_out_only),
         lambda e: f"{len(e.each)} of {e.total} triples",
     )
+    columns = "left_out=effect flips deleted=deleted_effect deleted_flips"
     rows = [
-        {
-            **parts(e, "left_out=effect flips deleted=deleted_effect deleted_flips"),
-            **{"triple": result.name(e), "moves up": cell(e.moved_up)},
-        }
+        {**parts(e, columns), "triple": result.name(e), "moves up": cell(e.moved_up)}
         for e in result.ranked
     ]
     return page_of(result, "with_knowledge=base without_any=plain whole_effect=whole", rows)
@@ -191,10 +189,8 @@ def interactions(args: Namespace) -> Page:
     growing = stream_interactions(case_of(args))
     result = last_of(growing, lambda e: f"{len(e.each)} of {e.total} pairs")
     meaning = "together they raise the score by more, or lower it by less, than each alone in sum"
-    rows = [
-        {"interaction": cell(pair.value), "triples": " & ".join(map(cell, pair.pieces))}
-        for pair in result.ranked
-    ]
+    pairs = ((cell(pair.value), " & ".join(map(cell, pair.pieces))) for pair in result.ranked)
+    rows = ({"interaction": value, "triples": triples} for value, triples in pairs)
     return page_of(result, {"positive": meaning}, rows)
 
 
@@ -289,8 +285,7 @@ def influence(args: Namespace) -> Page:
     pipeline, graph, config = loaded(args)
     case = Case.of(pipeline, *text, graph=graph, config=config, target=NOTHING)
     result = influence(case, window=args.window)
-    size = len(result.flat)
-    if not 0 <= token < size:
+    if not 0 <= token < (size := len(result.flat)):
         raise OptionError(
             f"There is no token {token}; the text has {size}, from 0 ([CLS]) to {size - 1}."
         )

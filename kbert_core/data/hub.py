@@ -15,11 +15,7 @@ from kbert_core.data.tables import LABELS, NEEDED, TEXTS, Row, Source, Table
 from kbert_core.errors import DataError, SplitError
 
 HUB = "hf:"
-SPLIT_NAMES = {
-    "train": ("train",),
-    "dev": ("dev", "validation", "valid", "val"),
-    "test": ("test",),
-}
+SPLIT_NAMES = {"train": ["train"], "dev": ["dev", "validation", "valid", "val"], "test": ["test"]}
 TABLES = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json"}
 SAVED = ("dataset_dict.json", "state.json")  # what save_to_disk writes
 
@@ -41,8 +37,7 @@ def is_folder_of_tables(path: Path) -> bool:
 class HubTable(Table):
     """A split of a data set that `datasets` reads; a single table is whatever is asked for.
 
-    Raises:
-        SplitError: there is no such split; DataError: the data can't be had.
+    SplitError where there is no such split, DataError where the data can't be had.
     """
 
     def __init__(self, name: str, split: str) -> None:
@@ -78,11 +73,7 @@ class HubTable(Table):
         return super().columns_of(task, found)
 
     def rows(self, task: str, columns: Mapping[str, str], *, strict: bool = True) -> Iterator[Row]:
-        """Read rows, classes by their names.
-
-        Raises:
-            HiddenLabels: all labels are -1; DataError: a column or a row doesn't fit.
-        """
+        """Read rows, classes by their names; HiddenLabels where all labels are -1."""
         if strict:
             self._check(task, columns)
         names = {ours: _class_names(self._features[theirs]) for ours, theirs in columns.items()}
@@ -216,8 +207,7 @@ def _first_line(error: BaseException) -> str:
 
 def _class_names(feature: Any) -> list[str] | None:
     """The names of a ClassLabel, or of a list of them; None for another feature."""
-    names: list[str] | None = getattr(getattr(feature, "feature", feature), "names", None)
-    return names
+    return getattr(getattr(feature, "feature", feature), "names", None)
 
 
 def _plain(value: Any, names: list[str] | None, ours: str) -> Any:
