@@ -159,10 +159,6 @@ def _with_default(help: str, default: Any) -> str:
 # Options that several commands share, and what they mean
 
 DEFAULT_MODEL = "models/medical-ner-kbert"
-DATA_SETS = (
-    "folder of train.tsv, dev.tsv and test.tsv (or .conll, with one token a line), or saved by "
-    "Hugging Face's datasets; or a data set of its hub, hf:NAME or hf:NAME/CONFIG"
-)
 COLUMNS = options_of(DataFiles, only=("columns",))
 ALIAS = "is another name of the {}, beside the usual ones (别名, synonym_of, …); repeatable"
 ALIASES = several(

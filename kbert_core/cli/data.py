@@ -12,7 +12,7 @@ from kbert_core.cli import commands as options
 from kbert_core.cli.commands import argument, columns_of, command, graph_of, loaded
 from kbert_core.cli.explain import NO_HEAD, Page, cell, explanation
 from kbert_core.cli.output import Progress, per_cent, report_text, table
-from kbert_core.data.sources import TASKS, labelled_file, read_present, read_split
+from kbert_core.data.sources import DATA_SETS, TASKS, labelled_file, read_present, read_split
 from kbert_core.data.splits import EntityDisjoint, deduplicated, entity_disjoint, write_split
 from kbert_core.errors import DataError, OptionError
 from kbert_core.experiments.audit import MAX_LENGTH, audit
@@ -32,7 +32,7 @@ TASK_NAMES = ("ner", "classify", "pair", "rank")
 WAYS = ("entity-disjoint", "deduplicated")  # to split
 MARKS = {Level.WARNING: "!", Level.NOTE: "·", Level.GOOD: "+"}
 SHOWN = 5  # examples of what is odd
-DATA = argument("--data", options.DATA_SETS, required=True, metavar="DIR|hf:NAME")
+DATA = argument("--data", DATA_SETS, required=True, metavar="DIR|hf:NAME")
 
 
 @dataclass(frozen=True)

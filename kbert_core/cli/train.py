@@ -13,7 +13,6 @@ from typing import Any
 
 from kbert_core.cli.commands import (
     COLUMNS,
-    DATA_SETS,
     FORM,
     GRAPH,
     MODEL,
@@ -34,7 +33,7 @@ from kbert_core.cli.commands import (
 )
 from kbert_core.cli.output import per_cent, report_text
 from kbert_core.data.labelled import SPLITS, check_labels
-from kbert_core.data.sources import TASKS, guess_task, other_task, read_split
+from kbert_core.data.sources import DATA_SETS, TASKS, guess_task, other_task, read_split
 from kbert_core.errors import DataError, OptionError, SplitError
 from kbert_core.training.options import SCRATCH, PretrainOptions, Recipe, StartOptions, TrainOptions
 

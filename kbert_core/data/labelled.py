@@ -1,8 +1,7 @@
 """Labelled examples of data in the released K-BERT's formats, read exactly as published.
 
-For named entities a text is tokens separated by single spaces with as many BIO
-tags, separated likewise. Fields are taken as they stand: a quotation mark is a
-character like any other. See ``tables`` for the files.
+For named entities a text is tokens separated by single spaces with as many BIO tags. Fields are
+taken as they stand: a quotation mark is a character like any other. See ``tables`` for the files.
 """
 
 import logging
@@ -59,15 +58,11 @@ class Example:
 def read_examples(
     path: str | Path, task: str, columns: Mapping[str, str] | None = None
 ) -> list[Example]:
-    """Read a labelled file.
+    """Read a labelled file; DataError, with file and line, where a row doesn't fit.
 
-    Args:
-        path: ``.tsv``; for fill-mask also plain ``.txt``; for named entities also one token a
-            line, whatever the ending. May be packed with xz.
-        columns: our names (text_a, text_b, label, qid) → the file's.
-
-    Raises:
-        DataError: with file and line, if a row doesn't fit.
+    It is a ``.tsv``; for fill-mask also plain ``.txt``; for named entities also one token a line,
+    whatever the ending; each may be packed with xz. ``columns`` are our names (text_a, text_b,
+    label, qid) → the file's.
     """
     return examples_of(TextTable(Path(path), task, columns), task, columns)
 
@@ -108,13 +103,9 @@ def tagged_examples(
 ) -> list[Example]:
     """Make examples of rows of tokens with BIO tags: (line, tokens, tags).
 
-    Tokens are joined by spaces if the script puts spaces between words, and
-    without any if it doesn't, as Chinese; there a space stays between two
-    words of Latin letters.
-
-    Raises:
-        DataError: with the place, for unequal numbers of tokens and tags, an
-            empty token, or a tag that isn't BIO.
+    Tokens are joined by spaces if the script puts spaces between words, and without any if it
+    doesn't, as Chinese; there a space stays between two words of Latin letters. DataError, with
+    the place, for unequal numbers, an empty token, or a tag that isn't BIO.
     """
     split = list(rows)
     spaced = _spaced([token for _, tokens, _ in split for token in tokens])
@@ -147,11 +138,7 @@ def labels_of(examples: Sequence[Example]) -> list[str]:
 
 
 def check_labels(examples: Sequence[Example], known: Sequence[str], whose: str) -> None:
-    """Refuse a label that isn't known; ``whose`` says to whom, such as "the model".
-
-    Raises:
-        DataError: with the place, the label and what is known.
-    """
+    """Refuse a label that isn't known; ``whose`` says to whom, such as "the model"."""
     allowed = set(known)
     for example in examples:
         wrong = next((label for label in example.labels if label not in allowed), None)

@@ -17,6 +17,10 @@ from kbert_core.data.tables import TAG, ColumnError, Table, TextTable, parse_col
 from kbert_core.errors import DataError, OptionError, SplitError
 from kbert_core.options import Options, option
 
+DATA_SETS = (
+    "folder of train.tsv, dev.tsv and test.tsv (or .conll, with one token a line), or saved by "
+    "Hugging Face's datasets; or a data set of its hub, hf:NAME or hf:NAME/CONFIG"
+)
 TASKS = {
     "ner": "named entities",
     "classify": "classification",
@@ -37,9 +41,7 @@ class DataFiles(Options):
     data: str = option(
         "",
         metavar="DIR|hf:NAME",
-        help="folder of train.tsv, dev.tsv and test.tsv (or .conll, with one token a line), or "
-        "saved by Hugging Face's datasets; or a data set of its hub, hf:NAME or hf:NAME/CONFIG; "
-        "not needed where --train names a file. A single file is train alone",
+        help=f"{DATA_SETS}; not needed where --train names a file. A single file is train alone",
     )
     train: str | None = option(None, metavar="FILE", help="take train from this file")
     dev: str | None = option(None, metavar="FILE", help="take dev from this file")
@@ -84,15 +86,10 @@ class DataFiles(Options):
 def read_split(
     name: str, split: str, task: str, columns: Mapping[str, str] | None = None
 ) -> list[Example]:
-    """Read one split of a data set.
+    """Read one split of a data set: of a folder, or of hf:NAME; a file is taken whatever the split.
 
-    Args:
-        name: a file, which is taken whatever the split; a folder; or hf:NAME.
-        columns: our names → the data's, where they can't be guessed.
-
-    Raises:
-        SplitError: there is no such split, or its labels are hidden.
-        DataError: it can't be read.
+    ``columns`` are our names → the data's, where they can't be guessed. SplitError where there is
+    no such split, or its labels are hidden; DataError where it can't be read.
     """
     return examples_of(_table(name, split, task, columns), task, columns)
 
@@ -146,11 +143,9 @@ def read_present(
 
 
 def read_splits(files: DataFiles, task: str, *, seed: int = 0) -> dict[str, list[Example]]:
-    """Read train, dev and test; only test may be missing.
+    """Read train, dev and test; only test may be missing, and dev where there is a ``dev_share``.
 
-    Raises:
-        SplitError: train is missing, or dev without a ``dev_share``.
-        OptionError: there is a dev set and a ``dev_share`` too.
+    SplitError where another is missing; OptionError where there is a dev set and a share too.
     """
     found = {"train": read_split(files.named("train"), "train", task, files.columns)}
     for split in SPLITS[1:]:
@@ -189,16 +184,10 @@ def read_splits(files: DataFiles, task: str, *, seed: int = 0) -> dict[str, list
 def hold_out(
     examples: Sequence[Example], share: float, *, seed: int
 ) -> tuple[list[Example], list[Example]]:
-    """Part a share of examples at random from the rest, each part in its old order.
+    """Part examples at random: (the rest, a share), each in its old order.
 
-    Rows of one question, and rows of the same text, stay together, and of every
-    label a text stays behind. At least one text goes to each side.
-
-    Returns:
-        The rest, and the share.
-
-    Raises:
-        SplitError: no row can be held out so.
+    Rows of one question, and rows of the same text, stay together, and of every label a text
+    stays behind. At least one text goes to each side, else a SplitError.
     """
     texts: dict[tuple[str, ...], list[Example]] = {}
     for example in examples:

@@ -113,12 +113,11 @@ def deduplicated(splits: Mapping[str, Sequence[Example]]) -> Splits:
 
 
 def write_split(folder: str | Path, splits: Mapping[str, Sequence[Example]]) -> None:
-    """Write splits in the release's format, ``train.tsv`` and so on.
+    """Write splits in the release's format, ``train.tsv`` and so on, to be read as they were.
 
-    What is read from them is what was written, questions' numbers (qid)
-    included. The format has no sign for a tab or a line break inside a text,
-    nor for a space inside a token or for a text without tokens: a space, a
-    no-break space and nothing stand for them, and a warning says so.
+    The format has no sign for a tab or a line break inside a text, nor for a space inside a token
+    or for a text without tokens: a space, a no-break space and nothing stand for them, and a
+    warning says so.
     """
     folder = Path(folder)
     try:

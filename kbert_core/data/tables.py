@@ -1,8 +1,7 @@
 """Labelled rows as they stand in text files, and which of their columns holds what.
 
-A text file has a header and tab-separated columns, as the released K-BERT's
-have, or one token a line with its tag, as CoNLL-2003's. The latter are told by
-their first lines, whatever the file is called.
+A text file has a header and tab-separated columns, as the released K-BERT's have, or one token a
+line with its tag, as CoNLL-2003's: told by its first lines, whatever the file is called.
 """
 
 import lzma
@@ -74,16 +73,10 @@ class Table:
         raise NotImplementedError
 
     def columns_of(self, task: str, given: Mapping[str, str] | None) -> dict[str, str]:
-        """Find the columns that a task needs, and qid for answer selection where there is one.
+        """Find a task's columns, and qid for answer selection where there is one.
 
-        Args:
-            given: our name → the table's, which go before any guess.
-
-        Returns:
-            Our name → the table's.
-
-        Raises:
-            DataError: a column that was given isn't there; ColumnError: one is missing.
+        Our name → the table's; those ``given`` go before any guess. DataError where one of these
+        isn't there, ColumnError where one is missing.
         """
         needed, names, found = NEEDED[task], self.columns, dict(given or {})
         for ours, theirs in found.items():
@@ -115,8 +108,7 @@ class Table:
 class TextTable(Table):
     """A text file; also packed with xz. The task is "" where it isn't known yet.
 
-    Raises:
-        DataError: it can't be read, is empty, or is of another task's form.
+    DataError where it can't be read, is empty, or is of another task's form.
     """
 
     def __init__(self, path: Path, task: str = "", given: Mapping[str, str] | None = None) -> None:
@@ -194,9 +186,8 @@ def is_conll(lines: Sequence[str]) -> bool:
     """Whether half of the first lines or more are a token with a tag, and none is a header."""
     rows = map(_token_columns, filter(str.strip, lines))
     first = list(islice((row for row in rows if row[0] != DOCUMENT), LOOKED_AT))
-    if not first or any(name in LABELS for name in first[0]):
-        return False
-    return 2 * sum(map(_is_token, first)) >= len(first)
+    header = any(name in LABELS for row in first[:1] for name in row)
+    return bool(first) and not header and 2 * sum(map(_is_token, first)) >= len(first)
 
 
 def conll_rows(lines: Sequence[str], source: Source) -> Iterator[tuple[int, list[str], list[str]]]:
