@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # not imported to run: they need PyTorch
 
 T = TypeVar("T")
 
-TASK_NAMES = ("ner", "classify", "pair", "rank")
+TASK_NAMES = [*TASKS]
 WAYS = ("entity-disjoint", "deduplicated")  # to split
 MARKS = {Level.WARNING: "!", Level.NOTE: "·", Level.GOOD: "+"}
 SHOWN = 5  # examples of what is odd

@@ -27,13 +27,31 @@ ENDED = {
     "budget": "the budget of runs is used up",
     "enough": "enough were found",
 }
-PICTURE = argument("--picture", "draw it: .png, .svg or .pdf", type=Path, metavar="FILE")
 TARGET = "class, entity type, O, or token to explain; default: what is predicted"
 SPAN = "which span or [MASK] to explain, in characters; default: the first with knowledge on it"
+
+
+def _picture(name: str) -> Path:
+    if (path := Path(name)).suffix not in (".png", ".svg", ".pdf"):
+        raise OptionError(f"{path}: a picture ends in .png, .svg or .pdf. Name it so.")
+    return path
+
+
+def _span(text: str) -> tuple[int, int]:
+    start, _, end = text.partition(":")
+    if start.isdecimal() and end.isdecimal() and int(start) < int(end):
+        return int(start), int(end)
+    raise OptionError(
+        f"The span is '{text}', expected two numbers of characters, as 3:6, the second one "
+        "exclusive."
+    )
+
+
+PICTURE = argument("--picture", "draw it: .png, .svg or .pdf", type=_picture, metavar="FILE")
 TEXT = several(
     argument("text", "a sentence, or two for a pair", nargs="*"),
     argument("--target", TARGET, metavar="LABEL"),
-    argument("--span", SPAN, metavar="START:END"),
+    argument("--span", SPAN, type=_span, metavar="START:END"),
 )
 BY_MENTION = argument("--by-mention", "a triple at each mention by itself", False)
 
@@ -109,25 +127,20 @@ def explanation(
 
     def add(explain: Callable[[Namespace], Page]) -> Any:
         def run(args: Namespace) -> Page:
-            page = explain(args)
-            if args.picture is not None:
-                _save_picture(page.figure(), args.picture)
+            page, path = explain(args), args.picture
+            if path is not None:
+                figure, metadata = page.figure(), {"Date": None} if path.suffix == ".svg" else None
+                try:
+                    figure.savefig(path, dpi=160, metadata=metadata)
+                except OSError as error:
+                    why = f"can't be written ({error.strerror}). Name another file with --picture."
+                    raise OptionError(f"{path}: {why}") from error
             return page
 
         about, every = str(explain.__doc__), (PICTURE, of, *arguments, MODEL)
         return command(f"explain {name}", *every, text=Page.text, help=about)(run)
 
     return add
-
-
-def _save_picture(figure: Any, path: Path) -> None:
-    if path.suffix not in (".png", ".svg", ".pdf"):
-        raise OptionError(f"{path}: a picture ends in .png, .svg or .pdf. Name it so.")
-    try:
-        figure.savefig(path, dpi=160, metadata={"Date": None} if path.suffix == ".svg" else None)
-    except OSError as error:
-        why = f"can't be written ({error.strerror}). Name another file with --picture."
-        raise OptionError(f"{path}: {why}") from error
 
 
 def case_of(args: Namespace) -> "Case":
@@ -137,8 +150,7 @@ def case_of(args: Namespace) -> "Case":
     text = _text(args)
     pipeline, graph, config = loaded(args, why=NO_HEAD)
     trace = pipeline(*text, graph=graph, config=config)
-    span = _span(args.span)
-    target = target_of(trace.prediction, trace.reading, label=args.target, span=span)
+    target = target_of(trace.prediction, trace.reading, label=args.target, span=args.span)
     return Case(pipeline, graph, trace, target)
 
 
@@ -146,18 +158,6 @@ def _text(args: Namespace) -> Sequence[str]:
     if not args.text:
         raise TextError("No text given. Write one in quotes.")
     return args.text
-
-
-def _span(text: str | None) -> tuple[int, int] | None:
-    if text is None:
-        return None
-    start, _, end = text.partition(":")
-    if start.isdecimal() and end.isdecimal() and int(start) < int(end):
-        return int(start), int(end)
-    raise OptionError(
-        f"The span is '{text}', expected two numbers of characters, as 3:6, the second one "
-        "exclusive."
-    )
 
 
 @explanation(

@@ -165,14 +165,14 @@ def _from_hub(name: str) -> Mapping[str, Any]:
     import datasets
 
     parts = name.removeprefix(HUB).split("/")
-    by_count: dict[int, list[tuple[str, ...]]] = {
+    ways = {
         1: [(parts[0],)],
         2: [("/".join(parts),), tuple(parts)],
         3: [("/".join(parts[:2]), "/".join(parts[2:]))],
-    }
-    if len(parts) not in by_count or not all(part.strip(".") for part in parts):  # "" and ".." too
+    }.get(len(parts), [])
+    if not ways or not all(part.strip(".") for part in parts):  # "" and ".." too
         raise DataError(f"'{name}' is no data set's name. Write hf:NAME or hf:OWNER/NAME/CONFIG.")
-    for way in by_count[len(parts)]:
+    for way in ways:
         try:
             return dict(datasets.load_dataset(*way))
         except datasets.exceptions.DatasetNotFoundError as error:
