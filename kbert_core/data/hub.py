@@ -165,14 +165,14 @@ def _from_hub(name: str) -> Mapping[str, Any]:
     import datasets
 
     parts = name.removeprefix(HUB).split("/")
-    ways = {
+    by_count: dict[int, list[tuple[str, ...]]] = {
         1: [(parts[0],)],
         2: [("/".join(parts),), tuple(parts)],
         3: [("/".join(parts[:2]), "/".join(parts[2:]))],
-    }.get(len(parts), [])
-    if not ways or not all(part.strip(".") for part in parts):  # "" and ".." too
+    }
+    if len(parts) not in by_count or not all(part.strip(".") for part in parts):  # "" and ".." too
         raise DataError(f"'{name}' is no data set's name. Write hf:NAME or hf:OWNER/NAME/CONFIG.")
-    for way in ways:
+    for way in by_count[len(parts)]:
         try:
             return dict(datasets.load_dataset(*way))
         except datasets.exceptions.DatasetNotFoundError as error:
