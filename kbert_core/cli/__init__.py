@@ -22,19 +22,19 @@ GROUPS = {  # the first word of commands of two
     "explain": "measure what the triples do to a prediction",
     "kg": "make, look at, edit, compare and check graphs",
 }
-MODULES = "read explain train experiment data graphs edits"
+MODULES = "read explain train experiment data graphs"
 for _module in MODULES.split():  # in the order of `kbert --help`
     import_module(f"kbert_core.cli.{_module}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line; returns its exit code."""
-    args = parser().parse_args(arguments)
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     logging.getLogger("kbert_core").setLevel(logging.INFO)
     try:
+        args = parser().parse_args(arguments)
         result = args.command.run(args)
         if result is not None:
             show(result, args.command.text, args)

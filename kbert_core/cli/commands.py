@@ -2,12 +2,12 @@
 
 A command is a function with the arguments that it takes; its docstring is its help::
 
-    @command("kg undo", GRAPH_KG, argument("--by", "your name, for the log", "", metavar="NAME"))
-    def undo(args): ...  # with the docstring "Take back the last edit of a graph file."
+    @command("convert", argument("source", "a .bin file"), argument("--heads", "how many", 12))
+    def convert(args): ...  # with the docstring "Bring in a checkpoint of the released K-BERT."
 
-Where a frozen dataclass has the options anyway, its fields are the declaration (see
-:mod:`kbert_core.options`), and ``build`` makes the dataclass of what was typed. An option that
-was not given is not there at all, so the dataclass's default, or what a model's card says, stays.
+Where a dataclass has the options anyway, its fields are the declaration (see
+:mod:`kbert_core.options`), and ``build`` makes it of what was typed. An option that was not given
+is not there at all, so the dataclass's default, or what a model's card says, stays.
 """
 
 import argparse
@@ -75,10 +75,10 @@ def argument(name: str, help: str = "", default: Any = None, **how: Any) -> Argu
     if default is False:
         how["action"] = "store_true"
     elif name.startswith("-"):
-        kind = default[0] if isinstance(default, tuple) else default
-        how = {**NUMBERS.get(type(kind), {}), "default": default, **how}
-        how |= {"nargs": "+"} if isinstance(default, tuple) else {}
-        how |= {"action": "append"} if isinstance(default, list) else {}
+        several, again = isinstance(default, tuple), isinstance(default, list)
+        kind = NUMBERS.get(type(default[0] if several else default), {})
+        more = {"nargs": "+"} if several else {"action": "append"} if again else {}
+        how = {**kind, "default": default, **how, **more}
     return lambda parser: parser.add_argument(name, help=_with_default(help, default), **how)
 
 
@@ -101,8 +101,8 @@ def options_of(kind: type, *, without: Sequence[str] = (), only: Sequence[str] =
         for field in _options(kind):
             if field.name not in without and (not only or field.name in only):
                 flag = field.metadata["flag"] or f"--{field.name.replace('_', '-')}"
-                how = _how(field)
-                parser.add_argument(flag, dest=field.name, default=argparse.SUPPRESS, **how)
+                how = {"dest": field.name, "default": argparse.SUPPRESS, **_how(field)}
+                parser.add_argument(flag, **how)
 
     return add
 
@@ -112,9 +112,8 @@ def given(args: Namespace, kind: type) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for field in _options(kind):
         if hasattr(args, field.name):
-            value = getattr(args, field.name)
+            value, parse = getattr(args, field.name), field.metadata["parse"]
             value = tuple(value) if isinstance(value, list) else value
-            parse = field.metadata["parse"]
             values[field.name] = parse(value) if parse else value
     return values
 
@@ -151,8 +150,7 @@ def _how(field: Field[Any]) -> dict[str, Any]:
 
 
 def _with_default(help: str, default: Any) -> str:
-    if isinstance(default, tuple):
-        default = " ".join(map(str, default))
+    default = " ".join(map(str, default)) if isinstance(default, tuple) else default
     if "default" in help or default in (False, "") or not isinstance(default, int | float | str):
         return help
     return "; ".join(filter(None, [help, f"default: {default}"]))
@@ -161,10 +159,6 @@ def _with_default(help: str, default: Any) -> str:
 # Options that several commands share, and what they mean
 
 DEFAULT_MODEL = "models/medical-ner-kbert"
-DATA_SETS = (
-    "folder of train.tsv, dev.tsv and test.tsv (or .conll, with one token a line), or saved by "
-    "Hugging Face's datasets; or a data set of its hub, hf:NAME or hf:NAME/CONFIG"
-)
 COLUMNS = options_of(DataFiles, only=("columns",))
 ALIAS = "is another name of the {}, beside the usual ones (别名, synonym_of, …); repeatable"
 ALIASES = several(
@@ -214,8 +208,7 @@ def injection_of(args: Namespace, base: InjectionOptions) -> InjectionOptions:
 def config_of(args: Namespace, base: Any) -> Any:
     """How texts are read: as given, else as in the configuration of a model."""
     changes: dict[str, Any] = {"options": injection_of(args, base.options)}
-    ablation = given(args, Ablation)
-    if ablation:
+    if ablation := given(args, Ablation):
         if "ablation" not in {field.name for field in fields(base)}:
             raise OptionError(
                 f"--{next(iter(ablation))} is given, and the system '{base.system}' has none of "
@@ -242,9 +235,7 @@ def model_of(args: Namespace) -> str:
     raise CheckpointError(f"No model given and no {DEFAULT_MODEL} here. Name one with --model DIR.")
 
 
-def loaded(
-    args: Namespace, *, why: str = "", device: str = ""
-) -> tuple["Pipeline", KnowledgeGraph, Any]:
+def loaded(args: Namespace, *, why: str = "", device: str = "") -> tuple["Pipeline", Any, Any]:
     """Load the model, read as ``--system`` says, with its graph and configuration.
 
     ``why`` is said of a model without a task head, where one is needed.

@@ -8,23 +8,11 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kbert_core.cli.commands import (
-    COLUMNS,
-    DATA_SETS,
-    GRAPH,
-    GRAPH_FILES,
-    argument,
-    build,
-    columns_of,
-    command,
-    graph_of,
-    injection_of,
-    loaded,
-    options_of,
-)
+from kbert_core.cli import commands as options
+from kbert_core.cli.commands import argument, columns_of, command, graph_of, loaded
 from kbert_core.cli.explain import NO_HEAD, Page, cell, explanation
 from kbert_core.cli.output import Progress, per_cent, report_text, table
-from kbert_core.data.sources import TASKS, read_present, read_split
+from kbert_core.data.sources import DATA_SETS, TASKS, read_present, read_split
 from kbert_core.data.splits import EntityDisjoint, deduplicated, entity_disjoint, write_split
 from kbert_core.errors import DataError, OptionError
 from kbert_core.experiments.audit import MAX_LENGTH, audit
@@ -37,7 +25,7 @@ from kbert_core.text import WordPieces
 if TYPE_CHECKING:  # not imported to run: they need PyTorch
     from kbert_core.experiments.whole_file import FileScores, Group
 
-TASK_NAMES = ("ner", "classify", "pair", "rank")
+TASK_NAMES = [*TASKS]
 WAYS = ("entity-disjoint", "deduplicated")  # to split
 MARKS = {Level.WARNING: "!", Level.NOTE: "·", Level.GOOD: "+"}
 SHOWN = 5  # examples of what is odd
@@ -60,9 +48,7 @@ class Report:
         audit, verdict = self.counts, self.verdict
         splits = {name: dict(_flat(split)) for name, split in audit.splits.items()}
         counts = dict.fromkeys(chain(splits[audit.held_out], *splits.values()))
-        rows = [
-            {"": count, **{name: splits[name].get(count) for name in splits}} for count in counts
-        ]
+        rows = ({"": count, **{s: splits[s].get(count) for s in splits}} for count in counts)
         facts: dict[str, Any] = {
             "no data": audit.missing or None,
             "texts that stand in two splits": [dict(_flat(leak)) for leak in audit.leaks] or None,
@@ -71,20 +57,14 @@ class Report:
             "learnt from train": audit.tail_labels or None,
         }
         if audit.answers is not None:
-            groups = [dict(_flat(group)) for group in audit.answers.groups]
             known = dict(_flat(replace(audit.answers, groups=())))
+            groups = [dict(_flat(group)) for group in audit.answers.groups]
             facts |= {"gold mentions in the graph": known, "types": groups or None}
-        return "\n".join(
-            [
-                f"{audit.data} ({TASKS[audit.task]}) with {audit.graph}: {audit.triples:,} "
-                f"triples, {audit.heads:,} heads\n",
-                verdict.headline(),
-                *(f"  {MARKS[f.level]} {f.in_words()}" for f in verdict.findings),
-                "",
-                *table(rows, shown=0),
-                report_text(facts),
-            ]
-        )
+        about = f"{audit.data} ({TASKS[audit.task]}) with {audit.graph}"
+        findings = [f"  {MARKS[f.level]} {f.in_words()}" for f in verdict.findings]
+        said = [verdict.headline(), *findings, "", *table(rows, shown=0), report_text(facts)]
+        sizes = f"{audit.triples:,} triples, {audit.heads:,} heads"
+        return "\n".join([f"{about}: {sizes}\n", *said])
 
 
 def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
@@ -105,7 +85,7 @@ def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     "audit",
     DATA,
     argument("--task", "kind of task; default: as the training set looks", choices=TASK_NAMES),
-    *(COLUMNS, GRAPH),
+    *(options.COLUMNS, options.GRAPH),
     argument("--max-length", f"in tokens; default: {MAX_LENGTH}", type=int, metavar="N"),
     argument("--model", "count as it reads; default: characters or words", metavar="DIR"),
     text=Report.text,
@@ -116,26 +96,25 @@ def audit_data(args: Namespace) -> Report:
     if args.max_length is not None and args.max_length < 3:
         raise OptionError(f"max_length is {args.max_length}, expected 3 or more tokens.")
     data = read_data(args.data, args.task, columns_of(args))
-    tokenizer, trained = plain_tokenizer(data), InjectionOptions()
+    tokenizer, trained, scorer = plain_tokenizer(data), InjectionOptions(), None
     if args.model:
         from kbert_core.checkpoints.checkpoint import card_of, load_tokenizer  # seconds to start
 
         tokenizer = WordPieces(load_tokenizer(args.model))
         trained = card_of(args.model).reading.options
-    options = injection_of(args, trained)
-    scorer = None
-    if options.needs_model:
+    how = options.injection_of(args, trained)
+    if how.needs_model:
         from kbert_core.pipeline import Pipeline
         from kbert_core.scoring import scorer_of
 
         similarity = Pipeline.load(args.model).kbert.similarity if args.model else None
-        scorer = scorer_of(options, similarity)
+        scorer = scorer_of(how, similarity)
     counts = audit(
         data.splits,
         graph,
         task=data.task,
         tokenizer=tokenizer,
-        options=options,
+        options=how,
         max_length=args.max_length or MAX_LENGTH,
         data=data.name,
         scorer=scorer,
@@ -148,11 +127,11 @@ def audit_data(args: Namespace) -> Report:
 
 @command(
     "split",
-    *(DATA, COLUMNS, GRAPH_FILES),
+    *(DATA, options.COLUMNS, options.GRAPH_FILES),
     argument("--output", "folder for the new files", required=True, metavar="DIR"),
     argument("--by", default=WAYS[0], choices=WAYS),
     argument("--task", default="ner", choices=TASK_NAMES),
-    options_of(EntityDisjoint),
+    options.options_of(EntityDisjoint),
 )
 def split(args: Namespace) -> dict[str, Any]:
     """Split a data set so that knowledge can show."""
@@ -165,11 +144,8 @@ def split(args: Namespace) -> dict[str, Any]:
             "there is --by deduplicated."
         )
     else:
-        after = entity_disjoint(
-            (e for examples in before.values() for e in examples),
-            build(EntityDisjoint, args),
-            graph=graph_of(args) if args.kg else None,
-        )
+        shares, graph = options.build(EntityDisjoint, args), graph_of(args) if args.kg else None
+        after = entity_disjoint(chain(*before.values()), shares, graph=graph)
     write_split(args.output, after)
     report: dict[str, Any] = {"output": str(args.output), "by": args.by}
     in_train: set[str] = set()
@@ -203,7 +179,7 @@ def rank(args: Namespace) -> dict[str, Any]:
     "file",
     argument("--split", "of a folder", "dev"),
     argument("--most", "read only the first N texts", type=int, metavar="N"),
-    COLUMNS,
+    options.COLUMNS,
     argument("--by", default="relation", choices=["label", "entity", "relation", "triple"]),
     argument(
         "--prune",

@@ -14,7 +14,7 @@ from kbert_core.cli.output import show, table
 from kbert_core.errors import ExperimentError, OptionError
 
 if TYPE_CHECKING:  # not imported to run: it needs PyTorch
-    from kbert_core.experiments.grid import Cell, Experiment
+    from kbert_core.experiments.grid import Cell, Experiment, Status
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +59,10 @@ def experiment(args: Namespace) -> None:
     args.suite = [*dict.fromkeys(args.suite)]
     experiments = _experiments(args)
     names = [experiment.suite.name for experiment in experiments]
-    output = _report_file(args, names)
+    name = names[0] if len(names) == 1 else "report"
+    output = Path(args.report) if args.report else Path(args.results) / f"{name}.md"
+    if output.suffix != ".md":
+        raise OptionError(f"--report is {output}, expected the name of a .md file.")
     wanted = [] if args.report_only else experiments
     planned = [(each, each.cells(only=args.only, seeds=args.seeds or ())) for each in wanted]
     _check_files(args, names)
@@ -75,7 +78,7 @@ def experiment(args: Namespace) -> None:
             command=_report_command(args, output),
         )
         log.info("report: %s", output)
-        report["report"] = [str(file) for file in files]
+        report["report"] = [*map(str, files)]
         for each in tables:
             report["suites"].setdefault(each.suite.name, {})["scores"] = each.summary()
     show(report, list_text, args)
@@ -124,16 +127,14 @@ def _run(
             statuses = [experiment.status(cell) for cell in cells]
         todo = [status.cell for status in statuses if status.state != "done"]
         report["suites"][name] = {
-            "cells": [
-                {
-                    "run": s.cell.row.name,
-                    "seed": s.cell.seed,
-                    **{k: v for k, v in vars(s).items() if k != "cell"},
-                }
-                for s in statuses
-            ],
+            "cells": [_standing(status) for status in statuses],
             "seconds_left": seconds_left(statuses, todo, args.jobs) if todo else 0.0,
         }
+
+
+def _standing(status: "Status") -> dict[str, Any]:
+    values = {name: value for name, value in vars(status).items() if name != "cell"}
+    return {"run": status.cell.row.name, "seed": status.cell.seed, **values}
 
 
 def list_text(report: Mapping[str, Any]) -> str:
@@ -157,18 +158,6 @@ def list_text(report: Mapping[str, Any]) -> str:
     return "\n".join([*lines, *(f"report: {file}" for file in report.get("report", [])[:2])])
 
 
-# The files
-
-
-def _report_file(args: Namespace, names: Sequence[str]) -> Path:
-    """Where the report goes."""
-    name = names[0] if len(names) == 1 else "report"
-    output = Path(args.report) if args.report else Path(args.results) / f"{name}.md"
-    if output.suffix != ".md":
-        raise OptionError(f"--report is {output}, expected the name of a .md file.")
-    return output
-
-
 def _check_files(args: Namespace, names: Sequence[str]) -> None:
     """Look at what is read and written, so that nothing runs for hours before it fails."""
     runs = not args.list and not args.report_only
@@ -179,16 +168,15 @@ def _check_files(args: Namespace, names: Sequence[str]) -> None:
         return
     if args.report:
         _check_folder("--report", Path(args.report).parent, written=True)
-    published = [args.published] if args.published else []
-    for option, files in (("--published", published), ("--appendix", args.appendix)):
-        for file in files:
-            try:
-                Path(file).read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError) as error:
-                raise OptionError(
-                    f"{option} {file}: can't be read ({error}). Give a file in UTF-8, or leave "
-                    f"{option} out."
-                ) from error
+    published = [("--published", args.published)] if args.published else []
+    for option, file in [*published, *(("--appendix", name) for name in args.appendix)]:
+        try:
+            Path(file).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise OptionError(
+                f"{option} {file}: can't be read ({error}). Give a file in UTF-8, or leave "
+                f"{option} out."
+            ) from error
 
 
 def _check_folder(option: str, folder: Path, *, written: bool) -> None:

@@ -6,7 +6,6 @@ What needs PyTorch is imported when a command is run.
 from argparse import BooleanOptionalAction, Namespace
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import wraps
 from itertools import product
 from operator import attrgetter
 from pathlib import Path
@@ -28,13 +27,31 @@ ENDED = {
     "budget": "the budget of runs is used up",
     "enough": "enough were found",
 }
-PICTURE = argument("--picture", "draw it: .png, .svg or .pdf", type=Path, metavar="FILE")
 TARGET = "class, entity type, O, or token to explain; default: what is predicted"
 SPAN = "which span or [MASK] to explain, in characters; default: the first with knowledge on it"
+
+
+def _picture(name: str) -> Path:
+    if (path := Path(name)).suffix not in (".png", ".svg", ".pdf"):
+        raise OptionError(f"{path}: a picture ends in .png, .svg or .pdf. Name it so.")
+    return path
+
+
+def _span(text: str) -> tuple[int, int]:
+    start, _, end = text.partition(":")
+    if start.isdecimal() and end.isdecimal() and int(start) < int(end):
+        return int(start), int(end)
+    raise OptionError(
+        f"The span is '{text}', expected two numbers of characters, as 3:6, the second one "
+        "exclusive."
+    )
+
+
+PICTURE = argument("--picture", "draw it: .png, .svg or .pdf", type=_picture, metavar="FILE")
 TEXT = several(
     argument("text", "a sentence, or two for a pair", nargs="*"),
     argument("--target", TARGET, metavar="LABEL"),
-    argument("--span", SPAN, metavar="START:END"),
+    argument("--span", SPAN, type=_span, metavar="START:END"),
 )
 BY_MENTION = argument("--by-mention", "a triple at each mention by itself", False)
 
@@ -66,9 +83,9 @@ def page_of(
     """
     runs = f"; {result.runs} readings" if hasattr(result, "runs") else ""
     about = {"text": joined(result.sentences), "explained": f"{result.target}, in nats{runs}"}
-    more = parts(result, facts) if isinstance(facts, str) else facts
+    about |= parts(result, facts) if isinstance(facts, str) else facts
     made = [parts(row, columns) for row in rows] if columns else rows
-    return Page(result.as_dict(), result.figure, {**about, **more}, made)
+    return Page(result.as_dict(), result.figure, about, made)
 
 
 def parts(value: Any, names: str) -> dict[str, Any]:
@@ -109,28 +126,21 @@ def explanation(
     """Make a function a command that explains: its page is printed, and drawn with --picture."""
 
     def add(explain: Callable[[Namespace], Page]) -> Any:
-        @command(f"explain {name}", PICTURE, of, *arguments, MODEL, text=Page.text)
-        @wraps(explain)
         def run(args: Namespace) -> Page:
-            page = explain(args)
-            if args.picture is not None:
-                _save_picture(page.figure(), args.picture)
+            page, path = explain(args), args.picture
+            if path is not None:
+                figure, metadata = page.figure(), {"Date": None} if path.suffix == ".svg" else None
+                try:
+                    figure.savefig(path, dpi=160, metadata=metadata)
+                except OSError as error:
+                    why = f"can't be written ({error.strerror}). Name another file with --picture."
+                    raise OptionError(f"{path}: {why}") from error
             return page
 
-        return run
+        about, every = str(explain.__doc__), (PICTURE, of, *arguments, MODEL)
+        return command(f"explain {name}", *every, text=Page.text, help=about)(run)
 
     return add
-
-
-def _save_picture(figure: Any, path: Path) -> None:
-    if path.suffix not in (".png", ".svg", ".pdf"):
-        raise OptionError(f"{path}: a picture ends in .png, .svg or .pdf. Name it so.")
-    try:
-        figure.savefig(path, dpi=160, metadata={"Date": None} if path.suffix == ".svg" else None)
-    except OSError as error:
-        raise OptionError(
-            f"{path}: can't be written ({error.strerror}). Name another file with --picture."
-        ) from error
 
 
 def case_of(args: Namespace) -> "Case":
@@ -140,8 +150,7 @@ def case_of(args: Namespace) -> "Case":
     text = _text(args)
     pipeline, graph, config = loaded(args, why=NO_HEAD)
     trace = pipeline(*text, graph=graph, config=config)
-    span = _span(args.span)
-    target = target_of(trace.prediction, trace.reading, label=args.target, span=span)
+    target = target_of(trace.prediction, trace.reading, label=args.target, span=args.span)
     return Case(pipeline, graph, trace, target)
 
 
@@ -149,16 +158,6 @@ def _text(args: Namespace) -> Sequence[str]:
     if not args.text:
         raise TextError("No text given. Write one in quotes.")
     return args.text
-
-
-def _span(text: str | None) -> tuple[int, int] | None:
-    start, _, end = (text or "").partition(":")
-    if text is None or (start.isdecimal() and end.isdecimal() and int(start) < int(end)):
-        return None if text is None else (int(start), int(end))
-    raise OptionError(
-        f"The span is '{text}', expected two numbers of characters, as 3:6, the second one "
-        "exclusive."
-    )
 
 
 @explanation(
@@ -170,16 +169,13 @@ def effects(args: Namespace) -> Page:
     """Leave every triple out, and delete it from the graph: the exact effect on a prediction."""
     from kbert_core.explain.effects import stream_effects
 
-    deleted = not args.left_out_only
     result = last_of(
-        stream_effects(case_of(args), by_mention=args.by_mention, deleted=deleted),
+        stream_effects(case_of(args), by_mention=args.by_mention, deleted=not args.left_out_only),
         lambda e: f"{len(e.each)} of {e.total} triples",
     )
+    columns = "left_out=effect flips deleted=deleted_effect deleted_flips"
     rows = [
-        {
-            **parts(e, "left_out=effect flips deleted=deleted_effect deleted_flips"),
-            **{"triple": result.name(e), "moves up": cell(e.moved_up)},
-        }
+        {**parts(e, columns), "triple": result.name(e), "moves up": cell(e.moved_up)}
         for e in result.ranked
     ]
     return page_of(result, "with_knowledge=base without_any=plain whole_effect=whole", rows)
@@ -193,10 +189,8 @@ def interactions(args: Namespace) -> Page:
     growing = stream_interactions(case_of(args))
     result = last_of(growing, lambda e: f"{len(e.each)} of {e.total} pairs")
     meaning = "together they raise the score by more, or lower it by less, than each alone in sum"
-    rows = [
-        {"interaction": cell(pair.value), "triples": " & ".join(map(cell, pair.pieces))}
-        for pair in result.ranked
-    ]
+    pairs = ((cell(pair.value), " & ".join(map(cell, pair.pieces))) for pair in result.ranked)
+    rows = ({"interaction": value, "triples": triples} for value, triples in pairs)
     return page_of(result, {"positive": meaning}, rows)
 
 
@@ -257,10 +251,8 @@ def counterfactuals(args: Namespace) -> Page:
     """Search for the smallest changes of the graph that flip a prediction."""
     from kbert_core.explain.counterfactuals import Search, stream_counterfactuals
 
-    limits = {"most_edits": args.most_edits, "budget": args.budget, "most_found": args.most}
-    search = Search(
-        tuple(args.kinds), args.to, larger_too=args.larger_too, seed=args.seed, **limits
-    )
+    same = {name: getattr(args, name) for name in ("most_edits", "budget", "larger_too", "seed")}
+    search = Search(tuple(args.kinds), args.to, most_found=args.most, **same)
     result = last_of(
         stream_counterfactuals(case_of(args), search),
         lambda s: f"{s.runs} of {search.budget} runs, {len(s.found)} found",
@@ -293,8 +285,7 @@ def influence(args: Namespace) -> Page:
     pipeline, graph, config = loaded(args)
     case = Case.of(pipeline, *text, graph=graph, config=config, target=NOTHING)
     result = influence(case, window=args.window)
-    size = len(result.flat)
-    if not 0 <= token < size:
+    if not 0 <= token < (size := len(result.flat)):
         raise OptionError(
             f"There is no token {token}; the text has {size}, from 0 ([CLS]) to {size - 1}."
         )
@@ -341,8 +332,8 @@ def noise(args: Namespace) -> Page:
         apart = result.spread(name, count, "variation")
         if score is not None and apart is not None:
             row = {"noise": count, "score": cell(score.mean), "distance": f"{apart.mean:.3f}"}
-            seeds = f"{apart.low:.3f} to {apart.high:.3f}"
-            rows.append({**row, "seeds": seeds, "answers": ", ".join(answers), "read as": name})
+            row |= {"seeds": f"{apart.low:.3f} to {apart.high:.3f}", "answers": ", ".join(answers)}
+            rows.append({**row, "read as": name})
     facts = {
         "score": f"above plain BERT's ({result.plain.answer})",
         "distance": "from plain BERT as total variation, 0 to 1",

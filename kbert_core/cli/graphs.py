@@ -1,4 +1,4 @@
-"""`kbert kg`: make, compare, check and count whole graphs; edits are in ``edits``."""
+"""`kbert kg`: graphs made, compared, checked and counted; a graph file edited, and its log."""
 
 import sys
 import time
@@ -7,30 +7,33 @@ from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from kbert_core.cli.commands import (
-    ALIASES,
-    GRAPH_FILES,
-    aliases_of,
-    argument,
-    build,
-    command,
-    graph_of,
-    options_of,
-    several,
+from kbert_core.cli import commands as options
+from kbert_core.cli.commands import argument, command, several
+from kbert_core.cli.output import (
+    SHOWN,
+    TRIPLE,
+    Progress,
+    entry_text,
+    history_text,
+    table,
+    triple_line,
 )
-from kbert_core.cli.output import SHOWN, Progress, triple_line
 from kbert_core.errors import GraphEditError, GraphFileError, OptionError
 from kbert_core.knowledge import join_graphs, load_graph
-from kbert_core.knowledge.edit import Edit
+from kbert_core.knowledge.edit import Action, Edit
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.io import ENDINGS, ReadOptions, open_rows, read_triples, unit_of
 from kbert_core.knowledge.io.compression import plain_ending
 from kbert_core.knowledge.io.write import write_triples
+from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.store.database import ENDING
 from kbert_core.knowledge.store.importing import Source, import_triples
+from kbert_core.knowledge.store.log import Entry
 from kbert_core.knowledge.store.store import GraphStore
 from kbert_core.knowledge.tools.check import EXAMPLES, check
 from kbert_core.knowledge.tools.controls import shuffled
@@ -38,31 +41,36 @@ from kbert_core.knowledge.triple import Triple
 
 FORMATS = ".spo .tsv .csv .jsonl .nt .ttl, packed or not"
 READ = several(
-    argument("--skip-bad", "leave bad lines out, and list them", False), options_of(ReadOptions)
+    argument("--skip-bad", "leave bad lines out, and list them", False),
+    options.options_of(ReadOptions),
 )
 WHO = argument("--by", "your name, for the log", "", metavar="NAME")
 Report = dict[str, Any]
 
 
-def opened(name: str, args: Namespace) -> KnowledgeGraph:
+def graph_file(name: str) -> Path:
+    """Refuse a file that holds no log, with the command that makes one."""
+    if (path := Path(name)).suffix != ENDING:
+        raise OptionError(
+            f"{path}: edits and their log need a graph file, whose name ends with {ENDING}. Make "
+            f"one: kbert kg import {path} --output {path.with_suffix(ENDING).name}"
+        )
+    return path
+
+
+GRAPH_KG = argument("graph", type=graph_file, metavar="GRAPH.kg")
+
+
+def _opened(name: str, args: Namespace) -> KnowledgeGraph:
     """Open a graph by the name given; ``NAME.kg@N`` is one as it was at entry N of its log."""
     path, at, revision = name.rpartition("@")
     if at and path.endswith(ENDING) and revision.isdecimal():
         with GraphStore(path) as store:
             return store.at(int(revision))
-    return load_graph(name, options=build(ReadOptions, args), skip_bad=args.skip_bad)
+    return load_graph(name, options=options.build(ReadOptions, args), skip_bad=args.skip_bad)
 
 
-def must_be_graph(path: Path) -> None:
-    """Refuse a file that holds no log, with the command that makes one."""
-    if path.suffix != ENDING:
-        raise OptionError(
-            f"{path}: edits and their log need a graph file, whose name ends with {ENDING}. Make "
-            f"one: kbert kg import {path} --output {path.with_suffix(ENDING).name}"
-        )
-
-
-def origin_text(fields: Mapping[str, Any]) -> str | None:
+def _origin_text(fields: Mapping[str, Any]) -> str | None:
     """Where a triple of a graph file comes from; None: that isn't known."""
     file, line = fields.get("file"), fields.get("line")
     if file:
@@ -70,26 +78,21 @@ def origin_text(fields: Mapping[str, Any]) -> str | None:
     return f"entry {fields['revision']} of the log" if "revision" in fields else None
 
 
-@command("kg stats", GRAPH_FILES)
+@command("kg stats", options.GRAPH_FILES)
 def stats(args: Namespace) -> Report:
     """Count what a graph holds."""
-    graph = graph_of(args, needed=True)
+    graph = options.graph_of(args, needed=True)
     files = []
     for path in args.kg:
-        read = None
-        if Path(path).suffix != ENDING:
-            read = read_triples(path, skip_bad=args.skip_bad)
-        files.append(
-            {
-                "file": str(path),
-                "triples": len(read.triples if read else load_graph(path)),
-                "duplicates": read.duplicates if read else 0,
-                "bad_lines": list(read.problems) if read else [],
-            }
-        )
+        text = Path(path).suffix != ENDING
+        read = read_triples(path, skip_bad=args.skip_bad) if text else None
+        triples = len(read.triples if read else load_graph(path))
+        bad = {"bad_lines": list(read.problems) if read else []}
+        more = {"duplicates": read.duplicates if read else 0, **bad}
+        files.append({"file": str(path), "triples": triples, **more})
     relations = Counter(triple.relation for triple in graph.active_triples())
-    sizes = Counter({entity: sum(map(graph.is_on, own)) for entity, own in graph.items()})
-    sizes = +sizes  # without those all of whose triples are off
+    # "+" leaves those out all of whose triples are off
+    sizes = +Counter({entity: sum(map(graph.is_on, own)) for entity, own in graph.items()})
     return {
         "files": files,
         "triples": sizes.total(),
@@ -102,42 +105,35 @@ def stats(args: Namespace) -> Report:
     }
 
 
-@command(
-    "kg shuffle",
-    GRAPH_FILES,
-    argument("--output", "new graph", type=Path, required=True, metavar="FILE"),
-    argument("--seed", "of the pairs", 0),
-)
+OUTPUT = argument("--output", "new graph", type=Path, required=True, metavar="FILE")
+
+
+@command("kg shuffle", options.GRAPH_FILES, OUTPUT, argument("--seed", "of the pairs", 0))
 def shuffle(args: Namespace) -> Report:
     """Give every head a wrong tail, as a control."""
-    result = shuffled(graph_of(args, needed=True), seed=args.seed)
+    result = shuffled(options.graph_of(args, needed=True), seed=args.seed)
     write_triples(result.graph, args.output)
-    return {
-        "output": str(args.output),
-        "triples": len(result.graph),
-        "share with a true tail still": round(result.unchanged, 4),
-    }
+    share = {"share with a true tail still": round(result.unchanged, 4)}
+    return {"output": str(args.output), "triples": len(result.graph), **share}
 
 
 @command(
     "kg import",
     argument("files", FORMATS, nargs="+", metavar="FILE"),
-    argument("--output", "made, or added to", required=True, type=Path, metavar="GRAPH.kg"),
+    argument("--output", "made, or added to", required=True, type=graph_file, metavar="GRAPH.kg"),
     argument("--name", "of a new graph; default: the file's", ""),
-    *(ALIASES, READ, WHO),
+    *(options.ALIASES, READ, WHO),
 )
 def import_files(args: Namespace) -> Report:
     """Make a graph file (.kg) of text files, or add them to one."""
-    must_be_graph(args.output)
-    options = build(ReadOptions, args)
-    readings = [open_rows(file, options, skip_bad=args.skip_bad) for file in args.files]
+    read_as = options.build(ReadOptions, args)
+    readings = [open_rows(file, read_as, skip_bad=args.skip_bad) for file in args.files]
     sources = [Source(reading.name, reading) for reading in readings]
-    aliases = aliases_of(args) if args.alias or args.alias_of else None
+    aliases = options.aliases_of(args) if args.alias or args.alias_of else None
     begun = time.perf_counter()
     with Progress("triples") as progress:
-        done = import_triples(
-            args.output, sources, name=args.name, who=args.by, aliases=aliases, progress=progress
-        )
+        how: dict[str, Any] = {"who": args.by, "aliases": aliases, "progress": progress}
+        done = import_triples(args.output, sources, name=args.name, **how)
     for problem in [problem for reading in readings for problem in reading.problems][:SHOWN]:
         print(f"left out: {problem}", file=sys.stderr)
     passed = sum((reading.passed for reading in readings), Counter[str]())
@@ -157,7 +153,7 @@ def import_files(args: Namespace) -> Report:
 @command(
     "kg merge",
     argument("graphs", "an earlier one's triples come first", nargs="+", metavar="GRAPH"),
-    argument("--output", "a new file", required=True, type=Path, metavar="GRAPH.kg"),
+    argument("--output", "a new file", required=True, type=graph_file, metavar="GRAPH.kg"),
     *(READ, WHO),
 )
 def merge(args: Namespace) -> Report:
@@ -165,13 +161,12 @@ def merge(args: Namespace) -> Report:
 
     What is off in the first graph that has it stays off.
     """
-    must_be_graph(args.output)
     if args.output.exists():
         raise GraphFileError(
             f"{args.output}: is there already. Give a new name, or add text files to it with "
             "`kg import`."
         )
-    graphs = [opened(name, args) for name in args.graphs]
+    graphs = [_opened(name, args) for name in args.graphs]
     rows = [((0, t.head, t.relation, t.tail) for t in graph) for graph in graphs]  # no line known
     sources = [Source(name, triples) for name, triples in zip(args.graphs, rows, strict=True)]
     with Progress("triples") as progress:
@@ -204,7 +199,7 @@ def export(args: Namespace) -> Report:
             f"{args.output}: no format of that ending can be written. Name it with one of "
             f"{' '.join(ENDINGS)}, and .xz .gz .bz2 or .zst after it where it is to be packed."
         )
-    graph = opened(args.graph, args)
+    graph = _opened(args.graph, args)
     triples = (t for t in graph if args.all or graph.is_on(t))
     count = write_triples(Progress("triples").over(triples), args.output)
     off = 0 if args.all else len(graph.off)
@@ -221,8 +216,7 @@ def get(args: Namespace) -> Report:
     """Fetch MedicalKG or HowNet from their public home."""
     from kbert_core.knowledge.io.download import PUBLIC, fetch
 
-    path = fetch(args.name, args.output)
-    public = PUBLIC[args.name]
+    path, public = fetch(args.name, args.output), PUBLIC[args.name]
     return {"name": args.name, "file": str(path), "triples": public.triples, "url": public.url}
 
 
@@ -242,13 +236,14 @@ def difference_text(data: Mapping[str, Any]) -> str:
 )
 def difference(args: Namespace) -> Report:
     """What one graph has and another has not."""
-    before, after = opened(args.before, args), opened(args.after, args)
-    return {
-        "removed": [asdict(t) for t in before if t not in after],
-        "added": [asdict(t) for t in after if t not in before],
-        "switched_off": [asdict(t) for t in sorted(after.off - before.off) if t in before],
-        "switched_on": [asdict(t) for t in sorted(before.off - after.off) if t in after],
+    before, after = _opened(args.before, args), _opened(args.after, args)
+    found = {
+        "removed": (t for t in before if t not in after),
+        "added": (t for t in after if t not in before),
+        "switched_off": (t for t in sorted(after.off - before.off) if t in before),
+        "switched_on": (t for t in sorted(before.off - after.off) if t in after),
     }
+    return {what: [*map(asdict, triples)] for what, triples in found.items()}
 
 
 def findings_text(data: Mapping[str, Any]) -> str:
@@ -257,7 +252,7 @@ def findings_text(data: Mapping[str, Any]) -> str:
     for finding in data["findings"]:
         lines.append(f"{finding['title']}: {finding['count']:,}")
         for example in finding["examples"]:
-            notes = dict.fromkeys(filter(None, map(origin_text, example["triples"])))
+            notes = dict.fromkeys(filter(None, map(_origin_text, example["triples"])))
             lines.append(f"  {example['text']}" + (f"   ({'; '.join(notes)})" if notes else ""))
         more = finding["count"] - len(finding["examples"])
         lines += [f"  … and {more:,} more"] if more else []
@@ -269,13 +264,13 @@ def findings_text(data: Mapping[str, Any]) -> str:
     "kg check",
     argument("graph", metavar="GRAPH[@N]"),
     argument("--examples", "of each kind", EXAMPLES),
-    *(ALIASES, READ),
+    *(options.ALIASES, READ),
     text=findings_text,
 )
 def check_graph(args: Namespace) -> Report:
     """List what is probably not meant so; changes nothing."""
-    graph = opened(args.graph, args)
-    aliases = graph.aliases.joined(aliases_of(args))
+    graph = _opened(args.graph, args)
+    aliases = graph.aliases.joined(options.aliases_of(args))
     with Progress("triples") as progress:
         findings = check(graph, alias_relations=aliases, examples=args.examples, progress=progress)
     data = [asdict(finding) for finding in findings]
@@ -286,3 +281,112 @@ def check_graph(args: Namespace) -> Report:
                     with suppress(GraphEditError):  # taken out meanwhile
                         fields.update(asdict(store.origin(Triple(**fields))))
     return {"graph": args.graph, "findings": data}
+
+
+# Edits of a graph file, and its log
+
+
+def entity_text(data: Mapping[str, Any]) -> str:
+    """The triples of an entity, each with where it comes from, and the log of them."""
+    rows = [
+        {"triple": triple_line(r), "": "" if r["on"] else "switched off", "from": _origin_text(r)}
+        for r in data["triples"]
+    ]
+    log = [entry_text(entry) for entry in data.get("history", ())]
+    return "\n".join([*table(rows, shown=0), *(["", "log:", *log] if log else [])])
+
+
+def _entry(store: GraphStore, entry: Entry, entity: str | None = None) -> Report:
+    """An entry as plain data, with the first of its changes."""
+    changes = store.changes(entry.revision, entity=entity, most=SHOWN)
+    return {**asdict(entry), "changes": [*map(asdict, changes)]}
+
+
+def _again(args: Namespace) -> Report:
+    """Undo an entry of the log, or redo what was undone last."""
+    with GraphStore(args.graph, write=True) as store:
+        undo = hasattr(args, "entry")
+        entry = store.undo(args.entry, who=args.by) if undo else store.redo(who=args.by)
+        return _entry(store, entry)
+
+
+ALREADY: dict[Action, str] = {  # what an edit would change nothing of
+    "replace": "is as you would have it already",
+    "switch_off": "is switched off already",
+    "switch_on": "is on already",
+}
+
+
+def _edit(action: Action, args: Namespace) -> Report:
+    """Make an edit; the graph file is made by its first triple."""
+    prefixes = ("", "new_") if action == "replace" else ("",)
+    old, *new = (Triple.checked(*(getattr(args, p + name) for name in TRIPLE)) for p in prefixes)
+    index = 0 if getattr(args, "first", False) else None
+    edit = Edit(action, old, new[0] if new else None, index)
+    made = action == "add" and not args.graph.exists()
+    with GraphStore.create(args.graph) if made else GraphStore(args.graph, write=True) as store:
+        triple, graph = edit.triple, store.graph()
+        on = triple in graph and graph.is_on(triple)
+        same = {"replace": triple == edit.new, "switch_off": not on, "switch_on": on}
+        if triple in graph and same.get(action):
+            raise GraphEditError(f"{args.graph}: {triple} {ALREADY[action]}; nothing was changed.")
+        return _entry(store, store.apply(edit, who=args.by))
+
+
+OLD, NEW = (several(*(argument(prefix + n) for n in TRIPLE)) for prefix in ("", "new_"))
+FIRST = argument("--first", "before the entity's others", False)
+ENTRY = argument("entry", "its number in the log; default: the last", nargs="?", type=int)
+EDITS: tuple[tuple[str, Action | None, str, tuple[options.Argument, ...]], ...] = (
+    ("add", "add", "Add a triple to a graph file.", (OLD, FIRST)),
+    ("replace", "replace", "Put one triple in the place of another.", (OLD, NEW)),
+    ("remove", "remove", "Take a triple out of a graph file.", (OLD,)),
+    ("off", "switch_off", "Keep a triple, but don't inject it.", (OLD,)),
+    ("on", "switch_on", "Inject a triple again.", (OLD,)),
+    ("undo", None, "Take back the last edit of a graph file, or any one.", (ENTRY,)),
+    ("redo", None, "Make again what was undone last.", ()),
+)
+for _name, _action, _help, _arguments in EDITS:
+    _add = command(f"kg {_name}", GRAPH_KG, *_arguments, WHO, text=entry_text, help=_help)
+    _add(partial(_edit, _action) if _action else _again)
+
+
+@command(
+    "kg history",
+    GRAPH_KG,
+    argument("--entity", "only edits of its triples"),
+    argument("--most", f"default: {SHOWN}; 0: all", SHOWN),
+    text=history_text,
+)
+def history(args: Namespace) -> Report:
+    """The log of a graph file: every edit, the latest first."""
+    if args.most < 0:
+        raise OptionError(f"--most is {args.most}. Give a number of entries, or 0 for all.")
+    with GraphStore(args.graph) as store:
+        entries = store.history(entity=args.entity, most=args.most or None)
+        if not entries:
+            raise OptionError(f"{args.graph}: no entry of its log edits '{args.entity}'.")
+        shown = [_entry(store, entry, args.entity) for entry in entries]
+        return {"graph": str(args.graph), "entries": shown, "of": store.revision + 1}
+
+
+@command(
+    "kg show", *(argument("graph", metavar="GRAPH"), argument("entity"), READ), text=entity_text
+)
+def show_entity(args: Namespace) -> Report:
+    """The triples of an entity, where they come from and who edited them."""
+    graph = _opened(args.graph, args)
+    triples = graph.triples_of(args.entity)
+    if not triples:
+        near = [e for e in islice(graph.entities(), 200_000) if normalise_name(args.entity) in e]
+        hint = f" Names that hold it: {', '.join(near[:8])}." if near else ""
+        raise OptionError(f"{args.graph}: no entity is called '{args.entity}'.{hint}")
+    rows = [{**asdict(t), "on": graph.is_on(t)} for t in triples]
+    data: Report = {"entity": normalise_name(args.entity), "triples": rows}
+    if Path(args.graph).suffix == ENDING:
+        with GraphStore(args.graph) as store:
+            origins = store.origins(args.entity)
+            for row, triple in zip(rows, triples, strict=True):
+                row.update(asdict(origins[triple]) if triple in origins else {})
+            entries = store.history(entity=args.entity, most=SHOWN)
+            data["history"] = [_entry(store, entry, args.entity) for entry in entries]
+    return data

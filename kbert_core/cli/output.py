@@ -4,6 +4,7 @@ import json
 import sys
 import time
 from argparse import Namespace
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from io import StringIO
 from itertools import chain
@@ -39,27 +40,26 @@ def report_text(data: Mapping[str, Any]) -> str:
     """Any report for reading: a line or a table for each of its fields; None is left out."""
     lines = []
     for name, value in data.items():
-        block: list[str] = []
-        if isinstance(value, Mapping) and not _is_triple(value):
-            block = _block(value)
-        elif isinstance(value, list | tuple) and value and isinstance(value[0], Mapping):
-            block = table(value)
         title = name.replace("_", " ")
-        if block:
+        if block := _block(value):
             lines += [f"{title}:", *(f"  {line}" for line in block)]
         elif value is not None:
             lines.append(f"{title}: {cell(value)}".rstrip())
     return "\n".join(lines)
 
 
-def _block(data: Mapping[str, Any]) -> list[str]:
+def _block(value: Any) -> list[str]:
     """Several lines for what doesn't fit into one."""
-    parts = [part for part in data.values() if isinstance(part, Mapping)]
-    deep = any(isinstance(value, Mapping | list) for part in parts for value in part.values())
-    if deep or 0 < len(parts) < len(data):
-        return report_text(data).splitlines()
-    if parts or len(data) > INLINE:
-        rows = data.items()
+    if isinstance(value, list | tuple) and value and isinstance(value[0], Mapping):
+        return table(value)
+    if not isinstance(value, Mapping) or value.keys() == set(TRIPLE):
+        return []
+    parts = [part for part in value.values() if isinstance(part, Mapping)]
+    deep = any(isinstance(each, Mapping | list) for part in parts for each in part.values())
+    if deep or 0 < len(parts) < len(value):
+        return report_text(value).splitlines()
+    if parts or len(value) > INLINE:
+        rows = value.items()
         return table({"": name, **(part if parts else {" ": part})} for name, part in rows)
     return []
 
@@ -69,20 +69,16 @@ def table(rows: Iterable[Mapping[str, Any]], shown: int = SHOWN) -> list[str]:
 
     A triple makes one column, and a column of nothing none.
     """
-    every = [_with_triple(row) for row in rows]
+    every = [*map(_with_triple, rows)]
+    heads = [head for head in dict.fromkeys(chain(*every)) if any(cell(r.get(head)) for r in every)]
     if not every:
         return []
-    heads = [
-        head for head in dict.fromkeys(chain(*every)) if any(cell(row.get(head)) for row in every)
-    ]
-    grid = Table(
-        box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=any(map(str.strip, heads))
-    )
+    named = any(map(str.strip, heads))
+    grid = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=named)
     for head in heads:
         number = all(type(row.get(head)) in (int, float, NoneType) for row in every)
-        grid.add_column(
-            Text(head.replace("_", " ")), justify="right" if number else "left", no_wrap=True
-        )
+        title = Text(head.replace("_", " "))
+        grid.add_column(title, justify="right" if number else "left", no_wrap=True)
     for row in every[: shown or None]:
         grid.add_row(*(Text(cell(row.get(head))) for head in heads))
     printed = StringIO()
@@ -103,7 +99,7 @@ def cell(value: Any) -> str:
             return f"{value:,}"
         case float():
             return f"{value:.4g}" if abs(value) < 1000 else f"{value:,.0f}"
-        case Mapping() if _is_triple(value):
+        case Mapping() if value.keys() == set(TRIPLE):
             return triple_line(value)
         case Mapping():
             return ", ".join(f"{name} {cell(part)}" for name, part in value.items())
@@ -122,10 +118,6 @@ def per_cent(share: float) -> str:
     return f"{100 * share:.1f}"
 
 
-def _is_triple(data: Mapping[str, Any]) -> bool:
-    return data.keys() == set(TRIPLE)
-
-
 def _with_triple(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """A row, its head, relation and tail in one column."""
     if not set(TRIPLE) <= row.keys():
@@ -141,9 +133,9 @@ class Progress:
     """
 
     def __init__(self, what: str = "", *, total: int | None = None, logged: int = 0) -> None:
-        self.what, self.total, self.logged = what, total, logged
+        self.what, self.of, self.logged = what, "" if total is None else f" of {total:,}", logged
         self._begun = self._last = time.perf_counter()
-        self._terminal, self._shown = sys.stderr.isatty(), False
+        self._total, self._terminal, self._shown = total, sys.stderr.isatty(), False
 
     def __enter__(self) -> "Progress":
         return self
@@ -154,14 +146,13 @@ class Progress:
 
     def __call__(self, count: int) -> None:
         """Tell that so many are done."""
-        of = f" of {self.total:,}" if self.total is not None else ""
         now = time.perf_counter()
-        if self._terminal and (now - self._last > PAUSE or count == self.total):
+        if self._terminal and (now - self._last > PAUSE or count == self._total):
             self._last = now
             speed = count / max(now - self._begun, 1e-9)
-            self.say(f"{count:,}{of} {self.what}, {speed:,.0f}/s")
+            self.say(f"{count:,}{self.of} {self.what}, {speed:,.0f}/s")
         elif not self._terminal and self.logged and count % self.logged == 0:
-            print(f"{count}{of} {self.what}", file=sys.stderr)
+            print(f"{count}{self.of} {self.what}", file=sys.stderr)
 
     def say(self, text: str) -> None:
         """Put another text in the terminal's line."""
@@ -183,3 +174,69 @@ def last_of(results: Iterable[T], so_far: Callable[[T], str]) -> T:
         for result in results:
             progress.say(so_far(result))
     return result
+
+
+def count_of(count: int, what: str) -> str:
+    """A number of things: "2 branches"."""
+    return f"{count} {what}{'' if count == 1 else 'es' if what.endswith('ch') else 's'}"
+
+
+def prediction_text(data: Mapping[str, Any]) -> str:
+    """A prediction, beside the one without knowledge where there is one."""
+    text, without = data["text"], data.get("without_knowledge")
+    cuts = [item for item in data["dropped"] if "head" not in item]
+    rules = Counter(item["rule"] for item in data["dropped"] if "head" in item).items()
+    facts = {
+        "text": text if isinstance(text, str) else " ‖ ".join(text),
+        "with knowledge": _predicted(data["prediction"]),
+        "without any": without and _predicted(without),
+        "triples injected": data["triples"] or "none",
+        "cut": [f"from character {cut['start']} on, {cut['rule']}" for cut in cuts] or None,
+        "left out": [f"{count_of(count, 'triple')} {rule}" for rule, count in rules] or None,
+    }
+    return report_text(facts)
+
+
+def _predicted(prediction: Mapping[str, Any]) -> Any:
+    """What is shown of a prediction: spans, candidates for each [MASK], or classes."""
+    if (spans := prediction.get("spans")) is not None:
+        return [
+            {**s, "probability": f"{per_cent(s['probability'])} %"} for s in spans
+        ] or "no entity"
+    if "fillings" in prediction:
+        return {
+            f"[MASK] {number}": [
+                f"{token} {per_cent(p)} %" for token, p in filling["candidates"][:5]
+            ]
+            for number, filling in enumerate(prediction["fillings"], start=1)
+        }
+    return [
+        {"": "→" if label == prediction["label"] else "", "label": label, " ": f"{per_cent(p)} %"}
+        for label, p in prediction["probabilities"].items()
+    ]
+
+
+def entry_text(entry: Mapping[str, Any]) -> str:
+    """An entry of the log: when, what, who, and its first changes."""
+    what = entry["action"].replace("_", " ")
+    what += "" if entry["undoes"] is None else f" of {entry['undoes']}"
+    what += f" by {entry['who']}" if entry["who"] else ""
+    undone = "  (undone)" if entry["undone"] else ""
+    lines = [f"{entry['revision']:>5}  {entry['at'][:19].replace('T', ' ')}  {what}{undone}"]
+    for change in entry["changes"]:
+        before, after = change["before"], change["after"]
+        marks = [("-", before), ("+", after)]
+        if before == after:
+            marks = [("on" if change["is_on"] else "off", after)]
+        lines += [f"       {mark} {triple_line(t)}" for mark, t in marks if t]
+    if (left := entry["edits"] - len(entry["changes"])) > 0:
+        more = f"… and {left:,} more" if entry["changes"] else f"{left:,} triples"
+        lines.append(f"       {more}")
+    return "\n".join(lines)
+
+
+def history_text(data: Mapping[str, Any]) -> str:
+    """Entries of the log, and how many there are."""
+    lines = [*map(entry_text, data["entries"])]
+    more = [f"… of {data['of']}; --most 0 shows all"] if data["of"] > len(lines) else []
+    return "\n".join(lines + more)

@@ -1,55 +1,106 @@
-"""`kbert tree`, `predict` and `rank`: texts read with a graph."""
+"""`kbert tree`, `predict` and `rank`: texts read with a graph.
+
+What needs PyTorch is imported when a command is run.
+"""
 
 import io
 import logging
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from typing import Any
 
-from kbert_core.cli.commands import (
-    FORM,
-    GRAPH,
-    MODEL,
-    READING,
-    SYSTEM,
-    argument,
-    command,
-    config_of,
-    graph_of,
-    loaded,
-    several,
-    system_of,
-)
-from kbert_core.cli.output import Progress, show
+from kbert_core.cli import commands as options
+from kbert_core.cli.commands import argument, command, loaded, several
+from kbert_core.cli.output import Progress, count_of, prediction_text, show
 from kbert_core.errors import KBertError, OptionError, TextError
+from kbert_core.kbert.flat_tree import FlatTree, PlacedBranch
+from kbert_core.kbert.visible import Ablation
+from kbert_core.knowledge.mentions import Mention, PassedOver
 from kbert_core.knowledge.names import is_word_character
-from kbert_core.text import Characters, Tokenizer, Words
-
-if TYPE_CHECKING:  # not imported to run: it needs PyTorch
-    from kbert_core.cli.trees import Rows
+from kbert_core.knowledge.selection import LeftOut, Reason
+from kbert_core.text import Characters, Words
 
 log = logging.getLogger(__name__)
 TEXTS_AT_ONCE = 1000  # of a file that are predicted together
 PROGRESS_EVERY = 1000  # texts
+MOST_TOKENS = 5_000  # whose matrix is printed
+CUT = "the text is over the length limit"
 Texts = Sequence[Sequence[str]]
 
+FILE = "one text a line, answered in JSON lines; - for standard input, one line at a time"
 TEXT = several(
     argument("text", "a sentence, or two for a pair", nargs="*"),
-    argument(
-        "--file",
-        "one text a line, answered in JSON lines; - for standard input, one line at a time",
-        metavar="F",
-    ),
+    argument("--file", FILE, metavar="F"),
     argument("--pair", "lines of --file hold two sentences, a tab between", False),
 )
 COMPARE = argument("--compare", "also without any knowledge", False)
 
 
+@dataclass(frozen=True)
+class Rows:
+    """The rows that a text is read in (windows, if several), and names that are no mentions."""
+
+    rows: Sequence[FlatTree]
+    ablation: Ablation
+    passed_over: Sequence[PassedOver] = ()
+
+    def __post_init__(self) -> None:
+        if self.ablation.positions == "hard":
+            rows = [row.with_hard_positions() for row in self.rows]
+            object.__setattr__(self, "rows", rows)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON; of several rows each by itself, in a list of windows."""
+        rows = [self._row(row) for row in self.rows]
+        return rows[0] if len(rows) == 1 else {"windows": rows}
+
+    def text(self) -> str:
+        """The trunk, and under each mention its branches; every token with its soft position."""
+        lines: list[str] = []
+        for number, row in enumerate(self.rows, start=1):
+            if len(self.rows) > 1:
+                lines.append(f"window {number} of {len(self.rows)}:")
+            lines += _drawn(row, len(self._mentions_in(row)))
+        first = self.rows[0]
+        over = ((_text(first, passed.mention), passed.why) for passed in self.passed_over)
+        lines += [f"no mention: {text}, {why}" for text, why in over]
+        cuts = ((cut.sentence + 1, cut.kept, cut.total) for cut in first.trunk_cuts)
+        lines += [f"cut: sentence {n} keeps {kept} of its {all} tokens" for n, kept, all in cuts]
+        return "\n".join(lines)
+
+    def _row(self, row: FlatTree) -> dict[str, Any]:
+        from kbert_core.kbert.batch import collate
+
+        if len(row) > MOST_TOKENS:
+            raise OptionError(
+                f"The visible matrix of {len(row):,} tokens is too large to print; up to "
+                f"{MOST_TOKENS:,} are shown. Give a --max-length, or go without --json."
+            )
+        visible = self.ablation.visible_in(collate([row]))[0].int().tolist()
+        codes = ("tokens", "soft_positions", "branch_ids", "anchor_ids")
+        return {
+            **{name: getattr(row, name) for name in codes},
+            "segment_ids": row.token_type_ids,
+            "mentions": [*_mentions(row, self._mentions_in(row))],
+            "passed_over": [{**_place(row, p.mention), "why": p.why} for p in self.passed_over],
+            "dropped": _dropped(row, row.left_out),
+            "visible": ["".join(map(str, line)) for line in visible],
+        }
+
+    def _mentions_in(self, row: FlatTree) -> Sequence[int]:
+        """Numbers of the mentions: all, or of a window those that stand in it."""
+        if len(self.rows) == 1:
+            return range(len(row.tree.nodes))
+        return sorted({anchor - 1 for anchor in row.anchor_ids if anchor})
+
+
 @command(
     "tree",
-    *(TEXT, GRAPH, FORM, SYSTEM),
+    *(TEXT, options.GRAPH, options.FORM, options.SYSTEM),
     several(
         argument("--words", "the text is split by spaces: one token a word", False),
         argument("--chars", "every character a token", False),
@@ -66,12 +117,11 @@ def tree(args: Namespace) -> None:
     counts.
     """
     rows_of = _rows_of_model(args) if args.model else _rows_without_model(args)
-    _each(args, lambda texts: map(rows_of, texts), lambda rows: rows.text())
+    _each(args, lambda texts: map(rows_of, texts), Rows.text)
 
 
-def _rows_of_model(args: Namespace) -> "Callable[[Sequence[str]], Rows]":
+def _rows_of_model(args: Namespace) -> Callable[[Sequence[str]], Rows]:
     """The rows that a model reads, made by itself."""
-    from kbert_core.cli.trees import Rows
     from kbert_core.kbert.sentence_tree import passed_over
 
     pipeline, graph, config = loaded(args, device="cpu")
@@ -85,52 +135,41 @@ def _rows_of_model(args: Namespace) -> "Callable[[Sequence[str]], Rows]":
     return rows_of
 
 
-def _rows_without_model(args: Namespace) -> "Callable[[Sequence[str]], Rows]":
-    """Rows of words or characters."""
-    from kbert_core.cli.trees import Rows
+def _rows_without_model(args: Namespace) -> Callable[[Sequence[str]], Rows]:
+    """Rows of words, for scripts with spaces between them, or of characters."""
     from kbert_core.kbert.flattening import flatten
     from kbert_core.kbert.interventions import ReadConfig
     from kbert_core.kbert.sentence_tree import grow_trees, passed_over
     from kbert_core.scoring import scorer_of
 
-    if (system := system_of(args)) not in (None, ReadConfig.system):
+    if (system := options.system_of(args)) not in (None, ReadConfig.system):
         raise OptionError(f"--system {system} reads word pieces. Name a model with --model.")
-    graph, config = graph_of(args), config_of(args, ReadConfig())
-    options = config.options
-    scorer = scorer_of(options, None) if options.needs_model else None
+    graph, config = options.graph_of(args), options.config_of(args, ReadConfig())
+    how = config.options
+    scorer = scorer_of(how, None) if how.needs_model else None
 
     def rows_of(sentences: Sequence[str]) -> Rows:
-        tokenizer = _tokenizer(args, sentences)
-        words = None
-        if isinstance(tokenizer, Words):
+        letters = [c for text in sentences for c in text if c.isalpha()]
+        spaced = 2 * sum(map(is_word_character, letters)) >= len(letters)
+        in_words = args.words or (spaced and not args.chars)
+        tokenizer, words = (Words if in_words else Characters)(special=args.special), None
+        if in_words:
             tokens = tokenizer.tokenize(sentences)
             words = [[tuple(zip(t.starts, t.ends, strict=True)) for t in tokens]]
-        trees = grow_trees([sentences], graph, options, words=words, scorer=scorer)
+        trees = grow_trees([sentences], graph, how, words=words, scorer=scorer)
         rows = flatten(trees, tokenizer, max_length=config.max_length)
-        return Rows(rows, config.ablation, passed_over(trees[0], graph, options.names))
+        return Rows(rows, config.ablation, passed_over(trees[0], graph, how.names))
 
     return rows_of
 
 
-def _tokenizer(args: Namespace, sentences: Sequence[str]) -> Tokenizer:
-    """Words for scripts with spaces between them, characters for the others."""
-    letters = [c for text in sentences for c in text if c.isalpha()]
-    spaced = 2 * sum(map(is_word_character, letters)) >= len(letters)
-    words = args.words or (spaced and not args.chars)
-    return (Words if words else Characters)(special=args.special)
-
-
-@command("predict", TEXT, MODEL, COMPARE)
+@command("predict", TEXT, options.MODEL, COMPARE)
 def predict(args: Namespace) -> None:
     """Predict with a model and a graph."""
-    from kbert_core.cli.trees import dropped, prediction_data, prediction_text
     from kbert_core.pipeline import NO_KNOWLEDGE
 
-    pipeline, graph, config = loaded(
-        args,
-        why="so it predicts nothing. Train a head with `kbert train`, or look at the tree with "
-        "`kbert tree`.",
-    )
+    why = "so it predicts nothing. Train a head with `kbert train`, or look at the tree with "
+    pipeline, graph, config = loaded(args, why=f"{why}`kbert tree`.")
 
     def predictions(texts: Texts) -> Iterator[Mapping[str, Any]]:
         readings = pipeline.read(texts, graph=graph, config=config)
@@ -138,19 +177,16 @@ def predict(args: Namespace) -> None:
         for sentences, read in zip(texts, readings, strict=True):
             data: dict[str, Any] = {
                 "text": list(sentences) if len(sentences) > 1 else sentences[0],
-                "prediction": prediction_data(read.prediction),
-                "triples": [asdict(triple) for triple in read.used],
-                "dropped": dropped(read.rows[0], read.left_out),
+                "prediction": _plain(read.prediction),
+                "triples": [*map(asdict, read.used)],
+                "dropped": _dropped(read.rows[0], read.left_out),
             }
             if args.compare:
-                data["without_knowledge"] = prediction_data(next(plain))
+                data["without_knowledge"] = _plain(next(plain))
             yield data
 
     at_once = 1 if args.file in (None, "-") else TEXTS_AT_ONCE
     _each(args, predictions, prediction_text, at_once=at_once)
-
-
-# Ranking
 
 
 @command(
@@ -160,19 +196,25 @@ def predict(args: Namespace) -> None:
     argument("--candidates", "candidate answers, one a line", metavar="FILE"),
     COMPARE,
     argument("--model", "one for the task rank", required=True, metavar="DIR"),
-    READING,
+    options.READING,
 )
 def rank(args: Namespace) -> dict[str, Any]:
     """Put candidate answers to a question in order."""
     from kbert_core.pipeline import NO_KNOWLEDGE
 
-    answers = _answers(args)
+    more = _lines(args.candidates) if args.candidates else ()
+    answers = [*args.answer, *(line for line in more if line.strip())]
+    if not answers:
+        raise TextError(
+            "No candidate answer given. Write them after the question, or name a file of one a "
+            "line with --candidates FILE."
+        )
     pipeline, graph, config = loaded(args)
     data: dict[str, Any] = {"question": args.question}
     for key, knowledge in (("answers", graph), ("without_knowledge", NO_KNOWLEDGE)):
         if key == "answers" or args.compare:
             ranked = pipeline.rank(args.question, answers, graph=knowledge, config=config)
-            data[key] = [asdict(answer) for answer in ranked]
+            data[key] = [*map(asdict, ranked)]
     texts = [(args.question, answer) for answer in answers]
     readings = pipeline.readings(texts, graph=graph, config=config)
     cut = sum(any(row.trunk_cuts for row in reading.rows) for reading in readings)
@@ -181,19 +223,7 @@ def rank(args: Namespace) -> dict[str, Any]:
     return data
 
 
-def _answers(args: Namespace) -> list[str]:
-    """Candidates from the command line, then those of the file; blank lines are left out."""
-    more = _lines(args.candidates) if args.candidates else ()
-    answers = [*args.answer, *(line for line in more if line.strip())]
-    if not answers:
-        raise TextError(
-            "No candidate answer given. Write them after the question, or name a file of one a "
-            "line with --candidates FILE."
-        )
-    return answers
-
-
-# Texts
+# The texts
 
 
 def _each(
@@ -236,18 +266,18 @@ def _batched(texts: Iterator[Sequence[str]], size: int) -> Iterator[Texts]:
 
 def _inputs(args: Namespace) -> Iterator[Sequence[str]]:
     """The texts to read: from the command line, or one a line from a file."""
-    if args.file is None:
-        if not args.text:
-            taken = "--relations takes every word after it. " if hasattr(args, "relations") else ""
-            raise TextError(
-                f"No text given. {taken}Write one in quotes first, or name a file with --file."
-            )
-        yield tuple(args.text)
-        return
-    if args.text:
+    if args.file is not None and args.text:
         raise OptionError("Both a text and --file are given. Give one of them.")
-    for line in _lines(args.file):
-        yield tuple(line.split("\t", 1)) if args.pair else (line,)
+    if args.file is not None:
+        for line in _lines(args.file):
+            yield tuple(line.split("\t", 1)) if args.pair else (line,)
+    elif args.text:
+        yield tuple(args.text)
+    else:
+        taken = "--relations takes every word after it. " if hasattr(args, "relations") else ""
+        raise TextError(
+            f"No text given. {taken}Write one in quotes first, or name a file with --file."
+        )
 
 
 def _lines(name: str) -> Iterator[str]:
@@ -262,3 +292,94 @@ def _lines(name: str) -> Iterator[str]:
         raise TextError(f"{name}: can't be read ({error.strerror}). Check the name.") from error
     except UnicodeDecodeError as error:
         raise TextError(f"{name}: not UTF-8 ({error}). Save it as UTF-8.") from error
+
+
+# Trees and predictions, as plain data and for reading
+
+
+def _dropped(row: FlatTree, left_out: Iterable[tuple[int, LeftOut]]) -> list[dict[str, Any]]:
+    """The triples that were left out, each with its mention, and what was cut of the text."""
+    nodes = row.tree.nodes
+    items = [{"mention": _text(row, nodes[n].mention), **_left_out(left)} for n, left in left_out]
+    for cut in row.trunk_cuts:
+        start = row.trunk_tokens[cut.sentence].starts[cut.kept]
+        text = row.tree.sentences[cut.sentence][start:]
+        items.append({"sentence": cut.sentence, "start": start, "text": text, "rule": CUT})
+    return items
+
+
+def _mentions(row: FlatTree, numbers: Iterable[int]) -> Iterator[dict[str, Any]]:
+    """Mentions, each with its triples that were used and those left out."""
+    found = _by_mention(row)
+    for number in numbers:
+        mention, (branches, left_out) = row.tree.nodes[number].mention, found[number]
+        used = [branch.branch for branch in branches]
+        yield {
+            **_place(row, mention),
+            **({"rules": [r.name.lower() for r in mention.rules]} if mention.rules else {}),
+            **({"others": list(mention.others)} if mention.others else {}),
+            "used": [{**asdict(branch.triple), **_why(branch.reason)} for branch in used],
+            "left_out": [*map(_left_out, left_out)],
+        }
+
+
+def _by_mention(row: FlatTree) -> dict[int, tuple[list[PlacedBranch], list[LeftOut]]]:
+    """The branches that hang in a row, and the triples left out, by the number of their mention."""
+    found: Any = defaultdict(lambda: ([], []))
+    for branch in row.branches:
+        found[branch.node][0].append(branch)
+    for number, left in row.left_out:
+        found[number][1].append(left)
+    return found
+
+
+def _drawn(row: FlatTree, mentions: int) -> Iterator[str]:
+    """One row: a line for each run of the trunk, the branches below it."""
+    found = _by_mention(row)
+    trunk = [index for index, branch in enumerate(row.branch_ids) if not branch]
+    for anchor, run in groupby(trunk, key=row.anchor_ids.__getitem__):
+        if not anchor:
+            yield f"  {_tokens(row, run)}"
+            continue
+        mention, (branches, left_out) = row.tree.nodes[anchor - 1].mention, found[anchor - 1]
+        rules = "".join(f"; {rule}" for rule in mention.rules)
+        yield f"● {_tokens(row, run)}   ({mention.entity}{rules})"
+        for branch in branches:
+            reason = branch.branch.reason
+            why = "" if reason in (None, Reason()) else f"   ({reason})"
+            mark = "└" if branch is branches[-1] else "├"
+            yield f"  {mark}─ {_tokens(row, range(branch.start, branch.end))}{why}"
+        for left in left_out:
+            yield f"     left out: {left.triple}, {left.why}"
+    counts = (len(row), "token"), (mentions, "mention"), (len(row.branches), "branch")
+    said = [count_of(*each) for each in counts]
+    yield ", ".join([*said, f"{count_of(len(row.left_out), 'triple')} left out"])
+
+
+def _tokens(row: FlatTree, places: Iterable[int]) -> str:
+    return " ".join(f"{row.tokens[i]}/{row.soft_positions[i]}" for i in places)
+
+
+def _text(row: FlatTree, mention: Mention) -> str:
+    return row.tree.sentences[mention.sentence][mention.start : mention.end]
+
+
+def _place(row: FlatTree, mention: Mention) -> dict[str, Any]:
+    names = ("start", "end", "sentence", "entity")
+    return {"text": _text(row, mention), **{name: getattr(mention, name) for name in names}}
+
+
+def _left_out(left: LeftOut) -> dict[str, Any]:
+    return {**asdict(left.triple), "rule": str(left.rule), **_why(left.reason, left.why)}
+
+
+def _why(reason: Reason | None, rule: str = "") -> dict[str, Any]:
+    """Why a triple was used or, with its score, left out; nothing where the rule says it all."""
+    if reason is None or (rule and reason.score is None):
+        return {}
+    score = {} if reason.score is None else {"score": round(reason.score, 4)}
+    return {"why": rule or str(reason), **score}
+
+
+def _plain(prediction: Any) -> dict[str, Any]:
+    return prediction.as_dict() if hasattr(prediction, "as_dict") else asdict(prediction)

@@ -12,7 +12,6 @@ from typing import Any
 
 from kbert_core.cli.commands import (
     COLUMNS,
-    DATA_SETS,
     FORM,
     GRAPH,
     MODEL,
@@ -30,7 +29,7 @@ from kbert_core.cli.commands import (
 )
 from kbert_core.cli.output import per_cent, report_text
 from kbert_core.data.labelled import SPLITS, check_labels
-from kbert_core.data.sources import TASKS, guess_task, other_task, read_split
+from kbert_core.data.sources import DATA_SETS, TASKS, guess_task, other_task, read_split
 from kbert_core.errors import DataError, OptionError, SplitError
 from kbert_core.training.options import SCRATCH, PretrainOptions, Recipe, StartOptions, TrainOptions
 
@@ -44,9 +43,6 @@ LOOKED_AT = 2000  # rows, evenly spread; more say the same
 log = logging.getLogger(__name__)
 
 
-# What is printed
-
-
 def scores_text(report: Mapping[str, Any]) -> str:
     """Scores beside those without knowledge, and the response to edits; shares in per cent."""
     facts = {}
@@ -54,21 +50,16 @@ def scores_text(report: Mapping[str, Any]) -> str:
         parts = report.get(key) or {}
         by_split = set(parts) <= set(SPLITS)  # of a training; kbert evaluate has one, unnamed
         for split, scores in (parts if by_split else {"": parts}).items():
-            if "seen" in scores:
-                scores = _edits(scores)
+            if "seen" in scores:  # the response to edits, as two tables
+                replaced = {name: scores[name] for name in ("unseen", "seen")}
+                tables = {"tail replaced": replaced, "triple added": scores.get("added", {})}
+                scores = {
+                    what: {name: {"n": group["n"], **group} for name, group in groups.items()}
+                    for what, groups in tables.items()
+                    if groups
+                }
             facts[f"{split}, {title}" if split else title] = _shares(scores)
     return report_text(facts)
-
-
-def _edits(response: Mapping[str, Any]) -> dict[str, Any]:
-    """The response to edits as two tables."""
-    replaced = {name: response[name] for name in ("unseen", "seen")}
-    parts = {"tail replaced": replaced, "triple added": response.get("added", {})}
-    return {
-        part: {name: {"n": group["n"], **group} for name, group in groups.items()}
-        for part, groups in parts.items()
-        if groups
-    }
 
 
 def _shares(value: Any, name: str = "") -> Any:
@@ -76,9 +67,6 @@ def _shares(value: Any, name: str = "") -> Any:
     if isinstance(value, Mapping):
         return {key: _shares(part, key) for key, part in value.items()}
     return per_cent(value) if isinstance(value, float) and name not in NO_SHARES else value
-
-
-# Commands
 
 
 @command("pretrain", options_of(PretrainOptions))
@@ -250,8 +238,7 @@ def _by_the_main_one(run: Callable[[], dict[str, Any]]) -> dict[str, Any] | None
     """Run in each of several processes, of which the main one alone logs and reports."""
     from kbert_core.training import trainer
 
-    main = trainer.is_main()
-    if not main:
+    if not (main := trainer.is_main()):
         logging.getLogger("kbert_core").setLevel(logging.ERROR)
     report = run()
     trainer.leave()
@@ -260,11 +247,10 @@ def _by_the_main_one(run: Callable[[], dict[str, Any]]) -> dict[str, Any] | None
 
 def command_line() -> str:
     """The command as it was typed, for the card; no folder of this machine in it."""
-    return " ".join(["kbert", *map(_portable, sys.argv[1:])])
-
-
-def _portable(word: str) -> str:
-    path, data = Path(word), os.environ.get("KBERT_DATA")
-    if data and path.is_relative_to(data):
-        return f'"$KBERT_DATA"/{shlex.quote(str(path.relative_to(data)))}'
-    return shlex.quote(path.name if path.is_absolute() else word)
+    words, data = ["kbert"], os.environ.get("KBERT_DATA")
+    for word in sys.argv[1:]:
+        if data and (path := Path(word)).is_relative_to(data):
+            words.append(f'"$KBERT_DATA"/{shlex.quote(str(path.relative_to(data)))}')
+        else:
+            words.append(shlex.quote(Path(word).name if Path(word).is_absolute() else word))
+    return " ".join(words)

@@ -15,11 +15,7 @@ from kbert_core.data.tables import LABELS, NEEDED, TEXTS, Row, Source, Table
 from kbert_core.errors import DataError, SplitError
 
 HUB = "hf:"
-SPLIT_NAMES = {
-    "train": ("train",),
-    "dev": ("dev", "validation", "valid", "val"),
-    "test": ("test",),
-}
+SPLIT_NAMES = {"train": ["train"], "dev": ["dev", "validation", "valid", "val"], "test": ["test"]}
 TABLES = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json"}
 SAVED = ("dataset_dict.json", "state.json")  # what save_to_disk writes
 
@@ -33,24 +29,15 @@ def is_hub_name(name: str) -> bool:
     return name.startswith(HUB)
 
 
-def is_table(path: Path) -> bool:
-    """Say whether a file is a table that `datasets` reads."""
-    return path.suffix in TABLES
-
-
 def is_folder_of_tables(path: Path) -> bool:
     """Say whether a folder was saved by `datasets`, or holds tables that it reads."""
-    return path.is_dir() and (
-        any((path / name).is_file() for name in SAVED)
-        or any(is_table(file) for place in (path, path / "data") for file in place.glob("*.*"))
-    )
+    return path.is_dir() and bool(any((path / name).is_file() for name in SAVED) or _tables(path))
 
 
 class HubTable(Table):
     """A split of a data set that `datasets` reads; a single table is whatever is asked for.
 
-    Raises:
-        SplitError: there is no such split; DataError: the data can't be had.
+    SplitError where there is no such split, DataError where the data can't be had.
     """
 
     def __init__(self, name: str, split: str) -> None:
@@ -66,7 +53,7 @@ class HubTable(Table):
                 f"Name a file in its place (`kbert train` takes --{split} FILE too)."
             )
         self._features: Mapping[str, Any] = self._table.features
-        self.columns = tuple(self._features)
+        self.columns, self.where = tuple(self._features), self.source.name
 
     def columns_of(self, task: str, given: Mapping[str, str] | None) -> dict[str, str]:
         """Find a task's columns; the only one of classes, or of texts, whatever its name."""
@@ -80,17 +67,13 @@ class HubTable(Table):
             if getattr(feature, "dtype", "") in ("string", "large_string")
             and name not in (found.get("label"), *LABELS)
         ]
-        alone = "text_b" not in NEEDED[task] and task != "ner" and len(texts) == 1
-        if alone and "text_a" not in found and not set(TEXTS) & set(features):
+        one_text = "text_b" not in NEEDED[task] and task != "ner" and len(texts) == 1
+        if one_text and "text_a" not in found and not set(TEXTS) & set(features):
             found["text_a"] = texts[0]
         return super().columns_of(task, found)
 
     def rows(self, task: str, columns: Mapping[str, str], *, strict: bool = True) -> Iterator[Row]:
-        """Read rows, classes by their names.
-
-        Raises:
-            HiddenLabels: all labels are -1; DataError: a column or a row doesn't fit.
-        """
+        """Read rows, classes by their names; HiddenLabels where all labels are -1."""
         if strict:
             self._check(task, columns)
         names = {ours: _class_names(self._features[theirs]) for ours, theirs in columns.items()}
@@ -104,37 +87,32 @@ class HubTable(Table):
 
     def _check(self, task: str, columns: Mapping[str, str]) -> None:
         features = {ours: self._features[theirs] for ours, theirs in columns.items()}
-        several = (n for n, f in features.items() if hasattr(f, "feature") or isinstance(f, dict))
+        lists = (n for n, f in features.items() if hasattr(f, "feature") or isinstance(f, dict))
         if task == "ner":
             tags = getattr(features["label"], "feature", features["label"])
             if _class_names(tags) is None and "string" not in str(getattr(tags, "dtype", "")):
                 raise DataError(
-                    f"{self.source.name}: the tags in '{columns['label']}' are numbers without "
+                    f"{self.where}: the tags in '{columns['label']}' are numbers without "
                     "names. Make the column a list of ClassLabel or of strings (O, B-TYPE, "
                     "I-TYPE), or choose another with --columns label=NAME."
                 )
-        elif (ours := next(several, None)) is not None:
+        elif (ours := next(lists, None)) is not None:
             raise DataError(
-                f"{self.source.name}: the column '{columns[ours]}' for {ours} holds several values "
+                f"{self.where}: the column '{columns[ours]}' for {ours} holds several values "
                 f"a row, expected one. Choose another with --columns {ours}=NAME, or --task ner "
                 "for tokens with their tags."
             )
         elif "label" in columns and set(self._table.unique(columns["label"])) == {-1}:
             raise HiddenLabels(
-                f"{self.source.name}: the labels are hidden (all are -1), so it can't be scored. "
+                f"{self.where}: the labels are hidden (all are -1), so it can't be scored. "
                 "Take another split."
             )
 
 
 def _opened(name: str) -> Mapping[str, Any]:
     """Load all splits of a data set: name → table."""
-    try:
-        import datasets
-    except ImportError as error:
-        raise DataError(
-            f"{name}: the package `datasets` is needed to read this. Install it: "
-            "pip install datasets"
-        ) from error
+    import datasets
+
     datasets.disable_progress_bars()
     path = Path(name)
     try:
@@ -143,38 +121,43 @@ def _opened(name: str) -> Mapping[str, Any]:
         if any((path / saved).is_file() for saved in SAVED):
             loaded = datasets.load_from_disk(str(path))
             return loaded if isinstance(loaded, dict) else {"train": loaded}
-        kind, files = TABLES.get(path.suffix, ""), {"train": [name]}
-        if not path.is_file():
-            kind, files = _tables_of(path)
-        return dict(datasets.load_dataset(kind, data_files=files))
+        files = {"train": [path]} if path.is_file() else _by_split(path)
+        kind = TABLES[files[next(iter(files))][0].suffix]
+        names = {split: [*map(str, those)] for split, those in files.items()}
+        return dict(datasets.load_dataset(kind, data_files=names))
     except (OSError, ValueError, datasets.exceptions.DatasetsError) as error:
+        cause: BaseException = error  # under what `datasets` says of every such error
+        while cause.__cause__ is not None:
+            cause = cause.__cause__
         raise DataError(
-            f"{name}: can't be read ({_broken_line(path) or _first_line(_cause(error))}). Mend "
+            f"{name}: can't be read ({_broken_line(path) or _first_line(cause)}). Mend "
             "the file. Expected what save_to_disk writes, or tables as .parquet, .csv, .json or "
             ".jsonl."
         ) from error
 
 
-def _tables_of(folder: Path) -> tuple[str, dict[str, list[str]]]:
+def _tables(folder: Path) -> list[Path]:
+    files = [*folder.glob("*.*"), *folder.glob("data/*.*")]
+    return sorted(file for file in files if file.suffix in TABLES)
+
+
+def _by_split(folder: Path) -> dict[str, list[Path]]:
     """Which tables of a folder are which split, by how their names begin.
 
     `datasets` would look at the folders above too, so that any below test_… were a test set.
     """
-    tables = [f for f in sorted([*folder.glob("*.*"), *folder.glob("data/*.*")]) if is_table(f)]
-    kinds = {TABLES[file.suffix] for file in tables}
-    names = list(chain.from_iterable(SPLIT_NAMES.values()))
-    found: dict[str, list[str]] = {}
+    tables, names = _tables(folder), [*chain.from_iterable(SPLIT_NAMES.values())]
+    found: dict[str, list[Path]] = {}
     for file in tables:
-        begins = re.match(rf"({'|'.join(names)})(?![a-z])", file.name.lower())
-        if begins:
-            found.setdefault(begins[1], []).append(str(file))
-    if not found or len(kinds) > 1:
+        if begins := re.match(rf"({'|'.join(names)})(?![a-z])", file.name.lower()):
+            found.setdefault(begins[1], []).append(file)
+    if not found or len({TABLES[file.suffix] for file in tables}) > 1:
         raise DataError(
             f"{folder}: holds {', '.join(file.name for file in tables[:8])}. Expected tables of "
             f"one kind whose names begin with {', '.join(names)}; or name a single one in "
             "place of the folder (`kbert train` takes --train, --dev and --test FILE too)."
         )
-    return kinds.pop(), found
+    return found
 
 
 def _from_hub(name: str) -> Mapping[str, Any]:
@@ -207,8 +190,9 @@ def _from_hub(name: str) -> Mapping[str, Any]:
 
 def _broken_line(path: Path) -> str:
     """The first line of .jsonl files that is no JSON; `datasets` counts from a place within."""
-    files = [path] if path.is_file() else [*path.glob("*.jsonl"), *path.glob("data/*.jsonl")]
-    for file in sorted(f for f in files if f.suffix == ".jsonl" and os.access(f, os.R_OK)):
+    for file in [path] if path.is_file() else _tables(path):
+        if file.suffix != ".jsonl" or not os.access(file, os.R_OK):
+            continue
         for number, line in enumerate(file.read_bytes().splitlines(), start=1):
             try:
                 json.loads(line or b"null")
@@ -217,21 +201,13 @@ def _broken_line(path: Path) -> str:
     return ""
 
 
-def _cause(error: BaseException) -> BaseException:
-    """What was wrong with the data, under what `datasets` says of every such error."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return error
-
-
 def _first_line(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0][:200].rstrip(".")
 
 
 def _class_names(feature: Any) -> list[str] | None:
     """The names of a ClassLabel, or of a list of them; None for another feature."""
-    names: list[str] | None = getattr(getattr(feature, "feature", feature), "names", None)
-    return names
+    return getattr(getattr(feature, "feature", feature), "names", None)
 
 
 def _plain(value: Any, names: list[str] | None, ours: str) -> Any:

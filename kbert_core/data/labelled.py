@@ -1,19 +1,17 @@
 """Labelled examples of data in the released K-BERT's formats, read exactly as published.
 
-For named entities a text is tokens separated by single spaces with as many BIO
-tags, separated likewise. Fields are taken as they stand: a quotation mark is a
-character like any other. See ``tables`` for the files.
+For named entities a text is tokens separated by single spaces with as many BIO tags. Fields are
+taken as they stand: a quotation mark is a character like any other. See ``tables`` for the files.
 """
 
 import logging
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from kbert_core.data.tables import Row, Source, Table, TextTable
+from kbert_core.data.tables import Source, Table, TextTable
 from kbert_core.errors import DataError
 from kbert_core.knowledge.names import is_word_character
 from kbert_core.labels import OUTSIDE, RIGHT, WRONG, bio_spans
@@ -79,16 +77,11 @@ class Example:
 def read_examples(
     path: str | Path, task: str, columns: Mapping[str, str] | None = None
 ) -> list[Example]:
-    """Read a labelled file.
+    """Read a labelled file; DataError, with file and line, where a row doesn't fit.
 
-    Args:
-        path: ``.tsv`` or ``.tsv.xz``; for fill-mask also plain ``.txt``. For
-            answer selection the header may be missing, as in NLPCC-DBQA. For
-            named entities also one token a line, whatever the ending.
-        columns: our names (text_a, text_b, label, qid) → the file's.
-
-    Raises:
-        DataError: with file and line, if a row doesn't fit.
+    It is a ``.tsv``; for fill-mask also plain ``.txt``; for named entities also one token a line,
+    whatever the ending; each may be packed with xz. ``columns`` are our names (text_a, text_b,
+    label, qid) → the file's.
     """
     return examples_of(TextTable(Path(path), task, columns), task, columns)
 
@@ -100,7 +93,7 @@ def examples_of(table: Table, task: str, columns: Mapping[str, str] | None) -> l
         tagged = ((n, _tokens(row["text_a"]), _tokens(row["label"])) for n, row in rows)
         examples = tagged_examples(tagged, source)
     else:
-        examples = _plain_examples(task, rows, source)
+        examples = [_example(task, row, source, number) for number, row in rows]
     if not examples:
         raise DataError(
             f"{source.name}: no labelled {source.unit}, so nothing to learn or to score. Add at "
@@ -109,25 +102,19 @@ def examples_of(table: Table, task: str, columns: Mapping[str, str] | None) -> l
     return examples
 
 
-def _plain_examples(task: str, rows: Iterable[Row], source: Source) -> list[Example]:
-    examples = []
-    for number, row in rows:
-        for column, value in row.items():
-            if not value.strip():
-                raise DataError(
-                    f"{source.place(number)}: {column} is blank. Write it, or delete the "
-                    f"{source.unit}."
-                )
-        label = row.get("label")
-        if task == "rank" and label not in (RIGHT, WRONG):
-            raise DataError(
-                f"{source.place(number)}: the label is '{label}', expected 1 for an answer to "
-                "the question and 0 for any other sentence."
-            )
-        texts = tuple(row[column] for column in ("text_a", "text_b") if column in row)
-        group = row.get("qid", texts[0]) if task == "rank" else ""
-        examples.append(Example(texts, label, group=group, source=source, line=number))
-    return examples
+def _example(task: str, row: Mapping[str, str], source: Source, number: int) -> Example:
+    where, label = source.place(number), row.get("label")
+    for column, value in row.items():
+        if not value.strip():
+            raise DataError(f"{where}: {column} is blank. Write it, or delete the {source.unit}.")
+    if task == "rank" and label not in (RIGHT, WRONG):
+        raise DataError(
+            f"{where}: the label is '{label}', expected 1 for an answer to the question and 0 for "
+            "any other sentence."
+        )
+    texts = tuple(row[column] for column in ("text_a", "text_b") if column in row)
+    group = row.get("qid", texts[0]) if task == "rank" else ""
+    return Example(texts, label, group=group, source=source, line=number)
 
 
 def tagged_examples(
@@ -135,32 +122,28 @@ def tagged_examples(
 ) -> list[Example]:
     """Make examples of rows of tokens with BIO tags: (line, tokens, tags).
 
-    Tokens are joined by spaces if the script puts spaces between words, and
-    without any if it doesn't, as Chinese; there a space stays between two
-    words of Latin letters.
-
-    Raises:
-        DataError: with the place, for unequal numbers of tokens and tags, an
-            empty token, or a tag that isn't BIO.
+    Tokens are joined by spaces if the script puts spaces between words, and without any if it
+    doesn't, as Chinese; there a space stays between two words of Latin letters. DataError, with
+    the place, for unequal numbers, an empty token, or a tag that isn't BIO.
     """
     split = list(rows)
-    spaced = _spaced(tokens for _, tokens, _ in split)
+    spaced = _spaced([token for _, tokens, _ in split for token in tokens])
     examples = []
     stray: list[int] = []  # lines of entities without a B-
     for number, tokens, tags in split:
         _check_tags(tokens, tags, source.place(number))
-        stray += [number] * sum(
-            tag.startswith("I-") and before not in (f"B-{tag[2:]}", tag)
+        stray += [
+            number
             for before, tag in pairwise([OUTSIDE, *tags])
-        )
+            if tag.startswith("I-") and before not in (f"B-{tag[2:]}", tag)
+        ]
         text, words = _joined(tokens, spaced)
         examples.append(Example((text,), None, words, tuple(tags), source=source, line=number))
     if stray:
         begin, are = ("entity begins", "is") if len(stray) == 1 else ("entities begin", "are")
         log.warning(
-            "%s: %d %s with I- instead of B- and %s read as O, the first in %s %d. "
-            "Write B- where an entity begins.",
-            *(source.name, len(stray), begin, are, source.unit, stray[0]),
+            f"{source.name}: {len(stray)} {begin} with I- instead of B- and {are} read as O, the "
+            f"first in {source.unit} {stray[0]}. Write B- where an entity begins."
         )
     return examples
 
@@ -174,11 +157,7 @@ def labels_of(examples: Sequence[Example]) -> list[str]:
 
 
 def check_labels(examples: Sequence[Example], known: Sequence[str], whose: str) -> None:
-    """Refuse a label that isn't known; ``whose`` says to whom, such as "the model".
-
-    Raises:
-        DataError: with the place, the label and what is known.
-    """
+    """Refuse a label that isn't known; ``whose`` says to whom, such as "the model"."""
     allowed = set(known)
     for example in examples:
         wrong = next((label for label in example.labels if label not in allowed), None)
@@ -192,19 +171,17 @@ def check_labels(examples: Sequence[Example], known: Sequence[str], whose: str) 
 
 def warn_of_rare_labels(examples: Sequence[Example]) -> None:
     """Log every class, or type of entity, that has a single example in training."""
-    counts: Counter[str] = Counter()
-    last: dict[str, Example] = {}
+    found: dict[str, list[Example]] = {}
     for example in examples:
         types = [label for _, _, label in example.spans]
-        found = types if example.tags else list(example.labels)
-        counts.update(found)
-        last.update(dict.fromkeys(found, example))
-    rare = sorted(label for label, count in counts.items() if count == 1)
+        for label in types if example.tags else example.labels:
+            found.setdefault(label, []).append(example)
+    rare = sorted(label for label, those in found.items() if len(those) == 1)
     for label in rare[:SHOWN]:
         log.warning(
             "%s: the only training example of '%s'. One is too few to learn it; add more, "
             "or leave this label out.",
-            *(last[label].place, label[:40]),
+            *(found[label][0].place, label[:40]),
         )
     if len(rare) > SHOWN:
         log.warning("%d more labels have a single training example.", len(rare) - SHOWN)
@@ -236,9 +213,8 @@ def _check_tags(tokens: Sequence[str], tags: Sequence[str], where: str) -> None:
         )
 
 
-def _spaced(rows: Iterable[Sequence[str]]) -> bool:
+def _spaced(tokens: Sequence[str]) -> bool:
     """Say whether tokens are mostly words of a script with spaces between words."""
-    tokens = list(chain.from_iterable(rows))
     if all(len(token) <= 1 for token in tokens):
         return False
     borders = [token[0] for token in tokens if token[:1].isalpha()]
@@ -247,24 +223,18 @@ def _spaced(rows: Iterable[Sequence[str]]) -> bool:
 
 def _joined(tokens: Sequence[str], spaced: bool) -> tuple[str, tuple[tuple[int, int], ...]]:
     """Join tokens to a text; also their spans in characters."""
-    text = ""
-    words = []
-    before = ""
+    text, before, words = "", "", []
     for token in tokens:
         if before and (spaced or _two_words(before, token)):
             text += " "
         words.append((len(text), len(text) + len(token)))
-        text += token
-        before = token
+        text, before = text + token, token
     return text, tuple(words)
 
 
 def _two_words(before: str, after: str) -> bool:
     """Say whether tokens of a text without spaces need one between them all the same."""
-    if len(before) == 1 and len(after) == 1:
-        return False
-    return (
-        before[-1:].isalpha()
-        and after[:1].isalpha()
-        and all(map(is_word_character, (before[-1], after[0])))
+    borders = (before[-1:], after[:1])
+    return (len(before) > 1 or len(after) > 1) and all(
+        border.isalpha() and is_word_character(border) for border in borders
     )

@@ -11,13 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kbert_core.data.hub import (
-    HiddenLabels,
-    HubTable,
-    is_folder_of_tables,
-    is_hub_name,
-    is_table,
-)
+from kbert_core.data.hub import TABLES, HiddenLabels, HubTable, is_folder_of_tables, is_hub_name
 from kbert_core.data.labelled import SPLITS, Example, examples_of
 from kbert_core.data.links import ENDINGS as LINKS
 from kbert_core.data.links import read_links
@@ -25,6 +19,10 @@ from kbert_core.data.tables import TAG, ColumnError, Table, TextTable, parse_col
 from kbert_core.errors import DataError, OptionError, SplitError
 from kbert_core.options import Options, option
 
+DATA_SETS = (
+    "folder of train.tsv, dev.tsv and test.tsv (or .conll, with one token a line), or saved by "
+    "Hugging Face's datasets; or a data set of its hub, hf:NAME or hf:NAME/CONFIG"
+)
 TASKS = {
     "ner": "named entities",
     "classify": "classification",
@@ -45,17 +43,13 @@ class DataFiles(Options):
     data: str = option(
         "",
         metavar="DIR|hf:NAME",
-        help="folder of train.tsv, dev.tsv and test.tsv (or .conll, with one token a line), or "
-        "saved by Hugging Face's datasets; or a data set of its hub, hf:NAME or hf:NAME/CONFIG; "
-        "not needed where --train names a file. A single file is train alone",
+        help=f"{DATA_SETS}; not needed where --train names a file. A single file is train alone",
     )
     train: str | None = option(None, metavar="FILE", help="take train from this file")
     dev: str | None = option(None, metavar="FILE", help="take dev from this file")
     test: str | None = option(None, metavar="FILE", help="take test from this file")
     dev_share: float = option(
-        0.0,
-        metavar="P",
-        help="where there is no dev set: this share of train, drawn by --seed",
+        0.0, metavar="P", help="where there is no dev set: this share of train, drawn by --seed"
     )
     columns: Mapping[str, str] = option(
         factory=dict,
@@ -94,15 +88,10 @@ class DataFiles(Options):
 def read_split(
     name: str, split: str, task: str, columns: Mapping[str, str] | None = None
 ) -> list[Example]:
-    """Read one split of a data set.
+    """Read one split of a data set: of a folder, or of hf:NAME; a file is taken whatever the split.
 
-    Args:
-        name: a file, which is taken whatever the split; a folder; or hf:NAME.
-        columns: our names → the data's, where they can't be guessed.
-
-    Raises:
-        SplitError: there is no such split, or its labels are hidden.
-        DataError: it can't be read.
+    ``columns`` are our names → the data's, where they can't be guessed. SplitError where there is
+    no such split, or its labels are hidden; DataError where it can't be read.
     """
     if task == "link":
         return read_links(_links_file(Path(name), split))
@@ -127,12 +116,10 @@ def _table(name: str, split: str, task: str, columns: Mapping[str, str] | None) 
 def labelled_file(name: str, split: str) -> Path | None:
     """The labelled file that a split is in; None: it is one for `datasets` to read."""
     path = Path(name)
-    if is_hub_name(name) or (path.is_file() and is_table(path)):
+    if is_hub_name(name) or (path.is_file() and path.suffix in TABLES):
         return None
-    if not path.is_dir():
-        return path
     try:
-        return find_split(path, split)
+        return find_split(path, split) if path.is_dir() else path
     except SplitError:
         if not is_folder_of_tables(path):
             raise
@@ -144,10 +131,9 @@ def find_split(folder: str | Path, split: str) -> Path:
     folder = Path(folder)
     if not folder.is_dir():
         raise DataError(f"{folder}: no such folder. Name the folder that holds train.tsv.")
-    for ending in ENDINGS:
-        path = folder / f"{split}{ending}"
-        if path.is_file():
-            return path
+    files = (folder / f"{split}{ending}" for ending in ENDINGS)
+    if (path := next(filter(Path.is_file, files), None)) is not None:
+        return path
     there = sorted(p.name for p in folder.iterdir() if p.name.endswith(ENDINGS))
     raise SplitError(
         f"{folder}: no {split}.tsv; the folder holds {', '.join(there[:8]) or 'no .tsv file'}. "
@@ -171,18 +157,15 @@ def read_present(
 
 
 def read_splits(files: DataFiles, task: str, *, seed: int = 0) -> dict[str, list[Example]]:
-    """Read train, dev and test; only test may be missing.
+    """Read train, dev and test; only test may be missing, and dev where there is a ``dev_share``.
 
-    Raises:
-        SplitError: train is missing, or dev without a ``dev_share``.
-        OptionError: there is a dev set and a ``dev_share`` too.
+    SplitError where another is missing; OptionError where there is a dev set and a share too.
     """
     found = {"train": read_split(files.named("train"), "train", task, files.columns)}
     for split in SPLITS[1:]:
-        if not files.named(split):
-            continue
         try:
-            found[split] = read_split(files.named(split), split, task, files.columns)
+            if name := files.named(split):
+                found[split] = read_split(name, split, task, files.columns)
         except SplitError as error:
             if split == "test":
                 log.warning("no scores on test: %s", error)
@@ -215,49 +198,39 @@ def read_splits(files: DataFiles, task: str, *, seed: int = 0) -> dict[str, list
 def hold_out(
     examples: Sequence[Example], share: float, *, seed: int
 ) -> tuple[list[Example], list[Example]]:
-    """Part a share of examples at random from the rest, each part in its old order.
+    """Part examples at random: (the rest, a share), each in its old order.
 
-    Rows of one question, and rows of the same text, stay together, and of every
-    label a text stays behind. At least one text goes to each side.
-
-    Returns:
-        The rest, and the share.
-
-    Raises:
-        SplitError: no row can be held out so.
+    Rows of one question, and rows of the same text, stay together, and of every label a text
+    stays behind. At least one text goes to each side, else a SplitError.
     """
-    keys = [(e.group,) if e.group else e.sentences for e in examples]
-    unique = list(dict.fromkeys(keys))
-    if len(unique) < 2:
+    texts: dict[tuple[str, ...], list[Example]] = {}
+    for example in examples:
+        texts.setdefault((example.group,) if example.group else example.sentences, []).append(
+            example
+        )
+    if len(texts) < 2:
         raise SplitError(
             f"All {len(examples)} training rows are of one text or question, so none can be held "
             "out. Name a dev file with --dev FILE."
         )
-    counts = Counter(keys)
-    labels = {key: set[str]() for key in unique}
-    for key, example in zip(keys, examples, strict=True):
-        labels[key].update(example.labels)
-    left = Counter(label for those in labels.values() for label in those)
-    held: set[tuple[str, ...]] = set()
+    groups = [*texts.values()]
+    labels = [{label for example in group for label in example.labels} for group in groups]
+    left = Counter(label for those in labels for label in those)
+    held: set[int] = set()
     rows = 0
-    for number in np.random.default_rng(seed).permutation(len(unique))[:-1]:
+    for number in np.random.default_rng(seed).permutation(len(groups))[:-1]:
         if held and rows >= share * len(examples):
             break
-        key = unique[number]
-        if any(left[label] == 1 for label in labels[key]):
-            continue
-        left.subtract(labels[key])
-        held.add(key)
-        rows += counts[key]
+        if all(left[label] > 1 for label in labels[number]):
+            left.subtract(labels[number])
+            held.update(map(id, groups[number]))
+            rows += len(groups[number])
     if not held:
         raise SplitError(
             "Every training row has a label that no other text has, so none can be held out. Name "
             "a dev file with --dev FILE, or give more rows of each label."
         )
-    sides: tuple[list[Example], list[Example]] = [], []
-    for key, example in zip(keys, examples, strict=True):
-        sides[key in held].append(example)
-    return sides
+    return [e for e in examples if id(e) not in held], [e for e in examples if id(e) in held]
 
 
 def guess_task(
@@ -273,11 +246,7 @@ def guess_task(
 
 
 def other_task(
-    name: str | Path,
-    task: str,
-    columns: Mapping[str, str] | None = None,
-    *,
-    split: str = "train",
+    name: str | Path, task: str, columns: Mapping[str, str] | None = None, *, split: str = "train"
 ) -> str:
     """Say that data look like another task's, for the end of an error; else nothing.
 
@@ -314,9 +283,8 @@ def _guess(name: str, columns: Mapping[str, str] | None, split: str) -> tuple[st
         return "rank" if "qid" in fits["rank"] else "pair", bool(rows)
     votes = [_is_tagged(row["text_a"], row["label"]) for row in rows if task == "ner"]
     tagged, other = votes.count(True), votes.count(False)
-    if "classify" in fits and (task == "classify" or not rows or tagged < other):
-        return "classify", bool(rows) and not (tagged and other)
-    return "ner", bool(rows) and not (tagged and other)
+    classes = "classify" in fits and (task == "classify" or not rows or tagged < other)
+    return "classify" if classes else "ner", bool(rows) and not (tagged and other)
 
 
 def _is_tagged(text: Any, label: Any) -> bool | None:
@@ -327,8 +295,6 @@ def _is_tagged(text: Any, label: Any) -> bool | None:
     if isinstance(text, list) or isinstance(label, list):
         return isinstance(text, list) and isinstance(label, list)
     tags = str(label).split(" ")
-    if not all(map(TAG.fullmatch, tags)):
-        return False
-    if len(tags) > 1:
-        return True
-    return None if len(str(text)) == 1 else False
+    if len(tags) == len(str(text)) == 1 and TAG.fullmatch(tags[0]):
+        return None
+    return len(tags) > 1 and all(map(TAG.fullmatch, tags))

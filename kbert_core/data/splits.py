@@ -1,9 +1,8 @@
 """Splits that can show what knowledge adds: deduplicated and entity-disjoint.
 
-A published split often shares sentences and most entity names between
-training and test, so that a graph has nothing left to add. An
-**entity-disjoint** split holds entity names out: whatever is tagged with a
-test name was never seen with a label.
+A published split often shares sentences and most entity names between training and test, so that
+a graph has nothing left to add. An **entity-disjoint** split holds entity names out: whatever is
+tagged with a test name was never seen with a label.
 """
 
 import logging
@@ -53,38 +52,33 @@ def entity_disjoint(
 ) -> Splits:
     """Split sentences so that the entity names held out for test are in test alone.
 
-    Three disjoint groups of names are drawn, for train, dev and test; a
-    sentence goes to the last group that it touches. So no name of dev or
-    test is labelled in train, and none of test in dev. Repeated sentences are
-    taken once, at their first place.
+    Three disjoint groups of names are drawn, for train, dev and test; a sentence goes to the last
+    group that it touches. So no name of dev or test is labelled in train, and none of test in dev.
+    Repeated sentences are taken once, at their first place.
 
     Args:
-        graph: hold out only names that this graph knows, so that knowledge
-            has a chance; None: any names, at random.
+        graph: hold out only names that this graph knows, so that knowledge has a chance; None:
+            any names, at random.
 
     Raises:
-        DataError: too few names to hold so many out, or no sentence is left
-            for a split.
+        DataError: too few names to hold so many out, or no sentence is left for a split.
     """
     unique = list({_key(e): e for e in reversed(list(examples))}.values())[::-1]
     names = sorted({name for e in unique for name in _names(e)})
     known: set[str] = set() if graph is None else set(graph.entities())
     eligible = names if graph is None else [n for n in names if normalise_name(n) in known]
-    wanted = {
-        "test": round(options.test_share * len(names)),
-        "dev": round(options.dev_share * len(names)),
-    }
-    if sum(wanted.values()) > len(eligible) or not all(wanted.values()):
+    shares = (options.test_share, options.dev_share)
+    for_test, for_dev = (round(share * len(names)) for share in shares)
+    if for_test + for_dev > len(eligible) or not for_test or not for_dev:
         where = "" if graph is None else f" that the graph {graph.name} knows"
         raise DataError(
             f"The data have {len(eligible)} entity names{where}, of {len(names)}; to hold out "
-            f"{wanted['test']} for test and {wanted['dev']} for dev is not possible. "
+            f"{for_test} for test and {for_dev} for dev is not possible. "
             "Lower the shares, give more data, or take names at random."
         )
-    drawn = np.random.default_rng(options.seed).permutation(len(eligible))
-    test = {eligible[i] for i in drawn[: wanted["test"]]}
-    dev = {eligible[i] for i in drawn[wanted["test"] : wanted["test"] + wanted["dev"]]}
-
+    order = np.random.default_rng(options.seed).permutation(len(eligible))
+    drawn = [eligible[i] for i in order[: for_test + for_dev]]
+    test, dev = set(drawn[:for_test]), set(drawn[for_test:])
     splits: Splits = {split: [] for split in SPLITS}
     for example in unique:
         found = _names(example)
@@ -104,28 +98,26 @@ def deduplicated(splits: Mapping[str, Sequence[Example]]) -> Splits:
     """
     taken: set[tuple[str, ...]] = set()
     kept: Splits = {}
-    for split in reversed(SPLITS):
-        kept[split] = []
-        for example in splits.get(split, ()):
-            key = _key(example)
-            if key not in taken:
-                taken.add(key)
-                kept[split].append(example)
-        if split in splits and not kept[split]:
+    for split in reversed([split for split in SPLITS if split in splits]):
+        first: dict[tuple[str, ...], Example] = {}
+        for example in splits[split]:
+            first.setdefault(_key(example), example)
+        kept[split] = [example for key, example in first.items() if key not in taken]
+        taken |= first.keys()
+        if not kept[split]:
             raise DataError(
                 f"No labelled row is left for {split}: all its texts stand in a later split. "
                 "Check that the files are different ones."
             )
-    return {split: kept[split] for split in SPLITS if split in splits}
+    return {split: kept[split] for split in reversed(kept)}
 
 
 def write_split(folder: str | Path, splits: Mapping[str, Sequence[Example]]) -> None:
-    """Write splits in the release's format, ``train.tsv`` and so on.
+    """Write splits in the release's format, ``train.tsv`` and so on, to be read as they were.
 
-    What is read from them is what was written, questions' numbers (qid)
-    included. The format has no sign for a tab or a line break inside a text,
-    nor for a space inside a token or for a text without tokens: a space, a
-    no-break space and nothing stand for them, and a warning says so.
+    The format has no sign for a tab or a line break inside a text, nor for a space inside a token
+    or for a text without tokens: a space, a no-break space and nothing stand for them, and a
+    warning says so.
     """
     folder = Path(folder)
     try:
@@ -144,9 +136,8 @@ def write_rows(path: str | Path, examples: Sequence[Example]) -> None:
         first = next(example for example in examples if not example.words)
         told = "%s: %d rows without a single token are left out. The first: %s"
         log.warning(told, path, len(examples) - len(kept), first.place)
-    if tagged:
-        header, breaks, instead = ["text_a", "label"], TOKEN_BREAK, NO_BREAK
-    else:
+    header, breaks, instead = ["text_a", "label"], TOKEN_BREAK, NO_BREAK
+    if not tagged:
         texts = max((len(example.sentences) for example in kept), default=1)
         header, breaks, instead = ["label", "text_a", "text_b"][: 1 + texts], FIELD_BREAK, " "
         if any(e.group and e.group != e.sentences[0] for e in kept):

@@ -1,7 +1,6 @@
 """Reading comprehension → answer selection: which sentence of the paragraph holds the answer.
 
-Reads CMRC 2018, DRCD and other sets in SQuAD's form. What is written is in
-the released K-BERT's form for answer selection: qid, label, text_a, text_b.
+Reads CMRC 2018, DRCD and other sets in SQuAD's form, and writes qid, label, text_a, text_b.
 """
 
 import json
@@ -48,9 +47,8 @@ class Counts:
 def write_ranking_set(source: str | Path, target: str | Path) -> Counts:
     """Make a file for answer selection from one for reading comprehension.
 
-    Raises:
-        DataError: the source isn't in SQuAD's form, holds no question that
-            can be used, or the target can't be written.
+    DataError where the source isn't in SQuAD's form, holds no question that can be used, or the
+    target can't be written.
     """
     counts = Counts()
     rows = [
@@ -103,14 +101,11 @@ def comprehension_texts(source: str | Path) -> Iterator[str]:
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
-    """Split a text into sentences.
+    """Split a text into sentences: (start, end) in characters, without white space around.
 
     They end with 。！？；… and the quotes closed after these, or with the line;
     marks alone belong to the sentence before, or to the next where none is
     before. A text of marks alone is one sentence.
-
-    Returns:
-        (start, end) in characters, end exclusive, without white space around.
     """
     spans: list[tuple[int, int]] = []
     start = 0
@@ -142,12 +137,10 @@ def _paragraphs(source: str | Path, *, answers: bool) -> list[tuple[str, list[_A
         raise DataError(f"{source}: can't be read ({error}). Give a JSON file in UTF-8.") from error
     try:
         return [
-            (
-                _field(paragraph, "context", str),
-                [_asked(question, answers) for question in _field(paragraph, "qas", list)],
-            )
+            (context, [_asked(question, answers) for question in _field(paragraph, "qas", list)])
             for article in _field(data, "data", list)
             for paragraph in _field(article, "paragraphs", list)
+            for context in [_field(paragraph, "context", str)]
         ]
     except (KeyError, TypeError) as error:
         raise DataError(
@@ -158,13 +151,10 @@ def _paragraphs(source: str | Path, *, answers: bool) -> list[tuple[str, list[_A
 
 def _asked(question: Any, answers: bool) -> _Asked:
     text = _one_line(_field(question, "question", str))
-    if not answers:
-        return "", text, []
-    places = dict.fromkeys(
-        (_field(answer, "text", str), _field(answer, "answer_start", int))
-        for answer in _field(question, "answers", list)
-    )
-    return _one_line(str(_field(question, "id", str | int))), text, list(places)
+    given = _field(question, "answers", list) if answers else []
+    places = dict.fromkeys((_field(a, "text", str), _field(a, "answer_start", int)) for a in given)
+    name = _one_line(str(_field(question, "id", str | int))) if answers else ""
+    return name, text, list(places)
 
 
 def _field(data: Any, name: str, kind: Any) -> Any:

@@ -1,8 +1,7 @@
 """Labelled rows as they stand in text files, and which of their columns holds what.
 
-A text file has a header and tab-separated columns, as the released K-BERT's
-have, or one token a line with its tag, as CoNLL-2003's. The latter are told by
-their first lines, whatever the file is called.
+A text file has a header and tab-separated columns, as the released K-BERT's have, or one token a
+line with its tag, as CoNLL-2003's: told by its first lines, whatever the file is called.
 """
 
 import lzma
@@ -67,29 +66,59 @@ class Table:
 
     source: Source
     columns: Sequence[str]
-
-    def columns_of(self, task: str, given: Mapping[str, str] | None) -> dict[str, str]:
-        """Find the columns that a task needs: our name → the table's."""
-        return columns_of(task, self.columns, given, self.source.name)
+    where: str  # the columns stand, for a message
 
     def rows(self, task: str, columns: Mapping[str, str], *, strict: bool = True) -> Iterator[Row]:
         """Read rows; one that doesn't fit is a DataError, or left out where not ``strict``."""
         raise NotImplementedError
 
+    def columns_of(self, task: str, given: Mapping[str, str] | None) -> dict[str, str]:
+        """Find a task's columns, and qid for answer selection where there is one.
+
+        Our name → the table's; those ``given`` go before any guess. DataError where one of these
+        isn't there, ColumnError where one is missing.
+        """
+        needed, names, found = NEEDED[task], self.columns, dict(given or {})
+        for ours, theirs in found.items():
+            if theirs not in names:
+                there = ", ".join(f"'{name}'" for name in names[:12]) or "none"
+                raise DataError(
+                    f"{self.where}: no column '{theirs}' for {ours}. There are {there}. Correct "
+                    "--columns."
+                )
+        singles = [(name,) for name in (TOKENS if task == "ner" else TEXTS)]
+        if not found.keys() & {"text_a", "text_b"}:
+            known_texts = PAIRS if "text_b" in needed else singles
+            texts = next((known for known in known_texts if set(known) <= set(names)), ())
+            found.update(zip(("text_a", "text_b"), texts, strict=False))
+        for ours, known in (*((n, (n,)) for n in needed), ("label", LABELS), ("qid", QUESTION)):
+            if (named := next((name for name in known if name in names), None)) is not None:
+                found.setdefault(ours, named)
+        if missing := [ours for ours in needed if ours not in found]:
+            absent = next((ours for ours in missing if ours not in names), missing[0])
+            raise ColumnError(
+                f"{self.where}: no column '{absent}' in '{' | '.join(names)[:80]}'. Expected "
+                f"{', '.join(needed)}, or say which columns to take: --columns "
+                f"{','.join(f'{ours}=NAME' for ours in missing)}."
+            )
+        wanted = {*needed, *(["qid"] if task == "rank" else [])}
+        return {ours: theirs for ours, theirs in found.items() if ours in wanted}
+
 
 class TextTable(Table):
     """A text file; also packed with xz. The task is "" where it isn't known yet.
 
-    Raises:
-        DataError: it can't be read, is empty, or is of another task's form.
+    DataError where it can't be read, is empty, or is of another task's form.
     """
 
     def __init__(self, path: Path, task: str = "", given: Mapping[str, str] | None = None) -> None:
         self._lines = lines = read_lines(path)
         if not any(lines):
             raise DataError(f"{path}: the file is empty. Expected a header and labelled rows.")
-        self.source, self._first, self._cut = Source(str(path)), 2, True
+        self.source, self._first = Source(str(path)), 2
+        self.where = self.source.place(1)
         self.tagged = not given and task in ("", "ner", "mask") and is_conll(lines)
+        self._cut = not (task == "mask" and ".txt" in path.suffixes)
         if self.tagged and task == "mask":
             raise DataError(
                 f"{path}: holds one token a line with its tag, and the task is fill-mask. Give one "
@@ -97,17 +126,13 @@ class TextTable(Table):
             )
         if self.tagged:
             self.columns = NEEDED["ner"]
-        elif task == "mask" and ".txt" in path.suffixes:
-            self.columns, self._first, self._cut = NEEDED["mask"], 1, False
+        elif not self._cut:
+            self.columns, self._first = NEEDED["mask"], 1
             self._lines = [line.strip() for line in lines]
         elif task == "rank" and not given and (header := _without_header(lines)):
             self.columns, self._first = header, 1
         else:
             self.columns = lines[0].split("\t")
-
-    def columns_of(self, task: str, given: Mapping[str, str] | None) -> dict[str, str]:
-        """Find the columns that a task needs in the first line."""
-        return columns_of(task, self.columns, given, self.source.place(1))
 
     def rows(self, task: str, columns: Mapping[str, str], *, strict: bool = True) -> Iterator[Row]:
         """Read rows; tokens and tags as lists where one stands in a line."""
@@ -118,15 +143,14 @@ class TextTable(Table):
         places = {ours: self.columns.index(theirs) for ours, theirs in columns.items()}
         for number, line in enumerate(self._lines[self._first - 1 :], start=self._first):
             fields = line.split("\t") if self._cut else [line]
-            if not line or (len(fields) != len(self.columns) and not strict):
-                continue
-            if len(fields) != len(self.columns):
+            if line and len(fields) == len(self.columns):
+                yield number, {ours: fields[at] for ours, at in places.items()}
+            elif line and strict:
                 raise DataError(
                     f"{self.source.place(number)}: found {len(fields)} fields in '{line[:60]}', "
                     f"expected {len(self.columns)} ({', '.join(self.columns)}), separated by tabs. "
                     "Correct the line or delete it."
                 )
-            yield number, {ours: fields[at] for ours, at in places.items()}
 
 
 def read_lines(path: Path) -> list[str]:
@@ -144,55 +168,8 @@ def read_lines(path: Path) -> list[str]:
     return [line.removesuffix("\r") for line in text.split("\n")]
 
 
-def columns_of(
-    task: str, names: Sequence[str], given: Mapping[str, str] | None, where: str
-) -> dict[str, str]:
-    """Find the columns that a task needs, and qid for answer selection where there is one.
-
-    Args:
-        names: the table's columns.
-        given: our name → the table's, which go before any guess.
-
-    Returns:
-        Our name → the table's.
-
-    Raises:
-        DataError: a column that was given isn't there; ColumnError: one is missing.
-    """
-    needed, found = NEEDED[task], dict(given or {})
-    for ours, theirs in found.items():
-        if theirs not in names:
-            there = ", ".join(f"'{name}'" for name in names[:12]) or "none"
-            raise DataError(
-                f"{where}: no column '{theirs}' for {ours}. There are {there}. Correct --columns."
-            )
-    singles = [(name,) for name in (TOKENS if task == "ner" else TEXTS)]
-    if not found.keys() & {"text_a", "text_b"}:
-        known_texts = PAIRS if "text_b" in needed else singles
-        texts = next((known for known in known_texts if set(known) <= set(names)), ())
-        found.update(zip(("text_a", "text_b"), texts, strict=False))
-    for ours, known in (*((n, (n,)) for n in needed), ("label", LABELS), ("qid", QUESTION)):
-        named = next((name for name in known if name in names), None)
-        if named is not None:
-            found.setdefault(ours, named)
-    missing = [ours for ours in needed if ours not in found]
-    if missing:
-        absent = next((ours for ours in missing if ours not in names), missing[0])
-        raise ColumnError(
-            f"{where}: no column '{absent}' in '{' | '.join(names)[:80]}'. Expected "
-            f"{', '.join(needed)}, or say which columns to take: --columns "
-            f"{','.join(f'{ours}=NAME' for ours in missing)}."
-        )
-    wanted = {*needed, *(["qid"] if task == "rank" else [])}
-    return {ours: theirs for ours, theirs in found.items() if ours in wanted}
-
-
 def parse_columns(text: str | None) -> dict[str, str]:
-    """Read ``text_a=sentence1,label=gold``; None is none.
-
-    Raises:
-        OptionError: no such form, or an unknown name on the left.
-    """
+    """Read ``text_a=sentence1,label=gold``; OptionError for another form or unknown name."""
     found = {}
     for part in text.split(",") if text else ():
         ours, equals, theirs = (piece.strip() for piece in part.partition("="))
@@ -209,21 +186,15 @@ def is_conll(lines: Sequence[str]) -> bool:
     """Whether half of the first lines or more are a token with a tag, and none is a header."""
     rows = map(_token_columns, filter(str.strip, lines))
     first = list(islice((row for row in rows if row[0] != DOCUMENT), LOOKED_AT))
-    if not first or any(name in LABELS for name in first[0]):
-        return False
-    return 2 * sum(map(_is_token, first)) >= len(first)
+    header = any(name in LABELS for row in first[:1] for name in row)
+    return bool(first) and not header and 2 * sum(map(_is_token, first)) >= len(first)
 
 
 def conll_rows(lines: Sequence[str], source: Source) -> Iterator[tuple[int, list[str], list[str]]]:
     """Read sentences of one token a line: (line where it begins, from 1; tokens; tags).
 
-    A line holds a token and its tag, and maybe other columns between, separated
-    by a tab or by spaces. An empty line ends a sentence, ``-DOCSTART-`` begins a
-    document.
-
-    Raises:
-        DataError: with the line, where a token or its tag is missing, or
-            numbers stand where the tokens should.
+    A line is TOKEN … TAG, separated by a tab or by spaces; an empty line ends a sentence.
+    DataError, with the line, where a token or its tag is missing, or the first column numbers them.
     """
     tokens: list[str] = []
     tags: list[str] = []
@@ -251,25 +222,19 @@ def conll_rows(lines: Sequence[str], source: Source) -> Iterator[tuple[int, list
 
 def _token_columns(line: str) -> list[str]:
     """Of a line that isn't empty; the first may be white space, which is a token too."""
-    if "\t" in line:
-        first, *others = line.split("\t")
-        return [first, *(part.strip() for part in others)]
-    return [part for part in line.split(" ") if part]
+    if "\t" not in line:
+        return [part for part in line.split(" ") if part]
+    first, *others = line.split("\t")
+    return [first, *(part.strip() for part in others)]
 
 
 def _is_token(columns: Sequence[str]) -> bool:
-    if len(columns) < 2 or not TAG.fullmatch(columns[-1]):
-        return False
-    token = columns[0]
-    return token != "" and (" " not in token or not token.strip(" "))
+    token, tagged = columns[0], len(columns) > 1 and TAG.fullmatch(columns[-1]) is not None
+    return tagged and token != "" and (" " not in token or not token.strip(" "))
 
 
 def _without_header(lines: Sequence[str]) -> list[str] | None:
-    """The columns of a file of answers without a header; None if it has one.
-
-    NLPCC-DBQA puts the label last (2016) or first (2017); the question
-    stands before the answer in both.
-    """
+    """The columns of NLPCC-DBQA, which has no header: the label last (2016) or first (2017)."""
     first = next(filter(None, lines)).split("\t")
     for at, header in ((2, ["text_a", "text_b", "label"]), (0, ["label", "text_a", "text_b"])):
         if len(first) == 3 and first[at] in (RIGHT, WRONG):

@@ -24,6 +24,7 @@ TEXTS = [
     ("患者行胃镜检查", [(3, 5, "胃镜.n.01")]),
     ("做了心电图和胃镜", [(2, 5, "心电图.n.01"), (6, 8, "胃镜.n.01")]),
 ]
+BASE = '{"like": "wordnet", "inflected": false, "kar": {"size": 12, "heads": 3, "inner": 16}}'
 GRAPH = KnowledgeGraph(
     triple
     for entity, gloss in SENSES.items()
@@ -72,7 +73,9 @@ def options(folder, checkpoints, output="linker", **changes):
             "device": "cpu",
             "kg": (str(folder / "senses.spo"),),
             "encoder": str(checkpoints["encoder"]),
-            "base": ('{"like": "wordnet", "inflected": false, "kar": {"size": 12, "heads": 3, "inner": 16}}',),
+            "base": (BASE,),
+                '{"like": "wordnet", "inflected": false, "kar": {"size": 12, "heads": 3, "inner": 16}}',
+            ),
             "output": str(folder / output),
             "epochs": 2,
             "batch_tokens": 24,
