@@ -74,8 +74,6 @@ def options(folder, checkpoints, output="linker", **changes):
             "kg": (str(folder / "senses.spo"),),
             "encoder": str(checkpoints["encoder"]),
             "base": (BASE,),
-                '{"like": "wordnet", "inflected": false, "kar": {"size": 12, "heads": 3, "inner": 16}}',
-            ),
             "output": str(folder / output),
             "epochs": 2,
             "batch_tokens": 24,
