@@ -207,13 +207,14 @@ def load_inserted(encoder: PreTrainedModel, folder: str | Path) -> None:
     """
     from safetensors import SafetensorError, safe_open
 
-    wanted = {name for name in encoder.state_dict() if f".{INSERTED}." in name}
+    body, prefix = cast(PreTrainedModel, encoder.base_model), f"{encoder.base_model_prefix}."
+    wanted = {name for name in body.state_dict() if f".{INSERTED}." in name}
     weights: dict[str, Tensor] = {}
     try:
         for file in sorted(Path(folder).glob("*.safetensors")):
             with safe_open(file, framework="pt") as tensors:
                 own = [name for name in tensors.keys() if f".{INSERTED}." in name]  # noqa: SIM118
-                weights |= {name: tensors.get_tensor(name) for name in own}
+                weights |= {name.removeprefix(prefix): tensors.get_tensor(name) for name in own}
     except (OSError, SafetensorError) as error:
         raise CheckpointError(
             f"{folder}: can't be read ({error}). Copy the model again."
@@ -223,7 +224,7 @@ def load_inserted(encoder: PreTrainedModel, folder: str | Path) -> None:
             f"{folder}: the weights of what is inserted between layers don't fit the model's card "
             f"({len(odd)} differ, the first is {odd[0]}). Copy the model again."
         )
-    encoder.load_state_dict(weights, strict=False)
+    body.load_state_dict(weights, strict=False)
 
 
 def _run_inserted(layer: nn.Module, _: tuple[Any, ...], output: Any) -> Any:
