@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbert_core.knowledge.name_index import EditedNames, JoinedNames, Names, codes_of
+from kbert_core.knowledge.name_index import AddedNames, JoinedNames, Names, codes_of
 
 KEYS = st.lists(st.text("abc心电图\U00020000", min_size=1, max_size=6), max_size=8)
 TEXTS = st.text("abcd心电图糖\U00020000\ud800", max_size=20)
@@ -42,23 +42,21 @@ def test_joined_names_are_those_of_every_part(first, second, text):
 
 @given(KEYS, st.lists(KEYS, max_size=5), KEYS, TEXTS)
 def test_edited_names_are_those_of_before_with_those_added_and_not_removed(base, steps, gone, text):
-    names, there = EditedNames(names_of(base)), set()
+    names, there = AddedNames(), set()
     for keys in steps:
         forms = [(key, f"of {key}") for key in keys]
-        names = names.edited(added=forms, removed=(), gone=(), back=())
+        names = names.edited(added=forms, removed=())
         there |= {*keys}
     forms = [(key, f"of {key}") for key in gone]
-    names = names.edited(added=(), removed=forms, gone=(), back=())
-    check(names.lookup, {*base, *there.difference(gone)}, text)
+    names = names.edited(added=(), removed=forms)
+    check(JoinedNames([names_of(base), *names.parts]), {*base, *there.difference(gone)}, text)
 
 
-def test_an_entity_that_is_gone_is_meant_by_no_key_until_it_is_back():
-    names = EditedNames(Names.of([("a", "a"), ("a", "b")]))
-    without = names.edited(added=(), removed=(), gone=["a"], back=())
-    assert (names.meant_by("a"), without.meant_by("a")) == (("a", "b"), ("b",))
-    again = without.edited(added=(), removed=(), gone=(), back=["a"])
-    assert again.lookup.meant_by("a") == ("a", "b")
-    assert names.edited(added=(), removed=(), gone=(), back=["a"]) is names
+def test_an_entity_that_is_gone_is_meant_by_no_key_until_it_has_a_triple_again():
+    names = Names.of([("a", "a"), ("a", "b")])
+    assert names.meant_by("a") == ("a", "b")
+    assert JoinedNames([names], {"a": ()}).meant_by("a") == ("b",)
+    assert JoinedNames([names], {"a": ("a triple",)}).meant_by("a") == ("a", "b")
 
 
 def test_a_key_means_its_entities_in_the_order_in_which_they_came():
