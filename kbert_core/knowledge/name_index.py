@@ -16,7 +16,8 @@ import numpy as np
 from immutables import Map
 from numpy.typing import NDArray
 
-Codes = NDArray[np.uint32]
+from kbert_core.tokens import CodePoints, code_points
+
 Meanings = Mapping[str, Iterable[tuple[int, int, str]]]  # key → (rank, then, entity) of each
 _DEPTH = 4  # first characters of a key that the prefix filter knows
 _SIZES = range(1, _DEPTH + 1)
@@ -37,11 +38,8 @@ class NameLookup(Protocol):
     def meant_by(self, key: str) -> tuple[str, ...]:
         """Return the entities that a key may mean, in graph order; a few too many do no harm."""
 
-    def may_start(self, codes: Codes) -> NDArray[np.bool_]:
-        """Say where in a loosened text a key may start.
-
-        Args:
-            codes: (M,) code points.
+    def may_start(self, codes: CodePoints) -> NDArray[np.bool_]:
+        """Say where in a loosened text of code points a key may start.
 
         Returns:
             (M,) bool, True at every start of a key, and at a few other places.
@@ -78,12 +76,12 @@ class PrefixFilter:
             prefixes = {key[:_DEPTH] for key in keys[start : start + _AT_ONCE]}
             for size, (table, shift, mask) in made._filters.items():
                 text = "".join(prefix for prefix in prefixes if len(prefix) == size)
-                *_, hashes = _hashes(codes_of(text), size)
+                *_, hashes = _hashes(code_points(text), size)
                 hashes = hashes[::size]
                 table[hashes >> shift] = table[hashes & mask] = True
         return made
 
-    def may_start(self, codes: Codes) -> NDArray[np.bool_]:
+    def may_start(self, codes: CodePoints) -> NDArray[np.bool_]:
         """See ``NameLookup.may_start``."""
         result = np.zeros(len(codes), np.bool_)
         for size, hashes in enumerate(_hashes(codes, _DEPTH), start=1):
@@ -152,7 +150,7 @@ class Names:
         by_rank = sorted((int(rank, 16), int(then, 16), entity) for rank, then, entity in ranked)
         return tuple(dict.fromkeys(entity for *_, entity in by_rank))
 
-    def may_start(self, codes: Codes) -> NDArray[np.bool_]:
+    def may_start(self, codes: CodePoints) -> NDArray[np.bool_]:
         """See ``NameLookup.may_start``."""
         return self.prefixes.may_start(codes)
 
@@ -183,7 +181,7 @@ class JoinedNames:
         meant = dict.fromkeys(entity for part in self._parts for entity in part.meant_by(key))
         return tuple(entity for entity in meant if self._changed.get(entity, True))
 
-    def may_start(self, codes: Codes) -> NDArray[np.bool_]:
+    def may_start(self, codes: CodePoints) -> NDArray[np.bool_]:
         """See ``NameLookup.may_start``."""
         return reduce(np.logical_or, (part.may_start(codes) for part in self._parts))
 
@@ -219,12 +217,7 @@ class AddedNames:
         return AddedNames(after.finish())
 
 
-def codes_of(text: str) -> Codes:
-    """Return the code points of a text: (M,) for M characters, surrogates as they are."""
-    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
-
-
-def _hashes(codes: Codes, depth: int) -> Iterator[Codes]:
+def _hashes(codes: CodePoints, depth: int) -> Iterator[CodePoints]:
     """Hash every run of 1, 2, ... characters: (M,), (M - 1,), ... for M characters."""
     mixed = np.zeros(len(codes) + 1, np.uint32)
     for size in range(1, depth + 1):

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbert_core.knowledge.name_index import AddedNames, JoinedNames, Names, codes_of
+from kbert_core.knowledge.name_index import AddedNames, JoinedNames, Names
+from kbert_core.tokens import code_points
 
 KEYS = st.lists(st.text("abc心电图\U00020000", min_size=1, max_size=6), max_size=8)
 TEXTS = st.text("abcd心电图糖\U00020000\ud800", max_size=20)
@@ -20,7 +21,7 @@ def keys_in(keys, text, start):
 
 
 def check(names, keys, text):
-    starts = names.may_start(codes_of(text))
+    starts = names.may_start(code_points(text))
     every = names.keys_at(text, range(len(text)))
     for place in range(len(text)):
         here = keys_in(keys, text, place)
@@ -68,4 +69,4 @@ def test_a_key_means_its_entities_in_the_order_in_which_they_came():
 def test_few_other_places_pass_the_prefix_filter(count):
     keys = [f"{0x4E00 + 7 * i:c}{0x5E00 + 11 * i % 999:c}{i:05}" for i in range(count)]
     text = "".join(chr(0x4E00 + 13 * i % 4000) for i in range(5000))
-    assert np.mean(Names.of(zip(keys, keys, strict=True)).may_start(codes_of(text))) < 0.02
+    assert np.mean(Names.of(zip(keys, keys, strict=True)).may_start(code_points(text))) < 0.02
