@@ -12,10 +12,9 @@ from typing import IO
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.io.compression import ENDINGS as PACKED
 from kbert_core.knowledge.io.compression import Bounded, plain_ending, unpacking
-from kbert_core.knowledge.io.rows import Bad, lines, printable
+from kbert_core.knowledge.io.rows import Bad, lines, printable, read_csv, read_json_lines, read_tabs
 from kbert_core.knowledge.io.rows import ReadOptions as ReadOptions
 from kbert_core.knowledge.io.rows import Row as Row
-from kbert_core.knowledge.io.tables import read_csv, read_json_lines, read_tabs
 from kbert_core.knowledge.triple import Triple
 
 log = logging.getLogger(__name__)
@@ -47,8 +46,8 @@ class Reading:
         skip_bad: leave bad lines out; else the end of the rows raises.
         problems: a message for each bad line, the first ones.
         bad: how many there were.
-        passed: what is neither a triple nor bad, and how often: RDF's nodes without
-            an address, empty texts, texts in other languages.
+        passed: what is neither, and how often: RDF's nodes without an address, empty texts,
+            texts in other languages.
         unit: what is numbered: a "line", or a "statement".
         packed: whether the file was packed, so that it may be a bomb.
     """
@@ -70,13 +69,18 @@ class Reading:
             if isinstance(row, tuple):
                 good += 1
                 yield row
-                if self.packed:
-                    triple = hash(row[1:])
-                    if triple in known:
-                        repeated += 1
-                        self._check_repeated(repeated, good)
-                    elif len(known) < _KNOWN:
-                        known.add(triple)
+                if not self.packed:
+                    continue
+                triple = hash(row[1:])
+                repeated += triple in known
+                if len(known) < _KNOWN:
+                    known.add(triple)
+                if repeated > MOST_REPEATED and repeated > 100 * (good - repeated):
+                    raise GraphFileError(
+                        f"{self.name}: {repeated:,} of its first {good:,} triples are repeated, "
+                        "so it looks like a file made to fill the disk. Unpack it, take the "
+                        "repeated lines out, and open it again."
+                    )
                 continue
             self.bad += 1
             if len(self.problems) < SHOWN_PROBLEMS or self.skip_bad:
@@ -99,15 +103,6 @@ class Reading:
             raise GraphFileError(
                 f"{self.name}: no triples, {why}. Expected one triple a line: head, relation, "
                 "tail, separated by tabs."
-            )
-
-    def _check_repeated(self, repeated: int, good: int) -> None:
-        others = good - repeated
-        if repeated > MOST_REPEATED and repeated > 100 * others:
-            raise GraphFileError(
-                f"{self.name}: {repeated:,} of its first {good:,} triples are repeated, so it "
-                "looks like a file made to fill the disk. Unpack it, take the repeated lines "
-                "out, and open it again."
             )
 
 
@@ -192,15 +187,12 @@ def parse_triples(
 
 
 def _in_memory(reading: Reading) -> TripleFile:
-    triples: dict[Triple, None] = {}
-    rows = 0
-    for _, head, relation, tail in reading:
-        triples[Triple(head, relation, tail)] = None
-        rows += 1
-    duplicates = rows - len(triples)
+    rows = [Triple(*row[1:]) for row in reading]
+    triples = tuple(dict.fromkeys(rows))
+    duplicates = len(rows) - len(triples)
     if duplicates:
         log.info("%s: %d repeated triples dropped", reading.name, duplicates)
-    return TripleFile(reading.name, tuple(triples), duplicates, tuple(reading.problems))
+    return TripleFile(reading.name, triples, duplicates, tuple(reading.problems))
 
 
 def unit_of(name: str) -> str:
@@ -212,24 +204,19 @@ def _reading(
     opened: Callable[[], IO[bytes]], name: str, size: int, options: ReadOptions, *, skip_bad: bool
 ) -> Reading:
     packed, ending = Path(name).suffix in PACKED, plain_ending(name)
-    most = options.most
-    if packed and most is None:
-        most = max(FREE, RATIO * size)
+    most = max(FREE, RATIO * size) if packed and options.most is None else options.most
 
     def unpacked() -> Bounded:
         return Bounded(unpacking(opened(), name), name, most)
 
-    if ending in RDF:
-        from kbert_core.knowledge.io.rdf import read_rdf
-
-        passed: Counter[str] = Counter()
-        rows = read_rdf(unpacked, name, ending, options, passed)
-        return Reading(name, rows, skip_bad, passed=passed, unit=unit_of(name), packed=packed)
-    read = _BY_LINES.get(ending, read_tabs)
-
     def read_lines() -> Iterator[Row | Bad]:
         with unpacked() as stream:
             text = lines(stream, name, encoding=options.encoding, packed=packed)
-            yield from read(text, name, options)
+            yield from _BY_LINES.get(ending, read_tabs)(text, name, options)
 
-    return Reading(name, read_lines(), skip_bad, packed=packed)
+    reading = Reading(name, read_lines(), skip_bad, unit=unit_of(name), packed=packed)
+    if ending in RDF:
+        from kbert_core.knowledge.io.rdf import read_rdf
+
+        reading.found = read_rdf(unpacked, name, ending, options, reading.passed)
+    return reading
