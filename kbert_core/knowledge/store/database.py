@@ -20,6 +20,7 @@ ENDING = ".kg"
 PAGE = 8192  # bytes
 WAIT = 30.0  # seconds for another process's edit or import to end
 THEN = "added <= :then AND (removed IS NULL OR removed > :then)"  # rows that count at a revision
+_NO_ROOM = ("SQLITE_IOERR_SHM", "SQLITE_CANTOPEN")  # for SQLite's own files
 _LEFTOVER = re.compile(  # after the name of the graph; 8 digits in hexadecimal
     r"\.names-X(\.X|\.part)?|(\.X)?\.part(-wal|-shm|-journal)?".replace("X", "[0-9a-f]{8}")
 )
@@ -80,11 +81,8 @@ def create_indexes(database: sqlite3.Connection) -> None:
 def new_file(path: Path, *, name: str, identity: str = "") -> Iterator[sqlite3.Connection]:
     """Make a new graph file: it appears under its name whole, or not at all.
 
-    The caller holds the :func:`graph_lock`, there is no graph yet, and what
-    is written in the block has to be indexed there.
-
-    Args:
-        name, identity: see ``importing.import_triples``.
+    The caller holds the :func:`graph_lock`, there is no graph yet, and what is written in the
+    block has to be indexed there. For ``name`` and ``identity`` see ``importing.import_triples``.
 
     Raises:
         GraphFileError: the folder can't be written to, or another program
@@ -171,21 +169,15 @@ def connect(path: Path, *, write: bool = False) -> sqlite3.Connection:
     try:
         return _connected(path, "rw" if write else "ro")
     except GraphFileError as error:
-        no_room = _name_of(error.__cause__).startswith(("SQLITE_IOERR_SHM", "SQLITE_CANTOPEN"))
-        if write or not no_room or not log_is_empty:
+        if write or not _name_of(error.__cause__).startswith(_NO_ROOM) or not log_is_empty:
             raise
         return _connected(path, "ro&immutable=1")
 
 
 def _connected(path: Path, mode: str) -> sqlite3.Connection:
+    uri = f"{path.resolve().as_uri()}?mode={mode}"
     with database_errors(path):
-        database = sqlite3.connect(
-            f"{path.resolve().as_uri()}?mode={mode}",
-            uri=True,
-            timeout=WAIT,
-            isolation_level=None,
-            check_same_thread=False,
-        )
+        database = sqlite3.connect(uri, WAIT, 0, None, check_same_thread=False, uri=True)
         try:
             _check(database, path)
             database.execute("PRAGMA mmap_size = 1073741824")  # shared with other readers
@@ -233,9 +225,9 @@ def now() -> str:
 
 
 @contextmanager
-def transaction(database: sqlite3.Connection) -> Iterator[None]:
-    """Make all of a block's changes, or none of them."""
-    database.execute("BEGIN IMMEDIATE")
+def transaction(database: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
+    """Make all of a block's changes, or none of them; "BEGIN": only read at one revision."""
+    database.execute(begin)
     try:
         yield
         database.execute("COMMIT")
@@ -249,11 +241,8 @@ def transaction(database: sqlite3.Connection) -> Iterator[None]:
 def graph_lock(path: Path, *, wait: float = WAIT) -> Iterator[None]:
     """Let one process at a time make a graph file, or index its names.
 
-    Args:
-        wait: seconds for another process to end.
-
     Raises:
-        GraphBusy: it hasn't ended.
+        GraphBusy: another hasn't ended after ``wait`` seconds.
         GraphFileError: the folder can't be written to.
     """
     lock = FileLock(f"{path}.lock", timeout=wait)
@@ -287,22 +276,27 @@ def database_errors(path: Path) -> Iterator[None]:
 
 def _in_words(error: Exception, path: Path) -> str:
     name, what = _name_of(error), str(error)
-    if name in ("SQLITE_FULL", "SQLITE_IOERR_WRITE"):
-        return "the disk is full, so nothing of this was done. Make room and do it again"
-    if name.startswith(("SQLITE_IOERR_SHM", "SQLITE_CANTOPEN")):
-        return (
+    for beginnings, words in {
+        ("SQLITE_FULL", "SQLITE_IOERR_WRITE"): (
+            "the disk is full, so nothing of this was done. Make room and do it again"
+        ),
+        _NO_ROOM: (
             f"SQLite can't make the files {path.name}-wal and {path.name}-shm beside it ({what}). "
             "Nothing is lost: make room on the disk, or mend the folder's rights, and do it again"
-        )
-    if name.startswith("SQLITE_IOERR"):
-        return (
+        ),
+        ("SQLITE_IOERR",): (
             f"the disk failed ({name}: {what}). Do it again; if it fails again, take another copy "
             "of the graph"
-        )
-    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-        return f"another process has been writing to it for {WAIT:.0f} s. Try again later"
-    if name.startswith("SQLITE_READONLY"):
-        return "it may only be read here. Copy it to a folder of your own and edit the copy"
+        ),
+        ("SQLITE_BUSY", "SQLITE_LOCKED"): (
+            f"another process has been writing to it for {WAIT:.0f} s. Try again later"
+        ),
+        ("SQLITE_READONLY",): (
+            "it may only be read here. Copy it to a folder of your own and edit the copy"
+        ),
+    }.items():
+        if name.startswith(beginnings):
+            return words
     return f"it is damaged or no graph ({what}). Take a copy of it that is whole"
 
 

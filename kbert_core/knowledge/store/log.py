@@ -90,11 +90,15 @@ def entries(
             "UNION SELECT added FROM triple WHERE entity = ? "
             "UNION SELECT removed FROM triple WHERE entity = ?) "
         )
-    rows = database.execute(
-        f"{query} ORDER BY revision DESC LIMIT ?", (*values, -1 if most is None else most)
-    ).fetchall()
-    undone = _undone(database)
-    return [replace(Entry(*row), undone=row[0] in undone) for row in rows]
+    query += "ORDER BY revision DESC LIMIT ?"
+    rows = database.execute(query, (*values, -1 if most is None else most)).fetchall()
+    undone: set[int] = set()  # what an entry took back which is not taken back itself
+    for revision, undoes in database.execute(
+        "SELECT revision, undoes FROM entry WHERE undoes IS NOT NULL ORDER BY revision DESC"
+    ):
+        if revision not in undone:
+            undone.add(undoes)
+    return [Entry(*row, row[0] in undone) for row in rows]
 
 
 def changes(
@@ -147,39 +151,6 @@ def effective(changes: Iterable[Change]) -> list[Change]:
         if was_on != is_on:
             left.append(Change(added[triple].id, triple, triple, was_on, is_on))
     return left
-
-
-def origins(database: sqlite3.Connection, entity: str) -> dict[Triple, Origin]:
-    """See ``GraphStore.origins``."""
-    rows = database.execute(
-        "SELECT head, relation, tail, source.name, line, added FROM triple LEFT JOIN source "
-        "ON source.id = source WHERE entity = ? AND removed IS NULL",
-        (normalise_name(entity),),
-    )
-    return {Triple(*row[:3]): Origin(*row[3:]) for row in rows}
-
-
-def is_bulk(database: sqlite3.Connection, revision: int) -> bool:
-    """Whether an entry is an import, or the undo of one: the log doesn't name its entities."""
-    row = database.execute("SELECT 1 FROM touched WHERE revision = ?", (revision,)).fetchone()
-    return row is None
-
-
-def _undone(database: sqlite3.Connection) -> set[int]:
-    """Every revision that an entry took back which is not taken back itself."""
-    undone: set[int] = set()
-    for revision, undoes in database.execute(
-        "SELECT revision, undoes FROM entry WHERE undoes IS NOT NULL ORDER BY revision DESC"
-    ):
-        if revision not in undone:
-            undone.add(undoes)
-    return undone
-
-
-def last_done(log: Iterable[Entry]) -> int | None:
-    """The last entry that is no undo and not undone; None: there is none."""
-    done = (entry.revision for entry in log if entry.undoes is None and not entry.undone)
-    return next(done, None) or None  # entry 0 made the graph
 
 
 def last_undo(log: Sequence[Entry]) -> int | None:
@@ -316,7 +287,9 @@ def undo_entry(database: sqlite3.Connection, path: Path, old: int, new: int) -> 
         GraphConflict: a later entry changed one of the triples.
     """
     values = {"old": old, "new": new}
-    scope = "" if is_bulk(database, old) else _OF_TOUCHED
+    # Of an import, or the undo of one, the log doesn't name the entities.
+    touched = database.execute("SELECT 1 FROM touched WHERE revision = ?", (old,)).fetchone()
+    scope = _OF_TOUCHED if touched else ""
     versions = f"removed IS NOT added AND (added = :old OR removed = :old) {scope}"
     for later in (_EDITED_LATER, _THERE_AGAIN):
         row = database.execute(later.format(versions=versions), values).fetchone()

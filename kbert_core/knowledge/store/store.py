@@ -5,7 +5,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -45,26 +45,23 @@ KEPT = 4096  # entities whose triples stay in memory
 PENDING = 10_000  # entities edited since the names were indexed, before they are indexed anew
 
 
-class Connections:
+class Connections(threading.local):
     """One connection for every thread that reads a graph file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path) -> None:  # once in every thread
         self.path = path
-        self._of_thread = threading.local()
+        self._database: sqlite3.Connection | None = None
 
     def get(self) -> sqlite3.Connection:
         """Return this thread's connection."""
-        database: sqlite3.Connection | None = getattr(self._of_thread, "database", None)
-        if database is None:
-            database = self._of_thread.database = connect(self.path)
-        return database
+        self._database = self._database or connect(self.path)
+        return self._database
 
     def close(self) -> None:
         """Close this thread's; one is opened again when it is asked for."""
-        database: sqlite3.Connection | None = getattr(self._of_thread, "database", None)
-        if database is not None:
-            database.close()
-            del self._of_thread.database
+        if self._database is not None:
+            self._database.close()
+        self._database = None
 
 
 class Snapshot:
@@ -79,12 +76,13 @@ class Snapshot:
         self.aliases = aliases_of(connections.get())
         self.fingerprint = f"{fact(connections.get(), 'id')}-{revision}"
         self.triples_of = lru_cache(KEPT)(self._triples_of)
-        self._count: int | None = None
 
     def __len__(self) -> int:
-        if self._count is None:
-            self._count = self._rows(f"SELECT count(*) FROM triple WHERE {THEN}")[0][0]
         return self._count
+
+    @cached_property
+    def _count(self) -> int:
+        return self._rows(f"SELECT count(*) FROM triple WHERE {THEN}")[0][0]
 
     def items(self) -> Iterator[tuple[str, tuple[Triple, ...]]]:
         """Every entity, by name, with its triples."""
@@ -216,13 +214,13 @@ class GraphStore:
             GraphEditError: there is none, it is undone already, or a later
                 entry changed the same triples.
         """
-        with self._using(), transaction(self._database):
-            database = self._database
+        with self._using(), transaction(database := self._database):
             self._graph = self._read_graph()
             entries = log.entries(database)
-            if revision is None:
-                revision = log.last_done(entries)
-                if revision is None:
+            if revision is None:  # the last that is no undo and not undone
+                done = (e.revision for e in entries if e.undoes is None and not e.undone)
+                revision = next(done, 0)
+                if revision == 0:
                     raise GraphEditError(f"{self.path}: there is nothing to undo.")
             if revision == 0:
                 raise GraphEditError(f"{self.path}: entry 0 made the graph, and can't be undone.")
@@ -279,7 +277,12 @@ class GraphStore:
     def origins(self, entity: str) -> dict[Triple, Origin]:
         """Say where every triple of an entity comes from."""
         with self._using():
-            return log.origins(self._database, entity)
+            rows = self._database.execute(
+                "SELECT head, relation, tail, source.name, line, added FROM triple "
+                "LEFT JOIN source ON source.id = source WHERE entity = ? AND removed IS NULL",
+                (normalise_name(entity),),
+            )
+            return {Triple(*row[:3]): Origin(*row[3:]) for row in rows}
 
     def at(self, revision: int) -> KnowledgeGraph:
         """Return the graph as it was at an earlier revision; its names are indexed for that."""
@@ -316,11 +319,8 @@ class GraphStore:
         """The newest graph: a snapshot of when its names were indexed, and edits since."""
         database = self._database
         if not database.in_transaction:
-            database.execute("BEGIN")
-            try:
+            with transaction(database, "BEGIN"):
                 return self._read_graph()
-            finally:
-                database.execute("COMMIT")
         self._data_version = database.execute("PRAGMA data_version").fetchone()[0]
         facts = NamesFile.of(database)
         revision = last_revision(database)
@@ -340,22 +340,22 @@ class GraphStore:
         return graph
 
     def _edited_since(self, graph: KnowledgeGraph, revision: int) -> KnowledgeGraph:
-        edited: dict[str, list[Triple]] = {}
+        edited: dict[str, tuple[Triple, ...]] = {}
         off: set[Triple] = set()
-        for entity, head, relation, tail, is_off in self._database.execute(
-            "SELECT edited.entity, head, relation, tail, off "
-            "FROM (SELECT DISTINCT entity FROM touched WHERE revision > ?) AS edited "
-            "LEFT JOIN triple ON triple.entity = edited.entity AND removed IS NULL "
-            "ORDER BY place, version",
-            (revision,),
+        for entity, rows in groupby(
+            self._database.execute(
+                "SELECT edited.entity, head, relation, tail, off "
+                "FROM (SELECT DISTINCT entity FROM touched WHERE revision > ?) AS edited "
+                "LEFT JOIN triple ON triple.entity = edited.entity AND removed IS NULL "
+                "ORDER BY edited.entity, place, version",
+                (revision,),
+            ),
+            key=itemgetter(0),
         ):
-            triples = edited.setdefault(entity, [])
-            if head is not None:
-                triples.append(Triple(head, relation, tail))
-                if is_off:
-                    off.add(triples[-1])
-        changed = {entity: tuple(triples) for entity, triples in edited.items()}
-        return graph.updated(changed, off)
+            triples = {Triple(*row[1:4]): row[4] for row in rows if row[1] is not None}
+            edited[entity] = tuple(triples)
+            off.update(triple for triple, is_off in triples.items() if is_off)
+        return graph.updated(edited, off)
 
     def _after(self, entry: Entry) -> Entry:
         with self._using():
