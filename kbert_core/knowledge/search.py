@@ -1,9 +1,8 @@
 """Looking through a graph of any size: a page at a time, each within a given time.
 
-A small graph's entities come in order, those first that are called as the text
-looked for. Of a large one what an index answers comes by name; what has to be
-looked for row by row comes in the order of the file, and goes on where the
-time was over.
+A small graph's entities come in order, those first that are called as the text looked for. Of a
+large one what an index answers comes by name; what has to be looked for row by row comes in the
+order of the file, and goes on where the time was over.
 """
 
 import json
@@ -14,6 +13,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import Any, Literal
@@ -38,7 +38,7 @@ NAMES = 5000  # of a facet that are kept, the commonest
 _CHUNK = 50_000  # rows between two looks at the clock
 _FIRST_ROWS = 4 * _CHUNK  # of a large graph, where names are looked for to complete others
 _NEAR = 1000  # heads, by name, of which the shortest are taken
-_ROW = "version, entity, place, head, relation, tail, off"
+_ROW = "head, relation, tail, off, version"
 _STARTS = "entity >= :low_name AND entity < :high_name"
 _folded = lru_cache(1 << 16)(normalise_name)
 
@@ -107,10 +107,7 @@ class Facets:
     @classmethod
     def of(cls, relations: Counter[str], types: Counter[str], *, complete: bool = True) -> "Facets":
         """Put counts into order; what is there no more is left out."""
-        known, kinds = (
-            {name: count for name, count in counts.most_common(NAMES) if count > 0}
-            for counts in (relations, types)
-        )
+        known, kinds = (dict((+counts).most_common(NAMES)) for counts in (relations, types))
         return cls(known, kinds, complete)
 
     def changed(
@@ -118,11 +115,9 @@ class Facets:
     ) -> "Facets":
         """Return the counts once some triples are gone and others have come."""
         relations, kinds = Counter(self.relations), Counter(self.types)
-        for triples, sign in ((gone, -1), (come, 1)):
-            for triple in triples:
-                relations[triple.relation] += sign
-                if triple.relation in types:
-                    kinds[triple.tail] += sign
+        for triples, count in ((gone, Counter.subtract), (come, Counter.update)):
+            count(relations, [triple.relation for triple in triples])
+            count(kinds, [triple.tail for triple in triples if triple.relation in types])
         return Facets.of(relations, kinds, complete=self.complete)
 
 
@@ -142,22 +137,17 @@ class GraphSearch:
 
     @classmethod
     def of(cls, graph: KnowledgeGraph, *, first: Collection[str] = ()) -> "GraphSearch":
-        """Copy a graph into memory; its triples are found in graph order.
-
-        Args:
-            first: entities that come before the others.
-        """
+        """Copy a graph into memory; its triples are found in its order, some entities first."""
         search = cls(Path(), 0)
         search._order = "version"
         memory = search._memory = sqlite3.connect(":memory:", check_same_thread=False)
         memory.create_function("folded", 1, _folded, deterministic=True)
         memory.executescript(TABLES)
-        early = [(entity, graph.triples_of(entity)) for entity in sorted(first)]
+        early = ((entity, graph.triples_of(entity)) for entity in sorted(first))
         later = (item for item in graph.items() if item[0] not in first)
         rows = (
             (entity, t.head, t.relation, t.tail, not graph.is_on(t))
-            for items in (early, later)
-            for entity, triples in items
+            for entity, triples in chain(early, later)
             for t in triples
         )
         memory.executemany(
@@ -181,14 +171,12 @@ class GraphSearch:
         most: int = 200,
         without: Collection[str] = (),
     ) -> Found:
-        """Find a page of triples.
+        """Find a page of triples; those of some entities are left out.
 
         Args:
-            query: what is looked for; in tails and relations of a large graph
-                in any case of Latin letters, everywhere else as names are compared.
+            query: in tails and relations of a large graph compared in any case of Latin
+                letters, everywhere else as names are.
             start: where the page begins, a ``Found.next``.
-            most: of the page.
-            without: entities to leave out.
         """
         end = time.monotonic() + SECONDS
         with self._reading() as database:
@@ -206,36 +194,32 @@ class GraphSearch:
 
             if not small and not by_index:
                 return _by_row(rows, start or 0, most, last, end)
-            total, order = None, self._order
+            total, order, begin = None, self._order, start or 0
             if small:
                 count = f"SELECT count(*) FROM triple WHERE {conditions}"
                 total = database.execute(count, values).fetchone()[0]
                 order = f"entity <> :folded, NOT ({_STARTS}), {order}"
-            begin = start or 0
             found = rows(f"ORDER BY {order}", begin=begin)
             return _page(found[:most], begin + most if len(found) > most else None, total=total)
 
     def facets(self) -> Facets:
         """Count triples by relation and by type, in a large graph only of its first rows."""
-        relations: Counter[str] = Counter()
-        types: Counter[str] = Counter()
+        counts: dict[str, Counter[str]] = {"relation": Counter(), "tail": Counter()}
+        of_type = "relation IN (SELECT value FROM json_each(:types))"
         values = {"then": self.revision, "types": json.dumps(TYPE_RELATIONS)}
-        complete = True
+        end = time.monotonic() + 3 * SECONDS
         with self._reading() as database:
-            end = time.monotonic() + 3 * SECONDS
             for low, high in _chunks(0, _last_version(database)):
                 if time.monotonic() > end:
-                    complete = False
-                    break
-                where = f"version > {low} AND version <= {high} AND {THEN}"
-                of_types = f"{where} AND relation IN (SELECT value FROM json_each(:types))"
-                for counts, column, rows in (
-                    (relations, "relation", where),
-                    (types, "tail", of_types),
-                ):
-                    query = f"SELECT {column}, count(*) FROM triple WHERE {rows} GROUP BY {column}"
-                    counts.update(dict(database.execute(query, values).fetchall()))
-        return Facets.of(relations, types, complete=complete)
+                    return Facets.of(*counts.values(), complete=False)
+                for column, which in (("relation", "1"), ("tail", of_type)):
+                    rows = database.execute(
+                        f"SELECT {column}, count(*) FROM triple WHERE version > {low} "
+                        f"AND version <= {high} AND {THEN} AND {which} GROUP BY {column}",
+                        values,
+                    )
+                    counts[column].update(dict(rows.fetchall()))
+        return Facets.of(*counts.values())
 
     def heads(self, start: str, most: int = 8) -> list[str]:
         """Return heads that begin with a text, the shortest of the first by name."""
@@ -333,7 +317,7 @@ def _by_row(
             most=most + 1 - len(found),
         )
         if len(found) > most:
-            return _page(found[:most], found[most - 1][0])
+            return _page(found[:most], found[most - 1][-1])
         if time.monotonic() > end and high < last:
             return _page(found, high, complete=False)
     return _page(found)
@@ -346,8 +330,8 @@ def _page(
     total: int | None = None,
     complete: bool = True,
 ) -> Found:
-    triples = tuple(Triple(*row[3:6]) for row in rows)
-    return Found(triples, tuple(not row[6] for row in rows), total, following, complete)
+    triples = tuple(Triple(*row[:3]) for row in rows)
+    return Found(triples, tuple(not row[3] for row in rows), total, following, complete)
 
 
 def _range(start: str) -> dict[str, str]:

@@ -1,8 +1,7 @@
 """Choosing the triples of mentions: what rules them out, and what ranks the rest."""
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
@@ -279,8 +278,3 @@ def tail_in_text(triple: Triple, asked: Candidates) -> bool:
 
 
 _normalised = lru_cache(maxsize=64)(normalise)
-
-
-def count_by_rule(left_out: Iterable[LeftOut]) -> dict[Rule, int]:
-    """Count left-out triples by the rule that left them out."""
-    return Counter(item.rule for item in left_out)

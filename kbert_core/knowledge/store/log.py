@@ -98,7 +98,7 @@ def entries(
     ):
         if revision not in undone:
             undone.add(undoes)
-    return [Entry(*row, row[0] in undone) for row in rows]
+    return [replace(Entry(*row), undone=row[0] in undone) for row in rows]
 
 
 def changes(
