@@ -15,7 +15,7 @@ from kbert_core.errors import GraphEditError, OptionError
 from kbert_core.knowledge.edit import Action, Edit
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.store.database import ENDING
+from kbert_core.knowledge.store import ENDING
 from kbert_core.knowledge.store.log import Entry
 from kbert_core.knowledge.store.store import GraphStore
 from kbert_core.knowledge.triple import Triple

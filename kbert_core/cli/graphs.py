@@ -29,7 +29,7 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.io import ENDINGS, ReadOptions, open_rows, read_triples, unit_of
 from kbert_core.knowledge.io.compression import plain_ending
 from kbert_core.knowledge.io.write import write_triples
-from kbert_core.knowledge.store.database import ENDING
+from kbert_core.knowledge.store import ENDING
 from kbert_core.knowledge.store.importing import Source, import_triples
 from kbert_core.knowledge.store.store import GraphStore
 from kbert_core.knowledge.tools.check import EXAMPLES, check

@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.store.database import (
+from kbert_core.knowledge.store import (
     TABLES,
     THEN,
     connect,

@@ -1,9 +1,8 @@
 """Which triples of a mention are injected, and why the others are not.
 
-In order: what is switched off, what the relations rule out and what only says
-the mention's own name is left out; a strategy keeps or ranks the rest;
-relations that come first come first; and the first ``max_triples`` of what
-then stands is used.
+In order: what is switched off, what the relations rule out and what only says the mention's own
+name is left out; a strategy keeps or ranks the rest; relations that come first come first; and the
+first ``max_triples`` of what then stands is used.
 """
 
 from collections.abc import Mapping
@@ -125,11 +124,9 @@ class InjectionOptions:
                 object.__setattr__(self, each.name, tuple(value))
         object.__setattr__(self, "strategy", Strategy(self.strategy))
         scored = ", ".join(SCORED)
-        for name, given in (
-            ("threshold", self.threshold is not None),
-            ("one_sense", self.one_sense),
-        ):
-            if given and self.strategy not in SCORED:
+        given = {"threshold": self.threshold is not None, "one_sense": self.one_sense}
+        for name in (name for name, is_given in given.items() if is_given):
+            if self.strategy not in SCORED:
                 raise OptionError(
                     f"{name} is given, and the strategy '{self.strategy}' has no scores. "
                     f"Choose one of {scored}, or leave it out."

@@ -20,7 +20,7 @@ from kbert_core.files import cache_folder
 from kbert_core.knowledge.io import ReadOptions, open_rows
 from kbert_core.knowledge.io.rows import Row
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.store.database import (
+from kbert_core.knowledge.store import (
     ENDING,
     VERSION,
     GraphBusy,

@@ -210,18 +210,14 @@ def write_edit(database: sqlite3.Connection, edit: Edit, revision: int) -> None:
         new_entity = normalise_name(edit.new.head)
         if new_entity != entity:
             place = _place(database, new_entity, None)
-        _begin(database, edit.new, place, revision, id_=id_, off=off)
+        _begin(database, edit.new, place, revision, id_, off)
 
 
 def _begin(
-    database: sqlite3.Connection,
-    triple: Triple,
-    place: float,
-    revision: int,
-    *,
-    id_: int | None = None,  # of a new triple
-    off: bool = False,
+    database: sqlite3.Connection, triple: Triple, place: float, revision: int, *of: int
 ) -> None:
+    """Begin a version: of an id, on or off; or of a new triple."""
+    id_, off = of or (None, False)
     database.execute(
         "INSERT INTO triple (id, entity, head, relation, tail, place, off, added) VALUES ("
         "coalesce(?, (SELECT coalesce(max(version), 0) + 1 FROM triple)), ?, ?, ?, ?, ?, ?, ?)",
@@ -235,15 +231,12 @@ def _place(database: sqlite3.Connection, entity: str, index: int | None) -> floa
         (entity,),
     )
     places = [place for (place,) in rows]
-    if not places:
-        return 0.0
     if index is None or index == len(places):
-        return places[-1] + 1.0
+        return places[-1] + 1.0 if places else 0.0
     if index == 0:
         return places[0] - 1.0
-    low, high = places[index - 1], places[index]
-    middle = (low + high) / 2
-    if low < middle < high:
+    low, high = places[index - 1 : index + 1]
+    if low < (middle := (low + high) / 2) < high:
         return middle
     rows = database.execute(  # no number between the two: number all anew
         "SELECT version FROM triple WHERE entity = ? ORDER BY place, version", (entity,)
@@ -278,10 +271,7 @@ _THERE_AGAIN = f"""
 def undo_entry(database: sqlite3.Connection, path: Path, old: int, new: int) -> None:
     """End the versions of triples that an entry began, and begin those again that it ended.
 
-    Args:
-        database: the caller commits.
-        path: of the graph, for messages.
-        old: the entry's revision; ``new`` is the undo's.
+    The caller commits; ``old`` is the entry's revision, ``new`` the undo's.
 
     Raises:
         GraphConflict: a later entry changed one of the triples.

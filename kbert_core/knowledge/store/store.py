@@ -16,8 +16,7 @@ from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.name_index import Names
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.store import log
-from kbert_core.knowledge.store.database import (
+from kbert_core.knowledge.store import (
     THEN,
     connect,
     create_indexes,
@@ -25,6 +24,7 @@ from kbert_core.knowledge.store.database import (
     fact,
     graph_lock,
     last_revision,
+    log,
     new_file,
     now,
     transaction,
@@ -113,7 +113,7 @@ class GraphStore:
     """A graph file. Several processes may read it while one writes.
 
     Raises:
-        GraphFileError: it can't be opened; see ``database.connect``.
+        GraphFileError: it can't be opened; see ``knowledge.store.connect``.
     """
 
     def __init__(self, path: str | Path, *, write: bool = False) -> None:
@@ -122,7 +122,7 @@ class GraphStore:
         self._write = write
         self._database = connect(self.path, write=write)
         self._connections = Connections(self.path)
-        self._names: tuple[NamesFile, Names] | None = None
+        self._names: NamesFile | None = None
         self._lost_names = False  # their index is gone, damaged, or of an earlier format
         self._data_version = self._revision = -1
         self._closed = False
@@ -193,15 +193,15 @@ class GraphStore:
         action = edits[0].action if len(edits) == 1 else "edits"
         triples = (triple for edit in edits for triple in (edit.triple, edit.new) if triple)
         entities = {normalise_name(triple.head) for triple in triples}
-        with self._using(), transaction(self._database):
+        with self._using(), transaction(database := self._database):
             self._graph = self._read_graph()
             if seen is not None and seen != self._revision:
-                log.refuse_conflict(self._database, seen, entities)
+                log.refuse_conflict(database, seen, entities)
             self._graph.apply(*edits)  # for its checks
             entry = Entry(self._revision + 1, now(), who, action, len(edits))
-            log.write_entry(self._database, entry, entities)
+            log.write_entry(database, entry, entities)
             for edit in edits:
-                log.write_edit(self._database, edit, entry.revision)
+                log.write_edit(database, edit, entry.revision)
         return self._after(entry)
 
     def undo(self, revision: int | None = None, *, who: str = "") -> Entry:
@@ -217,18 +217,16 @@ class GraphStore:
         with self._using(), transaction(database := self._database):
             self._graph = self._read_graph()
             entries = log.entries(database)
-            if revision is None:  # the last that is no undo and not undone
-                done = (e.revision for e in entries if e.undoes is None and not e.undone)
-                revision = next(done, 0)
-                if revision == 0:
-                    raise GraphEditError(f"{self.path}: there is nothing to undo.")
+            done = (e.revision for e in entries if e.undoes is None and not e.undone)
+            if revision is None and not (revision := next(done, 0)):
+                raise GraphEditError(f"{self.path}: there is nothing to undo.")
             if revision == 0:
                 raise GraphEditError(f"{self.path}: entry 0 made the graph, and can't be undone.")
             undone = self._entry(revision, entries)
             if undone.undone:
                 raise GraphEditError(f"{self.path}: entry {revision} is undone already.")
-            touched = database.execute("SELECT entity FROM touched WHERE revision = ?", (revision,))
-            entities = [entity for (entity,) in touched]
+            rows = database.execute("SELECT entity FROM touched WHERE revision = ?", (revision,))
+            entities = [entity for (entity,) in rows]
             entry = Entry(self._revision + 1, now(), who, "undo", undone.edits, revision)
             log.write_entry(database, entry, entities)
             log.undo_entry(database, self.path, revision, entry.revision)
@@ -322,22 +320,17 @@ class GraphStore:
             with transaction(database, "BEGIN"):
                 return self._read_graph()
         self._data_version = database.execute("PRAGMA data_version").fetchone()[0]
-        facts = NamesFile.of(database)
-        revision = last_revision(database)
-        if self._names is None or self._names[0] != facts:
-            names = facts.read(self.path)
-            self._lost_names = names is None
-            names = names or index_names(database, facts.revision)
-            self._names = facts, names
-            snapshot = Snapshot(self._connections, facts.revision, names)
-            graph = KnowledgeGraph.over(snapshot, name=fact(database, "title"))
-            since = facts.revision
-        else:
+        facts, revision = NamesFile.of(database), last_revision(database)
+        if self._names == facts:
             graph, since = self._graph, self._revision
-        if revision > since:
-            graph = self._edited_since(graph, since)
+        else:
+            names, since = facts.read(self.path), facts.revision
+            self._lost_names = names is None
+            snapshot = Snapshot(self._connections, since, names or index_names(database, since))
+            graph = KnowledgeGraph.over(snapshot, name=fact(database, "title"))
+            self._names = facts
         self._revision = revision
-        return graph
+        return self._edited_since(graph, since) if revision > since else graph
 
     def _edited_since(self, graph: KnowledgeGraph, revision: int) -> KnowledgeGraph:
         edited: dict[str, tuple[Triple, ...]] = {}

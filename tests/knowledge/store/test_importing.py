@@ -14,8 +14,8 @@ from kbert_core import KnowledgeGraph, Triple, find_mentions, load_graph
 from kbert_core.errors import GraphConflict, GraphFileError
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import open_rows
+from kbert_core.knowledge.store import GraphBusy, graph_lock
 from kbert_core.knowledge.store import importing as cache
-from kbert_core.knowledge.store.database import GraphBusy, graph_lock
 from kbert_core.knowledge.store.importing import Source, import_triples
 from kbert_core.knowledge.store.store import GraphStore
 
