@@ -45,21 +45,13 @@ _folded = lru_cache(1 << 16)(normalise_name)
 
 @dataclass(frozen=True)
 class Query:
-    """What is looked for; all of it has to hold.
+    """What is looked for; all of it has to hold, and what is empty does."""
 
-    Attributes:
-        text: stands in the triple, in any case or width; "": any triple.
-        where: in which field.
-        relations: one of these; none given: any.
-        types: the entity has one of these types; none given: any.
-        off: only triples that are switched off.
-    """
-
-    text: str = ""
-    where: Where = "anywhere"
-    relations: tuple[str, ...] = ()
-    types: tuple[str, ...] = ()
-    off: bool = False
+    text: str = ""  # stands in the triple, in any case or width
+    where: Where = "anywhere"  # in which field
+    relations: tuple[str, ...] = ()  # one of these
+    types: tuple[str, ...] = ()  # the entity has one of these
+    off: bool = False  # only triples that are switched off
 
     @property
     def folded(self) -> str:
@@ -74,35 +66,22 @@ class Query:
 
 @dataclass(frozen=True)
 class Found:
-    """One page of what was found.
+    """One page of what was found."""
 
-    Attributes:
-        triples: in order.
-        on: for each, whether it is switched on.
-        total: how many are found on all pages; None: they were not counted.
-        next: where the next page begins; None: this is the last.
-        complete: False: the time was over before the page was full.
-    """
-
-    triples: tuple[Triple, ...] = ()
-    on: tuple[bool, ...] = ()
-    total: int | None = None
-    next: int | None = None
-    complete: bool = True
+    triples: tuple[Triple, ...] = ()  # in order
+    on: tuple[bool, ...] = ()  # for each, whether it is switched on
+    total: int | None = None  # how many are found on all pages; None: they were not counted
+    next: int | None = None  # where the next page begins; None: this is the last
+    complete: bool = True  # False: the time was over before the page was full
 
 
 @dataclass(frozen=True)
 class Facets:
-    """How many triples have each relation, and how many each type, the most first.
-
-    Attributes:
-        relations, types: counts by name.
-        complete: False: the time was over before all were counted.
-    """
+    """How many triples have each relation, and how many each type, the most first."""
 
     relations: dict[str, int] = field(default_factory=dict)
     types: dict[str, int] = field(default_factory=dict)
-    complete: bool = True
+    complete: bool = True  # False: the time was over before all were counted
 
     @classmethod
     def of(cls, relations: Counter[str], types: Counter[str], *, complete: bool = True) -> "Facets":
@@ -122,12 +101,7 @@ class Facets:
 
 
 class GraphSearch:
-    """A graph file at one revision, ready to be looked through.
-
-    Args:
-        path: of the file.
-        revision: of which the triples are; later edits are not seen.
-    """
+    """A graph file at one revision, ready to be looked through; later edits are not seen."""
 
     def __init__(self, path: Path, revision: int) -> None:
         self.path, self.revision = path, revision

@@ -41,27 +41,16 @@ _FOLDS = (NameRule.DASHES, NameRule.SPACES, NameRule.SCRIPT, NameRule.CASE, Name
 
 @dataclass(frozen=True)
 class NameRules:
-    """Which differences between a text and the graph don't matter.
+    """Which differences between a text and the graph don't matter."""
 
-    Attributes:
-        width: full and half width, and what else Unicode holds compatible (NFKC).
-        case: upper and lower case.
-        script: traditional and simplified characters, one by one.
-        dashes: which dash, middle dot or apostrophe; a dash against none, or a space.
-        spaces: a space beside a Chinese character, or between a letter and a digit.
-        plural: a regular English plural, of the last word.
-        sense: a head's last part in parentheses: 苹果 for 苹果（公司）.
-        alias: other names that the graph gives (see ``aliases.AliasRelations``).
-    """
-
-    width: bool = True
+    width: bool = True  # full and half width, and what else Unicode holds compatible (NFKC)
     case: bool = True
-    script: bool = True
-    dashes: bool = True
-    spaces: bool = True
-    plural: bool = True
-    sense: bool = True
-    alias: bool = True
+    script: bool = True  # traditional and simplified characters, one by one
+    dashes: bool = True  # which dash, dot or apostrophe; a dash against none, or a space
+    spaces: bool = True  # beside a Chinese character, or between a letter and a digit
+    plural: bool = True  # a regular English plural, of the last word
+    sense: bool = True  # a head's last part in parentheses: 苹果 for 苹果（公司）
+    alias: bool = True  # other names that the graph gives (see ``triple.AliasRelations``)
 
     @classmethod
     def of(cls, names: Iterable[str]) -> "NameRules":

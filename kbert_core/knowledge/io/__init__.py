@@ -39,27 +39,17 @@ MOST_BAD = 100_000  # bad lines: with more, and fewer good ones, it is no file o
 
 @dataclass
 class Reading:
-    """Rows of one file, in order; what is wrong with others is gathered as they come.
+    """Rows of one file, in order; what is wrong with others is gathered as they come."""
 
-    Attributes:
-        name: of the file, for messages.
-        skip_bad: leave bad lines out; else the end of the rows raises.
-        problems: a message for each bad line, the first ones.
-        bad: how many there were.
-        passed: what is neither, and how often: RDF's nodes without an address, empty texts,
-            texts in other languages.
-        unit: what is numbered: a "line", or a "statement".
-        packed: whether the file was packed, so that it may be a bomb.
-    """
-
-    name: str
+    name: str  # of the file, for messages
     found: Iterator[Row | Bad]
-    skip_bad: bool = False
-    problems: list[str] = field(default_factory=list)
-    bad: int = 0
+    skip_bad: bool = False  # leave bad lines out; else the end of the rows raises
+    problems: list[str] = field(default_factory=list)  # a message for each bad line, the first
+    bad: int = 0  # how many there were
+    # What is neither: RDF's nodes without an address, empty texts, texts in other languages.
     passed: Counter[str] = field(default_factory=Counter)
-    unit: str = "line"
-    packed: bool = False
+    unit: str = "line"  # what is numbered, or "statement"
+    packed: bool = False  # so that it may be a bomb
 
     def __iter__(self) -> Iterator[Row]:
         """Yield the good rows; a ``GraphFileError`` tells of bad ones that may not be left out."""
@@ -108,17 +98,12 @@ class Reading:
 
 @dataclass(frozen=True)
 class TripleFile:
-    """What one file held: its triples in order, each once.
-
-    Attributes:
-        duplicates: how many lines repeated an earlier triple.
-        problems: a message for each bad line, where they may be left out.
-    """
+    """What one file held: its triples in order, each once."""
 
     name: str
     triples: tuple[Triple, ...]
-    duplicates: int = 0
-    problems: tuple[str, ...] = ()
+    duplicates: int = 0  # lines that repeated an earlier triple
+    problems: tuple[str, ...] = ()  # a message for each bad line, where they may be left out
 
 
 def open_rows(

@@ -21,57 +21,35 @@ _COPY = (  # versions of triples, to begin again
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry of a graph's log.
+    """One entry of a graph's log."""
 
-    Attributes:
-        revision: its number; the graph's revision after it.
-        at: when, UTC, ISO 8601.
-        who: as the one who edited called themselves; may be empty.
-        action: "add", "remove", "replace", "switch_off", "switch_on", "edits"
-            for several together, "import", "undo".
-        edits: how many triples it touched.
-        undoes: the revision it took back; None: it is no undo.
-        undone: whether a later entry took it back.
-    """
-
-    revision: int
-    at: str
-    who: str
-    action: str
-    edits: int
-    undoes: int | None = None
-    undone: bool = False
+    revision: int  # its number; the graph's revision after it
+    at: str  # UTC, ISO 8601
+    who: str  # as the one who edited called themselves; may be empty
+    action: str  # of an edit, or "edits" for several together, "import", "undo"
+    edits: int  # how many triples it touched
+    undoes: int | None = None  # the revision it took back
+    undone: bool = False  # whether a later entry took it back
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What an entry did to one triple; None: it was not there before, or after.
+    """What an entry did to one triple; None: it was not there before, or after."""
 
-    Attributes:
-        id: of the triple, which stays when its fields are edited.
-        before, after: the triple.
-        was_on, is_on: whether it was, and is, injected.
-    """
-
-    id: int
+    id: int  # of the triple, which stays when its fields are edited
     before: Triple | None
     after: Triple | None
-    was_on: bool = True
+    was_on: bool = True  # whether it was, and is, injected
     is_on: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a triple comes from.
+    """Where a triple comes from."""
 
-    Attributes:
-        file, line: of the file it was imported from; None: it was edited.
-        revision: the entry of the log that made it what it is.
-    """
-
-    file: str | None
+    file: str | None  # that it was imported from; None: it was edited
     line: int | None
-    revision: int
+    revision: int  # the entry of the log that made it what it is
 
 
 # What is in the log
@@ -131,11 +109,8 @@ def changes(
         {**values, "most": 2 * most},
     ):
         triple, change = Triple(head, relation, tail), changes.get(id_, Change(id_, None, None))
-        if before:
-            change = replace(change, before=triple, was_on=not off)
-        if after:
-            change = replace(change, after=triple, is_on=not off)
-        changes[id_] = change
+        change = replace(change, before=triple, was_on=not off) if before else change
+        changes[id_] = replace(change, after=triple, is_on=not off) if after else change
     return list(changes.values())[: most if most >= 0 else None]
 
 

@@ -45,25 +45,15 @@ _AT_ONCE = 10_000  # names
 
 @dataclass(frozen=True)
 class NamesFile:
-    """What a graph file says of its index of names.
+    """What a graph file says of its index of names."""
 
-    Attributes:
-        token: the end of the file's name.
-        size: of the file, in bytes.
-        revision: of the graph whose names they are.
-        longest: characters of the longest key.
-        slots: of the prefix filter at the end of the file.
-        format: of the file; one of another format is made anew.
-        checksum: CRC-32 of the file; None: written before there was one.
-    """
-
-    token: str
-    size: int
-    revision: int
-    longest: int
-    slots: int = 0
-    format: int = 1
-    checksum: int | None = None
+    token: str  # the end of the file's name
+    size: int  # of the file, in bytes
+    revision: int  # of the graph whose names they are
+    longest: int  # characters of the longest key
+    slots: int = 0  # of the prefix filter at the end of the file
+    format: int = 1  # of the file; one of another format is made anew
+    checksum: int | None = None  # CRC-32 of the file; None: written before there was one
 
     @classmethod
     def of(cls, database: sqlite3.Connection) -> "NamesFile":
@@ -180,10 +170,9 @@ def index_names(database: sqlite3.Connection, revision: int) -> Names:
     for version, entity, triple in alias_triples:
         for form, named in forms_of("", (triple,), aliases):
             more.setdefault(form, []).append((ranks[entity], version, named))
-    if more:
-        for key, first in zip(keys, firsts, strict=True):
-            if key in more:
-                more[key].append((first, 0, key))
+    for key, first in zip(keys, firsts, strict=True) if more else ():
+        if key in more:
+            more[key].append((first, 0, key))
     return Names.build((key for key in keys if key not in more), more)
 
 
