@@ -34,22 +34,14 @@ _growing = Lock()
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """An entity name in a text.
+    """An entity name in a text."""
 
-    Attributes:
-        start, end: in characters of the text as given; end exclusive.
-        entity: its name as names are compared, the key in the graph.
-        sentence: 0 for the first sentence of the input, 1 for the second.
-        others: other entities that the same name may mean, in the order of :func:`meanings`.
-        rules: what it took to read the entity's name here; empty: as the graph writes it.
-    """
-
-    start: int
-    end: int
-    entity: str
-    sentence: int = 0
-    others: tuple[str, ...] = ()
-    rules: tuple[NameRule, ...] = ()
+    start: int  # in characters of the text as given
+    end: int  # exclusive
+    entity: str  # its name as names are compared, the key in the graph
+    sentence: int = 0  # 0 for the first sentence of the input, 1 for the second
+    others: tuple[str, ...] = ()  # that the same name may mean, in the order of :func:`meanings`
+    rules: tuple[NameRule, ...] = ()  # by which the name is read so; empty: as the graph writes it
 
     @property
     def entities(self) -> tuple[str, ...]:
@@ -59,24 +51,15 @@ class Mention:
 
 @dataclass(frozen=True)
 class Mentions(Many[tuple[Mention, ...]]):
-    """M mentions in B texts, in reading order; an item is one text's.
+    """M mentions in B texts, in reading order; an item is one text's."""
 
-    Attributes:
-        texts: B.
-        rows: (M,) which text a mention is in.
-        starts, ends: (M,) in characters of that text; end exclusive.
-        names: (M,) which of the different names it is.
-        spans: of each different name, there or in other texts, how the text writes it.
-        meanings: of each different name what it may mean.
-    """
-
-    texts: Sequence[str]
-    rows: Ints
-    starts: Ints
-    ends: Ints
-    names: Ints
-    spans: Sequence[str]
-    meanings: Sequence[Meanings]
+    texts: Sequence[str]  # B
+    rows: Ints  # (M,) which text a mention is in
+    starts: Ints  # (M,) in characters of that text
+    ends: Ints  # (M,) exclusive
+    names: Ints  # (M,) which of the different names it is
+    spans: Sequence[str]  # of each different name, there or in other texts, how it is written
+    meanings: Sequence[Meanings]  # of each different name what it may mean
 
     def __len__(self) -> int:
         return len(self.texts)

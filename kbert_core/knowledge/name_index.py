@@ -50,8 +50,8 @@ class PrefixFilter:
     """Bloom filters of the first characters of keys: of 1, 2, 3, and of 4 or more characters.
 
     Args:
-        table: (S,) uint8, the filters one after the other, 1 in both slots of
-            every prefix; then the logarithm of every filter's size, 0 for none.
+        table: (S,) uint8, the filters end to end, 1 in both slots of every prefix; then the
+            logarithm of every filter's size, 0 for none.
     """
 
     def __init__(self, table: NDArray[np.uint8]) -> None:
@@ -97,12 +97,7 @@ class Names:
 
     A key that means only the entity of the same name stands alone. Any other is followed, in
     keys of their own, by all that it may mean, in the order of two numbers:
-    ``key \\x01 rank \\x01 then \\x01 entity``.
-
-    Args:
-        trie: of the keys.
-        longest: characters of the longest key.
-        prefixes: of the keys.
+    ``key \\x01 rank \\x01 then \\x01 entity``. The longest key has ``longest`` characters.
     """
 
     def __init__(self, trie: marisa_trie.Trie, longest: int, prefixes: PrefixFilter) -> None:

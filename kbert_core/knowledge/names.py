@@ -47,17 +47,11 @@ _SLOW_RUN = re.compile(f"[^{SLOW}]?{SLOW}+")  # with the character they may comp
 
 @dataclass(frozen=True, slots=True)
 class NormalisedText:
-    """A text as names are compared in it, with the way back.
+    """A text as names are compared in it, with the way back."""
 
-    Attributes:
-        text: M normalised characters.
-        starts, ends: per normalised character the span, in characters of the
-            text as given, that it came from; end exclusive.
-    """
-
-    text: str
-    starts: Sequence[int]
-    ends: Sequence[int]
+    text: str  # M normalised characters
+    starts: Sequence[int]  # of each the span that it came from, in characters of the text as given
+    ends: Sequence[int]  # exclusive
 
 
 def normalise(text: str) -> NormalisedText:
@@ -209,8 +203,7 @@ def _loose_code(code: int) -> str:
 def is_word_character(character: str) -> bool:
     """Say whether a name that begins or ends here needs a word boundary.
 
-    True for letters, digits, marks and the underscore of scripts that put
-    spaces between words; False for Chinese characters and their like.
+    So it does with letters, digits and marks of scripts that put spaces between words.
     """
     return _word[character]
 

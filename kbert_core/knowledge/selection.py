@@ -198,25 +198,15 @@ _ALWAYS = ("max_triples", "tail_only", "relations")
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a triple was used, or how it stood among the others.
+    """Why a triple was used, or how it stood among the others."""
 
-    Attributes:
-        strategy: that had the say.
-        score: None where it gives none.
-        rank: from 1, among the mention's triples that were ranked.
-        among: how many these are.
-        preferred: its relation is one of those that come first.
-        sense: the entity it is of, where the name means several.
-        threshold: that scores had to reach, if any.
-    """
-
-    strategy: Strategy = Strategy.FIRST
-    score: float | None = None
-    rank: int = 0
-    among: int = 0
-    preferred: bool = False
-    sense: str = ""
-    threshold: float | None = None
+    strategy: Strategy = Strategy.FIRST  # that had the say
+    score: float | None = None  # None where it gives none
+    rank: int = 0  # from 1, among the mention's triples that were ranked
+    among: int = 0  # how many these are
+    preferred: bool = False  # its relation is one of those that come first
+    sense: str = ""  # the entity it is of, where the name means several
+    threshold: float | None = None  # that scores had to reach, if any
 
     @property
     def below(self) -> bool:
@@ -239,15 +229,11 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A triple that is in the graph and not in the tree, and by which rule.
-
-    Attributes:
-        reason: how it scored, if it got that far.
-    """
+    """A triple that is in the graph and not in the tree, and by which rule."""
 
     triple: Triple
     rule: Rule
-    reason: Reason | None = field(default=None, compare=False)
+    reason: Reason | None = field(default=None, compare=False)  # its score, if it got that far
 
     @property
     def score(self) -> float | None:
@@ -259,6 +245,5 @@ class LeftOut:
         """The rule in words, with the score where there is one."""
         if self.reason is None or self.reason.score is None:
             return str(self.rule)
-        if self.rule is Rule.SCORE:
-            return f"below {self.reason.threshold:.2f}; {self.reason}"
-        return f"{self.rule}; {self.reason}"
+        rule = f"below {self.reason.threshold:.2f}" if self.rule is Rule.SCORE else self.rule
+        return f"{rule}; {self.reason}"

@@ -19,44 +19,28 @@ _FIRST = Reason()
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """A mention with the triples that may be used for it.
+    """A mention with the triples that may be used for it."""
 
-    Attributes:
-        sentences: the text, one or two sentences.
-        mention: in one of them.
-        triples: in graph order, of every entity that the name may mean.
-    """
-
-    sentences: tuple[str, ...]
-    mention: Mention
-    triples: tuple[Triple, ...]
+    sentences: tuple[str, ...]  # the text, one or two
+    mention: Mention  # in one of them
+    triples: tuple[Triple, ...]  # in graph order, of every entity that the name may mean
 
 
 class TripleScorer(Protocol):
     """Says how well a triple fits a mention in its text; more is better."""
 
     def score(self, asked: Sequence[Candidates]) -> list[list[float]]:
-        """Score the triples of many mentions at once.
-
-        Returns:
-            Per mention a score for each of its triples.
-        """
+        """Score the triples of many mentions at once: per mention each of its triples."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A mention's triples, divided.
+    """A mention's triples, divided."""
 
-    Attributes:
-        used: to inject, the best first; in graph order where none is better.
-        reasons: of each that is used.
-        left_out: the others, in graph order.
-    """
-
-    used: tuple[Triple, ...]
-    reasons: tuple[Reason, ...]
-    left_out: tuple[LeftOut, ...]
+    used: tuple[Triple, ...]  # to inject, the best first; in graph order where none is better
+    reasons: tuple[Reason, ...]  # of each that is used
+    left_out: tuple[LeftOut, ...]  # the others, in graph order
 
 
 def select(

@@ -150,10 +150,9 @@ def read_triples(
     """Read a file of triples into memory.
 
     Args:
-        path: its ending tells the format, see ``ENDINGS``: three fields a
-            line and tabs between, a table with quotes (``.csv``), JSON Lines
-            (``.jsonl``) or RDF (``.nt``, ``.ttl``); each may be packed as
-            ``.xz``, ``.gz``, ``.bz2`` or ``.zst``.
+        path: its ending tells the format, see ``ENDINGS``: three fields a line and tabs between,
+            a table with quotes (``.csv``), JSON Lines (``.jsonl``) or RDF (``.nt``, ``.ttl``);
+            each may be packed as ``.xz``, ``.gz``, ``.bz2`` or ``.zst``.
         options: what the ending doesn't tell.
         skip_bad: load the good lines and list the bad ones in ``problems``.
 

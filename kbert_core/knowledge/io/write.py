@@ -29,11 +29,10 @@ def write_triples(triples: Iterable[Triple], path: str | Path) -> int:
 
     Args:
         triples: written as they come, in no more memory than one takes.
-        path: ``.csv`` has a line of headings, and an apostrophe before what
-            a spreadsheet would take for a formula; ``.jsonl`` has an object
-            a line; ``.nt`` and ``.ttl`` give every name an address and its
-            label; anything else has tabs. One that goes on with ``.xz``,
-            ``.gz``, ``.bz2`` or ``.zst`` is packed so.
+        path: ``.csv`` has a line of headings, and an apostrophe before what a spreadsheet would
+            take for a formula; ``.jsonl`` has an object a line; ``.nt`` and ``.ttl`` give every
+            name an address and its label; anything else has tabs. It is packed if ``.xz``,
+            ``.gz``, ``.bz2`` or ``.zst`` follows.
 
     Raises:
         GraphFileError: a triple doesn't fit a line, or the place can't be

@@ -35,12 +35,7 @@ from kbert_core.knowledge.store import (
     transaction,
 )
 from kbert_core.knowledge.store.log import Entry, write_entry
-from kbert_core.knowledge.store.names import (
-    NamesFile,
-    aliases_of,
-    build_names,
-    note_aliases,
-)
+from kbert_core.knowledge.store.names import NamesFile, aliases_of, build_names, note_aliases
 from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations
 
 Progress = Callable[[int], None]  # called now and then with the number of rows read
@@ -92,12 +87,10 @@ def import_triples(
     A process killed on the way leaves the graph as it was.
 
     Args:
-        path: of the graph.
         sources: an earlier one's triples come first.
         name: of a new graph, shown to people.
-        identity: of a new graph: two of the same one hold the same at the
-            same revision; "": it is like no other.
-        who: who imports.
+        identity: of a new graph: two of the same one hold the same at the same revision;
+            "": it is like no other.
         aliases: relations that say other names, beside those of the graph; None: no
             further ones, and in a new graph those known by default.
         progress: called now and then with the number of rows read.

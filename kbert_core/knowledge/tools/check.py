@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from kbert_core.knowledge.graph import KnowledgeGraph
@@ -89,8 +90,7 @@ def check(
         if seen // 100_000 != (seen := seen + len(found)) // 100_000:
             progress(seen)
     for names in _cycles(looked.leads):
-        pairs = zip(names, [*names[1:], names[0]], strict=True)
-        ring = [looked.naming(alias, named) for alias, named in pairs]
+        ring = [looked.naming(*pair) for pair in pairwise([*names, names[0]])]
         last = "…" if ring[-1] is None else names[0]  # "…": the beginning of very many
         text = " → ".join([*names, last])
         findings["alias_cycle"].add(text, *filter(None, ring), most=examples)
