@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.names import loosen, normalise_name, word_characters
+from kbert_core.knowledge.names import DASHES, loosen, normalise_name, word_characters
 from kbert_core.knowledge.surface_forms import (
     ALL_RULES,
     NameRule,
@@ -355,20 +355,25 @@ class _Search:
             Start and end in characters of the joined texts, and its number; -1: it is no name.
         """
         text, number_of = self.joined, self.names.number
-        end: int | None = int(self.loose.ends[after - 1])
+        last = int(self.loose.ends[after - 1])
+        end: int | None = last
         if cut[after]:
-            end = plural_end(text, int(self.loose.ends[after - 1])) if self.rules.plural else None
-        row = int(self.loose.begins.searchsorted(start, "right")) - 1
-        borders = self.borders[row] if self.borders else None
+            end = plural_end(text, last) if self.rules.plural else None
+        borders = None
+        if self.borders:
+            borders = self.borders[int(self.loose.begins.searchsorted(start, "right")) - 1]
         if end is None or (borders and not (start in borders[0] and end in borders[1])):
             return start, start, -1
-        best, least = (start, end, -1), None
-        for begin, stop in with_dashes(text, start, end):  # the one written most like the graph's
-            number = number_of(key, text[begin:stop])
-            if number >= 0:
-                cost = _cost(self.names.meanings[number][0][1])
-                if least is None or cost <= least:
-                    best, least = (begin, stop, number), cost
+        if not (text[end] in DASHES or (start and text[start - 1] in DASHES)):
+            best = start, end, number_of(key, text[start:end])
+        else:  # the name with or without them that is written most like the graph's
+            best, least = (start, end, -1), None
+            for begin, stop in with_dashes(text, start, end):
+                number = number_of(key, text[begin:stop])
+                if number >= 0:
+                    cost = _cost(self.names.meanings[number][0][1])
+                    if least is None or cost <= least:
+                        best, least = (begin, stop, number), cost
         if borders and (best[2] < 0 or best[:2] != (start, end)):
             number = number_of(key, span := text[start:end])
             if number < 0:
