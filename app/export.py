@@ -20,7 +20,7 @@ from app.view_models.tree import TreeView, tree_view
 from app.view_models.tree_picture import tree_picture
 from app.view_models.visible import share_of_layers, visible_in
 from kbert_core import FlatTree, KBertTrace, KnowledgeGraph, Triple
-from kbert_core.knowledge.io.tables import guarded
+from kbert_core.knowledge.io.rows import guarded
 from kbert_core.tasks import ClassPrediction, MaskPrediction, NerPrediction
 
 

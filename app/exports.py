@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from kbert_core import KnowledgeGraph
-from kbert_core.knowledge.io.tables import guarded
+from kbert_core.knowledge.io.rows import guarded
 from kbert_core.knowledge.io.write import write_triples
 
 FORMATS = (".spo", ".tsv", ".csv", ".jsonl", ".nt", ".ttl")

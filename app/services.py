@@ -52,7 +52,7 @@ from kbert_core.knowledge.io import download as public
 from kbert_core.knowledge.io.compression import ENDINGS as PACKED
 from kbert_core.knowledge.io.compression import plain_stem
 from kbert_core.knowledge.search import Facets, GraphSearch
-from kbert_core.knowledge.store.database import ENDING as STORED
+from kbert_core.knowledge.store import ENDING as STORED
 from kbert_core.knowledge.store.store import GraphStore
 from kbert_core.tasks import TASKS
 

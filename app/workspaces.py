@@ -22,7 +22,7 @@ from kbert_core import KBertError, KnowledgeGraph, Triple
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import Row
-from kbert_core.knowledge.store.database import ENDING
+from kbert_core.knowledge.store import ENDING
 from kbert_core.knowledge.store.importing import Source, import_triples
 from kbert_core.knowledge.store.store import GraphStore
 

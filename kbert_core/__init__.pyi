@@ -25,12 +25,12 @@ from .kbert.visible import Ablation as Ablation
 from .kbert.visible import Visibility as Visibility
 from .kbert.visible import visible_matrix as visible_matrix
 from .kbert.visible import why_visible as why_visible
+from .knowledge import load_graph as load_graph
 from .knowledge.edit import Edit as Edit
 from .knowledge.graph import KnowledgeGraph as KnowledgeGraph
 from .knowledge.graph import join_graphs as join_graphs
 from .knowledge.io import read_triples as read_triples
 from .knowledge.io.write import write_triples as write_triples
-from .knowledge.load import load_graph as load_graph
 from .knowledge.mentions import Mention as Mention
 from .knowledge.mentions import find_mentions as find_mentions
 from .knowledge.selection import InjectionOptions as InjectionOptions

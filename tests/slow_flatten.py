@@ -9,8 +9,7 @@ from kbert_core.errors import OptionError
 from kbert_core.kbert.flat_tree import CODES, TrunkCut
 from kbert_core.kbert.sentence_tree import Branch, Node, SentenceTree
 from kbert_core.kbert.windows import KNOWLEDGE_ROOM
-from kbert_core.knowledge.meanings import meanings
-from kbert_core.knowledge.mentions import Mention
+from kbert_core.knowledge.mentions import Mention, meanings
 from kbert_core.knowledge.names import (
     ACUTE,
     DASHES,

@@ -31,7 +31,7 @@ from kbert_core.knowledge.io import ENDINGS, ReadOptions, open_rows, read_triple
 from kbert_core.knowledge.io.compression import plain_ending
 from kbert_core.knowledge.io.write import write_triples
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.store.database import ENDING
+from kbert_core.knowledge.store import ENDING
 from kbert_core.knowledge.store.importing import Source, import_triples
 from kbert_core.knowledge.store.log import Entry
 from kbert_core.knowledge.store.store import GraphStore

@@ -1,6 +1,76 @@
 """Knowledge graphs: triples, their names in a text, and the files they are kept in."""
 
-from kbert_core.knowledge.graph import join_graphs
-from kbert_core.knowledge.load import load_graph
+import logging
+from contextlib import suppress
+from pathlib import Path
+
+from kbert_core.knowledge.graph import KnowledgeGraph, join_graphs
+from kbert_core.knowledge.io import ReadOptions, read_triples
+from kbert_core.knowledge.io.compression import ENDINGS as PACKED
+from kbert_core.knowledge.io.compression import plain_stem
+from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations, Triple
 
 __all__ = ["join_graphs", "load_graph"]
+
+STORED = ".kg"
+LARGE = 8 << 20  # bytes of a text file that is worth an index on disk
+LARGE_PACKED = 1 << 20  # the same, packed
+
+log = logging.getLogger(__name__)
+
+
+def load_graph(
+    *paths: str | Path,
+    options: ReadOptions = ReadOptions(),
+    skip_bad: bool = False,
+    aliases: AliasRelations = ALIAS_RELATIONS,
+) -> KnowledgeGraph:
+    """Open files of triples, and graph files; an earlier one's triples come first.
+
+    Small files of triples are read into memory, large ones indexed once on
+    disk (see ``store.importing``), and graph files (``.kg``) read where they are.
+
+    Args:
+        paths: of the files; none gives an empty graph.
+        options: how files of triples are written, where their names don't tell.
+        skip_bad: leave bad lines out, and log each.
+        aliases: the relations that say another name; a graph file knows its own.
+
+    Raises:
+        GraphFileError: a file can't be read; see ``read_triples``.
+    """
+    graphs: list[KnowledgeGraph] = []
+    triples: list[Triple] = []  # of the small files since the last graph
+    for path in paths:
+        if Path(path).suffix == STORED:
+            stored = Path(path)
+        elif _is_large(path):
+            from kbert_core.knowledge.store.importing import indexed
+
+            stored = indexed(path, options, skip_bad=skip_bad, aliases=aliases)
+        else:
+            file = read_triples(path, options, skip_bad=skip_bad)
+            for problem in file.problems:
+                log.warning("left out: %s", problem)
+            triples += file.triples
+            continue
+        from kbert_core.knowledge.store.store import GraphStore
+
+        if triples:
+            graphs.append(KnowledgeGraph(triples, aliases=aliases))
+            triples = []
+        with GraphStore(stored) as store:
+            graphs.append(store.graph())
+    if triples or not graphs:
+        graphs.append(KnowledgeGraph(triples, aliases=aliases))
+    graph = graphs[0] if len(graphs) == 1 else join_graphs(graphs)
+    graph.name = " + ".join(map(plain_stem, paths))
+    return graph
+
+
+def _is_large(path: str | Path) -> bool:
+    """Whether a file of triples is better indexed on disk than held in memory."""
+    path = Path(path)
+    with suppress(OSError, ValueError):  # whoever opens it says what is wrong
+        return path.stat().st_size > (LARGE_PACKED if path.suffix in PACKED else LARGE)
+    return False

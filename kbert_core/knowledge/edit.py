@@ -13,19 +13,12 @@ Action = Literal["add", "remove", "replace", "switch_off", "switch_on"]
 
 @dataclass(frozen=True)
 class Edit:
-    """One change to a graph.
-
-    Attributes:
-        action: what is done.
-        triple: to which triple; for ``add`` the new one.
-        new: for ``replace``, what stands in its place.
-        index: for ``add``, where among the triples of its head; None: last.
-    """
+    """One change to a graph."""
 
     action: Action
-    triple: Triple
-    new: Triple | None = None
-    index: int | None = None
+    triple: Triple  # for ``add`` the new one
+    new: Triple | None = None  # for ``replace``, what stands in its place
+    index: int | None = None  # for ``add``, where among the triples of its head; None: last
 
     def __str__(self) -> str:
         if self.action == "replace":
@@ -35,11 +28,6 @@ class Edit:
 
 class Draft:
     """A graph while edits are made to it; each costs no more than what it changes.
-
-    Args:
-        name: of the graph, for messages.
-        triples_of: its triples of an entity.
-        is_on: whether it has a triple switched on.
 
     Attributes:
         made: the edits that changed something.

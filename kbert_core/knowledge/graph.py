@@ -1,39 +1,158 @@
 """KnowledgeGraph: the triples of every entity, in order, and edits to them.
 
-A graph is a value. Edits return a new graph that shares everything they
-didn't touch with the old one, remembers them, and leads back to the old one;
-the file the triples came from is never written.
+A graph is a value. Edits return a new graph that shares everything they didn't touch with the
+old one, remembers them, and leads back to the old one; the file the triples came from is never
+written. What a graph reads from is a ``TripleSource``: triples in memory, several graphs as one,
+or a graph file (``store.store``).
 """
 
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Set
-from functools import cached_property
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from functools import cached_property, reduce
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from immutables import Map
 
 from kbert_core.knowledge.edit import Draft, Edit
-from kbert_core.knowledge.name_index import EditedNames, NameLookup
+from kbert_core.knowledge.name_index import AddedNames, JoinedNames, NameLookup, Names
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.source import InMemory, TripleSource, Union
 from kbert_core.knowledge.surface_forms import forms_of
 from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations, Triple
 
 T = TypeVar("T")
+Triples = tuple[Triple, ...]
+
+
+class TripleSource(Protocol):
+    """Triples by entity, never changed: shared by a graph and all that is edited from it."""
+
+    @property
+    def names(self) -> NameLookup:
+        """The names of every entity."""
+
+    @property
+    def off(self) -> AbstractSet[Triple]:
+        """The triples that are switched off."""
+
+    @property
+    def aliases(self) -> AliasRelations:
+        """The relations that say another name."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Two with the same one hold the same triples in the same order."""
+
+    def __len__(self) -> int:
+        """Count the triples."""
+
+    def triples_of(self, entity: str) -> Triples:
+        """Return the triples of an entity, on or off, in order; none for one not known."""
+
+    def items(self) -> Iterable[tuple[str, Triples]]:
+        """Every entity, as names are compared, with its triples, in an order that stays."""
+
+
+class InMemory:
+    """Triples in a dict, in the order in which they came; a repeated triple counts once."""
+
+    def __init__(
+        self, triples: Iterable[Triple], aliases: AliasRelations, off: Iterable[Triple]
+    ) -> None:
+        by_entity: dict[str, dict[Triple, None]] = {}
+        for triple in triples:
+            by_entity.setdefault(normalise_name(triple.head), {})[triple] = None
+        by_entity.pop("", None)  # a head of nothing but invisible characters
+        self._by_entity = {entity: tuple(found) for entity, found in by_entity.items()}
+        self._count = sum(map(len, self._by_entity.values()))
+        self.aliases = aliases
+        self.off = frozenset(off)
+        self.names: NameLookup = Names.of(
+            form
+            for entity, triples in self._by_entity.items()
+            for form in forms_of(entity, triples, aliases)
+        )
+
+    def __len__(self) -> int:
+        return self._count
+
+    def triples_of(self, entity: str) -> Triples:
+        """See ``TripleSource.triples_of``."""
+        return self._by_entity.get(entity, ())
+
+    def items(self) -> Iterable[tuple[str, Triples]]:
+        """See ``TripleSource.items``."""
+        return self._by_entity.items()
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of every triple and their order."""
+        digest = hashlib.sha256()
+        if self.aliases != ALIAS_RELATIONS:
+            said = (sorted(self.aliases.names_of_head), sorted(self.aliases.names_of_tail))
+            digest.update(repr(said).encode())
+        for triple in chain.from_iterable(self._by_entity.values()):
+            digest.update(f"{_line(triple)}\n".encode())
+        return digest.hexdigest()
+
+
+class Union:
+    """Several graphs, none copied: first the first one's triples; a repeated one counts once."""
+
+    def __init__(self, graphs: Sequence[TripleSource]) -> None:
+        self._graphs = tuple(graphs) or (InMemory((), ALIAS_RELATIONS, ()),)
+        self.names = JoinedNames([graph.names for graph in self._graphs])
+        self.aliases = reduce(AliasRelations.joined, (graph.aliases for graph in self._graphs))
+        self.off = frozenset(triple for graph in graphs for triple in graph.off)
+
+    def __len__(self) -> int:
+        return self._count
+
+    @cached_property
+    def _count(self) -> int:
+        counted = [max(self._graphs, key=len)]
+        count = len(counted[0])
+        for graph in self._graphs:
+            if graph is counted[0]:
+                continue
+            for entity, triples in graph.items():
+                known = {t for other in counted for t in other.triples_of(entity)}
+                count += len({*triples} - known)
+            counted.append(graph)
+        return count
+
+    def triples_of(self, entity: str) -> Triples:
+        """The first graph's triples of an entity, then what others add."""
+        found = [triples for graph in self._graphs if (triples := graph.triples_of(entity))]
+        if len(found) < 2:
+            return found[0] if found else ()
+        return tuple(dict.fromkeys(chain.from_iterable(found)))
+
+    def items(self) -> Iterator[tuple[str, Triples]]:
+        """The entities of the first graph, then those that others add."""
+        for number, graph in enumerate(self._graphs):
+            for entity, _ in graph.items():
+                if not any(earlier.triples_of(entity) for earlier in self._graphs[:number]):
+                    yield entity, self.triples_of(entity)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of the graphs', in order."""
+        all_of_them = "+".join(graph.fingerprint for graph in self._graphs)
+        return hashlib.sha256(all_of_them.encode()).hexdigest()
 
 
 class KnowledgeGraph:
     """Triples by entity, in file order.
 
-    An entity is a head as names are compared (NFKC, case folded), so
-    ``triples_of("Aspirin")`` and ``triples_of("aspirin")`` are the same.
+    An entity is a head as names are compared: ``triples_of("Aspirin")`` and
+    ``triples_of("aspirin")`` are the same.
 
     Args:
-        triples: in the order in which they are to be injected; a repeated
-            triple counts once.
+        triples: in the order in which they are to be injected; a repeated one counts once.
         name: shown to people.
         aliases: the relations that say another name of an entity.
         off: which of the triples are switched off.
@@ -51,9 +170,9 @@ class KnowledgeGraph:
 
     def _begin(self, source: TripleSource, name: str) -> None:
         self._source = source
-        self._changed: Map[str, tuple[Triple, ...]] = Map()  # entity → all of its triples now
+        self._changed: Map[str, Triples] = Map()  # entity → all of its triples now
         self._switched: Map[Triple, bool] = Map()  # whether it is on now
-        self._names = EditedNames(source.names)
+        self._added_names = AddedNames()
         self._before: KnowledgeGraph | None = None
         self._edits: tuple[Edit, ...] = ()  # since then
         self._kept: dict[Hashable, Any] = {}
@@ -80,22 +199,21 @@ class KnowledgeGraph:
 
     def __iter__(self) -> Iterator[Triple]:
         """Every triple, on or off, by entity in the order of :meth:`entities`."""
-        for _, triples in self.items():
-            yield from triples
+        return chain.from_iterable(triples for _, triples in self.items())
 
-    def items(self) -> Iterator[tuple[str, tuple[Triple, ...]]]:
+    def items(self) -> Iterator[tuple[str, Triples]]:
         """Every entity with its triples, in the order of :meth:`entities`."""
         for entity, triples in self._source.items():
             now = self._changed.get(entity, triples)
             if now:
                 yield entity, now
-        for entity in self._added_entities():
-            yield entity, self._changed[entity]
+        known, changed = self._source.triples_of, self._changed.items()
+        yield from sorted((entity, now) for entity, now in changed if now and not known(entity))
 
     def __len__(self) -> int:
-        return len(self._source) + sum(
-            len(now) - len(self._source.triples_of(entity)) for entity, now in self._changed.items()
-        )
+        known = self._source.triples_of
+        more = (len(now) - len(known(entity)) for entity, now in self._changed.items())
+        return len(self._source) + sum(more)
 
     def __contains__(self, triple: Triple) -> bool:
         return triple in self.triples_of(triple.head)
@@ -103,14 +221,18 @@ class KnowledgeGraph:
     def entities(self) -> Iterator[str]:
         """Every entity that has a triple, as names are compared.
 
-        Those of the source come first, in the order in which they were met, or
-        by name where they are in a store; then those that came by edits, by name.
+        Those of the source come first, as they were met or, in a store, by name; then those
+        that came by edits, by name.
         """
         return (entity for entity, _ in self.items())
 
-    def triples_of(self, entity: str) -> tuple[Triple, ...]:
+    def triples_of(self, entity: str) -> Triples:
         """Return the triples of an entity, on or off, in order."""
         return self._now(entity) or self._now(normalise_name(entity))
+
+    def _now(self, entity: str) -> Triples:
+        changed = self._changed.get(entity)
+        return self._source.triples_of(entity) if changed is None else changed
 
     def is_on(self, triple: Triple) -> bool:
         """Say whether a triple takes part in injection."""
@@ -118,7 +240,7 @@ class KnowledgeGraph:
         return triple not in self._source.off if on is None else on
 
     @cached_property
-    def off(self) -> Set[Triple]:
+    def off(self) -> AbstractSet[Triple]:
         """Every triple that is switched off."""
         if not self._switched:
             return self._source.off
@@ -141,14 +263,15 @@ class KnowledgeGraph:
     @cached_property
     def relation_idf(self) -> Mapping[str, float]:
         """The information of every relation, in nats: -ln of its share of the active triples."""
-        counts = self.relations()
-        total = sum(counts.values())
+        total = sum((counts := self.relations()).values())
         return {relation: math.log(total / count) for relation, count in counts.items()}
 
-    @property
+    @cached_property
     def names(self) -> NameLookup:
         """The names of every entity, as they are looked up in a text."""
-        return self._names.lookup
+        if not self._changed:
+            return self._source.names
+        return JoinedNames([self._source.names, *self._added_names.parts], self._changed)
 
     def meant_by(self, key: str) -> tuple[str, ...]:
         """See ``NameLookup.meant_by``."""
@@ -197,8 +320,7 @@ class KnowledgeGraph:
     @property
     def history(self) -> tuple[Edit, ...]:
         """Every edit since the graph was loaded, in order."""
-        steps = []
-        graph = self
+        steps, graph = [], self
         while graph._before is not None:
             steps.append(graph._edits)
             graph = graph._before
@@ -209,7 +331,7 @@ class KnowledgeGraph:
         return self if self._before is None else self._before.apply(*self._edits[:-1])
 
     def updated(
-        self, changed: Mapping[str, tuple[Triple, ...]], off: Collection[Triple] | None = None
+        self, changed: Mapping[str, Triples], off: Collection[Triple] | None = None
     ) -> "KnowledgeGraph":
         """Return a graph with other triples of some entities, and no history.
 
@@ -231,26 +353,13 @@ class KnowledgeGraph:
         digest = hashlib.sha256(self._source.fingerprint.encode())
         changed = self._changed.items()
         for entity in sorted(e for e, now in changed if now != self._source.triples_of(e)):
-            digest.update(f"\n{entity}".encode())
-            for t in self._changed[entity]:
-                digest.update(f"\n{t.head}\t{t.relation}\t{t.tail}".encode())
-        for t in sorted(self.off):
-            digest.update(f"\noff\t{t.head}\t{t.relation}\t{t.tail}".encode())
+            digest.update("\n".join(["", entity, *map(_line, self._changed[entity])]).encode())
+        for triple in sorted(self.off):
+            digest.update(f"\noff\t{_line(triple)}".encode())
         return digest.hexdigest()
 
-    def _added_entities(self) -> list[str]:
-        return sorted(
-            entity
-            for entity, now in self._changed.items()
-            if now and not self._source.triples_of(entity)
-        )
-
-    def _now(self, entity: str) -> tuple[Triple, ...]:
-        changed = self._changed.get(entity)
-        return self._source.triples_of(entity) if changed is None else changed
-
     def _with(
-        self, changed: Mapping[str, tuple[Triple, ...]], switched: Mapping[Triple, bool]
+        self, changed: Mapping[str, Triples], switched: Mapping[Triple, bool]
     ) -> "KnowledgeGraph":
         """Return a graph with other triples of some entities, and some switched on or off."""
         graph = KnowledgeGraph.over(self._source, name=self.name)
@@ -271,24 +380,21 @@ class KnowledgeGraph:
             }
             for triples_of in (self._source.triples_of, graph._now)
         )
-        gone = [entity for entity, triples in changed.items() if not triples]
-        # Of these, only their own names: another name may be said by other entities too.
-        forms = {form for entity in gone for form in forms_of(entity, (), self.aliases)}
-        graph._names = self._names.edited(
-            added=sorted(after - before),
-            removed=forms - after,
-            gone=gone,
-            back=changed.keys() - gone,
+        # Of entities that are gone, only their own names: another may be said by others too.
+        gone = (entity for entity, triples in changed.items() if not triples)
+        removed = {form for entity in gone for form in forms_of(entity, (), self.aliases)}
+        graph._added_names = self._added_names.edited(
+            added=sorted(after - before), removed=removed - after
         )
         return graph
 
 
-def join_graphs(graphs: Iterable[KnowledgeGraph]) -> KnowledgeGraph:
-    """Join graphs, copying none: the first one's triples come first.
+def _line(triple: Triple) -> str:
+    return f"{triple.head}\t{triple.relation}\t{triple.tail}"
 
-    A triple that is switched off in one of them is off. Of no graphs the
-    result is an empty one.
-    """
+
+def join_graphs(graphs: Iterable[KnowledgeGraph]) -> KnowledgeGraph:
+    """Join graphs, copying none; what is switched off in one is off. Of none: an empty graph."""
     graphs = list(graphs)
     name = " + ".join(graph.name for graph in graphs)
     return KnowledgeGraph.over(Union(graphs), name=name)

@@ -1,43 +1,47 @@
 """Mentions: the places in texts that name an entity of the graph.
 
-The texts are normalised and joined, and every place where a name may begin is
-found in a few array operations; Python looks at those places only.
+The texts are normalised and joined, and every place where a name may begin is found in a few
+array operations; Python looks at those places only, and works out once what a name means.
 """
 
-from bisect import bisect_left
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.meanings import Meanings, MetNames
-from kbert_core.knowledge.names import DASHES, loosen, word_characters
-from kbert_core.knowledge.surface_forms import ALL_RULES, NameRule, NameRules, plural_end
+from kbert_core.knowledge.names import DASHES, loosen, normalise_name, word_characters
+from kbert_core.knowledge.surface_forms import (
+    ALL_RULES,
+    NameRule,
+    NameRules,
+    agreement,
+    plural_end,
+    with_dashes,
+    without_spaces_between_words,
+)
 from kbert_core.tokens import CodePoints, Ints, Many
+
+Spans = Sequence[tuple[int, int]]
+Meanings = list[tuple[str, tuple[NameRule, ...]]]  # entities, each with the rules that it took
+FEW = 48  # characters that are sooner looked at one by one than filtered
+MOST_NAMES = 20_000  # kept with a graph
+_growing = Lock()
 
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """An entity name in a text.
+    """An entity name in a text."""
 
-    Attributes:
-        start, end: in characters of the text as given; end exclusive.
-        entity: its name as names are compared, the key in the graph.
-        sentence: 0 for the first sentence of the input, 1 for the second.
-        others: other entities that the same name may mean, in the order of
-            ``meanings.meanings``.
-        rules: what it took to read the entity's name here; empty: it is
-            written as in the graph.
-    """
-
-    start: int
-    end: int
-    entity: str
-    sentence: int = 0
-    others: tuple[str, ...] = ()
-    rules: tuple[NameRule, ...] = ()
+    start: int  # in characters of the text as given
+    end: int  # exclusive
+    entity: str  # its name as names are compared, the key in the graph
+    sentence: int = 0  # 0 for the first sentence of the input, 1 for the second
+    others: tuple[str, ...] = ()  # that the same name may mean, in the order of :func:`meanings`
+    rules: tuple[NameRule, ...] = ()  # by which the name is read so; empty: as the graph writes it
 
     @property
     def entities(self) -> tuple[str, ...]:
@@ -45,30 +49,17 @@ class Mention:
         return (self.entity, *self.others)
 
 
-Spans = Sequence[tuple[int, int]]
-FEW = 48  # characters that are sooner looked at one by one than filtered
-
-
 @dataclass(frozen=True)
 class Mentions(Many[tuple[Mention, ...]]):
-    """M mentions in B texts, in reading order; an item is one text's.
+    """M mentions in B texts, in reading order; an item is one text's."""
 
-    Attributes:
-        texts: B.
-        rows: (M,) which text a mention is in.
-        starts, ends: (M,) in characters of that text; end exclusive.
-        names: (M,) which of the different names it is.
-        spans: of each different name, there or in other texts, how the text writes it.
-        meanings: of each different name what it may mean.
-    """
-
-    texts: Sequence[str]
-    rows: Ints
-    starts: Ints
-    ends: Ints
-    names: Ints
-    spans: Sequence[str]
-    meanings: Sequence[Meanings]
+    texts: Sequence[str]  # B
+    rows: Ints  # (M,) which text a mention is in
+    starts: Ints  # (M,) in characters of that text
+    ends: Ints  # (M,) exclusive
+    names: Ints  # (M,) which of the different names it is
+    spans: Sequence[str]  # of each different name, there or in other texts, how it is written
+    meanings: Sequence[Meanings]  # of each different name what it may mean
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -80,8 +71,8 @@ class Mentions(Many[tuple[Mention, ...]]):
 
     def mention(self, number: int, sentence: int = 0) -> Mention:
         """Make one of the M, in the first or the second sentence of an input."""
-        span = int(self.starts[number]), int(self.ends[number])
-        return _mention(self.meanings[self.names[number]], *span, sentence)
+        start, end = int(self.starts[number]), int(self.ends[number])
+        return _mention(self.meanings[self.names[number]], start, end, sentence)
 
     def alone(self, name: int) -> Mention:
         """Make one of a name by itself, as if the name were the whole text."""
@@ -95,19 +86,14 @@ def _mention(meanings: Meanings, start: int, end: int, sentence: int = 0) -> Men
 
 @dataclass(frozen=True, slots=True)
 class PassedOver:
-    """A name in a text that is no mention of its tree, because it shares characters with one.
-
-    Attributes:
-        mention: the name.
-        taken: the mention it overlaps.
-    """
+    """A name in a text that is no mention, because it shares characters with one: ``taken``."""
 
     mention: Mention
     taken: Mention
 
     @property
     def inside(self) -> bool:
-        """Whether it is part of the mention it overlaps."""
+        """Whether it is part of ``taken``."""
         return self.taken.start <= self.mention.start and self.mention.end <= self.taken.end
 
     @property
@@ -126,33 +112,26 @@ def find_mentions(
 ) -> Mentions:
     """Find the entities that texts name: leftmost-longest, non-overlapping.
 
-    A name that begins or ends with a Latin letter or digit counts only at a
-    word boundary there, and that is tested before the longest is chosen, so
-    'cat' is found where 'cats' would run on into a longer word. Chinese
-    names are found anywhere. White space inside a name may be of any kind
-    and length.
+    A name that begins or ends with a Latin letter or digit counts only at a word boundary there,
+    and that is tested before the longest is chosen. Chinese names are found anywhere. White space
+    inside a name may be of any kind and length.
 
     Args:
         texts: as given; the offsets are in them.
         graph: whose entities are looked for, by their heads and other names.
         rules: how a name may differ from the graph's.
-        words: for texts that are split into words already, their spans in
-            characters: a mention then is one or more whole words, and the
-            space between two Chinese words doesn't part a name.
-        masks: per text the spans of its mask tokens: what touches one is no
-            mention.
+        words: for texts that are split into words already, their spans in characters: a mention
+            then is one or more whole words, and the space between two Chinese words parts no name.
+        masks: per text the spans of its mask tokens: what touches one is no mention.
     """
     search = _Search(texts, graph, rules, words)
     columns = search.leftmost_longest()
     if masks is not None and any(masks):
-        touches = np.array(
-            [
-                any(start < last and first < end for first, last in masks[row] or ())
-                for row, start, end, _ in columns.T.tolist()
-            ],
-            bool,
-        )
-        columns = columns[:, ~touches]
+        touches = [
+            any(start < last and first < end for first, last in masks[row] or ())
+            for row, start, end, _ in columns.T.tolist()
+        ]
+        columns = columns[:, ~np.array(touches, bool)]
     return search.mentions(columns)
 
 
@@ -164,12 +143,10 @@ def find_all_names(
     sentence: int = 0,
     rules: NameRules = ALL_RULES,
 ) -> tuple[tuple[Mention, ...], tuple[PassedOver, ...]]:
-    """Find the mentions, and the names that were passed over for them.
+    """Find the mentions of one text, and the names that were passed over for them.
 
     Args:
-        text: one.
-        sentence: stored in every mention.
-        other arguments: as for :func:`find_mentions`.
+        sentence: stored in every mention; other arguments as for :func:`find_mentions`.
     """
     search = _Search([text], graph, rules, [words])
     taken, every = (
@@ -179,23 +156,97 @@ def find_all_names(
             search.mentions(search.leftmost_longest(every=True)),
         )
     )
+    ends = [mention.end for mention in taken]
     passed_over = []
-    following = iter(taken)
-    over = next(following, None)
-    for mention in every:  # by their starts
-        while over is not None and over.end <= mention.start:
-            over = next(following, None)
-        if over is not None and over != mention:
-            passed_over.append(PassedOver(mention, over))
+    for mention in every:
+        first = bisect_right(ends, mention.start)  # of those taken that end after its start
+        if first < len(taken) and taken[first] != mention:
+            passed_over.append(PassedOver(mention, taken[first]))
     return tuple(taken), tuple(passed_over)
 
 
-class _Search:
-    """Looks for names in texts.
+class MetNames:
+    """The different names met in texts, kept with the graph; numbers stay, lists only grow.
 
-    Args:
-        as of :func:`find_mentions`.
+    Attributes:
+        spans, meanings: see :class:`Mentions`.
+        numbers: of a key and a span; -1: it means nothing.
+        as_written: the same of spans that are their keys.
     """
+
+    def __init__(self, graph: KnowledgeGraph, rules: NameRules) -> None:
+        self.graph, self.rules = graph, rules
+        self.spans: list[str] = []
+        self.meanings: list[Meanings] = []
+        self.numbers: dict[tuple[str, ...], int] = {}
+        self.as_written: dict[str, int] = {}
+
+    @classmethod
+    def of(cls, graph: KnowledgeGraph, rules: NameRules) -> "MetNames":
+        """Those kept with a graph; begun anew when they are many."""
+        names = graph.kept((cls, rules), lambda: cls(graph, rules))
+        if len(names.numbers) >= MOST_NAMES:
+            graph.forget((cls, rules))
+            names = graph.kept((cls, rules), lambda: cls(graph, rules))
+        return names
+
+    def number(self, key: str, span: str, read_as: str | None = None) -> int:
+        """Number a name as the text writes it; -1: it means nothing."""
+        what = (key, span) if read_as is None else (key, span, read_as)
+        number = self.numbers.get(what)
+        if number is None:
+            name = meanings(self.graph, key, span if read_as is None else read_as, self.rules)
+            with _growing:
+                number = self.numbers.get(what, len(self.spans) if name else -1)
+                if number == len(self.spans):
+                    self.meanings.append(name)
+                    self.spans.append(span)
+                self.numbers[what] = number
+                if what == (key, key):
+                    self.as_written[key] = number
+        return number
+
+
+def meanings(graph: KnowledgeGraph, key: str, span: str, rules: NameRules) -> Meanings:
+    """Say which entities a name, looked up by a key, may mean as it stands in a text: a span.
+
+    Returns:
+        Those spelt most like the text: the entity of that very name first, then those the graph
+        names so with a sense, then by another name; each in graph order.
+    """
+    meant = graph.meant_by(key)
+    if not meant:
+        return []
+    if meant == (key,) and key == span and span.upper() == span and rules.width:
+        return [(key, ())]  # no letter whose case, and nothing whose width could differ
+    found: dict[str, tuple[NameRule, ...]] = {}
+    for entity in meant:
+        triples = graph.triples_of(entity)
+        heads = dict.fromkeys(triple.head for triple in triples)
+        said: list[tuple[str, Iterable[str], tuple[NameRule, ...]]] = [(entity, heads, ())]
+        for triple in triples if rules.alias else ():
+            alias = graph.aliases.aliases_in(triple)
+            if alias is not None and graph.is_on(triple):
+                named = normalise_name(alias[1])
+                if graph.triples_of(named):
+                    said.append((named, alias[:1], (NameRule.ALIAS,)))
+        for named, names, more in said:
+            taken = agreement(span, names, rules)
+            if taken is not None:
+                taken += more
+                found[named] = min(found.get(named, taken), taken, key=_cost)
+    nearest = min((_cost(taken)[0] for taken in found.values()), default=0)
+    ordered = [(e, found[e]) for e in meant if e in found and _cost(found[e])[0] == nearest]
+    return sorted(ordered, key=lambda item: len(item[1]))
+
+
+def _cost(taken: tuple[NameRule, ...]) -> tuple[int, int]:
+    """Count the rules that forgive how a name is spelt, and all."""
+    return sum(rule not in (NameRule.SENSE, NameRule.ALIAS) for rule in taken), len(taken)
+
+
+class _Search:
+    """Looks for names in texts; arguments as of :func:`find_mentions`."""
 
     def __init__(
         self,
@@ -209,14 +260,16 @@ class _Search:
         self.names = MetNames.of(graph, rules)
         self.joined = "\0".join([*texts, ""])
         self.loose = loosen(texts)
-        self._borders: dict[int, tuple[set[int], set[int]] | None] = {}
+        self.borders = [  # per text where its words begin, and where they end
+            None if spans is None else [{begin + span[side] for span in spans} for side in (0, 1)]
+            for spans, begin in zip(self.words or (), self.loose.begins.tolist(), strict=False)
+        ]
 
     def leftmost_longest(self, *, every: bool = False) -> Ints:
         """Look at the places where names may begin: at those that stand alone there.
 
         Args:
-            every: whether names that overlap are found too: by their starts,
-                the longest first.
+            every: find names that overlap, too: by their starts, the longest first.
 
         Returns:
             (4, M) the rows, starts, ends and names of :class:`Mentions`.
@@ -269,7 +322,7 @@ class _Search:
 
         Returns:
             (T + 1,) where a border would cut a word or a character, and where it must be looked
-            at closely: as something was dropped there, or one character became several.
+            at closely, as characters were dropped or became several.
         """
         loose = self.loose
         starts, ends = loose.starts, loose.ends
@@ -295,44 +348,38 @@ class _Search:
     def _looked_at(
         self, key: str, start: int, after: int, cut: NDArray[np.bool_]
     ) -> tuple[int, int, int]:
-        """Look closely at a key: at a plural's ending, at dashes beside it, at words.
-
-        Args:
-            start: its first character.
-            after: the place after it in the loosened texts.
+        """Look closely at a key, from a character to a place in the loosened texts: at a plural's
+        ending, at dashes beside it, at words.
 
         Returns:
             Start and end in characters of the joined texts, and its number; -1: it is no name.
         """
-        text = self.joined
+        text, number_of = self.joined, self.names.number
         last = int(self.loose.ends[after - 1])
         end: int | None = last
         if cut[after]:
             end = plural_end(text, last) if self.rules.plural else None
-        borders = self._words_at(start)
+        borders = None
+        if self.borders:
+            borders = self.borders[int(self.loose.begins.searchsorted(start, "right")) - 1]
         if end is None or (borders and not (start in borders[0] and end in borders[1])):
             return start, start, -1
-        if text[end] in DASHES or (start and text[start - 1] in DASHES):
-            begin, stop, number = self.names.beside_dashes(key, text, start, end)
-        else:
-            begin, stop, number = start, end, self.names.number(key, text[start:end])
-        if borders and (number < 0 or (begin, stop) != (start, end)):
-            begin, stop = start, end
-            number = self.names.of_words(key, text[start:end])
-        return begin, stop, number
-
-    def _words_at(self, start: int) -> tuple[set[int], set[int]] | None:
-        """Where words begin and end in the text that has a character; None: it isn't split."""
-        if self.words is None:
-            return None
-        row = int(self.loose.begins.searchsorted(start, "right")) - 1
-        if row not in self._borders:
-            words, begin = self.words[row], int(self.loose.begins[row])
-            self._borders[row] = None
-            if words is not None:
-                firsts, lasts = ({begin + word[side] for word in words} for side in (0, 1))
-                self._borders[row] = firsts, lasts
-        return self._borders[row]
+        if not (text[end] in DASHES or (start and text[start - 1] in DASHES)):
+            best = start, end, number_of(key, text[start:end])
+        else:  # the name with or without them that is written most like the graph's
+            best, least = (start, end, -1), None
+            for begin, stop in with_dashes(text, start, end):
+                number = number_of(key, text[begin:stop])
+                if number >= 0:
+                    cost = _cost(self.names.meanings[number][0][1])
+                    if least is None or cost <= least:
+                        best, least = (begin, stop, number), cost
+        if borders and (best[2] < 0 or best[:2] != (start, end)):
+            number = number_of(key, span := text[start:end])
+            if number < 0:
+                number = number_of(key, span, without_spaces_between_words(span))
+            best = start, end, number
+        return best
 
     def mentions(self, columns: Ints) -> Mentions:
         """Make what was found an answer; (4, M) as it was returned."""

@@ -7,16 +7,17 @@ and texts are loosened before they are looked through (``names.loosen``).
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import chain
-from typing import Protocol
+from typing import Any, Protocol
 
 import marisa_trie
 import numpy as np
 from immutables import Map
 from numpy.typing import NDArray
 
-Codes = NDArray[np.uint32]
+from kbert_core.tokens import CodePoints, code_points
+
 Meanings = Mapping[str, Iterable[tuple[int, int, str]]]  # key → (rank, then, entity) of each
 _DEPTH = 4  # first characters of a key that the prefix filter knows
 _SIZES = range(1, _DEPTH + 1)
@@ -37,11 +38,8 @@ class NameLookup(Protocol):
     def meant_by(self, key: str) -> tuple[str, ...]:
         """Return the entities that a key may mean, in graph order; a few too many do no harm."""
 
-    def may_start(self, codes: Codes) -> NDArray[np.bool_]:
-        """Say where in a loosened text a key may start.
-
-        Args:
-            codes: (M,) code points.
+    def may_start(self, codes: CodePoints) -> NDArray[np.bool_]:
+        """Say where in a loosened text of code points a key may start.
 
         Returns:
             (M,) bool, True at every start of a key, and at a few other places.
@@ -52,8 +50,8 @@ class PrefixFilter:
     """Bloom filters of the first characters of keys: of 1, 2, 3, and of 4 or more characters.
 
     Args:
-        table: (S,) uint8, the filters one after the other, 1 in both slots of
-            every prefix; then the logarithm of every filter's size, 0 for none.
+        table: (S,) uint8, the filters end to end, 1 in both slots of every prefix; then the
+            logarithm of every filter's size, 0 for none.
     """
 
     def __init__(self, table: NDArray[np.uint8]) -> None:
@@ -78,12 +76,12 @@ class PrefixFilter:
             prefixes = {key[:_DEPTH] for key in keys[start : start + _AT_ONCE]}
             for size, (table, shift, mask) in made._filters.items():
                 text = "".join(prefix for prefix in prefixes if len(prefix) == size)
-                *_, hashes = _hashes(codes_of(text), size)
+                *_, hashes = _hashes(code_points(text), size)
                 hashes = hashes[::size]
                 table[hashes >> shift] = table[hashes & mask] = True
         return made
 
-    def may_start(self, codes: Codes) -> NDArray[np.bool_]:
+    def may_start(self, codes: CodePoints) -> NDArray[np.bool_]:
         """See ``NameLookup.may_start``."""
         result = np.zeros(len(codes), np.bool_)
         for size, hashes in enumerate(_hashes(codes, _DEPTH), start=1):
@@ -97,14 +95,9 @@ class PrefixFilter:
 class Names:
     """Keys in a trie, which may be mapped from a file.
 
-    A key that means only the entity of the same name stands alone. Any other
-    is followed, in keys of their own, by all that it may mean: ``key \\x01 rank
-    \\x01 then \\x01 entity``, in the order of the two numbers.
-
-    Args:
-        trie: of the keys.
-        longest: characters of the longest key.
-        prefixes: of the keys.
+    A key that means only the entity of the same name stands alone. Any other is followed, in
+    keys of their own, by all that it may mean, in the order of two numbers:
+    ``key \\x01 rank \\x01 then \\x01 entity``. The longest key has ``longest`` characters.
     """
 
     def __init__(self, trie: marisa_trie.Trie, longest: int, prefixes: PrefixFilter) -> None:
@@ -116,14 +109,12 @@ class Names:
         meant: dict[str, dict[str, None]] = {}
         for key, entity in forms:
             meant.setdefault(key, {})[entity] = None
-        more = {key: found for key, found in meant.items() if list(found) != [key]}
-        return cls.build(
-            [key for key in meant if key not in more],
-            {
-                key: [(0, i, entity) for i, entity in enumerate(found)]
-                for key, found in more.items()
-            },
-        )
+        more = {
+            key: [(0, i, entity) for i, entity in enumerate(entities)]
+            for key, entities in meant.items()
+            if list(entities) != [key]
+        }
+        return cls.build([key for key in meant if key not in more], more)
 
     @classmethod
     def build(cls, alone: Iterable[str], meanings: Meanings) -> "Names":
@@ -154,132 +145,74 @@ class Names:
         by_rank = sorted((int(rank, 16), int(then, 16), entity) for rank, then, entity in ranked)
         return tuple(dict.fromkeys(entity for *_, entity in by_rank))
 
-    def may_start(self, codes: Codes) -> NDArray[np.bool_]:
+    def may_start(self, codes: CodePoints) -> NDArray[np.bool_]:
         """See ``NameLookup.may_start``."""
         return self.prefixes.may_start(codes)
 
 
 class JoinedNames:
-    """The names of several graphs."""
+    """The names of several graphs, or of one and of edits to it.
 
-    def __init__(self, parts: Sequence[NameLookup]) -> None:
-        self._parts = parts
+    Args:
+        parts: the first one's meanings come first.
+        changed: the triples of some entities now; a name doesn't mean one without any.
+    """
+
+    def __init__(
+        self, parts: Sequence[NameLookup], changed: Mapping[str, tuple[Any, ...]] = {}
+    ) -> None:
+        self._parts, self._changed = parts, changed
 
     def keys_at(self, text: str, starts: Sequence[int]) -> list[list[str]]:
         """See ``NameLookup.keys_at``."""
-        every = zip(*(part.keys_at(text, starts) for part in self._parts), strict=True)
+        first, *others = [part.keys_at(text, starts) for part in self._parts]
+        if not others:
+            return first
+        every = zip(first, *others, strict=True)
         return [sorted({*chain.from_iterable(keys)}, key=len) for keys in every]
 
     def meant_by(self, key: str) -> tuple[str, ...]:
         """See ``NameLookup.meant_by``."""
-        return tuple(dict.fromkeys(e for part in self._parts for e in part.meant_by(key)))
+        meant = dict.fromkeys(entity for part in self._parts for entity in part.meant_by(key))
+        return tuple(entity for entity in meant if self._changed.get(entity, True))
 
-    def may_start(self, codes: Codes) -> NDArray[np.bool_]:
+    def may_start(self, codes: CodePoints) -> NDArray[np.bool_]:
         """See ``NameLookup.may_start``."""
         return reduce(np.logical_or, (part.may_start(codes) for part in self._parts))
 
 
-class EditedNames:
-    """The names of a graph after edits, as a value.
+class AddedNames:
+    """Names that came by edits, as a value: key → the entities that it may mean."""
 
-    Args:
-        base: the names before any edit.
-        added: key → the entities that it may mean by edits.
-        gone: entities that have no triple any more.
-    """
+    def __init__(self, meant: Map[str, tuple[str, ...]] = Map()) -> None:
+        self._meant = meant
 
-    def __init__(
-        self,
-        base: NameLookup,
-        added: Map[str, tuple[str, ...]] = Map(),
-        gone: Map[str, None] = Map(),
-    ) -> None:
-        self._base, self._added, self._gone = base, added, gone
-        self._joined: NameLookup | None = None
-
-    @property
-    def lookup(self) -> NameLookup:
-        """These names, in the fastest form."""
-        return self if self._gone else self._with_added()
+    @cached_property
+    def parts(self) -> tuple[Names, ...]:
+        """An index of them; nothing where there are none."""
+        forms = [(key, entity) for key, meant in self._meant.items() for entity in meant]
+        return (Names.of(forms),) if forms else ()
 
     def edited(
-        self,
-        *,
-        added: Iterable[tuple[str, str]],
-        removed: Iterable[tuple[str, str]],
-        gone: Iterable[str],
-        back: Iterable[str],
-    ) -> "EditedNames":
-        """Return the names after more edits; these ones if nothing changes.
-
-        Args:
-            added, removed: keys, each with an entity that it may mean.
-            gone, back: entities that have no triple any more, or have one again.
-        """
-        added = [
-            form for form in dict.fromkeys(added) if form[1] not in self._added.get(form[0], ())
-        ]
-        removed = [
-            form for form in dict.fromkeys(removed) if form[1] in self._added.get(form[0], ())
-        ]
-        gone = [entity for entity in gone if entity not in self._gone]
-        back = [entity for entity in back if entity in self._gone]
-        if not (added or removed or gone or back):
+        self, *, added: Iterable[tuple[str, str]], removed: Iterable[tuple[str, str]]
+    ) -> "AddedNames":
+        """Return them with more keys, each with an entity, and less; themselves if none changes."""
+        meant = self._meant
+        added = [(k, e) for k, e in dict.fromkeys(added) if e not in meant.get(k, ())]
+        removed = [(k, e) for k, e in dict.fromkeys(removed) if e in meant.get(k, ())]
+        if not (added or removed):
             return self
-        now_gone = self._gone.mutate()
-        now_gone.update(dict.fromkeys(gone))
-        for entity in back:
-            del now_gone[entity]
-        after = EditedNames(self._base, self._added, now_gone.finish())
-        if added or removed:
-            after._added = _edited(self._added, added, removed)
-        else:
-            after._joined = self._joined
-        return after
-
-    def keys_at(self, text: str, starts: Sequence[int]) -> list[list[str]]:
-        """See ``NameLookup.keys_at``."""
-        return self._with_added().keys_at(text, starts)
-
-    def meant_by(self, key: str) -> tuple[str, ...]:
-        """See ``NameLookup.meant_by``."""
-        return tuple(e for e in self._with_added().meant_by(key) if e not in self._gone)
-
-    def may_start(self, codes: Codes) -> NDArray[np.bool_]:
-        """See ``NameLookup.may_start``."""
-        return self._with_added().may_start(codes)
-
-    def _with_added(self) -> NameLookup:
-        if self._joined is None:
-            forms = [(key, entity) for key, meant in self._added.items() for entity in meant]
-            self._joined = JoinedNames([self._base, Names.of(forms)]) if forms else self._base
-        return self._joined
+        after = meant.mutate()
+        for key, entity in removed:
+            after[key] = tuple(other for other in after[key] if other != entity)
+            if not after[key]:
+                del after[key]
+        for key, entity in added:
+            after[key] = (*after.get(key, ()), entity)
+        return AddedNames(after.finish())
 
 
-def _edited(
-    names: Map[str, tuple[str, ...]],
-    added: Iterable[tuple[str, str]],
-    removed: Iterable[tuple[str, str]],
-) -> Map[str, tuple[str, ...]]:
-    """Add some keys with the entities that they may mean, and remove others."""
-    after = names.mutate()
-    for key, entity in removed:
-        left = tuple(other for other in after[key] if other != entity)
-        if left:
-            after[key] = left
-        else:
-            del after[key]
-    for key, entity in added:
-        after[key] = (*after.get(key, ()), entity)
-    return after.finish()
-
-
-def codes_of(text: str) -> Codes:
-    """Return the code points of a text: (M,) for M characters, surrogates as they are."""
-    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
-
-
-def _hashes(codes: Codes, depth: int) -> Iterator[Codes]:
+def _hashes(codes: CodePoints, depth: int) -> Iterator[CodePoints]:
     """Hash every run of 1, 2, ... characters: (M,), (M - 1,), ... for M characters."""
     mixed = np.zeros(len(codes) + 1, np.uint32)
     for size in range(1, depth + 1):

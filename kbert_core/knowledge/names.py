@@ -1,16 +1,17 @@
 """How names are compared: NFKC, case folding, one space for any white space.
 
-And how they are looked up: without dashes and spaces too, and in simplified
-characters (:func:`loosen`, :func:`loose_key`). Every normalised character
-remembers which characters of the given text it came from, so that what is
-found in the normalised text can be pointed at in the text as given.
+And how they are looked up: without dashes and spaces too, and in simplified characters
+(:func:`loosen`, :func:`loose_key`). Every normalised character remembers which characters of the
+given text it came from, so that what is found can be pointed at in the text as given.
 """
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
+from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 from opencc import OpenCC
@@ -28,19 +29,11 @@ from kbert_core.tokens import (
     tokenize_by_table,
 )
 
+K = TypeVar("K")
+V = TypeVar("V")
 _NO_SPACES = (  # scripts written without spaces between words: names match anywhere
-    "CJK ",
-    "IDEOGRAPHIC ",
-    "HIRAGANA ",
-    "KATAKANA",
-    "THAI ",
-    "LAO ",
-    "KHMER ",
-    "MYANMAR ",
-    "BOPOMOFO ",
-    "HANGUL ",
-    "TIBETAN ",
-    "YI ",
+    *("CJK ", "IDEOGRAPHIC ", "HIRAGANA ", "KATAKANA", "THAI ", "LAO ", "KHMER ", "MYANMAR "),
+    *("BOPOMOFO ", "HANGUL ", "TIBETAN ", "YI "),
 )
 SLOW = "\ue000"  # marks, in the fast table, a character that needs the slow way
 DROPPED = "\ue001"  # marks, in the loose table, a character that is left out
@@ -54,17 +47,11 @@ _SLOW_RUN = re.compile(f"[^{SLOW}]?{SLOW}+")  # with the character they may comp
 
 @dataclass(frozen=True, slots=True)
 class NormalisedText:
-    """A text as names are compared in it, with the way back.
+    """A text as names are compared in it, with the way back."""
 
-    Attributes:
-        text: M normalised characters.
-        starts, ends: per normalised character the span, in characters of the
-            text as given, that it came from; end exclusive.
-    """
-
-    text: str
-    starts: Sequence[int]
-    ends: Sequence[int]
+    text: str  # M normalised characters
+    starts: Sequence[int]  # of each the span that it came from, in characters of the text as given
+    ends: Sequence[int]  # exclusive
 
 
 def normalise(text: str) -> NormalisedText:
@@ -81,7 +68,9 @@ def normalise(text: str) -> NormalisedText:
         starts += range(at, slow.start())
         ends += range(at + 1, slow.start() + 1)
         at = slow.end()
-        for start, end in _chunks(text, *slow.span()):
+        # Normalising the parts between these cuts equals normalising the whole.
+        cuts = [i for i in range(*slow.span()) if i == slow.start() or not extends(text[i])]
+        for start, end in pairwise([*cuts, at]):
             folded = _fold(text[start:end])
             characters += folded
             starts += [start] * len(folded)
@@ -150,6 +139,9 @@ def _loosened(normal: str) -> str:
     return "".join(c if loose == SLOW else loose for c, loose in zip(normal, fast, strict=True))
 
 
+_converter = cache(partial(OpenCC, "t2s"))  # made when it is needed
+
+
 @lru_cache(maxsize=65_536)
 def simplified(character: str) -> str:
     """Return a character's simplified form, itself if it has no one of its own."""
@@ -157,26 +149,6 @@ def simplified(character: str) -> str:
         return character  # half a character
     found = _converter().convert(character)
     return found if len(found) == 1 else character
-
-
-@cache
-def _converter() -> OpenCC:
-    return OpenCC("t2s")
-
-
-def is_word_character(character: str) -> bool:
-    """Say whether a name that begins or ends here needs a word boundary.
-
-    True for letters, digits, marks and the underscore of scripts that put
-    spaces between words; False for Chinese characters and their like.
-    """
-    return _word[character]
-
-
-def _chunks(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Cut [start, end) where normalising the parts equals normalising the whole."""
-    cuts = [i for i in range(start, end) if i == start or not extends(text[i])]
-    return list(zip(cuts, [*cuts[1:], end], strict=True))
 
 
 def _single_spaced(normal: NormalisedText) -> NormalisedText:
@@ -199,46 +171,46 @@ def _fold(chunk: str) -> str:
     return "".join(" " if c.isspace() else c for c in folded)
 
 
-class _OneToOne(dict[int, str]):
-    """Code point → its one normalised character, or SLOW; filled as met."""
+class _Filled(dict[K, V]):
+    """A function as a table, filled as its arguments are met."""
 
-    def __missing__(self, code: int) -> str:
-        character = chr(code)
-        folded = _fold(character)
-        slow = len(folded) != 1 or extends(character)
-        self[code] = SLOW if slow else folded
-        return self[code]
+    def __init__(self, function: Callable[[K], V]) -> None:
+        self.function = function
 
-
-class _Loose(dict[int, str]):
-    """Code point → its one character for looking up, SLOW, or DROPPED; filled as met."""
-
-    def __missing__(self, code: int) -> str:
-        character = "'" if chr(code) in APOSTROPHES else one_to_one[code]
-        if character != SLOW:
-            if character == " " or character in DASHES or chr(code) in DASHES:
-                character = DROPPED
-            elif character < " " or character == DROPPED:
-                character = "\x02"  # what means something in an index
-            else:
-                character = simplified(character)
-        self[code] = character
-        return character
+    def __missing__(self, key: K) -> V:
+        value = self[key] = self.function(key)
+        return value
 
 
-class _LooseButBreaks(dict[int, str]):
-    """The same, but that a line break stays one."""
-
-    def __missing__(self, code: int) -> str:
-        self[code] = "\n" if code == 10 else loose_code[code]
-        return self[code]
+def _one_to_one(code: int) -> str:
+    """A code point's one normalised character, or SLOW."""
+    folded = _fold(chr(code))
+    return SLOW if len(folded) != 1 or extends(chr(code)) else folded
 
 
-class _Word(dict[str, bool]):
-    def __missing__(self, character: str) -> bool:
-        counts = character == "_" or unicodedata.category(character)[0] in "LNM"
-        self[character] = counts and not unicodedata.name(character, "").startswith(_NO_SPACES)
-        return self[character]
+def _loose_code(code: int) -> str:
+    """A code point's one character for looking up, SLOW, or DROPPED."""
+    character = "'" if chr(code) in APOSTROPHES else one_to_one[code]
+    if character == SLOW:
+        return SLOW
+    if character == " " or character in DASHES or chr(code) in DASHES:
+        return DROPPED
+    if character < " " or character == DROPPED:
+        return "\x02"  # what means something in an index
+    return simplified(character)
+
+
+def is_word_character(character: str) -> bool:
+    """Say whether a name that begins or ends here needs a word boundary.
+
+    So it does with letters, digits and marks of scripts that put spaces between words.
+    """
+    return _word[character]
+
+
+def _is_word_character(character: str) -> bool:
+    counts = character == "_" or unicodedata.category(character)[0] in "LNM"
+    return counts and not unicodedata.name(character, "").startswith(_NO_SPACES)
 
 
 def _loose_values(codes: list[int]) -> list[int]:
@@ -250,9 +222,11 @@ def _loose_values(codes: list[int]) -> list[int]:
     ]
 
 
-one_to_one = _OneToOne()
-loose_code = _Loose()
-_loose_but_breaks = _LooseButBreaks()
-_word = _Word()
+one_to_one = _Filled(_one_to_one)
+loose_code = _Filled(_loose_code)
+_loose_but_breaks: _Filled[int, str] = _Filled(
+    lambda code: "\n" if code == 10 else loose_code[code]
+)
+_word = _Filled(_is_word_character)
 _loose = CharacterTable(_loose_values)
 word_characters = CharacterTable(lambda codes: [is_word_character(chr(code)) for code in codes])

@@ -1,6 +1,5 @@
 """A graph as a ``networkx.MultiDiGraph``, and back: for its algorithms, pictures and formats."""
 
-from collections.abc import Iterable, Mapping
 from typing import Any
 
 import networkx as nx
@@ -10,19 +9,14 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.triple import Triple
 
 RELATION, ON, ORDER = "relation", "on", "order"  # what an edge says of its triple
-_Edge = tuple[Any, Any, Any, Mapping[str, Any]]  # head, tail, key, attributes
 
 
 def to_networkx(graph: KnowledgeGraph) -> nx.MultiDiGraph:
     """Return a graph with a node for every name and an edge for every triple.
 
-    A node is the name itself, as the triple writes it; an edge goes from head
-    to tail, its key is the relation, and its attributes are:
-
-        relation: the same, for what knows no keys.
-        on: False: switched off.
-        order: number of the triple in the graph, from 0, as networkx puts
-            edges between the same nodes together.
+    A node is the name itself, as the triple writes it; an edge goes from head to tail, its key is
+    the relation, and its attributes are ``relation``, the same; ``on``, False if switched off; and
+    ``order``, the triple's number in the graph, as networkx puts parallel edges together.
     """
     result = nx.MultiDiGraph(name=graph.name)
     for number, triple in enumerate(graph):
@@ -58,9 +52,10 @@ def from_networkx(
         )
     found: dict[Triple, None] = {}
     off: set[Triple] = set()
-    for head, tail, key, about in sorted(_edges(graph), key=_order):
+    keys = {"keys": True} if graph.is_multigraph() else {}
+    for head, tail, *key, about in sorted(graph.edges(data=True, **keys), key=_order):
         edge = f"{shown}, edge {head!r} → {tail!r}"
-        named = about.get(relation, key if isinstance(key, str) else None)
+        named = about.get(relation, key[0] if key and isinstance(key[0], str) else None)
         if not isinstance(named, str):
             raise GraphFileError(
                 f"{edge}: found the relation {named!r}, expected a text in the attribute "
@@ -77,14 +72,8 @@ def from_networkx(
     return KnowledgeGraph(found, name=graph.name, off=off)
 
 
-def _edges(graph: nx.Graph) -> Iterable[_Edge]:
-    if graph.is_multigraph():
-        return graph.edges(keys=True, data=True)
-    return ((head, tail, None, about) for head, tail, about in graph.edges(data=True))
-
-
-def _order(edge: _Edge) -> float:
-    order = edge[3].get(ORDER)
+def _order(edge: tuple[Any, ...]) -> float:
+    order = edge[-1].get(ORDER)
     return order if isinstance(order, int | float) else float("inf")
 
 

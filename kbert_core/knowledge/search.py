@@ -1,9 +1,8 @@
 """Looking through a graph of any size: a page at a time, each within a given time.
 
-A small graph's entities come in order, those first that are called as the text
-looked for. Of a large one what an index answers comes by name; what has to be
-looked for row by row comes in the order of the file, and goes on where the
-time was over.
+A small graph's entities come in order, those first that are called as the text looked for. Of a
+large one what an index answers comes by name; what has to be looked for row by row comes in the
+order of the file, and goes on where the time was over.
 """
 
 import json
@@ -14,13 +13,14 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import Any, Literal
 
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.store.database import (
+from kbert_core.knowledge.store import (
     TABLES,
     THEN,
     connect,
@@ -38,28 +38,20 @@ NAMES = 5000  # of a facet that are kept, the commonest
 _CHUNK = 50_000  # rows between two looks at the clock
 _FIRST_ROWS = 4 * _CHUNK  # of a large graph, where names are looked for to complete others
 _NEAR = 1000  # heads, by name, of which the shortest are taken
-_ROW = "version, entity, place, head, relation, tail, off"
+_ROW = "head, relation, tail, off, version"
 _STARTS = "entity >= :low_name AND entity < :high_name"
 _folded = lru_cache(1 << 16)(normalise_name)
 
 
 @dataclass(frozen=True)
 class Query:
-    """What is looked for; all of it has to hold.
+    """What is looked for; all of it has to hold, and what is empty does."""
 
-    Attributes:
-        text: stands in the triple, in any case or width; "": any triple.
-        where: in which field.
-        relations: one of these; none given: any.
-        types: the entity has one of these types; none given: any.
-        off: only triples that are switched off.
-    """
-
-    text: str = ""
-    where: Where = "anywhere"
-    relations: tuple[str, ...] = ()
-    types: tuple[str, ...] = ()
-    off: bool = False
+    text: str = ""  # stands in the triple, in any case or width
+    where: Where = "anywhere"  # in which field
+    relations: tuple[str, ...] = ()  # one of these
+    types: tuple[str, ...] = ()  # the entity has one of these
+    off: bool = False  # only triples that are switched off
 
     @property
     def folded(self) -> str:
@@ -74,43 +66,27 @@ class Query:
 
 @dataclass(frozen=True)
 class Found:
-    """One page of what was found.
+    """One page of what was found."""
 
-    Attributes:
-        triples: in order.
-        on: for each, whether it is switched on.
-        total: how many are found on all pages; None: they were not counted.
-        next: where the next page begins; None: this is the last.
-        complete: False: the time was over before the page was full.
-    """
-
-    triples: tuple[Triple, ...] = ()
-    on: tuple[bool, ...] = ()
-    total: int | None = None
-    next: int | None = None
-    complete: bool = True
+    triples: tuple[Triple, ...] = ()  # in order
+    on: tuple[bool, ...] = ()  # for each, whether it is switched on
+    total: int | None = None  # how many are found on all pages; None: they were not counted
+    next: int | None = None  # where the next page begins; None: this is the last
+    complete: bool = True  # False: the time was over before the page was full
 
 
 @dataclass(frozen=True)
 class Facets:
-    """How many triples have each relation, and how many each type, the most first.
-
-    Attributes:
-        relations, types: counts by name.
-        complete: False: the time was over before all were counted.
-    """
+    """How many triples have each relation, and how many each type, the most first."""
 
     relations: dict[str, int] = field(default_factory=dict)
     types: dict[str, int] = field(default_factory=dict)
-    complete: bool = True
+    complete: bool = True  # False: the time was over before all were counted
 
     @classmethod
     def of(cls, relations: Counter[str], types: Counter[str], *, complete: bool = True) -> "Facets":
         """Put counts into order; what is there no more is left out."""
-        known, kinds = (
-            {name: count for name, count in counts.most_common(NAMES) if count > 0}
-            for counts in (relations, types)
-        )
+        known, kinds = (dict((+counts).most_common(NAMES)) for counts in (relations, types))
         return cls(known, kinds, complete)
 
     def changed(
@@ -118,21 +94,14 @@ class Facets:
     ) -> "Facets":
         """Return the counts once some triples are gone and others have come."""
         relations, kinds = Counter(self.relations), Counter(self.types)
-        for triples, sign in ((gone, -1), (come, 1)):
-            for triple in triples:
-                relations[triple.relation] += sign
-                if triple.relation in types:
-                    kinds[triple.tail] += sign
+        for triples, count in ((gone, Counter.subtract), (come, Counter.update)):
+            count(relations, [triple.relation for triple in triples])
+            count(kinds, [triple.tail for triple in triples if triple.relation in types])
         return Facets.of(relations, kinds, complete=self.complete)
 
 
 class GraphSearch:
-    """A graph file at one revision, ready to be looked through.
-
-    Args:
-        path: of the file.
-        revision: of which the triples are; later edits are not seen.
-    """
+    """A graph file at one revision, ready to be looked through; later edits are not seen."""
 
     def __init__(self, path: Path, revision: int) -> None:
         self.path, self.revision = path, revision
@@ -142,22 +111,17 @@ class GraphSearch:
 
     @classmethod
     def of(cls, graph: KnowledgeGraph, *, first: Collection[str] = ()) -> "GraphSearch":
-        """Copy a graph into memory; its triples are found in graph order.
-
-        Args:
-            first: entities that come before the others.
-        """
+        """Copy a graph into memory; its triples are found in its order, some entities first."""
         search = cls(Path(), 0)
         search._order = "version"
         memory = search._memory = sqlite3.connect(":memory:", check_same_thread=False)
         memory.create_function("folded", 1, _folded, deterministic=True)
         memory.executescript(TABLES)
-        early = [(entity, graph.triples_of(entity)) for entity in sorted(first)]
+        early = ((entity, graph.triples_of(entity)) for entity in sorted(first))
         later = (item for item in graph.items() if item[0] not in first)
         rows = (
             (entity, t.head, t.relation, t.tail, not graph.is_on(t))
-            for items in (early, later)
-            for entity, triples in items
+            for entity, triples in chain(early, later)
             for t in triples
         )
         memory.executemany(
@@ -181,14 +145,12 @@ class GraphSearch:
         most: int = 200,
         without: Collection[str] = (),
     ) -> Found:
-        """Find a page of triples.
+        """Find a page of triples; those of some entities are left out.
 
         Args:
-            query: what is looked for; in tails and relations of a large graph
-                in any case of Latin letters, everywhere else as names are compared.
+            query: in tails and relations of a large graph compared in any case of Latin
+                letters, everywhere else as names are.
             start: where the page begins, a ``Found.next``.
-            most: of the page.
-            without: entities to leave out.
         """
         end = time.monotonic() + SECONDS
         with self._reading() as database:
@@ -206,36 +168,32 @@ class GraphSearch:
 
             if not small and not by_index:
                 return _by_row(rows, start or 0, most, last, end)
-            total, order = None, self._order
+            total, order, begin = None, self._order, start or 0
             if small:
                 count = f"SELECT count(*) FROM triple WHERE {conditions}"
                 total = database.execute(count, values).fetchone()[0]
                 order = f"entity <> :folded, NOT ({_STARTS}), {order}"
-            begin = start or 0
             found = rows(f"ORDER BY {order}", begin=begin)
             return _page(found[:most], begin + most if len(found) > most else None, total=total)
 
     def facets(self) -> Facets:
         """Count triples by relation and by type, in a large graph only of its first rows."""
-        relations: Counter[str] = Counter()
-        types: Counter[str] = Counter()
+        counts: dict[str, Counter[str]] = {"relation": Counter(), "tail": Counter()}
+        of_type = "relation IN (SELECT value FROM json_each(:types))"
         values = {"then": self.revision, "types": json.dumps(TYPE_RELATIONS)}
-        complete = True
+        end = time.monotonic() + 3 * SECONDS
         with self._reading() as database:
-            end = time.monotonic() + 3 * SECONDS
             for low, high in _chunks(0, _last_version(database)):
                 if time.monotonic() > end:
-                    complete = False
-                    break
-                where = f"version > {low} AND version <= {high} AND {THEN}"
-                of_types = f"{where} AND relation IN (SELECT value FROM json_each(:types))"
-                for counts, column, rows in (
-                    (relations, "relation", where),
-                    (types, "tail", of_types),
-                ):
-                    query = f"SELECT {column}, count(*) FROM triple WHERE {rows} GROUP BY {column}"
-                    counts.update(dict(database.execute(query, values).fetchall()))
-        return Facets.of(relations, types, complete=complete)
+                    return Facets.of(*counts.values(), complete=False)
+                for column, which in (("relation", "1"), ("tail", of_type)):
+                    rows = database.execute(
+                        f"SELECT {column}, count(*) FROM triple WHERE version > {low} "
+                        f"AND version <= {high} AND {THEN} AND {which} GROUP BY {column}",
+                        values,
+                    )
+                    counts[column].update(dict(rows.fetchall()))
+        return Facets.of(*counts.values())
 
     def heads(self, start: str, most: int = 8) -> list[str]:
         """Return heads that begin with a text, the shortest of the first by name."""
@@ -333,7 +291,7 @@ def _by_row(
             most=most + 1 - len(found),
         )
         if len(found) > most:
-            return _page(found[:most], found[most - 1][0])
+            return _page(found[:most], found[most - 1][-1])
         if time.monotonic() > end and high < last:
             return _page(found, high, complete=False)
     return _page(found)
@@ -346,8 +304,8 @@ def _page(
     total: int | None = None,
     complete: bool = True,
 ) -> Found:
-    triples = tuple(Triple(*row[3:6]) for row in rows)
-    return Found(triples, tuple(not row[6] for row in rows), total, following, complete)
+    triples = tuple(Triple(*row[:3]) for row in rows)
+    return Found(triples, tuple(not row[3] for row in rows), total, following, complete)
 
 
 def _range(start: str) -> dict[str, str]:

@@ -1,9 +1,8 @@
 """Which triples of a mention are injected, and why the others are not.
 
-In order: what is switched off, what the relations rule out and what only says
-the mention's own name is left out; a strategy keeps or ranks the rest;
-relations that come first come first; and the first ``max_triples`` of what
-then stands is used.
+In order: what is switched off, what the relations rule out and what only says the mention's own
+name is left out; a strategy keeps or ranks the rest; relations that come first come first; and the
+first ``max_triples`` of what then stands is used.
 """
 
 from collections.abc import Mapping
@@ -126,11 +125,9 @@ class InjectionOptions:
                 object.__setattr__(self, each.name, tuple(value))
         object.__setattr__(self, "strategy", Strategy(self.strategy))
         scored = ", ".join(SCORED)
-        for name, given in (
-            ("threshold", self.threshold is not None),
-            ("one_sense", self.one_sense),
-        ):
-            if given and self.strategy not in SCORED:
+        given = {"threshold": self.threshold is not None, "one_sense": self.one_sense}
+        for name in (name for name, is_given in given.items() if is_given):
+            if self.strategy not in SCORED:
                 raise OptionError(
                     f"{name} is given, and the strategy '{self.strategy}' has no scores. "
                     f"Choose one of {scored}, or leave it out."
@@ -197,25 +194,15 @@ _ALWAYS = ("max_triples", "tail_only", "relations")
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a triple was used, or how it stood among the others.
+    """Why a triple was used, or how it stood among the others."""
 
-    Attributes:
-        strategy: that had the say.
-        score: None where it gives none.
-        rank: from 1, among the mention's triples that were ranked.
-        among: how many these are.
-        preferred: its relation is one of those that come first.
-        sense: the entity it is of, where the name means several.
-        threshold: that scores had to reach, if any.
-    """
-
-    strategy: Strategy = Strategy.FIRST
-    score: float | None = None
-    rank: int = 0
-    among: int = 0
-    preferred: bool = False
-    sense: str = ""
-    threshold: float | None = None
+    strategy: Strategy = Strategy.FIRST  # that had the say
+    score: float | None = None  # None where it gives none
+    rank: int = 0  # from 1, among the mention's triples that were ranked
+    among: int = 0  # how many these are
+    preferred: bool = False  # its relation is one of those that come first
+    sense: str = ""  # the entity it is of, where the name means several
+    threshold: float | None = None  # that scores had to reach, if any
 
     @property
     def below(self) -> bool:
@@ -238,15 +225,11 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A triple that is in the graph and not in the tree, and by which rule.
-
-    Attributes:
-        reason: how it scored, if it got that far.
-    """
+    """A triple that is in the graph and not in the tree, and by which rule."""
 
     triple: Triple
     rule: Rule
-    reason: Reason | None = field(default=None, compare=False)
+    reason: Reason | None = field(default=None, compare=False)  # its score, if it got that far
 
     @property
     def score(self) -> float | None:
@@ -258,6 +241,5 @@ class LeftOut:
         """The rule in words, with the score where there is one."""
         if self.reason is None or self.reason.score is None:
             return str(self.rule)
-        if self.rule is Rule.SCORE:
-            return f"below {self.reason.threshold:.2f}; {self.reason}"
-        return f"{self.rule}; {self.reason}"
+        rule = f"below {self.reason.threshold:.2f}" if self.rule is Rule.SCORE else self.rule
+        return f"{rule}; {self.reason}"

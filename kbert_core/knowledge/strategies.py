@@ -1,6 +1,7 @@
 """Choosing the triples of mentions: what rules them out, and what ranks the rest."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
@@ -8,7 +9,7 @@ from typing import Protocol
 from kbert_core.errors import OptionError
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
-from kbert_core.knowledge.names import NormalisedText, is_word_character, normalise, normalise_name
+from kbert_core.knowledge.names import is_word_character, normalise, normalise_name
 from kbert_core.knowledge.selection import InjectionOptions, LeftOut, Reason, Rule, Strategy
 from kbert_core.knowledge.surface_forms import NameRules, agreement
 from kbert_core.knowledge.triple import Triple
@@ -18,44 +19,28 @@ _FIRST = Reason()
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """A mention with the triples that may be used for it.
+    """A mention with the triples that may be used for it."""
 
-    Attributes:
-        sentences: the text, one or two sentences.
-        mention: in one of them.
-        triples: in graph order, of every entity that the name may mean.
-    """
-
-    sentences: tuple[str, ...]
-    mention: Mention
-    triples: tuple[Triple, ...]
+    sentences: tuple[str, ...]  # the text, one or two
+    mention: Mention  # in one of them
+    triples: tuple[Triple, ...]  # in graph order, of every entity that the name may mean
 
 
 class TripleScorer(Protocol):
     """Says how well a triple fits a mention in its text; more is better."""
 
     def score(self, asked: Sequence[Candidates]) -> list[list[float]]:
-        """Score the triples of many mentions at once.
-
-        Returns:
-            Per mention a score for each of its triples.
-        """
+        """Score the triples of many mentions at once: per mention each of its triples."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A mention's triples, divided.
+    """A mention's triples, divided."""
 
-    Attributes:
-        used: to inject, the best first; in graph order where none is better.
-        reasons: of each that is used.
-        left_out: the others, in graph order.
-    """
-
-    used: tuple[Triple, ...]
-    reasons: tuple[Reason, ...]
-    left_out: tuple[LeftOut, ...]
+    used: tuple[Triple, ...]  # to inject, the best first; in graph order where none is better
+    reasons: tuple[Reason, ...]  # of each that is used
+    left_out: tuple[LeftOut, ...]  # the others, in graph order
 
 
 def select(
@@ -66,15 +51,12 @@ def select(
     others: Sequence[str] = (),
     name: str = "",
 ) -> tuple[tuple[Triple, ...], tuple[LeftOut, ...]]:
-    """Choose an entity's triples by a strategy that needs no text.
+    """Choose an entity's triples to inject, and those left out, by a strategy that needs no text.
 
     Args:
         entity: as names are compared.
         others: other entities that the same name may mean.
         name: as it stands in a text; "" for none.
-
-    Returns:
-        The triples to inject, and those left out.
     """
     mention = Mention(0, len(name), entity, others=tuple(others))
     (selection,) = select_triples([(name,)], [mention], graph, options)
@@ -107,28 +89,21 @@ def select_triples(
     parted = [_parted(one, graph, options) for one in candidates]
     scores = _scores([usable for usable, _ in parted], graph, options, scorer)
     return [
-        _selection(usable, scored, ruled_out, options)
-        for (usable, ruled_out), scored in zip(parted, scores, strict=True)
+        _selection(one, usable, scored, ruled_out, options)
+        for one, (usable, ruled_out), scored in zip(candidates, parted, scores, strict=True)
     ]
 
 
 def _first(asked: Candidates, graph: KnowledgeGraph, options: InjectionOptions) -> Selection:
     """Take the first in graph order: as the rest of this module does it, in one quick pass."""
-    most, all_on = options.max_triples, graph.all_on
-    any_relation = options.relations is None and not options.not_relations
     used: list[Triple] = []
     left_out: list[LeftOut] = []
     for triple in asked.triples:
-        if not (all_on or graph.is_on(triple)):
-            left_out.append(LeftOut(triple, Rule.OFF))
-        elif not (any_relation or options.allows(triple.relation)):
-            left_out.append(LeftOut(triple, Rule.RELATION))
-        elif _says_name(triple, asked, graph, options.names):
-            left_out.append(LeftOut(triple, Rule.OWN_NAME))
-        elif len(used) >= most:
-            left_out.append(LeftOut(triple, Rule.LIMIT))
-        else:
+        rule = _rule(triple, asked, graph, options)
+        if rule is None and len(used) < options.max_triples:
             used.append(triple)
+        else:
+            left_out.append(LeftOut(triple, rule or Rule.LIMIT))
     reasons = (_FIRST,) * len(used)
     if asked.mention.others:
         reasons = tuple(Reason(sense=normalise_name(triple.head)) for triple in used)
@@ -137,29 +112,27 @@ def _first(asked: Candidates, graph: KnowledgeGraph, options: InjectionOptions) 
 
 def _parted(
     asked: Candidates, graph: KnowledgeGraph, options: InjectionOptions
-) -> tuple[Candidates, list[tuple[int, LeftOut]]]:
-    """Part a mention's triples by what needs no comparing.
+) -> tuple[Candidates, dict[Triple, LeftOut]]:
+    """Part a mention's triples by what needs no comparing: what may be used, and the others."""
+    rules = {triple: _rule(triple, asked, graph, options) for triple in asked.triples}
+    usable = tuple(triple for triple, rule in rules.items() if rule is None)
+    ruled_out = {triple: LeftOut(triple, rule) for triple, rule in rules.items() if rule}
+    return Candidates(asked.sentences, asked.mention, usable), ruled_out
 
-    Returns:
-        Those that may be used, and the others with their places in graph order.
-    """
-    usable: list[Triple] = []
-    ruled_out: list[tuple[int, LeftOut]] = []
-    for place, triple in enumerate(asked.triples):
-        rule = None
-        if not graph.is_on(triple):
-            rule = Rule.OFF
-        elif not options.allows(triple.relation):
-            rule = Rule.RELATION
-        elif _says_name(triple, asked, graph, options.names):
-            rule = Rule.OWN_NAME
-        elif options.strategy is Strategy.TAIL_IN_TEXT and not tail_in_text(triple, asked):
-            rule = Rule.TAIL
-        if rule is None:
-            usable.append(triple)
-        else:
-            ruled_out.append((place, LeftOut(triple, rule)))
-    return Candidates(asked.sentences, asked.mention, tuple(usable)), ruled_out
+
+def _rule(
+    triple: Triple, asked: Candidates, graph: KnowledgeGraph, options: InjectionOptions
+) -> Rule | None:
+    """What rules a triple out, whatever others there are."""
+    if not graph.is_on(triple):
+        return Rule.OFF
+    if not options.allows(triple.relation):
+        return Rule.RELATION
+    if _says_name(triple, asked, graph, options.names):
+        return Rule.OWN_NAME
+    if options.strategy is Strategy.TAIL_IN_TEXT and not tail_in_text(triple, asked):
+        return Rule.TAIL
+    return None
 
 
 def _triples(mention: Mention, graph: KnowledgeGraph) -> tuple[Triple, ...]:
@@ -201,15 +174,15 @@ def _scores(
 
 
 def _selection(
-    candidates: Candidates,
+    asked: Candidates,
+    usable: Candidates,
     scores: Sequence[float] | None,
-    ruled_out: list[tuple[int, LeftOut]],
+    left_out: dict[Triple, LeftOut],
     options: InjectionOptions,
 ) -> Selection:
     """Rank what may be used, and part it by sense, threshold and limit."""
     used: list[tuple[Triple, Reason]] = []
-    left_out = {item.triple: item for _, item in ruled_out}
-    for triple, reason, sense_fits in _ranked(candidates, scores, options):
+    for triple, reason, sense_fits in _ranked(usable, scores, options):
         rule = None
         if not sense_fits:
             rule = Rule.SENSE
@@ -221,13 +194,10 @@ def _selection(
             used.append((triple, reason))
         else:
             left_out[triple] = LeftOut(triple, rule, reason)
-    triples = list(candidates.triples)
-    for place, item in ruled_out:
-        triples.insert(place, item.triple)
     return Selection(
         tuple(triple for triple, _ in used),
         tuple(reason for _, reason in used),
-        tuple(left_out[triple] for triple in triples if triple in left_out),
+        tuple(left_out[triple] for triple in asked.triples if triple in left_out),
     )
 
 
@@ -273,38 +243,22 @@ def tail_in_text(triple: Triple, asked: Candidates) -> bool:
     mention = asked.mention
     for number, text in enumerate(asked.sentences):
         normal = _normalised(text)
-        place = normal.text.find(tail)
-        while place >= 0:
-            end = place + len(tail)
+        for found in re.finditer(f"(?={re.escape(tail)})", normal.text):
+            start, end = found.start(), found.start() + len(tail)
             inside = (
                 number == mention.sentence
-                and normal.starts[place] >= mention.start
+                and normal.starts[start] >= mention.start
                 and normal.ends[end - 1] <= mention.end
             )
-            if not inside and _stands_alone(normal.text, place, end):
+            in_word = any(
+                0 < border < len(normal.text)
+                and is_word_character(normal.text[border - 1])
+                and is_word_character(normal.text[border])
+                for border in (start, end)
+            )
+            if not inside and not in_word:
                 return True
-            place = normal.text.find(tail, place + 1)
     return False
 
 
-def _stands_alone(text: str, start: int, end: int) -> bool:
-    """Test that no word runs over the borders of a span."""
-    return not any(
-        0 < border < len(text)
-        and is_word_character(text[border - 1])
-        and is_word_character(text[border])
-        for border in (start, end)
-    )
-
-
-@lru_cache(maxsize=64)
-def _normalised(text: str) -> NormalisedText:
-    return normalise(text)
-
-
-def count_by_rule(left_out: Iterable[LeftOut]) -> dict[Rule, int]:
-    """Count left-out triples by the rule that left them out."""
-    counts: dict[Rule, int] = {}
-    for item in left_out:
-        counts[item.rule] = counts.get(item.rule, 0) + 1
-    return counts
+_normalised = lru_cache(maxsize=64)(normalise)

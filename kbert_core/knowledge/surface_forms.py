@@ -1,9 +1,7 @@
 """Surface forms: the ways in which a text may write an entity's name, and by which rule.
 
-Names are looked up by a key that forgets everything a rule may forgive: width,
-case, traditional characters, dashes and spaces. The key of a name finds it
-however it is written; :func:`agreement` then says which rules that took, and
-whether they are on.
+Names are looked up by a key that forgets everything a rule may forgive: width, case, traditional
+characters, dashes and spaces. :func:`agreement` then says which rules that took, if they are on.
 """
 
 import re
@@ -11,7 +9,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from enum import StrEnum
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from kbert_core.errors import OptionError
 from kbert_core.knowledge.names import (
@@ -43,27 +41,16 @@ _FOLDS = (NameRule.DASHES, NameRule.SPACES, NameRule.SCRIPT, NameRule.CASE, Name
 
 @dataclass(frozen=True)
 class NameRules:
-    """Which differences between a text and the graph don't matter.
+    """Which differences between a text and the graph don't matter."""
 
-    Attributes:
-        width: full and half width, and what else Unicode holds compatible (NFKC).
-        case: upper and lower case.
-        script: traditional and simplified characters, one by one.
-        dashes: which dash, middle dot or apostrophe; a dash against none, or a space.
-        spaces: a space beside a Chinese character, or between a letter and a digit.
-        plural: a regular English plural, of the last word.
-        sense: a head's last part in parentheses: 苹果 for 苹果（公司）.
-        alias: other names that the graph gives (see ``aliases.AliasRelations``).
-    """
-
-    width: bool = True
+    width: bool = True  # full and half width, and what else Unicode holds compatible (NFKC)
     case: bool = True
-    script: bool = True
-    dashes: bool = True
-    spaces: bool = True
-    plural: bool = True
-    sense: bool = True
-    alias: bool = True
+    script: bool = True  # traditional and simplified characters, one by one
+    dashes: bool = True  # which dash, dot or apostrophe; a dash against none, or a space
+    spaces: bool = True  # beside a Chinese character, or between a letter and a digit
+    plural: bool = True  # a regular English plural, of the last word
+    sense: bool = True  # a head's last part in parentheses: 苹果 for 苹果（公司）
+    alias: bool = True  # other names that the graph gives (see ``triple.AliasRelations``)
 
     @classmethod
     def of(cls, names: Iterable[str]) -> "NameRules":
@@ -87,15 +74,10 @@ class NameRules:
         """Name those that are on."""
         return [rule for rule in RULES if getattr(self, rule)]
 
-    @property
+    @cached_property
     def on(self) -> frozenset[NameRule]:
         """Those that are on."""
-        return _on(self)
-
-
-@lru_cache(maxsize=1024)
-def _on(rules: NameRules) -> frozenset[NameRule]:
-    return frozenset(NameRule[f.name.upper()] for f in fields(rules) if getattr(rules, f.name))
+        return frozenset(NameRule[rule.upper()] for rule in self.as_list())
 
 
 RULES = tuple(field.name for field in fields(NameRules))
@@ -107,13 +89,7 @@ AS_WRITTEN = NameRules.of(["as-written"])  # but for width and case
 def forms_of(
     entity: str, triples: Iterable[Triple], aliases: AliasRelations
 ) -> Iterator[tuple[str, str]]:
-    """Yield each key under which a name may stand in a text, with the entity it leads to.
-
-    Args:
-        entity: as names are compared.
-        triples: the entity's.
-        aliases: which relations say another name.
-    """
+    """Yield each key under which a name of an entity may stand, with the entity it leads to."""
     for form in _own_forms(entity):
         yield form, entity
     for triple in triples:
@@ -141,15 +117,15 @@ def _own_forms(name: str) -> Iterator[str]:
         if base_key:
             yield base_key
         name, key = base, base_key
-    for other in (*_singulars(name), *_plurals_in_ies(name)):
-        yield loose_key(other)
+    yield from map(loose_key, _singulars(name))
+    if re.search(r"[A-Za-z][^\W\d_aeiou]y$", name):  # a plural that doesn't begin with the name
+        yield loose_key(name[:-1] + "ies")
 
 
 def without_sense(name: str) -> str:
     """Take off what stands in parentheses at a name's end: 苹果(公司) → 苹果.
 
-    Latin letters and digits that stand in parentheses close behind others are
-    a part of the name: Fe(III), p(Cl).
+    Latin letters and digits close after others are a part of the name: Fe(III), p(Cl).
     """
     if name[-1:] not in ")）":
         return name
@@ -160,23 +136,14 @@ _SENSE = re.compile(r"(?!(?<=[A-Za-z0-9])[(（][\x20-\x7e]*[)）]$)\s*[(（][^()
 
 
 def agreement(span: str, names: Iterable[str], rules: NameRules) -> tuple[NameRule, ...] | None:
-    """Say which rules it takes to read one of an entity's names in a text.
-
-    Args:
-        span: as it stands in the text.
-        names: as the graph gives them.
-        rules: those that are on.
+    """Say which rules it takes to read one of an entity's names, as the graph gives them.
 
     Returns:
         The rules of the name that takes the fewest; None: rules that are on
-        don't make them the same.
+        don't make any the same as the span of the text.
     """
-    best: tuple[NameRule, ...] | None = None
-    for name in names:
-        taken = _agreement(span, name, rules)
-        if taken is not None and (best is None or len(taken) < len(best)):
-            best = taken
-    return best
+    every = (_agreement(span, name, rules) for name in names)
+    return min((taken for taken in every if taken is not None), key=len, default=None)
 
 
 @lru_cache(maxsize=65_536)
@@ -196,7 +163,8 @@ def _with_number(span: str, name: str, rules: NameRules) -> tuple[NameRule, ...]
         pairs = [(singular, name) for singular in _singulars(span)]
         pairs += [(singular, span) for singular in _singulars(name)]
         for singular, written in pairs:
-            if _is_acronym(written) and not singular.isupper():
+            acronym = len(written) <= _LONGEST_ACRONYM and written.isupper()
+            if acronym and not singular.isupper():
                 continue  # the plural of CAT is CATs: cats are something else
             taken = _folded(singular, written, rules)
             if taken is not None:
@@ -251,13 +219,8 @@ _ONE_SPACE = (" ", "\t", "\u00a0", "\u3000")  # others part what isn't parted in
 
 def _parts_words(before: str, after: str) -> bool:
     """Whether a space between two characters can't be left out: both letters, or both digits."""
-    if not (is_word_character(before) and is_word_character(after)):
-        return False
-    return before.isdigit() == after.isdigit()
-
-
-def _is_acronym(name: str) -> bool:
-    return len(name) <= _LONGEST_ACRONYM and name.isupper()
+    both = is_word_character(before) and is_word_character(after)
+    return both and before.isdigit() == after.isdigit()
 
 
 def _singulars(name: str) -> tuple[str, ...]:
@@ -275,47 +238,51 @@ def _singulars(name: str) -> tuple[str, ...]:
 
 
 _LONGEST_ACRONYM = 4  # characters
-NO_PLURALS = frozenset(  # without their s they would be other words, or none
-    (
-        *("caries", "diabetes", "herpes", "hives", "measles", "mumps", "rabies", "rickets"),
-        *("scabies", "shingles", "biceps", "forceps", "pancreas", "triceps"),
-        *("acoustics", "aesthetics", "athletics", "biomechanics", "dynamics", "economics"),
-        *("electronics", "ethics", "genetics", "genomics", "geriatrics", "gymnastics"),
-        *("kinetics", "linguistics", "logistics", "mathematics", "obstetrics", "optics"),
-        *("orthopaedics", "orthopedics", "paediatrics", "pediatrics", "pharmacodynamics"),
-        *("pharmacokinetics", "phonetics", "physics", "politics", "proteomics", "robotics"),
-        *("semantics", "thermodynamics"),
-        *("alias", "atlas", "bias", "canvas", "chaos", "clothes", "corps", "cosmos", "does"),
-        *("goods", "headquarters", "jeans", "lens", "means", "news", "pants", "series"),
-        *("species", "thanks", "whereas"),
-    )
-)
-
-
-def _plurals_in_ies(name: str) -> tuple[str, ...]:
-    """The plural that doesn't begin with the whole name; see :func:`plural_end`."""
-    return (name[:-1] + "ies",) if re.search(r"[A-Za-z][^\W\d_aeiou]y$", name) else ()
+_NO_PLURALS = """
+caries diabetes herpes hives measles mumps rabies rickets scabies shingles biceps forceps pancreas
+triceps acoustics aesthetics athletics biomechanics dynamics economics electronics ethics genetics
+genomics geriatrics gymnastics kinetics linguistics logistics mathematics obstetrics optics
+orthopaedics orthopedics paediatrics pediatrics pharmacodynamics pharmacokinetics phonetics physics
+politics proteomics robotics semantics thermodynamics alias atlas bias canvas chaos clothes corps
+cosmos does goods headquarters jeans lens means news pants series species thanks whereas
+"""
+NO_PLURALS = frozenset(_NO_PLURALS.split())  # without their s other words, or none
 
 
 def plural_end(text: str, end: int) -> int | None:
-    """Return where the plural of a name ends that a text goes on with: headache|s.
+    """Return where the plural of a name that ends at a character ends: headache|s.
 
-    Args:
-        text: as given.
-        end: of the name, in characters.
-
-    Returns:
-        Where the word ends; None: what follows is no plural ending, or more
-        than that.
+    None: what follows is no plural ending, or more than that.
     """
     found = _PLURAL_ENDING.match(text, max(end - 3, 0))
     if found is None or found.start("ending") != end:
         return None
-    return (
-        found.end()
-        if found.end() == len(text) or not is_word_character(text[found.end()])
-        else None
-    )
+    goes_on = found.end() < len(text) and is_word_character(text[found.end()])
+    return None if goes_on else found.end()
 
 
 _PLURAL_ENDING = re.compile(r"[A-Za-z]{3}(?P<ending>(?<=[sxzSXZ]|[hH])es|(?<![sS])s)")
+
+
+def with_dashes(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield a span, and where a dash stands beside it the span with it."""
+    before = start > 0 and text[start - 1] in DASHES
+    after = end < len(text) and text[end] in DASHES
+    yield start, end
+    if after:
+        yield start, end + 1
+    if before:
+        yield start - 1, end
+    if before and after:
+        yield start - 1, end + 1
+
+
+def without_spaces_between_words(span: str) -> str:
+    """Drop the spaces that stand between two words written without spaces."""
+    if " " not in span:
+        return span
+    return "".join(
+        c
+        for i, c in enumerate(span)
+        if c != " " or is_word_character(span[i - 1]) or is_word_character(span[i + 1])
+    )

@@ -15,8 +15,7 @@ CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 class Triple:
     """One fact, as in the paper's epsilon = (w_i, r_j, w_k).
 
-    Fields are stripped of outer white space when a file is read or an edit
-    is made (:meth:`checked`); a ``Triple`` built directly is taken as given.
+    Fields are stripped when a file is read or by :meth:`checked`; else they are taken as given.
     """
 
     head: str
@@ -45,11 +44,9 @@ class Triple:
             value = getattr(self, name)
             if not value:
                 return f"its {name} is empty; give it a text"
-            control = CONTROL.search(value)
-            if control:
-                code = ord(control.group())
+            if control := CONTROL.search(value):
                 kind = "line break, tab or control character"
-                return f"its {name} holds a {kind} (U+{code:04X}); take it out"
+                return f"its {name} holds a {kind} (U+{ord(control.group()):04X}); take it out"
         return None
 
 
@@ -57,14 +54,12 @@ class Triple:
 class AliasRelations:
     """The relations that give an entity other names.
 
-    Relations are compared without case, spaces, hyphens and underscores:
-    "Also known as" is "also_known_as".
+    They are compared without case, spaces, hyphens and underscores: "Also known as" is
+    "also_known_as".
 
     Attributes:
-        names_of_head: the tail is another name of the head
-            (aspirin, also_known_as, acetylsalicylic acid).
-        names_of_tail: the head is another name of the tail
-            (acetylsalicylic acid, synonym_of, aspirin).
+        names_of_head: the tail is another name of the head (aspirin, also_known_as, ASA).
+        names_of_tail: the head is another name of the tail (ASA, synonym_of, aspirin).
     """
 
     names_of_head: frozenset[str]
@@ -85,20 +80,16 @@ class AliasRelations:
 
     def aliases_in(self, triple: Triple) -> tuple[str, str] | None:
         """Return the alias and the entity it names, as the triple writes them; None: no alias."""
+        of_head, of_tail = self._compared
         relation = _compared(triple.relation)
-        if relation in self._of_head:
+        if relation in of_head:
             return triple.tail, triple.head
-        if relation in self._of_tail:
-            return triple.head, triple.tail
-        return None
+        return (triple.head, triple.tail) if relation in of_tail else None
 
     @cached_property
-    def _of_head(self) -> frozenset[str]:
-        return frozenset(map(_compared, self.names_of_head))
-
-    @cached_property
-    def _of_tail(self) -> frozenset[str]:
-        return frozenset(map(_compared, self.names_of_tail))
+    def _compared(self) -> tuple[frozenset[str], frozenset[str]]:
+        of_head, of_tail = self.names_of_head, self.names_of_tail
+        return frozenset(map(_compared, of_head)), frozenset(map(_compared, of_tail))
 
 
 @lru_cache(4096)

@@ -61,7 +61,7 @@ def test_names_that_are_begun_anew_read_alike(monkeypatch, figure_2):
     texts = ["Tim Cook", "Beijing", "Tim Cook left Beijing", "beijing", "TIM COOK"] * 2
     tokenizer = Words(special=True)
     expected = [flat.tokens for flat in flatten(grow_trees(texts, figure_2), tokenizer)]
-    monkeypatch.setattr("kbert_core.knowledge.meanings.MOST_NAMES", 1)
+    monkeypatch.setattr("kbert_core.knowledge.mentions.MOST_NAMES", 1)
     copy = pickle.loads(pickle.dumps(figure_2))
     rows = [flatten(grow_trees([text], copy), tokenizer)[0].tokens for text in texts]
     assert rows == expected

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbert_core.knowledge.name_index import EditedNames, JoinedNames, Names, codes_of
+from kbert_core.knowledge.name_index import AddedNames, JoinedNames, Names
+from kbert_core.tokens import code_points
 
 KEYS = st.lists(st.text("abc心电图\U00020000", min_size=1, max_size=6), max_size=8)
 TEXTS = st.text("abcd心电图糖\U00020000\ud800", max_size=20)
@@ -20,7 +21,7 @@ def keys_in(keys, text, start):
 
 
 def check(names, keys, text):
-    starts = names.may_start(codes_of(text))
+    starts = names.may_start(code_points(text))
     every = names.keys_at(text, range(len(text)))
     for place in range(len(text)):
         here = keys_in(keys, text, place)
@@ -42,23 +43,21 @@ def test_joined_names_are_those_of_every_part(first, second, text):
 
 @given(KEYS, st.lists(KEYS, max_size=5), KEYS, TEXTS)
 def test_edited_names_are_those_of_before_with_those_added_and_not_removed(base, steps, gone, text):
-    names, there = EditedNames(names_of(base)), set()
+    names, there = AddedNames(), set()
     for keys in steps:
         forms = [(key, f"of {key}") for key in keys]
-        names = names.edited(added=forms, removed=(), gone=(), back=())
+        names = names.edited(added=forms, removed=())
         there |= {*keys}
     forms = [(key, f"of {key}") for key in gone]
-    names = names.edited(added=(), removed=forms, gone=(), back=())
-    check(names.lookup, {*base, *there.difference(gone)}, text)
+    names = names.edited(added=(), removed=forms)
+    check(JoinedNames([names_of(base), *names.parts]), {*base, *there.difference(gone)}, text)
 
 
-def test_an_entity_that_is_gone_is_meant_by_no_key_until_it_is_back():
-    names = EditedNames(Names.of([("a", "a"), ("a", "b")]))
-    without = names.edited(added=(), removed=(), gone=["a"], back=())
-    assert (names.meant_by("a"), without.meant_by("a")) == (("a", "b"), ("b",))
-    again = without.edited(added=(), removed=(), gone=(), back=["a"])
-    assert again.lookup.meant_by("a") == ("a", "b")
-    assert names.edited(added=(), removed=(), gone=(), back=["a"]) is names
+def test_an_entity_that_is_gone_is_meant_by_no_key_until_it_has_a_triple_again():
+    names = Names.of([("a", "a"), ("a", "b")])
+    assert names.meant_by("a") == ("a", "b")
+    assert JoinedNames([names], {"a": ()}).meant_by("a") == ("b",)
+    assert JoinedNames([names], {"a": ("a triple",)}).meant_by("a") == ("a", "b")
 
 
 def test_a_key_means_its_entities_in_the_order_in_which_they_came():
@@ -70,4 +69,4 @@ def test_a_key_means_its_entities_in_the_order_in_which_they_came():
 def test_few_other_places_pass_the_prefix_filter(count):
     keys = [f"{0x4E00 + 7 * i:c}{0x5E00 + 11 * i % 999:c}{i:05}" for i in range(count)]
     text = "".join(chr(0x4E00 + 13 * i % 4000) for i in range(5000))
-    assert np.mean(Names.of(zip(keys, keys, strict=True)).may_start(codes_of(text))) < 0.02
+    assert np.mean(Names.of(zip(keys, keys, strict=True)).may_start(code_points(text))) < 0.02

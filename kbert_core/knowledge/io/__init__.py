@@ -12,10 +12,9 @@ from typing import IO
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.io.compression import ENDINGS as PACKED
 from kbert_core.knowledge.io.compression import Bounded, plain_ending, unpacking
-from kbert_core.knowledge.io.rows import Bad, lines, printable
+from kbert_core.knowledge.io.rows import Bad, lines, printable, read_csv, read_json_lines, read_tabs
 from kbert_core.knowledge.io.rows import ReadOptions as ReadOptions
 from kbert_core.knowledge.io.rows import Row as Row
-from kbert_core.knowledge.io.tables import read_csv, read_json_lines, read_tabs
 from kbert_core.knowledge.triple import Triple
 
 log = logging.getLogger(__name__)
@@ -40,27 +39,17 @@ MOST_BAD = 100_000  # bad lines: with more, and fewer good ones, it is no file o
 
 @dataclass
 class Reading:
-    """Rows of one file, in order; what is wrong with others is gathered as they come.
+    """Rows of one file, in order; what is wrong with others is gathered as they come."""
 
-    Attributes:
-        name: of the file, for messages.
-        skip_bad: leave bad lines out; else the end of the rows raises.
-        problems: a message for each bad line, the first ones.
-        bad: how many there were.
-        passed: what is neither a triple nor bad, and how often: RDF's nodes without
-            an address, empty texts, texts in other languages.
-        unit: what is numbered: a "line", or a "statement".
-        packed: whether the file was packed, so that it may be a bomb.
-    """
-
-    name: str
+    name: str  # of the file, for messages
     found: Iterator[Row | Bad]
-    skip_bad: bool = False
-    problems: list[str] = field(default_factory=list)
-    bad: int = 0
+    skip_bad: bool = False  # leave bad lines out; else the end of the rows raises
+    problems: list[str] = field(default_factory=list)  # a message for each bad line, the first
+    bad: int = 0  # how many there were
+    # What is neither: RDF's nodes without an address, empty texts, texts in other languages.
     passed: Counter[str] = field(default_factory=Counter)
-    unit: str = "line"
-    packed: bool = False
+    unit: str = "line"  # what is numbered, or "statement"
+    packed: bool = False  # so that it may be a bomb
 
     def __iter__(self) -> Iterator[Row]:
         """Yield the good rows; a ``GraphFileError`` tells of bad ones that may not be left out."""
@@ -70,13 +59,18 @@ class Reading:
             if isinstance(row, tuple):
                 good += 1
                 yield row
-                if self.packed:
-                    triple = hash(row[1:])
-                    if triple in known:
-                        repeated += 1
-                        self._check_repeated(repeated, good)
-                    elif len(known) < _KNOWN:
-                        known.add(triple)
+                if not self.packed:
+                    continue
+                triple = hash(row[1:])
+                repeated += triple in known
+                if len(known) < _KNOWN:
+                    known.add(triple)
+                if repeated > MOST_REPEATED and repeated > 100 * (good - repeated):
+                    raise GraphFileError(
+                        f"{self.name}: {repeated:,} of its first {good:,} triples are repeated, "
+                        "so it looks like a file made to fill the disk. Unpack it, take the "
+                        "repeated lines out, and open it again."
+                    )
                 continue
             self.bad += 1
             if len(self.problems) < SHOWN_PROBLEMS or self.skip_bad:
@@ -101,29 +95,15 @@ class Reading:
                 "tail, separated by tabs."
             )
 
-    def _check_repeated(self, repeated: int, good: int) -> None:
-        others = good - repeated
-        if repeated > MOST_REPEATED and repeated > 100 * others:
-            raise GraphFileError(
-                f"{self.name}: {repeated:,} of its first {good:,} triples are repeated, so it "
-                "looks like a file made to fill the disk. Unpack it, take the repeated lines "
-                "out, and open it again."
-            )
-
 
 @dataclass(frozen=True)
 class TripleFile:
-    """What one file held: its triples in order, each once.
-
-    Attributes:
-        duplicates: how many lines repeated an earlier triple.
-        problems: a message for each bad line, where they may be left out.
-    """
+    """What one file held: its triples in order, each once."""
 
     name: str
     triples: tuple[Triple, ...]
-    duplicates: int = 0
-    problems: tuple[str, ...] = ()
+    duplicates: int = 0  # lines that repeated an earlier triple
+    problems: tuple[str, ...] = ()  # a message for each bad line, where they may be left out
 
 
 def open_rows(
@@ -170,10 +150,9 @@ def read_triples(
     """Read a file of triples into memory.
 
     Args:
-        path: its ending tells the format, see ``ENDINGS``: three fields a
-            line and tabs between, a table with quotes (``.csv``), JSON Lines
-            (``.jsonl``) or RDF (``.nt``, ``.ttl``); each may be packed as
-            ``.xz``, ``.gz``, ``.bz2`` or ``.zst``.
+        path: its ending tells the format, see ``ENDINGS``: three fields a line and tabs between,
+            a table with quotes (``.csv``), JSON Lines (``.jsonl``) or RDF (``.nt``, ``.ttl``);
+            each may be packed as ``.xz``, ``.gz``, ``.bz2`` or ``.zst``.
         options: what the ending doesn't tell.
         skip_bad: load the good lines and list the bad ones in ``problems``.
 
@@ -192,15 +171,12 @@ def parse_triples(
 
 
 def _in_memory(reading: Reading) -> TripleFile:
-    triples: dict[Triple, None] = {}
-    rows = 0
-    for _, head, relation, tail in reading:
-        triples[Triple(head, relation, tail)] = None
-        rows += 1
-    duplicates = rows - len(triples)
+    rows = [Triple(*row[1:]) for row in reading]
+    triples = tuple(dict.fromkeys(rows))
+    duplicates = len(rows) - len(triples)
     if duplicates:
         log.info("%s: %d repeated triples dropped", reading.name, duplicates)
-    return TripleFile(reading.name, tuple(triples), duplicates, tuple(reading.problems))
+    return TripleFile(reading.name, triples, duplicates, tuple(reading.problems))
 
 
 def unit_of(name: str) -> str:
@@ -212,24 +188,19 @@ def _reading(
     opened: Callable[[], IO[bytes]], name: str, size: int, options: ReadOptions, *, skip_bad: bool
 ) -> Reading:
     packed, ending = Path(name).suffix in PACKED, plain_ending(name)
-    most = options.most
-    if packed and most is None:
-        most = max(FREE, RATIO * size)
+    most = max(FREE, RATIO * size) if packed and options.most is None else options.most
 
     def unpacked() -> Bounded:
         return Bounded(unpacking(opened(), name), name, most)
 
-    if ending in RDF:
-        from kbert_core.knowledge.io.rdf import read_rdf
-
-        passed: Counter[str] = Counter()
-        rows = read_rdf(unpacked, name, ending, options, passed)
-        return Reading(name, rows, skip_bad, passed=passed, unit=unit_of(name), packed=packed)
-    read = _BY_LINES.get(ending, read_tabs)
-
     def read_lines() -> Iterator[Row | Bad]:
         with unpacked() as stream:
             text = lines(stream, name, encoding=options.encoding, packed=packed)
-            yield from read(text, name, options)
+            yield from _BY_LINES.get(ending, read_tabs)(text, name, options)
 
-    return Reading(name, read_lines(), skip_bad, packed=packed)
+    reading = Reading(name, read_lines(), skip_bad, unit=unit_of(name), packed=packed)
+    if ending in RDF:
+        from kbert_core.knowledge.io.rdf import read_rdf
+
+        reading.found = read_rdf(unpacked, name, ending, options, reading.passed)
+    return reading

@@ -14,13 +14,7 @@ from backports import zstd
 
 from kbert_core.errors import GraphFileError
 
-PROBLEMS = (  # of reading a broken packed file
-    EOFError,
-    OSError,
-    lzma.LZMAError,
-    zlib.error,
-    zstd.ZstdError,
-)
+PROBLEMS = (EOFError, OSError, lzma.LZMAError, zlib.error, zstd.ZstdError)  # of a broken file
 _OPEN: dict[str, Callable[..., Any]] = {
     ".xz": lzma.open,
     ".gz": gzip.open,
@@ -37,17 +31,18 @@ def open_unpacked(path: str | Path) -> IO[bytes]:
 
 def remedy(error: Exception) -> str:
     """What to do about a text file that can't be opened, unpacked or decoded."""
-    match error:
-        case FileNotFoundError():
-            return "Check the name."
-        case IsADirectoryError():
-            return "Name a file in it."
-        case UnicodeDecodeError():
-            return "Save it as UTF-8."
-        case PermissionError():
-            return "Give yourself the right to read it."
-        case _:
-            return "Get or pack the file again."
+    for kind, what in _REMEDIES.items():
+        if isinstance(error, kind):
+            return what
+    return "Get or pack the file again."
+
+
+_REMEDIES = {
+    FileNotFoundError: "Check the name.",
+    IsADirectoryError: "Name a file in it.",
+    UnicodeDecodeError: "Save it as UTF-8.",
+    PermissionError: "Give yourself the right to read it.",
+}
 
 
 def unpacking(stream: IO[bytes], name: str) -> IO[bytes]:

@@ -52,8 +52,7 @@ def fetch(name: str, target: str | Path | None = None, *, timeout: float = TIMEO
 
     Args:
         name: a key of ``PUBLIC``.
-        target: the file to make, or a folder to make it in; None: in the
-            :func:`~kbert_core.files.cache_folder`.
+        target: the file to make, or a folder to make it in; None: the cache folder.
         timeout: in seconds, without any byte coming.
 
     Raises:
@@ -76,16 +75,11 @@ def fetch(name: str, target: str | Path | None = None, *, timeout: float = TIMEO
     try:
         with urllib.request.urlopen(graph.url, timeout=timeout) as response:
             data = response.read(graph.size + 1)  # a byte more than expected: it is another file
-    except urllib.error.HTTPError as error:
-        raise FetchError(
-            f"{graph.title} can't be fetched: the server answered {error.code} {error.reason}. "
-            f"{by_hand}"
-        ) from error
     except (OSError, http.client.HTTPException) as error:
-        why = getattr(error, "reason", None) or error
-        raise FetchError(
-            f"{graph.title} can't be fetched, there seems to be no network ({why}). {by_hand}"
-        ) from error
+        why = f", there seems to be no network ({getattr(error, 'reason', None) or error})"
+        if isinstance(error, urllib.error.HTTPError):
+            why = f": the server answered {error.code} {error.reason}"
+        raise FetchError(f"{graph.title} can't be fetched{why}. {by_hand}") from error
     if not _is_published(graph, data):
         raise FetchError(
             f"{graph.url} gave {len(data):,} bytes that are not {graph.title} as published "

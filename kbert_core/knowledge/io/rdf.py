@@ -1,10 +1,9 @@
 """RDF, N-Triples and Turtle: IRIs stand by their labels, or by the end of their address.
 
-The file is read twice: for labels, and for triples. A label is an
-``rdfs:label`` or ``skos:prefLabel``; where a language is asked for, texts in
-others are left out. A triple of labels is none of the graph's; nodes without
-an address (blank nodes) are left out. Where several heads have one label, each
-is told from the others by the end of its address: "Java (island)".
+The file is read twice: for labels (``rdfs:label``, ``skos:prefLabel``), and for triples, of which
+those of labels are none of the graph's. Texts in other languages than asked for and nodes without
+an address are left out. Where several heads have one label, each is told from the others by the
+end of its address: "Java (island)".
 """
 
 import codecs
@@ -75,8 +74,10 @@ def read_rdf(
         tail = _text(statement.object, options.language) or _called(statement.object, labels)
         if head is not None and relation is not None and tail is not None:
             yield checked(number, head, relation, tail)
+        elif head is None or not isinstance(statement.object, ox.Literal):
+            passed["nodes without an address"] += 1
         else:
-            passed[_what(statement)] += 1
+            passed["texts in other languages" if statement.object.value else "empty texts"] += 1
 
 
 def _statements(
@@ -85,12 +86,11 @@ def _statements(
     stream = opened()
     characters = 0
     try:
-        for number, quad in enumerate(
-            ox.parse(cast(IO[bytes], stream), format=FORMATS[ending]), start=1
-        ):
+        quads = ox.parse(cast(IO[bytes], stream), format=FORMATS[ending])
+        for number, quad in enumerate(quads, start=1):
             triple = quad.triple
-            for term in (triple.subject, triple.predicate, triple.object):
-                characters += len(getattr(term, "value", ""))
+            terms = (triple.subject, triple.predicate, triple.object)
+            characters += sum(len(getattr(term, "value", "")) for term in terms)
             if characters > FREE + GROWTH * stream.count:
                 raise GraphFileError(
                     f"{name}: its {number:,} first statements take {characters >> 20} MB when "
@@ -114,12 +114,6 @@ def _text(term: object, language: str | None) -> str | None:
         return None
     own = (term.language or "").split("-")[0]
     return term.value if not language or not own or own == language else None
-
-
-def _what(statement: ox.Triple) -> str:
-    if not isinstance(statement.object, ox.Literal) or not _key(statement.subject):
-        return "nodes without an address"
-    return "texts in other languages" if statement.object.value else "empty texts"
 
 
 def _key(term: object) -> str:

@@ -1,27 +1,48 @@
-"""Bytes → lines of text, decoded and none without end; and rows of triples, checked."""
+"""Bytes → lines of text, decoded and none without end → rows of triples, checked.
+
+Of tables three columns, or three of more, are read; .jsonl also as Neo4j's APOC exports it.
+"""
 
 import codecs
+import csv
 import io
-from collections.abc import Iterator
+import json
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count, islice
+from typing import Any
 
 from kbert_core.errors import GraphFileError, OptionError
-from kbert_core.knowledge.io.compression import PROBLEMS, packing_error
+from kbert_core.knowledge.io.compression import PROBLEMS, packing_error, plain_ending
 from kbert_core.knowledge.triple import Triple
 from kbert_core.options import option
 
 Row = tuple[int, str, str, str]  # line, head, relation, tail
 MAX_FIELD = 50_000  # characters; longer is a broken file, not a name
-MAX_LINE = 4 * (3 * MAX_FIELD + 100)  # characters
+MAX_LINE = 4 * (3 * MAX_FIELD + 100)
 MAX_EMPTY = 1_000_000  # empty lines of a packed file: more, and it is a trap
-_BLOCK = 1 << 16  # bytes
-_MARKS = (  # longer ones first: UTF-16's mark begins UTF-32's
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-    (codecs.BOM_UTF8, "utf-8-sig"),
+_MARKS = {  # longer ones first: UTF-16's mark begins UTF-32's
+    **dict.fromkeys((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE), "utf-32"),
+    **dict.fromkeys((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE), "utf-16"),
+    codecs.BOM_UTF8: "utf-8-sig",
+}
+HEADERS = tuple(  # what a first line, or an object, may call head, relation and tail
+    set(names.split())
+    for names in (
+        "head subject source entity s h 头实体 实体 主语 :start_id",
+        "relation predicate property type p r 关系 属性 :type",
+        "tail object target value o t 尾实体 值 宾语 :end_id",
+    )
 )
+_NODE_NAMES = ("name", "title", "label", "名称", "id")  # properties that name a node of Neo4j
+_DELIMITERS = ",;\t|"
+MAX_ROW = 10_000  # lines; more are no longer read for the end of a quote
+MAX_AGAIN = 1_000_000  # lines of a file that are read again after a quote that isn't closed
+# What a spreadsheet would run, in full width too, and what we have guarded.
+FORMULA = re.compile(r"'*[=+\-@\uff1d\uff0b\uff0d\uff20]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +53,19 @@ class Bad:
     problem: str
 
 
+Lines = Iterable[tuple[int, str | Bad]]
+Cells = Iterator[tuple[int, list[str] | Bad]]
+
+
 @dataclass(frozen=True)
 class ReadOptions:
     """How a file of triples is written, where its name doesn't tell.
 
     Attributes:
-        encoding: such as "gb18030"; None: UTF-8, or UTF-16 that says so in
-            its first bytes.
-        columns: which columns are head, relation and tail, by number from 1
-            or by name in the first line; None: the first three, or those
-            that the first line calls so.
-        language: of the labels in RDF, such as "zh"; None: any.
+        encoding: None: UTF-8, or UTF-16 that says so in its first bytes.
+        columns: of head, relation and tail, by number from 1 or by name in the first line;
+            None: the first three, or those that the first line calls so.
+        language: of the labels in RDF; None: any.
         most: refuse a file of more bytes than so many, unpacked.
     """
 
@@ -80,25 +103,18 @@ def checked(line: int, head: str, relation: str, tail: str) -> Row | Bad:
     short = all(fields) and len(head) + len(relation) + len(tail) <= MAX_FIELD
     if short and head.isprintable() and relation.isprintable() and tail.isprintable():
         return line, head, relation, tail  # the quick way to see that there is no control
-    problem = Triple(*fields).problem()
-    if problem:
-        return Bad(
-            line, f"'{shown(chr(9).join(fields))}' is no triple: {problem}, or delete the line."
-        )
-    longest = max(map(len, fields))
+    text, longest = shown("\t".join(fields)), max(map(len, fields))
+    if problem := Triple(*fields).problem():
+        return Bad(line, f"'{text}' is no triple: {problem}, or delete the line.")
     if longest > MAX_FIELD:
-        return Bad(
-            line,
-            f"a field of {longest} characters in '{shown(chr(9).join(fields))}', at most "
-            f"{MAX_FIELD} expected. Shorten it or delete the line.",
-        )
+        problem = f"a field of {longest} characters in '{text}', at most {MAX_FIELD} expected."
+        return Bad(line, f"{problem} Shorten it or delete the line.")
     return line, head, relation, tail
 
 
 def shown(text: str) -> str:
     """A line as it can be shown: short, every odd character by its number."""
-    text = text if len(text) <= 80 else text[:77] + "..."
-    return printable(text.replace("\t", "<TAB>"))
+    return printable((text if len(text) <= 80 else text[:77] + "...").replace("\t", "<TAB>"))
 
 
 def printable(text: str) -> str:
@@ -109,24 +125,19 @@ def printable(text: str) -> str:
 def lines(
     stream: io.RawIOBase, name: str, *, encoding: str | None = None, packed: bool = False
 ) -> Iterator[tuple[int, str | Bad]]:
-    """Yield the lines of a file with their numbers, from 1, and without their ends.
-
-    Args:
-        stream: the file, unpacking as it is read.
-        packed: whether the file was packed, so that it may be a trap.
+    """Yield the lines of a file, from 1, without their ends; a packed one may be a trap.
 
     Raises:
         GraphFileError: the file is damaged, too large, or in another encoding.
     """
-    buffered = io.BufferedReader(stream, _BLOCK)
+    buffered = io.BufferedReader(stream, 1 << 16)
     try:
         encoding = _encoding(buffered.peek(4)[:4], name, encoding)
     except PROBLEMS as error:
         raise packing_error(name, error) from error
     text = io.TextIOWrapper(buffered, encoding, newline="\n")
-    number, empty = 0, 0
-    while True:
-        number += 1
+    empty = 0
+    for number in count(1):
         try:
             line = piece = text.readline(MAX_LINE)
             size = len(line)
@@ -151,11 +162,8 @@ def lines(
                 "them out, or take another file."
             )
         if size > MAX_LINE:
-            problem = (
-                f"a line of {size:,} characters, at most {MAX_LINE:,} expected. Put one triple a "
-                "line, or delete the line."
-            )
-            yield number, Bad(number, problem)
+            problem = f"a line of {size:,} characters, at most {MAX_LINE:,} expected."
+            yield number, Bad(number, f"{problem} Put one triple a line, or delete the line.")
         else:
             yield number, line.removesuffix("\n").removesuffix("\r")
 
@@ -167,7 +175,7 @@ def _encoding(start: bytes, name: str, encoding: str | None) -> str:
             f"{name}: every other byte at its beginning is zero, as in UTF-16. If that is what it "
             f"is, say --encoding utf-16-{order}, or save the file as UTF-8."
         )
-    marked = next((known for mark, known in _MARKS if start.startswith(mark)), None)
+    marked = next((known for mark, known in _MARKS.items() if start.startswith(mark)), None)
     encoding = codecs.lookup(encoding or marked or "utf-8").name
     return "utf-8-sig" if encoding == "utf-8" else encoding
 
@@ -184,7 +192,11 @@ def _encoding_error(name: str, number: int, error: UnicodeDecodeError) -> GraphF
     end = data.find(b"\n", error.start)
     line = data[data.rfind(b"\n", 0, error.start) + 1 : end if end >= 0 else len(data)]
     remedy = "Save the file as UTF-8 and open it again"
-    others = [other for other in ("gb18030", "big5") if _decodes(line, other)]
+    others = []
+    for other in ("gb18030", "big5"):
+        with suppress(UnicodeDecodeError):
+            codecs.getincrementaldecoder(other)().decode(line)
+            others.append(other)
     if b"\0" in line:
         others = ["utf-16-le", "utf-16-be"]
     others = [other for other in others if other.upper() != encoding]
@@ -199,9 +211,190 @@ def _encoding_error(name: str, number: int, error: UnicodeDecodeError) -> GraphF
     )
 
 
-def _decodes(line: bytes, encoding: str) -> bool:
-    try:
-        codecs.getincrementaldecoder(encoding)().decode(line)
-    except UnicodeDecodeError:
-        return False
-    return True
+def read_tabs(lines: Lines, name: str, options: ReadOptions) -> Iterator[Row | Bad]:
+    """Read fields that tabs separate; quotes mean nothing, and ``.spo`` has no headings."""
+    cells = (
+        (number, line if isinstance(line, Bad) else line.split("\t"))
+        for number, line in lines
+        if isinstance(line, Bad) or line.strip() or line.count("\t") > 1
+    )
+    return _rows(cells, name, options, header=plain_ending(name) != ".spo", what="tabs")
+
+
+def read_csv(lines: Lines, name: str, options: ReadOptions) -> Iterator[Row | Bad]:
+    """Read comma-separated values; semicolons, tabs and bars are known by the first line."""
+    return _rows(_quoted(lines, name), name, options, header=True, what="commas")
+
+
+def _quoted(lines: Lines, name: str) -> Cells:
+    """A row may go over several lines; of one that can't be read only the first line is bad."""
+    source = iter(lines)
+    ahead = deque(islice(source, 1))  # lines to read first
+    first = "".join(line for _, line in ahead if isinstance(line, str))
+    delimiter = max(_DELIMITERS, key=first.count)
+    again = 0  # lines that were read again
+    while True:
+        taken: list[tuple[int, str]] = []
+        bad: list[Bad] = []
+        reader = csv.reader(_taking(source, ahead, taken, bad), delimiter=delimiter, strict=True)
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            number = taken[0][0]
+            problem = (
+                f"{printable(str(error))}. A quote may not be closed: close it, double the quotes "
+                "that belong to a name, or delete the line."
+            )
+            yield number, Bad(number, problem)
+            ahead.extendleft(reversed(taken[1:]))
+            again += len(taken)
+            if again > MAX_AGAIN:
+                raise GraphFileError(
+                    f"{name}, line {number}: too many quotes before and after it are not closed. "
+                    "Close them, or double the quotes that belong to a name."
+                ) from error
+        else:
+            if cells and (any(cell.strip() for cell in cells) or len(cells) > 2):
+                yield taken[0][0], [unguarded(cell.removesuffix("\n")) for cell in cells]
+        yield from ((problem.line, problem) for problem in bad)
+        if not taken:
+            return
+
+
+def _taking(
+    source: Iterator[tuple[int, str | Bad]],
+    ahead: deque[tuple[int, str | Bad]],
+    taken: list[tuple[int, str]],
+    bad: list[Bad],
+) -> Iterator[str]:
+    """Yield lines as a row needs them, and note them."""
+    while len(taken) <= MAX_ROW:
+        following = ahead.popleft() if ahead else next(source, None)
+        if following is None:
+            return
+        number, line = following
+        if isinstance(line, Bad):
+            bad.append(line)
+        else:
+            taken.append((number, line))
+            yield line + "\n"
+    raise csv.Error(f"a row of over {MAX_ROW:,} lines")
+
+
+def guarded(field: str) -> str:
+    """Put an apostrophe before what a spreadsheet would take for a formula."""
+    return "'" + field if FORMULA.match(field) else field
+
+
+def unguarded(field: str) -> str:
+    """Take it away again."""
+    return field[1:] if field.startswith("'") and FORMULA.match(field) else field
+
+
+def _rows(
+    cells: Cells, name: str, options: ReadOptions, *, header: bool, what: str
+) -> Iterator[Row | Bad]:
+    chosen: Sequence[int] | None = None
+    width = 3
+    for number, found in cells:
+        if isinstance(found, Bad):
+            yield found
+            continue
+        if chosen is None:
+            chosen, is_header = _chosen(found, name, number, options, header=header)
+            width = len(found) if is_header or options.columns else 3
+            if is_header:
+                continue
+        if len(found) == width:
+            yield checked(number, found[chosen[0]], found[chosen[1]], found[chosen[2]])
+        else:
+            yield Bad(number, _wrong_number(found, width, what))
+
+
+def _chosen(
+    first: list[str], name: str, number: int, options: ReadOptions, *, header: bool
+) -> tuple[Sequence[int], bool]:
+    """Which cells to take, and whether these are headings."""
+    headings = [cell.strip().casefold() for cell in first]
+    if options.columns is None:
+        known = headings_of(first) if header else None
+        return known or (0, 1, 2), bool(known)
+    if all(column.isdecimal() for column in options.columns):
+        wanted = [int(column) - 1 for column in options.columns]
+        if not all(0 <= place < len(first) for place in wanted):
+            raise GraphFileError(
+                f"{name}, line {number}: has {len(first)} columns, and columns "
+                f"{','.join(options.columns)} were asked for. Give numbers from 1 to {len(first)}."
+            )
+        return wanted, header and {headings[place] for place in wanted} <= set().union(*HEADERS)
+    missing = [c for c in options.columns if c.strip().casefold() not in headings]
+    if missing:
+        raise GraphFileError(
+            f"{name}, line {number}: no column is called '{missing[0]}'; found "
+            f"{', '.join(shown(cell) for cell in first)}. Give three of these, or numbers from 1."
+        )
+    return [headings.index(c.strip().casefold()) for c in options.columns], True
+
+
+def headings_of(cells: Sequence[str]) -> Sequence[int] | None:
+    """Which cells call themselves head, relation and tail; None: it is no line of headings."""
+    headings = [cell.strip().casefold() for cell in cells]
+    places = [next((i for i, h in enumerate(headings) if h in names), None) for names in HEADERS]
+    known = [place for place in places if place is not None]
+    return known if len(set(known)) == 3 else None
+
+
+def _wrong_number(cells: list[str], width: int, what: str) -> str:
+    line = shown("\t".join(cells))
+    remedy = "Add the missing field" if len(cells) < width else "Take the extra fields out"
+    wanted = "(head, relation, tail separated by tabs)" if what == "tabs" else "(as in line 1)"
+    if what != "tabs" and width == 3:
+        wanted = "(head, relation, tail)"
+    if width == 3 and len(cells) > 3:
+        remedy += ", choose columns with --columns,"
+    return (
+        f"found {len(cells)} field{'s' * (len(cells) != 1)} in '{line}', expected {width} "
+        f"{wanted}. {remedy} or delete the line."
+    )
+
+
+def read_json_lines(lines: Lines, name: str, options: ReadOptions) -> Iterator[Row | Bad]:
+    """Read a triple a line: ``{"head": …, "relation": …, "tail": …}`` or ``[…, …, …]``."""
+    for number, line in lines:
+        if isinstance(line, Bad):
+            yield line
+            continue
+        if not line.strip():
+            continue
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            yield Bad(number, f"'{shown(line)}' is no JSON ({error}). Mend or delete the line.")
+            continue
+        if isinstance(found, dict) and found.get("type") == "node":
+            continue  # a node of Neo4j; its relationships name it
+        fields = _fields(found, options)
+        if fields and all(isinstance(field, str | int | float) for field in fields):
+            yield checked(number, *map(str, fields))
+        else:
+            problem = (
+                f"found '{shown(line)}', expected an object with the texts head, relation and "
+                "tail, or a list of the three. Mend or delete the line."
+            )
+            yield Bad(number, problem)
+
+
+def _fields(found: Any, options: ReadOptions) -> list[Any] | None:
+    if not isinstance(found, dict):
+        return found if isinstance(found, list) and len(found) == 3 else None
+    if found.get("type") == "relationship" and "label" in found:
+        return [_node(found.get("start")), found["label"], _node(found.get("end"))]
+    folded = {str(key).casefold(): value for key, value in found.items()}
+    wanted = [{column.casefold()} for column in options.columns] if options.columns else HEADERS
+    return [next((folded[key] for key in folded if key in names), None) for names in wanted]
+
+
+def _node(node: Any) -> Any:
+    properties = node.get("properties", node) if isinstance(node, dict) else {}
+    names = _NODE_NAMES if isinstance(properties, dict) else ()
+    return next((properties[name] for name in names if name in properties), None)

@@ -9,7 +9,7 @@ import time
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +20,7 @@ from kbert_core.files import cache_folder
 from kbert_core.knowledge.io import ReadOptions, open_rows
 from kbert_core.knowledge.io.rows import Row
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.store.database import (
+from kbert_core.knowledge.store import (
     ENDING,
     VERSION,
     GraphBusy,
@@ -35,12 +35,7 @@ from kbert_core.knowledge.store.database import (
     transaction,
 )
 from kbert_core.knowledge.store.log import Entry, write_entry
-from kbert_core.knowledge.store.names import (
-    NamesFile,
-    aliases_of,
-    build_names,
-    note_aliases,
-)
+from kbert_core.knowledge.store.names import NamesFile, aliases_of, build_names, note_aliases
 from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations
 
 Progress = Callable[[int], None]  # called now and then with the number of rows read
@@ -92,35 +87,31 @@ def import_triples(
     A process killed on the way leaves the graph as it was.
 
     Args:
-        path: of the graph.
         sources: an earlier one's triples come first.
         name: of a new graph, shown to people.
-        identity: of a new graph: two of the same one hold the same at the
-            same revision; "": it is like no other.
-        who: who imports.
-        aliases: relations by which the graph shall say other names, beside
-            those by which it does; None: no further ones, and in a new graph
-            those known by default.
-        progress: called now and then.
+        identity: of a new graph: two of the same one hold the same at the same revision;
+            "": it is like no other.
+        aliases: relations that say other names, beside those of the graph; None: no
+            further ones, and in a new graph those known by default.
+        progress: called now and then with the number of rows read.
 
     Raises:
         GraphFileError: a source can't be read, the sources hold no triple,
             or the graph can't be written.
     """
     path = Path(path)
-    reading = _Reading(sources, progress)
     if not path.exists():
         with graph_lock(path):
             if not path.exists():  # else another process made it while this one waited
                 with new_file(path, name=name or path.stem, identity=identity) as database:
                     if aliases is not None:
                         note_aliases(database, aliases)
-                    done = _add(database, reading, who, new=True)
+                    done = _add(database, sources, progress, who, new=True)
                     build_names(database, path)
                 return done
     with database_errors(path), closing(connect(path, write=True)) as database:
         with transaction(database):
-            done = _add(database, reading, who, new=False)
+            done = _add(database, sources, progress, who, new=False)
             if aliases is not None:
                 note_aliases(database, aliases_of(database).joined(aliases))
             build_names(database, path)
@@ -129,47 +120,42 @@ def import_triples(
     return done
 
 
-@dataclass
-class _Reading:
-    """Rows as they are read, counted."""
-
-    sources: Iterable[Source]
-    progress: Progress
-    rows: int = 0
-    names: list[str] = field(default_factory=list)
-
-    def __iter__(self) -> Iterator[tuple[int, str, Row]]:
-        """Yield the number of the source, the entity, and the row."""
-        head, entity = "", ""
-        for number, source in enumerate(self.sources):
-            self.names.append(source.name)
-            for row in source.rows:
-                if row[1] != head:
-                    head = row[1]
-                    entity = normalise_name(head)
-                self.rows += 1
-                if self.rows % _STEP == 0:
-                    self.progress(self.rows)
-                if entity:  # else a head of nothing but invisible characters
-                    yield number, entity, row
-
-
-def _add(database: sqlite3.Connection, reading: _Reading, who: str, *, new: bool) -> Imported:
+def _add(
+    database: sqlite3.Connection,
+    sources: Iterable[Source],
+    progress: Progress,
+    who: str,
+    *,
+    new: bool,
+) -> Imported:
     """Import; of a new graph repeated triples are taken out at the end, by their hashes."""
     revision = last_revision(database) + 1
-    last = database.execute("SELECT ifnull(max(version), 0) FROM triple").fetchone()[0]
+    version = database.execute("SELECT ifnull(max(version), 0) FROM triple").fetchone()[0]
     first = database.execute("SELECT ifnull(max(id) + 1, 0) FROM source").fetchone()[0]
     hashes = array("q")
+    names: list[str] = []
+    count = 0
 
     def rows() -> Iterator[tuple]:
-        version = last
-        for source, entity, (line, *triple) in reading:
-            if new:
-                hashes.append(hash(tuple(triple)))
-            elif database.execute(_THERE, (entity, *triple)).fetchone():
-                continue
-            version += 1  # its place too: after every one so far
-            yield version, entity, *triple, first + source, line, revision
+        nonlocal count, version
+        last, entity = "", ""
+        for number, source in enumerate(sources, start=first):
+            names.append(source.name)
+            for line, *triple in source.rows:
+                if triple[0] != last:
+                    last = triple[0]
+                    entity = normalise_name(last)
+                count += 1
+                if count % _STEP == 0:
+                    progress(count)
+                if not entity:  # a head of nothing but invisible characters
+                    continue
+                if new:
+                    hashes.append(hash(tuple(triple)))
+                elif database.execute(_THERE, (entity, *triple)).fetchone():
+                    continue
+                version += 1  # its place too: after every one so far
+                yield version, entity, *triple, number, line, revision
 
     added = max(0, database.executemany(_INSERT, rows()).rowcount)
     if new:
@@ -177,13 +163,13 @@ def _add(database: sqlite3.Connection, reading: _Reading, who: str, *, new: bool
         database.executemany("DELETE FROM triple WHERE version = ?", repeated)
         added -= len(repeated)
         create_indexes(database)
-    if not reading.rows:
-        raise GraphFileError(f"{', '.join(reading.names)}: no triples in it, nothing to import.")
-    sources = [(first + i, name, revision) for i, name in enumerate(reading.names)]
-    database.executemany("INSERT INTO source VALUES (?, ?, ?)", sources)
+    if not count:
+        raise GraphFileError(f"{', '.join(names)}: no triples in it, nothing to import.")
+    rows_of_sources = [(first + i, name, revision) for i, name in enumerate(names)]
+    database.executemany("INSERT INTO source VALUES (?, ?, ?)", rows_of_sources)
     write_entry(database, Entry(revision, now(), who, "import", added))
-    reading.progress(reading.rows)
-    return Imported(added, reading.rows - added, revision)
+    progress(count)
+    return Imported(added, count - added, revision)
 
 
 def _repeated(database: sqlite3.Connection, hashes: np.ndarray) -> list[tuple[int]]:
@@ -257,14 +243,8 @@ def indexed(
         if not target.exists():
             log.info("%s: large; indexing it once, in %s", path, target.parent)
             source = Source(str(path), reading)
-            import_triples(
-                target,
-                [source],
-                name=path.name,
-                identity=target.stem,
-                aliases=aliases,
-                progress=progress,
-            )
+            about = {"name": path.name, "identity": target.stem}
+            import_triples(target, [source], **about, aliases=aliases, progress=progress)
             for problem in reading.problems:
                 log.warning("left out: %s", problem)
     return target

@@ -21,57 +21,35 @@ _COPY = (  # versions of triples, to begin again
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry of a graph's log.
+    """One entry of a graph's log."""
 
-    Attributes:
-        revision: its number; the graph's revision after it.
-        at: when, UTC, ISO 8601.
-        who: as the one who edited called themselves; may be empty.
-        action: "add", "remove", "replace", "switch_off", "switch_on", "edits"
-            for several together, "import", "undo".
-        edits: how many triples it touched.
-        undoes: the revision it took back; None: it is no undo.
-        undone: whether a later entry took it back.
-    """
-
-    revision: int
-    at: str
-    who: str
-    action: str
-    edits: int
-    undoes: int | None = None
-    undone: bool = False
+    revision: int  # its number; the graph's revision after it
+    at: str  # UTC, ISO 8601
+    who: str  # as the one who edited called themselves; may be empty
+    action: str  # of an edit, or "edits" for several together, "import", "undo"
+    edits: int  # how many triples it touched
+    undoes: int | None = None  # the revision it took back
+    undone: bool = False  # whether a later entry took it back
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What an entry did to one triple; None: it was not there before, or after.
+    """What an entry did to one triple; None: it was not there before, or after."""
 
-    Attributes:
-        id: of the triple, which stays when its fields are edited.
-        before, after: the triple.
-        was_on, is_on: whether it was, and is, injected.
-    """
-
-    id: int
+    id: int  # of the triple, which stays when its fields are edited
     before: Triple | None
     after: Triple | None
-    was_on: bool = True
+    was_on: bool = True  # whether it was, and is, injected
     is_on: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a triple comes from.
+    """Where a triple comes from."""
 
-    Attributes:
-        file, line: of the file it was imported from; None: it was edited.
-        revision: the entry of the log that made it what it is.
-    """
-
-    file: str | None
+    file: str | None  # that it was imported from; None: it was edited
     line: int | None
-    revision: int
+    revision: int  # the entry of the log that made it what it is
 
 
 # What is in the log
@@ -90,10 +68,14 @@ def entries(
             "UNION SELECT added FROM triple WHERE entity = ? "
             "UNION SELECT removed FROM triple WHERE entity = ?) "
         )
-    rows = database.execute(
-        f"{query} ORDER BY revision DESC LIMIT ?", (*values, -1 if most is None else most)
-    ).fetchall()
-    undone = _undone(database)
+    query += "ORDER BY revision DESC LIMIT ?"
+    rows = database.execute(query, (*values, -1 if most is None else most)).fetchall()
+    undone: set[int] = set()  # what an entry took back which is not taken back itself
+    for revision, undoes in database.execute(
+        "SELECT revision, undoes FROM entry WHERE undoes IS NOT NULL ORDER BY revision DESC"
+    ):
+        if revision not in undone:
+            undone.add(undoes)
     return [replace(Entry(*row), undone=row[0] in undone) for row in rows]
 
 
@@ -127,11 +109,8 @@ def changes(
         {**values, "most": 2 * most},
     ):
         triple, change = Triple(head, relation, tail), changes.get(id_, Change(id_, None, None))
-        if before:
-            change = replace(change, before=triple, was_on=not off)
-        if after:
-            change = replace(change, after=triple, is_on=not off)
-        changes[id_] = change
+        change = replace(change, before=triple, was_on=not off) if before else change
+        changes[id_] = replace(change, after=triple, is_on=not off) if after else change
     return list(changes.values())[: most if most >= 0 else None]
 
 
@@ -147,39 +126,6 @@ def effective(changes: Iterable[Change]) -> list[Change]:
         if was_on != is_on:
             left.append(Change(added[triple].id, triple, triple, was_on, is_on))
     return left
-
-
-def origins(database: sqlite3.Connection, entity: str) -> dict[Triple, Origin]:
-    """See ``GraphStore.origins``."""
-    rows = database.execute(
-        "SELECT head, relation, tail, source.name, line, added FROM triple LEFT JOIN source "
-        "ON source.id = source WHERE entity = ? AND removed IS NULL",
-        (normalise_name(entity),),
-    )
-    return {Triple(*row[:3]): Origin(*row[3:]) for row in rows}
-
-
-def is_bulk(database: sqlite3.Connection, revision: int) -> bool:
-    """Whether an entry is an import, or the undo of one: the log doesn't name its entities."""
-    row = database.execute("SELECT 1 FROM touched WHERE revision = ?", (revision,)).fetchone()
-    return row is None
-
-
-def _undone(database: sqlite3.Connection) -> set[int]:
-    """Every revision that an entry took back which is not taken back itself."""
-    undone: set[int] = set()
-    for revision, undoes in database.execute(
-        "SELECT revision, undoes FROM entry WHERE undoes IS NOT NULL ORDER BY revision DESC"
-    ):
-        if revision not in undone:
-            undone.add(undoes)
-    return undone
-
-
-def last_done(log: Iterable[Entry]) -> int | None:
-    """The last entry that is no undo and not undone; None: there is none."""
-    done = (entry.revision for entry in log if entry.undoes is None and not entry.undone)
-    return next(done, None) or None  # entry 0 made the graph
 
 
 def last_undo(log: Sequence[Entry]) -> int | None:
@@ -239,18 +185,14 @@ def write_edit(database: sqlite3.Connection, edit: Edit, revision: int) -> None:
         new_entity = normalise_name(edit.new.head)
         if new_entity != entity:
             place = _place(database, new_entity, None)
-        _begin(database, edit.new, place, revision, id_=id_, off=off)
+        _begin(database, edit.new, place, revision, id_, off)
 
 
 def _begin(
-    database: sqlite3.Connection,
-    triple: Triple,
-    place: float,
-    revision: int,
-    *,
-    id_: int | None = None,  # of a new triple
-    off: bool = False,
+    database: sqlite3.Connection, triple: Triple, place: float, revision: int, *of: int
 ) -> None:
+    """Begin a version: of an id, on or off; or of a new triple."""
+    id_, off = of or (None, False)
     database.execute(
         "INSERT INTO triple (id, entity, head, relation, tail, place, off, added) VALUES ("
         "coalesce(?, (SELECT coalesce(max(version), 0) + 1 FROM triple)), ?, ?, ?, ?, ?, ?, ?)",
@@ -264,15 +206,12 @@ def _place(database: sqlite3.Connection, entity: str, index: int | None) -> floa
         (entity,),
     )
     places = [place for (place,) in rows]
-    if not places:
-        return 0.0
     if index is None or index == len(places):
-        return places[-1] + 1.0
+        return places[-1] + 1.0 if places else 0.0
     if index == 0:
         return places[0] - 1.0
-    low, high = places[index - 1], places[index]
-    middle = (low + high) / 2
-    if low < middle < high:
+    low, high = places[index - 1 : index + 1]
+    if low < (middle := (low + high) / 2) < high:
         return middle
     rows = database.execute(  # no number between the two: number all anew
         "SELECT version FROM triple WHERE entity = ? ORDER BY place, version", (entity,)
@@ -307,16 +246,15 @@ _THERE_AGAIN = f"""
 def undo_entry(database: sqlite3.Connection, path: Path, old: int, new: int) -> None:
     """End the versions of triples that an entry began, and begin those again that it ended.
 
-    Args:
-        database: the caller commits.
-        path: of the graph, for messages.
-        old: the entry's revision; ``new`` is the undo's.
+    The caller commits; ``old`` is the entry's revision, ``new`` the undo's.
 
     Raises:
         GraphConflict: a later entry changed one of the triples.
     """
     values = {"old": old, "new": new}
-    scope = "" if is_bulk(database, old) else _OF_TOUCHED
+    # Of an import, or the undo of one, the log doesn't name the entities.
+    touched = database.execute("SELECT 1 FROM touched WHERE revision = ?", (old,)).fetchone()
+    scope = _OF_TOUCHED if touched else ""
     versions = f"removed IS NOT added AND (added = :old OR removed = :old) {scope}"
     for later in (_EDITED_LATER, _THERE_AGAIN):
         row = database.execute(later.format(versions=versions), values).fetchone()

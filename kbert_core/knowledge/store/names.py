@@ -1,8 +1,8 @@
 """The index of a graph file's names: a trie in a file of its own.
 
-It lies beside the graph as ``GRAPH.kg.names-XXXXXXXX`` and can be made anew
-from it at any time. A new one gets a new name and counts from the moment the
-graph's table of facts names it; whoever has the old one open keeps it.
+It lies beside the graph as ``GRAPH.kg.names-XXXXXXXX`` and can be made anew from it at any time.
+A new one gets a new name and counts from the moment the graph's table of facts names it; whoever
+has the old one open keeps it.
 """
 
 import json
@@ -23,7 +23,7 @@ from kbert_core.errors import GraphFileError
 from kbert_core.files import replaced
 from kbert_core.knowledge.name_index import Names, PrefixFilter
 from kbert_core.knowledge.names import loose_keys
-from kbert_core.knowledge.store.database import (
+from kbert_core.knowledge.store import (
     THEN,
     GraphBusy,
     connect,
@@ -45,25 +45,15 @@ _AT_ONCE = 10_000  # names
 
 @dataclass(frozen=True)
 class NamesFile:
-    """What a graph file says of its index of names.
+    """What a graph file says of its index of names."""
 
-    Attributes:
-        token: the end of the file's name.
-        size: of the file, in bytes.
-        revision: of the graph whose names they are.
-        longest: characters of the longest key.
-        slots: of the prefix filter at the end of the file.
-        format: of the file; one of another format is made anew.
-        checksum: CRC-32 of the file; None: written before there was one.
-    """
-
-    token: str
-    size: int
-    revision: int
-    longest: int
-    slots: int = 0
-    format: int = 1
-    checksum: int | None = None
+    token: str  # the end of the file's name
+    size: int  # of the file, in bytes
+    revision: int  # of the graph whose names they are
+    longest: int  # characters of the longest key
+    slots: int = 0  # of the prefix filter at the end of the file
+    format: int = 1  # of the file; one of another format is made anew
+    checksum: int | None = None  # CRC-32 of the file; None: written before there was one
 
     @classmethod
     def of(cls, database: sqlite3.Connection) -> "NamesFile":
@@ -89,29 +79,26 @@ class NamesFile:
 
     def read(self, graph: Path) -> Names | None:
         """Read the file where it is small, else map it; None: it is gone, damaged or too old."""
+        path, trie = self.path(graph), marisa_trie.Trie()
+        content: bytes | mmap.mmap
         try:
-            return self._read(self.path(graph))
+            stat = path.stat()
+            if self.format != FORMAT or stat.st_size != self.size:
+                raise ValueError(f"{path.name} is of another format or size")
+            if self.size < MAPPED:
+                content = path.read_bytes()
+                trie.frombytes(content)
+            else:
+                with path.open("rb") as file:
+                    content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                trie.mmap(str(path))
+            if self.checksum not in (None, _checksum(path, stat.st_ino, stat.st_mtime_ns)):
+                raise ValueError(f"the checksum of {path.name} isn't {self.checksum}")
+            table = np.frombuffer(content, np.uint8, self.slots, self.size - self.slots)
+            return Names(trie, self.longest, PrefixFilter(table))
         except (OSError, RuntimeError, ValueError) as error:
             log.warning("%s: its index of names can't be used: %s", graph, error)
         return None
-
-    def _read(self, path: Path) -> Names:
-        stat = path.stat()
-        if self.format != FORMAT or stat.st_size != self.size:
-            raise ValueError(f"{path.name} is of another format or size")
-        trie = marisa_trie.Trie()
-        content: bytes | mmap.mmap
-        if self.size < MAPPED:
-            content = path.read_bytes()
-            trie.frombytes(content)
-        else:
-            with path.open("rb") as file:
-                content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            trie.mmap(str(path))
-        if self.checksum not in (None, _checksum(path, stat.st_ino, stat.st_mtime_ns)):
-            raise ValueError(f"the checksum of {path.name} isn't {self.checksum}")
-        table = np.frombuffer(content, np.uint8, self.slots, self.size - self.slots)
-        return Names(trie, self.longest, PrefixFilter(table))
 
 
 @lru_cache(maxsize=256)
@@ -183,10 +170,9 @@ def index_names(database: sqlite3.Connection, revision: int) -> Names:
     for version, entity, triple in alias_triples:
         for form, named in forms_of("", (triple,), aliases):
             more.setdefault(form, []).append((ranks[entity], version, named))
-    if more:
-        for key, first in zip(keys, firsts, strict=True):
-            if key in more:
-                more[key].append((first, 0, key))
+    for key, first in zip(keys, firsts, strict=True) if more else ():
+        if key in more:
+            more[key].append((first, 0, key))
     return Names.build((key for key in keys if key not in more), more)
 
 

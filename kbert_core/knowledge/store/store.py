@@ -5,7 +5,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -16,8 +16,7 @@ from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.name_index import Names
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.store import log
-from kbert_core.knowledge.store.database import (
+from kbert_core.knowledge.store import (
     THEN,
     connect,
     create_indexes,
@@ -25,6 +24,7 @@ from kbert_core.knowledge.store.database import (
     fact,
     graph_lock,
     last_revision,
+    log,
     new_file,
     now,
     transaction,
@@ -45,26 +45,23 @@ KEPT = 4096  # entities whose triples stay in memory
 PENDING = 10_000  # entities edited since the names were indexed, before they are indexed anew
 
 
-class Connections:
+class Connections(threading.local):
     """One connection for every thread that reads a graph file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path) -> None:  # once in every thread
         self.path = path
-        self._of_thread = threading.local()
+        self._database: sqlite3.Connection | None = None
 
     def get(self) -> sqlite3.Connection:
         """Return this thread's connection."""
-        database: sqlite3.Connection | None = getattr(self._of_thread, "database", None)
-        if database is None:
-            database = self._of_thread.database = connect(self.path)
-        return database
+        self._database = self._database or connect(self.path)
+        return self._database
 
     def close(self) -> None:
         """Close this thread's; one is opened again when it is asked for."""
-        database: sqlite3.Connection | None = getattr(self._of_thread, "database", None)
-        if database is not None:
-            database.close()
-            del self._of_thread.database
+        if self._database is not None:
+            self._database.close()
+        self._database = None
 
 
 class Snapshot:
@@ -79,12 +76,13 @@ class Snapshot:
         self.aliases = aliases_of(connections.get())
         self.fingerprint = f"{fact(connections.get(), 'id')}-{revision}"
         self.triples_of = lru_cache(KEPT)(self._triples_of)
-        self._count: int | None = None
 
     def __len__(self) -> int:
-        if self._count is None:
-            self._count = self._rows(f"SELECT count(*) FROM triple WHERE {THEN}")[0][0]
         return self._count
+
+    @cached_property
+    def _count(self) -> int:
+        return self._rows(f"SELECT count(*) FROM triple WHERE {THEN}")[0][0]
 
     def items(self) -> Iterator[tuple[str, tuple[Triple, ...]]]:
         """Every entity, by name, with its triples."""
@@ -115,7 +113,7 @@ class GraphStore:
     """A graph file. Several processes may read it while one writes.
 
     Raises:
-        GraphFileError: it can't be opened; see ``database.connect``.
+        GraphFileError: it can't be opened; see ``knowledge.store.connect``.
     """
 
     def __init__(self, path: str | Path, *, write: bool = False) -> None:
@@ -124,7 +122,7 @@ class GraphStore:
         self._write = write
         self._database = connect(self.path, write=write)
         self._connections = Connections(self.path)
-        self._names: tuple[NamesFile, Names] | None = None
+        self._names: NamesFile | None = None
         self._lost_names = False  # their index is gone, damaged, or of an earlier format
         self._data_version = self._revision = -1
         self._closed = False
@@ -195,15 +193,15 @@ class GraphStore:
         action = edits[0].action if len(edits) == 1 else "edits"
         triples = (triple for edit in edits for triple in (edit.triple, edit.new) if triple)
         entities = {normalise_name(triple.head) for triple in triples}
-        with self._using(), transaction(self._database):
+        with self._using(), transaction(database := self._database):
             self._graph = self._read_graph()
             if seen is not None and seen != self._revision:
-                log.refuse_conflict(self._database, seen, entities)
+                log.refuse_conflict(database, seen, entities)
             self._graph.apply(*edits)  # for its checks
             entry = Entry(self._revision + 1, now(), who, action, len(edits))
-            log.write_entry(self._database, entry, entities)
+            log.write_entry(database, entry, entities)
             for edit in edits:
-                log.write_edit(self._database, edit, entry.revision)
+                log.write_edit(database, edit, entry.revision)
         return self._after(entry)
 
     def undo(self, revision: int | None = None, *, who: str = "") -> Entry:
@@ -216,21 +214,19 @@ class GraphStore:
             GraphEditError: there is none, it is undone already, or a later
                 entry changed the same triples.
         """
-        with self._using(), transaction(self._database):
-            database = self._database
+        with self._using(), transaction(database := self._database):
             self._graph = self._read_graph()
             entries = log.entries(database)
-            if revision is None:
-                revision = log.last_done(entries)
-                if revision is None:
-                    raise GraphEditError(f"{self.path}: there is nothing to undo.")
+            done = (e.revision for e in entries if e.undoes is None and not e.undone)
+            if revision is None and not (revision := next(done, 0)):
+                raise GraphEditError(f"{self.path}: there is nothing to undo.")
             if revision == 0:
                 raise GraphEditError(f"{self.path}: entry 0 made the graph, and can't be undone.")
             undone = self._entry(revision, entries)
             if undone.undone:
                 raise GraphEditError(f"{self.path}: entry {revision} is undone already.")
-            touched = database.execute("SELECT entity FROM touched WHERE revision = ?", (revision,))
-            entities = [entity for (entity,) in touched]
+            rows = database.execute("SELECT entity FROM touched WHERE revision = ?", (revision,))
+            entities = [entity for (entity,) in rows]
             entry = Entry(self._revision + 1, now(), who, "undo", undone.edits, revision)
             log.write_entry(database, entry, entities)
             log.undo_entry(database, self.path, revision, entry.revision)
@@ -279,7 +275,12 @@ class GraphStore:
     def origins(self, entity: str) -> dict[Triple, Origin]:
         """Say where every triple of an entity comes from."""
         with self._using():
-            return log.origins(self._database, entity)
+            rows = self._database.execute(
+                "SELECT head, relation, tail, source.name, line, added FROM triple "
+                "LEFT JOIN source ON source.id = source WHERE entity = ? AND removed IS NULL",
+                (normalise_name(entity),),
+            )
+            return {Triple(*row[:3]): Origin(*row[3:]) for row in rows}
 
     def at(self, revision: int) -> KnowledgeGraph:
         """Return the graph as it was at an earlier revision; its names are indexed for that."""
@@ -316,46 +317,38 @@ class GraphStore:
         """The newest graph: a snapshot of when its names were indexed, and edits since."""
         database = self._database
         if not database.in_transaction:
-            database.execute("BEGIN")
-            try:
+            with transaction(database, "BEGIN"):
                 return self._read_graph()
-            finally:
-                database.execute("COMMIT")
         self._data_version = database.execute("PRAGMA data_version").fetchone()[0]
-        facts = NamesFile.of(database)
-        revision = last_revision(database)
-        if self._names is None or self._names[0] != facts:
-            names = facts.read(self.path)
-            self._lost_names = names is None
-            names = names or index_names(database, facts.revision)
-            self._names = facts, names
-            snapshot = Snapshot(self._connections, facts.revision, names)
-            graph = KnowledgeGraph.over(snapshot, name=fact(database, "title"))
-            since = facts.revision
-        else:
+        facts, revision = NamesFile.of(database), last_revision(database)
+        if self._names == facts:
             graph, since = self._graph, self._revision
-        if revision > since:
-            graph = self._edited_since(graph, since)
+        else:
+            names, since = facts.read(self.path), facts.revision
+            self._lost_names = names is None
+            snapshot = Snapshot(self._connections, since, names or index_names(database, since))
+            graph = KnowledgeGraph.over(snapshot, name=fact(database, "title"))
+            self._names = facts
         self._revision = revision
-        return graph
+        return self._edited_since(graph, since) if revision > since else graph
 
     def _edited_since(self, graph: KnowledgeGraph, revision: int) -> KnowledgeGraph:
-        edited: dict[str, list[Triple]] = {}
+        edited: dict[str, tuple[Triple, ...]] = {}
         off: set[Triple] = set()
-        for entity, head, relation, tail, is_off in self._database.execute(
-            "SELECT edited.entity, head, relation, tail, off "
-            "FROM (SELECT DISTINCT entity FROM touched WHERE revision > ?) AS edited "
-            "LEFT JOIN triple ON triple.entity = edited.entity AND removed IS NULL "
-            "ORDER BY place, version",
-            (revision,),
+        for entity, rows in groupby(
+            self._database.execute(
+                "SELECT edited.entity, head, relation, tail, off "
+                "FROM (SELECT DISTINCT entity FROM touched WHERE revision > ?) AS edited "
+                "LEFT JOIN triple ON triple.entity = edited.entity AND removed IS NULL "
+                "ORDER BY edited.entity, place, version",
+                (revision,),
+            ),
+            key=itemgetter(0),
         ):
-            triples = edited.setdefault(entity, [])
-            if head is not None:
-                triples.append(Triple(head, relation, tail))
-                if is_off:
-                    off.add(triples[-1])
-        changed = {entity: tuple(triples) for entity, triples in edited.items()}
-        return graph.updated(changed, off)
+            triples = {Triple(*row[1:4]): row[4] for row in rows if row[1] is not None}
+            edited[entity] = tuple(triples)
+            off.update(triple for triple, is_off in triples.items() if is_off)
+        return graph.updated(edited, off)
 
     def _after(self, entry: Entry) -> Entry:
         with self._using():

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from kbert_core.knowledge.graph import KnowledgeGraph
@@ -41,15 +42,7 @@ class Example:
 
 @dataclass
 class Finding:
-    """One kind of doubt, with the triples it is about.
-
-    Attributes:
-        kind: its name, as in JSON.
-        title: what it is, in words.
-        remedy: what to do about it.
-        count: how many entities, triples or relations.
-        examples: the first of them.
-    """
+    """One kind of doubt, by its name in JSON: what it is, what to do, how often, the first ones."""
 
     kind: str
     title: str
@@ -72,12 +65,10 @@ def check(
     examples: int = EXAMPLES,
     progress: Callable[[int], None] = lambda triples: None,
 ) -> list[Finding]:
-    """Look a graph through once; what is switched off is left out.
+    """Look a graph of any size through once; what is switched off is left out.
 
     Args:
-        graph: of any size; entities are held one at a time, and other names all.
         type_relations: whose tails are types, of which an entity should have one.
-        alias_relations: which say other names.
         examples: to keep of each kind.
         progress: called now and then with the number of triples seen.
 
@@ -99,8 +90,7 @@ def check(
         if seen // 100_000 != (seen := seen + len(found)) // 100_000:
             progress(seen)
     for names in _cycles(looked.leads):
-        pairs = zip(names, [*names[1:], names[0]], strict=True)
-        ring = [looked.naming(alias, named) for alias, named in pairs]
+        ring = [looked.naming(*pair) for pair in pairwise([*names, names[0]])]
         last = "…" if ring[-1] is None else names[0]  # "…": the beginning of very many
         text = " → ".join([*names, last])
         findings["alias_cycle"].add(text, *filter(None, ring), most=examples)
@@ -159,16 +149,12 @@ Doubt = tuple[Any, ...]  # kind, text, and the triples that it is about
 
 @dataclass
 class _Looked:
-    """What is doubtful about one entity after the other.
-
-    Attributes:
-        leads: every alias → the entities it names, as names are compared.
-    """
+    """What is doubtful about one entity after the other."""
 
     graph: KnowledgeGraph
     types: frozenset[str]
     aliases: AliasRelations
-    leads: dict[str, list[str]] = field(default_factory=dict)
+    leads: dict[str, list[str]] = field(default_factory=dict)  # alias → the entities it names
 
     def doubts(self, entity: str, triples: tuple[Triple, ...]) -> Iterator[Doubt]:
         """Every doubt about an entity."""
@@ -220,21 +206,16 @@ class _Looked:
     def naming(self, alias: str, named: str) -> Triple | None:
         """The triple by which one name is another of an entity."""
         for triple in (*self.graph.triples_of(alias), *self.graph.triples_of(named)):
-            found = self.aliases.aliases_in(triple)
-            if found is not None and (alias, named) == tuple(map(normalise_name, found)):
+            if (alias, named) == tuple(map(normalise_name, self.aliases.aliases_in(triple) or ())):
                 return triple
         return None
 
     def _known(self, name: str) -> Triple | None:
         """The first triple of a name that says more than another name."""
-        return next(
-            (
-                triple
-                for triple in self.graph.triples_of(name)
-                if self.graph.is_on(triple) and self.aliases.aliases_in(triple) is None
-            ),
-            None,
-        )
+        for triple in filter(self.graph.is_on, self.graph.triples_of(name)):
+            if self.aliases.aliases_in(triple) is None:
+                return triple
+        return None
 
 
 def _cycles(leads: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:

@@ -26,11 +26,11 @@ class Shuffled:
     """A shuffled graph, and how well it could be done.
 
     Attributes:
-        graph: every head keeps its relations, and the number of its triples
-            unless it got one tail twice, which counts once.
-        unchanged: share of triples whose tail is still a true one of their
-            head. Where one tail has more than half of a relation's triples,
-            some can't be changed without changing how often tails occur.
+        graph: every head keeps its relations, and the number of its triples unless it got one
+            tail twice, which counts once.
+        unchanged: share of triples whose tail is still a true one of their head. Where one tail
+            has more than half of a relation's triples, some can't be changed without changing
+            how often tails occur.
     """
 
     graph: KnowledgeGraph
@@ -40,13 +40,9 @@ class Shuffled:
 def shuffled(graph: KnowledgeGraph, *, seed: int = 0) -> Shuffled:
     """Give every head another's tails: a derangement, within each relation.
 
-    The tails of a relation are permuted, then those that came to a head
-    which has them truly change places until none can. Triples that say
-    another name stay, so that the same names are found.
-
-    Args:
-        graph: left as it is; what is switched off in it is left out.
-        seed: of the permutation.
+    The tails of a relation are permuted, then those that came to a head which has them truly
+    change places until none can. Triples that say another name stay, so that the same names are
+    found; what is switched off is left out.
     """
     random = np.random.default_rng(seed)
     triples = list(graph.active_triples())
@@ -58,19 +54,20 @@ def shuffled(graph: KnowledgeGraph, *, seed: int = 0) -> Shuffled:
             by_relation[triple.relation].append(i)
     true_tails = [true[normalise_name(t.head), t.relation] for t in triples]
     tails = [t.tail for t in triples]
+    moved = unchanged = 0
     for places in by_relation.values():
         new = [tails[i] for i in random.permutation(places)]
         _derange(new, [true_tails[i] for i in places], random)
         for i, tail in zip(places, new, strict=True):
             tails[i] = tail
-    moved = [i for places in by_relation.values() for i in places]
-    unchanged = sum(tails[i] in true_tails[i] for i in moved)
+        moved += len(places)
+        unchanged += sum(tails[i] in true_tails[i] for i in places)
     result = KnowledgeGraph(
         (Triple(t.head, t.relation, tail) for t, tail in zip(triples, tails, strict=True)),
         name=f"{graph.name}, shuffled",
         aliases=graph.aliases,
     )
-    return Shuffled(result, unchanged / max(1, len(moved)))
+    return Shuffled(result, unchanged / max(1, moved))
 
 
 def _derange(new: list[str], true: list[set[str]], random: np.random.Generator) -> None:
@@ -98,15 +95,11 @@ def with_noise(
     source: Sequence[Triple] | None = None,
     place: Place = "among",
 ) -> KnowledgeGraph:
-    """Give entities what is said of others.
-
-    Triples that say another name are not drawn: they would say nothing of
-    the entity, and change which names are found. The same seed draws the same
-    triples: of two counts the larger has those of the smaller and more.
+    """Give entities what is said of others; not their other names, which would say nothing.
 
     Args:
         entities: that get it, as names are compared.
-        count: triples for each.
+        count: triples for each; of two counts the larger has those of the smaller and more.
         seed: of what is drawn, and of the places.
         source: whose relations and tails are drawn; None: the graph's own that are on.
         place: before the entity's triples, or at random places among them.
@@ -140,12 +133,12 @@ def _drawn(
     head, known = triples[0].head, set(triples)
     noise: list[Triple] = []
     for _ in range(_DRAWS * count):
-        if len(noise) == count:
-            break
         other = drawn_from[int(random.integers(len(drawn_from)))]
         triple = Triple(head, other.relation, other.tail)
         of_itself = normalise_name(other.tail) == normalise_name(head)
         if triple not in known and not of_itself and aliases.aliases_in(triple) is None:
             known.add(triple)
             noise.append(triple)
+            if len(noise) == count:
+                break
     return noise

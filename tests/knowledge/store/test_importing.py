@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 
 from kbert_core import KnowledgeGraph, Triple, find_mentions, load_graph
 from kbert_core.errors import GraphConflict, GraphFileError
-from kbert_core.knowledge import load
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import open_rows
+from kbert_core.knowledge.store import GraphBusy, graph_lock
 from kbert_core.knowledge.store import importing as cache
-from kbert_core.knowledge.store.database import GraphBusy, graph_lock
 from kbert_core.knowledge.store.importing import Source, import_triples
 from kbert_core.knowledge.store.store import GraphStore
 
@@ -219,8 +218,8 @@ def test_imports_do_what_loading_into_memory_does(tmp_path_factory, files):
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("KBERT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(load, "LARGE", 10)
-    monkeypatch.setattr(load, "LARGE_PACKED", 10)
+    monkeypatch.setattr("kbert_core.knowledge.LARGE", 10)
+    monkeypatch.setattr("kbert_core.knowledge.LARGE_PACKED", 10)
     return tmp_path / "cache" / "graphs"
 
 

@@ -19,8 +19,8 @@ from hypothesis import given, settings
 from kbert_core import KnowledgeGraph, Triple, find_mentions
 from kbert_core.errors import GraphConflict, GraphEditError, GraphFileError
 from kbert_core.knowledge.edit import Edit
+from kbert_core.knowledge.store import graph_lock
 from kbert_core.knowledge.store import store as store_module
-from kbert_core.knowledge.store.database import graph_lock
 from kbert_core.knowledge.store.names import NamesFile, rebuild_names
 from kbert_core.knowledge.store.store import GraphStore
 
