@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from kbert_core.errors import OptionError
 from kbert_core.kbert.flat_tree import CODES, TrunkCut
+from kbert_core.kbert.flattening import KNOWLEDGE_ROOM
 from kbert_core.kbert.sentence_tree import Branch, Node, SentenceTree
-from kbert_core.kbert.windows import KNOWLEDGE_ROOM
 from kbert_core.knowledge.meanings import meanings
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.names import (

@@ -8,8 +8,7 @@ from typing import Any
 
 from kbert_core.cli.output import report_text
 from kbert_core.errors import OptionError
-from kbert_core.kbert.batch import collate
-from kbert_core.kbert.flat_tree import FlatTree, PlacedBranch
+from kbert_core.kbert.flat_tree import FlatTree, PlacedBranch, collate
 from kbert_core.kbert.visible import Ablation
 from kbert_core.knowledge.mentions import Mention, PassedOver
 from kbert_core.knowledge.selection import LeftOut, Reason

@@ -19,8 +19,7 @@ from kbert_core.explain.drawing import Figure
 from kbert_core.explain.influence import states_of
 from kbert_core.explain.noise import ABLATIONS, variation
 from kbert_core.explain.result import Plain, nats_bars, plain
-from kbert_core.kbert.batch import collate
-from kbert_core.kbert.flat_tree import FlatTree
+from kbert_core.kbert.flat_tree import FlatTree, collate
 from kbert_core.kbert.interventions import intervene
 from kbert_core.reader import Reading
 

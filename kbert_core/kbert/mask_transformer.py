@@ -24,7 +24,7 @@ from transformers import PreTrainedModel
 from transformers.modeling_outputs import ModelOutput
 
 from kbert_core.errors import EncoderError, ShapeError
-from kbert_core.kbert.batch import Batch
+from kbert_core.kbert.flat_tree import Batch
 from kbert_core.kbert.visible import FULL, Ablation, mask_mod
 from kbert_core.layers import (
     LayeredTwin,

@@ -11,8 +11,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 from transformers.modeling_outputs import ModelOutput
 
-from kbert_core.kbert.batch import Batch, collate
-from kbert_core.kbert.flat_tree import FlatTree, FlatTrees
+from kbert_core.kbert.flat_tree import Batch, FlatTree, FlatTrees, collate
 from kbert_core.kbert.flattening import flatten
 from kbert_core.kbert.interventions import Intervened, Intervention, ReadConfig, intervene
 from kbert_core.kbert.mask_transformer import MaskTransformer

@@ -30,7 +30,7 @@ from kbert_core.knowledge.selection import InjectionOptions, LeftOut, Reason
 from kbert_core.knowledge.strategies import Selection, TripleScorer, select_triples
 from kbert_core.knowledge.surface_forms import ALL_RULES, NameRules
 from kbert_core.knowledge.triple import Triple
-from kbert_core.tokens import Ints, Many, Tokens, before
+from kbert_core.tokens import Ints, Many, before
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 Text = str | Sequence[str]  # a sentence, or a pair of them
@@ -52,23 +52,12 @@ class Branch:
     texts: tuple[str, ...]
     reason: Reason | None = field(default=None, compare=False)
 
-    def reads(self, tokens: Iterable[Tokens]) -> tuple[str, ...]:
-        """What each token of its texts reads."""
-        return tuple(
-            text[start:end]
-            for text, some in zip(self.texts, tokens, strict=True)
-            for start, end in zip(some.starts, some.ends, strict=True)
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A mention in the tree, and its branches in reading order.
+    """A mention in the tree, with the branches chosen for it, the best first.
 
     Attributes:
-        mention: where in the text.
-        branches: the triples chosen for it, the best first; in graph order
-            where the strategy finds none better.
         left_out: its other triples, each with its rule.
     """
 
@@ -107,11 +96,11 @@ class SentenceTree:
         Args:
             keep: says of a node's index and a triple whether its branch stays.
         """
-        nodes = [
+        nodes = tuple(
             replace(node, branches=tuple(b for b in node.branches if keep(number, b.triple)))
             for number, node in enumerate(self.nodes)
-        ]
-        return replace(self, nodes=tuple(nodes))
+        )
+        return replace(self, nodes=nodes)
 
 
 class Branches:
