@@ -212,7 +212,7 @@ class FlatTrees(Many[FlatTree]):
 
     Attributes:
         values: (6, M) the codes of every :class:`FlatTree`, and which token of ``trunk`` each is;
-            special tokens are after these, those of branches -1.
+            special tokens and those of branches have larger numbers.
         lengths: (R,) tokens.
         texts: (R,) which tree a row is of; a long text in windows has several rows.
         nodes: (4, Q) row, node, and its branches [first, last) among the K.
@@ -239,10 +239,6 @@ class FlatTrees(Many[FlatTree]):
         """(R,) the first token of each among the M."""
         return before(self.lengths)
 
-    def some(self, rows: Ints) -> "SomeTrees":
-        """Choose rows, in any order."""
-        return SomeTrees(self, rows)
-
     def item(self, index: int) -> FlatTree:
         """One row."""
         text, start = int(self.texts[index]), int(self.starts[index])
@@ -261,18 +257,14 @@ class FlatTrees(Many[FlatTree]):
                 else:
                     left_out.append((number, LeftOut(branch.triple, why)))
         places = np.full((2, values.shape[1]), -1)
-        begin = self.trunk.firsts[int(self.trees.nodes.begins[text])]
-        for sentence, own_tokens in enumerate(tokens):
-            index = values[SOURCES] - begin
-            here = (index >= 0) & (index < len(own_tokens))
-            places[0, here], places[1, here] = sentence, index[here]
-            begin += len(own_tokens)
-        kept = np.bincount(places[0] + 1, minlength=len(tokens) + 1)[1:].tolist()
-        cuts = [
-            TrunkCut(number, size, len(all_))
-            for number, (size, all_) in enumerate(zip(kept, tokens, strict=True))
-            if size < len(all_) and not self.windows
-        ]
+        begin, cuts = int(self.trunk.firsts[int(self.trees.nodes.begins[text])]), []
+        for sentence, read in enumerate(tokens):
+            indices = values[SOURCES] - begin
+            here = ((indices >= 0) & (indices < len(read))).nonzero()[0]
+            places[0, here], places[1, here] = sentence, indices[here]
+            if len(here) < len(read) and not self.windows:
+                cuts.append(TrunkCut(sentence, len(here), len(read)))
+            begin += len(read)
         layout = self.tokenizer.layout(len(tokens))
         specials = (*chain(*layout.before), *layout.after)
         return FlatTree(
