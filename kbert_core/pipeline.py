@@ -29,7 +29,7 @@ from kbert_core.layers import load_inserted
 from kbert_core.reader import Reading
 from kbert_core.systems import reader_class, reading_of
 from kbert_core.tasks import TASKS, RankedAnswer, Task
-from kbert_core.tasks.rank import ranked
+from kbert_core.tasks.classify import ranked
 from kbert_core.text import WordPieces
 
 NO_KNOWLEDGE = KnowledgeGraph(name="no knowledge")

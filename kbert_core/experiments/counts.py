@@ -16,7 +16,7 @@ from kbert_core.experiments.statistics import Counts
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.labels import RIGHT
 from kbert_core.pipeline import NO_KNOWLEDGE
-from kbert_core.tasks.rank import probability_right
+from kbert_core.tasks.classify import probability_right
 from kbert_core.training.edit_scores import edit_response
 from kbert_core.training.evaluate import predict_all, scores_of, surface_forms
 from kbert_core.training.finetune import Fitted

@@ -11,7 +11,7 @@ from kbert_core.data.labelled import Example, check_labels
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.labels import IGNORED, RIGHT
 from kbert_core.pipeline import Pipeline
-from kbert_core.tasks.rank import probability_right
+from kbert_core.tasks.classify import probability_right
 from kbert_core.training.rows import RowMaker, batch_of
 from kbert_core.training.scores import (
     class_scores,
