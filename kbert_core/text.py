@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from kbert_core.errors import CheckpointError
-from kbert_core.layout import Layout, Special
 from kbert_core.tokens import (
     EXTENDS,
     IN_RUN,
     NO_TOKEN,
     CharacterTable,
     Ints,
+    Layout,
+    Special,
     TokenizedTexts,
     Tokens,
     before,

@@ -24,7 +24,7 @@ from kbert_core.knowledge.names import (
 from kbert_core.knowledge.selection import LeftOut, Rule
 from kbert_core.knowledge.strategies import select_triples
 from kbert_core.knowledge.surface_forms import ALL_RULES, plural_end
-from kbert_core.layout import OVERLAP
+from kbert_core.tokens import OVERLAP
 
 
 def slowly_loosened(text):

@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 from kbert_core.kbert.sentence_tree import Branch, SentenceTree, Trees
 from kbert_core.knowledge.selection import LeftOut, Rule
 from kbert_core.knowledge.triple import Triple
-from kbert_core.layout import Special, TrunkPart
 from kbert_core.text import Tokenizer
-from kbert_core.tokens import Ints, Many, TokenizedTexts, Tokens, before
+from kbert_core.tokens import Ints, Many, Special, TokenizedTexts, Tokens, TrunkPart, before
 
 if TYPE_CHECKING:  # PyTorch takes seconds to start, and codes alone do without
     import torch

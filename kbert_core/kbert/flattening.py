@@ -23,9 +23,18 @@ from kbert_core.kbert.flat_tree import (
     FlatTrees,
 )
 from kbert_core.kbert.sentence_tree import Branches, Nodes, SentenceTree, Trees
-from kbert_core.layout import Layout, Special, room_within, sizes_within, windows_of
 from kbert_core.text import Tokenizer
-from kbert_core.tokens import Ints, TokenizedTexts, before, counting
+from kbert_core.tokens import (
+    Ints,
+    Layout,
+    Special,
+    TokenizedTexts,
+    before,
+    counting,
+    room_within,
+    sizes_within,
+    windows_of,
+)
 
 NO_TOKENS, SHARED_TOKEN, TRUNK_CUT, LENGTH = range(1, len(RULES))
 KNOWLEDGE_ROOM = 0.25  # of a window, kept free for branches
@@ -64,11 +73,13 @@ def flatten(
     texts, parts = _parts(trunk, nodes.sizes, layouts, max_length, windows)
     runs = _Runs(trunk, nodes.sizes, layouts, parts, len(texts))
 
+    # of each mention its part, its node, its tokens [first, last), and why it is out
     part, number, firsts, lasts = _mentions(trunk, nodes, parts)
     out = _rules(part, firsts, lasts, *parts[2:])
     rows = parts[0][part]
     anchors = number - nodes.firsts[texts[rows]] + 1
 
+    # of each of their branches the mention that it is on, its tokens, and why it is out
     tokens, names = _BranchTokens.of(nodes.branches, tokenizer), nodes.names[number]
     counts = tokens.counts[names]
     ends, on = counts.cumsum(), np.arange(len(part)).repeat(counts)
@@ -84,6 +95,7 @@ def flatten(
     values = runs.with_branches(part[on], lasts[on], anchors[on], sizes, ids)
     lengths = runs.lengths + np.bincount(rows[on], sizes, len(texts)).astype(np.int64)
 
+    # the tokens of mentions have moved by those of the branches before them
     inside = (out == 0).nonzero()[0]
     begins, sums = firsts + runs.shifts[part], np.append(0, sizes.cumsum())
     begins = (begins + sums[on.searchsorted(np.arange(len(part)))])[inside]

@@ -78,8 +78,9 @@ class MaskTransformer:
     def max_length(self) -> int | None:
         """The most tokens the encoder has positions for; None: no limit."""
         count = getattr(self.config, "max_position_embeddings", None)
-        known = isinstance(count, int) and count > 0
-        return count - self.position_offset if known else None
+        if not isinstance(count, int) or count <= 0:
+            return None
+        return count - self.position_offset
 
     @property
     def layer_count(self) -> int:

@@ -207,8 +207,9 @@ class Trees(Many[SentenceTree]):
         names, branches = np.arange(len(every)), Branches()
         branches.used = [node.branches for _, node in every]
         branches.left_out = [node.left_out for _, node in every]
-        columns = np.array(places, np.int64).reshape(-1, 3).T
-        nodes = Nodes(Mentions(sentences, *columns, names, (), ()), sizes, names, branches)
+        rows, starts, ends = np.array(places, np.int64).reshape(-1, 3).T
+        mentions = Mentions(sentences, rows, starts, ends, names, (), ())
+        nodes = Nodes(mentions, sizes, names, branches)
         return cls(nodes, given=list(trees))
 
     def __len__(self) -> int:

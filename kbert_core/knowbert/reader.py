@@ -19,11 +19,10 @@ from kbert_core.knowbert.linker import Candidates, KarOptions
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.layers import INSERTED, insert_after, layers_of
-from kbert_core.layout import TrunkPart, text_rows
 from kbert_core.reader import Piece, Reader, Reading, Trace
 from kbert_core.systems import SystemConfig
 from kbert_core.text import WordPieces
-from kbert_core.tokens import Tokens
+from kbert_core.tokens import Tokens, TrunkPart, text_rows
 
 RATE = 5.0  # of the KAR's learning rate, by the encoder's: 1e-4 and 2e-5 in the paper
 
