@@ -31,7 +31,6 @@ class Piece:
     """A piece of knowledge that can be left out: a triple, everywhere or at one mention.
 
     Attributes:
-        triple: what it says.
         node: number of its mention in the reading; None: every mention that has the triple.
     """
 
@@ -272,7 +271,6 @@ class Reader(ABC):
 
         Args:
             texts: each one sentence or two.
-            graph: K.
             config: how; None: the reader's own.
             windows: read a text over the length limit in overlapping windows, so that no
                 token is lost; else its end is cut.
@@ -316,18 +314,10 @@ class Reader(ABC):
             return self.forward(self.collate(rows, config), config, **kept)
 
     def trace(self, reading: Reading, **kept: bool) -> Trace:
-        """Run one reading, and keep every stage.
-
-        Args:
-            kept: as for :meth:`forward`.
-        """
+        """Run one reading, and keep every stage; ``kept`` is as for :meth:`forward`."""
         output = self.encode(reading.rows, reading.config, **kept)
-        return Trace(
-            reading,
-            logits=output.get("logits"),
-            attentions=output.get("attentions"),
-            hidden_states=output.get("hidden_states"),
-        )
+        kinds = ("logits", "attentions", "hidden_states")
+        return Trace(reading, None, *map(output.get, kinds))
 
     def way(self, config: Any) -> Hashable:
         """What of a configuration the forward pass depends on: equal ones share batches."""
@@ -383,11 +373,7 @@ class Reader(ABC):
     def batches(
         self, readings: Sequence[Reading], batch_size: int = 32
     ) -> Iterator[tuple[Any, Sequence[Any], Iterable[tuple[int, int]]]]:
-        """Group rows of one configuration and similar length.
-
-        Yields:
-            The configuration, the rows of a batch, and of each its text and its number there.
-        """
+        """Group rows of one configuration and similar length; of each its text and number there."""
         ways: dict[Hashable, tuple[Any, list[tuple[int, int, int]]]] = {}
         for text, reading in enumerate(readings):
             _, own = ways.setdefault(self.way(reading.config), (reading.config, []))

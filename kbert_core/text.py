@@ -242,12 +242,8 @@ UNASSIGNED = "Cn"  # a newer Unicode may know it, and that it composes
 MOST_KNOWN_RUNS, LONGEST_KNOWN = 100_000, 32
 _CONTEXT_FREE = ("NFC", "NFD", "NFKC", "NFKD", "Lowercase", "BertNormalizer", "StripAccents")
 _CUTTING = ("WhitespaceSplit", "BertPreTokenizer")
-_EACH_ALONE = {
-    "type": "Split",
-    "pattern": {"Regex": "[\\s\\S]"},
-    "behavior": "Isolated",
-    "invert": False,
-}
+_EVERY = {"type": "Split", "pattern": {"Regex": "[\\s\\S]"}}
+_EACH_ALONE = {**_EVERY, "behavior": "Isolated", "invert": False}
 
 
 def _cuts_by_character(backend: Any) -> bool:

@@ -171,11 +171,7 @@ def extends(character: str) -> bool:
 
 
 class CharacterTable:
-    """A function of a character as a table, filled as characters are met.
-
-    Args:
-        function: of code points.
-    """
+    """A function of code points as a table, filled as characters are met."""
 
     UNKNOWN = np.iinfo(np.int64).min
 
@@ -308,8 +304,6 @@ def text_rows(
     overlapping windows.
 
     Args:
-        tokens: of each sentence.
-        layout: of the special tokens.
         max_length: of a row in tokens, special ones included; None: no limit.
         windows: whether to read a long text in windows.
 

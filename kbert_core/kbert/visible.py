@@ -55,8 +55,7 @@ def mask_mod(
 
     No (B, N, N) tensor is made: blocks of a row that see nothing of each other are never computed.
 
-    Returns:
-        A function of batch, attention head, query and key, which are indices.
+    The function takes batch, attention head, query and key, which are indices.
     """
     _check(branch_ids, anchor_ids)
     mention, hangs = _mentions(branch_ids, anchor_ids)
@@ -81,11 +80,11 @@ def _mentions(branch_ids: "Tensor", anchor_ids: "Tensor") -> "tuple[Tensor, Tens
     return mention, hangs
 
 
-def _check(first: "Tensor", second: "Tensor") -> None:
-    if first.shape != second.shape:
+def _check(branch_ids: "Tensor", other: "Tensor") -> None:
+    if branch_ids.shape != other.shape:
         raise ShapeError(
-            f"branch_ids has shape {tuple(first.shape)} and the other code "
-            f"{tuple(second.shape)}; expected the same (B, N)."
+            f"branch_ids has shape {tuple(branch_ids.shape)} and the other code "
+            f"{tuple(other.shape)}; expected the same (B, N)."
         )
 
 
