@@ -53,6 +53,10 @@ class PlacedBranch:
     end: int
 
 
+def _listed(code: int) -> "cached_property[list[int]]":
+    return cached_property(lambda flat: flat.codes[code].tolist())
+
+
 @dataclass(frozen=True, eq=False)
 class FlatTree:
     """N tokens in reading order.
@@ -87,30 +91,11 @@ class FlatTree:
         same = (self.tree, self.hung, self.left_out) == (other.tree, other.hung, other.left_out)
         return same and np.array_equal(self.codes, other.codes)
 
-    @cached_property
-    def input_ids(self) -> list[int]:
-        """N vocabulary ids; 0 without a vocabulary."""
-        return self.codes[IDS].tolist()
-
-    @cached_property
-    def soft_positions(self) -> list[int]:
-        """N positions, from 0 for the first token."""
-        return self.codes[POSITIONS].tolist()
-
-    @cached_property
-    def branch_ids(self) -> list[int]:
-        """N: 0 trunk, 1.. branches."""
-        return self.codes[BRANCHES].tolist()
-
-    @cached_property
-    def anchor_ids(self) -> list[int]:
-        """N: 1 + index of the node a token belongs to or hangs from; 0 none."""
-        return self.codes[ANCHORS].tolist()
-
-    @cached_property
-    def token_type_ids(self) -> list[int]:
-        """N segments."""
-        return self.codes[SEGMENTS].tolist()
+    input_ids = _listed(IDS)  # N vocabulary ids; 0 without a vocabulary
+    soft_positions = _listed(POSITIONS)  # N positions, from 0 for the first token
+    branch_ids = _listed(BRANCHES)  # N: 0 trunk, 1.. branches
+    anchor_ids = _listed(ANCHORS)  # N: 1 + index of the node a token is of or hangs from; 0 none
+    token_type_ids = _listed(SEGMENTS)  # N segments
 
     @cached_property
     def branches(self) -> tuple[PlacedBranch, ...]:

@@ -130,10 +130,8 @@ class Intervention:
     """Cells of the visible matrix blocked or opened.
 
     Attributes:
-        action: "block", so that ``seer`` may not attend to ``seen``, or
-            "open", so that it may.
-        seer: rows of the matrix: the tokens that attend.
-        seen: columns: the tokens attended to.
+        action: "block", so that ``seer`` may not attend to ``seen``, or "open", so that it may.
+        seer, seen: rows and columns of the matrix.
         both: whether ``seen`` is kept from ``seer``, or let to it, as well.
         layers: numbers from 1, ascending; empty: all layers.
 
@@ -312,12 +310,7 @@ def _identity_part(part: Any) -> object:
 
 @dataclass(frozen=True)
 class ReadConfig(SystemConfig):
-    """How K-BERT reads a text.
-
-    Attributes:
-        ablation: soft or hard positions, tree or everything visible.
-        interventions: cells of the visible matrix to block and open, in order.
-    """
+    """How K-BERT reads a text; the interventions are carried out in order."""
 
     system: ClassVar[str] = "k-bert"
     ablation: Ablation = FULL

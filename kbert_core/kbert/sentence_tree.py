@@ -72,11 +72,9 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class SentenceTree:
-    """A trunk of one or two sentences with branches of depth 1 (Eq. 2).
+    """A trunk of one or two sentences with branches of depth 1 (Eq. 2), at nodes in reading order.
 
     Attributes:
-        sentences: the texts as given.
-        nodes: the mentions in reading order.
         words: per sentence the spans of its words, for a text that came split.
     """
 
@@ -313,16 +311,11 @@ def branch_of(triple: Triple, options: InjectionOptions, reason: Reason | None =
 def passed_over(
     tree: SentenceTree, graph: KnowledgeGraph, rules: NameRules = ALL_RULES
 ) -> tuple[PassedOver, ...]:
-    """Find the names in a tree's text that are no mentions, as they overlap one.
-
-    Args:
-        tree: grown with the same graph and rules.
-    """
+    """Find the names in the text of a tree, grown so, that are no mentions, as they overlap one."""
     names: list[PassedOver] = []
     for number, text in enumerate(tree.sentences):
         words = tree.words[number] if tree.words is not None else None
-        _, over = find_all_names(text, graph, words=words, sentence=number, rules=rules)
-        names += over
+        names += find_all_names(text, graph, words=words, sentence=number, rules=rules)[1]
     return tuple(names)
 
 
