@@ -93,8 +93,9 @@ def _throughput(result: Mapping[str, Any]) -> str:
         f"sentences of medical_ner, {result['rounds']} rounds; {machine['gpu'] or machine['cpu']}"
         f"{'' if machine['gpu'] else ', one thread'}. *padded* is 32 rows of 256, as the release "
         "pads; *longest* 32 rows padded to the longest; *bucketed* is what `kbert train` does; "
-        "*packed* puts several trees into a row, each unseen by the others; why it isn't used: "
-        "[benchmarks](../benchmarks/README.md#how-to-read-throughput). Ratios are medians of "
+        "*packed* put several trees into a row, each unseen by the others, and went, as "
+        "it was level with buckets: [benchmarks](../benchmarks/README.md#how-to-read-throughput). "
+        "Ratios are medians of "
         "runs in the same round, quartiles in brackets. Aims: bucketed or packed at least 5 times "
         "as fast as padded in training; a token at most 1.05 times the time of one without a "
         "graph.\n",

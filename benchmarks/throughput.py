@@ -2,8 +2,8 @@
 
 Four questions, each answered by a ratio of runs that take turns:
 
-1. What do length buckets and packed rows gain over padding to 256, the
-   release's way, and over padding to the longest of a random batch?
+1. What do length buckets gain over padding to 256, the release's way,
+   and over padding to the longest of a random batch?
 2. What does knowledge cost, beside the tokens it adds?
 3. What does the visible matrix cost SDPA, at equal length?
 4. What share of the device's matrix rate is reached?
@@ -35,7 +35,6 @@ from kbert_core import (
     flatten,
     grow_trees,
     load_graph,
-    pack_trees,
 )
 from kbert_core.data.labelled import Example, read_examples
 from kbert_core.training.batches import bucketed
@@ -148,14 +147,6 @@ class Runner:
         for numbers in bucketed([len(row) for row in rows], self.batch_tokens, random):
             yield collate([rows[i] for i in numbers], pad_id=self.pad)
 
-    def packed(self, graph: KnowledgeGraph) -> Batches:
-        """Several trees a row of 128, kept apart by the visible matrix."""
-        batch = pack_trees(self.rows(graph), max_length=128, pad_id=self.pad).batch
-        size = max(1, self.batch_tokens // 128)
-        for start in range(0, len(batch.input_ids), size):
-            part = {name: values[start : start + size] for name, values in vars(batch).items()}
-            yield type(batch)(**part)
-
     def train(self, batches: Batches) -> int:
         """One pass of forward, backward and AdamW; returns real tokens.
 
@@ -198,7 +189,7 @@ def batching(runner: Runner, rounds: int) -> list[dict[str, object]]:
     """Time every way of batching, in turns."""
     ways: list[tuple[str, Callable[[Batches], int], Callable, KnowledgeGraph]] = []
     for phase, run in (("training", runner.train), ("inference", runner.infer)):
-        for name in ("padded", "longest", "bucketed", "packed"):
+        for name in ("padded", "longest", "bucketed"):
             ways.append((f"{phase}, {name}", run, getattr(runner, name), runner.graph))
         ways.append((f"{phase}, bucketed, no graph", run, runner.bucketed, NO_KNOWLEDGE))
     seconds: dict[str, list[float]] = {name: [] for name, *_ in ways}

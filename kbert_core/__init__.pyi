@@ -1,13 +1,10 @@
 from .checkpoints.checkpoint import Card as Card
 from .checkpoints.checkpoint import load_model as load_model
 from .errors import KBertError as KBertError
-from .kbert.batch import Batch as Batch
-from .kbert.batch import Packed as Packed
-from .kbert.batch import PackedBatch as PackedBatch
-from .kbert.batch import collate as collate
-from .kbert.batch import pack_trees as pack_trees
+from .kbert.flat_tree import Batch as Batch
 from .kbert.flat_tree import FlatTree as FlatTree
 from .kbert.flat_tree import FlatTrees as FlatTrees
+from .kbert.flat_tree import collate as collate
 from .kbert.flattening import flatten as flatten
 from .kbert.interventions import Intervention as Intervention
 from .kbert.interventions import ReadConfig as ReadConfig

@@ -30,13 +30,9 @@ _running: ContextVar["_Run | None"] = ContextVar("masks of layers", default=None
 def additive_mask(visible: Tensor, dtype: torch.dtype) -> Tensor:
     """Turn visibility into what is added to attention scores (the M of K-BERT's Eq. 3).
 
-    Args:
-        visible: (B, N, N) bool.
-        dtype: the encoder's.
-
     Returns:
-        (B, 1, N, N), 0 where visible and the dtype's least number (for the
-        paper's minus infinity) where not: softmax makes it exactly 0.
+        (B, 1, N, N) of the encoder's dtype, 0 where the (B, N, N) bool has True and the least
+        number (for the paper's minus infinity) where not: softmax makes it exactly 0.
     """
     mask = torch.zeros(visible.shape, dtype=dtype, device=visible.device)
     return mask.masked_fill(~visible, torch.finfo(dtype).min)[:, None]
@@ -47,9 +43,9 @@ def attention_mask(
 ) -> Tensor | dict[str, Tensor]:
     """Turn what tokens see into the mask an encoder takes.
 
-    Where some layers attend only within a window (ModernBERT), these get a
-    mask of their own; a token is as far as its position says, so that a
-    branch is near its mention however many branches stand between.
+    Where some layers attend only within a window (ModernBERT), these get a mask of their own; a
+    token is as far as its position says, so that a branch is near its mention however many
+    branches stand between.
 
     Args:
         config, dtype: the encoder's.
@@ -93,11 +89,7 @@ class _Run:
 
 
 class LayeredTwin:
-    """A twin of a model that takes a mask for each layer.
-
-    Args:
-        model: any Hugging Face encoder or task model built on one; not
-            changed.
+    """A twin of an encoder or task model that takes a mask for each layer.
 
     Raises:
         EncoderError: its layers can't be told apart.
@@ -110,10 +102,9 @@ class LayeredTwin:
             layer.register_forward_pre_hook(_Hook(number, layer), with_kwargs=True)
 
     def __call__(self, masks: Sequence[Tensor], **arguments: Any) -> ModelOutput:
-        """Run the model.
+        """Run the model with L additive masks (B, 1, N, N).
 
         Args:
-            masks: L additive masks (B, 1, N, N).
             arguments: the model's own, a mask included that no layer uses.
 
         Raises:

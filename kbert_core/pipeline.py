@@ -29,7 +29,7 @@ from kbert_core.layers import load_inserted
 from kbert_core.reader import Reading
 from kbert_core.systems import reader_class, reading_of
 from kbert_core.tasks import TASKS, RankedAnswer, Task
-from kbert_core.tasks.rank import ranked
+from kbert_core.tasks.classify import ranked
 from kbert_core.text import WordPieces
 
 NO_KNOWLEDGE = KnowledgeGraph(name="no knowledge")
@@ -89,15 +89,12 @@ class Pipeline:
         """Load a checkpoint from a folder or the hub.
 
         Args:
-            path: folder or hub name.
-            task: which head to load; None: the card's, and the bare encoder
-                if there is none.
+            task: which head to load; None: the card's, and the bare encoder if there is none.
             device: "auto", "cpu", "cuda" or "cuda:N".
             dtype: of the parameters in memory.
 
         Raises:
-            CheckpointError: see :func:`load_model`; or a task head that the
-                checkpoint doesn't have.
+            CheckpointError: see :func:`load_model`; or there is no such head.
         """
         device_named(device)
         card = card_of(path)
@@ -240,9 +237,8 @@ class Pipeline:
         A text that can't be read raises when those before it have been yielded.
 
         Args:
-            texts: each one sentence or two.
-            batch_size: rows a batch; up to 64 batches are read ahead and
-                sorted, fewer where their logits take much room.
+            batch_size: rows a batch; up to 64 batches are read ahead and sorted, fewer where their
+                logits take much room.
             reading: ``config`` and its fields, as for a single text.
         """
         waiting: list[Reading] = []
@@ -273,22 +269,13 @@ class Pipeline:
             yield replace(reading, prediction=self.task.decode(reading, logits, self.labels))
 
     def predict(self, texts: Iterable[Sequence[str]], **reading: Any) -> Iterator[Any]:
-        """Predict for many texts, in order.
-
-        Args:
-            texts: each one sentence or two.
-            reading: as for :meth:`read`.
-        """
+        """Predict for many texts, in order; arguments as for :meth:`read`."""
         yield from (own.prediction for own in self.read(texts, **reading))
 
     def rank(self, question: str, answers: Sequence[str], **reading: Any) -> list[RankedAnswer]:
-        """Rank candidate answers by the probability that each answers the question.
+        """Rank all candidate answers by the probability that each answers the question.
 
-        Args:
-            reading: as for :meth:`read`.
-
-        Returns:
-            All candidates, the most probable first; equal ones as they came.
+        Equal ones stay as they came. ``reading`` is as for :meth:`read`.
 
         Raises:
             CheckpointError: the model takes no pairs, or has no label 1.

@@ -20,9 +20,8 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.selection import LeftOut
 from kbert_core.knowledge.triple import Triple
-from kbert_core.layout import TrunkPart
 from kbert_core.text import WordPieces
-from kbert_core.tokens import Tokens
+from kbert_core.tokens import Tokens, TrunkPart
 
 DEFAULT_LENGTH = 512
 
@@ -32,7 +31,6 @@ class Piece:
     """A piece of knowledge that can be left out: a triple, everywhere or at one mention.
 
     Attributes:
-        triple: what it says.
         node: number of its mention in the reading; None: every mention that has the triple.
     """
 
@@ -126,7 +124,7 @@ class Trace:
         hidden_states: L + 1 tensors (B, N, H), if asked for.
     """
 
-    reading: Any
+    reading: Reading
     prediction: Any = None
     logits: Tensor | None = None
     attentions: tuple[Tensor, ...] | None = None
@@ -135,14 +133,12 @@ class Trace:
     @property
     def rows(self) -> tuple[Any, ...]:
         """What the encoder got; several rows where a long text was read in windows."""
-        rows: tuple[Any, ...] = self.reading.rows
-        return rows
+        return self.reading.rows
 
     @property
     def used(self) -> tuple[Triple, ...]:
         """The triples that are in, in reading order, once for each mention."""
-        used: tuple[Triple, ...] = self.reading.used
-        return used
+        return self.reading.used
 
     def logits_on_text(self) -> Tensor:
         """(T, K), a row for each token of the text, or (K,)."""
@@ -245,20 +241,22 @@ class Reader(ABC):
         """
         config = self.config if config is None else config
         known = [field.name for field in fields(config)]
-        unknown = [name for name in changes if name not in known]
-        if unknown:
-            raise OptionError(
-                f"The system '{self.system}' has no option '{unknown[0]}', only {', '.join(known)}."
-            )
+        for name in changes:
+            if name not in known:
+                raise OptionError(
+                    f"The system '{self.system}' has no option '{name}', only {', '.join(known)}."
+                )
         given = {name: value for name, value in changes.items() if value is not None}
-        config = replace(config, **given)
+        if given.get("max_length", config.max_length) is None:
+            given["max_length"] = self.config.max_length
+        config = replace(config, **given) if given else config
         length, most = config.max_length, self.positions
-        if length is not None and most is not None and length > most:
+        if most is not None and length > most:
             raise OptionError(
                 f"max_length is {length}, and the encoder has {most} positions. "
                 f"Give at most {most}."
             )
-        return config if length is not None else replace(config, max_length=self.config.max_length)
+        return config
 
     @abstractmethod
     def read(
@@ -273,7 +271,6 @@ class Reader(ABC):
 
         Args:
             texts: each one sentence or two.
-            graph: K.
             config: how; None: the reader's own.
             windows: read a text over the length limit in overlapping windows, so that no
                 token is lost; else its end is cut.
@@ -335,18 +332,10 @@ class Reader(ABC):
             return self.forward(self.collate(rows, config), config, **kept)
 
     def trace(self, reading: Reading, **kept: bool) -> Trace:
-        """Run one reading, and keep every stage.
-
-        Args:
-            kept: as for :meth:`forward`.
-        """
+        """Run one reading, and keep every stage; ``kept`` is as for :meth:`forward`."""
         output = self.encode(reading.rows, reading.config, **kept)
-        return Trace(
-            reading,
-            logits=output.get("logits"),
-            attentions=output.get("attentions"),
-            hidden_states=output.get("hidden_states"),
-        )
+        kinds = ("logits", "attentions", "hidden_states")
+        return Trace(reading, None, *map(output.get, kinds))
 
     def way(self, config: Any) -> Hashable:
         """What of a configuration the forward pass depends on: equal ones share batches."""
@@ -402,11 +391,7 @@ class Reader(ABC):
     def batches(
         self, readings: Sequence[Reading], batch_size: int = 32
     ) -> Iterator[tuple[Any, Sequence[Any], Iterable[tuple[int, int]]]]:
-        """Group rows of one configuration and similar length.
-
-        Yields:
-            The configuration, the rows of a batch, and of each its text and its number there.
-        """
+        """Group rows of one configuration and similar length; of each its text and number there."""
         ways: dict[Hashable, tuple[Any, list[tuple[int, int, int]]]] = {}
         for text, reading in enumerate(readings):
             _, own = ways.setdefault(self.way(reading.config), (reading.config, []))

@@ -29,8 +29,8 @@ from kbert_core.knowledge.names import is_word_character
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.strategies import Candidates
 from kbert_core.knowledge.triple import Triple
-from kbert_core.layout import text_rows
 from kbert_core.text import Tokenizer, WordPieces
+from kbert_core.tokens import text_rows
 
 Floats = NDArray[np.float32]
 Texts = tuple[str, ...]

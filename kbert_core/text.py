@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from kbert_core.errors import CheckpointError
-from kbert_core.layout import Layout, Special
 from kbert_core.tokens import (
     EXTENDS,
     IN_RUN,
     NO_TOKEN,
     CharacterTable,
     Ints,
+    Layout,
+    Special,
     TokenizedTexts,
     Tokens,
     before,
@@ -241,12 +242,8 @@ UNASSIGNED = "Cn"  # a newer Unicode may know it, and that it composes
 MOST_KNOWN_RUNS, LONGEST_KNOWN = 100_000, 32
 _CONTEXT_FREE = ("NFC", "NFD", "NFKC", "NFKD", "Lowercase", "BertNormalizer", "StripAccents")
 _CUTTING = ("WhitespaceSplit", "BertPreTokenizer")
-_EACH_ALONE = {
-    "type": "Split",
-    "pattern": {"Regex": "[\\s\\S]"},
-    "behavior": "Isolated",
-    "invert": False,
-}
+_EVERY = {"type": "Split", "pattern": {"Regex": "[\\s\\S]"}}
+_EACH_ALONE = {**_EVERY, "behavior": "Isolated", "invert": False}
 
 
 def _cuts_by_character(backend: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Tokens and their places in texts, of many texts in arrays; characters → tokens by table."""
+"""Tokens and their places in texts and in rows; characters → tokens by table."""
 
 import unicodedata
 from abc import abstractmethod
@@ -12,10 +12,13 @@ from typing import TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from kbert_core.errors import OptionError
+
 CodePoints = NDArray[np.uint32]
 Ints = NDArray[np.int64]
 T = TypeVar("T")
 NO_TOKEN, IN_RUN, EXTENDS = -1, -2, -3  # in place of a character's id
+OVERLAP = 0.25  # of a window, shared with the next
 
 
 class Many(Sequence[T]):
@@ -168,11 +171,7 @@ def extends(character: str) -> bool:
 
 
 class CharacterTable:
-    """A function of a character as a table, filled as characters are met.
-
-    Args:
-        function: of code points.
-    """
+    """A function of code points as a table, filled as characters are met."""
 
     UNKNOWN = np.iinfo(np.int64).min
 
@@ -213,3 +212,126 @@ def counting(sizes: Ints) -> Ints:
     ends = sizes.cumsum()
     total = int(ends[-1]) if len(ends) else 0
     return np.arange(total) - (ends - sizes).repeat(sizes)
+
+
+@dataclass(frozen=True, slots=True)
+class TrunkPart:
+    """A run of one sentence's tokens, from its token ``first`` on, at [start, end) along N."""
+
+    sentence: int
+    first: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Special:
+    """A token the encoder wants around sentences, such as [CLS]."""
+
+    text: str
+    id: int
+    segment: int
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where special tokens stand around one or two sentences.
+
+    Attributes:
+        before: per sentence the special tokens ahead of it.
+        after: those at the end.
+        segments: token_type_id of each sentence.
+    """
+
+    before: tuple[tuple[Special, ...], ...]
+    after: tuple[Special, ...]
+    segments: tuple[int, ...]
+
+    @property
+    def count(self) -> int:
+        """How many special tokens there are."""
+        return sum(map(len, self.before)) + len(self.after)
+
+    def around(self, sentence: int) -> tuple[tuple[Special, ...], tuple[Special, ...]]:
+        """The special tokens that stand ahead of a sentence, and those behind it."""
+        last = sentence == len(self.before) - 1
+        return self.before[sentence], self.after if last else ()
+
+
+def room_within(layout: Layout, max_length: int) -> int:
+    """Count the tokens of text that a row has room for.
+
+    Raises:
+        OptionError: there is none.
+    """
+    if max_length <= layout.count:
+        raise OptionError(
+            f"The length limit is {max_length} tokens, and {layout.count} of them are special. "
+            f"Give at least {layout.count + 1}."
+        )
+    return max_length - layout.count
+
+
+def sizes_within(sizes: Sequence[int], room: int) -> Sequence[int]:
+    """Cut one sentence, or the longer of two, to the tokens that there is room for."""
+    if sum(sizes) <= room:
+        return sizes
+    if len(sizes) == 1:
+        return [room]
+    first, second = sizes
+    half = room // 2
+    if first <= half:
+        return [first, room - first]
+    if second <= room - half:
+        return [room - second, second]
+    return [half, room - half]
+
+
+def windows_of(total: int, size: int) -> list[tuple[int, int]]:
+    """Cut so many tokens into overlapping windows of a size: first, last + 1 of each."""
+    size = min(total, max(1, size))
+    step = max(1, int(size * (1 - OVERLAP)))
+    starts = [min(start, total - size) for start in range(0, total - size + step, step)]
+    return [(start, start + size) for start in dict.fromkeys(starts)]
+
+
+def text_rows(
+    tokens: Sequence[Tokens], layout: Layout, max_length: int | None, *, windows: bool = False
+) -> list[tuple[list[int], list[int], tuple[TrunkPart, ...]]]:
+    """Lay one or two sentences out as rows, special tokens around them.
+
+    A text over the limit is cut at the end of its longer sentence, or one sentence is read in
+    overlapping windows.
+
+    Args:
+        max_length: of a row in tokens, special ones included; None: no limit.
+        windows: whether to read a long text in windows.
+
+    Returns:
+        Per row ids, token_type_ids, and where the text's own tokens stand.
+
+    Raises:
+        OptionError: the limit has no room for a token; windows are asked for a pair.
+    """
+    if windows and len(tokens) > 1:
+        raise OptionError("Windows are for one sentence; a pair of sentences is cut instead.")
+    sizes = [len(own) for own in tokens]
+    room = sum(sizes) if max_length is None else room_within(layout, max_length)
+    spans = [[(0, size) for size in sizes_within(sizes, room)]]
+    if windows:
+        spans = [[span] for span in windows_of(sizes[0], room)]
+    rows = []
+    for row in spans:
+        ids: list[int] = []
+        segments: list[int] = []
+        parts = []
+        for number, (own, (first, last)) in enumerate(zip(tokens, row, strict=True)):
+            ahead, behind = layout.around(number)
+            ids += [special.id for special in ahead]
+            parts.append(TrunkPart(number, first, len(ids), len(ids) + last - first))
+            ids += [*own.ids[first:last], *(special.id for special in behind)]
+            segments += [special.segment for special in ahead]
+            segments += [layout.segments[number]] * (last - first)
+            segments += [special.segment for special in behind]
+        rows.append((ids, segments, tuple(parts)))
+    return rows

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from kbert_core.errors import OptionError
 from kbert_core.kbert.flat_tree import CODES, TrunkCut
+from kbert_core.kbert.flattening import KNOWLEDGE_ROOM
 from kbert_core.kbert.sentence_tree import Branch, Node, SentenceTree
-from kbert_core.kbert.windows import KNOWLEDGE_ROOM
 from kbert_core.knowledge.mentions import Mention, meanings
 from kbert_core.knowledge.names import (
     ACUTE,
@@ -23,7 +23,7 @@ from kbert_core.knowledge.names import (
 from kbert_core.knowledge.selection import LeftOut, Rule
 from kbert_core.knowledge.strategies import select_triples
 from kbert_core.knowledge.surface_forms import ALL_RULES, plural_end
-from kbert_core.layout import OVERLAP
+from kbert_core.tokens import OVERLAP
 
 
 def slowly_loosened(text):

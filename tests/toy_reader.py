@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import torch
 
 from kbert_core import Piece, Reader, Reading, k_query
-from kbert_core.layout import TrunkPart
 from kbert_core.systems import SystemConfig
+from kbert_core.tokens import TrunkPart
 
 
 class ToyConfig(SystemConfig):

@@ -73,7 +73,7 @@ class Rows:
         return "\n".join(lines)
 
     def _row(self, row: FlatTree) -> dict[str, Any]:
-        from kbert_core.kbert.batch import collate
+        from kbert_core.kbert.flat_tree import collate
 
         if len(row) > MOST_TOKENS:
             raise OptionError(

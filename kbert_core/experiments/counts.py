@@ -16,8 +16,8 @@ from kbert_core.experiments.statistics import Counts
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.labels import OUTSIDE, RIGHT, begins
 from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
+from kbert_core.tasks.classify import probability_right
 from kbert_core.tasks.ner import NerPrediction
-from kbert_core.tasks.rank import probability_right
 from kbert_core.training.evaluate import edit_response, predict_all, scores_of, surface_forms
 from kbert_core.training.finetune import Fitted
 from kbert_core.training.scores import (

@@ -22,8 +22,7 @@ from kbert_core.errors import OptionError, ShapeError
 from kbert_core.explain.case import Case
 from kbert_core.explain.drawing import INK, ORANGE, Figure, drawing
 from kbert_core.explain.result import Plain, batches, final, frame, name_of, plain
-from kbert_core.kbert.batch import collate
-from kbert_core.kbert.flat_tree import FlatTree
+from kbert_core.kbert.flat_tree import FlatTree, collate
 from kbert_core.kbert.interventions import intervene
 from kbert_core.kbert.mask_transformer import layer_masks
 from kbert_core.pipeline import Pipeline

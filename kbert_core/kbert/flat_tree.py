@@ -1,19 +1,18 @@
-"""FlatTree: a sentence tree in reading order, as the encoder takes it.
+"""Flat trees: sentence trees of many texts in reading order, as the encoder takes them.
 
-A branch stands right after its mention's last token. Soft positions (the
-paper's soft-position embedding) number the trunk as if there were no
-branches and every branch on from its mention. Branch codes say in two small
-integers per token everything the visible matrix says in N x N.
+A branch stands right after its mention's last token. Soft positions (the paper's soft-position
+embedding) number the trunk as if there were no branches, and every branch on from its mention.
+Branch codes say in two small integers per token everything the visible matrix says in N x N.
 
-The trees of many texts are flattened into arrays (:class:`FlatTrees`). A single
-:class:`FlatTree`, which says where each token comes from, is made when asked for.
+Those of many texts lie in arrays (:class:`FlatTrees`); a single :class:`FlatTree`, which says where
+each token comes from, is made when asked for. :func:`collate` pads some of them to a batch.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import repeat
-from typing import Any, ClassVar
+from itertools import chain, compress
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +20,17 @@ from numpy.typing import NDArray
 from kbert_core.kbert.sentence_tree import Branch, SentenceTree, Trees
 from kbert_core.knowledge.selection import LeftOut, Rule
 from kbert_core.knowledge.triple import Triple
-from kbert_core.layout import Layout, Special, TrunkPart
 from kbert_core.text import Tokenizer
-from kbert_core.tokens import Ints, Many, TokenizedTexts, Tokens, before
+from kbert_core.tokens import Ints, Many, Special, TokenizedTexts, Tokens, TrunkPart, before
+
+if TYPE_CHECKING:  # PyTorch takes seconds to start, and codes alone do without
+    import torch
+    from torch import Tensor
 
 CODES = ("input_ids", "soft_positions", "branch_ids", "anchor_ids", "token_type_ids")
-IDS, POSITIONS, BRANCHES, ANCHORS, SEGMENTS = range(5)
-RULES = (Rule.NO_TOKENS, Rule.SHARED_TOKEN, Rule.TRUNK_CUT, Rule.LENGTH)
+IDS, POSITIONS, BRANCHES, ANCHORS, SEGMENTS, SOURCES = range(6)
+RULES = (None, Rule.NO_TOKENS, Rule.SHARED_TOKEN, Rule.TRUNK_CUT, Rule.LENGTH)
+PAD_BRANCH = -1
 Codes = NDArray[np.int64]
 
 
@@ -42,20 +45,16 @@ class TrunkCut:
 
 @dataclass(frozen=True, slots=True)
 class PlacedBranch:
-    """A branch with its place in the flat tree.
-
-    Attributes:
-        node: index of its mention in ``tree.nodes``.
-        branch: what it says.
-        start, end: its tokens, as indices along N; end exclusive.
-        tokens: what each of them reads.
-    """
+    """A branch of ``tree.nodes[node]``, at the tokens [start, end) along N."""
 
     node: int
     branch: Branch
     start: int
     end: int
-    tokens: tuple[str, ...] = ()
+
+
+def _listed(code: int) -> "cached_property[list[int]]":
+    return cached_property(lambda flat: flat.codes[code].tolist())
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,73 +64,71 @@ class FlatTree:
     Attributes:
         tree: what was flattened.
         codes: (5, N) the codes below, in the order of ``CODES``.
-        branches: those that are in, in reading order.
-        trunk_parts: the runs of the trunk.
+        places: (2, N) the sentence of a trunk token and its index there; -1 off the trunk.
+        hung: the branches that are in, in reading order, each with the index of its node.
         trunk_tokens: per sentence all its tokens, also those cut.
-        specials: where special tokens stand.
-        left_out: every triple that is not in, with the index of its node and
-            its rule.
+        special_tokens: in reading order.
+        left_out: every triple that is not in, with the index of its node and its rule.
         trunk_cuts: what the length limit cut from the text.
     """
 
     tree: SentenceTree
     codes: Codes
-    branches: tuple[PlacedBranch, ...]
-    trunk_parts: tuple[TrunkPart, ...]
+    places: Codes
+    hung: tuple[tuple[int, Branch], ...]
     trunk_tokens: tuple[Tokens, ...]
-    specials: tuple[tuple[int, Special], ...]
+    special_tokens: tuple[Special, ...]
     left_out: tuple[tuple[int, LeftOut], ...]
     trunk_cuts: tuple[TrunkCut, ...]
-
-    flats: ClassVar["FlatTrees | None"] = None  # of an instance: the many that it is one of
-    row: ClassVar[int] = 0  # its place among them
-
-    @classmethod
-    def of(cls, flats: "FlatTrees", row: int) -> "FlatTree":
-        """Make a row of many, of which everything is found out when it is first asked for."""
-        flat = object.__new__(cls)
-        flat.__dict__.update(flats=flats, row=row)
-        return flat
-
-    def __getattr__(self, name: str) -> Any:
-        if self.flats is None or name not in _FIELDS:
-            raise AttributeError(f"A FlatTree has no attribute '{name}'.", name=name, obj=self)
-        self.__dict__.update(_Walk(self.flats, self.row).fields())
-        return self.__dict__[name]
+    tokenizer: Tokenizer
 
     def __len__(self) -> int:
-        return self.codes.shape[1] if self.flats is None else self.flats.sizes[self.row]
+        return self.codes.shape[1]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FlatTree):
             return NotImplemented
-        alike = all(getattr(self, name) == getattr(other, name) for name in _FIELDS - {"codes"})
-        return alike and np.array_equal(self.codes, other.codes)
+        same = (self.tree, self.hung, self.left_out) == (other.tree, other.hung, other.left_out)
+        return same and np.array_equal(self.codes, other.codes)
+
+    input_ids = _listed(IDS)  # N vocabulary ids; 0 without a vocabulary
+    soft_positions = _listed(POSITIONS)  # N positions, from 0 for the first token
+    branch_ids = _listed(BRANCHES)  # N: 0 trunk, 1.. branches
+    anchor_ids = _listed(ANCHORS)  # N: 1 + index of the node a token is of or hangs from; 0 none
+    token_type_ids = _listed(SEGMENTS)  # N segments
 
     @cached_property
-    def input_ids(self) -> list[int]:
-        """N vocabulary ids; 0 without a vocabulary."""
-        return self.codes[IDS].tolist()
+    def branches(self) -> tuple[PlacedBranch, ...]:
+        """The branches that are in, in reading order, with their tokens."""
+        sizes = np.bincount(self.codes[BRANCHES], minlength=len(self.hung) + 1)[1:]
+        starts = self.codes[BRANCHES].nonzero()[0][before(sizes)]
+        ends = (starts + sizes).tolist()
+        return tuple(
+            PlacedBranch(node, branch, start, end)
+            for (node, branch), start, end in zip(self.hung, starts.tolist(), ends, strict=True)
+        )
 
     @cached_property
-    def soft_positions(self) -> list[int]:
-        """N positions, from 0 for the first token."""
-        return self.codes[POSITIONS].tolist()
+    def trunk_parts(self) -> tuple[TrunkPart, ...]:
+        """The runs of the trunk's tokens, parted by branches and special tokens."""
+        at = (self.places[0] >= 0).nonzero()[0]
+        sentences, indices = self.places[:, at]
+        borders = np.ones(len(at) + 1, bool)
+        borders[1:-1] = (np.diff(at) > 1) | (np.diff(sentences) > 0)
+        first, last = borders[:-1], borders[1:]
+        columns = (sentences[first], indices[first], at[first], at[last] + 1)
+        return tuple(map(TrunkPart, *(column.tolist() for column in columns)))
 
     @cached_property
-    def branch_ids(self) -> list[int]:
-        """N: 0 trunk, 1.. branches."""
-        return self.codes[BRANCHES].tolist()
+    def specials(self) -> tuple[tuple[int, Special], ...]:
+        """Where special tokens stand."""
+        places = (self.places[0] < 0) & (self.codes[BRANCHES] == 0)
+        return tuple(zip(places.nonzero()[0].tolist(), self.special_tokens, strict=True))
 
     @cached_property
-    def anchor_ids(self) -> list[int]:
-        """N: 1 + index of the node a token belongs to or hangs from; 0 none."""
-        return self.codes[ANCHORS].tolist()
-
-    @cached_property
-    def token_type_ids(self) -> list[int]:
-        """N segments."""
-        return self.codes[SEGMENTS].tolist()
+    def trunk_places(self) -> list[tuple[int, int]]:
+        """Per token (sentence, index in that sentence's tokens); (-1, -1) off the trunk."""
+        return list(zip(*self.places.tolist(), strict=True))
 
     @cached_property
     def tokens(self) -> list[str]:
@@ -139,22 +136,19 @@ class FlatTree:
         texts = [""] * len(self)
         for index, special in self.specials:
             texts[index] = special.text
-        for index, (sentence, at) in enumerate(self.trunk_places):
-            if sentence >= 0:
-                tokens = self.trunk_tokens[sentence]
-                texts[index] = self.tree.sentences[sentence][tokens.starts[at] : tokens.ends[at]]
-        for placed in self.branches:
-            texts[placed.start : placed.end] = placed.tokens
-        return texts
-
-    @cached_property
-    def trunk_places(self) -> list[tuple[int, int]]:
-        """Per token (sentence, index in that sentence's tokens); (-1, -1) off the trunk."""
-        places = [(-1, -1)] * len(self)
         for part in self.trunk_parts:
-            for shift in range(part.end - part.start):
-                places[part.start + shift] = (part.sentence, part.first + shift)
-        return places
+            own, size = self.trunk_tokens[part.sentence], part.end - part.start
+            read = self.tree.sentences[part.sentence]
+            for shift, at in enumerate(range(part.first, part.first + size), part.start):
+                texts[shift] = read[own.starts[at] : own.ends[at]]
+        for placed in self.branches:
+            pieces = self.tokenizer.tokenize_branches(placed.branch.texts)
+            texts[placed.start : placed.end] = [
+                read[start:end]
+                for read, own in zip(placed.branch.texts, pieces, strict=True)
+                for start, end in zip(own.starts, own.ends, strict=True)
+            ]
+        return texts
 
     @cached_property
     def identities(self) -> list[tuple[object, ...]]:
@@ -163,12 +157,9 @@ class FlatTree:
         ("trunk", sentence, index), ("branch", sentence, mention start,
         triple, offset) or ("special", number): differences join on it.
         """
-        names: list[tuple[object, ...]] = [()] * len(self)
+        names: list[tuple[object, ...]] = [("trunk", *place) for place in self.trunk_places]
         for number, (index, _) in enumerate(self.specials):
             names[index] = ("special", number)
-        for index, (sentence, at) in enumerate(self.trunk_places):
-            if sentence >= 0:
-                names[index] = ("trunk", sentence, at)
         for placed in self.branches:
             mention = self.tree.nodes[placed.node].mention
             name = ("branch", mention.sentence, mention.start, placed.branch.triple)
@@ -191,51 +182,12 @@ class FlatTree:
         Args:
             keep: says of a node's index and a triple whether its branch stays.
         """
-        kept = [keep(placed.node, placed.branch.triple) for placed in self.branches]
-        stays = np.array([True, *kept])[self.codes[BRANCHES]]
+        kept = [True, *(keep(node, branch.triple) for node, branch in self.hung)]
+        stays = np.array(kept)[self.codes[BRANCHES]]
         codes = self.codes[:, stays]
-        codes[BRANCHES] = (np.cumsum([True, *kept]) - 1)[codes[BRANCHES]]
-        place = [0, *np.cumsum(stays).tolist()]  # of each token among those that stay
-        return replace(
-            self,
-            tree=self.tree.keeping(keep),
-            codes=codes,
-            branches=tuple(
-                replace(placed, start=place[placed.start], end=place[placed.end])
-                for placed, here in zip(self.branches, kept, strict=True)
-                if here
-            ),
-            trunk_parts=tuple(
-                replace(part, start=place[part.start], end=place[part.end])
-                for part in self.trunk_parts
-            ),
-            specials=tuple((place[index], special) for index, special in self.specials),
-        )
-
-
-_FIELDS = {each.name for each in fields(FlatTree)}
-
-
-@dataclass(frozen=True)
-class Origins:
-    """Where the tokens of R rows come from; each array in reading order.
-
-    Attributes:
-        trunk: the tokens of every sentence.
-        layouts: special tokens, by how many sentences a text has.
-        parts: (4, P) row, sentence, and its tokens [begin, stop) that are in:
-            of each sentence one part, or one a window.
-        nodes: (5, Q) part, node, the mention's tokens [first, last) in its
-            sentence, and why its branches are out: a number of ``RULES``, from 1.
-        branches: (4, K) which of the Q, which of its node's branches, how many
-            tokens, and why it is out.
-    """
-
-    trunk: TokenizedTexts
-    layouts: Mapping[int, Layout]
-    parts: Ints
-    nodes: Ints
-    branches: Ints
+        codes[BRANCHES] = (np.cumsum(kept) - 1)[codes[BRANCHES]]
+        hung, places = tuple(compress(self.hung, kept[1:])), self.places[:, stays]
+        return replace(self, tree=self.tree.keeping(keep), codes=codes, places=places, hung=hung)
 
 
 @dataclass(frozen=True)
@@ -243,74 +195,88 @@ class FlatTrees(Many[FlatTree]):
     """R flat trees, end to end: M tokens. An item is one with all that is known of it.
 
     Attributes:
-        values: (5, M) the codes of every :class:`FlatTree`.
+        values: (6, M) the codes of every :class:`FlatTree`, and which token of ``trunk`` each is;
+            special tokens and those of branches have larger numbers.
         lengths: (R,) tokens.
         texts: (R,) which tree a row is of; a long text in windows has several rows.
-        trees: what was flattened.
+        nodes: (4, Q) row, node, and its branches [first, last) among the K.
+        rules: (K,) why a branch is out: a number of ``RULES``; 0: it is in.
+        trees, trunk, tokenizer, windows: what was flattened, and how.
     """
 
     values: Codes
     lengths: Ints
     texts: Ints
+    nodes: Ints
+    rules: Ints
     trees: Trees
+    trunk: TokenizedTexts
     tokenizer: Tokenizer
     windows: bool
-    origins: Origins
     _known: dict[int, tuple[SentenceTree, tuple[Tokens, ...]]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.lengths)
-
-    def item(self, index: int) -> FlatTree:
-        """One row."""
-        return FlatTree.of(self, index)
-
-    def __iter__(self) -> Iterator[FlatTree]:
-        return map(FlatTree.of, repeat(self), range(len(self)))
-
-    def some(self, rows: Ints) -> "SomeTrees":
-        """Choose rows, in any order."""
-        return SomeTrees(self, rows)
-
-    @cached_property
-    def sizes(self) -> list[int]:
-        """R, the lengths."""
-        return self.lengths.tolist()
 
     @cached_property
     def starts(self) -> Ints:
         """(R,) the first token of each among the M."""
         return before(self.lengths)
 
-    def text(self, number: int) -> tuple[SentenceTree, tuple[Tokens, ...]]:
+    def item(self, index: int) -> FlatTree:
+        """One row."""
+        text, start = int(self.texts[index]), int(self.starts[index])
+        tree, tokens = self._text(text)
+        values = self.values[:, start : start + int(self.lengths[index])]
+        first = int(self.trees.nodes.firsts[text])
+        hung: list[tuple[int, Branch]] = []
+        left_out: list[tuple[int, LeftOut]] = []
+        own = slice(*self.nodes[0].searchsorted((index, index + 1)).tolist())
+        for number, begin, end in (self.nodes[1:, own].T - (first, 0, 0)).tolist():
+            node = tree.nodes[number]
+            left_out += [(number, item) for item in node.left_out]
+            for branch, rule in zip(node.branches, self.rules[begin:end].tolist(), strict=True):
+                if (why := RULES[rule]) is None:
+                    hung.append((number, branch))
+                else:
+                    left_out.append((number, LeftOut(branch.triple, why)))
+        places = np.full((2, values.shape[1]), -1)
+        begin, cuts = int(self.trunk.firsts[int(self.trees.nodes.begins[text])]), []
+        for sentence, read in enumerate(tokens):
+            indices = values[SOURCES] - begin
+            here = ((indices >= 0) & (indices < len(read))).nonzero()[0]
+            places[0, here], places[1, here] = sentence, indices[here]
+            if len(here) < len(read) and not self.windows:
+                cuts.append(TrunkCut(sentence, len(here), len(read)))
+            begin += len(read)
+        layout = self.tokenizer.layout(len(tokens))
+        specials = (*chain(*layout.before), *layout.after)
+        return FlatTree(
+            tree,
+            values[:SOURCES],
+            places,
+            tuple(hung),
+            tokens,
+            specials,
+            tuple(left_out),
+            tuple(cuts),
+            self.tokenizer,
+        )
+
+    def _text(self, number: int) -> tuple[SentenceTree, tuple[Tokens, ...]]:
         """The tree of a text and the tokens of its sentences; its windows share them."""
         if number not in self._known:
             rows = range(*self.trees.nodes.begins[number : number + 2].tolist())
-            tokens = tuple(self.origins.trunk[row] for row in rows)
-            self._known[number] = self.trees[number], tokens
+            self._known[number] = self.trees[number], tuple(map(self.trunk.item, rows))
         return self._known[number]
 
 
 @dataclass(frozen=True)
 class SomeTrees(Many[FlatTree]):
-    """Some of many flat trees.
-
-    Attributes:
-        numbers: (B,) which.
-    """
+    """Some of many flat trees: those with the numbers (B,)."""
 
     flats: FlatTrees
     numbers: Ints
-
-    @classmethod
-    def of(cls, flats: Sequence[FlatTree]) -> "SomeTrees | None":
-        """See flat trees as some of many; None where they aren't of the same."""
-        if isinstance(flats, SomeTrees):
-            return flats
-        many = flats[0].flats
-        if many is None or any(flat.flats is not many for flat in flats):
-            return None
-        return cls(many, np.fromiter([flat.row for flat in flats], np.int64, len(flats)))
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -320,81 +286,47 @@ class SomeTrees(Many[FlatTree]):
         return self.flats[int(self.numbers[index])]
 
 
-class _Walk:
-    """A walk along one row, that says of each token what it is."""
+@dataclass(frozen=True)
+class Batch:
+    """B flat trees padded to the longest, N tokens.
 
-    def __init__(self, flats: FlatTrees, row: int) -> None:
-        self.flats, self.row, self.origins = flats, row, flats.origins
-        self.text = int(flats.texts[row])
-        self.tree, self.tokens = flats.text(self.text)
-        self.at = 0  # along N
-        self.trunk_parts: list[TrunkPart] = []
-        self.branches: list[PlacedBranch] = []
-        self.left_out: list[tuple[int, LeftOut]] = []
+    Attributes:
+        input_ids, soft_positions, branch_ids, anchor_ids, token_type_ids:
+            (B, N) int64; ``branch_ids`` is -1 at padding.
+    """
 
-    def fields(self) -> dict[str, Any]:
-        flats, origins = self.flats, self.origins
-        layout = origins.layouts[len(self.tree.sentences)]
-        specials, cuts = [], []
-        for part in range(*_span(origins.parts[0], self.row)):
-            _, row, begin, stop = origins.parts[:, part].tolist()
-            sentence = row - int(flats.trees.nodes.begins[self.text])
-            for special in layout.before[sentence]:
-                specials.append((self.at, special))
-                self.at += 1
-            self._walk(part, sentence, begin, stop)
-            total = len(self.tokens[sentence])
-            if stop < total and not flats.windows:
-                cuts.append(TrunkCut(sentence, stop, total))
-        specials += [(self.at + i, special) for i, special in enumerate(layout.after)]
-        start = int(flats.starts[self.row])
-        return {
-            "tree": self.tree,
-            "codes": flats.values[:, start : start + flats.sizes[self.row]],
-            "branches": tuple(self.branches),
-            "trunk_parts": tuple(self.trunk_parts),
-            "trunk_tokens": self.tokens,
-            "specials": tuple(specials),
-            "left_out": tuple(self.left_out),
-            "trunk_cuts": tuple(cuts),
-        }
+    input_ids: "Tensor"
+    soft_positions: "Tensor"
+    branch_ids: "Tensor"
+    anchor_ids: "Tensor"
+    token_type_ids: "Tensor"
 
-    def _walk(self, part: int, sentence: int, begin: int, stop: int) -> None:
-        """Go along one sentence."""
-        origins, nodes = self.origins, self.flats.trees.nodes
-        for place in range(*_span(origins.nodes[0], part)):
-            _, number, first, last, rule = origins.nodes[:, place].tolist()
-            number -= int(nodes.firsts[self.text])
-            node = self.tree.nodes[number]
-            self.left_out += [(number, item) for item in node.left_out]
-            if rule:
-                out = (LeftOut(branch.triple, RULES[rule - 1]) for branch in node.branches)
-                self.left_out += [(number, item) for item in out]
-                continue
-            self._trunk(sentence, begin, first)
-            self._trunk(sentence, first, last)
-            for branch in range(*_span(origins.branches[0], place)):
-                self._branch(number, *origins.branches[1:, branch].tolist())
-            begin = last
-        self._trunk(sentence, begin, stop)
+    def to(self, device: "torch.device | str") -> "Batch":
+        """Move every tensor to a device."""
+        moved = {name: getattr(self, name).to(device) for name in self.__dataclass_fields__}
+        return replace(self, **moved)
 
-    def _trunk(self, sentence: int, first: int, last: int) -> None:
-        if last > first:
-            end = self.at + last - first
-            self.trunk_parts.append(TrunkPart(sentence, first, self.at, end))
-            self.at = end
-
-    def _branch(self, number: int, place: int, size: int, rule: int) -> None:
-        branch = self.tree.nodes[number].branches[place]
-        if rule:
-            self.left_out.append((number, LeftOut(branch.triple, RULES[rule - 1])))
-            return
-        pieces = self.flats.tokenizer.tokenize_branches(branch.texts)
-        reads = branch.reads(pieces)
-        self.branches.append(PlacedBranch(number, branch, self.at, self.at + size, reads))
-        self.at += size
+    @property
+    def real(self) -> "Tensor":
+        """(B, N) bool, False at padding."""
+        return self.branch_ids != PAD_BRANCH
 
 
-def _span(values: Ints, value: int) -> list[int]:
-    """Where a value stands in ascending values: first, last + 1."""
-    return np.searchsorted(values, (value, value + 1)).tolist()
+def collate(flats: Sequence[FlatTree], *, pad_id: int = 0) -> Batch:
+    """Pad flat trees to the longest of them."""
+    import torch
+
+    if isinstance(flats, SomeTrees):  # they lie in one array
+        many, rows = flats.flats, flats.numbers
+        values, starts, lengths = many.values[:SOURCES], many.starts[rows], many.lengths[rows]
+    else:
+        values = np.concatenate([flat.codes for flat in flats], axis=1)
+        lengths = np.fromiter(map(len, flats), np.int64, len(flats))
+        starts = before(lengths)
+    columns = np.arange(int(lengths.max()))
+    codes = values.take(starts[:, None] + columns, axis=1, mode="clip")  # (5, B, N)
+    least = int(lengths.min())
+    padding = columns[least:] >= lengths[:, None]
+    fills = np.array([pad_id, 0, PAD_BRANCH, 0, 0])
+    np.copyto(codes[:, :, least:], fills[:, None, None], where=padding)
+    return Batch(*torch.from_numpy(codes))

@@ -1,12 +1,13 @@
 """Flattening: sentence trees of many texts → reading order, soft positions and branch codes.
 
-A row is made of *runs* of tokens: special tokens, the trunk before, between and after mentions,
-mentions, branches. Where each run comes from and what its codes are is found for all rows in
-arrays, and the tokens follow. Only texts over the length limit, and mentions that share a token,
-are looked at one by one.
+All texts at once, in arrays: find which tokens of which sentence stand in which row, which tokens
+a mention has, which of its branches are in, and put these in after it. Only texts over the length
+limit, and mentions that share a token, are looked at one by one.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 
 import numpy as np
@@ -17,17 +18,26 @@ from kbert_core.kbert.flat_tree import (
     IDS,
     RULES,
     SEGMENTS,
+    SOURCES,
     Codes,
     FlatTrees,
-    Origins,
 )
-from kbert_core.kbert.sentence_tree import Branch, Branches, SentenceTree, Trees
-from kbert_core.kbert.windows import parts_within
-from kbert_core.layout import Layout
+from kbert_core.kbert.sentence_tree import Branches, Nodes, SentenceTree, Trees
 from kbert_core.text import Tokenizer
-from kbert_core.tokens import Ints, TokenizedTexts, before, counting
+from kbert_core.tokens import (
+    Ints,
+    Layout,
+    Special,
+    TokenizedTexts,
+    before,
+    counting,
+    room_within,
+    sizes_within,
+    windows_of,
+)
 
-NO_TOKENS, SHARED_TOKEN, TRUNK_CUT, LENGTH = range(1, len(RULES) + 1)
+NO_TOKENS, SHARED_TOKEN, TRUNK_CUT, LENGTH = range(1, len(RULES))
+KNOWLEDGE_ROOM = 0.25  # of a window, kept free for branches
 
 
 def flatten(
@@ -56,219 +66,204 @@ def flatten(
             windows are asked for a pair of sentences.
     """
     trees = Trees.of(trees)
-    trunk = tokenizer.tokenize(trees.sentences)
-    sizes = trees.nodes.sizes
-    some = (1,) if len(trunk) == len(sizes) else (1, 2) if (sizes == 1).any() else (2,)
-    layouts = {size: tokenizer.layout(size) for size in some}
+    nodes, trunk = trees.nodes, tokenizer.tokenize(trees.sentences)
+    layouts = {size: tokenizer.layout(size) for size in set(nodes.sizes.tolist())}
     if windows and 2 in layouts:
         raise OptionError("Windows are for one sentence; a pair of sentences is cut instead.")
-    texts, parts, nodes = parts_within(trees, trunk, layouts, max_length, windows)
-    runs = _Runs(trees, trunk, layouts, texts, parts)
-    nodes = runs.hung(nodes)
-    ids, branches = _branches(trees, tokenizer, nodes)
-    rows = parts[0][nodes[0][branches[0]]]
-    if max_length is not None and len(rows):
-        over = np.bincount(rows, branches[2], len(texts)) > max_length - runs.lengths
-        for row in over.nonzero()[0].tolist():
-            own = branches[:, slice(*rows.searchsorted((row, row + 1)))]
-            _leave_out(own, max_length - int(runs.lengths[row]))
-    values, lengths = runs.codes(nodes, branches, ids)
-    origins = Origins(trunk, layouts, parts, nodes, branches)
-    return FlatTrees(values, lengths, texts, trees, tokenizer, windows, origins)
+    texts, parts = _parts(trunk, nodes.sizes, layouts, max_length, windows)
+    runs = _Runs(trunk, nodes.sizes, layouts, parts, len(texts))
+
+    # of each mention its part, its node, its tokens [first, last), and why it is out
+    part, number, firsts, lasts = _mentions(trunk, nodes, parts)
+    out = _rules(part, firsts, lasts, *parts[2:])
+    rows = parts[0][part]
+    anchors = number - nodes.firsts[texts[rows]] + 1
+
+    # of each of their branches the mention that it is on, its tokens, and why it is out
+    tokens, names = _BranchTokens.of(nodes.branches, tokenizer), nodes.names[number]
+    counts = tokens.counts[names]
+    ends, on = counts.cumsum(), np.arange(len(part)).repeat(counts)
+    branch = tokens.firsts[names].repeat(counts) + counting(counts)
+    sizes = tokens.sizes[branch]
+    rules = np.where((out[on] == 0) & (sizes == 0), NO_TOKENS, out[on])
+    if max_length is not None:
+        _leave_out(rules, sizes, rows[on], runs.lengths, max_length)
+
+    placed = rules == 0
+    on, branch, sizes = on[placed], branch[placed], sizes[placed]
+    ids = tokens.ids[tokens.begins[branch].repeat(sizes) + counting(sizes)]
+    values = runs.with_branches(part[on], lasts[on], anchors[on], sizes, ids)
+    lengths = runs.lengths + np.bincount(rows[on], sizes, len(texts)).astype(np.int64)
+
+    # the tokens of mentions have moved by those of the branches before them
+    inside = (out == 0).nonzero()[0]
+    begins, sums = firsts + runs.shifts[part], np.append(0, sizes.cumsum())
+    begins = (begins + sums[on.searchsorted(np.arange(len(part)))])[inside]
+    own = (lasts - firsts)[inside]
+    values[ANCHORS, begins.repeat(own) + counting(own)] = anchors[inside].repeat(own)
+    hung = np.array([rows, number, ends - counts, ends])
+    return FlatTrees(values, lengths, texts, hung, rules, trees, trunk, tokenizer, windows)
+
+
+def _parts(
+    trunk: TokenizedTexts,
+    sizes: Ints,
+    layouts: Mapping[int, Layout],
+    max_length: int | None,
+    windows: bool,
+) -> tuple[Ints, Ints]:
+    """Say which tokens of which sentence are read in which row within the length limit.
+
+    Args:
+        sizes: (B,) sentences of each text.
+
+    Returns:
+        (R,) the text of each row, and (4, P) row, sentence, and its tokens [begin, stop) among
+        those of all texts: of each sentence one part, or one per window.
+    """
+    texts = np.arange(len(sizes))
+    parts = np.array([texts.repeat(sizes), np.arange(len(trunk)), trunk.firsts, trunk.sizes])
+    parts[3] += trunk.firsts
+    if max_length is None:
+        return texts, parts
+    rooms = {size: room_within(layout, max_length) for size, layout in layouts.items()}
+    room = np.array([0, rooms.get(1, 0), rooms.get(2, 0)])[sizes]
+    long = (np.bincount(parts[0], trunk.sizes, len(sizes)) > room).nonzero()[0].tolist()
+    if not windows or not long:
+        for text in long:
+            own = slice(*parts[0].searchsorted((text, text + 1)).tolist())
+            parts[3, own] = sizes_within(trunk.sizes[own].tolist(), int(room[text]))
+            parts[3, own] += trunk.firsts[own]
+        return texts, parts
+    spans = [[(0, total)] for total in trunk.sizes.tolist()]
+    for text in long:
+        size = int(room[text] * (1 - KNOWLEDGE_ROOM))
+        spans[text] = windows_of(int(trunk.sizes[text]), size)
+    texts = texts.repeat([len(own) for own in spans])
+    begins, stops = np.array(list(chain(*spans))).T + trunk.firsts[texts]
+    return texts, np.array([np.arange(len(texts)), texts, begins, stops])
+
+
+def _mentions(trunk: TokenizedTexts, nodes: Nodes, parts: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+    """Find the tokens of mentions, and the parts that they are in.
+
+    A window has the mentions wholly inside it; one inside none goes to the first it touches.
+
+    Args:
+        parts: (4, P) as of :func:`_parts`.
+
+    Returns:
+        (Q,) of each mention in reading order the part, the node, and its tokens [first, last).
+    """
+    mentions, owners = nodes.mentions, nodes.mentions.rows
+    number, begin = np.arange(len(owners)), trunk.begins[owners]
+    firsts = trunk.ends.searchsorted(mentions.starts + begin, "right")
+    lasts = trunk.starts.searchsorted(mentions.ends + begin, "left")
+    _, sentences, begins, stops = parts
+    if len(sentences) == len(trunk):
+        return owners, number, firsts, lasts
+    low = np.maximum(firsts.searchsorted(begins), owners.searchsorted(sentences))
+    high = np.minimum(lasts.searchsorted(stops, "right"), owners.searchsorted(sentences, "right"))
+    counts = np.maximum(high - low, 0)
+    inside = low.repeat(counts) + counting(counts)
+    nowhere = np.setdiff1d(number, inside)
+    part = np.append(
+        np.arange(len(low)).repeat(counts), stops.searchsorted(firsts[nowhere], "right")
+    )
+    number = np.append(inside, nowhere)
+    order = np.lexsort((number, part))
+    number = number[order]
+    return part[order], number, firsts[number], lasts[number]
 
 
 class _Runs:
-    """The rows as runs of tokens.
+    """The trunks of all rows as runs of tokens: of each part those ahead of it, its own, and after.
 
     Args:
-        texts: (R,) of which text a row is.
-        parts: see :class:`Origins`.
+        sizes: (B,) sentences of each text.
+        parts: (4, P) as of :func:`_parts`.
+        rows: R, how many there are.
 
     Attributes:
-        lengths: (R,) tokens of each row's trunk, special tokens included.
+        lengths: (R,) tokens of each row.
+        shifts: (P,) what a token's number among those of all texts needs to be its place here.
     """
 
     def __init__(
         self,
-        trees: Trees,
         trunk: TokenizedTexts,
+        sizes: Ints,
         layouts: Mapping[int, Layout],
-        texts: Ints,
         parts: Ints,
+        rows: int,
     ) -> None:
-        self.trees, self.trunk, self.texts, self.parts = trees, trunk, texts, parts
-        rows, sentences, begins, stops = parts
-        kinds = [
-            (layout, number) for layout in layouts.values() for number in range(layout.sentences)
-        ]
-        self.specials = [layout.around(number) for layout, number in kinds]
-        self.kinds = np.zeros(len(rows), np.int64)  # of each part, one of these
-        if len(kinds) > 1:
-            numbers = sentences - trees.nodes.begins[texts[rows]]
-            pairs = trees.nodes.sizes[texts[rows]] == 2
-            self.kinds = numbers + (pairs if len(kinds) == 3 else 0)
-        counts = np.array([[len(ahead), len(behind)] for ahead, behind in self.specials])
-        self.ahead, self.behind = counts[self.kinds].T
-        segments = [layout.segments[number] for layout, number in kinds]
-        self.segments = np.array(segments)[self.kinds]
-        sizes = self.ahead + stops - begins + self.behind
-        ends = sizes.cumsum()
-        if len(rows) == len(texts):
-            self.lengths, starts = sizes, self.ahead
-        else:
-            self.lengths = np.bincount(rows, sizes, len(texts)).astype(np.int64)
-            starts = ends - sizes - before(self.lengths)[rows] + self.ahead
-        self.positions = starts - begins  # of a sentence's token 0, or where it would be
+        sides: list[tuple[Special, ...]] = [()] * 6  # of a sentence alone, first and second of two
+        segments = np.zeros(3, np.int64)
+        for size, layout in layouts.items():
+            for number in range(size):
+                kind = number + size - 1
+                sides[2 * kind : 2 * kind + 2] = layout.around(number)
+                segments[kind] = layout.segments[number]
+        specials = [(special.id, special.segment) for side in sides for special in side]
+        self.trunk, self.parts = trunk, parts
+        self.specials = np.array(specials, np.int64).reshape(-1, 2).T  # ids and segments
+        kinds = (counting(sizes) + (sizes.repeat(sizes) == 2))[parts[1]]
+        counts = np.array([len(side) for side in sides])
+        begins = len(trunk.ids) + before(counts)
+        ahead, after = 2 * kinds, 2 * kinds + 1
+        self.sources = np.array([begins[ahead], parts[2], begins[after]]).T.ravel()
+        lengths = np.array([counts[ahead], parts[3] - parts[2], counts[after]]).T.ravel()
+        self.starts, self.total = before(lengths), int(lengths.sum())
+        self.segments = segments[kinds]
+        self.shifts = self.starts[1::3] - parts[2]
+        self.lengths = np.bincount(parts[0], lengths.reshape(-1, 3).sum(1), rows).astype(np.int64)
 
-    def hung(self, nodes: Ints) -> Ints:
-        """Find the tokens of mentions, and which of them are in.
+    def with_branches(
+        self, parts: Ints, lasts: Ints, anchors: Ints, sizes: Ints, ids: Ints
+    ) -> Codes:
+        """Put branches in after their mentions, and lay the tokens of all runs end to end.
 
         Args:
-            nodes: (2, Q) part and number.
+            parts, lasts, anchors, sizes: (K,) of each branch in reading order the part, the last
+                token + 1 of the mention, the anchor, and how many tokens.
+            ids: of their tokens.
 
         Returns:
-            (5, Q) see :class:`Origins`.
+            (6, M) as of :class:`FlatTrees`, without the anchors of mentions.
         """
-        part, number = nodes
-        if not len(part):
-            return np.zeros((5, 0), np.int64)
-        mentions, trunk = self.trees.nodes.mentions, self.trunk
-        owner = mentions.rows[number]
-        shift, base = trunk.begins[owner], trunk.firsts[owner]
-        first = trunk.ends.searchsorted(mentions.starts[number] + shift, "right") - base
-        last = trunk.starts.searchsorted(mentions.ends[number] + shift, "left") - base
-        _, _, begins, stops = self.parts
-        return np.array([part, number, first, last, _rules(part, first, last, begins, stops)])
+        row_starts, rows = before(self.lengths)[self.parts[0]], self.parts[0][parts]
+        at = lasts + self.shifts[parts]
+        words, known = len(self.trunk.ids), len(self.trunk.ids) + self.specials.shape[1]
+        numbers = np.arange(1, len(at) + 1) - rows.searchsorted(rows)
+        positions, segments = at - row_starts[parts], self.segments[parts]
+        branches = [known + before(sizes), positions, numbers, anchors, segments, sizes]
 
-    def codes(self, nodes: Ints, branches: Ints, ids: Ints) -> tuple[Codes, Ints]:
-        """Lay the tokens of all runs end to end.
+        cuts = np.union1d(self.starts, at)  # of the trunk, for the branches
+        run = self.starts.searchsorted(cuts, "right") - 1
+        part, none, lengths = run // 3, 0 * cuts, np.diff(np.append(cuts, self.total))
+        sources, positions = self.sources[run] + cuts - self.starts[run], cuts - row_starts[part]
+        pieces = [sources, positions, none, none, self.segments[part], lengths]
 
-        Args:
-            nodes, branches: see :class:`Origins`.
-            ids: of the branches' tokens, end to end.
-
-        Returns:
-            (5, M) codes, and (R,) the tokens of each row.
-        """
-        inside = (nodes[4] == 0).nonzero()[0]
-        nodes = nodes[:, inside]
-        sources = (before(branches[2]) + len(self.trunk.ids))[branches[3] == 0]
-        branches = branches[:, branches[3] == 0]
-        on = inside.searchsorted(branches[0])  # of each branch its node among those that are in
-        counts = np.bincount(on, minlength=len(inside))
-        at_part, at_node, at_behind = self._numbered(nodes[0], counts)
-        total = int(at_behind[-1] + self.behind[-1]) if len(at_behind) else 0
-        runs = np.zeros((6, total), np.int64)
-        self._put_trunk(runs, at_part, nodes, at_node, at_node + counts + 1)
-        lengths = self.lengths
-        if len(on):
-            of_rows = self.parts[0][nodes[0][on]]
-            lengths = lengths + np.bincount(of_rows, branches[2], len(lengths)).astype(np.int64)
-            order = np.arange(len(on))
-            at = at_node[on] + 1 + order - before(counts)[on]
-            number = 1 + order - of_rows.searchsorted(of_rows)
-            position = (self.positions[nodes[0]] + nodes[3])[on]
-            anchor, segment = runs[ANCHORS, at_node][on], runs[SEGMENTS, at_node][on]
-            runs[:, at] = sources, position, number, anchor, segment, branches[2]
-        every = [special for sides in self.specials for side in sides for special in side]
-        if every:
-            self._put_specials(runs, at_part, at_behind, len(self.trunk.ids) + len(ids))
-        of_specials = np.array([special.id for special in every], np.int64)
-        return _laid(runs, np.concatenate([self.trunk.ids, ids, of_specials])), lengths
-
-    def _numbered(self, part: Ints, counts: Ints) -> tuple[Ints, Ints, Ints]:
-        """Number the runs in reading order.
-
-        Args:
-            part, counts: (Q,) of each node that is in its part, and how many branches it has.
-
-        Returns:
-            (P,) the first run of each part's trunk, (Q,) each mention's, which its branches' and
-            that of the trunk after it follow, and (P,) that after the last of the part's trunk.
-        """
-        through = (counts + 2).cumsum()
-        at_part = (self.ahead + self.behind + 1).cumsum() - self.behind - 1
-        at_node = through - counts - 1 + at_part[part]
-        if not len(part):
-            return at_part, at_node, at_part + 1
-        upto = np.concatenate([[0], through])[part.searchsorted(np.arange(len(at_part) + 1))]
-        return at_part + upto[:-1], at_node, at_part + 1 + upto[1:]
-
-    def _put_trunk(
-        self, runs: Ints, at_part: Ints, nodes: Ints, at_node: Ints, after: Ints
-    ) -> None:
-        """Put each part's trunk up to its first mention, mentions, and the trunk after each.
-
-        Args:
-            runs: (6, S), changed.
-            at_part, at_node: see :meth:`_numbered`.
-            nodes: (5, Q) those that are in.
-            after: (Q,) the run of the trunk after each mention.
-        """
-        source, position, _, anchor, segment, length = runs
-        rows, sentences, begins, stops = self.parts
-        tokens = self.trunk.firsts[sentences]  # of each part its sentence's token 0
-        source[at_part], position[at_part] = tokens + begins, self.positions + begins
-        segment[at_part], length[at_part] = self.segments, stops - begins
-        part, number, first, last, _ = nodes
-        if not len(part):
-            return
-        ends = np.append(first[1:], 0)  # where the trunk after a mention ends
-        lasts = np.append(part[1:] != part[:-1], True)
-        ends[lasts] = stops[part[lasts]]
-        firsts = np.append(True, lasts[:-1])
-        length[at_part[part[firsts]]] = first[firsts] - begins[part[firsts]]
-        base, place = tokens[part], self.positions[part]
-        source[at_node], source[after] = base + first, base + last
-        position[at_node], position[after] = place + first, place + last
-        segment[at_node] = segment[after] = self.segments[part]
-        length[at_node], length[after] = last - first, ends - last
-        anchor[at_node] = number - self.trees.nodes.firsts[self.texts[rows[part]]] + 1
-
-    def _put_specials(self, runs: Ints, at_part: Ints, at_behind: Ints, begin: int) -> None:
-        """Put special tokens ahead of the sentences and behind them.
-
-        Args:
-            runs: (6, S), changed.
-            at_part, at_behind: (P,) the first run of each part's trunk, and that after its last.
-            begin: the place of the first special token's id.
-        """
-        source, position, _, _, segment, length = runs
-        _, _, begins, stops = self.parts
-        for kind, sides in enumerate(self.specials):
-            some = slice(None) if len(self.specials) == 1 else self.kinds == kind
-            for at, place, tokens in (
-                (at_part, self.positions + begins, sides[0][::-1]),
-                (at_behind - 1, self.positions + stops - 1, sides[1]),
-            ):
-                step = -1 if at is at_part else 1
-                for shift, special in enumerate(tokens, start=1):
-                    to = at[some] + step * shift
-                    source[to] = begin + (len(tokens) - shift if step < 0 else shift - 1)
-                    position[to] = place[some] + step * shift
-                    segment[to] = special.segment
-                    length[to] = 1
-                begin += len(tokens)
-
-
-def _laid(runs: Ints, ids: Ints) -> Codes:
-    """Make the (5, M) codes of runs (6, S), whose tokens have their ids from a place on."""
-    runs = runs[:, runs[5] > 0]
-    ends = runs[5].cumsum()
-    starts = ends - runs[5]
-    runs[:2] -= starts
-    codes = runs[:5].repeat(runs[5], axis=1)
-    codes[:2] += np.arange(codes.shape[1])
-    codes[IDS] = ids[codes[IDS]]
-    return codes
+        order = np.append(2 * cuts + 1, 2 * at).argsort(kind="stable")
+        runs = np.concatenate([pieces, branches], axis=1)[:, order]
+        ends = runs[-1].cumsum()
+        runs[:2] -= ends - runs[-1]
+        values = runs.repeat(runs[-1], axis=1)
+        values[:2] += np.arange(values.shape[1])
+        values[SOURCES] = values[IDS]
+        values[IDS] = np.concatenate([self.trunk.ids, self.specials[0], ids])[values[IDS]]
+        if (self.specials[1] != 0).any() or self.segments.any():
+            special = ((values[SOURCES] >= words) & (values[SOURCES] < known)).nonzero()[0]
+            values[SEGMENTS, special] = self.specials[1][values[SOURCES, special] - words]
+        return values
 
 
 def _rules(parts: Ints, firsts: Ints, lasts: Ints, begins: Ints, stops: Ints) -> Ints:
     """Say which mentions have no token, share one with the mention before, or are cut.
 
     Args:
-        parts, firsts, lasts: (Q,) as of the nodes of :class:`Origins`.
-        begins, stops: (P,) tokens that are in of each part.
+        parts, firsts, lasts: (Q,) of each mention, in order.
+        begins, stops: (P,) the tokens that are in of each part.
     """
     rules = TRUNK_CUT * ((firsts < begins[parts]) | (lasts > stops[parts]))
     rules[lasts <= firsts] = NO_TOKENS
@@ -285,75 +280,64 @@ def _rules(parts: Ints, firsts: Ints, lasts: Ints, begins: Ints, stops: Ints) ->
     return rules
 
 
-def _branches(trees: Trees, tokenizer: Tokenizer, nodes: Ints) -> tuple[Ints, Ints]:
-    """Cut the branches of the nodes that are in into tokens.
-
-    Returns:
-        The ids of their tokens, end to end, and (4, K) the branches; see :class:`Origins`.
-    """
-    tokens = _BranchTokens.of(trees.nodes.branches, tokenizer)
-    places = (nodes[4] == 0).nonzero()[0]
-    own = trees.nodes.names[nodes[1][places]]
-    counts = tokens.counts[own]
-    if not counts.any():
-        return np.zeros(0, np.int64), np.zeros((4, 0), np.int64)
-    hung, number = places.repeat(counts), counting(counts)
-    branch = tokens.firsts[own].repeat(counts) + number
-    sizes = tokens.sizes[branch]
-    ids = tokens.ids[tokens.begins[branch].repeat(sizes) + counting(sizes)]
-    return ids, np.array([hung, number, sizes, np.where(sizes == 0, NO_TOKENS, 0)])
-
-
+@dataclass(frozen=True)
 class _BranchTokens:
-    """The tokens of all that hangs on different names.
+    """The tokens of all that hangs on different names, with one tokenizer.
 
     Attributes:
-        counts, firsts: of each name how many branches, and the first of them.
-        sizes, begins: of each branch how many tokens, and the first of them.
+        counts: of each name how many branches.
+        sizes: of each branch how many tokens.
         ids: of the tokens.
     """
 
-    def __init__(self) -> None:
-        self.counts, self.firsts, self.sizes, self.begins, self.ids = np.zeros((5, 0), np.int64)
+    counts: Ints
+    sizes: Ints
+    ids: Ints
+
+    @cached_property
+    def firsts(self) -> Ints:
+        """Of each name its first branch."""
+        return before(self.counts)
+
+    @cached_property
+    def begins(self) -> Ints:
+        """Of each branch its first token."""
+        return before(self.sizes)
 
     @classmethod
     def of(cls, branches: Branches, tokenizer: Tokenizer) -> "_BranchTokens":
         """Those kept with branches, and of branches that are new."""
-        known: _BranchTokens | None = branches.tokens.get(tokenizer)
-        known = known or cls()
-        if len(known.counts) < len(branches.used):
-            known = known._with(branches.used[len(known.counts) :], tokenizer)
+        known: _BranchTokens = branches.tokens.get(tokenizer) or cls(*np.zeros((3, 0), np.int64))
+        new = branches.used[len(known.counts) :]
+        if new:
+            texts = [branch.texts for some in new for branch in some]
+            pieces = tokenizer.tokenize_branches(list(chain(*texts)))
+            ends = np.cumsum([0, *map(len, texts)])
+            sizes = np.diff(np.append(0, pieces.sizes.cumsum())[ends])
+            counts = np.array([len(some) for some in new])
+            known = cls(
+                np.append(known.counts, counts),
+                np.append(known.sizes, sizes),
+                np.append(known.ids, pieces.ids),
+            )
             branches.tokens[tokenizer] = known
         return known
 
-    def _with(self, new: Sequence[tuple[Branch, ...]], tokenizer: Tokenizer) -> "_BranchTokens":
-        counts = np.fromiter(map(len, new), np.int64, len(new))
-        texts = [branch.texts for some in new for branch in some]
-        numbers = {text: number for number, text in enumerate(dict.fromkeys(chain(*texts)))}
-        pieces = tokenizer.tokenize_branches(list(numbers))
-        which = np.array([numbers[text] for text in chain(*texts)], np.int64)
-        of_pieces = pieces.sizes[which]
-        ids = pieces.ids[pieces.firsts[which].repeat(of_pieces) + counting(of_pieces)]
-        ends = np.fromiter(map(len, texts), np.int64, len(texts)).cumsum()
-        sizes = np.diff(np.append(0, of_pieces.cumsum())[np.append(0, ends)])
-        made = _BranchTokens()
-        made.counts = np.append(self.counts, counts)
-        made.firsts = before(made.counts)
-        made.sizes = np.append(self.sizes, sizes)
-        made.begins = before(made.sizes)
-        made.ids = np.append(self.ids, ids)
-        return made
 
-
-def _leave_out(branches: Ints, free: int) -> None:
-    """Leave the branches of one row out that there is no room for, in order.
+def _leave_out(rules: Ints, sizes: Ints, rows: Ints, lengths: Ints, max_length: int) -> None:
+    """Leave out the branches that there is no room for, in order.
 
     Args:
-        branches: (4, K) of the row; changed.
-        free: tokens.
+        rules, sizes, rows: (K,) of each branch; the rules are changed.
+        lengths: (R,) of each row without branches.
     """
-    for place, size in enumerate(branches[2].tolist()):
-        if size > free:
-            branches[3, place] = LENGTH
-        else:
-            free -= size
+    needed = lengths + np.bincount(rows, sizes * (rules == 0), len(lengths))
+    for row in (needed > max_length).nonzero()[0].tolist():
+        free = max_length - int(lengths[row])
+        for place in range(*rows.searchsorted((row, row + 1)).tolist()):
+            if rules[place]:
+                continue
+            if sizes[place] > free:
+                rules[place] = LENGTH
+            else:
+                free -= int(sizes[place])

@@ -1,18 +1,20 @@
 """Interventions: cells of the visible matrix blocked or opened, in all layers or in some.
 
-They ask directly which link does the work: cut one, and see what becomes of
-the prediction. Tokens are named by what they are, never by an index, so that
-an intervention means the same after an edit of the graph. The paper's
-ablations are the coarsest of them, see :data:`PRESETS`. ``ReadConfig`` holds
-them with all else that says how K-BERT reads a text.
+They ask directly which link does the work: cut one, and see what becomes of the prediction. Tokens
+are named by what they are, never by an index, so that an intervention means the same after an edit
+of the graph. ``ReadConfig`` holds them with all else that says how K-BERT reads a text.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, get_args
 
+import numpy as np
+
 from kbert_core.errors import OptionError, ShapeError
-from kbert_core.kbert.flat_tree import FlatTree
+from kbert_core.kbert.flat_tree import ANCHORS, FlatTree
+from kbert_core.kbert.flat_tree import BRANCHES as BRANCH_IDS
 from kbert_core.kbert.visible import FULL, Ablation
 from kbert_core.knowledge.triple import Triple
 from kbert_core.systems import SystemConfig
@@ -23,8 +25,8 @@ if TYPE_CHECKING:  # PyTorch takes seconds to start, and only matrices need it
 
 Kind = Literal["all", "trunk", "branches", "specials", "branch", "hung", "mention", "token"]
 Action = Literal["block", "open"]
+AT_MENTION = ("mention", "hung", "branch")
 T = TypeVar("T")
-WRITE_AGAIN = "Write it with as_dict()."
 
 
 def _check(name: str, value: object, allowed: tuple[str, ...]) -> None:
@@ -32,17 +34,23 @@ def _check(name: str, value: object, allowed: tuple[str, ...]) -> None:
         raise OptionError(f"The {name} is '{value}', expected one of {', '.join(allowed)}.")
 
 
+@contextmanager
+def _reading(data: object, what: str) -> Iterator[None]:
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise OptionError(f"{data!r} {what} ({error}). Write it with as_dict().") from error
+
+
 @dataclass(frozen=True, slots=True)
 class Tokens:
     """Which tokens of a tree, by what they are.
 
     Attributes:
-        kind: "all"; "trunk", special tokens included; "branches", all of
-            them; "specials", [CLS] and [SEP]; "mention", the trunk tokens of
-            one mention; "hung", all branches that hang from it; "branch",
-            the one of them that says a triple; "token", a single one.
-        sentence, start: of the mention, where the kind needs one: index of
-            its sentence and its first character there.
+        kind: "all"; "trunk", special tokens included; "branches", all of them; "specials", [CLS]
+            and [SEP]; "mention", the trunk tokens of one mention; "hung", all branches that hang
+            from it; "branch", the one of them that says a triple; "token", a single one.
+        sentence, start: of the mention: index of its sentence, its first character there.
         triple: of a "branch".
         identity: of a "token", see ``FlatTree.identities``.
 
@@ -65,28 +73,26 @@ class Tokens:
     @property
     def tied_to_text(self) -> bool:
         """Whether they are a place in one text, so that they mean nothing in another."""
-        if self.kind == "token":
-            return self.identity[0] != "special"
-        return self.kind in ("branch", "hung", "mention")
+        return self.kind in AT_MENTION or (self.kind == "token" and self.identity[0] != "special")
 
     def among(self, row: FlatTree) -> list[int]:
         """Find them in a flat tree: indices along N, ascending; none where it has none of them."""
+        of_branch = row.codes[BRANCH_IDS]
         match self.kind:
             case "all":
                 return list(range(len(row)))
-            case "trunk":
-                return [i for i, branch in enumerate(row.branch_ids) if branch == 0]
-            case "branches":
-                return [i for i, branch in enumerate(row.branch_ids) if branch > 0]
+            case "trunk" | "branches":
+                wanted = of_branch == 0 if self.kind == "trunk" else of_branch > 0
+                return wanted.nonzero()[0].tolist()
             case "specials":
                 return [index for index, _ in row.specials]
             case "token":
                 return [i for i, name in enumerate(row.identities) if name == self.identity]
-        place, mentions = (self.sentence, self.start), [node.mention for node in row.tree.nodes]
-        nodes = {i for i, named in enumerate(mentions) if (named.sentence, named.start) == place}
+        mentions = enumerate((node.mention.sentence, node.mention.start) for node in row.tree.nodes)
+        nodes = [number for number, place in mentions if place == (self.sentence, self.start)]
         if self.kind == "mention":
-            codes = enumerate(zip(row.branch_ids, row.anchor_ids, strict=True))
-            return [i for i, (branch, anchor) in codes if not branch and anchor - 1 in nodes]
+            anchors = np.isin(row.codes[ANCHORS] - 1, nodes)
+            return (anchors & (of_branch == 0)).nonzero()[0].tolist()
         return [
             index
             for placed in row.branches
@@ -97,7 +103,7 @@ class Tokens:
     def as_dict(self) -> dict[str, Any]:
         """Plain data, without what the kind doesn't need."""
         made: dict[str, Any] = {"kind": self.kind}
-        if self.kind in ("mention", "hung", "branch"):
+        if self.kind in AT_MENTION:
             made |= {"sentence": self.sentence, "start": self.start}
         if self.triple is not None:
             made["triple"] = _plain(self.triple)
@@ -107,12 +113,8 @@ class Tokens:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Tokens":
-        """Read what :meth:`as_dict` wrote.
-
-        Raises:
-            OptionError: it is something else.
-        """
-        try:
+        """Read what :meth:`as_dict` wrote; an OptionError: it is something else."""
+        with _reading(data, "names no tokens"):
             triple = data.get("triple")
             return cls(
                 data["kind"],
@@ -121,8 +123,6 @@ class Tokens:
                 _triple(triple) if triple is not None else None,
                 tuple(map(_identity_part, data.get("identity", ()))),
             )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise OptionError(f"{data!r} names no tokens ({error}). {WRITE_AGAIN}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,10 +130,8 @@ class Intervention:
     """Cells of the visible matrix blocked or opened.
 
     Attributes:
-        action: "block", so that ``seer`` may not attend to ``seen``, or
-            "open", so that it may.
-        seer: rows of the matrix: the tokens that attend.
-        seen: columns: the tokens attended to.
+        action: "block", so that ``seer`` may not attend to ``seen``, or "open", so that it may.
+        seer, seen: rows and columns of the matrix.
         both: whether ``seen`` is kept from ``seer``, or let to it, as well.
         layers: numbers from 1, ascending; empty: all layers.
 
@@ -163,22 +161,13 @@ class Intervention:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
-        return {
-            "action": self.action,
-            "seer": self.seer.as_dict(),
-            "seen": self.seen.as_dict(),
-            "both": self.both,
-            "layers": list(self.layers),
-        }
+        sides = {"seer": self.seer.as_dict(), "seen": self.seen.as_dict()}
+        return {"action": self.action, **sides, "both": self.both, "layers": list(self.layers)}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Intervention":
-        """Read what :meth:`as_dict` wrote.
-
-        Raises:
-            OptionError: it is something else.
-        """
-        try:
+        """Read what :meth:`as_dict` wrote; an OptionError: it is something else."""
+        with _reading(data, "is no intervention"):
             return cls(
                 data["action"],
                 Tokens.from_dict(data["seer"]),
@@ -186,8 +175,6 @@ class Intervention:
                 _of(bool, data.get("both", True)),
                 tuple(_of(int, layer) for layer in data.get("layers", ())),
             )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise OptionError(f"{data!r} is no intervention ({error}). {WRITE_AGAIN}") from error
 
 
 ALL, TRUNK, BRANCHES = Tokens("all"), Tokens("trunk"), Tokens("branches")
@@ -209,13 +196,12 @@ PRESETS: Mapping[str, tuple[Intervention, ...]] = {
 
 @dataclass(frozen=True)
 class Intervened:
-    """What interventions made of a visible matrix.
+    """What interventions, in order, made of a visible matrix.
 
     Attributes:
-        interventions: in order.
         layers: L tensors (B, N, N) bool; the same one where layers are equal.
-        changed: per intervention how many cells it changed when its turn
-            came, in the layer where these are most.
+        changed: per intervention how many cells it changed when its turn came, in the layer where
+            these are most.
     """
 
     interventions: tuple[Intervention, ...]
@@ -242,23 +228,23 @@ def intervene(
 ) -> Intervened:
     """Block and open cells of a visible matrix, one intervention after the other.
 
-    The last word on a cell counts. A token always sees itself, and padding
-    is never touched, so that no row is empty.
+    The last word on a cell counts. A token always sees itself, and padding is never touched, so
+    that no row is empty.
 
     Args:
         visible: (B, N, N) bool, True = row may attend to column; not changed.
         rows: the B flat trees it is of.
-        interventions: in order.
         layer_count: L.
 
     Raises:
         OptionError: a layer that the encoder doesn't have.
         ShapeError: the matrix isn't of these flat trees.
     """
-    if len(rows) != visible.shape[0] or max(map(len, rows), default=0) > visible.shape[1]:
+    longest = max(map(len, rows), default=0)
+    if len(rows) != visible.shape[0] or longest > visible.shape[1]:
         raise ShapeError(
             f"visible has shape {tuple(visible.shape)}, and there are {len(rows)} flat trees of "
-            f"up to {max(map(len, rows), default=0)} tokens; expected (B, N, N) of the same."
+            f"up to {longest} tokens; expected (B, N, N) of the same."
         )
     interventions = tuple(interventions)
     layers = [visible] * layer_count
@@ -279,7 +265,12 @@ def intervene(
                 most = max(most, int((after[id(old)] != old).sum()))
             layers[number - 1] = after[id(old)]
         changed.append(most)
-    return Intervened(interventions, _shared(layers), tuple(changed))
+    different: list[Tensor] = []  # layers of equal matrices share one tensor
+    for layer in layers:
+        if not any(old is layer or old.equal(layer) for old in different):
+            different.append(layer)
+    shared = (next(old for old in different if old is m or old.equal(m)) for m in layers)
+    return Intervened(interventions, tuple(shared), tuple(changed))
 
 
 def _cells(one: Intervention, rows: Sequence[FlatTree], visible: "Tensor") -> "Tensor":
@@ -294,15 +285,6 @@ def _cells(one: Intervention, rows: Sequence[FlatTree], visible: "Tensor") -> "T
         cells = cells | cells.transpose(1, 2)
     cells.diagonal(dim1=1, dim2=2).fill_(False)
     return cells
-
-
-def _shared(layers: "list[Tensor]") -> "tuple[Tensor, ...]":
-    """Let layers of equal matrices share one tensor."""
-    different: list[Tensor] = []
-    for layer in layers:
-        if not any(old is layer or old.equal(layer) for old in different):
-            different.append(layer)
-    return tuple(next(old for old in different if old is m or old.equal(m)) for m in layers)
 
 
 def _plain(part: object) -> object:
@@ -328,12 +310,7 @@ def _identity_part(part: Any) -> object:
 
 @dataclass(frozen=True)
 class ReadConfig(SystemConfig):
-    """How K-BERT reads a text.
-
-    Attributes:
-        ablation: soft or hard positions, tree or everything visible.
-        interventions: cells of the visible matrix to block and open, in order.
-    """
+    """How K-BERT reads a text; the interventions are carried out in order."""
 
     system: ClassVar[str] = "k-bert"
     ablation: Ablation = FULL

@@ -24,7 +24,7 @@ from transformers import PreTrainedModel
 from transformers.modeling_outputs import ModelOutput
 
 from kbert_core.errors import EncoderError, ShapeError
-from kbert_core.kbert.batch import Batch
+from kbert_core.kbert.flat_tree import Batch
 from kbert_core.kbert.visible import FULL, Ablation, mask_mod
 from kbert_core.layers import (
     LayeredTwin,
@@ -42,10 +42,9 @@ PROBE_LENGTH = 8
 class MaskTransformer:
     """An encoder, with or without a task head, that reads flat trees.
 
-    The model is never changed after loading: attention maps come from a
-    second module that shares the parameters and computes attention eagerly,
-    and layers with matrices of their own are run in a third, see
-    :class:`LayeredTwin`.
+    The model is never changed after loading: attention maps come from a second module that shares
+    the parameters and computes attention eagerly, and layers with matrices of their own are run in
+    a third, see :class:`LayeredTwin`.
 
     Args:
         model: any Hugging Face encoder or task model built on one.
@@ -70,7 +69,7 @@ class MaskTransformer:
         """The attention implementation used where no maps are asked for.
 
         ``model.set_attn_implementation("flex_attention")`` runs it by blocks that see each other,
-        for long and packed rows on CUDA.
+        for long rows on CUDA.
         """
         name = self.config._attn_implementation
         return cast(Attention, name) if name in get_args(Attention) else "sdpa"
@@ -108,48 +107,33 @@ class MaskTransformer:
         Args:
             batch: B flat trees of N tokens.
             ablation: soft or hard positions, tree or everything visible.
-            visible: (B, N, N) bool, used instead of the ablation's; or L of
-                them, one a layer.
+            visible: (B, N, N) bool, used instead of the ablation's; or L of them, one a layer.
             attentions, hidden_states: whether to return them.
             model: run in place of the encoder, such as a wrapper of it that trains.
 
         Returns:
-            What the Hugging Face model returns; ``attentions`` is L tensors
-            (B, A, N, N), ``hidden_states`` L + 1 tensors (B, N, H).
+            What the Hugging Face model returns; ``attentions`` is L tensors (B, A, N, N),
+            ``hidden_states`` L + 1 tensors (B, N, H).
 
         Raises:
-            EncoderError: layers that can't be told apart were given
-                different matrices.
+            EncoderError: layers that can't be told apart were given different matrices.
             ShapeError: there are not as many matrices as layers.
         """
         if attentions and visible is None:  # maps are computed eagerly, which takes no block mask
             visible = ablation.visible_in(batch)
         same = self._one_matrix(visible)
-        arguments = self.inputs(batch, ablation=ablation, visible=same)
-        arguments |= {
-            "output_attentions": attentions,
-            "output_hidden_states": hidden_states,
-            "return_dict": True,
-        }
+        arguments = self.inputs(batch, ablation=ablation, visible=same) | {"return_dict": True}
+        arguments |= {"output_attentions": attentions, "output_hidden_states": hidden_states}
         if visible is None or same is not None:
             return (model or (self._eager if attentions else self.model))(**arguments)
-        masks = layer_masks(
-            self.config,
-            [matrix.to(self.device) for matrix in visible],
-            arguments["position_ids"],
-            self.model.dtype,
-        )
+        matrices, positions = [m.to(self.device) for m in visible], arguments["position_ids"]
+        masks = layer_masks(self.config, matrices, positions, self.model.dtype)
         return (self._layered_eager if attentions else self._layered)(masks, **arguments)
 
     def inputs(
         self, batch: Batch, *, ablation: Ablation = FULL, visible: Tensor | None = None
     ) -> dict[str, Any]:
-        """Turn a batch into the encoder's own arguments.
-
-        Args:
-            batch: B flat trees of N tokens.
-            ablation: soft or hard positions, tree or everything visible.
-            visible: (B, N, N) bool, used instead of the ablation's.
+        """Turn a batch into the encoder's own arguments; see :meth:`forward`.
 
         Returns:
             ``input_ids`` (B, N), ``attention_mask`` (M; see :func:`attention_mask`; of
@@ -168,15 +152,10 @@ class MaskTransformer:
         else:
             visible = ablation.visible_in(batch) if visible is None else visible
             mask = attention_mask(self.config, visible.to(self.device), positions, self.model.dtype)
-        arguments = {
-            "input_ids": batch.input_ids,
-            "attention_mask": mask,
-            "position_ids": positions,
-        }
-        if (
-            "token_type_ids" in self._takes
-            and (getattr(self.config, "type_vocab_size", 0) or 0) > 1
-        ):
+        ids = batch.input_ids
+        arguments = {"input_ids": ids, "attention_mask": mask, "position_ids": positions}
+        segments = getattr(self.config, "type_vocab_size", 0) or 0
+        if "token_type_ids" in self._takes and segments > 1:
             arguments["token_type_ids"] = batch.token_type_ids
         return arguments
 
@@ -239,17 +218,15 @@ class _Trial:
     """A tiny input, an all-visible matrix, and one of two parts that don't see each other."""
 
     def __init__(self, encoder: PreTrainedModel) -> None:
+        self.encoder, device = encoder, encoder.device
         words = torch.arange(encoder.config.vocab_size)
         words = words[words != getattr(encoder.config, "pad_token_id", None)]
-        window = local_window(encoder.config) or 0
-        length = max(PROBE_LENGTH, window + 4)  # so that a local window shows
-        first = torch.arange(length) < length // 2
-        device = encoder.device
-        self.encoder = encoder
+        length = max(PROBE_LENGTH, (local_window(encoder.config) or 0) + 4)  # a local one shows
+        first = torch.arange(length, device=device) < length // 2
         self.ids = words[torch.linspace(0, len(words) - 1, length).long()].to(device)[None]
         self.positions = torch.arange(length, device=device)[None]
-        self.everything = torch.ones(1, length, length, dtype=torch.bool, device=device)
-        self.two_parts = (first[:, None] == first)[None].to(device)
+        self.two_parts = (first[:, None] == first)[None]
+        self.everything = torch.ones_like(self.two_parts)
 
     def given(self, visible: Tensor, positions: Tensor) -> dict[str, Any]:
         """Mask and positions as the encoder takes them."""
@@ -292,7 +269,7 @@ def _tested(encoder: PreTrainedModel) -> int:
                 encoder, "a token that is hidden by the visible matrix still has an influence"
             )
 
-    moved = trial.state(trial.ids, trial.positions.flip(1) + offset, trial.everything)
+    moved = trial.state(trial.ids, positions.flip(1), trial.everything)
     if torch.allclose(moved, straight, atol=1e-6):
         raise _refused(encoder, "position_ids have no influence on it")
     return offset
@@ -303,16 +280,12 @@ def _checked(twin: LayeredTwin, offset: int) -> LayeredTwin:
     encoder = cast(PreTrainedModel, twin.model.base_model)
     with torch.inference_mode():
         trial = _Trial(encoder)
-        positions = trial.positions + offset
-        given, others = (
-            {**trial.given(visible, positions), "output_hidden_states": True}
-            for visible in (trial.two_parts, trial.everything)
-        )
-        parts = [trial.two_parts] * len(twin.layers)
+        positions, parts = trial.positions + offset, [trial.two_parts] * len(twin.layers)
         masks = layer_masks(encoder.config, parts, positions, encoder.dtype)
-        by_one = twin.model(trial.ids, **given)["hidden_states"]
-        by_layer = twin(masks, input_ids=trial.ids, **others)["hidden_states"]
-    if not all(map(torch.equal, by_one, by_layer)):
+        asked = {"input_ids": trial.ids, "output_hidden_states": True}
+        by_one = twin.model(**trial.given(trial.two_parts, positions), **asked)
+        by_layer = twin(masks, **trial.given(trial.everything, positions), **asked)
+    if not all(map(torch.equal, by_one["hidden_states"], by_layer["hidden_states"])):
         raise cant_tell_apart(encoder)
     return twin
 

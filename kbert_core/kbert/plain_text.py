@@ -6,11 +6,12 @@ tail [SEP] ...``, with ordinary positions, and every token sees every other.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any, ClassVar
 
 import numpy as np
 
-from kbert_core.kbert.flat_tree import IDS, FlatTree, PlacedBranch
+from kbert_core.kbert.flat_tree import ANCHORS, BRANCHES, IDS, POSITIONS, SEGMENTS, FlatTree
 from kbert_core.kbert.interventions import Intervention
 from kbert_core.kbert.reader import KBertReader, KBertReading
 from kbert_core.kbert.sentence_tree import SentenceTree
@@ -56,69 +57,61 @@ class PlainTextReader(KBertReader):
         self, rows: Sequence[FlatTree], keep: Callable[[int, Triple], bool]
     ) -> tuple[FlatTree, ...]:
         """Take all triples out of rows but those to keep; those after one move up."""
-        return tuple(
-            _after_text(
-                _text_of(row),
-                [
-                    (placed, row.codes[IDS, placed.start : placed.end].tolist())
-                    for placed in row.branches
-                    if keep(placed.node, placed.branch.triple)
-                ],
-                tree=row.tree.keeping(keep),
-            )
-            for row in rows
-        )
+        return tuple(_keeping(row, keep) for row in rows)
 
 
-def _written_out(row: FlatTree, tokenizer: WordPieces, max_length: int | None) -> FlatTree:
-    """Take the branches off a flat tree's trunk and write their triples after it."""
-    sentences = []
-    for placed in row.branches:
-        triple = placed.branch.triple
-        branch = replace(placed.branch, texts=(triple.head, triple.relation, triple.tail))
-        pieces = list(tokenizer.tokenize_branches(branch.texts))
-        ids = [token for piece in pieces for token in piece.ids]
-        sentences.append((replace(placed, branch=branch, tokens=branch.reads(pieces)), ids))
-    return _after_text(row.keeping(lambda *_: False), sentences, max_length, tree=row.tree)
-
-
-def _after_text(
-    text: FlatTree,
-    sentences: Sequence[tuple[PlacedBranch, list[int]]],
-    max_length: int | None = None,
-    *,
-    tree: SentenceTree,
-) -> FlatTree:
-    """Put triples with their ids after a text, each closed by its last special token.
-
-    A triple that doesn't fit whole into the length is left out.
-    """
-    ids, segments = list(text.input_ids), list(text.token_type_ids)
-    branches, anchors = list(text.branch_ids), list(text.anchor_ids)
-    specials, placed, left_out = list(text.specials), [], list(text.left_out)
-    closing = [specials[-1][1]] if specials else []
-    for branch, tokens in sentences:
-        if max_length is not None and len(ids) + len(tokens) + len(closing) > max_length:
-            left_out.append((branch.node, LeftOut(branch.branch.triple, Rule.LENGTH)))
-            continue
-        placed.append(replace(branch, start=len(ids), end=len(ids) + len(tokens)))
-        specials += [(len(ids) + len(tokens), special) for special in closing]
-        ids += [*tokens, *(special.id for special in closing)]
-        branches += [len(placed)] * len(tokens) + [0] * len(closing)
-        anchors += [branch.node + 1] * len(tokens) + [0] * len(closing)
-    segments += [SEGMENT] * (len(ids) - len(segments))
+def _keeping(row: FlatTree, keep: Callable[[int, Triple], bool]) -> FlatTree:
+    kept = [keep(node, branch.triple) for node, branch in row.hung]
+    of_triples = np.maximum.accumulate(row.codes[BRANCHES])  # the special token after one, too
+    stays = np.array([True, *kept])[of_triples]
+    codes = row.codes[:, stays]
+    codes[BRANCHES] = (np.cumsum([True, *kept]) - 1)[codes[BRANCHES]]
+    codes[POSITIONS] = range(codes.shape[1])
+    specials = len(row.special_tokens)
+    if specials:
+        specials -= kept.count(False)
     return replace(
-        text,
-        tree=tree,
-        codes=np.array([ids, range(len(ids)), branches, anchors, segments], np.int32),
-        branches=tuple(placed),
-        left_out=tuple(left_out),
-        specials=tuple(specials),
+        row,
+        tree=row.tree.keeping(keep),
+        codes=codes,
+        places=row.places[:, stays],
+        hung=tuple(compress(row.hung, kept)),
+        special_tokens=row.special_tokens[:specials],
     )
 
 
-def _text_of(row: FlatTree) -> FlatTree:
-    """A row without what is written after its text."""
-    end = row.branches[0].start if row.branches else len(row)
-    specials = tuple(own for own in row.specials if own[0] < end)
-    return replace(row, codes=row.codes[:, :end], branches=(), specials=specials)
+def _written_out(row: FlatTree, tokenizer: WordPieces, max_length: int | None) -> FlatTree:
+    """Take the branches off a flat tree's trunk and write their triples after it.
+
+    Each is closed by the text's last special token. One that doesn't fit whole is left out.
+    """
+    text = row.keeping(lambda *_: False)
+    closing = text.special_tokens[-1:]
+    codes, hung, left_out = [text.codes], [], list(row.left_out)
+    length = len(text)
+    for node, branch in row.hung:
+        triple = branch.triple
+        texts = (triple.head, triple.relation, triple.tail)
+        ids = tokenizer.tokenize_branches(texts).ids
+        size = len(ids) + len(closing)
+        if max_length is not None and length + size > max_length:
+            left_out.append((node, LeftOut(triple, Rule.LENGTH)))
+            continue
+        hung.append((node, replace(branch, texts=texts)))
+        added = np.zeros((len(text.codes), size), np.int64)
+        added[IDS] = [*ids, *(special.id for special in closing)]
+        added[BRANCHES, : len(ids)], added[ANCHORS, : len(ids)] = len(hung), node + 1
+        added[SEGMENTS] = SEGMENT
+        codes.append(added)
+        length += size
+    whole = np.concatenate(codes, axis=1)
+    whole[POSITIONS] = range(length)
+    return replace(
+        text,
+        tree=row.tree,
+        codes=whole,
+        places=np.pad(text.places, ((0, 0), (0, length - len(text))), constant_values=-1),
+        hung=tuple(hung),
+        left_out=tuple(left_out),
+        special_tokens=text.special_tokens + closing * len(hung),
+    )

@@ -11,8 +11,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 from transformers.modeling_outputs import ModelOutput
 
-from kbert_core.kbert.batch import Batch, collate
-from kbert_core.kbert.flat_tree import FlatTree, FlatTrees
+from kbert_core.kbert.flat_tree import Batch, FlatTree, FlatTrees, SomeTrees, collate
 from kbert_core.kbert.flattening import flatten
 from kbert_core.kbert.interventions import Intervened, Intervention, ReadConfig, intervene
 from kbert_core.kbert.mask_transformer import MaskTransformer
@@ -25,7 +24,7 @@ from kbert_core.knowledge.strategies import TripleScorer
 from kbert_core.knowledge.triple import Triple
 from kbert_core.reader import Piece, Reader, Reading, Trace
 from kbert_core.text import WordPieces
-from kbert_core.tokens import Many, Tokens, before
+from kbert_core.tokens import Many, Tokens
 
 if TYPE_CHECKING:
     from kbert_core.scoring import Similarity
@@ -35,11 +34,7 @@ ROWS_AT_ONCE = 16  # windows of one long text
 
 @dataclass(frozen=True)
 class KBertReading(Reading):
-    """A text with its sentence tree, and the tree in reading order.
-
-    Attributes:
-        rows: flat trees; several only where a long text is read in windows.
-    """
+    """A text with its sentence tree, and the tree in reading order: one row, or one per window."""
 
     rows: tuple[FlatTree, ...]
     config: ReadConfig
@@ -70,12 +65,8 @@ class KBertReading(Reading):
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:
         """The branches that stand in a row, in reading order, each once."""
-        return tuple(
-            Piece(branch.triple, number)
-            for number, node in enumerate(self.tree.nodes)
-            for branch in node.branches
-            if (number, branch.triple) in self._placed
-        )
+        every = ((number, t) for number, node in enumerate(self.tree.nodes) for t in node.used)
+        return tuple(Piece(t, number) for number, t in every if (number, t) in self._placed)
 
     @property
     def left_out(self) -> tuple[tuple[int, LeftOut], ...]:
@@ -85,7 +76,7 @@ class KBertReading(Reading):
 
     @cached_property
     def _placed(self) -> set[tuple[int, Triple]]:
-        return {(placed.node, placed.branch.triple) for row in self.rows for placed in row.branches}
+        return {(node, branch.triple) for row in self.rows for node, branch in row.hung}
 
 
 class KBertReadings(Many[KBertReading]):
@@ -98,30 +89,23 @@ class KBertReadings(Many[KBertReading]):
 
     def __init__(self, flats: FlatTrees, config: ReadConfig) -> None:
         self.flats, self.config = flats, config
-        counts = np.bincount(flats.texts, minlength=len(flats.trees))
-        self.firsts = before(counts)  # (B,) the first row of each text
-        self._rows = counts.tolist()
+        self.firsts = flats.texts.searchsorted(np.arange(len(flats.trees) + 1))  # rows, and R
         self._made: dict[int, KBertReading] = {}
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self.flats.trees)
 
     def item(self, index: int) -> KBertReading:
         """The reading of one text; always the same one."""
         if index not in self._made:
-            first = int(self.firsts[index])
-            rows = tuple(map(self.flats.item, range(first, first + self._rows[index])))
-            self._made[index] = KBertReading(rows, self.config)
+            rows = range(*self.firsts[index : index + 2].tolist())
+            self._made[index] = KBertReading(tuple(map(self.flats.item, rows)), self.config)
         return self._made[index]
 
 
 @dataclass(frozen=True)
 class IntervenedBatch(Batch):
-    """A batch whose visible matrix interventions have changed.
-
-    Attributes:
-        intervened: the matrix of every layer.
-    """
+    """A batch with the visible matrices of the layers, which interventions have changed."""
 
     intervened: Intervened
 
@@ -140,6 +124,7 @@ class KBertTrace(Trace):
             was so already.
     """
 
+    reading: KBertReading
     batch: Batch = field(kw_only=True)
     visible: Tensor = field(kw_only=True)
     visible_layers: tuple[Tensor, ...] | None = None
@@ -148,26 +133,22 @@ class KBertTrace(Trace):
     @property
     def tree(self) -> SentenceTree:
         """Mentions, triples used and left out, branches."""
-        tree: SentenceTree = self.reading.tree
-        return tree
+        return self.reading.tree
 
     @property
     def left_out(self) -> tuple[tuple[int, LeftOut], ...]:
         """Every triple that stands in no row, with the number of its mention."""
-        left: tuple[tuple[int, LeftOut], ...] = self.reading.left_out
-        return left
+        return self.reading.left_out
 
     @property
     def ablation(self) -> Ablation:
         """How the rows were read."""
-        ablation: Ablation = self.reading.config.ablation
-        return ablation
+        return self.reading.config.ablation
 
     @property
     def interventions(self) -> tuple[Intervention, ...]:
         """Made to the visible matrix, in order."""
-        made: tuple[Intervention, ...] = self.reading.config.interventions
-        return made
+        return self.reading.config.interventions
 
 
 class KBertReader(Reader):
@@ -234,17 +215,15 @@ class KBertReader(Reader):
         for start in range(0, len(rows), batch_size):
             some = rows[start : start + batch_size]
             owners = texts[some]
-            numbers = some - readings.firsts[owners]
-            places = zip(owners.tolist(), numbers.tolist(), strict=True)
-            yield readings.config, flats.some(some), places
+            places = zip(owners.tolist(), (some - readings.firsts[owners]).tolist(), strict=True)
+            yield readings.config, SomeTrees(flats, some), places
 
     def collate(self, rows: Sequence[FlatTree], config: ReadConfig) -> Batch:
         """Pad flat trees to the longest, and carry the interventions out on what each sees."""
         batch = collate(rows, pad_id=self.tokenizer.pad_id)
         if not config.interventions:
             return batch
-        visible = config.ablation.visible_in(batch)
-        layers = self.encoder.layer_count
+        visible, layers = config.ablation.visible_in(batch), self.encoder.layer_count
         made = intervene(visible, rows, config.interventions, layers)
         return IntervenedBatch(**vars(batch), intervened=made)
 
@@ -264,6 +243,7 @@ class KBertReader(Reader):
 
     def trace(self, reading: Reading, **kept: bool) -> KBertTrace:
         """Run one reading, and keep every stage."""
+        assert isinstance(reading, KBertReading)
         rows, config = reading.rows, reading.config
         batch = self.collate(rows, config)
         made = batch.intervened if isinstance(batch, IntervenedBatch) else None
@@ -295,11 +275,7 @@ class KBertReader(Reader):
         return torch.cat(parts)
 
     def without(self, reading: Reading, pieces: Collection[Piece]) -> KBertReading:
-        """Take branches out; every other token keeps its soft position and its place.
-
-        The same as flattening the tree without them where no limit cuts it; where one does,
-        no other branch takes the room.
-        """
+        """Take branches out; see ``FlatTree.keeping``."""
         assert isinstance(reading, KBertReading)
         rows = self.rows_with(
             reading.rows, lambda *place: not any(piece.covers(*place) for piece in pieces)
@@ -346,8 +322,8 @@ class KBertReader(Reader):
 
 def _input(row: FlatTree) -> Hashable:
     """What the encoder gets of a row; a mention counts only where a branch hangs from it."""
-    hanging = {row.anchor_ids[placed.start] for placed in row.branches}
-    number = {anchor: n for n, anchor in enumerate(sorted(hanging), start=1)}
+    hanging = sorted({node for node, _ in row.hung})
+    number = {node + 1: n for n, node in enumerate(hanging, start=1)}
     anchors = [number.get(anchor, 0) for anchor in row.anchor_ids]
     codes = (row.input_ids, row.soft_positions, row.branch_ids, anchors, row.token_type_ids)
     return tuple(map(tuple, codes))
@@ -356,4 +332,4 @@ def _input(row: FlatTree) -> Hashable:
 def _named(row: FlatTree) -> Hashable:
     """What interventions may name: mentions and branches."""
     mentions = tuple(node.mention for node in row.tree.nodes)
-    return mentions, tuple((placed.node, placed.branch.triple) for placed in row.branches)
+    return mentions, tuple((node, branch.triple) for node, branch in row.hung)

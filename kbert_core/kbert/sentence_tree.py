@@ -30,7 +30,7 @@ from kbert_core.knowledge.selection import InjectionOptions, LeftOut, Reason
 from kbert_core.knowledge.strategies import Selection, TripleScorer, select_triples
 from kbert_core.knowledge.surface_forms import ALL_RULES, NameRules
 from kbert_core.knowledge.triple import Triple
-from kbert_core.tokens import Ints, Many, Tokens, before
+from kbert_core.tokens import Ints, Many, before
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 Text = str | Sequence[str]  # a sentence, or a pair of them
@@ -43,7 +43,6 @@ class Branch:
     """A triple hanging from a mention.
 
     Attributes:
-        triple: what the branch says.
         texts: what it reads: relation and tail, or the tail alone.
         reason: why it was chosen; None where nobody chose.
     """
@@ -52,23 +51,12 @@ class Branch:
     texts: tuple[str, ...]
     reason: Reason | None = field(default=None, compare=False)
 
-    def reads(self, tokens: Iterable[Tokens]) -> tuple[str, ...]:
-        """What each token of its texts reads."""
-        return tuple(
-            text[start:end]
-            for text, some in zip(self.texts, tokens, strict=True)
-            for start, end in zip(some.starts, some.ends, strict=True)
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A mention in the tree, and its branches in reading order.
+    """A mention in the tree, with the branches chosen for it, the best first.
 
     Attributes:
-        mention: where in the text.
-        branches: the triples chosen for it, the best first; in graph order
-            where the strategy finds none better.
         left_out: its other triples, each with its rule.
     """
 
@@ -84,11 +72,9 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class SentenceTree:
-    """A trunk of one or two sentences with branches of depth 1 (Eq. 2).
+    """A trunk of one or two sentences with branches of depth 1 (Eq. 2), at nodes in reading order.
 
     Attributes:
-        sentences: the texts as given.
-        nodes: the mentions in reading order.
         words: per sentence the spans of its words, for a text that came split.
     """
 
@@ -107,11 +93,11 @@ class SentenceTree:
         Args:
             keep: says of a node's index and a triple whether its branch stays.
         """
-        nodes = [
+        nodes = tuple(
             replace(node, branches=tuple(b for b in node.branches if keep(number, b.triple)))
             for number, node in enumerate(self.nodes)
-        ]
-        return replace(self, nodes=tuple(nodes))
+        )
+        return replace(self, nodes=nodes)
 
 
 class Branches:
@@ -123,14 +109,10 @@ class Branches:
         tokens: of all branches, kept for each tokenizer.
     """
 
-    def __init__(
-        self,
-        used: Iterable[tuple[Branch, ...]] = (),
-        left_out: Iterable[tuple[LeftOut, ...]] = (),
-        *,
-        spans: Sequence[str] = (),
-    ) -> None:
-        self.used, self.left_out, self.spans = list(used), list(left_out), spans
+    def __init__(self, spans: Sequence[str] = ()) -> None:
+        self.spans = spans
+        self.used: list[tuple[Branch, ...]] = []
+        self.left_out: list[tuple[LeftOut, ...]] = []
         self.tokens: MutableMapping[Any, Any] = WeakKeyDictionary()
 
     def add(self, selections: Iterable[Selection], options: InjectionOptions) -> None:
@@ -144,7 +126,7 @@ class Branches:
     def of(cls, mentions: Mentions, graph: KnowledgeGraph, options: InjectionOptions) -> "Branches":
         """Choose triples for names that have the same in every text; kept with the graph."""
         spans = mentions.spans
-        branches = graph.kept((cls, options), lambda: cls(spans=spans))
+        branches = graph.kept((cls, options), lambda: cls(spans))
         if branches.spans is not spans:  # the names were begun anew
             graph.forget((cls, options))
             return cls.of(mentions, graph, options)
@@ -188,11 +170,10 @@ class Nodes(Many[tuple[Node, ...]]):
 
     def item(self, index: int) -> tuple[Node, ...]:
         """The nodes of one text."""
-        nodes = []
+        nodes, branches = [], self.branches
         for number in range(*self.firsts[index : index + 2].tolist()):
             sentence = int(self.mentions.rows[number] - self.begins[index])
             mention, name = self.mentions.mention(number, sentence), self.names[number]
-            branches = self.branches
             nodes.append(Node(mention, branches.used[name], branches.left_out[name]))
         return tuple(nodes)
 
@@ -217,19 +198,16 @@ class Trees(Many[SentenceTree]):
         if isinstance(trees, Trees):
             return trees
         sizes = np.fromiter((len(tree.sentences) for tree in trees), np.int64, len(trees))
-        counts = np.fromiter((len(tree.nodes) for tree in trees), np.int64, len(trees))
-        every = [node for tree in trees for node in tree.nodes]
-        places = [(m.sentence, m.start, m.end) for m in (node.mention for node in every)]
-        rows, starts, ends = np.array(places, np.int64).reshape(-1, 3).T
-        rows = rows + np.repeat(before(sizes), counts)
+        begins = zip(before(sizes).tolist(), trees, strict=True)
+        every = [(begin, node) for begin, tree in begins for node in tree.nodes]
+        places = [(at + n.mention.sentence, n.mention.start, n.mention.end) for at, n in every]
         sentences = [sentence for tree in trees for sentence in tree.sentences]
-        names = np.arange(len(every))
-        nodes = Nodes(
-            Mentions(sentences, rows, starts, ends, names, (), ()),
-            sizes,
-            names,
-            Branches([node.branches for node in every], [node.left_out for node in every]),
-        )
+        names, branches = np.arange(len(every)), Branches()
+        branches.used = [node.branches for _, node in every]
+        branches.left_out = [node.left_out for _, node in every]
+        rows, starts, ends = np.array(places, np.int64).reshape(-1, 3).T
+        mentions = Mentions(sentences, rows, starts, ends, names, (), ())
+        nodes = Nodes(mentions, sizes, names, branches)
         return cls(nodes, given=list(trees))
 
     def __len__(self) -> int:
@@ -278,13 +256,8 @@ def k_query(
     sentences = list(chain.from_iterable(pairs))
     sizes = np.fromiter(map(len, pairs), np.int64, len(pairs))
     _check(sizes, sentences)
-    mentions = find_mentions(
-        sentences,
-        graph,
-        rules=options.names,
-        words=_by_sentence(words, pairs),
-        masks=_by_sentence(masks, pairs),
-    )
+    of_words, of_masks = (_by_sentence(spans, pairs) for spans in (words, masks))
+    mentions = find_mentions(sentences, graph, rules=options.names, words=of_words, masks=of_masks)
     if not options.by_text:
         return Nodes(mentions, sizes, mentions.names, Branches.of(mentions, graph, options))
     names = np.arange(len(mentions.rows))
@@ -338,16 +311,11 @@ def branch_of(triple: Triple, options: InjectionOptions, reason: Reason | None =
 def passed_over(
     tree: SentenceTree, graph: KnowledgeGraph, rules: NameRules = ALL_RULES
 ) -> tuple[PassedOver, ...]:
-    """Find the names in a tree's text that are no mentions, as they overlap one.
-
-    Args:
-        tree: grown with the same graph and rules.
-    """
+    """Find the names in the text of a tree, grown so, that are no mentions, as they overlap one."""
     names: list[PassedOver] = []
     for number, text in enumerate(tree.sentences):
         words = tree.words[number] if tree.words is not None else None
-        _, over = find_all_names(text, graph, words=words, sentence=number, rules=rules)
-        names += over
+        names += find_all_names(text, graph, words=words, sentence=number, rules=rules)[1]
     return tuple(names)
 
 
@@ -360,24 +328,19 @@ def _by_sentence(
 ) -> list[Spans | None] | None:
     if spans is None:
         return None
-    return [
-        one
-        for pair, some in zip(pairs, spans, strict=True)
-        for one in (some if some is not None else repeat(None, len(pair)))
-    ]
+    per_text = zip(pairs, spans, strict=True)
+    return [one for pair, some in per_text for one in (some or repeat(None, len(pair)))]
 
 
 def _check(sizes: Ints, sentences: Sequence[str]) -> None:
     """Refuse texts of no or of three sentences, and half characters."""
-    if sizes.min(initial=1) < 1 or sizes.max(initial=1) > 2:
-        wrong = next(size for size in sizes.tolist() if not 1 <= size <= 2)
+    for wrong in sizes[(sizes < 1) | (sizes > 2)].tolist():
         raise TextError(f"Got {wrong} sentences, expected one or two.")
     try:
         "".join(sentences).encode()
     except UnicodeEncodeError:
         for sentence in sentences:
-            broken = _SURROGATE.search(sentence)
-            if broken:
+            if broken := _SURROGATE.search(sentence):
                 raise TextError(
                     f"Character {broken.start()} of the text is half a character "
                     f"(surrogate U+{ord(broken.group()):04X}). Take it out."

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Literal, get_args
 
 from kbert_core.errors import ShapeError
-from kbert_core.kbert.batch import Batch, PackedBatch
+from kbert_core.kbert.flat_tree import Batch
 from kbert_core.options import Options, option
 
 if TYPE_CHECKING:  # PyTorch takes seconds to start, and the options alone don't need it
@@ -49,27 +49,23 @@ def visible_matrix(
 
 
 def mask_mod(
-    branch_ids: "Tensor", anchor_ids: "Tensor", tree_ids: "Tensor | None" = None
+    branch_ids: "Tensor", anchor_ids: "Tensor"
 ) -> "Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]":
     """Say the same as :func:`visible_matrix` of single cells, as FlexAttention asks for it.
 
-    No (B, N, N) tensor is made: blocks of a row that see nothing of each other, such as those
-    of different trees, are never computed.
+    No (B, N, N) tensor is made: blocks of a row that see nothing of each other are never computed.
 
-    Returns:
-        A function of batch, attention head, query and key, which are indices.
+    The function takes batch, attention head, query and key, which are indices.
     """
     _check(branch_ids, anchor_ids)
     mention, hangs = _mentions(branch_ids, anchor_ids)
-    trees = branch_ids.new_zeros(branch_ids.shape) if tree_ids is None else tree_ids
 
     def sees(batch: "Tensor", head: "Tensor", query: "Tensor", key: "Tensor") -> "Tensor":
         del head
         same_branch = branch_ids[batch, query] == branch_ids[batch, key]
         to_branch = mention[batch, query] == hangs[batch, key]
         to_mention = hangs[batch, query] == mention[batch, key]
-        same_tree = trees[batch, query] == trees[batch, key]
-        return (same_branch | to_branch | to_mention) & same_tree
+        return same_branch | to_branch | to_mention
 
     return sees
 
@@ -84,11 +80,11 @@ def _mentions(branch_ids: "Tensor", anchor_ids: "Tensor") -> "tuple[Tensor, Tens
     return mention, hangs
 
 
-def _check(first: "Tensor", second: "Tensor") -> None:
-    if first.shape != second.shape:
+def _check(branch_ids: "Tensor", other: "Tensor") -> None:
+    if branch_ids.shape != other.shape:
         raise ShapeError(
-            f"branch_ids has shape {tuple(first.shape)} and the other code "
-            f"{tuple(second.shape)}; expected the same (B, N)."
+            f"branch_ids has shape {tuple(branch_ids.shape)} and the other code "
+            f"{tuple(other.shape)}; expected the same (B, N)."
         )
 
 
@@ -141,25 +137,20 @@ class Ablation(Options):
         """(B, N) int64, from 0; soft or hard positions."""
         if self.positions == "soft":
             return batch.soft_positions
-        straight = (batch.real.cumsum(dim=1) - 1).clamp(min=0)
-        if not isinstance(batch, PackedBatch):
-            return straight
-        first = batch.tree_ids.diff(dim=1, prepend=batch.tree_ids[:, :1] - 1) != 0
-        return straight - (straight * first).cummax(dim=1).values  # each tree counts from 0
+        return (batch.real.cumsum(dim=1) - 1).clamp(min=0)
 
     def visible_in(self, batch: Batch) -> "Tensor":
         """(B, N, N) bool, True = row may attend to column."""
         return visible_matrix(*self.seen_by(batch))
 
-    def seen_by(self, batch: Batch) -> "tuple[Tensor, Tensor, Tensor | None]":
-        """Give the codes that say who sees whom: branches, anchors, and trees of packed rows.
+    def seen_by(self, batch: Batch) -> "tuple[Tensor, Tensor]":
+        """Give the codes that say who sees whom: branches and anchors.
 
         Without the visible matrix every token but padding stands on the trunk.
         """
-        trees = batch.tree_ids if isinstance(batch, PackedBatch) else None
         if self.visible == "tree":
-            return batch.branch_ids, batch.anchor_ids, trees
-        return batch.branch_ids.clamp(max=0), batch.anchor_ids.clamp(max=0), trees
+            return batch.branch_ids, batch.anchor_ids
+        return batch.branch_ids.clamp(max=0), batch.anchor_ids.clamp(max=0)
 
 
 FULL = Ablation()

@@ -32,9 +32,9 @@ from kbert_core.knowbert.reading import (
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.labels import IGNORED
 from kbert_core.layers import INSERTED, insert_after, layers_of, load_inserted, twin_of
-from kbert_core.layout import text_rows
 from kbert_core.reader import Piece, Reader, Reading
 from kbert_core.text import WordPieces
+from kbert_core.tokens import text_rows
 
 RATE = 5.0  # of the KAR's learning rate, by the encoder's: 1e-4 and 2e-5 in the paper
 
@@ -296,6 +296,7 @@ class KnowBertReader(Reader):
 
     def trace(self, reading: Reading, **kept: bool) -> KnowBertTrace:
         """Run one reading, and keep every stage."""
+        assert isinstance(reading, KnowBertReading)
         batch = replace(self.collate(reading.rows, reading.config), states=None)
         with torch.inference_mode():
             output, traced = self._run(batch, None, **kept)

@@ -13,10 +13,9 @@ from kbert_core.knowbert.candidates import Base, Candidate, Span
 from kbert_core.knowbert.kar import KarTrace
 from kbert_core.knowbert.linker import IMPOSSIBLE, NULL, Candidates
 from kbert_core.knowledge.mentions import Mention
-from kbert_core.layout import TrunkPart
 from kbert_core.reader import Piece, Reading, Trace
 from kbert_core.systems import SystemConfig
-from kbert_core.tokens import Tokens
+from kbert_core.tokens import Tokens, TrunkPart
 
 
 @dataclass(frozen=True)
@@ -185,12 +184,13 @@ class KnowBertTrace(Trace):
         candidates: per knowledge base, the spans as its KAR got them.
     """
 
+    reading: KnowBertReading
     kars: tuple[KarTrace, ...] = field(kw_only=True)
     candidates: tuple[Candidates, ...] = field(kw_only=True)
 
     def logits_on_text(self) -> Tensor:
         """As of any system; of a model without a head, its topmost linker's scores (S, M)."""
-        if self.logits is None or self.logits.dim() != 3 or not self.reading.links:
+        if self.logits is None or not self.reading.links:
             return super().logits_on_text()
         return self.reading.by_span(list(self.logits))
 

@@ -5,11 +5,10 @@ the command line, in cards and in the app.
 """
 
 from kbert_core.tasks.base import Task
-from kbert_core.tasks.classify import Classify, ClassPrediction, Pair
+from kbert_core.tasks.classify import Classify, ClassPrediction, Pair, Rank, RankedAnswer
 from kbert_core.tasks.link import Link, LinkEntities, LinkPrediction
 from kbert_core.tasks.mask import Filling, FillMask, MaskPrediction
 from kbert_core.tasks.ner import LabelledToken, Ner, NerPrediction, Span
-from kbert_core.tasks.rank import Rank, RankedAnswer
 
 TASKS: dict[str, Task] = {
     task.name: task for task in (Ner(), Classify(), Pair(), FillMask(), Rank(), LinkEntities())

@@ -1,24 +1,21 @@
-"""One label for a sentence, or for a pair of sentences."""
+"""One label for a sentence or a pair; which of several sentences answers a question."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from torch import Tensor
 from transformers import AutoModelForSequenceClassification
 
-from kbert_core.labels import Labels
+from kbert_core.errors import CheckpointError
+from kbert_core.labels import RIGHT, Labels, order
 from kbert_core.reader import Reading
 from kbert_core.tasks.base import Task
 
 
 @dataclass(frozen=True)
 class ClassPrediction:
-    """The label of a text.
-
-    Attributes:
-        label: the most probable.
-        probabilities: of every label, summing to 1.
-    """
+    """The most probable label of a text, and the probabilities of all, summing to 1."""
 
     label: str
     probabilities: dict[str, float]
@@ -43,3 +40,49 @@ class Pair(Classify):
     name = "pair"
     title = "Sentence-pair classification"
     sentences = 2
+
+
+@dataclass(frozen=True)
+class RankedAnswer:
+    """A candidate in its place.
+
+    Attributes:
+        rank: from 1.
+        number: its place among the candidates given, from 0.
+        probability: that it answers the question, by itself: several don't sum to 1.
+    """
+
+    rank: int
+    number: int
+    answer: str
+    probability: float
+
+
+class Rank(Pair):
+    """Answer selection: question and candidate as a pair, scored by P(label 1)."""
+
+    name = "rank"
+    title = "Answer selection"
+
+
+def probability_right(prediction: ClassPrediction) -> float:
+    """The probability that a candidate answers its question.
+
+    Raises:
+        CheckpointError: the model has no label 1.
+    """
+    if RIGHT not in prediction.probabilities:
+        raise CheckpointError(
+            f"The model has the labels {', '.join(prediction.probabilities)}, and answer selection "
+            f"needs one named {RIGHT}. Train one with `kbert train --task rank`."
+        )
+    return prediction.probabilities[RIGHT]
+
+
+def ranked(answers: Sequence[str], predictions: Sequence[ClassPrediction]) -> list[RankedAnswer]:
+    """Put candidates into order by what was predicted for each."""
+    chances = [probability_right(prediction) for prediction in predictions]
+    return [
+        RankedAnswer(rank, number, answers[number], chances[number])
+        for rank, number in enumerate(order(chances), start=1)
+    ]

@@ -57,18 +57,12 @@ class FillMask(Task):
                 f"Write {mask} where a token is wanted."
             )
         best = logits[places].float().softmax(-1).topk(min(SHOWN, logits.shape[-1]))
-        return MaskPrediction(
-            tuple(
-                Filling(
-                    tokens.starts[at],
-                    tokens.ends[at],
-                    tuple((labels[i], p) for i, p in zip(ids, probabilities, strict=True)),
-                )
-                for at, ids, probabilities in zip(
-                    places, best.indices.tolist(), best.values.tolist(), strict=True
-                )
-            )
-        )
+        likeliest = zip(places, best.indices.tolist(), best.values.tolist(), strict=True)
+        fillings = []
+        for at, ids, probabilities in likeliest:
+            candidates = tuple(zip(map(labels.__getitem__, ids), probabilities, strict=True))
+            fillings.append(Filling(tokens.starts[at], tokens.ends[at], candidates))
+        return MaskPrediction(tuple(fillings))
 
 
 def mask_of(labels: Labels) -> str:

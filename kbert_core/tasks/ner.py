@@ -1,10 +1,10 @@
 """Token labelling: named entities as BIO tags on the text's tokens."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from math import exp
-from typing import Any, ClassVar, overload
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,20 +14,17 @@ from transformers import AutoModelForTokenClassification
 from kbert_core.labels import Labels, bio_spans
 from kbert_core.reader import Reading
 from kbert_core.tasks.base import Task
-from kbert_core.tokens import Tokens
+from kbert_core.tokens import Ints, Many, Tokens
 
 Floats = NDArray[np.floating[Any]]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A named entity.
+    """A named entity, in characters of the text, end exclusive.
 
     Attributes:
-        start, end: in characters of the text, end exclusive.
         label: its type.
-        text: the text's own characters.
         probability: geometric mean of its tags' probabilities.
     """
 
@@ -40,11 +37,9 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class LabelledToken:
-    """One token of the text with its tag.
+    """One token, in characters of the text, with its tag in BIO.
 
     Attributes:
-        start, end: in characters of the text, end exclusive.
-        tag: in BIO.
         probabilities: of every tag, before the tags are made consistent.
     """
 
@@ -57,11 +52,10 @@ class LabelledToken:
 TOKEN_FIELDS = tuple(field.name for field in fields(LabelledToken))
 
 
-class LabelledTokens(Sequence[LabelledToken]):
+class LabelledTokens(Many[LabelledToken]):
     """The T tokens of a text with their tags, each made when it is asked for.
 
     Args:
-        tokens: of the text.
         tags: T numbers of tags.
         names: of the K tags.
         probabilities: (T, K).
@@ -76,23 +70,11 @@ class LabelledTokens(Sequence[LabelledToken]):
     def __len__(self) -> int:
         return len(self.tags)
 
-    @overload
-    def __getitem__(self, index: int) -> LabelledToken: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[LabelledToken, ...]: ...
-    def __getitem__(self, index: int | slice) -> LabelledToken | tuple[LabelledToken, ...]:
-        if isinstance(index, slice):
-            return tuple(self[at] for at in range(*index.indices(len(self))))
-        at = range(len(self))[index]
-        return LabelledToken(
-            self.tokens.starts[at],
-            self.tokens.ends[at],
-            self.names[self.tags[at]],
-            dict(zip(self.names, self.probabilities[at].tolist(), strict=True)),
-        )
-
-    def __iter__(self) -> Iterator[LabelledToken]:
-        return (self[at] for at in range(len(self)))
+    def item(self, index: int) -> LabelledToken:
+        """One of them."""
+        start, end, tag = self.tokens.starts[index], self.tokens.ends[index], self.tags[index]
+        probabilities = zip(self.names, self.probabilities[index].tolist(), strict=True)
+        return LabelledToken(start, end, self.names[tag], dict(probabilities))
 
     def __repr__(self) -> str:
         return repr(tuple(self))

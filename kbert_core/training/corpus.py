@@ -6,6 +6,7 @@ sees only itself.
 
 import hashlib
 import io
+from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from itertools import islice
@@ -21,7 +22,6 @@ from transformers import PreTrainedTokenizerBase
 from kbert_core.data.squad import comprehension_texts
 from kbert_core.data.tables import Source, conll_rows, is_conll, read_lines
 from kbert_core.errors import DataError
-from kbert_core.kbert.batch import best_fit
 from kbert_core.knowledge.io.compression import PROBLEMS, open_unpacked, remedy
 from kbert_core.training.batches import BATCH
 from kbert_core.training.vocabulary import MASKED_SHARE, Masking
@@ -167,10 +167,26 @@ def _cut(inside: np.ndarray, start: int, end: int) -> int:
 
 
 def pack(corpus: Corpus, *, max_length: int, seed: int) -> list[list[int]]:
-    """Put passages into rows of at most ``max_length`` tokens, each where it fits best."""
+    """Put passages into rows of at most ``max_length`` tokens, each where the least room stays.
+
+    ``OPEN_ROWS`` rows still take a passage; of more the fullest is closed.
+    """
     order = np.random.default_rng(seed).permutation(len(corpus)).tolist()
     sizes = np.diff(corpus.ends, prepend=0).tolist()
-    return best_fit(order, sizes, max_length, most_open=OPEN_ROWS)
+    rows: list[list[int]] = []
+    left: list[tuple[int, int]] = []  # (room, row) of those open, sorted
+    closed: list[int] = []
+    for number in order:
+        best = bisect_left(left, (sizes[number], -1))
+        if best == len(left):
+            left.append((max_length, len(rows)))
+            rows.append([])
+        room, row = left.pop(best)
+        rows[row].append(number)
+        insort(left, (room - sizes[number], row))
+        if len(left) > OPEN_ROWS:
+            closed.append(left.pop(0)[1])
+    return [rows[row] for row in (*closed, *sorted(row for _, row in left))]
 
 
 @dataclass(eq=False)

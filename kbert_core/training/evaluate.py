@@ -17,7 +17,7 @@ from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.triple import Triple
 from kbert_core.labels import IGNORED, RIGHT
 from kbert_core.pipeline import Pipeline
-from kbert_core.tasks.rank import probability_right
+from kbert_core.tasks.classify import probability_right
 from kbert_core.training.batches import RowMaker, batch_of
 from kbert_core.training.link_scores import link_scores
 from kbert_core.training.recipe import another_type, overlaps, type_relations

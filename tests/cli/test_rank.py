@@ -9,8 +9,7 @@ from transformers import AutoModelForSequenceClassification
 from kbert_core import Card, KnowledgeGraph, Pipeline, Triple, cli
 from kbert_core.errors import CheckpointError
 from kbert_core.labels import order
-from kbert_core.tasks.classify import ClassPrediction
-from kbert_core.tasks.rank import ranked
+from kbert_core.tasks.classify import ClassPrediction, ranked
 
 ANSWERS = ["tim cook", "a city", "cats", "apple"]
 

@@ -19,7 +19,7 @@ from kbert_core import (
     visible_matrix,
 )
 from kbert_core.errors import EncoderError
-from kbert_core.kbert.batch import Batch
+from kbert_core.kbert.flat_tree import Batch
 
 ATTENTION = ["sdpa", "eager"]
 SMALL = {

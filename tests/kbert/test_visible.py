@@ -1,16 +1,23 @@
-"""The visible matrix (Eq. 3): Figure 2 by hand, padding, packing, reasons."""
+"""The visible matrix (Eq. 3): Figure 2 by hand, padding, reasons, FlexAttention."""
 
+import copy
 import random
 
 import pytest
 import torch
+from conftest import FIGURE_2, tiny_config, tiny_tokenizer
 from slow_trees import random_scene
+from torch.nn.attention.flex_attention import BlockMask, flex_attention
+from transformers import BertModel
 
 from kbert_core import (
     Ablation,
     Batch,
     InjectionOptions,
+    KnowledgeGraph,
+    MaskTransformer,
     Visibility,
+    WordPieces,
     Words,
     collate,
     flatten,
@@ -19,7 +26,10 @@ from kbert_core import (
     why_visible,
 )
 from kbert_core.errors import OptionError, ShapeError
+from kbert_core.kbert.visible import mask_mod
 from kbert_core.layers import additive_mask
+
+ABLATIONS = [Ablation(p, v) for p in ("soft", "hard") for v in ("tree", "all")]
 
 CLS, TIM, COOK, CEO, APPLE, IS, VISITING, BEIJING, CAPITAL, CHINA, IS_A, CITY, NOW, SEP = range(14)
 
@@ -192,3 +202,42 @@ def test_ablation_that_does_not_exist_is_refused():
         Ablation(positions="odd")
     with pytest.raises(OptionError, match="visible is 'none', expected one of tree, all"):
         Ablation(visible="none")
+
+
+# FlexAttention
+
+
+@pytest.fixture(scope="module")
+def flats():
+    texts = ("Tim Cook is visiting Beijing now", "Beijing now", "now", "Beijing saw Tim Cook now")
+    return flatten(grow_trees(texts, KnowledgeGraph(FIGURE_2)), WordPieces(tiny_tokenizer()))
+
+
+@pytest.mark.parametrize("ablation", ABLATIONS, ids=str)
+def test_flex_attention_is_asked_for_the_cells_of_the_visible_matrix(flats, ablation):
+    batch = collate(flats)
+    rows, length = batch.input_ids.shape
+    sees = mask_mod(*ablation.seen_by(batch))
+    cells = [torch.arange(n) for n in (rows, length, length)]
+    b, q, k = torch.meshgrid(*cells, indexing="ij")
+    assert torch.equal(sees(b, torch.tensor(0), q, k), ablation.visible_in(batch))
+
+
+@pytest.mark.parametrize("ablation", ABLATIONS, ids=str)
+def test_flex_attention_gives_the_same_states_as_the_dense_matrix(flats, ablation, monkeypatch):
+    """On the CPU it isn't compiled: that takes minutes, and a compiler."""
+    wrapped = "transformers.integrations.flex_attention.WrappedFlexAttention.__call__"
+    monkeypatch.setattr(wrapped, lambda _: flex_attention)
+    debug = "torch.nn.attention.flex_attention._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG"
+    monkeypatch.setattr(debug, True)
+    torch.manual_seed(0)
+    runner = MaskTransformer(BertModel(tiny_config(max_position_embeddings=128)).eval())
+    flex = MaskTransformer(copy.deepcopy(runner.model))
+    flex.model.set_attn_implementation("flex_attention")
+    assert flex.attention == "flex_attention"
+    batch = collate(flats)
+    assert isinstance(flex.inputs(batch, ablation=ablation)["attention_mask"], BlockMask)
+    by_blocks, dense = flex(batch, ablation=ablation)[0], runner(batch, ablation=ablation)[0]
+    torch.testing.assert_close(by_blocks[batch.real], dense[batch.real], atol=1e-5, rtol=1e-4)
+    one = collate(flats[:1])
+    assert len(flex(one, attentions=True).attentions) == flex.layer_count
