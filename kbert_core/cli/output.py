@@ -203,6 +203,11 @@ def _predicted(prediction: Mapping[str, Any]) -> Any:
         return [
             {**s, "probability": f"{per_cent(s['probability'])} %"} for s in spans
         ] or "no entity"
+    if (links := prediction.get("links")) is not None:
+        return [
+            {**own, "entity": own["entity"] or "NULL", "weight": f"{per_cent(own['weight'])} %"}
+            for own in links
+        ] or "no name of the graph"
     if "fillings" in prediction:
         return {
             f"[MASK] {number}": [

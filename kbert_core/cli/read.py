@@ -16,7 +16,7 @@ from typing import Any
 from kbert_core.cli import commands as options
 from kbert_core.cli.commands import argument, command, loaded, several
 from kbert_core.cli.output import Progress, count_of, prediction_text, show
-from kbert_core.errors import KBertError, OptionError, TextError
+from kbert_core.errors import CheckpointError, KBertError, OptionError, TextError
 from kbert_core.kbert.flat_tree import FlatTree, PlacedBranch
 from kbert_core.kbert.visible import Ablation
 from kbert_core.knowledge.mentions import Mention, PassedOver
@@ -87,7 +87,7 @@ class Rows:
             "segment_ids": row.token_type_ids,
             "mentions": [*_mentions(row, self._mentions_in(row))],
             "passed_over": [{**_place(row, p.mention), "why": p.why} for p in self.passed_over],
-            "dropped": _dropped(row, row.left_out),
+            "dropped": _left_out_and_cut(row, row.left_out),
             "visible": ["".join(map(str, line)) for line in visible],
         }
 
@@ -117,7 +117,7 @@ def tree(args: Namespace) -> None:
     counts.
     """
     rows_of = _rows_of_model(args) if args.model else _rows_without_model(args)
-    _each(args, lambda texts: map(rows_of, texts), Rows.text)
+    each_text(args, lambda texts: map(rows_of, texts), Rows.text)
 
 
 def _rows_of_model(args: Namespace) -> Callable[[Sequence[str]], Rows]:
@@ -125,6 +125,11 @@ def _rows_of_model(args: Namespace) -> Callable[[Sequence[str]], Rows]:
     from kbert_core.kbert.sentence_tree import passed_over
 
     pipeline, graph, config = loaded(args, device="cpu")
+    if pipeline.reader.inserts:
+        raise CheckpointError(
+            f"The model's system, '{pipeline.card.system}', grows no tree. See what its names may "
+            "mean with `kbert link`."
+        )
 
     def rows_of(sentences: Sequence[str]) -> Rows:
         reading: Any
@@ -179,14 +184,14 @@ def predict(args: Namespace) -> None:
                 "text": list(sentences) if len(sentences) > 1 else sentences[0],
                 "prediction": _plain(read.prediction),
                 "triples": [*map(asdict, read.used)],
-                "dropped": _dropped(read.rows[0], read.left_out),
+                "dropped": _dropped(read),
             }
             if args.compare:
                 data["without_knowledge"] = _plain(next(plain))
             yield data
 
     at_once = 1 if args.file in (None, "-") else TEXTS_AT_ONCE
-    _each(args, predictions, prediction_text, at_once=at_once)
+    each_text(args, predictions, prediction_text, at_once=at_once)
 
 
 @command(
@@ -226,7 +231,7 @@ def rank(args: Namespace) -> dict[str, Any]:
 # The texts
 
 
-def _each(
+def each_text(
     args: Namespace,
     work: Callable[[Texts], Iterator[Any]],
     text: Callable[[Any], str],
@@ -297,7 +302,22 @@ def _lines(name: str) -> Iterator[str]:
 # Trees and predictions, as plain data and for reading
 
 
-def _dropped(row: FlatTree, left_out: Iterable[tuple[int, LeftOut]]) -> list[dict[str, Any]]:
+def _dropped(reading: Any) -> list[dict[str, Any]]:
+    """What of a text's knowledge was left out, and what was cut of the text."""
+    row = reading.rows[0]
+    if isinstance(row, FlatTree):
+        return _left_out_and_cut(row, reading.left_out)
+    ends = [own.ends[-1] if len(own) else 0 for own in reading.tokens]
+    return [
+        {"sentence": number, "start": end, "text": text[end:], "rule": CUT}
+        for number, (text, end) in enumerate(zip(reading.sentences, ends, strict=True))
+        if text[end:].strip()
+    ]
+
+
+def _left_out_and_cut(
+    row: FlatTree, left_out: Iterable[tuple[int, LeftOut]]
+) -> list[dict[str, Any]]:
     """The triples that were left out, each with its mention, and what was cut of the text."""
     nodes = row.tree.nodes
     items = [{"mention": _text(row, nodes[n].mention), **_left_out(left)} for n, left in left_out]

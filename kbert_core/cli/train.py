@@ -145,6 +145,7 @@ def evaluate(args: Namespace) -> dict[str, Any]:
         tell_of_matches,
     )
     from kbert_core.training.evaluate import evaluate as scored
+    from kbert_core.training.finetune import UNLABELLED
 
     why = "so there is nothing to score. Train one with `kbert train`."
     pipeline, graph, config = loaded(args, why=why)
@@ -154,7 +155,7 @@ def evaluate(args: Namespace) -> dict[str, Any]:
     _check_evaluation(args, task, types)
     with _told_of_another_task(args.data, task, columns, args.split):
         examples = read_split(args.data, args.split, task, columns)
-        if task != "mask":
+        if task not in UNLABELLED:
             check_labels(examples, list(pipeline.labels.values()), "the model")
     if len(graph):
         some = [e.sentences for e in examples[:: max(1, len(examples) // LOOKED_AT)]]
