@@ -193,20 +193,26 @@ class EntityLinker(nn.Module):
         table = self.project(torch.cat([self.special, candidates.vectors.to(self.special)]))
         spans = self.span_norm(self.pooling(projected, candidates.spans))
         contextual, _ = self.block(spans, spans, candidates.valid)
-        vectors = self.entity_norm(table)[candidates.entities]  # (B, C, M, E)
-        dot = (vectors @ contextual[..., None]).squeeze(-1)
+        # Most of (B, C, M) is padding: K candidates there are, in the order of b, c, m.
+        there = candidates.entities != PADDING
+        b, c, _ = there.nonzero(as_tuple=True)
+        vectors = self.entity_norm(table)[candidates.entities[there]]  # (K, E)
+        dots = (vectors * contextual[b, c]).sum(-1)
         if self.options.scaled:
-            dot = dot / vectors.shape[-1] ** 0.5
-        features = torch.stack([dot, candidates.priors.to(dot)], -1)
-        scores = self.score(self.hidden(features).relu()).squeeze(-1)
-        scores = scores.masked_fill(candidates.entities == PADDING, IMPOSSIBLE)
+            dots = dots / vectors.shape[-1] ** 0.5
+        features = torch.stack([dots, candidates.priors.to(dots)[there]], -1)
+        nothing = torch.full(there.shape, IMPOSSIBLE, dtype=dots.dtype, device=dots.device)
+        scores = nothing.masked_scatter(there, self.score(self.hidden(features).relu()))
         kept = scores
         if self.options.threshold is not None:
             kept = scores.masked_fill(scores < self.options.threshold, IMPOSSIBLE)
         is_null = (kept == IMPOSSIBLE).all(-1)
         weights = kept.softmax(-1).masked_fill(is_null[..., None], 0)
-        entity = (weights[..., None, :] @ vectors).squeeze(-2)
-        entity = torch.where(is_null[..., None], table[NULL], entity)
+        mixed = torch.zeros_like(contextual).index_put(
+            (b, c), weights[there][:, None] * vectors, accumulate=True
+        )
+        entity = torch.where(is_null[..., None], table[NULL], mixed)
+        dot = torch.zeros_like(nothing).masked_scatter(there, dots)
         return Linked(spans, contextual, dot, scores, weights, entity, is_null)
 
 
