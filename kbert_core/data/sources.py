@@ -94,18 +94,9 @@ def read_split(
     no such split, or its labels are hidden; DataError where it can't be read.
     """
     if task == "link":
-        return read_links(_links_file(Path(name), split))
+        path = Path(name)
+        return read_links(find_split(path, split, LINKS) if path.is_dir() else path)
     return examples_of(_table(name, split, task, columns), task, columns)
-
-
-def _links_file(path: Path, split: str) -> Path:
-    """The file of a split of linked entities: itself, or in a folder."""
-    if not path.is_dir():
-        return path
-    files = [path / f"{split}{ending}" for ending in LINKS]
-    if (file := next(filter(Path.is_file, files), None)) is None:
-        raise SplitError(f"{path}: no {split}.jsonl. Add it, or name a file: --{split} FILE.")
-    return file
 
 
 def _table(name: str, split: str, task: str, columns: Mapping[str, str] | None) -> Table:
@@ -126,17 +117,18 @@ def labelled_file(name: str, split: str) -> Path | None:
     return None
 
 
-def find_split(folder: str | Path, split: str) -> Path:
+def find_split(folder: str | Path, split: str, endings: Sequence[str] = ENDINGS) -> Path:
     """Find the file of a split in a folder; SplitError where there is none."""
     folder = Path(folder)
     if not folder.is_dir():
         raise DataError(f"{folder}: no such folder. Name the folder that holds train.tsv.")
-    files = (folder / f"{split}{ending}" for ending in ENDINGS)
+    files = (folder / f"{split}{ending}" for ending in endings)
     if (path := next(filter(Path.is_file, files), None)) is not None:
         return path
-    there = sorted(p.name for p in folder.iterdir() if p.name.endswith(ENDINGS))
+    there = sorted(p.name for p in folder.iterdir() if p.name.endswith(tuple(endings)))
+    held = ", ".join(there[:8]) or f"no {endings[0]} file"
     raise SplitError(
-        f"{folder}: no {split}.tsv; the folder holds {', '.join(there[:8]) or 'no .tsv file'}. "
+        f"{folder}: no {split}{endings[0]}; the folder holds {held}. "
         f"Add it, or name a file in place of the folder (`kbert train` takes --{split} FILE too)."
     )
 

@@ -19,8 +19,8 @@ from typing import Any
 
 from kbert_core.errors import DataError
 from kbert_core.files import replaced
-from kbert_core.knowbert.candidates import COUNT
 from kbert_core.knowbert.morphology import RULES, WORD
+from kbert_core.knowledge.triple import COUNT
 
 PARTS = {"NOUN": "n", "VERB": "v", "ADJ": "as", "ADV": "r"}
 GENERIC = ("person", "location", "group", "other")  # names that SemCor has no synset for
@@ -127,7 +127,7 @@ def semcor(path: str | Path, wordnet: WordNet) -> Iterator[tuple[str, list[Label
                     sense["lemma"] in GENERIC and sense["lemma"] not in text[start:end].lower()
                 )
                 if own and not generic:
-                    labels.append(Label(start, end, own))
+                    labels.append(Label(start, end, own, sense["lemma"].replace("_", " ")))
         except (KeyError, TypeError, IndexError) as error:
             raise DataError(
                 f"{path}, line {number}: found no sentence of SemCor ({error!r}). Take the file as "

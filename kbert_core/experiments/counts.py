@@ -20,6 +20,7 @@ from kbert_core.tasks.classify import probability_right
 from kbert_core.tasks.ner import NerPrediction
 from kbert_core.training.evaluate import edit_response, predict_all, scores_of, surface_forms
 from kbert_core.training.finetune import Fitted
+from kbert_core.training.link_scores import link_columns, scores_of_columns
 from kbert_core.training.scores import (
     SpanKey,
     precision_recall,
@@ -50,6 +51,8 @@ def score_run(
     pipeline, splits, graph = fitted.pipeline, fitted.splits, fitted.graph
     assert pipeline.task is not None
     task, seen = pipeline.task.name, surface_forms(splits["train"])
+    if task == "link":
+        return _score_links(fitted)
     result: dict[str, Any] = {"scores": {}, "without_knowledge": {}, "edit_response": {}}
     predictions: list[Any] = []
     tags: dict[str, TagScores] = {}
@@ -77,6 +80,25 @@ def score_run(
             counts = sentence_counts(task, examples, predictions, seen, covering)
             result["sentences"] = packed(counts)
     return result, predictions, tags
+
+
+def _score_links(fitted: Fitted) -> tuple[dict[str, Any], list[Any], dict[str, TagScores]]:
+    """Of entity linking there is no reading without a graph: no name would mean anything."""
+    result: dict[str, Any] = {"scores": {}}
+    for split in (split for split in ("dev", "test") if fitted.splits.get(split)):
+        examples = fitted.splits[split]
+        columns = link_columns(fitted.pipeline, examples, fitted.graph, fitted.splits["train"])
+        result["scores"][split] = scores_of_columns(columns)
+        if split == "test":
+            result["sentences"] = packed_links(examples, columns)
+    return result, [], {}
+
+
+def packed_links(
+    examples: Sequence[Example], columns: Mapping[str, Sequence[float]]
+) -> dict[str, Any]:
+    """The counts of entity linking, for JSON; see :func:`packed`."""
+    return packed(Counts([_id(example.sentences) for example in examples], columns))
 
 
 def score_spans(

@@ -17,7 +17,8 @@ from typing import Any, Literal
 
 from kbert_core.data.hub import is_hub_name
 from kbert_core.data.labelled import SPLITS, Example
-from kbert_core.data.sources import DataFiles, find_split, read_split, read_splits
+from kbert_core.data.links import ENDINGS as LINKS
+from kbert_core.data.sources import ENDINGS, DataFiles, find_split, read_split, read_splits
 from kbert_core.data.splits import EntityDisjoint, deduplicated, entity_disjoint, write_split
 from kbert_core.errors import CheckpointError, DataError, KBertError, SplitError
 from kbert_core.experiments.dictionary import BOOSTS
@@ -279,9 +280,10 @@ class Experiment:
         if seed not in self._splits:
             data, place = self.suite.data, Path(self._data)
             if data == Data(folder=data.folder) and place.is_dir():  # as they are
-                files = [find_split(place, split) for split in ("train", "dev")]
+                endings = LINKS if self.suite.task == "link" else ENDINGS
+                files = [find_split(place, split, endings) for split in ("train", "dev")]
                 with suppress(SplitError):
-                    files.append(find_split(place, "test"))
+                    files.append(find_split(place, "test", endings))
                 self._need_test(len(files) == len(SPLITS))
                 self._splits[seed] = place, hash_of(files)
             else:

@@ -24,7 +24,7 @@ from transformers.utils import logging as transformers_logging
 
 from kbert_core.data.sources import read_present
 from kbert_core.errors import DataError, KBertError
-from kbert_core.experiments.counts import score_run, score_spans
+from kbert_core.experiments.counts import packed_links, score_run, score_spans
 from kbert_core.experiments.dictionary import (
     choose_weight,
     dictionary_spans,
@@ -36,10 +36,12 @@ from kbert_core.experiments.dictionary import (
 )
 from kbert_core.experiments.grid import Cell, Experiment, Status
 from kbert_core.experiments.results import FORMAT, read_json, versions, whole, write_json
+from kbert_core.experiments.senses import sense_columns
 from kbert_core.experiments.suite import Baseline, Run, train_options
 from kbert_core.knowledge import load_graph
 from kbert_core.training.evaluate import surface_forms
 from kbert_core.training.finetune import MAIN_SCORE, fit
+from kbert_core.training.link_scores import scores_of_columns
 from kbert_core.training.trainer import duration
 
 PREDICTIONS = "predictions.json"  # what stays in a cell's folder: others may be written over it
@@ -114,11 +116,11 @@ def _trained(experiment: Experiment, run: Run, seed: int, device: str) -> dict[s
     if tags:
         with whole(folder / TAG_SCORES) as file:
             save_scores(file, tags)
-    encoder = fitted.pipeline.encoder
+    model = fitted.pipeline.reader.model
     return {
         "examples": {split: len(examples) for split, examples in fitted.splits.items()},
-        "device": str(encoder.device),
-        "parameters": sum(p.numel() for p in encoder.model.parameters()),
+        "device": str(model.device),
+        "parameters": sum(p.numel() for p in model.parameters()),
         "learning_curve": list(fitted.curve),
         "type_labels": dict(fitted.type_labels),
         **scored,
@@ -146,8 +148,17 @@ def _clock(path: Path) -> Iterator[None]:
 
 def _dictionary(experiment: Experiment, row: Baseline, seed: int) -> dict[str, Any]:
     """Tag the test set by a graph alone, or with what a run predicted."""
-    splits = read_present(str(experiment.split(seed)[0]), "ner")
-    graph = load_graph(*experiment.suite.resolved_all(row.kg))
+    task, suite = experiment.suite.task, experiment.suite
+    splits = read_present(str(experiment.split(seed)[0]), task)
+    graph = load_graph(*suite.resolved_all(row.kg))
+    if row.senses is not None:
+        encoder = suite.resolved(suite.encoder)
+        columns = sense_columns(row.senses, splits["train"], splits["test"], graph, encoder)
+        return {
+            "examples": {split: len(of) for split, of in splits.items()},
+            "scores": {"test": scores_of_columns(columns)},
+            "sentences": packed_links(splits["test"], columns),
+        }
     labels = learn_tail_labels(splits["train"], graph)
     found: Sequence[Any] = dictionary_spans(splits["test"], graph, labels)
     about: dict[str, Any] = {"tail_labels": len(labels)}

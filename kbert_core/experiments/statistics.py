@@ -24,6 +24,9 @@ ENOUGH_SEEDS = 3
 LEVEL = 0.95
 
 
+PARTS = ("noun", "verb", "adjective", "adverb")
+
+
 @dataclass(frozen=True)
 class Metric:
     """A ratio of sums over sentences: columns added up, each with its factor."""
@@ -48,6 +51,12 @@ METRICS: dict[str, tuple[Metric, ...]] = {  # by task, the main one first
     "pair": (
         Metric("accuracy", {"right": 1}, {"count": 1}),
         Metric("F1", {"positive_right": 2}, {"positive": 1, "positive_predicted": 1}),
+    ),
+    "link": (
+        Metric("F1", {"right": 2}, {"predicted": 1, "gold": 1}),
+        Metric("not the first sense", {"not_first_right": 1}, {"not_first": 1}),
+        Metric("word not in training", {"new_right": 1}, {"new": 1}),
+        *(Metric(part, {f"{part}_right": 1}, {part: 1}) for part in PARTS),
     ),
     "rank": (
         Metric("MRR", {"reciprocal": 1}, {"count": 1}),

@@ -165,6 +165,7 @@ class Baseline(Row):
 
     over: str | None = None
     guided: StrictBool = False
+    senses: Literal["first", "prior", "centroid"] | None = None  # of the task "link"
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -200,7 +201,7 @@ class Suite(Keys):
     """One experiment."""
 
     name: str  # of the file, and the folder of its results
-    task: Literal["ner", "classify", "pair", "rank"]  # of a mask predictions aren't scored
+    task: Literal["ner", "classify", "pair", "rank", "link"]  # of a mask predictions aren't scored
     title: str
     about: Text = ""  # one paragraph of Markdown
     data: Data
@@ -280,7 +281,13 @@ class Suite(Keys):
                 f"data: split is 'entity-disjoint' for the task '{self.task}', which has no "
                 "entities. Choose official or deduplicated."
             )
-        if self.task != "ner" and self.baselines:
+        odd = [row.name for row in self.baselines if (row.senses is None) == (self.task == "link")]
+        if odd:
+            raise OptionError(
+                f"baseline '{odd[0]}': senses is for the task 'link', where every baseline has it. "
+                "Give it there, and leave it out of other suites."
+            )
+        if self.task not in ("ner", "link") and self.baselines:
             raise OptionError(
                 f"baselines are for named entities, and the task is '{self.task}'. Leave them out."
             )

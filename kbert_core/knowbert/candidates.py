@@ -20,10 +20,9 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention, find_all_names
 from kbert_core.knowledge.names import loose_key
 from kbert_core.knowledge.selection import InjectionOptions
-from kbert_core.knowledge.triple import Triple
+from kbert_core.knowledge.triple import COUNT, Triple
 
 MOST = 30  # candidates of a span, as in the paper
-COUNT = "count"  # the relation of triples that say how often a name meant an entity
 
 
 @dataclass(frozen=True)
@@ -205,8 +204,7 @@ def graph_spans(
 
 
 def entity_span(
-    start: int,
-    end: int,
+    place: tuple[int, int],
     entities: Sequence[str],
     word: str,
     graph: KnowledgeGraph,
@@ -217,7 +215,7 @@ def entity_span(
     """Make a span of given entities, such as those of a word with a known part of speech.
 
     Args:
-        start, end: in characters of the first sentence.
+        place: start and end, in characters of the first sentence.
         word: the name whose counts are the priors.
 
     Returns:
@@ -226,7 +224,7 @@ def entity_span(
     candidates = _candidates({entity: {word} for entity in entities}, graph, options, base)
     if not candidates:
         return None
-    return Span(Mention(start, end, candidates[0].entity), candidates, number)
+    return Span(Mention(*place, candidates[0].entity), candidates, number)
 
 
 def _names_in(text: str, graph: KnowledgeGraph, options: InjectionOptions, base: Base) -> Names:

@@ -1,49 +1,131 @@
 """Scores of entity linking: all links of a text, or each given span among given candidates."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from kbert_core.data.labelled import Example, GoldLink
-from kbert_core.knowbert.candidates import Span, entity_span
+from kbert_core.knowbert.candidates import entity_span
 from kbert_core.knowbert.morphology import part_of_speech
 from kbert_core.knowbert.reader import KnowBertReader
 from kbert_core.knowbert.reading import KnowBertReading
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.pipeline import Pipeline
-from kbert_core.tasks.link import LinkPrediction
 
 PARTS = {"n": "noun", "v": "verb", "a": "adjective", "s": "adjective", "r": "adverb"}
+SLICES = ("not_first", "new", *dict.fromkeys(PARTS.values()))
+Found = Mapping[tuple[int, int], str | None]  # span → entity
+COUNTED = ("right", "predicted", "gold", "first_right", "prior_right")
 
 
 def link_scores(
     pipeline: Pipeline, examples: Sequence[Example], graph: KnowledgeGraph, **reading: Any
 ) -> dict[str, Any]:
-    """Score the links of labelled texts.
+    """Score the links of labelled texts; see :func:`link_columns`, :func:`scores_of_columns`."""
+    return scores_of_columns(link_columns(pipeline, examples, graph, **reading))
+
+
+def link_columns(
+    pipeline: Pipeline,
+    examples: Sequence[Example],
+    graph: KnowledgeGraph,
+    train: Sequence[Example] = (),
+    *,
+    batch_size: int = 32,
+    **reading: Any,
+) -> dict[str, list[int]]:
+    """Count per text what was right.
 
     A span whose label names candidates is judged among these alone, as word sense disambiguation
-    is; every such span has an answer. Else the links that the model finds by itself count, and
-    those that mean nothing (NULL) are none.
+    is, and nothing else of its text counts. Else the links that the model finds by itself count,
+    and those that mean nothing (NULL) are none.
+
+    Args:
+        train: what was trained on, to tell words that are new.
 
     Returns:
-        ``right``, ``predicted`` and ``gold``; ``precision``, ``recall`` and ``f1``. With candidates
-        also ``first`` and ``prior``: shares right by the first candidate and by the highest prior;
-        ``by_part`` of speech; ``not_first``: where the first candidate is wrong.
+        ``right``, ``predicted``, ``gold``; of spans with candidates ``first_right`` and
+        ``prior_right``: by the first candidate and by the highest prior; and of each slice how
+        many there are and ``…_right``: where the first candidate is wrong, the word has no gold
+        entity in training (``new``), and by part of speech.
     """
-    size = reading.pop("batch_size", 32)
     reader = cast(KnowBertReader, pipeline.reader)
     readings = [
-        given_spans(reader, cast(KnowBertReading, own), example.links, graph)
+        _given(reader, cast(KnowBertReading, own), example.links, graph)
         for own, example in zip(
             pipeline.readings([e.sentences for e in examples], graph=graph, **reading),
             examples,
             strict=True,
         )
     ]
-    predictions = [own.prediction for own in pipeline.predicted(readings, batch_size=size)]
-    return scores_of_links(readings, predictions, examples)
+    found = [
+        {(own.start, own.end): own.entity for own in read.prediction.links}
+        for read in pipeline.predicted(readings, batch_size=batch_size)
+    ]
+    likeliest = [
+        {own.place[2:]: own.candidates[0].entity for own in read.linked_spans} for read in readings
+    ]
+    return columns_of(examples, found, likeliest, train)
 
 
-def given_spans(
+def columns_of(
+    examples: Sequence[Example],
+    found: Sequence[Found],
+    likeliest: Sequence[Found],
+    train: Sequence[Example] = (),
+) -> dict[str, list[int]]:
+    """Count links that are there already; see :func:`link_columns`.
+
+    Args:
+        found: per text what spans were taken to mean; None: nothing.
+        likeliest: per text their candidates with the highest prior.
+    """
+    among = any(link.candidates for example in examples for link in example.links)
+    seen = {_word(link, example) for example in train for link in example.links}
+    names = (*COUNTED, *SLICES, *(f"{name}_right" for name in SLICES))
+    columns: dict[str, list[int]] = {name: [0] * len(examples) for name in names}
+    for row, example in enumerate(examples):
+        wanted = {(link.start, link.end) for link in example.links if link.candidates}
+        columns["predicted"][row] = sum(
+            entity is not None and (not among or place in wanted)
+            for place, entity in found[row].items()
+        )
+        for link in example.links:
+            place = link.start, link.end
+            right = found[row].get(place) in link.entities
+            first = bool(link.candidates) and link.candidates[0] in link.entities
+            counted = {"right": right, "gold": True, "first_right": first}
+            counted["prior_right"] = likeliest[row].get(place) in link.entities
+            slices = {"new": bool(train) and _word(link, example) not in seen}
+            slices["not_first"] = bool(link.candidates) and not first
+            if part := PARTS.get(part_of_speech(link.entities[0])):
+                slices[part] = True
+            counted |= slices | {f"{name}_right": on and right for name, on in slices.items()}
+            for name, value in counted.items():
+                columns[name][row] += value
+    return columns
+
+
+def scores_of_columns(columns: Mapping[str, Sequence[int]]) -> dict[str, Any]:
+    """Shares of sums: precision, recall and F1, and recall on each slice that there is."""
+    sums = {name: sum(column) for name, column in columns.items()}
+    right, predicted, gold = (sums[name] for name in ("right", "predicted", "gold"))
+    slices = [name for name in SLICES if sums[name]]
+    return {
+        **{"right": right, "predicted": predicted, "gold": gold},
+        "precision": right / max(1, predicted),
+        "recall": right / max(1, gold),
+        "f1": 2 * right / max(1, predicted + gold),
+        "first": sums["first_right"] / max(1, gold),
+        "prior": sums["prior_right"] / max(1, gold),
+        "slices": {name: sums[f"{name}_right"] / sums[name] for name in slices},
+    }
+
+
+def _word(link: GoldLink, example: Example) -> str:
+    return (link.word or example.sentences[0][link.start : link.end]).lower()
+
+
+def _given(
     reader: KnowBertReader,
     reading: KnowBertReading,
     links: Sequence[GoldLink],
@@ -53,8 +135,7 @@ def given_spans(
     config, number = reading.config, len(reading.config.bases) - 1
     spans = [
         entity_span(
-            link.start,
-            link.end,
+            (link.start, link.end),
             link.candidates,
             link.word,
             graph,
@@ -66,50 +147,3 @@ def given_spans(
         if link.candidates
     ]
     return reader.with_spans(reading, [span for span in spans if span is not None])
-
-
-def scores_of_links(
-    readings: Sequence[KnowBertReading],
-    predictions: Sequence[LinkPrediction],
-    examples: Sequence[Example],
-) -> dict[str, Any]:
-    """Score links; see :func:`link_scores`."""
-    right = predicted = gold = first = prior = 0
-    slices: dict[str, list[bool]] = {}
-    among = False
-    for reading, prediction, example in zip(readings, predictions, examples, strict=True):
-        found = {(own.start, own.end): own.entity for own in prediction.links}
-        spans: dict[tuple[int, int], Span] = {
-            (own.mention.start, own.mention.end): own for own in reading.linked_spans
-        }
-        wanted = {(own.start, own.end) for own in example.links if own.candidates}
-        predicted += sum(
-            entity is not None for place, entity in found.items() if not wanted or place in wanted
-        )
-        for link in example.links:
-            place = link.start, link.end
-            is_right = found.get(place) in link.entities
-            right, gold = right + is_right, gold + 1
-            if not link.candidates:
-                continue
-            among = True
-            by_first = link.candidates[0] in link.entities
-            first += by_first
-            best = spans[place].candidates[0].entity if place in spans else None
-            prior += best in link.entities
-            part = PARTS.get(part_of_speech(link.entities[0]), "other")
-            slices.setdefault(part, []).append(is_right)
-            if not by_first:
-                slices.setdefault("not_first", []).append(is_right)
-    precision, recall = right / max(1, predicted), right / max(1, gold)
-    scores: dict[str, Any] = {
-        **{"right": right, "predicted": predicted, "gold": gold},
-        **{"precision": precision, "recall": recall},
-        "f1": 2 * right / max(1, predicted + gold),
-    }
-    if among:
-        shares = {name: sum(own) / len(own) for name, own in slices.items()}
-        not_first = shares.pop("not_first", None)
-        scores |= {"first": first / gold, "prior": prior / gold}
-        scores |= {"not_first": not_first, "by_part": shares}
-    return scores

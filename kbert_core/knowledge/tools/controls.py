@@ -14,7 +14,7 @@ import numpy as np
 
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.triple import AliasRelations, Triple
+from kbert_core.knowledge.triple import COUNT, AliasRelations, Triple
 
 Place = Literal["before", "among"]
 _PARTNERS = 200  # looked at before all are
@@ -41,8 +41,8 @@ def shuffled(graph: KnowledgeGraph, *, seed: int = 0) -> Shuffled:
     """Give every head another's tails: a derangement, within each relation.
 
     The tails of a relation are permuted, then those that came to a head which has them truly
-    change places until none can. Triples that say another name stay, so that the same names are
-    found; what is switched off is left out.
+    change places until none can. Triples that say another name, or how often it is meant, stay, so
+    that the same names are found; what is switched off is left out.
     """
     random = np.random.default_rng(seed)
     triples = list(graph.active_triples())
@@ -50,7 +50,7 @@ def shuffled(graph: KnowledgeGraph, *, seed: int = 0) -> Shuffled:
     by_relation: dict[str, list[int]] = defaultdict(list)
     for i, triple in enumerate(triples):
         true[normalise_name(triple.head), triple.relation].add(triple.tail)
-        if graph.aliases.aliases_in(triple) is None:
+        if graph.aliases.aliases_in(triple) is None and triple.relation != COUNT:
             by_relation[triple.relation].append(i)
     true_tails = [true[normalise_name(t.head), t.relation] for t in triples]
     tails = [t.tail for t in triples]
