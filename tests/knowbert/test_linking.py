@@ -90,7 +90,7 @@ def test_the_linker_trains_alone_and_is_scored_and_loaded(linked, checkpoints):
     assert (scores["gold"], scores["predicted"]) == (5, 5)
     assert scores["f1"] == scores["right"] / 5
     assert scores["first"] == 4 / 5  # one of the five means its second sense
-    assert set(scores["by_part"]) == {"noun"}
+    assert set(scores["slices"]) == {"not_first", "noun"}
     model = Pipeline.load(linked / "linker", device="cpu")
     start = Pipeline.load(checkpoints["encoder"], device="cpu").reader.model.state_dict()
     for name, value in start.items():
