@@ -21,6 +21,7 @@ from transformers import PreTrainedModel
 
 from kbert_core.checkpoints.encoders import (
     CONFIG_FILE,
+    FROZEN_FILE,
     PACKAGE,
     encoder_at,
     encoder_name,
@@ -206,9 +207,9 @@ def described(peft: Any, encoder: str, output: str | Path) -> dict[str, Any]:
     }
 
 
-def forget_other(folder: str | Path, *, adapter: bool) -> None:
-    """Remove a whole model's files from a folder that now holds an adapter, or the reverse."""
-    for name in WHOLE_FILES if adapter else (CONFIG_FILE, WEIGHTS_FILE):
+def forget_others(folder: str | Path, *kept: str) -> None:
+    """Remove the files of other kinds of model: a folder holds a whole one, an adapter or a KAR."""
+    for name in {*WHOLE_FILES, CONFIG_FILE, WEIGHTS_FILE, FROZEN_FILE} - {*kept}:
         (Path(folder) / name).unlink(missing_ok=True)
 
 

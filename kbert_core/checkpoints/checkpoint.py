@@ -20,7 +20,7 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from kbert_core.checkpoints.encoders import is_adapter, located
+from kbert_core.checkpoints.encoders import is_adapter, is_frozen, located
 from kbert_core.errors import CheckpointError, KBertError, OptionError
 from kbert_core.files import are_texts, json_object
 from kbert_core.systems import K_BERT, reader_class
@@ -151,6 +151,10 @@ def load_tokenizer(path: str | Path) -> PreTrainedTokenizerBase:
         from kbert_core.checkpoints.adapters import read_adapter
 
         path = read_adapter(path).encoder
+    elif is_frozen(path):
+        from kbert_core.checkpoints import frozen
+
+        path = frozen.encoder_of(path)
     folder = Path(path)
     if folder.is_dir() and not any((folder / name).is_file() for name in TOKENIZER_FILES):
         raise CheckpointError(f"{path}: found no tokenizer. {COPY_TOKENIZER}")
@@ -227,7 +231,9 @@ def load_model_and_missing(
     """
     target = device_named(device)
     path = located(path)
-    load = _load_adapted if is_adapter(path) else _load_whole
+    load: Any = _load_adapted if is_adapter(path) else _load_whole
+    if is_frozen(path):
+        from kbert_core.checkpoints.frozen import load
     with _refusing(path, _why_not_loaded):
         model, missing = load(path, auto_class, dtype, kwargs)
     labels: dict[Any, Any] = dict(model.config.id2label or {})

@@ -8,6 +8,7 @@ from pathlib import Path
 from kbert_core.errors import CheckpointError
 
 CONFIG_FILE = "adapter_config.json"  # of an adapter's folder
+FROZEN_FILE = "inserted.safetensors"  # of a folder whose encoder is elsewhere
 PACKAGE = "package:"  # before the name of a Python package that holds an encoder
 
 
@@ -50,6 +51,11 @@ def located(path: str | Path) -> str | Path:
 def is_adapter(path: str | Path) -> bool:
     """Say whether a folder holds an adapter, not a whole model."""
     return (Path(path) / CONFIG_FILE).is_file()
+
+
+def is_frozen(path: str | Path) -> bool:
+    """Say whether a folder holds what is inserted into an encoder, and not the encoder."""
+    return (Path(path) / FROZEN_FILE).is_file()
 
 
 def encoder_name(encoder: str, output: str | Path) -> str:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from transformers import TrainerCallback
 from transformers.trainer_utils import set_seed
 
-from kbert_core.checkpoints import adapters
+from kbert_core.checkpoints import adapters, frozen
 from kbert_core.checkpoints.checkpoint import Card, device_named, moved
 from kbert_core.checkpoints.encoders import encoder_name
 from kbert_core.data.labelled import Example, check_labels, labels_of, warn_of_rare_labels
@@ -358,16 +358,21 @@ def save(options: TrainOptions, fitted: Fitted, *, notes: Mapping[str, Any]) -> 
     model = fitted.pipeline.reader.model
     card = replace(fitted.pipeline.card, notes=notes)
     card.write_to(model.config)
+    encoder, is_frozen = encoder_name(body_of(options.start), output), False
+    if not fitted.attached and (is_frozen := frozen.only_inserted_trains(model)):
+        frozen.name_encoder(model, encoder)
     if not options.float32:
         model.half()
     with checkpoints.saving(output):
         with checkpoints.replacing(output) as new:
             if fitted.attached:
-                name = encoder_name(body_of(options.start), output)
-                adapters.save(fitted.attached, new, encoder=name)
+                adapters.save(fitted.attached, new, encoder=encoder)
+            elif is_frozen:
+                frozen.save(model, new)
             else:
                 model.save_pretrained(new)
                 fitted.pipeline.hugging_face_tokenizer.save_pretrained(new)
             write_card(new, card)
-        adapters.forget_other(output, adapter=fitted.attached is not None)
+            made = [file.name for file in new.iterdir()]
+        adapters.forget_others(output, *made)
     shutil.rmtree(checkpoints.checkpoints_in(output), ignore_errors=True)

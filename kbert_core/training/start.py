@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from transformers import AutoModel, BertConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-from kbert_core.checkpoints import adapters
+from kbert_core.checkpoints import adapters, frozen
 from kbert_core.checkpoints.checkpoint import (
     Card,
     card_of,
@@ -18,6 +18,7 @@ from kbert_core.checkpoints.checkpoint import (
     load_model_and_missing,
     load_tokenizer,
 )
+from kbert_core.checkpoints.encoders import is_frozen
 from kbert_core.errors import CheckpointError, OptionError
 from kbert_core.kbert.visible import FULL
 from kbert_core.knowbert.candidates import Base
@@ -71,7 +72,9 @@ class Start:
 
 
 def body_of(options: StartOptions) -> str:
-    """The encoder under an adapter that is to be trained further; else as it is given."""
+    """The encoder under an adapter to be trained further, or of a folder that holds none."""
+    if is_frozen(options.encoder):
+        return str(frozen.encoder_of(options.encoder))
     further = options.adapter and adapters.is_adapter(options.encoder)
     return str(adapters.read_adapter(options.encoder).encoder) if further else options.encoder
 
@@ -103,7 +106,8 @@ def started(
     if options.adapter is None:
         rate = 4e-4 if getattr(model.config, "hidden_size", 768) <= 384 else 5e-5
         return Start(tokenizer, model, weights, rate)
-    further = adapters.read_adapter(options.encoder) if body != options.encoder else None
+    is_further = adapters.is_adapter(options.encoder)
+    further = adapters.read_adapter(options.encoder) if is_further else None
     alpha = further.alpha if further else options.adapter_alpha
     attached = adapters.attach(
         model, rank=options.adapter, alpha=alpha, missing=missing, further=further

@@ -6,8 +6,10 @@ import shutil
 import numpy as np
 import pytest
 import torch
+from conftest import save_checkpoint
+from transformers import AutoModel
 
-from kbert_core import KBertError, KnowledgeGraph, Pipeline, Triple
+from kbert_core import Card, KBertError, KnowledgeGraph, Pipeline, Triple
 from kbert_core.data.links import read_links
 from kbert_core.knowbert.candidates import MASKED
 from kbert_core.knowbert.reader import link_targets
@@ -104,6 +106,31 @@ def test_the_linker_trains_alone_and_is_scored_and_loaded(linked, checkpoints):
     (link,) = prediction.links
     assert (link.start, link.end) == (2, 5)
     assert link.entity in SENSES
+
+
+def test_a_linkers_folder_holds_its_kar_alone_and_knows_its_encoder(linked, checkpoints):
+    encoder = linked / "encoder"
+    shutil.copytree(checkpoints["encoder"], encoder)
+    train(options(linked, checkpoints, encoder=str(encoder)))
+    files = {file.name for file in (linked / "linker").iterdir()}
+    assert files == {"inserted.safetensors", "config.json", "README.md"}
+    config = json.loads((linked / "linker" / "config.json").read_text())
+    assert config["kbert_frozen_encoder"] == "../encoder"
+    moved = linked / "moved"
+    moved.mkdir()
+    shutil.move(linked / "linker", moved)
+    with pytest.raises(KBertError, match=r"encoder .*encoder. isn.t there"):
+        Pipeline.load(moved / "linker", device="cpu")
+    shutil.copytree(encoder, moved / "encoder")
+    assert Pipeline.load(moved / "linker", device="cpu").task is not None
+    save_checkpoint(moved / "encoder", AutoModel, Card(), hidden_size=64)
+    with pytest.raises(KBertError, match="was trained on other weights"):
+        Pipeline.load(moved / "linker", device="cpu")
+    (moved / "linker" / "inserted.safetensors").write_bytes(b"no weights")
+    shutil.rmtree(moved / "encoder")
+    shutil.copytree(encoder, moved / "encoder")
+    with pytest.raises(KBertError, match="can't be read"):
+        Pipeline.load(moved / "linker", device="cpu")
 
 
 def test_a_linker_learns_what_the_encoder_can_tell(linked, checkpoints):
