@@ -259,3 +259,20 @@ def _group(group: "Group") -> dict[str, Any]:
         "95 % ": _interval(*group.helped_interval),
         "mean gain": cell(group.mean_gain),
     }
+
+
+@command(
+    "data wordnet",
+    argument("--wordnet", "WordNet 3.0 as JSON Lines", type=Path, required=True, metavar="FILE"),
+    argument("--semcor", "SemCor as JSON Lines", type=Path, required=True, metavar="FILE"),
+    argument("--dev", "a .data.xml of the WSD evaluation framework", type=Path, metavar="FILE"),
+    argument("--test", "another", type=Path, metavar="FILE"),
+    argument("--output", "folder for the graph and the data", type=Path, required=True),
+)
+def wordnet(args: Namespace) -> dict[str, int]:
+    """Make a graph of WordNet, and data for entity linking of SemCor and test sets."""
+    from kbert_core.data.wordnet import write_wordnet
+
+    sets = {"dev": args.dev, "test": args.test}
+    sets = {split: path for split, path in sets.items() if path is not None}
+    return write_wordnet(args.wordnet, args.semcor, args.output, sets)

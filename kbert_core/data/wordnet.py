@@ -239,23 +239,30 @@ def write_links(path: Path, texts: Iterable[tuple[str, Sequence[Label]]]) -> int
     return count
 
 
-def write_wordnet(wordnet_file: Path, semcor_file: Path, output: Path) -> dict[str, int]:
-    """Write ``wordnet.spo.xz``, ``semcor.jsonl`` and ``examples.jsonl``.
+def write_wordnet(
+    wordnet_file: Path, semcor_file: Path, output: Path, sets: Mapping[str, Path] = {}
+) -> dict[str, int]:
+    """Write WordNet as a graph, and labelled texts.
+
+    Args:
+        sets: "dev" and "test" → a set of the evaluation framework.
 
     Returns:
-        How many triples and labels each has.
+        How many triples and labels each file has: ``wordnet.spo.xz``, ``train.jsonl`` of SemCor,
+        ``examples.jsonl`` of glosses' examples, and the sets.
     """
     wordnet = WordNet(wordnet_file)
     irregular = irregular_forms(semcor_file, wordnet)
     output.mkdir(parents=True, exist_ok=True)
     lines = list(wordnet.triples(irregular))
-    with replaced(output / "wordnet.spo.xz") as new:
-        new.write(lzma.compress("\n".join([*lines, ""]).encode(), preset=9))
-    return {
-        "wordnet.spo.xz": len(lines),
-        "semcor.jsonl": write_links(output / "semcor.jsonl", semcor(semcor_file, wordnet)),
-        "examples.jsonl": write_links(output / "examples.jsonl", examples(wordnet, irregular)),
+    with replaced(output / "wordnet.spo.xz") as file:
+        file.write(lzma.compress("\n".join([*lines, ""]).encode(), preset=9))
+    texts = {"train": semcor(semcor_file, wordnet), "examples": examples(wordnet, irregular)}
+    texts |= {split: framework(path, wordnet) for split, path in sets.items()}
+    counts = {
+        f"{name}.jsonl": write_links(output / f"{name}.jsonl", own) for name, own in texts.items()
     }
+    return {"wordnet.spo.xz": len(lines), **counts}
 
 
 def _bases(form: str, part: str) -> tuple[str, ...]:

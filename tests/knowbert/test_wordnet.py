@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from kbert_core import InjectionOptions, KBertError, KnowledgeGraph, Triple
-from kbert_core.data.wordnet import WordNet, examples, framework, irregular_forms, write_wordnet
+from kbert_core import InjectionOptions, KBertError, KnowledgeGraph, Triple, cli
+from kbert_core.data.wordnet import WordNet, examples, framework, irregular_forms
 from kbert_core.knowbert.candidates import Base, graph_spans
 from kbert_core.knowbert.morphology import inflected_names
 from kbert_core.knowledge import load_graph
@@ -190,15 +190,19 @@ def files(tmp_path):
     return tmp_path
 
 
-def test_wordnet_is_written_as_a_graph_with_irregular_forms(files):
-    counts = write_wordnet(files / "wordnet.jsonl.gz", files / "semcor.jsonl", files / "out")
+def test_wordnet_is_written_as_a_graph_with_irregular_forms(files, capsys):
+    arguments = [files / "wordnet.jsonl.gz", "--semcor", files / "semcor.jsonl"]
+    arguments += ["--test", files / "s.data.xml", "--output", files / "out", "--json"]
+    assert cli.main(["data", "wordnet", "--wordnet", *map(str, arguments)]) == 0
+    counts = json.loads(capsys.readouterr().out)
+    assert counts["test.jsonl"] == 2
     graph = load_graph(files / "out" / "wordnet.spo.xz")
     assert len(graph) == counts["wordnet.spo.xz"] == len(list(graph))
     assert Triple("go.v.01", "synonym", "went") in graph
     assert Triple("go.v.01", "count", "went 9") in graph
     (span,) = graph_spans(["they went"], graph, InjectionOptions(), BASE)
     assert span.candidates[0].entity == "go.v.01"
-    rows = [json.loads(line) for line in (files / "out" / "semcor.jsonl").open()]
+    rows = [json.loads(line) for line in (files / "out" / "train.jsonl").open()]
     assert rows[0]["text"] == '" She went home "'
     assert [rows[0]["text"][slice(*own["span"])] for own in rows[0]["labels"]] == ["went", "home"]
     assert [own["entity_id"] for own in rows[1]["labels"]] == ["go.v.01"]  # a generic person isn't
