@@ -19,7 +19,7 @@ from typing import Any
 
 from kbert_core.errors import DataError
 from kbert_core.files import replaced
-from kbert_core.knowbert.morphology import RULES, WORD
+from kbert_core.knowledge.morphology import RULES, WORD
 from kbert_core.knowledge.triple import COUNT
 
 PARTS = {"NOUN": "n", "VERB": "v", "ADJ": "as", "ADV": "r"}
