@@ -45,7 +45,7 @@ def experiment(args: Namespace) -> None:
     if a run failed; the report is printed then too.
     """
     from kbert_core.experiments.report import write_report
-    from kbert_core.experiments.tables import Tables
+    from kbert_core.experiments.results import Tables
     from kbert_core.training.trainer import started_together
 
     if (together := started_together()) > 1:

@@ -6,13 +6,13 @@ The counts are all that the statistics need, and hold no text: see
 
 import hashlib
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
 
 from kbert_core.data.labelled import Example
 from kbert_core.experiments.dictionary import TagScores
-from kbert_core.experiments.statistics import Counts
+from kbert_core.experiments.statistics import Counts, packed
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.labels import OUTSIDE, RIGHT, begins
 from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
@@ -167,22 +167,6 @@ def _span_columns(
 def _id(texts: Sequence[str]) -> str:
     """Eight hexadecimal digits of a hash, the same wherever a sentence stands."""
     return hashlib.sha256("\t".join(texts).encode()).hexdigest()[:8]
-
-
-def packed(counts: Counts) -> dict[str, Any]:
-    """Columns as one short line each, for JSON."""
-    columns = {n: " ".join(f"{v:.6g}" for v in column) for n, column in counts.columns.items()}
-    return {"ids": " ".join(counts.ids), "columns": columns}
-
-
-def unpacked(sentences: Mapping[str, Any], data: str = "") -> Counts:
-    """The counts again; undoes :func:`packed`.
-
-    Args:
-        data: hash of the split.
-    """
-    columns = {n: [float(v) for v in line.split()] for n, line in sentences["columns"].items()}
-    return Counts(sentences["ids"].split(), columns, data)
 
 
 # The release's own count

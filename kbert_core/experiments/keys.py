@@ -100,7 +100,7 @@ def error_text(error: ErrorDetails, data: Any) -> str:
     if len(loc) > 1 and loc[0] in ("runs", "baselines"):
         kind, row = str(loc[0]).removesuffix("s"), data[loc[0]][loc[1]]
         name = row.get("name") if isinstance(row, dict) else None
-        place[:2] = [f"{kind} '{name}'" if isinstance(name, str) else f"{kind} {loc[1] + 1}"]
+        place[:2] = [f"{kind} '{name}'" if isinstance(name, str) else f"{kind} {int(loc[1]) + 1}"]
     where = ": ".join(place) or "the suite"
     if error["type"] == "unknown":
         return f"{where} {text}"

@@ -13,9 +13,9 @@ from typing import Any
 from PIL import Image
 
 from kbert_core.errors import ExperimentError
+from kbert_core.experiments.results import Group, Tables
 from kbert_core.experiments.statistics import Metric, Spread
 from kbert_core.experiments.suite import Baseline, Run
-from kbert_core.experiments.tables import Group, Tables
 from kbert_core.explain.drawing import BLUE, GREEN, GREY, INK, ORANGE, drawing, legend_below, tidy
 from kbert_core.kbert.visible import FULL
 from kbert_core.training.finetune import MAIN_SCORE

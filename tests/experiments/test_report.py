@@ -8,13 +8,11 @@ import pytest
 
 from kbert_core import cli
 from kbert_core.errors import ExperimentError
-from kbert_core.experiments.counts import packed
 from kbert_core.experiments.grid import Experiment, Places
 from kbert_core.experiments.report import html_page, table, write_report
-from kbert_core.experiments.results import write_json
-from kbert_core.experiments.statistics import Counts
+from kbert_core.experiments.results import Tables, write_json
+from kbert_core.experiments.statistics import Counts, packed
 from kbert_core.experiments.suite import Run, read_suite
-from kbert_core.experiments.tables import Tables
 
 SKILL = {"BERT": 2, "K-BERT, graph": 3, "dictionary": 1, "BERT + dictionary": 4}  # of 4 right
 
