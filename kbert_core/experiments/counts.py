@@ -181,12 +181,11 @@ def release_count(
 ) -> dict[str, float]:
     """Count a model's entities as the released K-BERT does (run_kbert_ner.py).
 
-    It takes the likeliest tag of each token, and looks at borders alone,
-    whatever the type. Its precision also divides by the entities begun on
-    injected tokens, for which the release trains a label of their own and this
-    training doesn't, so ``trunk_f1`` is the fairer figure. Two things differ:
-    the release cuts a text at its length limit and drops what is gold there,
-    and lets an entity that a text ends with run on over what it predicts on padding.
+    It takes each token's likeliest tag, and looks at borders, whatever the type.
+    Its precision also divides by the entities begun on injected tokens, for which
+    the release trains a label and this training doesn't, so ``trunk_f1`` is
+    fairer. Two things differ: the release cuts a text at its length limit with
+    what is gold there, and lets a last entity run on over predicted padding.
 
     Args:
         predictions: of the examples, read with the graph.

@@ -211,8 +211,7 @@ def holm(values: Mapping[Name, float], family: int | None = None) -> dict[Name, 
 
     Args:
         values: p by name.
-        family: how many comparisons were planned, those still missing
-            included, as if each came out last; None: as many as there are.
+        family: how many were planned, those missing as if each came out last; None: these.
     """
     number, highest = max(len(values), family or 0), 0.0
     adjusted = dict(values)
