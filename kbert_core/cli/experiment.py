@@ -88,11 +88,11 @@ def experiment(args: Namespace) -> None:
 
 def _experiments(args: Namespace) -> "list[Experiment]":
     """The suites named, each with its results and its folder to work in."""
-    from kbert_core.experiments.grid import Experiment, Places
+    from kbert_core.experiments.grid import Experiment
     from kbert_core.experiments.suite import check_side_by_side, read_suite
 
-    places = Places(Path(args.results), Path(args.work))
-    experiments = [Experiment(read_suite(path), places) for path in args.suite]
+    places = Path(args.results), Path(args.work)
+    experiments = [Experiment(read_suite(path), *places) for path in args.suite]
     names = [experiment.suite.name for experiment in experiments]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -113,7 +113,7 @@ def _run(
                 experiment.inputs(cell)  # refused before anything runs
     for experiment, cells in planned:
         name = experiment.suite.name
-        statuses = [experiment.status(cell, with_what_is_there=args.list) for cell in cells]
+        statuses = [experiment.status(cell) for cell in cells]
         todo = [s.cell for s in statuses if args.again or s.state != "done"]
         if not args.list and todo:
             left = seconds_left(statuses, todo, args.jobs)

@@ -56,14 +56,6 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Places:
-    """Where things are kept."""
-
-    results: Path = Path("results")  # one folder a suite, one JSON a run; to be kept
-    work: Path = Path("runs/experiments")  # splits, shuffled graphs, checkpoints; may be deleted
-
-
-@dataclass(frozen=True)
 class Cell:
     """One row at one seed."""
 
@@ -91,11 +83,18 @@ class Status:
 
 
 class Experiment:
-    """A suite with its data, and the cells that are to be run."""
+    """A suite with its data, and the cells that are to be run.
 
-    def __init__(self, suite: Suite, places: Places = Places()) -> None:
-        self.suite, self.places = suite, places
-        self.work = places.work / suite.name
+    Args:
+        suite: what is run.
+        results: one folder a suite, one JSON a run; to be kept.
+        work: splits, shuffled graphs, checkpoints; may be deleted.
+    """
+
+    def __init__(
+        self, suite: Suite, results: Path = Path("results"), work: Path = Path("runs/experiments")
+    ) -> None:
+        self.suite, self.results, self.work = suite, results / suite.name, work / suite.name
         self._splits: dict[int, tuple[Path, str]] = {}
         self._hashes: dict[tuple[str | Path, ...], str] = {}
         self._all_examples: list[Example] | None = None
@@ -127,7 +126,7 @@ class Experiment:
 
     def file(self, cell: Cell) -> Path:
         """The cell's JSON."""
-        return self.places.results / self.suite.name / f"{cell.file_name}.json"
+        return self.results / f"{cell.file_name}.json"
 
     def error_file(self, cell: Cell) -> Path:
         """Where a cell's last error stands."""
@@ -138,26 +137,18 @@ class Experiment:
         digest = hashlib.sha256(canonical(self.inputs(cell)).encode()).hexdigest()
         return self.work / f"{cell.file_name}-{digest[:8]}"
 
-    def status(self, cell: Cell, *, with_what_is_there: bool = False) -> Status:
-        """Whether a cell is done, and if not, why.
-
-        Args:
-            with_what_is_there: compare what can be read here, and say what
-                can't be, instead of failing.
-
-        Raises:
-            KBertError: the data, a graph or the encoder can't be read.
-        """
+    def status(self, cell: Cell) -> Status:
+        """Whether a cell is done as far as can be read here, and if not, why."""
         result = read_json(self.file(cell))
         if result is None:
             error = self.error_file(cell)
             if error.is_file():
                 return Status(cell, "failed", error.read_text("utf-8").splitlines()[0])
             return Status(cell, "left")
-        missing: Missing | None = {} if with_what_is_there else None
+        missing: Missing = {}
         changed = differences(without_defaults(result["inputs"]), self.inputs(cell, missing))
         state: State = "stale" if changed else "done"
-        return Status(cell, state, "; ".join(changed), result["seconds"], missing or {})
+        return Status(cell, state, "; ".join(changed), result["seconds"], missing)
 
     def inputs(self, cell: Cell, missing: Missing | None = None) -> dict[str, Any]:
         """All that determines a cell's result, with hashes instead of contents.

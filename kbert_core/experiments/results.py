@@ -223,7 +223,7 @@ class Tables:
         outdated: list[Status] = []
         unchecked: dict[str, str] = {}
         for cell in experiment.cells():
-            status = experiment.status(cell, with_what_is_there=True)
+            status = experiment.status(cell)
             unchecked |= status.unchecked
             if status.state == "stale":
                 outdated.append(status)

@@ -8,7 +8,7 @@ import pytest
 
 from kbert_core import cli
 from kbert_core.errors import ExperimentError
-from kbert_core.experiments.grid import Experiment, Places
+from kbert_core.experiments.grid import Experiment
 from kbert_core.experiments.report import html_page, table, write_report
 from kbert_core.experiments.results import Tables, write_json
 from kbert_core.experiments.statistics import Counts, packed
@@ -64,7 +64,7 @@ def result(experiment, cell, *, right, scale=1):
 def experiment(written, suite_data):
     suite_data |= {"seeds": [1, 2, 3], "discussion": "Knowledge **helps** here."}
     suite_data["runs"].append({"name": "everything | visible", "ablation": "everything-visible"})
-    return Experiment(read_suite(written(suite_data)), Places())
+    return Experiment(read_suite(written(suite_data)))
 
 
 @pytest.fixture
@@ -125,11 +125,11 @@ def three(done, written, suite_data):
     names = {"tiny": "as it is", "other": "otherwise", "new": "new", "gone": "gone"}
     declared = {"title": "Both ways", "about": "They *differ*.", "suites": names}
     suite_data |= {"also_compare": [], "side_by_side": declared}
-    first = Experiment(read_suite(written(suite_data)), Places())
+    first = Experiment(read_suite(written(suite_data)))
     others = []
     suite_data |= {"side_by_side": None, "runs": suite_data["runs"][:2]}
     for name in ("other", "new"):
-        others.append(Experiment(read_suite(written(suite_data, f"{name}.yaml")), Places()))
+        others.append(Experiment(read_suite(written(suite_data, f"{name}.yaml"))))
     for cell in others[0].cells(seeds=[1]):
         if cell.row.name in ("BERT", "dictionary"):
             write_json(
@@ -269,7 +269,7 @@ def test_outdated_results_of_some_seeds_are_left_out_and_named(done, folder):
     made = json.loads(file.read_text("utf-8"))
     made["inputs"]["options"]["epochs"] = 7
     write_json(file, made)
-    tables = Tables.of(Experiment(done.suite, Places()), resamples=50)
+    tables = Tables.of(Experiment(done.suite), resamples=50)
     assert tables.done(tables.suite.row("BERT")) == 2
     text = write_report([tables], folder / "results.md")[0].read_text("utf-8")
     assert "- Stale and left out: BERT, seed 2 (options.epochs was 7 and is 2)." in text
@@ -282,7 +282,7 @@ def test_rows_of_another_encoder_are_left_out_and_named(done, folder):
         made = json.loads(file.read_text("utf-8"))
         made["inputs"].get("over", made["inputs"])["encoder"]["sha256"] = "another"
         write_json(file, made)
-    again = Experiment(done.suite, Places())
+    again = Experiment(done.suite)
     for cell in again.cells():
         if cell.row.name == "everything | visible":
             write_json(again.file(cell), result(again, cell, right=1))
@@ -309,7 +309,7 @@ def elsewhere(done, folder):
         for inputs in (made["inputs"], made["inputs"].get("over", {"data": {}})):
             inputs["data"]["folder"] = "$NO_DATA/x"
         write_json(file, made)
-    return Experiment(read_suite("tiny.yaml"), Places())
+    return Experiment(read_suite("tiny.yaml"))
 
 
 def test_without_the_data_the_rest_is_checked_and_the_report_says_so(elsewhere, folder, caplog):
@@ -352,7 +352,7 @@ def test_an_encoder_that_is_not_here_is_not_taken_for_another_one(
         for name in ("encoder", *size):
             inputs["options"].pop(name, None)
         write_json(file, made)
-    tables = Tables.of(Experiment(read_suite(written(suite_data)), Places()), resamples=50)
+    tables = Tables.of(Experiment(read_suite(written(suite_data))), resamples=50)
     assert list(tables.unchecked) == ["the encoder models/gone"]
     assert tables.done(tables.suite.row("BERT + dictionary")) == 3
 
@@ -379,9 +379,7 @@ def test_a_report_of_nothing_shows_everything_missing(experiment, folder):
 
 
 def test_suites_that_nothing_was_run_of_come_last(done, written, suite_data, folder):
-    planned = Experiment(
-        read_suite(written({**suite_data, "title": "Planned"}, "planned.yaml")), Places()
-    )
+    planned = Experiment(read_suite(written({**suite_data, "title": "Planned"}, "planned.yaml")))
     both = [Tables.of(suite, resamples=200) for suite in (planned, done)]
     write_report(both, folder / "results.md")
     text = (folder / "results.md").read_text("utf-8")
@@ -430,7 +428,7 @@ def test_report_only_runs_nothing_and_gives_the_figures_as_json(done, folder, ca
 def test_a_name_in_any_script_can_be_drawn(written, suite_data, folder):
     suite_data |= {"title": "医学 $x_1$", "also_compare": [], "baselines": []}
     suite_data["runs"][1]["name"] = "知识图谱 $"
-    experiment = Experiment(read_suite(written(suite_data)), Places())
+    experiment = Experiment(read_suite(written(suite_data)))
     for cell in experiment.cells():
         write_json(experiment.file(cell), result(experiment, cell, right=2))
     assert len(write_report([Tables.of(experiment, resamples=50)], folder / "r.md")) == 4
