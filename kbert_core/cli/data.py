@@ -81,7 +81,7 @@ class Report:
             [
                 f"{audit.data} ({TASKS[audit.task]}) with {audit.graph}: {audit.triples:,} "
                 f"triples, {audit.heads:,} heads\n",
-                verdict.headline(),
+                verdict.headline.in_words(),
                 *(f"  {MARKS[f.level]} {f.in_words()}" for f in verdict.findings),
                 "",
                 *table(rows, shown=0),

@@ -83,21 +83,15 @@ class Finding:
 class Verdict:
     """What an audit means."""
 
-    values: Mapping[str, Any]  # of the headline
+    headline: Finding  # the answer in one or two sentences
     findings: tuple[Finding, ...]  # why; warnings first
-
-    def headline(
-        self, texts: Mapping[str, str] | None = None, called: Callable[[str], str] = str
-    ) -> str:
-        """The answer in one or two sentences; see ``Finding.in_words``."""
-        return Finding("headline", Level.NOTE, self.values).in_words(texts, called)
 
     def as_dict(self) -> dict[str, Any]:
         """Headline and findings in English, for JSON."""
         findings = [
             {"kind": f.kind, "level": str(f.level), "text": f.in_words()} for f in self.findings
         ]
-        return {"headline": self.headline(), "findings": findings}
+        return {"headline": self.headline.in_words(), "findings": findings}
 
 
 def verdict_of(audit: Audit) -> Verdict:
@@ -117,7 +111,7 @@ def verdict_of(audit: Audit) -> Verdict:
         "warned": [kind for kind in HEADLINE if kind in warned] if split.matches else [],
         "ner": audit.task == "ner",
     }
-    return Verdict(values, tuple(findings))
+    return Verdict(Finding("headline", Level.NOTE, values), tuple(findings))
 
 
 # Findings: of each its kind, its level and the values of its template
