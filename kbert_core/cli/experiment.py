@@ -14,7 +14,8 @@ from kbert_core.cli.output import show, table
 from kbert_core.errors import ExperimentError, OptionError
 
 if TYPE_CHECKING:  # not imported to run: it needs PyTorch
-    from kbert_core.experiments.grid import Cell, Experiment
+    from kbert_core.experiments.grid import Experiment
+    from kbert_core.experiments.results import Cell
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +46,6 @@ def experiment(args: Namespace) -> None:
     if a run failed; the report is printed then too.
     """
     from kbert_core.experiments.report import write_report
-    from kbert_core.experiments.results import Tables
     from kbert_core.training.trainer import started_together
 
     if (together := started_together()) > 1:
@@ -66,7 +66,7 @@ def experiment(args: Namespace) -> None:
     report: dict[str, Any] = {"suites": {}, "failed": []}
     _run(args, planned, report)
     if not args.list:
-        tables = [Tables.of(experiment) for experiment in experiments]
+        tables = [experiment.tables() for experiment in experiments]
         files = write_report(
             tables,
             output,

@@ -10,10 +10,9 @@ import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from kbert_core.data.hub import is_hub_name
 from kbert_core.data.labelled import SPLITS, Example
@@ -23,6 +22,10 @@ from kbert_core.errors import CheckpointError, DataError, KBertError, SplitError
 from kbert_core.experiments.dictionary import BOOSTS
 from kbert_core.experiments.results import (
     GROUPS,
+    Cell,
+    State,
+    Status,
+    Tables,
     canonical,
     config_hash,
     differences,
@@ -30,10 +33,10 @@ from kbert_core.experiments.results import (
     read_json,
     without_defaults,
 )
+from kbert_core.experiments.statistics import RESAMPLES
 from kbert_core.experiments.suite import (
     AT_RANDOM,
     SET_ELSEWHERE,
-    Baseline,
     Data,
     Run,
     Suite,
@@ -49,37 +52,9 @@ from kbert_core.training.options import SCRATCH
 TOKENIZERS = ("tokenizer.json", "vocab.txt")
 WEIGHTS = ("*.safetensors", "*.bin")
 OTHER_INPUTS = SET_ELSEWHERE - GROUPS.keys()  # options that inputs have by another name, or not
-State = Literal["done", "stale", "left", "failed"]
 Hashed = Callable[[str, Callable[[], str]], str | None]  # what is read, and how → its hash
 Missing = dict[str, str]  # what can't be read here → why
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One row at one seed."""
-
-    row: Run | Baseline
-    seed: int
-
-    def __str__(self) -> str:
-        return f"{self.row.name}, seed {self.seed}"
-
-    @property
-    def file_name(self) -> str:
-        """What its files' names begin with."""
-        return f"{slug(self.row.name)}-seed{self.seed}"
-
-
-@dataclass(frozen=True)
-class Status:
-    """How a cell stands."""
-
-    cell: Cell
-    state: State
-    reason: str = ""  # what has changed, or the error
-    seconds: float | None = None  # that it took, if it was ever done
-    unchecked: Mapping[str, str] = field(default_factory=dict)  # what can't be read here → why
 
 
 class Experiment:
@@ -149,6 +124,28 @@ class Experiment:
         changed = differences(without_defaults(result["inputs"]), self.inputs(cell, missing))
         state: State = "stale" if changed else "done"
         return Status(cell, state, "; ".join(changed), result["seconds"], missing)
+
+    def tables(self, *, resamples: int = RESAMPLES) -> Tables:
+        """Read the results, as far as they and what they were made from are there.
+
+        Raises:
+            ExperimentError: results of different encoders or data would be mixed.
+        """
+        results: dict[str, dict[int, Any]] = {}
+        outdated: list[Status] = []
+        unchecked: Missing = {}
+        for cell in self.cells():
+            status = self.status(cell)
+            unchecked |= status.unchecked
+            if status.state == "stale":
+                outdated.append(status)
+            elif status.state == "done":
+                results.setdefault(cell.row.name, {})[cell.seed] = read_json(self.file(cell))
+        for what, why in unchecked.items():
+            log.warning("%s: not checked: %s (%s)", self.suite.name, what, why)
+        tables = Tables(self.suite, results, outdated, unchecked, resamples)
+        tables.check_same()
+        return tables
 
     def inputs(self, cell: Cell, missing: Missing | None = None) -> dict[str, Any]:
         """All that determines a cell's result, with hashes instead of contents.

@@ -16,7 +16,7 @@ from dataclasses import MISSING, asdict, dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any, Literal
 
 import torch
 
@@ -33,17 +33,15 @@ from kbert_core.experiments.statistics import (
     holm,
     unpacked,
 )
-from kbert_core.experiments.suite import Baseline, Run, SideBySide, Suite
+from kbert_core.experiments.suite import Baseline, Run, SideBySide, Suite, slug
 from kbert_core.files import replaced
 from kbert_core.kbert.visible import FULL, Ablation
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.options import option_fields
 from kbert_core.training.options import Recipe, TrainOptions
 
-if TYPE_CHECKING:
-    from kbert_core.experiments.grid import Experiment, Status
-
 FORMAT = 1
+State = Literal["done", "stale", "left", "failed"]
 Pair = tuple[str, str]  # a comparison: one row minus another
 log = logging.getLogger(__name__)
 GROUPS = {"injection": InjectionOptions, "ablation": Ablation, "recipe": Recipe}  # of options
@@ -202,39 +200,42 @@ def processor() -> str:
 # All results of a suite
 
 
+@dataclass(frozen=True)
+class Cell:
+    """One row at one seed."""
+
+    row: Run | Baseline
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.row.name}, seed {self.seed}"
+
+    @property
+    def file_name(self) -> str:
+        """What its files' names begin with."""
+        return f"{slug(self.row.name)}-seed{self.seed}"
+
+
+@dataclass(frozen=True)
+class Status:
+    """How a cell stands."""
+
+    cell: Cell
+    state: State
+    reason: str = ""  # what has changed, or the error
+    seconds: float | None = None  # that it took, if it was ever done
+    unchecked: Mapping[str, str] = field(default_factory=dict)  # what can't be read here → why
+
+
 @dataclass(frozen=True, eq=False)
 class Tables:
     """What the results of a suite say."""
 
     suite: Suite  # what was run
     results: Mapping[str, Mapping[int, Mapping[str, Any]]]  # by row and seed, as their JSON says
-    outdated: "Sequence[Status]" = ()  # cells whose result is of something else; left out
+    outdated: Sequence[Status] = ()  # cells whose result is of something else; left out
     unchecked: Mapping[str, str] = field(default_factory=dict)  # what can't be read here → why
     resamples: int = RESAMPLES  # for the statistics
-
-    @classmethod
-    def of(cls, experiment: "Experiment", *, resamples: int = RESAMPLES) -> "Tables":
-        """Read the results of a suite, as far as they and what they were made from are there.
-
-        Raises:
-            ExperimentError: results of different encoders or data would be mixed.
-        """
-        results: dict[str, dict[int, Any]] = {}
-        outdated: list[Status] = []
-        unchecked: dict[str, str] = {}
-        for cell in experiment.cells():
-            status = experiment.status(cell)
-            unchecked |= status.unchecked
-            if status.state == "stale":
-                outdated.append(status)
-            elif status.state == "done":
-                result = read_json(experiment.file(cell))
-                results.setdefault(cell.row.name, {})[cell.seed] = result
-        for what, why in unchecked.items():
-            log.warning("%s: not checked: %s (%s)", experiment.suite.name, what, why)
-        tables = cls(experiment.suite, results, outdated, unchecked, resamples)
-        tables.check_same()
-        return tables
 
     def check_same(self) -> None:
         """Refuse results of which an encoder or the data changed between two runs."""
