@@ -96,7 +96,7 @@ def facts(audit: Audit) -> tuple[Fact, ...]:
 
 def headline(verdict: Verdict) -> str:
     """The verdict in one or two sentences; plain text."""
-    return verdict.headline(_templates(), split_name)
+    return verdict.headline.in_words(_templates(), split_name)
 
 
 def reasons(verdict: Verdict) -> tuple[Reason, ...]:

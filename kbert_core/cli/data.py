@@ -62,9 +62,9 @@ class Report:
             facts |= {"gold mentions in the graph": known, "types": groups or None}
         about = f"{audit.data} ({TASKS[audit.task]}) with {audit.graph}"
         findings = [f"  {MARKS[f.level]} {f.in_words()}" for f in verdict.findings]
-        said = [verdict.headline(), *findings, "", *table(rows, shown=0), report_text(facts)]
+        said = [verdict.headline.in_words(), *findings, "", *table(rows, shown=0)]
         sizes = f"{audit.triples:,} triples, {audit.heads:,} heads"
-        return "\n".join([f"{about}: {sizes}\n", *said])
+        return "\n".join([f"{about}: {sizes}\n", *said, report_text(facts)])
 
 
 def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:

@@ -14,7 +14,8 @@ from kbert_core.cli.output import show, table
 from kbert_core.errors import ExperimentError, OptionError
 
 if TYPE_CHECKING:  # not imported to run: it needs PyTorch
-    from kbert_core.experiments.grid import Cell, Experiment, Status
+    from kbert_core.experiments.grid import Experiment
+    from kbert_core.experiments.results import Cell, Status
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +46,6 @@ def experiment(args: Namespace) -> None:
     if a run failed; the report is printed then too.
     """
     from kbert_core.experiments.report import write_report
-    from kbert_core.experiments.tables import Tables
     from kbert_core.training.trainer import started_together
 
     if (together := started_together()) > 1:
@@ -69,7 +69,7 @@ def experiment(args: Namespace) -> None:
     report: dict[str, Any] = {"suites": {}, "failed": []}
     _run(args, planned, report)
     if not args.list:
-        tables = [Tables.of(experiment) for experiment in experiments]
+        tables = [experiment.tables() for experiment in experiments]
         files = write_report(
             tables,
             output,
@@ -91,11 +91,11 @@ def experiment(args: Namespace) -> None:
 
 def _experiments(args: Namespace) -> "list[Experiment]":
     """The suites named, each with its results and its folder to work in."""
-    from kbert_core.experiments.grid import Experiment, Places
+    from kbert_core.experiments.grid import Experiment
     from kbert_core.experiments.suite import check_side_by_side, read_suite
 
-    places = Places(Path(args.results), Path(args.work))
-    experiments = [Experiment(read_suite(path), places) for path in args.suite]
+    places = Path(args.results), Path(args.work)
+    experiments = [Experiment(read_suite(path), *places) for path in args.suite]
     names = [experiment.suite.name for experiment in experiments]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -116,7 +116,7 @@ def _run(
                 experiment.inputs(cell)  # refused before anything runs
     for experiment, cells in planned:
         name = experiment.suite.name
-        statuses = [experiment.status(cell, with_what_is_there=args.list) for cell in cells]
+        statuses = [experiment.status(cell) for cell in cells]
         todo = [s.cell for s in statuses if args.again or s.state != "done"]
         if not args.list and todo:
             left = seconds_left(statuses, todo, args.jobs)

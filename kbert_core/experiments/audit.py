@@ -131,11 +131,7 @@ def audit(
 
 
 class _Used:
-    """The triples of a graph that can be injected, and what their heads are.
-
-    Args:
-        train: to learn what tails mean from.
-    """
+    """The triples of a graph that can be injected, and what their heads are, learnt from train."""
 
     def __init__(
         self, graph: KnowledgeGraph, options: InjectionOptions, train: Sequence[Example]
@@ -187,9 +183,7 @@ class _Used:
             relations = {triple.relation for triple in triples}
             for name in relations if self._relation is None else self.heads[head]:
                 heads.setdefault(name, set()).add(head)
-        made = [
-            (Group(name, Share(len(of & gold), len(of))), of & gold) for name, of in heads.items()
-        ]
+        made = [(Group(n, Share(len(of & gold), len(of))), of & gold) for n, of in heads.items()]
         return sorted(made, key=lambda item: (-item[0].gold.total, item[0].name))
 
     def most_used_tails(self) -> dict[str, str]:
@@ -288,12 +282,12 @@ def _gold_mentions(gold: Sequence[Gold], seen: set[str] | None) -> GoldMentions:
         labels = sorted({label for _, label, *_ in gold})
         return {label: coverage([m for m in some if m[1] == label]) for label in labels}
 
-    made = GoldMentions(coverage(gold), by_label(gold))
     if seen is None:
-        return made
+        return GoldMentions(coverage(gold), by_label(gold))
     unseen, names = [m for m in gold if m[0] not in seen], {name for name, *_ in gold}
-    return replace(
-        made,
+    return GoldMentions(
+        all=coverage(gold),
+        by_label=by_label(gold),
         seen=coverage([m for m in gold if m[0] in seen]),
         unseen=coverage(unseen),
         unseen_by_label=by_label(unseen),

@@ -29,10 +29,7 @@ class Data:
 def read_data(
     name: str | Path, task: str | None = None, columns: Mapping[str, str] | None = None
 ) -> Data:
-    """Read train, and dev and test where there are; see ``read_present``.
-
-    Args:
-        task: None: guessed from the training set's form.
+    """Read train, and dev and test where there are; the task is guessed where none is given.
 
     Raises:
         DataError: there is no training set, it can't be read, or its form
@@ -72,7 +69,7 @@ class Share:
     @classmethod
     def of(cls, values: Iterable[object]) -> "Share":
         """Those that are true, of all."""
-        true = [bool(value) for value in values]
+        true = [*map(bool, values)]
         return cls(sum(true), len(true))
 
     @property
@@ -94,15 +91,11 @@ class Coverage:
 
 @dataclass(frozen=True)
 class GoldMentions:
-    """The gold mentions of one split.
-
-    Seen or unseen: whether a training mention has the same name; None for the
-    training set itself.
-    """
+    """The gold mentions of one split; seen are those whose name is a training mention's too."""
 
     all: Coverage
     by_label: dict[str, Coverage]
-    seen: Coverage | None = None
+    seen: Coverage | None = None  # this and the three below: not of the training set
     unseen: Coverage | None = None
     unseen_by_label: dict[str, Coverage] = field(default_factory=dict)
     unseen_names: Share | None = None  # distinct names without a training mention
@@ -197,10 +190,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Answers:
-    """Whether the graph was made from the data's own annotations.
-
-    Then it knows the names of the test set as well as those of the training set.
-    """
+    """Whether the graph was made from the annotations: then it knows test's names as train's."""
 
     gold_heads: Share  # of the graph's heads those that are gold mentions somewhere
     test_only: Share | None  # of the graph's heads: mentions of the test set only, if there is one

@@ -12,7 +12,7 @@ from typing import Any
 
 from kbert_core.data.labelled import Example
 from kbert_core.experiments.dictionary import TagScores
-from kbert_core.experiments.statistics import Counts
+from kbert_core.experiments.statistics import Counts, packed
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.labels import OUTSIDE, RIGHT, begins
 from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
@@ -191,22 +191,6 @@ def _id(texts: Sequence[str]) -> str:
     return hashlib.sha256("\t".join(texts).encode()).hexdigest()[:8]
 
 
-def packed(counts: Counts) -> dict[str, Any]:
-    """Columns as one short line each, for JSON."""
-    columns = {n: " ".join(f"{v:.6g}" for v in column) for n, column in counts.columns.items()}
-    return {"ids": " ".join(counts.ids), "columns": columns}
-
-
-def unpacked(sentences: Mapping[str, Any], data: str = "") -> Counts:
-    """The counts again; undoes :func:`packed`.
-
-    Args:
-        data: hash of the split.
-    """
-    columns = {n: [float(v) for v in line.split()] for n, line in sentences["columns"].items()}
-    return Counts(sentences["ids"].split(), columns, data)
-
-
 # The release's own count
 
 
@@ -219,12 +203,11 @@ def release_count(
 ) -> dict[str, float]:
     """Count a model's entities as the released K-BERT does (run_kbert_ner.py).
 
-    It takes the likeliest tag of each token, and looks at borders alone,
-    whatever the type. Its precision also divides by the entities begun on
-    injected tokens, for which the release trains a label of their own and this
-    training doesn't, so ``trunk_f1`` is the fairer figure. Two things differ:
-    the release cuts a text at its length limit and drops what is gold there,
-    and lets an entity that a text ends with run on over what it predicts on padding.
+    It takes each token's likeliest tag, and looks at borders, whatever the type.
+    Its precision also divides by the entities begun on injected tokens, for which
+    the release trains a label and this training doesn't, so ``trunk_f1`` is
+    fairer. Two things differ: the release cuts a text at its length limit with
+    what is gold there, and lets a last entity run on over predicted padding.
 
     Args:
         predictions: of the examples, read with the graph.

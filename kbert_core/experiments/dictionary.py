@@ -12,7 +12,7 @@ very great one the dictionary written over it.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -85,8 +85,7 @@ def dictionary_spans(
         examples: their labels aren't looked at. Where words are known, a
             match that cuts one is left out.
         graph: whose heads are looked for, the longest first.
-        type_labels: tail → label; the first triple of a head whose tail is in
-            it decides.
+        type_labels: tail → label; the first tail of a head that is in it decides.
 
     Returns:
         Per text its (start, end, label) spans in characters, in reading order.
@@ -157,21 +156,16 @@ def save_scores(file: IO[bytes], splits: Mapping[str, TagScores]) -> None:
 
 
 def load_scores(path: Path) -> dict[str, TagScores]:
-    """Read what :func:`save_scores` wrote.
-
-    Raises:
-        DataError: it can't be read.
-    """
-    others = [field.name for field in fields(TagScores)[1:]]
+    """Read what :func:`save_scores` wrote; DataError if it can't be read."""
+    splits: dict[str, dict[str, Any]] = {}
     try:
         with np.load(path, allow_pickle=False) as arrays:
-            return {
-                split: TagScores(
-                    tuple(arrays[f"{split}.names"].tolist()),
-                    *(arrays[f"{split}.{name}"] for name in others),
-                )
-                for split in dict.fromkeys(key.partition(".")[0] for key in arrays.files)
-            }
+            for key in arrays.files:
+                split, _, name = key.partition(".")
+                splits.setdefault(split, {})[name] = arrays[key]
+        return {
+            s: TagScores(**of | {"names": tuple(of["names"].tolist())}) for s, of in splits.items()
+        }
     except Exception as error:  # a damaged archive raises whatever its parts do
         raise DataError(
             f"{path}: can't be read ({error}). Delete it and run the same command again: it names "
@@ -267,12 +261,7 @@ def choose_weight(
     dictionary: Sequence[Sequence[SpanKey]],
     gold: Sequence[Sequence[SpanKey]],
 ) -> tuple[float, dict[str, float]]:
-    """Try every weight on a dev set.
-
-    Returns:
-        The weight with the best F1, of equal ones the smallest; and the F1 of
-        each of ``BOOSTS``.
-    """
+    """Try ``BOOSTS`` on dev: the one with the best F1, of equal ones the smallest; and all F1."""
     tried = {w: span_scores(gold, guided_spans(scores, dictionary, w))["f1"] for w in BOOSTS}
     best = max(BOOSTS, key=lambda weight: tried[weight])
     return best, {f"{weight:g}": round(f1, 4) for weight, f1 in tried.items()}

@@ -10,10 +10,9 @@ import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from kbert_core.data.hub import is_hub_name
 from kbert_core.data.labelled import SPLITS, Example
@@ -24,6 +23,10 @@ from kbert_core.errors import CheckpointError, DataError, KBertError, SplitError
 from kbert_core.experiments.dictionary import BOOSTS
 from kbert_core.experiments.results import (
     GROUPS,
+    Cell,
+    State,
+    Status,
+    Tables,
     canonical,
     config_hash,
     differences,
@@ -31,10 +34,10 @@ from kbert_core.experiments.results import (
     read_json,
     without_defaults,
 )
+from kbert_core.experiments.statistics import RESAMPLES
 from kbert_core.experiments.suite import (
     AT_RANDOM,
     SET_ELSEWHERE,
-    Baseline,
     Data,
     Run,
     Suite,
@@ -50,45 +53,9 @@ from kbert_core.training.options import SCRATCH
 TOKENIZERS = ("tokenizer.json", "vocab.txt")
 WEIGHTS = ("*.safetensors", "*.bin")
 OTHER_INPUTS = SET_ELSEWHERE - GROUPS.keys()  # options that inputs have by another name, or not
-State = Literal["done", "stale", "left", "failed"]
 Hashed = Callable[[str, Callable[[], str]], str | None]  # what is read, and how → its hash
 Missing = dict[str, str]  # what can't be read here → why
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Places:
-    """Where things are kept."""
-
-    results: Path = Path("results")  # one folder a suite, one JSON a run; to be kept
-    work: Path = Path("runs/experiments")  # splits, shuffled graphs, checkpoints; may be deleted
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One row at one seed."""
-
-    row: Run | Baseline
-    seed: int
-
-    def __str__(self) -> str:
-        return f"{self.row.name}, seed {self.seed}"
-
-    @property
-    def file_name(self) -> str:
-        """What its files' names begin with."""
-        return f"{slug(self.row.name)}-seed{self.seed}"
-
-
-@dataclass(frozen=True)
-class Status:
-    """How a cell stands."""
-
-    cell: Cell
-    state: State
-    reason: str = ""  # what has changed, or the error
-    seconds: float | None = None  # that it took, if it was ever done
-    unchecked: Mapping[str, str] = field(default_factory=dict)  # what can't be read here → why
 
 
 class Experiment:
@@ -96,14 +63,17 @@ class Experiment:
 
     Args:
         suite: what is run.
-        places: where results and work are kept.
+        results: one folder a suite, one JSON a run; to be kept.
+        work: splits, shuffled graphs, checkpoints; may be deleted.
     """
 
-    def __init__(self, suite: Suite, places: Places = Places()) -> None:
-        self.suite, self.places = suite, places
-        self.work = places.work / suite.name
+    def __init__(
+        self, suite: Suite, results: Path = Path("results"), work: Path = Path("runs/experiments")
+    ) -> None:
+        self.suite, self.results, self.work = suite, results / suite.name, work / suite.name
         self._splits: dict[int, tuple[Path, str]] = {}
-        self._hashes: dict[tuple[str, ...], str] = {}
+        self._hashes: dict[tuple[str | Path, ...], str] = {}
+        self._all_examples: list[Example] | None = None
         self._missing: Missing = {}  # for all cells of the suite, so that none is looked for twice
 
     def cells(self, *, only: Sequence[str] = (), seeds: Sequence[int] = ()) -> tuple[Cell, ...]:
@@ -132,7 +102,7 @@ class Experiment:
 
     def file(self, cell: Cell) -> Path:
         """The cell's JSON."""
-        return self.places.results / self.suite.name / f"{cell.file_name}.json"
+        return self.results / f"{cell.file_name}.json"
 
     def error_file(self, cell: Cell) -> Path:
         """Where a cell's last error stands."""
@@ -143,26 +113,40 @@ class Experiment:
         digest = hashlib.sha256(canonical(self.inputs(cell)).encode()).hexdigest()
         return self.work / f"{cell.file_name}-{digest[:8]}"
 
-    def status(self, cell: Cell, *, with_what_is_there: bool = False) -> Status:
-        """Whether a cell is done, and if not, why.
-
-        Args:
-            with_what_is_there: compare what can be read here, and say what
-                can't be, instead of failing.
-
-        Raises:
-            KBertError: the data, a graph or the encoder can't be read.
-        """
+    def status(self, cell: Cell) -> Status:
+        """Whether a cell is done as far as can be read here, and if not, why."""
         result = read_json(self.file(cell))
         if result is None:
             error = self.error_file(cell)
             if error.is_file():
                 return Status(cell, "failed", error.read_text("utf-8").splitlines()[0])
             return Status(cell, "left")
-        missing: Missing | None = {} if with_what_is_there else None
+        missing: Missing = {}
         changed = differences(without_defaults(result["inputs"]), self.inputs(cell, missing))
         state: State = "stale" if changed else "done"
-        return Status(cell, state, "; ".join(changed), result["seconds"], missing or {})
+        return Status(cell, state, "; ".join(changed), result["seconds"], missing)
+
+    def tables(self, *, resamples: int = RESAMPLES) -> Tables:
+        """Read the results, as far as they and what they were made from are there.
+
+        Raises:
+            ExperimentError: results of different encoders or data would be mixed.
+        """
+        results: dict[str, dict[int, Any]] = {}
+        outdated: list[Status] = []
+        unchecked: Missing = {}
+        for cell in self.cells():
+            status = self.status(cell)
+            unchecked |= status.unchecked
+            if status.state == "stale":
+                outdated.append(status)
+            elif status.state == "done":
+                results.setdefault(cell.row.name, {})[cell.seed] = read_json(self.file(cell))
+        for what, why in unchecked.items():
+            log.warning("%s: not checked: %s (%s)", self.suite.name, what, why)
+        tables = Tables(self.suite, results, outdated, unchecked, resamples)
+        tables.check_same()
+        return tables
 
     def inputs(self, cell: Cell, missing: Missing | None = None) -> dict[str, Any]:
         """All that determines a cell's result, with hashes instead of contents.
@@ -186,29 +170,26 @@ class Experiment:
             "kg": self._graphs(row.kg, hashed),
         }
         if isinstance(row, Run):
-            return without_defaults(inputs | self._inputs_of_run(row, hashed))
+            options = train_options(suite, row)
+            digest = hashed(f"the encoder {row.encoder}", lambda: self._encoder(row.encoder))
+            inputs |= {
+                "kind": "run",
+                "knowledge": row.knowledge,
+                "hiding_kg": self._graphs(row.hiding_kg, hashed),
+                "encoder": {"name": row.encoder, "sha256": digest},
+                "options": {n: v for n, v in options.flat().items() if n not in OTHER_INPUTS},
+            }
+            injection = options.knowledge.injection
+            if injection is not None and (scorer := injection.scorer) is not None:
+                digest = hashed(f"the scorer {scorer}", lambda: self._encoder(scorer))
+                inputs["scorer"] = {"name": scorer, "sha256": digest}
+            return without_defaults(inputs)
         inputs["kind"] = "dictionary"
         if row.over is not None:
             inputs["over"] = self.inputs(Cell(suite.row(row.over), cell.seed), missing)
         if row.guided:
             inputs["guided"] = BOOSTS
         return without_defaults(inputs)
-
-    def _inputs_of_run(self, run: Run, hashed: Hashed) -> dict[str, Any]:
-        options = train_options(self.suite, run)
-        encoder = hashed(f"the encoder {run.encoder}", lambda: self._encoder(run.encoder))
-        inputs = {
-            "kind": "run",
-            "knowledge": run.knowledge,
-            "hiding_kg": self._graphs(run.hiding_kg, hashed),
-            "encoder": {"name": run.encoder, "sha256": encoder},
-            "options": {n: v for n, v in options.flat().items() if n not in OTHER_INPUTS},
-        }
-        injection = options.knowledge.injection
-        if injection is not None and (scorer := injection.scorer) is not None:
-            digest = hashed(f"the scorer {scorer}", lambda: self._encoder(scorer))
-            inputs["scorer"] = {"name": scorer, "sha256": digest}
-        return inputs
 
     def _hashed(self, missing: Missing | None, what: str, read: Callable[[], str]) -> str | None:
         """The hash that is read; where it can't be, None if ``missing`` takes the reason."""
@@ -224,15 +205,14 @@ class Experiment:
 
     def _graphs(self, paths: Sequence[str], hashed: Hashed) -> list[dict[str, str | None]]:
         def read(path: str) -> str:
-            return self._hash([self.suite.resolved(path)])
+            return self._hash(self.suite.resolved(path))
 
         return [{"file": p, "sha256": hashed(f"the graph {p}", partial(read, p))} for p in paths]
 
-    def _hash(self, paths: Sequence[str | Path]) -> str:
-        key = tuple(map(str, paths))
-        if key not in self._hashes:
-            self._hashes[key] = hash_of([Path(path) for path in paths])
-        return self._hashes[key]
+    def _hash(self, *paths: str | Path) -> str:
+        if paths not in self._hashes:
+            self._hashes[paths] = hash_of([Path(path) for path in paths])
+        return self._hashes[paths]
 
     def _encoder(self, name: str) -> str:
         """Hash of an encoder's weights, size and vocabulary; of a hub's the name alone."""
@@ -244,7 +224,7 @@ class Experiment:
             return ""
         weights = sorted(file for pattern in WEIGHTS for file in folder.glob(pattern))
         files = [folder / file for file in TOKENIZERS if (folder / file).is_file()]
-        return self._hash([*weights, *files]) + config_hash(folder)
+        return self._hash(*weights, *files) + config_hash(folder)
 
     # Graphs
 
@@ -258,7 +238,7 @@ class Experiment:
         if run.knowledge != "shuffled":
             return files, None
         control = shuffled(load_graph(*files), seed=seed)
-        path = self.work / f"shuffled-{self._hash(files)[:8]}-seed{seed}.spo"
+        path = self.work / f"shuffled-{self._hash(*files)[:8]}-seed{seed}.spo"
         path.parent.mkdir(parents=True, exist_ok=True)
         write_triples(control.graph, path)
         return (str(path),), control.unchanged
@@ -279,26 +259,24 @@ class Experiment:
         """
         if seed not in self._splits:
             data, place = self.suite.data, Path(self._data)
-            if data == Data(folder=data.folder) and place.is_dir():  # as they are
+            as_they_are = data == Data(folder=data.folder) and place.is_dir()
+            splits: dict[str, Any] = {} if as_they_are else self._drawn(seed)
+            if as_they_are:
                 endings = LINKS if self.suite.task == "link" else ENDINGS
-                files = [find_split(place, split, endings) for split in ("train", "dev")]
+                splits = {split: find_split(place, split, endings) for split in ("train", "dev")}
                 with suppress(SplitError):
-                    files.append(find_split(place, "test", endings))
-                self._need_test(len(files) == len(SPLITS))
-                self._splits[seed] = place, hash_of(files)
+                    splits["test"] = find_split(place, "test", endings)
+            if "test" not in splits:
+                raise SplitError(
+                    f"{self._data}: no test set, and a suite scores every run on one. Name a "
+                    "folder with a test.tsv, or the files in it, as in data: files: "
+                    "{train: NAME, dev: NAME, test: NAME}."
+                )
+            if as_they_are:
+                self._splits[seed] = place, hash_of([*splits.values()])
             else:
-                drawn = self._drawn(seed)
-                self._need_test("test" in drawn)
-                self._splits[seed] = self._written(drawn, f"split-seed{seed}")
+                self._splits[seed] = self._written(splits, f"split-seed{seed}")
         return self._splits[seed]
-
-    def _need_test(self, there: bool) -> None:
-        if not there:
-            raise SplitError(
-                f"{self._data}: no test set, and a suite scores every run on one. Name a folder "
-                "with a test.tsv, or the files in it, as in data: files: "
-                "{train: NAME, dev: NAME, test: NAME}."
-            )
 
     @property
     def _data(self) -> str:
@@ -306,22 +284,21 @@ class Experiment:
         folder = self.suite.data.folder
         return folder if is_hub_name(folder) else self.suite.resolved(folder)
 
-    @property
-    def _named_files(self) -> dict[str, str]:
-        """The files of splits that the suite names."""
-        return {s: str(Path(self._data) / name) for s, name in self.suite.data.files.items()}
-
     def _drawn(self, seed: int) -> dict[str, list[Example]]:
         data = self.suite.data
+        files_of = data.files.items()
+        named: dict[str, str] = {s: str(Path(self._data) / name) for s, name in files_of}
         if data.split == "entity-disjoint":
             shares = {"test_share": data.test_share, "dev_share": data.dev_share}
             options = EntityDisjoint(seed, **{n: s for n, s in shares.items() if s is not None})
             known = data.among != AT_RANDOM
             graph = load_graph(self.suite.resolved(data.among)) if known else None
+            if self._all_examples is None:
+                self._all_examples = self._read(named or dict.fromkeys(SPLITS, self._data))
             return entity_disjoint(self._all_examples, options, graph=graph)
         files = DataFiles(
-            "" if data.files else self._data,
-            **self._named_files,
+            "" if named else self._data,
+            **named,
             dev_share=data.dev_share or 0.0,
             columns=data.columns,
             also_train=self.suite.resolved_all(data.also_train),
@@ -329,11 +306,9 @@ class Experiment:
         splits = read_splits(files, self.suite.task, seed=seed)
         return deduplicated(splits) if data.split == "deduplicated" else splits
 
-    @cached_property
-    def _all_examples(self) -> list[Example]:
-        """Those of all splits that there are."""
+    def _read(self, files: Mapping[str, str]) -> list[Example]:
+        """The examples of all splits that there are."""
         examples: list[Example] = []
-        files = self._named_files or dict.fromkeys(SPLITS, self._data)
         for split in (split for split in SPLITS if split in files):
             try:
                 columns = self.suite.data.columns

@@ -1,7 +1,7 @@
 """How a suite's keys and values are checked: by pydantic, in errors that name value and remedy."""
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from types import UnionType
 from typing import Annotated, Any, get_args
 
@@ -24,6 +24,11 @@ from kbert_core.knowledge.selection import Strategy
 from kbert_core.knowledge.surface_forms import NameRules
 from kbert_core.options import option_fields
 
+WORDS = {  # of pydantic's errors, as patterns: how they are said here
+    **{", unable.*": "", "Input should be": "expected", "a valid integer": "a whole number"},
+    **{"a valid (dictionary|mapping).*": "keys and values", "valid ": "", "tuple": "list"},
+}
+
 
 class Keys(BaseModel):
     """Keys and values; a key given as nothing has its default."""
@@ -37,10 +42,9 @@ class Keys(BaseModel):
             return data
         for key in data:
             if key not in cls.model_fields:
-                known = ", ".join(cls.model_fields)
-                raise PydanticCustomError(
-                    "unknown", "key '{key}'. Known: {known}.", {"key": str(key), "known": known}
-                )
+                names = {"key": str(key), "known": ", ".join(cls.model_fields)}
+                text = "has the unknown key '{key}'. Known: {known}."
+                raise PydanticCustomError("unknown", text, names)
         return {key: value for key, value in data.items() if value is not None}
 
 
@@ -77,13 +81,11 @@ def _number(value: Any) -> Any:
     return value
 
 
-def _texts(value: Any) -> Any:
-    return (value,) if isinstance(value, str) else value
-
-
 Text = Annotated[str, AfterValidator(str.strip)]
 Number = Annotated[float, BeforeValidator(_number)]
-Texts = Annotated[tuple[StrictStr, ...], BeforeValidator(_texts)]  # one text or a list of them
+Texts = Annotated[  # one text or a list of them
+    tuple[StrictStr, ...], BeforeValidator(lambda v: (v,) if isinstance(v, str) else v)
+]
 KINDS: dict[Any, Any] = {  # a field's type → how it is given
     **{int: StrictInt, bool: StrictBool, float: Number, Strategy: StrictStr},
     **{tuple[str, ...]: Texts, NameRules: Texts},
@@ -92,42 +94,21 @@ Share = Annotated[Number | None, Field(gt=0, lt=1)]
 
 
 def error_text(error: ErrorDetails, data: Any) -> str:
-    """Say an error of pydantic so that it names key, value and what is expected.
-
-    Args:
-        data: the suite that was checked.
-    """
-    place, value = list(error["loc"]), shown(error["input"])
-    expected = re.sub(r"a valid (dictionary|mapping).*", "keys and values", error["msg"])
-    for theirs, ours in (
-        ("Input should be", "expected"),
-        ("tuple", "list"),
-        ("a valid integer", "a whole number"),
-        ("valid ", ""),
-    ):
-        expected = expected.partition(", unable")[0].replace(theirs, ours)
+    """Say an error of pydantic so that it names key, value and what is expected."""
+    loc, text = error["loc"], error["msg"]
+    place = [f"number {key + 1}" if isinstance(key, int) else key for key in loc]
+    if len(loc) > 1 and loc[0] in ("runs", "baselines"):
+        kind, row = str(loc[0]).removesuffix("s"), data[loc[0]][loc[1]]
+        name = row.get("name") if isinstance(row, dict) else None
+        place[:2] = [f"{kind} '{name}'" if isinstance(name, str) else f"{kind} {int(loc[1]) + 1}"]
+    where = ": ".join(place) or "the suite"
     if error["type"] == "unknown":
-        return f"{_where(place, data)} has the unknown {error['msg']}"
-    if not place or (error["type"] == "model_type" and isinstance(place[-1], int)):
-        return f"{_where(place, data)} is {value}, {expected}."
-    key = place.pop()
+        return f"{where} {text}"
     if error["type"] == "missing":
-        return f"{_where(place, data)} has no '{key}'. Add it."
-    if isinstance(key, int):  # one of several
-        return f"{_where(place[:-1], data)}: {place[-1]} has {value}, {expected}."
-    return f"{_where(place, data)}: {key} is {value}, {expected}."
-
-
-def _where(place: Sequence[int | str], data: Any) -> str:
-    """What part of a suite an error is in, such as "train of run 'BERT'"."""
-    if not place:
-        return "the suite"
-    *outer, key = place
-    if not isinstance(key, int):
-        return f"{key} of {_where(outer, data)}"
-    kind, row = str(outer[-1]).removesuffix("s"), data[outer[-1]][key]
-    name = row.get("name") if isinstance(row, dict) else None
-    return f"{kind} '{name}'" if isinstance(name, str) else f"{kind} {key + 1}"
+        return f"{where} is missing. Add it."
+    for theirs, ours in WORDS.items():
+        text = re.sub(theirs, ours, text)
+    return f"{where} is {shown(error['input'])}, {text}."
 
 
 def shown(value: Any) -> str:

@@ -13,9 +13,9 @@ from typing import Any
 from PIL import Image
 
 from kbert_core.errors import ExperimentError
+from kbert_core.experiments.results import Group, Tables
 from kbert_core.experiments.statistics import Metric, Spread
 from kbert_core.experiments.suite import Baseline, Run
-from kbert_core.experiments.tables import Group, Tables
 from kbert_core.explain.drawing import BLUE, GREEN, GREY, INK, ORANGE, drawing, legend_below, tidy
 from kbert_core.kbert.visible import FULL
 from kbert_core.training.finetune import MAIN_SCORE
@@ -91,14 +91,7 @@ def _bars(
     space: float = 2.5,
     pale: Collection[str] = (),
 ) -> float:
-    """Draw a bar a row: the mean, its seeds as dots, 95 % of the resamples as a whisker.
-
-    Args:
-        space: between a bar's end and its number.
-
-    Returns:
-        Where the longest ends.
-    """
+    """Draw a bar a row, its number ``space`` after it; return where the longest ends."""
     top = 0.0
     panel.set_xlabel(f"{metric.name}, %")
     for place, name in enumerate(names):
@@ -141,13 +134,7 @@ def _kind(row: Run | Baseline) -> str:
 
 
 def _draw_curves(tables: Tables, path: Path) -> bool:
-    """Draw dev scores by epoch, a line a run with its deviation over the seeds.
-
-    As long as its shortest seed.
-
-    Returns:
-        Whether there was anything to draw.
-    """
+    """Draw dev scores by epoch, a line a run, as long as its shortest seed; see _draw_scores."""
     main, curves = MAIN_SCORE[tables.suite.task], []
     for number, run in enumerate(tables.suite.runs):
         of_seeds = [curve for curve in tables.values(run.name, "learning_curve") if curve]

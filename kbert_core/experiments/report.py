@@ -8,7 +8,7 @@ command, and what isn't there yet is shown as missing.
 import base64
 import html
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,9 @@ from jinja2 import Environment, FileSystemLoader
 from kbert_core.checkpoints.encoders import PACKAGE
 from kbert_core.errors import ExperimentError
 from kbert_core.experiments.pictures import draw_group, draw_suite
+from kbert_core.experiments.results import Group, Tables, groups
 from kbert_core.experiments.statistics import LEVEL, RESAMPLES, Difference, Metric, Spread
 from kbert_core.experiments.suite import AT_RANDOM
-from kbert_core.experiments.tables import Group, Tables, groups
 from kbert_core.knowledge.io.compression import plain_stem
 from kbert_core.training.finetune import MAIN_SCORE
 
@@ -201,24 +201,23 @@ def contents(suites: Sequence[Tables], beside: Sequence[Group]) -> str:
 def facts(tables: Tables) -> str:
     """What all runs have in common."""
     data, runs = tables.suite.data, tables.suite.runs
-    of_data = f"Data: {Path(data.folder).name}, {data.split}"
+    parts = [f"Data: {Path(data.folder).name}, {data.split}"]
     if data.split == "entity-disjoint":
         known = f"names known to {plain_stem(data.among)}"
         among = "all names" if data.among == AT_RANDOM else known
-        of_data += f" (held out among {among}; each seed draws its own)"
+        parts[0] += f" (held out among {among}; each seed draws its own)"
     if data.also_train:  # a file with its folder, as in bq/train.tsv; a hub name as it is
         more = ("/".join(Path(path).parts[-2:]) for path in data.also_train)
-        of_data += f", and to train on {', '.join(more)}"
-    sizes = {split: tables.values(None, "examples", split) for split in ("train", "dev", "test")}
+        parts[0] += f", and to train on {', '.join(more)}"
+    for split in ("train", "dev", "test"):
+        if sizes := tables.values(None, "examples", split):
+            parts.append(f"{split} {_counts(sizes)}")
     encoders = dict.fromkeys(Path(run.encoder.removeprefix(PACKAGE)).name for run in runs)
-    encoder = f"encoder {', '.join(encoders)}"
     parameters = {*tables.values(None, "parameters")}
-    if len(parameters) == 1:
-        encoder += f" ({parameters.pop():,} parameters)"
-    epochs = [*dict.fromkeys(str(run.train.get("epochs", 4)) for run in runs)]
-    of_sizes = [f"{split} {_counts(counts)}" for split, counts in sizes.items() if counts]
-    trained = f"{' or '.join(epochs)} epoch{'s' * (epochs != ['1'])}"
-    return "; ".join([of_data, *of_sizes, encoder, trained]) + "."
+    size = f" ({parameters.pop():,} parameters)" if len(parameters) == 1 else ""
+    epochs = " or ".join(dict.fromkeys(str(run.train.get("epochs", 4)) for run in runs))
+    trained = f"{epochs} epoch{'s' * (epochs != '1')}"
+    return "; ".join([*parts, f"encoder {', '.join(encoders)}{size}", trained]) + "."
 
 
 def others(tables: Tables) -> dict[str, str]:
@@ -230,19 +229,17 @@ def others(tables: Tables) -> dict[str, str]:
 def scores(tables: Tables) -> str:
     """A line a row: its seeds and scores."""
     graph_off = "without_knowledge", "test", MAIN_SCORE[tables.suite.task]
-    paths = {f"{tables.metrics[0].name}, graph off": graph_off}
-    if not tables.values(None, *graph_off):
-        paths = {}
-    paths |= {title: ("scores", "test", other) for other, title in others(tables).items()}
+    paths = {title: ("scores", "test", other) for other, title in others(tables).items()}
+    if tables.values(None, *graph_off):
+        paths = {f"{tables.metrics[0].name}, graph off": graph_off, **paths}
     head = ["", "seeds", *(metric.name for metric in tables.metrics), *paths]
     rows = []
     for row in tables.suite.rows:
-        name, done, planned = row.name, tables.done(row), len(row.seeds)
-        seeds = str(done) if done == planned else f"{done} of {planned}"
-        values: list[Spread | None] = [tables.score(name, metric) for metric in tables.metrics]
-        values += [tables.spread(name, *path) for path in paths.values()]
+        values: list[Spread | None] = [tables.score(row.name, m) for m in tables.metrics]
+        values += [tables.spread(row.name, *path) for path in paths.values()]
+        done = tables.done(row)
         cells = [*map(_per_cent, values)] if done else [MISSING, *[""] * (len(head) - 3)]
-        rows.append([name, seeds, *cells])
+        rows.append([row.name, tables.lacking(row).removesuffix(" seeds") or str(done), *cells])
     return table(head, rows)
 
 
@@ -251,29 +248,24 @@ def differences(tables: Tables) -> str:
     by_metric = {metric.name: tables.differences(metric) for metric in tables.main_metrics}
     if not any(by_metric.values()):
         return ""
+    head = ["difference, points", *(n for name in by_metric for n in (name, "p"))]
+    columns = by_metric.values()
     rows = [
-        [
-            " − ".join(pair),
-            *(cell for of in by_metric.values() for cell in _difference(of.get(pair))),
-        ]
+        [" − ".join(pair), *chain(*(_difference(of.get(pair)) for of in columns))]
         for pair in tables.pairs
     ]
-    return table(["difference, points", *(n for name in by_metric for n in (name, "p"))], rows)
+    return table(head, rows)
 
 
 def by_label(tables: Tables) -> str:
     """F1 on test by label."""
-    head = ["", *(f"{label} ({_counts(gold)})" for label, gold in tables.labels.items())]
     path = ("scores", "test", "by_label")
     rows = [
-        [
-            row.name,
-            *(_per_cent(tables.spread(row.name, *path, label, "f1")) for label in tables.labels),
-        ]
-        for row in tables.suite.rows
-        if any(tables.values(row.name, *path))
+        [name, *(_per_cent(tables.spread(name, *path, label, "f1")) for label in tables.labels)]
+        for name in (row.name for row in tables.suite.rows)
+        if any(tables.values(name, *path))
     ]
-    return table(head, rows)
+    return table(["", *(f"{la} ({_counts(gold)})" for la, gold in tables.labels.items())], rows)
 
 
 def edits(tables: Tables, *added: str) -> str:
@@ -282,28 +274,22 @@ def edits(tables: Tables, *added: str) -> str:
     Args:
         added: "added", for triples that were added; else tails were replaced.
     """
-
-    def spread(of_seeds: Sequence[Mapping[str, Any]], outcome: str) -> Spread | None:
-        shares = [r[outcome] for r in of_seeds if r.get(outcome) is not None]
-        return Spread.of(shares) if shares else None
-
-    path = ("edit_response", "test", *added)
-    responses = [
-        (run.name, group, of_seeds)
-        for run in tables.suite.runs
-        for group in ("unseen", "seen")
-        if (of_seeds := [r for r in tables.values(run.name, *path, group) if r.get("n")])
-    ]
-    outcomes = [o for o in OUTCOMES if any(spread(of_seeds, o) for *_, of_seeds in responses)]
-    rows = [
-        [
-            *(name, group, f"{sum(response['n'] for response in of_seeds):,}"),
-            *(_per_cent(spread(of_seeds, outcome), 0, " %") for outcome in outcomes),
-        ]
-        for name, group, of_seeds in responses
+    rows: list[tuple[str, str, int, dict[str, Spread]]] = []
+    for run in tables.suite.runs:
+        for group in ("unseen", "seen"):
+            values = tables.values(run.name, "edit_response", "test", *added, group)
+            responses = [response for response in values if response.get("n")]
+            shares = {o: [r[o] for r in responses if r.get(o) is not None] for o in OUTCOMES}
+            spreads = {outcome: Spread.of(of) for outcome, of in shares.items() if of}
+            if responses:
+                rows.append((run.name, group, sum(r["n"] for r in responses), spreads))
+    outcomes = [o for o in OUTCOMES if any(o in spreads for *_, spreads in rows)]
+    cells = [
+        [name, group, f"{n:,}", *(_per_cent(spreads.get(o), 0, " %") for o in outcomes)]
+        for name, group, n, spreads in rows
     ]
     head = ["", "name in training", "edits", *(OUTCOMES[outcome] for outcome in outcomes)]
-    return table(head, rows) if rows else ""
+    return table(head, cells) if rows else ""
 
 
 def named_by_tails(tables: Tables) -> dict[str, str]:
@@ -350,10 +336,9 @@ def group_scores(group: Group, metric: Metric) -> str:
                 column.append(NONE if row is None else MISSING)
                 continue
             difference, lacking = of_pairs.get((name, row.compare_with or "")), tables.lacking(row)
-            parts = [_per_cent(score)]
-            parts += [f"({_signed(difference.mean)})"] if difference is not None else []
-            parts += [f"*{lacking}*"] if lacking != in_head else []
-            column.append(" ".join(parts))
+            cell = _per_cent(score)
+            cell += f" ({_signed(difference.mean)})" if difference is not None else ""
+            column.append(cell + (f" *{lacking}*" if lacking != in_head else ""))
         columns.append(column)
     head, *lines = zip(*columns, strict=True)
     return table(head, lines)
@@ -395,5 +380,4 @@ def _difference(difference: Difference | None) -> list[str]:
 
 def _counts(counts: Sequence[int]) -> str:
     """The least and the greatest of some counts."""
-    few, many = min(counts), max(counts)
-    return f"{few:,}" + (f"–{many:,}" if many != few else "")
+    return "–".join(f"{count:,}" for count in sorted({min(counts), max(counts)}))

@@ -1,23 +1,39 @@
-"""One JSON a run: written whole or not at all, read back checked; and what it was made from.
+"""The results of a suite: one JSON a run, what it was made from, and what they say together.
 
-What a result depends on is kept in it as ``inputs``, contents as hashes, so
-that a stale one can say what has changed.
+A JSON is written whole or not at all, and read back checked. What it depends on
+is kept in it as ``inputs``, contents as hashes, so that a stale one can say what
+has changed. :class:`Tables` holds all of a suite, for the report.
 """
 
 import hashlib
 import json
+import logging
 import platform
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import MISSING, asdict
+from dataclasses import MISSING, asdict, dataclass, field, replace
+from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 import torch
 
 from kbert_core.checkpoints.checkpoint import CARD_KEY
-from kbert_core.errors import CheckpointError, DataError
+from kbert_core.errors import CheckpointError, DataError, ExperimentError
+from kbert_core.experiments.statistics import (
+    METRICS,
+    RESAMPLES,
+    Difference,
+    Metric,
+    Resampled,
+    Score,
+    Spread,
+    holm,
+    unpacked,
+)
+from kbert_core.experiments.suite import Baseline, Run, SideBySide, Suite, slug
 from kbert_core.files import replaced
 from kbert_core.kbert.visible import FULL, Ablation
 from kbert_core.knowledge.selection import InjectionOptions
@@ -25,16 +41,15 @@ from kbert_core.options import option_fields
 from kbert_core.training.options import Recipe, TrainOptions
 
 FORMAT = 1
+State = Literal["done", "stale", "left", "failed"]
+Pair = tuple[str, str]  # a comparison: one row minus another
+log = logging.getLogger(__name__)
 GROUPS = {"injection": InjectionOptions, "ablation": Ablation, "recipe": Recipe}  # of options
 
 
 @contextmanager
 def whole(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write that is there whole or not at all.
-
-    Raises:
-        DataError: it can't be written; what was there is kept.
-    """
+    """A file to write that is there whole or not at all; DataError if it can't be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with replaced(path) as file:
@@ -54,11 +69,7 @@ def write_json(path: Path, data: Mapping[str, Any]) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """Read a result; None if there is none.
-
-    Raises:
-        DataError: it is broken, or of another version.
-    """
+    """Read a result; None if there is none, DataError if it is broken or of another version."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -78,11 +89,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
 
 
 def hash_of(files: Sequence[Path]) -> str:
-    """Hash the contents of files, in order.
-
-    Raises:
-        DataError: one can't be read.
-    """
+    """Hash the contents of files, in order; DataError if one can't be read."""
     digest = hashlib.sha256()
     for file in files:
         try:
@@ -155,12 +162,9 @@ def differences(was: Any, is_: Any, where: str = "") -> list[str]:
         return [f"{where.removesuffix('.sha256')} has another content"]
     if isinstance(was, list) and isinstance(is_, list) and len(was) == len(is_):
         return [t for a, b in zip(was, is_, strict=True) for t in differences(a, b, where)]
-    return [f"{where} was {_short(was)} and is {_short(is_)}"]
-
-
-def _short(value: Any) -> str:
-    text = "unset" if value is None else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 80 else text[:77] + "..."
+    texts = ["unset" if v is None else json.dumps(v, ensure_ascii=False) for v in (was, is_)]
+    old, new = (text if len(text) <= 80 else text[:77] + "..." for text in texts)
+    return [f"{where} was {old} and is {new}"]
 
 
 # What a result was made with
@@ -191,3 +195,196 @@ def processor() -> str:
         return platform.processor() or platform.machine()
     names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.machine()
+
+
+# All results of a suite
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One row at one seed."""
+
+    row: Run | Baseline
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.row.name}, seed {self.seed}"
+
+    @property
+    def file_name(self) -> str:
+        """What its files' names begin with."""
+        return f"{slug(self.row.name)}-seed{self.seed}"
+
+
+@dataclass(frozen=True)
+class Status:
+    """How a cell stands."""
+
+    cell: Cell
+    state: State
+    reason: str = ""  # what has changed, or the error
+    seconds: float | None = None  # that it took, if it was ever done
+    unchecked: Mapping[str, str] = field(default_factory=dict)  # what can't be read here → why
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """What the results of a suite say."""
+
+    suite: Suite  # what was run
+    results: Mapping[str, Mapping[int, Mapping[str, Any]]]  # by row and seed, as their JSON says
+    outdated: Sequence[Status] = ()  # cells whose result is of something else; left out
+    unchecked: Mapping[str, str] = field(default_factory=dict)  # what can't be read here → why
+    resamples: int = RESAMPLES  # for the statistics
+
+    def check_same(self) -> None:
+        """Refuse results of which an encoder or the data changed between two runs."""
+        origins: dict[Any, tuple[str, str]] = {}  # what, and of which seed → its hash, a row of it
+        for row, of_seed in self.results.items():
+            for seed, result in of_seed.items():
+                inputs = result["inputs"]
+                digests: dict[Any, str] = {("the data", seed): inputs["data"]["sha256"]}
+                if encoder := inputs.get("over", inputs).get("encoder"):
+                    digests[f"the encoder {encoder['name']}", None] = encoder["sha256"]
+                for origin, digest in digests.items():
+                    before, first = origins.setdefault(origin, (digest, row))
+                    if digest != before:
+                        raise ExperimentError(
+                            f"{self.suite.name}: {origin[0]} changed between '{first}' and "
+                            f"'{row}', seed {seed}. Run the suite again: "
+                            f"`kbert experiment {self.suite.path.name}`."
+                        )
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """The task's metrics, the main one first."""
+        return METRICS[self.suite.task]
+
+    @property
+    def main_metrics(self) -> tuple[Metric, ...]:
+        """Those that differences and pictures are of."""
+        return self.metrics[:2]
+
+    def done(self, row: Run | Baseline) -> int:
+        """How many seeds of a row are there and up to date."""
+        return len(self.results.get(row.name, {}))
+
+    def lacking(self, row: Run | Baseline) -> str:
+        """What a row's figures lack, as in "1 of 3 seeds"; empty where nothing."""
+        done, planned = self.done(row), len(row.seeds)
+        return f"{done} of {planned} seeds" if done < planned else ""
+
+    def values(self, row: str | None, *keys: str) -> list[Any]:
+        """What stands under some keys in each result of a row, or of all; None is left out."""
+        names = self.results if row is None else [row]
+        values: list[Any] = [r for name in names for r in self.results.get(name, {}).values()]
+        for key in keys:
+            values = [value.get(key) for value in values if isinstance(value, Mapping)]
+        return [value for value in values if value is not None]
+
+    def spread(self, row: str, *keys: str) -> Spread | None:
+        """Mean and deviation of what stands under some keys in the results of a row."""
+        values = self.values(row, *keys)
+        return Spread.of(values) if values else None
+
+    @cached_property
+    def labels(self) -> dict[str, list[int]]:
+        """The labels of test's entities, and how many each seed has of each."""
+        gold: dict[str, dict[int, int]] = {}
+        for seed, result in (item for of in self.results.values() for item in of.items()):
+            for label, scores in result["scores"].get("test", {}).get("by_label", {}).items():
+                gold.setdefault(label, {})[seed] = scores["gold"]
+        return {label: list(gold[label].values()) for label in sorted(gold)}
+
+    @cached_property
+    def resampled(self) -> Resampled:
+        """The statistics over all rows."""
+        counts = {
+            row: {
+                seed: unpacked(result["sentences"], result["inputs"]["data"]["sha256"])
+                for seed, result in of_seed.items()
+                if "sentences" in result
+            }
+            for row, of_seed in self.results.items()
+        }
+        return Resampled(counts, resamples=self.resamples)
+
+    def score(self, row: str, metric: Metric) -> Score | None:
+        """A row's score on test."""
+        return self.resampled.score(row, metric)
+
+    @property
+    def family(self) -> list[Pair]:
+        """The comparisons with the run without knowledge, those still missing included."""
+        pairs = [(row.name, row.compare_with) for row in self.suite.rows]
+        return [(name, other) for name, other in pairs if other is not None and name != other]
+
+    @property
+    def pairs(self) -> list[Pair]:
+        """Every comparison: the family, and what the suite compares besides."""
+        return list(dict.fromkeys([*self.family, *self.suite.also_compare]))
+
+    def differences(self, metric: Metric) -> dict[Pair, Difference]:
+        """Every comparison that there are results for; p adjusted within the family."""
+        found = {pair: self.resampled.difference(*pair, metric) for pair in self.pairs}
+        made = {pair: difference for pair, difference in found.items() if difference is not None}
+        p = holm({pair: made[pair].p for pair in self.family if pair in made}, len(self.family))
+        return {pair: replace(made[pair], adjusted=p.get(pair)) for pair in made}
+
+    def summary(self) -> Mapping[str, Any]:
+        """The main figures of every row, for JSON."""
+        stale = {status.cell.row.name for status in self.outdated}
+        rows: dict[str, Any] = {}
+        for row in self.suite.rows:
+            rows[row.name] = {"seeds": self.done(row), "stale": row.name in stale}
+            for metric in self.metrics:
+                if s := self.score(row.name, metric):
+                    score = {"mean": s.mean, "deviation": s.deviation, "interval": [s.low, s.high]}
+                    rows[row.name][metric.name] = score
+        return rows
+
+
+@dataclass(frozen=True)
+class Group:
+    """Suites shown side by side: the rows they share, a column a suite."""
+
+    name: str  # of the suite that asks for it
+    declared: SideBySide  # what that suite says
+    members: tuple[tuple[str, Tables], ...]  # what each is called here, and its results; in order
+    absent: tuple[str, ...] = ()  # suites named that aren't in this report
+
+    @property
+    def rows(self) -> list[str]:
+        """Names that at least two of the suites have, in the order of the first."""
+        names = Counter(row.name for _, tables in self.members for row in tables.suite.rows)
+        return [name for name, count in names.items() if count > 1]
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """The main metrics of their task."""
+        return self.members[0][1].main_metrics
+
+    def lacking(self, tables: Tables) -> str:
+        """What all rows of a suite lack alike, see ``Tables.lacking``; empty where they differ."""
+        rows = [row for row in tables.suite.rows if row.name in self.rows]
+        lacking = {tables.lacking(row) for row in rows if row.name in tables.results}
+        return lacking.pop() if len(lacking) == 1 else ""
+
+
+def groups(suites: Sequence[Tables]) -> list[Group]:
+    """The groups that suites of a report ask for and of which two at least have results."""
+    known, made = {tables.suite.name: tables for tables in suites}, []
+    for suite in (tables.suite for tables in suites):
+        if (declared := suite.side_by_side) is None:
+            continue
+        members = tuple((c, known[name]) for name, c in declared.suites.items() if name in known)
+        absent = tuple(name for name in declared.suites if name not in known)
+        group = Group(suite.name, declared, members, absent)
+        if len(suites) > 1 and len(members) < 2:
+            log.warning(
+                "%s: nothing to stand side by side: %s isn't among the suites given",
+                *(suite.path, ", ".join(absent)),
+            )
+        if sum(bool(member.results) for _, member in members) > 1 and group.rows:
+            made.append(group)
+    return made

@@ -34,8 +34,16 @@ from kbert_core.experiments.dictionary import (
     save_scores,
     written_over,
 )
-from kbert_core.experiments.grid import Cell, Experiment, Status
-from kbert_core.experiments.results import FORMAT, read_json, versions, whole, write_json
+from kbert_core.experiments.grid import Experiment
+from kbert_core.experiments.results import (
+    FORMAT,
+    Cell,
+    Status,
+    read_json,
+    versions,
+    whole,
+    write_json,
+)
 from kbert_core.experiments.senses import sense_columns
 from kbert_core.experiments.suite import Baseline, Run, train_options
 from kbert_core.knowledge import load_graph

@@ -9,7 +9,7 @@ paired, and what several test sets share isn't taken for several.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +72,18 @@ class Counts:
     ids: Sequence[str]  # of the S sentences
     columns: Mapping[str, Sequence[float]]  # S numbers each
     data: str = ""  # hash of the seed's split; rows are paired on the same alone
+
+
+def packed(counts: Counts) -> dict[str, Any]:
+    """Columns as one short line each, for JSON."""
+    columns = {n: " ".join(f"{v:.6g}" for v in column) for n, column in counts.columns.items()}
+    return {"ids": " ".join(counts.ids), "columns": columns}
+
+
+def unpacked(sentences: Mapping[str, Any], data: str = "") -> Counts:
+    """The counts again; ``data`` is the hash of the split."""
+    columns = {n: [float(v) for v in line.split()] for n, line in sentences["columns"].items()}
+    return Counts(sentences["ids"].split(), columns, data)
 
 
 @dataclass(frozen=True)
@@ -208,8 +220,7 @@ def holm(values: Mapping[Name, float], family: int | None = None) -> dict[Name, 
 
     Args:
         values: p by name.
-        family: how many comparisons were planned, those still missing
-            included, as if each came out last; None: as many as there are.
+        family: how many were planned, those missing as if each came out last; None: these.
     """
     number, highest = max(len(values), family or 0), 0.0
     adjusted = dict(values)

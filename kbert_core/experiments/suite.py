@@ -107,9 +107,8 @@ class Data(Keys):
                     "'entity-disjoint'. Leave it out."
                 )
             return self
-        unused = {"test_share": self.test_share is not None, "among": self.among != AT_RANDOM}
-        for name, given in unused.items():
-            if given:
+        for name, usual in (("test_share", None), ("among", AT_RANDOM)):
+            if getattr(self, name) != usual:
                 raise OptionError(f"data: {name} isn't used for split: {self.split}. Leave it out.")
         if self.files and ("dev" in self.files) == (self.dev_share is not None):
             raise OptionError(
@@ -364,12 +363,10 @@ def read_suite(path: str | Path) -> Suite:
     path = Path(path)
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise OptionError(f"{path}: can't be read ({error}). Check the name.") from error
-    except UnicodeDecodeError as error:
-        raise OptionError(f"{path}: not UTF-8 ({error}). Save the file as UTF-8.") from error
-    except yaml.YAMLError as error:
-        raise OptionError(f"{path}: no valid YAML ({error}). Correct it there.") from error
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise OptionError(
+            f"{path}: can't be read as YAML in UTF-8 ({error}). Check its name, or correct it."
+        ) from error
     if isinstance(data, dict):
         data["name"] = data.get("name") or path.stem
         data["title"] = data.get("title") or data["name"]

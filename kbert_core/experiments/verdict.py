@@ -4,7 +4,7 @@ The words are templates in ``verdict.yaml``, one per kind of finding, for
 whoever says them in another language.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -83,31 +83,27 @@ class Finding:
 class Verdict:
     """What an audit means."""
 
-    values: Mapping[str, Any]  # of the headline
+    headline: Finding  # the answer in one or two sentences
     findings: tuple[Finding, ...]  # why; warnings first
-
-    def headline(
-        self, texts: Mapping[str, str] | None = None, called: Callable[[str], str] = str
-    ) -> str:
-        """The answer in one or two sentences; see ``Finding.in_words``."""
-        return Finding("headline", Level.NOTE, self.values).in_words(texts, called)
 
     def as_dict(self) -> dict[str, Any]:
         """Headline and findings in English, for JSON."""
         findings = [
             {"kind": f.kind, "level": str(f.level), "text": f.in_words()} for f in self.findings
         ]
-        return {"headline": self.headline(), "findings": findings}
+        return {"headline": self.headline.in_words(), "findings": findings}
 
 
 def verdict_of(audit: Audit) -> Verdict:
     """Say what the counts of an audit mean."""
     split, said = audit.splits[audit.held_out], {"held_out": audit.held_out}
-    findings = [
-        Finding(kind, made[0], {**said, **made[1]})
-        for kind, find in FINDINGS.items()
-        if (made := find(audit, split)) is not None
+    made = [
+        Finding(kind, level, {**said, **values})
+        for look in (_of_data, _of_knowledge, _of_graph, _of_branches)
+        for kind, level, values in look(audit, split)
     ]
+    levels, kinds = list(Level), list(english())
+    findings = sorted(made, key=lambda f: (levels.index(f.level), kinds.index(f.kind)))
     warned = {finding.kind for finding in findings if finding.level is Level.WARNING}
     values = {
         **said,
@@ -115,148 +111,107 @@ def verdict_of(audit: Audit) -> Verdict:
         "warned": [kind for kind in HEADLINE if kind in warned] if split.matches else [],
         "ner": audit.task == "ner",
     }
-    order = list(Level)
-    return Verdict(values, tuple(sorted(findings, key=lambda f: order.index(f.level))))
+    return Verdict(Finding("headline", Level.NOTE, values), tuple(findings))
 
 
-# Findings: each a level and the values of its template, or None if there is nothing to say
+# Findings: of each its kind, its level and the values of its template
 
-Found = tuple[Level, dict[str, Any]] | None
-
-
-def _missing(audit: Audit, _: SplitAudit) -> Found:
-    if not audit.missing:
-        return None
-    level = Level.WARNING if audit.held_out == "train" else Level.NOTE
-    return level, {"first": audit.missing[0], "second": "".join(audit.missing[1:2])}
+Findings = Iterator[tuple[str, Level, dict[str, Any]]]
 
 
-def _size(audit: Audit, split: SplitAudit) -> Found:
-    return (Level.NOTE, {"rows": split.examples}) if split.examples < FEW_ROWS else None
+def _level(*, warn: bool = False, note: bool = False) -> Level:
+    return Level.WARNING if warn else Level.NOTE if note else Level.GOOD
 
 
-def _coverage(audit: Audit, split: SplitAudit) -> Found:
-    if split.mentions is None:
+def _of_data(audit: Audit, split: SplitAudit) -> Findings:
+    if audit.missing:
+        first, second = (*audit.missing, "")[:2]
+        level = _level(warn=audit.held_out == "train", note=True)
+        yield "missing", level, {"first": first, "second": second}
+    if split.examples < FEW_ROWS:
+        yield "size", Level.NOTE, {"rows": split.examples}
+    if audit.leaks:
+        worst = max(audit.leaks, key=lambda leak: leak.texts.share)
+        leaks = [leak for leak in audit.leaks if leak.texts.share >= LEAK]
+        level = _level(warn=worst.texts.share >= BAD_LEAK, note=bool(leaks))
+        yield "leaks", level, {"worst": worst, "leaks": leaks}
+    if split.majority is not None:
+        yield "majority", Level.NOTE, {"share": split.majority}
+    if count := audit.conflicts.texts.count:
+        every = sum(split.examples for split in audit.splits.values())
+        rows = Share(audit.conflicts.rows, every)
+        level = _level(note=rows.share >= CONFLICTS)
+        yield "conflicts", level, {"count": count, "rows": rows}
+
+
+def _of_knowledge(_: Audit, split: SplitAudit) -> Findings:
+    if (gold := split.mentions) is None:
         texts = split.with_match
-        level = Level.WARNING if texts.share < FEW_TEXTS else Level.GOOD
-        return level, {"texts": texts, "per": split.matches / split.examples}
-    known, reached = split.mentions.all.known, split.mentions.all.reached
-    level = Level.GOOD if known.share >= MUCH_KNOWN else Level.NOTE
-    level = Level.WARNING if known.share < LITTLE_KNOWN else level
+        level = _level(warn=texts.share < FEW_TEXTS)
+        yield "coverage", level, {"texts": texts, "per": split.matches / split.examples}
+        return
+    known, reached = gold.all.known, gold.all.reached
     values: dict[str, Any] = {"known": known}
-    labels = sorted(split.mentions.by_label.items(), key=lambda item: item[1].known.share)
+    labels = sorted(gold.by_label.items(), key=lambda item: item[1].known.share)
     if len(labels) > 1 and known.count:
         (least, low), (most, high) = labels[0], labels[-1]
         values |= {"most": most, "high": high.known, "least": least, "low": low.known}
     if known.count - reached.count > 0.01 * known.total:
         values["reached"] = reached
-    return level, values
+    yield "coverage", _level(warn=known.share < LITTLE_KNOWN, note=known.share < MUCH_KNOWN), values
+    if gold.unseen is not None:
+        total, unseen = known.total, gold.unseen.known
+        share, new = Share(unseen.total, total), Share(unseen.count, total)
+        few = unseen.count < LITTLE_NEW * total
+        level = _level(warn=share.share < LITTLE_UNSEEN, note=few)
+        yield "room", level, {"share": share, "known": unseen, "new": new}
 
 
-def _room(audit: Audit, split: SplitAudit) -> Found:
-    if split.mentions is None or split.mentions.unseen is None:
-        return None
-    known, total = split.mentions.unseen.known, split.mentions.all.known.total
-    share, new = Share(known.total, total), Share(known.count, total)
-    level = Level.NOTE if known.count < LITTLE_NEW * total else Level.GOOD
-    level = Level.WARNING if share.share < LITTLE_UNSEEN else level
-    return level, {"share": share, "known": known, "new": new}
+def _of_graph(audit: Audit, split: SplitAudit) -> Findings:
+    answers, scores = audit.answers, split.dictionary
+    if answers is not None and answers.from_gold.total:
+        alone = {split: answers.known_names.get(f"{split} only") for split in audit.splits}
+        values = {
+            "names": {split: known for split, known in alone.items() if known is not None},
+            "groups": [group for group in answers.groups if group.from_gold],
+            "mentions": answers.from_gold,
+            "heads": answers.gold_heads,
+        }
+        level = _level(warn=answers.from_gold.share >= MADE_FROM_DATA)
+        yield "made_from_data", level, values
+    if scores is not None:
+        shown = {name: scores[name] for name in ("f1", "precision", "recall")}
+        shown["unseen"] = scores["unseen"]["recall"]
+        shown = {name: f"{100 * score:.1f}" for name, score in shown.items()}
+        yield "dictionary", Level.NOTE, {"predicted": scores["predicted"], **shown}
+    if (gold := split.gold_matches) is not None and gold.total:
+        yield "noise", _level(note=gold.share < NOISE), {"share": gold}
 
 
-def _leaks(audit: Audit, _: SplitAudit) -> Found:
-    if not audit.leaks:
-        return None
-    worst = max(audit.leaks, key=lambda leak: leak.texts.share)
-    leaks = [leak for leak in audit.leaks if leak.texts.share >= LEAK]
-    level = Level.WARNING if worst.texts.share >= BAD_LEAK else Level.NOTE
-    return level if leaks else Level.GOOD, {"worst": worst, "leaks": leaks}
-
-
-def _made_from_data(audit: Audit, _: SplitAudit) -> Found:
-    answers = audit.answers
-    if answers is None or not answers.from_gold.total:
-        return None
-    alone = {split: answers.known_names.get(f"{split} only") for split in audit.splits}
-    values = {
-        "names": {split: known for split, known in alone.items() if known is not None},
-        "groups": [group for group in answers.groups if group.from_gold],
-        "mentions": answers.from_gold,
-        "heads": answers.gold_heads,
-    }
-    return Level.WARNING if answers.from_gold.share >= MADE_FROM_DATA else Level.GOOD, values
-
-
-def _dictionary(audit: Audit, split: SplitAudit) -> Found:
-    if (scores := split.dictionary) is None:
-        return None
-    shown = {name: scores[name] for name in ("f1", "precision", "recall")}
-    shown["unseen"] = scores["unseen"]["recall"]
-    shown = {name: f"{100 * score:.1f}" for name, score in shown.items()}
-    return Level.NOTE, {"predicted": scores["predicted"], **shown}
-
-
-def _majority(audit: Audit, split: SplitAudit) -> Found:
-    return (Level.NOTE, {"share": split.majority}) if split.majority is not None else None
-
-
-def _noise(audit: Audit, split: SplitAudit) -> Found:
-    share = split.gold_matches
-    if share is None or not share.total:
-        return None
-    return Level.NOTE if share.share < NOISE else Level.GOOD, {"share": share}
-
-
-def _ambiguity(audit: Audit, split: SplitAudit) -> Found:
+def _of_branches(audit: Audit, split: SplitAudit) -> Findings:
+    values: dict[str, Any]
     heads, matched = audit.ambiguity, split.ambiguous_matches
-    if not matched.total or not (heads.several.count or matched.count):
-        return None
-    values = {"matched": matched, "several": heads.several, "relation": heads.relation}
-    return Level.NOTE if matched.share >= AMBIGUOUS else Level.GOOD, values
-
-
-def _homonyms(audit: Audit, split: SplitAudit) -> Found:
-    homonyms = split.homonyms
-    if not homonyms.matches.count:
-        return None
-    names = [
-        (name, [*heads[:SHOWN_NAMES], *["…"] * (len(heads) > SHOWN_NAMES)])
-        for name, heads in homonyms.examples[:SHOWN_NAMES]
-    ]
-    values = {"matched": homonyms.matches, "rows": homonyms.rows, "names": names}
-    level = Level.GOOD if homonyms.matches.share < AMBIGUOUS else Level.NOTE
-    return level, {**values, "one_sense": audit.options.one_sense}
-
-
-def _conflicts(audit: Audit, _: SplitAudit) -> Found:
-    conflicts = audit.conflicts
-    if not conflicts.texts.count:
-        return None
-    rows = Share(conflicts.rows, sum(split.examples for split in audit.splits.values()))
-    level = Level.NOTE if rows.share >= CONFLICTS else Level.GOOD
-    return level, {"count": conflicts.texts.count, "rows": rows}
-
-
-def _length(audit: Audit, split: SplitAudit) -> Found:
-    injection = split.injection
-    if not injection.added.count:
-        return None
-    over = injection.long_trees.share >= LONG
-    values = {
-        "mean": f"{injection.added.count / split.examples:.1f}",
-        "tokens": f"{injection.tokens / split.examples:.1f}",
-        "added": injection.added,
-        "over": over,
-        "long": injection.long_trees,
-        "limit": injection.limit,
-        "no_room": injection.added_over,
-    }
-    return Level.NOTE if over or injection.added.share >= COSTLY else Level.GOOD, values
-
-
-FINDINGS: dict[str, Callable[[Audit, SplitAudit], Found]] = {  # by kind
-    find.__name__.removeprefix("_"): find
-    for find in (
-        *(_missing, _size, _coverage, _room, _leaks, _made_from_data, _dictionary, _majority),
-        *(_noise, _ambiguity, _homonyms, _conflicts, _length),
-    )
-}
+    if matched.total and (heads.several.count or matched.count):
+        values = {"matched": matched, "several": heads.several, "relation": heads.relation}
+        yield "ambiguity", _level(note=matched.share >= AMBIGUOUS), values
+    homonyms, injection = split.homonyms, split.injection
+    if homonyms.matches.count:
+        names = [
+            (name, [*of[:SHOWN_NAMES], *["…"] * (len(of) > SHOWN_NAMES)])
+            for name, of in homonyms.examples[:SHOWN_NAMES]
+        ]
+        values = {"matched": homonyms.matches, "rows": homonyms.rows, "names": names}
+        level = _level(note=homonyms.matches.share >= AMBIGUOUS)
+        yield "homonyms", level, {**values, "one_sense": audit.options.one_sense}
+    if injection.added.count:
+        over = injection.long_trees.share >= LONG
+        values = {
+            "mean": f"{injection.added.count / split.examples:.1f}",
+            "tokens": f"{injection.tokens / split.examples:.1f}",
+            "added": injection.added,
+            "over": over,
+            "long": injection.long_trees,
+            "limit": injection.limit,
+            "no_room": injection.added_over,
+        }
+        yield "length", _level(note=over or injection.added.share >= COSTLY), values

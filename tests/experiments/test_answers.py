@@ -7,7 +7,7 @@ import pytest
 
 from kbert_core import cli
 from kbert_core.data.labelled import read_examples
-from kbert_core.experiments.grid import Experiment, Places
+from kbert_core.experiments.grid import Experiment
 from kbert_core.experiments.suite import read_suite
 
 SUITE = Path(__file__).parents[2] / "results" / "suites" / "answers.yaml"
@@ -39,7 +39,7 @@ def experiment(tmp_path, monkeypatch):
         source.write_text(json.dumps(reading(questions)), encoding="utf-8")
         target = tmp_path / "ranking" / f"cmrc2018_{part}.tsv"
         assert cli.main(["data", "rank", "--input", str(source), "--output", str(target)]) == 0
-    return Experiment(read_suite(SUITE), Places(tmp_path / "results", tmp_path / "work"))
+    return Experiment(read_suite(SUITE), tmp_path / "results", tmp_path / "work")
 
 
 def test_questions_stay_whole_and_apart_though_their_texts_are_the_same(experiment):

@@ -266,10 +266,10 @@ def test_a_graph_made_of_the_answers_is_found_out():
     assert level(made, "made_from_data") is Level.WARNING
     assert "疾病 100.0 %" in said(made, "made_from_data")
     assert "100.0 % of those of train, 100.0 % of those of test" in said(made, "made_from_data")
-    assert "not that independent knowledge helps" in verdict_of(made).headline()
+    assert "not that independent knowledge helps" in verdict_of(made).headline.in_words()
     others = audited(splits, graph_of(range(50, 250)))  # 50 of 200 heads are gold
     assert level(others, "made_from_data") is Level.GOOD
-    assert "Nothing counted here stands against" in verdict_of(others).headline()
+    assert "Nothing counted here stands against" in verdict_of(others).headline.in_words()
 
 
 def test_a_small_type_says_nothing_about_where_the_graph_comes_from():
@@ -281,7 +281,7 @@ def test_a_split_that_leaks_and_has_no_new_name_is_said_to_show_little():
     made = audited({"train": names(50), "test": names(40)}, graph_of(range(20, 300)))
     assert level(made, "leaks") is Level.WARNING
     assert level(made, "room") is Level.WARNING
-    assert verdict_of(made).headline().startswith("This split can hardly show")
+    assert verdict_of(made).headline.in_words().startswith("This split can hardly show")
     assert "100.0 % of test stand in train" in said(made, "leaks")
 
 
@@ -313,7 +313,9 @@ def test_a_graph_that_is_silent_where_training_is_is_noted():
 
 def test_a_graph_that_matches_nothing_is_said_in_the_verdict_and_logged(caplog):
     made = audited(graph=KnowledgeGraph([Triple("apple", "is_a", "fruit")], name="fruit"))
-    assert verdict_of(made).headline().startswith("The graph names nothing in the test set")
+    assert (
+        verdict_of(made).headline.in_words().startswith("The graph names nothing in the test set")
+    )
     assert "'fruit' names nothing in the test set: 0.0 % (0 of 3) of its rows" in caplog.text
     assert level(made, "coverage") is Level.WARNING
     assert "tags nothing" in said(made, "dictionary")
@@ -504,6 +506,6 @@ def test_the_published_split_and_graph_are_as_known(public):
 
 
 def test_the_published_split_and_graph_are_said_to_show_reading_only(public):
-    headline = verdict_of(public).headline()
+    headline = verdict_of(public).headline.in_words()
     assert "This split can hardly show what knowledge adds" in headline
     assert "not that independent knowledge helps" in headline

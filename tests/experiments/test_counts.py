@@ -6,7 +6,8 @@ import pytest
 
 from kbert_core.data.labelled import Example
 from kbert_core.experiments import counts
-from kbert_core.experiments.counts import packed, score_run, score_spans, sentence_counts, unpacked
+from kbert_core.experiments.counts import score_run, score_spans, sentence_counts
+from kbert_core.experiments.statistics import packed, unpacked
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.triple import Triple
 from kbert_core.training.scores import ranking_scores

@@ -8,13 +8,11 @@ import pytest
 
 from kbert_core import cli
 from kbert_core.errors import ExperimentError
-from kbert_core.experiments.counts import packed
-from kbert_core.experiments.grid import Experiment, Places
+from kbert_core.experiments.grid import Experiment
 from kbert_core.experiments.report import html_page, table, write_report
-from kbert_core.experiments.results import write_json
-from kbert_core.experiments.statistics import Counts
+from kbert_core.experiments.results import Tables, write_json
+from kbert_core.experiments.statistics import Counts, packed
 from kbert_core.experiments.suite import Run, read_suite
-from kbert_core.experiments.tables import Tables
 
 SKILL = {"BERT": 2, "K-BERT, graph": 3, "dictionary": 1, "BERT + dictionary": 4}  # of 4 right
 
@@ -66,7 +64,7 @@ def result(experiment, cell, *, right, scale=1):
 def experiment(written, suite_data):
     suite_data |= {"seeds": [1, 2, 3], "discussion": "Knowledge **helps** here."}
     suite_data["runs"].append({"name": "everything | visible", "ablation": "everything-visible"})
-    return Experiment(read_suite(written(suite_data)), Places())
+    return Experiment(read_suite(written(suite_data)))
 
 
 @pytest.fixture
@@ -79,6 +77,10 @@ def done(experiment):
     return experiment
 
 
+def tables_of(experiment, **more):
+    return experiment.tables(**more)
+
+
 def rows_of(text, first):
     """The cells of the table rows that begin with a name."""
     return [
@@ -89,7 +91,7 @@ def rows_of(text, first):
 
 
 def test_the_report_holds_every_row_with_what_is_missing(done, folder):
-    files = write_report([Tables.of(done, resamples=200)], folder / "docs" / "results.md")
+    files = write_report([tables_of(done, resamples=200)], folder / "docs" / "results.md")
     assert [f.name for f in files] == [
         "results.md",
         "results.html",
@@ -127,18 +129,18 @@ def three(done, written, suite_data):
     names = {"tiny": "as it is", "other": "otherwise", "new": "new", "gone": "gone"}
     declared = {"title": "Both ways", "about": "They *differ*.", "suites": names}
     suite_data |= {"also_compare": [], "side_by_side": declared}
-    first = Experiment(read_suite(written(suite_data)), Places())
+    first = Experiment(read_suite(written(suite_data)))
     others = []
     suite_data |= {"side_by_side": None, "runs": suite_data["runs"][:2]}
     for name in ("other", "new"):
-        others.append(Experiment(read_suite(written(suite_data, f"{name}.yaml")), Places()))
+        others.append(Experiment(read_suite(written(suite_data, f"{name}.yaml"))))
     for cell in others[0].cells(seeds=[1]):
         if cell.row.name in ("BERT", "dictionary"):
             write_json(
                 others[0].file(cell),
                 result(others[0], cell, right=2 if cell.row.name == "BERT" else 4),
             )
-    return [Tables.of(experiment, resamples=200) for experiment in (first, *others)]
+    return [tables_of(experiment, resamples=200) for experiment in (first, *others)]
 
 
 def test_suites_stand_side_by_side_with_what_is_missing(three, folder):
@@ -202,7 +204,7 @@ def test_suites_of_different_tasks_side_by_side_are_refused_before_anything_runs
 
 
 def test_differences_have_intervals_and_p_within_the_planned_family(done):
-    tables = Tables.of(done, resamples=200)
+    tables = tables_of(done, resamples=200)
     assert [row for row, _ in tables.family] == [
         *("K-BERT, graph", "everything | visible", "dictionary", "BERT + dictionary")
     ]
@@ -228,7 +230,7 @@ def test_added_triples_have_a_table_and_a_share_of_nothing_is_left_out(done, fol
         shares = {"right_before": 0.1 * seed, "right_after": 0.9, "others_changed": None}
         response["added"] = {"unseen": {**shares, "n": 5}, "seen": {"n": 0}}
         write_json(file, made)
-    files = write_report([Tables.of(done, resamples=50)], folder / "results.md")
+    files = write_report([tables_of(done, resamples=50)], folder / "results.md")
     *_, replaced, added = rows_of(files[0].read_text("utf-8"), "K-BERT, graph")
     assert replaced[1:] == [
         *("unseen", "20", "80 ± 0 %", "10 ± 0 %", "0 ± 0 %", "10 ± 0 %", "10 %")
@@ -237,7 +239,7 @@ def test_added_triples_have_a_table_and_a_share_of_nothing_is_left_out(done, fol
 
 
 def test_the_page_holds_its_pictures_and_needs_nothing_else(done, folder):
-    _, page, *_ = write_report([Tables.of(done, resamples=50)], folder / "results.md")
+    _, page, *_ = write_report([tables_of(done, resamples=50)], folder / "results.md")
     text = page.read_text("utf-8")
     pictures = re.findall(r'<img src="([^"]+)"', text)
     assert len(pictures) == 2
@@ -258,7 +260,7 @@ def test_a_difference_stands_with_its_deviation_over_the_seeds(experiment, folde
         if cell.row.name in ("BERT", "K-BERT, graph"):
             right = 2 + (cell.row.name == "K-BERT, graph") * min(cell.seed, 2)
             write_json(experiment.file(cell), result(experiment, cell, right=right))
-    tables = Tables.of(experiment, resamples=50)
+    tables = tables_of(experiment, resamples=50)
     found = tables.differences(tables.metrics[0])[("K-BERT, graph", "BERT")]
     assert found.deviation == pytest.approx(stdev([0.25, 0.5, 0.5]))
     text = write_report([tables], folder / "results.md")[0].read_text("utf-8")
@@ -271,7 +273,7 @@ def test_outdated_results_of_some_seeds_are_left_out_and_named(done, folder):
     made = json.loads(file.read_text("utf-8"))
     made["inputs"]["options"]["epochs"] = 7
     write_json(file, made)
-    tables = Tables.of(Experiment(done.suite, Places()), resamples=50)
+    tables = tables_of(Experiment(done.suite), resamples=50)
     assert tables.done(tables.suite.row("BERT")) == 2
     text = write_report([tables], folder / "results.md")[0].read_text("utf-8")
     assert "- Stale and left out: BERT, seed 2 (options.epochs was 7 and is 2)." in text
@@ -284,11 +286,11 @@ def test_rows_of_another_encoder_are_left_out_and_named(done, folder):
         made = json.loads(file.read_text("utf-8"))
         made["inputs"].get("over", made["inputs"])["encoder"]["sha256"] = "another"
         write_json(file, made)
-    again = Experiment(done.suite, Places())
+    again = Experiment(done.suite)
     for cell in again.cells():
         if cell.row.name == "everything | visible":
             write_json(again.file(cell), result(again, cell, right=1))
-    tables = Tables.of(again, resamples=50)
+    tables = tables_of(again, resamples=50)
     assert [tables.done(row) for row in tables.suite.rows] == [0, 0, 3, 3, 0]
     text = write_report([tables], folder / "results.md")[0].read_text("utf-8")
     scores, *_ = rows_of(text, "K-BERT, graph")
@@ -311,11 +313,11 @@ def elsewhere(done, folder):
         for inputs in (made["inputs"], made["inputs"].get("over", {"data": {}})):
             inputs["data"]["folder"] = "$NO_DATA/x"
         write_json(file, made)
-    return Experiment(read_suite("tiny.yaml"), Places())
+    return Experiment(read_suite("tiny.yaml"))
 
 
 def test_without_the_data_the_rest_is_checked_and_the_report_says_so(elsewhere, folder, caplog):
-    tables = Tables.of(elsewhere, resamples=50)
+    tables = tables_of(elsewhere, resamples=50)
     assert tables.done(tables.suite.row("BERT")) == 3
     assert list(tables.unchecked) == ["the data", "the graph $NO_DATA/kg.spo"]
     assert "not checked: the data (" in caplog.text
@@ -332,7 +334,7 @@ def test_without_the_data_a_changed_option_and_encoder_are_seen(elsewhere, folde
     made = json.loads(file.read_text("utf-8"))
     made["inputs"]["encoder"]["sha256"] = "another"
     write_json(file, made)
-    tables = Tables.of(elsewhere, resamples=50)
+    tables = tables_of(elsewhere, resamples=50)
     assert [(s.cell.row.name, s.cell.seed, s.reason) for s in tables.outdated] == [
         ("BERT", 1, "encoder has another content"),
         ("K-BERT, graph", 1, "options.epochs was 7 and is 2"),
@@ -354,7 +356,7 @@ def test_an_encoder_that_is_not_here_is_not_taken_for_another_one(
         for name in ("encoder", *size):
             inputs["options"].pop(name, None)
         write_json(file, made)
-    tables = Tables.of(Experiment(read_suite(written(suite_data)), Places()), resamples=50)
+    tables = tables_of(Experiment(read_suite(written(suite_data))), resamples=50)
     assert list(tables.unchecked) == ["the encoder models/gone"]
     assert tables.done(tables.suite.row("BERT + dictionary")) == 3
 
@@ -374,17 +376,15 @@ def test_results_of_different_encoders_or_data_are_not_mixed(done, folder):
 
 
 def test_a_report_of_nothing_shows_everything_missing(experiment, folder):
-    files = write_report([Tables.of(experiment)], folder / "results.md")
+    files = write_report([tables_of(experiment)], folder / "results.md")
     text = files[0].read_text("utf-8")
     assert len(files) == 2  # no picture
     assert text.count("| missing |") >= 5
 
 
 def test_suites_that_nothing_was_run_of_come_last(done, written, suite_data, folder):
-    planned = Experiment(
-        read_suite(written({**suite_data, "title": "Planned"}, "planned.yaml")), Places()
-    )
-    both = [Tables.of(suite, resamples=200) for suite in (planned, done)]
+    planned = Experiment(read_suite(written({**suite_data, "title": "Planned"}, "planned.yaml")))
+    both = [tables_of(suite, resamples=200) for suite in (planned, done)]
     write_report(both, folder / "results.md")
     text = (folder / "results.md").read_text("utf-8")
     assert text.index("## A tiny suite") < text.index("## Planned")
@@ -395,7 +395,7 @@ def test_figures_published_by_others_stand_apart(done, folder):
         "title: Published\nabout: BERT-base.\ncolumns: [data, F1]\nrows: [[X, '94.4']]\n", "utf-8"
     )
     made = write_report(
-        [Tables.of(done, resamples=50)], folder / "r.md", published=folder / "published.yaml"
+        [tables_of(done, resamples=50)], folder / "r.md", published=folder / "published.yaml"
     )
     assert "## Published\n\nBERT-base.\n\n| data | F1 |" in made[0].read_text("utf-8")
     (folder / "published.yaml").write_text(
@@ -432,10 +432,10 @@ def test_report_only_runs_nothing_and_gives_the_figures_as_json(done, folder, ca
 def test_a_name_in_any_script_can_be_drawn(written, suite_data, folder):
     suite_data |= {"title": "医学 $x_1$", "also_compare": [], "baselines": []}
     suite_data["runs"][1]["name"] = "知识图谱 $"
-    experiment = Experiment(read_suite(written(suite_data)), Places())
+    experiment = Experiment(read_suite(written(suite_data)))
     for cell in experiment.cells():
         write_json(experiment.file(cell), result(experiment, cell, right=2))
-    assert len(write_report([Tables.of(experiment, resamples=50)], folder / "r.md")) == 4
+    assert len(write_report([tables_of(experiment, resamples=50)], folder / "r.md")) == 4
 
 
 def test_a_cell_of_a_table_stays_one_cell():
@@ -445,7 +445,7 @@ def test_a_cell_of_a_table_stays_one_cell():
 def test_section_made_elsewhere_stands_in_the_report(done, folder):
     (folder / "more.md").write_text("## More\n\n7 of 8.\n", "utf-8")
     files = write_report(
-        [Tables.of(done, resamples=50)], folder / "r.md", appendices=[folder / "more.md"]
+        [tables_of(done, resamples=50)], folder / "r.md", appendices=[folder / "more.md"]
     )
     assert files[0].read_text("utf-8").endswith("\n\n## More\n\n7 of 8.\n")
     assert "<p>7 of 8.</p>" in files[1].read_text("utf-8")

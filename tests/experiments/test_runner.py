@@ -18,14 +18,14 @@ from kbert_core import Card, cli
 from kbert_core.errors import DataError
 from kbert_core.experiments import results, runner
 from kbert_core.experiments.dictionary import load_scores
-from kbert_core.experiments.grid import Experiment, Places, Status
-from kbert_core.experiments.results import write_json
+from kbert_core.experiments.grid import Experiment
+from kbert_core.experiments.results import Status, write_json
 from kbert_core.experiments.suite import read_suite
 from kbert_core.training.finetune import KnowledgeTrainer
 
 
 def experiment(path):
-    return Experiment(read_suite(path), Places())
+    return Experiment(read_suite(path))
 
 
 def states(path):

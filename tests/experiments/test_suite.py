@@ -53,7 +53,7 @@ def test_a_suite_says_what_every_run_trains_with(written, suite_data):
         ({"seeds": [1, 1]}, r"seeds is \[1, 1\], expected different whole numbers"),
         ({"seeds": 3}, "seeds is 3, expected a list"),
         ({"data": "here"}, "data is 'here', expected keys and values"),
-        ({"data": {}}, "data of the suite has no 'folder'. Add it"),
+        ({"data": {}}, "data: folder is missing. Add it"),
         ({"data": {"folder": "d", "split": "odd"}}, "split is 'odd', expected 'official', 'dedup"),
         ({"data": {"folder": "d", "among": "kg.spo"}}, "among isn't used for split: official"),
         ({"data": {"folder": "d", "files": {"dev": "x"}}}, "files has no train"),
@@ -66,13 +66,13 @@ def test_a_suite_says_what_every_run_trains_with(written, suite_data):
             {"data": {"folder": "d", "split": "entity-disjoint", "also_train": "more.tsv"}},
             "data: also_train would bring held-out names into training",
         ),
-        ({"train": {"epochs": "six"}}, "epochs is 'six', expected a whole number"),
+        ({"train": {"epochs": "six"}}, "train: epochs is 'six', expected a whole number"),
         ({"train": {"learning_rate": "fast"}}, "learning_rate is 'fast', expected a number"),
         ({"train": {"bf16": 1}}, "bf16 is 1, expected"),
         ({"train": {"epochs": 0}}, "run 'BERT': epochs is 0, expected at least 1"),
-        ({"train": {"seed": 1}}, "train of the suite has the unknown key 'seed'"),
+        ({"train": {"seed": 1}}, "train has the unknown key 'seed'"),
         ({"runs": []}, "runs is empty"),
-        ({"runs": [{"knowledge": "none"}]}, "run 1 has no 'name'"),
+        ({"runs": [{"knowledge": "none"}]}, "run 1: name is missing. Add it"),
         (
             {"runs": [{"name": "a", "knowledge": "some"}]},
             "knowledge is 'some', expected 'none', 'graph' or",
@@ -96,17 +96,17 @@ def test_a_suite_says_what_every_run_trains_with(written, suite_data):
             {"encoder": "models/zh-mini", "train": {"hidden_size": 64}},
             "hidden_size is 64, and is for a BERT from scratch",
         ),
-        ({"side_by_side": {"title": "Both"}}, "side_by_side of the suite has no 'suites'"),
+        ({"side_by_side": {"title": "Both"}}, "side_by_side: suites is missing"),
         ({"side_by_side": {"suites": {"a": "A"}}}, "suites has fewer than two"),
         ({"side_by_side": {"suites": {"a": "A", "b": "A "}}}, "expected a name each, no two alike"),
         ({"side_by_side": {"suites": {"a": "A", "b": ""}}}, "expected a name each, no two alike"),
         (
             {"side_by_side": {"suites": {"a": 1, "b": "B"}}},
-            "suites of side_by_side of the suite: a is 1, expected a string",
+            "side_by_side: suites: a is 1, expected a string",
         ),
         (
             {"side_by_side": {"suites": {"a": "A", "b": "B"}, "titel": "x"}},
-            "side_by_side of the suite has the unknown key 'titel'. Known: title",
+            "side_by_side has the unknown key 'titel'. Known: title",
         ),
         ({"task": "classify"}, "baselines are for named entities"),
         ({"name": "a/b"}, "name is 'a/b', expected letters, digits and hyphens"),
@@ -132,7 +132,7 @@ def test_what_does_not_fit_is_named_with_file_key_and_remedy(written, suite_data
 
 def test_a_file_that_is_no_yaml_or_no_mapping_is_named(folder):
     (folder / "bad.yaml").write_text("a: [1", encoding="utf-8")
-    with pytest.raises(OptionError, match=r"bad.yaml: no valid YAML"):
+    with pytest.raises(OptionError, match=r"bad.yaml: can't be read as YAML in UTF-8"):
         read_suite("bad.yaml")
     (folder / "bad.yaml").write_text("- 1", encoding="utf-8")
     with pytest.raises(OptionError, match=r"the suite is \[1\], expected keys and values"):
@@ -140,7 +140,9 @@ def test_a_file_that_is_no_yaml_or_no_mapping_is_named(folder):
     with pytest.raises(OptionError, match=r"none.yaml: can't be read"):
         read_suite("none.yaml")
     (folder / "bad.yaml").write_text("title: 疾病", encoding="gbk")
-    with pytest.raises(OptionError, match=r"bad.yaml: not UTF-8 .* Save the file as UTF-8"):
+    with pytest.raises(
+        OptionError, match=r"bad.yaml: can't be read as YAML in UTF-8 .* correct it"
+    ):
         read_suite("bad.yaml")
 
 
