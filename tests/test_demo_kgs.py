@@ -15,6 +15,7 @@ MINIMUM = {
     "medical_en.spo": 200,
     "homonyms_zh.spo": 150,
     "homonyms_en.spo": 60,
+    "senses_en.spo": 80,
 }
 HOMONYMS = ("homonyms_zh", "homonyms_en")
 TYPES = {"疾病", "症状", "部位", "治疗", "检查"}

