@@ -13,15 +13,7 @@ from itertools import chain
 import numpy as np
 
 from kbert_core.errors import OptionError
-from kbert_core.kbert.flat_tree import (
-    ANCHORS,
-    IDS,
-    RULES,
-    SEGMENTS,
-    SOURCES,
-    Codes,
-    FlatTrees,
-)
+from kbert_core.kbert.flat_tree import ANCHORS, IDS, RULES, SEGMENTS, Codes, FlatTrees
 from kbert_core.kbert.sentence_tree import Branches, Nodes, SentenceTree, Trees
 from kbert_core.text import Tokenizer
 from kbert_core.tokens import (
@@ -83,26 +75,27 @@ def flatten(
     tokens, names = _BranchTokens.of(nodes.branches, tokenizer), nodes.names[number]
     counts = tokens.counts[names]
     ends, on = counts.cumsum(), np.arange(len(part)).repeat(counts)
-    branch = tokens.firsts[names].repeat(counts) + counting(counts)
-    sizes = tokens.sizes[branch]
-    rules = np.where((out[on] == 0) & (sizes == 0), NO_TOKENS, out[on])
+    branch = counting(tokens.firsts[names], counts)
+    sizes, rules = tokens.sizes[branch], out[on]
+    rules[(sizes | rules) == 0] = NO_TOKENS
     if max_length is not None:
         _leave_out(rules, sizes, rows[on], runs.lengths, max_length)
 
     placed = rules == 0
+    sums = np.append(0, (sizes * placed).cumsum())[ends - counts]  # before each mention
     on, branch, sizes = on[placed], branch[placed], sizes[placed]
-    ids = tokens.ids[tokens.begins[branch].repeat(sizes) + counting(sizes)]
-    values = runs.with_branches(part[on], lasts[on], anchors[on], sizes, ids)
+    ids = tokens.ids[counting(tokens.begins[branch], sizes)]
+    values, places = runs.with_branches(part[on], lasts[on], anchors[on], sizes, ids)
     lengths = runs.lengths + np.bincount(rows[on], sizes, len(texts)).astype(np.int64)
 
     # the tokens of mentions have moved by those of the branches before them
     inside = (out == 0).nonzero()[0]
-    begins, sums = firsts + runs.shifts[part], np.append(0, sizes.cumsum())
-    begins = (begins + sums[on.searchsorted(np.arange(len(part)))])[inside]
-    own = (lasts - firsts)[inside]
-    values[ANCHORS, begins.repeat(own) + counting(own)] = anchors[inside].repeat(own)
-    hung = np.array([rows, number, ends - counts, ends])
-    return FlatTrees(values, lengths, texts, hung, rules, trees, trunk, tokenizer, windows)
+    begins, own = (firsts + runs.shifts[part] + sums)[inside], (lasts - firsts)[inside]
+    values[ANCHORS, counting(begins, own)] = anchors[inside].repeat(own)
+    hung, specials = np.array([rows, number, ends - counts, ends]), runs.specials.shape[1]
+    return FlatTrees(
+        values, places, specials, lengths, texts, hung, rules, trees, trunk, tokenizer, windows
+    )
 
 
 def _parts(
@@ -165,7 +158,7 @@ def _mentions(trunk: TokenizedTexts, nodes: Nodes, parts: Ints) -> tuple[Ints, I
     low = np.maximum(firsts.searchsorted(begins), owners.searchsorted(sentences))
     high = np.minimum(lasts.searchsorted(stops, "right"), owners.searchsorted(sentences, "right"))
     counts = np.maximum(high - low, 0)
-    inside = low.repeat(counts) + counting(counts)
+    inside = counting(low, counts)
     nowhere = np.setdiff1d(number, inside)
     part = np.append(
         np.arange(len(low)).repeat(counts), stops.searchsorted(firsts[nowhere], "right")
@@ -198,7 +191,7 @@ class _Runs:
         rows: int,
     ) -> None:
         sides: list[tuple[Special, ...]] = [()] * 6  # of a sentence alone, first and second of two
-        segments = np.zeros(3, np.int64)
+        segments = [0, 0, 0]
         for size, layout in layouts.items():
             for number in range(size):
                 kind = number + size - 1
@@ -207,20 +200,23 @@ class _Runs:
         specials = [(special.id, special.segment) for side in sides for special in side]
         self.trunk, self.parts = trunk, parts
         self.specials = np.array(specials, np.int64).reshape(-1, 2).T  # ids and segments
-        kinds = (counting(sizes) + (sizes.repeat(sizes) == 2))[parts[1]]
-        counts = np.array([len(side) for side in sides])
-        begins = len(trunk.ids) + before(counts)
-        ahead, after = 2 * kinds, 2 * kinds + 1
-        self.sources = np.array([begins[ahead], parts[2], begins[after]]).T.ravel()
-        lengths = np.array([counts[ahead], parts[3] - parts[2], counts[after]]).T.ravel()
+        self.in_segments = any(segments) or any(segment for _, segment in specials)
+        counts = np.array(list(map(len, sides)))
+        kinds = counting(sizes - 1, sizes)[parts[1]]
+        pieces = np.empty((2, len(kinds), 3), np.int64)
+        pieces[0, :, ::2] = (len(trunk.ids) + before(counts)).reshape(3, 2)[kinds]
+        pieces[1, :, ::2] = counts.reshape(3, 2)[kinds]
+        pieces[0, :, 1], pieces[1, :, 1] = parts[2], parts[3] - parts[2]
+        sources, lengths = pieces.reshape(2, -1)
         self.starts, self.total = before(lengths), int(lengths.sum())
-        self.segments = segments[kinds]
+        self.offsets = sources - self.starts
+        self.segments = np.array(segments)[kinds]
         self.shifts = self.starts[1::3] - parts[2]
-        self.lengths = np.bincount(parts[0], lengths.reshape(-1, 3).sum(1), rows).astype(np.int64)
+        self.lengths = np.bincount(parts[0], pieces[1].sum(1), rows).astype(np.int64)
 
     def with_branches(
         self, parts: Ints, lasts: Ints, anchors: Ints, sizes: Ints, ids: Ints
-    ) -> Codes:
+    ) -> tuple[Codes, Ints]:
         """Put branches in after their mentions, and lay the tokens of all runs end to end.
 
         Args:
@@ -229,33 +225,36 @@ class _Runs:
             ids: of their tokens.
 
         Returns:
-            (6, M) as of :class:`FlatTrees`, without the anchors of mentions.
+            Values, without the anchors of mentions, and runs as of :class:`FlatTrees`: a branch
+            parts its sentence's run in two.
         """
-        row_starts, rows = before(self.lengths)[self.parts[0]], self.parts[0][parts]
-        at = lasts + self.shifts[parts]
         words, known = len(self.trunk.ids), len(self.trunk.ids) + self.specials.shape[1]
-        numbers = np.arange(1, len(at) + 1) - rows.searchsorted(rows)
-        positions, segments = at - row_starts[parts], self.segments[parts]
-        branches = [known + before(sizes), positions, numbers, anchors, segments, sizes]
+        on, rows = 3 * parts + 1, self.parts[0][parts]
+        at = 2 * np.arange(len(parts)) + on + 1  # the branch among all runs
+        counts = 1 + 2 * np.bincount(on, minlength=len(self.starts))
+        run = np.arange(len(counts)).repeat(counts)
+        cuts = self.starts[run]  # where each begins, without branches
+        cuts[at] = cuts[at + 1] = lasts + self.shifts[parts]
+        codes = np.zeros((6, len(run)), np.int64)
+        codes[0] = self.offsets[run] + cuts
+        codes[1] = cuts - before(self.lengths)[self.parts[0]].repeat(3)[run]
+        codes[4] = self.segments.repeat(3)[run] if self.in_segments else 0
+        codes[5, :-1], codes[5, -1:] = cuts[1:] - cuts[:-1], self.total - cuts[-1:]
+        codes[0, at], codes[5, at] = known + before(sizes), sizes
+        codes[2, at] = np.arange(1, len(at) + 1) - rows.searchsorted(rows)
+        codes[3, at] = anchors
 
-        cuts = np.union1d(self.starts, at)  # of the trunk, for the branches
-        run = self.starts.searchsorted(cuts, "right") - 1
-        part, none, lengths = run // 3, 0 * cuts, np.diff(np.append(cuts, self.total))
-        sources, positions = self.sources[run] + cuts - self.starts[run], cuts - row_starts[part]
-        pieces = [sources, positions, none, none, self.segments[part], lengths]
-
-        order = np.append(2 * cuts + 1, 2 * at).argsort(kind="stable")
-        runs = np.concatenate([pieces, branches], axis=1)[:, order]
-        ends = runs[-1].cumsum()
-        runs[:2] -= ends - runs[-1]
-        values = runs.repeat(runs[-1], axis=1)
+        begins = before(codes[5])
+        runs = np.array([codes[0], begins, codes[5]])
+        codes[:2] -= begins
+        values = codes[:5].repeat(codes[5], axis=1)
         values[:2] += np.arange(values.shape[1])
-        values[SOURCES] = values[IDS]
         values[IDS] = np.concatenate([self.trunk.ids, self.specials[0], ids])[values[IDS]]
-        if (self.specials[1] != 0).any() or self.segments.any():
-            special = ((values[SOURCES] >= words) & (values[SOURCES] < known)).nonzero()[0]
-            values[SEGMENTS, special] = self.specials[1][values[SOURCES, special] - words]
-        return values
+        if self.in_segments:
+            sources, begins, sizes = runs[:, (runs[0] >= words) & (runs[0] < known)]
+            special = self.specials[1][counting(sources - words, sizes)]
+            values[SEGMENTS, counting(begins, sizes)] = special
+        return values, runs
 
 
 def _rules(parts: Ints, firsts: Ints, lasts: Ints, begins: Ints, stops: Ints) -> Ints:
