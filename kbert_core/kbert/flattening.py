@@ -7,7 +7,7 @@ limit, and mentions that share a token, are looked at one by one.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain
 
 import numpy as np
@@ -63,7 +63,13 @@ def flatten(
     if windows and 2 in layouts:
         raise OptionError("Windows are for one sentence; a pair of sentences is cut instead.")
     texts, parts = _parts(trunk, nodes.sizes, layouts, max_length, windows)
-    runs = _Runs(trunk, nodes.sizes, layouts, parts, len(texts))
+    sides = _Sides.of(*layouts.values())
+    runs = _Runs(trunk, nodes.sizes, sides, parts, len(texts))
+    how = trees, trunk, tokenizer, windows
+    if not len(nodes.names):
+        none = np.zeros((5, 0), np.int64)
+        codes = runs.with_branches(*none)
+        return FlatTrees(*codes, sides.size, runs.lengths, texts, none[:4], none[0], *how)
 
     # of each mention its part, its node, its tokens [first, last), and why it is out
     part, number, firsts, lasts = _mentions(trunk, nodes, parts)
@@ -85,17 +91,15 @@ def flatten(
     sums = np.append(0, (sizes * placed).cumsum())[ends - counts]  # before each mention
     on, branch, sizes = on[placed], branch[placed], sizes[placed]
     ids = tokens.ids[counting(tokens.begins[branch], sizes)]
-    values, places = runs.with_branches(part[on], lasts[on], anchors[on], sizes, ids)
+    codes = runs.with_branches(part[on], lasts[on], anchors[on], sizes, ids)
     lengths = runs.lengths + np.bincount(rows[on], sizes, len(texts)).astype(np.int64)
 
     # the tokens of mentions have moved by those of the branches before them
     inside = (out == 0).nonzero()[0]
     begins, own = (firsts + runs.shifts[part] + sums)[inside], (lasts - firsts)[inside]
-    values[ANCHORS, counting(begins, own)] = anchors[inside].repeat(own)
-    hung, specials = np.array([rows, number, ends - counts, ends]), runs.specials.shape[1]
-    return FlatTrees(
-        values, places, specials, lengths, texts, hung, rules, trees, trunk, tokenizer, windows
-    )
+    codes[0][ANCHORS, counting(begins, own)] = anchors[inside].repeat(own)
+    hung = np.array([rows, number, ends - counts, ends])
+    return FlatTrees(*codes, sides.size, lengths, texts, hung, rules, *how)
 
 
 def _parts(
@@ -120,6 +124,8 @@ def _parts(
     if max_length is None:
         return texts, parts
     rooms = {size: room_within(layout, max_length) for size, layout in layouts.items()}
+    if trunk.sizes.max(initial=0) * max(layouts, default=1) <= min(rooms.values(), default=0):
+        return texts, parts
     room = np.array([0, rooms.get(1, 0), rooms.get(2, 0)])[sizes]
     long = (np.bincount(parts[0], trunk.sizes, len(sizes)) > room).nonzero()[0].tolist()
     if not windows or not long:
@@ -169,6 +175,46 @@ def _mentions(trunk: TokenizedTexts, nodes: Nodes, parts: Ints) -> tuple[Ints, I
     return part[order], number, firsts[number], lasts[number]
 
 
+@dataclass(frozen=True)
+class _Sides:
+    """Special tokens around sentences of three kinds: one alone, the first and second of two.
+
+    Attributes:
+        counts: (3, 2) ahead of a sentence, and after it.
+        begins: (3, 2) the first of each among all, as they are numbered here.
+        specials: (2, C) ids and segments of all.
+        segments: (3,) of the sentences.
+    """
+
+    counts: Ints
+    begins: Ints
+    specials: Ints
+    segments: Ints
+    plain: bool  # whether all segments are 0
+
+    @property
+    def size(self) -> int:
+        """C, how many there are."""
+        return self.specials.shape[1]
+
+    @classmethod
+    @lru_cache(maxsize=16)
+    def of(cls, *layouts: Layout) -> "_Sides":
+        """Number the special tokens of layouts for one sentence or two."""
+        sides: list[tuple[Special, ...]] = [()] * 6
+        segments = np.zeros(3, np.int64)
+        for layout in layouts:
+            for number, segment in enumerate(layout.segments):
+                kind = number + len(layout.segments) - 1
+                sides[2 * kind : 2 * kind + 2] = layout.around(number)
+                segments[kind] = segment
+        counts = np.array(list(map(len, sides)))
+        specials = [(special.id, special.segment) for side in sides for special in side]
+        table = np.array(specials, np.int64).reshape(-1, 2).T
+        plain = not (table[1].any() or segments.any())
+        return cls(counts.reshape(3, 2), before(counts).reshape(3, 2), table, segments, plain)
+
+
 class _Runs:
     """The trunks of all rows as runs of tokens: of each part those ahead of it, its own, and after.
 
@@ -180,39 +226,28 @@ class _Runs:
     Attributes:
         lengths: (R,) tokens of each row.
         shifts: (P,) what a token's number among those of all texts needs to be its place here.
+        table: (6, 3P) of each run where it comes from and its first position, both less its place;
+            no branch, no anchor, its segment, and its place.
     """
 
     def __init__(
-        self,
-        trunk: TokenizedTexts,
-        sizes: Ints,
-        layouts: Mapping[int, Layout],
-        parts: Ints,
-        rows: int,
+        self, trunk: TokenizedTexts, sizes: Ints, sides: _Sides, parts: Ints, rows: int
     ) -> None:
-        sides: list[tuple[Special, ...]] = [()] * 6  # of a sentence alone, first and second of two
-        segments = [0, 0, 0]
-        for size, layout in layouts.items():
-            for number in range(size):
-                kind = number + size - 1
-                sides[2 * kind : 2 * kind + 2] = layout.around(number)
-                segments[kind] = layout.segments[number]
-        specials = [(special.id, special.segment) for side in sides for special in side]
-        self.trunk, self.parts = trunk, parts
-        self.specials = np.array(specials, np.int64).reshape(-1, 2).T  # ids and segments
-        self.in_segments = any(segments) or any(segment for _, segment in specials)
-        counts = np.array(list(map(len, sides)))
+        self.trunk, self.sides, self.parts = trunk, sides, parts
         kinds = counting(sizes - 1, sizes)[parts[1]]
-        pieces = np.empty((2, len(kinds), 3), np.int64)
-        pieces[0, :, ::2] = (len(trunk.ids) + before(counts)).reshape(3, 2)[kinds]
-        pieces[1, :, ::2] = counts.reshape(3, 2)[kinds]
-        pieces[0, :, 1], pieces[1, :, 1] = parts[2], parts[3] - parts[2]
-        sources, lengths = pieces.reshape(2, -1)
-        self.starts, self.total = before(lengths), int(lengths.sum())
-        self.offsets = sources - self.starts
-        self.segments = np.array(segments)[kinds]
-        self.shifts = self.starts[1::3] - parts[2]
-        self.lengths = np.bincount(parts[0], pieces[1].sum(1), rows).astype(np.int64)
+        lengths = np.empty((len(kinds), 3), np.int64)
+        lengths[:, ::2], lengths[:, 1] = sides.counts[kinds], parts[3] - parts[2]
+        self.lengths = np.bincount(parts[0], lengths.sum(1), rows).astype(np.int64)
+        self.total = int(self.lengths.sum())
+        table = np.zeros((6, *lengths.shape), np.int64)
+        table[0, :, ::2], table[0, :, 1] = sides.begins[kinds] + len(trunk.ids), parts[2]
+        table[1] = -before(self.lengths)[parts[0], None]
+        if not sides.plain:
+            table[4] = sides.segments[kinds, None]
+        self.table = table.reshape(6, -1)
+        self.table[5] = before(lengths.ravel())
+        self.table[0] -= self.table[5]
+        self.shifts = -self.table[0, 1::3]
 
     def with_branches(
         self, parts: Ints, lasts: Ints, anchors: Ints, sizes: Ints, ids: Ints
@@ -228,18 +263,16 @@ class _Runs:
             Values, without the anchors of mentions, and runs as of :class:`FlatTrees`: a branch
             parts its sentence's run in two.
         """
-        words, known = len(self.trunk.ids), len(self.trunk.ids) + self.specials.shape[1]
+        words, specials = len(self.trunk.ids), self.sides.specials
+        known = words + self.sides.size
         on, rows = 3 * parts + 1, self.parts[0][parts]
         at = 2 * np.arange(len(parts)) + on + 1  # the branch among all runs
-        counts = 1 + 2 * np.bincount(on, minlength=len(self.starts))
-        run = np.arange(len(counts)).repeat(counts)
-        cuts = self.starts[run]  # where each begins, without branches
+        codes = self.table.repeat(1 + 2 * np.bincount(on, minlength=self.table.shape[1]), axis=1)
+        cuts = codes[5]  # where each begins, without branches
         cuts[at] = cuts[at + 1] = lasts + self.shifts[parts]
-        codes = np.zeros((6, len(run)), np.int64)
-        codes[0] = self.offsets[run] + cuts
-        codes[1] = cuts - before(self.lengths)[self.parts[0]].repeat(3)[run]
-        codes[4] = self.segments.repeat(3)[run] if self.in_segments else 0
-        codes[5, :-1], codes[5, -1:] = cuts[1:] - cuts[:-1], self.total - cuts[-1:]
+        codes[:2] += cuts
+        cuts[:-1] = cuts[1:] - cuts[:-1]
+        cuts[-1:] = self.total - cuts[-1:]
         codes[0, at], codes[5, at] = known + before(sizes), sizes
         codes[2, at] = np.arange(1, len(at) + 1) - rows.searchsorted(rows)
         codes[3, at] = anchors
@@ -249,11 +282,13 @@ class _Runs:
         codes[:2] -= begins
         values = codes[:5].repeat(codes[5], axis=1)
         values[:2] += np.arange(values.shape[1])
-        values[IDS] = np.concatenate([self.trunk.ids, self.specials[0], ids])[values[IDS]]
-        if self.in_segments:
-            sources, begins, sizes = runs[:, (runs[0] >= words) & (runs[0] < known)]
-            special = self.specials[1][counting(sources - words, sizes)]
-            values[SEGMENTS, counting(begins, sizes)] = special
+        values[IDS] = np.concatenate([self.trunk.ids, specials[0], ids])[values[IDS]]
+        if not self.sides.plain:
+            special = (runs[0] >= words) & (runs[0] < known)
+            sources, begins, sizes = runs[:, special]
+            values[SEGMENTS, counting(begins, sizes)] = specials[1][
+                counting(sources - words, sizes)
+            ]
         return values, runs
 
 
