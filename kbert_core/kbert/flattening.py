@@ -7,7 +7,7 @@ limit, and mentions that share a token, are looked at one by one.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import chain
 
 import numpy as np
@@ -63,17 +63,23 @@ def flatten(
     if windows and 2 in layouts:
         raise OptionError("Windows are for one sentence; a pair of sentences is cut instead.")
     texts, parts = _parts(trunk, nodes.sizes, layouts, max_length, windows)
-    sides = _Sides.of(*layouts.values())
-    runs = _Runs(trunk, nodes.sizes, sides, parts, len(texts))
-    how = trees, trunk, tokenizer, windows
+    runs = _Runs(trunk, nodes.sizes, _Sides.of(*layouts.values()), parts, len(texts))
+    made = partial(
+        FlatTrees,
+        texts=texts,
+        specials=runs.sides.size,
+        trees=trees,
+        trunk=trunk,
+        tokenizer=tokenizer,
+        windows=windows,
+    )
     if not len(nodes.names):
         none = np.zeros((5, 0), np.int64)
-        codes = runs.with_branches(*none)
-        return FlatTrees(*codes, sides.size, runs.lengths, texts, none[:4], none[0], *how)
+        values, laid = runs.with_branches(*none)
+        return made(values, laid, lengths=runs.lengths, nodes=none[:4], rules=none[0])
 
     # of each mention its part, its node, its tokens [first, last), and why it is out
-    part, number, firsts, lasts = _mentions(trunk, nodes, parts)
-    out = _rules(part, firsts, lasts, *parts[2:])
+    part, number, firsts, lasts, out = _mentions(trunk, nodes, parts)
     rows = parts[0][part]
     anchors = number - nodes.firsts[texts[rows]] + 1
 
@@ -91,15 +97,15 @@ def flatten(
     sums = np.append(0, (sizes * placed).cumsum())[ends - counts]  # before each mention
     on, branch, sizes = on[placed], branch[placed], sizes[placed]
     ids = tokens.ids[counting(tokens.begins[branch], sizes)]
-    codes = runs.with_branches(part[on], lasts[on], anchors[on], sizes, ids)
+    values, laid = runs.with_branches(part[on], lasts[on], anchors[on], sizes, ids)
     lengths = runs.lengths + np.bincount(rows[on], sizes, len(texts)).astype(np.int64)
 
     # the tokens of mentions have moved by those of the branches before them
     inside = (out == 0).nonzero()[0]
     begins, own = (firsts + runs.shifts[part] + sums)[inside], (lasts - firsts)[inside]
-    codes[0][ANCHORS, counting(begins, own)] = anchors[inside].repeat(own)
+    values[ANCHORS, counting(begins, own)] = anchors[inside].repeat(own)
     hung = np.array([rows, number, ends - counts, ends])
-    return FlatTrees(*codes, sides.size, lengths, texts, hung, rules, *how)
+    return made(values, laid, lengths=lengths, nodes=hung, rules=rules)
 
 
 def _parts(
@@ -143,7 +149,7 @@ def _parts(
     return texts, np.array([np.arange(len(texts)), texts, begins, stops])
 
 
-def _mentions(trunk: TokenizedTexts, nodes: Nodes, parts: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+def _mentions(trunk: TokenizedTexts, nodes: Nodes, parts: Ints) -> tuple[Ints, ...]:
     """Find the tokens of mentions, and the parts that they are in.
 
     A window has the mentions wholly inside it; one inside none goes to the first it touches.
@@ -152,7 +158,8 @@ def _mentions(trunk: TokenizedTexts, nodes: Nodes, parts: Ints) -> tuple[Ints, I
         parts: (4, P) as of :func:`_parts`.
 
     Returns:
-        (Q,) of each mention in reading order the part, the node, and its tokens [first, last).
+        (Q,) of each mention in reading order the part, the node, its tokens [first, last), and
+        why it is out.
     """
     mentions, owners = nodes.mentions, nodes.mentions.rows
     number, begin = np.arange(len(owners)), trunk.begins[owners]
@@ -160,7 +167,7 @@ def _mentions(trunk: TokenizedTexts, nodes: Nodes, parts: Ints) -> tuple[Ints, I
     lasts = trunk.starts.searchsorted(mentions.ends + begin, "left")
     _, sentences, begins, stops = parts
     if len(sentences) == len(trunk):
-        return owners, number, firsts, lasts
+        return owners, number, firsts, lasts, _rules(owners, firsts, lasts, begins, stops)
     low = np.maximum(firsts.searchsorted(begins), owners.searchsorted(sentences))
     high = np.minimum(lasts.searchsorted(stops, "right"), owners.searchsorted(sentences, "right"))
     counts = np.maximum(high - low, 0)
@@ -171,8 +178,9 @@ def _mentions(trunk: TokenizedTexts, nodes: Nodes, parts: Ints) -> tuple[Ints, I
     )
     number = np.append(inside, nowhere)
     order = np.lexsort((number, part))
-    number = number[order]
-    return part[order], number, firsts[number], lasts[number]
+    part, number = part[order], number[order]
+    firsts, lasts = firsts[number], lasts[number]
+    return part, number, firsts, lasts, _rules(part, firsts, lasts, begins, stops)
 
 
 @dataclass(frozen=True)
