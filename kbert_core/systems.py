@@ -17,7 +17,7 @@ from kbert_core.knowledge.selection import InjectionOptions, Strategy
 K_BERT = "k-bert"
 SYSTEMS = {
     K_BERT: "kbert_core.kbert.reader:KBertReader",
-    "plain-text": "kbert_core.kbert.plain_text:PlainTextReader",
+    "plain-text": "kbert_core.plain_text:PlainTextReader",
     "knowbert": "kbert_core.knowbert.reader:KnowBertReader",
 }
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import chain
-from typing import TypeVar, overload
+from typing import NamedTuple, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -154,8 +154,8 @@ def tokenize_by_table(
     after = np.append(0, counts.cumsum())
     starts = places[:-1].repeat(counts)
     of_tokens, ends = ids[starts], starts + 1
-    to = after[firsts].repeat(own) + counting(own)
-    source = runs.firsts[which].repeat(own) + counting(own)
+    to = counting(after[firsts], own)
+    source = counting(runs.firsts[which], own)
     of_tokens[to] = runs.ids[source]
     ends[to] = starts[to] + runs.ends[source]
     starts[to] += runs.starts[source]
@@ -207,15 +207,13 @@ def before(sizes: Ints) -> Ints:
     return ends
 
 
-def counting(sizes: Ints) -> Ints:
-    """Count 0, 1, 2, ... for each size, end to end."""
+def counting(begins: Ints, sizes: Ints) -> Ints:
+    """Count on from each beginning, as many as its size, end to end."""
     ends = sizes.cumsum()
-    total = int(ends[-1]) if len(ends) else 0
-    return np.arange(total) - (ends - sizes).repeat(sizes)
+    return (begins + sizes - ends).repeat(sizes) + np.arange(ends[-1] if len(ends) else 0)
 
 
-@dataclass(frozen=True, slots=True)
-class TrunkPart:
+class TrunkPart(NamedTuple):
     """A run of one sentence's tokens, from its token ``first`` on, at [start, end) along N."""
 
     sentence: int

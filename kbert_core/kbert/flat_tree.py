@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, compress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # PyTorch takes seconds to start, and codes alone do without
     from torch import Tensor
 
 CODES = ("input_ids", "soft_positions", "branch_ids", "anchor_ids", "token_type_ids")
-IDS, POSITIONS, BRANCHES, ANCHORS, SEGMENTS, SOURCES = range(6)
+IDS, POSITIONS, BRANCHES, ANCHORS, SEGMENTS = range(5)
 RULES = (None, Rule.NO_TOKENS, Rule.SHARED_TOKEN, Rule.TRUNK_CUT, Rule.LENGTH)
 PAD_BRANCH = -1
 Codes = NDArray[np.int64]
@@ -43,8 +43,7 @@ class TrunkCut:
     total: int
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedBranch:
+class PlacedBranch(NamedTuple):
     """A branch of ``tree.nodes[node]``, at the tokens [start, end) along N."""
 
     node: int
@@ -64,20 +63,20 @@ class FlatTree:
     Attributes:
         tree: what was flattened.
         codes: (5, N) the codes below, in the order of ``CODES``.
-        places: (2, N) the sentence of a trunk token and its index there; -1 off the trunk.
-        hung: the branches that are in, in reading order, each with the index of its node.
+        branches: those that are in, in reading order.
+        trunk_parts: the runs of the trunk's tokens, parted by branches and special tokens.
         trunk_tokens: per sentence all its tokens, also those cut.
-        special_tokens: in reading order.
+        specials: where special tokens stand.
         left_out: every triple that is not in, with the index of its node and its rule.
         trunk_cuts: what the length limit cut from the text.
     """
 
     tree: SentenceTree
     codes: Codes
-    places: Codes
-    hung: tuple[tuple[int, Branch], ...]
+    branches: tuple[PlacedBranch, ...]
+    trunk_parts: tuple[TrunkPart, ...]
     trunk_tokens: tuple[Tokens, ...]
-    special_tokens: tuple[Special, ...]
+    specials: tuple[tuple[int, Special], ...]
     left_out: tuple[tuple[int, LeftOut], ...]
     trunk_cuts: tuple[TrunkCut, ...]
     tokenizer: Tokenizer
@@ -88,8 +87,9 @@ class FlatTree:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FlatTree):
             return NotImplemented
-        same = (self.tree, self.hung, self.left_out) == (other.tree, other.hung, other.left_out)
-        return same and np.array_equal(self.codes, other.codes)
+        same = (self.tree, self.branches, self.left_out)
+        same_codes = np.array_equal(self.codes, other.codes)
+        return same_codes and same == (other.tree, other.branches, other.left_out)
 
     input_ids = _listed(IDS)  # N vocabulary ids; 0 without a vocabulary
     soft_positions = _listed(POSITIONS)  # N positions, from 0 for the first token
@@ -98,37 +98,13 @@ class FlatTree:
     token_type_ids = _listed(SEGMENTS)  # N segments
 
     @cached_property
-    def branches(self) -> tuple[PlacedBranch, ...]:
-        """The branches that are in, in reading order, with their tokens."""
-        sizes = np.bincount(self.codes[BRANCHES], minlength=len(self.hung) + 1)[1:]
-        starts = self.codes[BRANCHES].nonzero()[0][before(sizes)]
-        ends = (starts + sizes).tolist()
-        return tuple(
-            PlacedBranch(node, branch, start, end)
-            for (node, branch), start, end in zip(self.hung, starts.tolist(), ends, strict=True)
-        )
-
-    @cached_property
-    def trunk_parts(self) -> tuple[TrunkPart, ...]:
-        """The runs of the trunk's tokens, parted by branches and special tokens."""
-        at = (self.places[0] >= 0).nonzero()[0]
-        sentences, indices = self.places[:, at]
-        borders = np.ones(len(at) + 1, bool)
-        borders[1:-1] = (np.diff(at) > 1) | (np.diff(sentences) > 0)
-        first, last = borders[:-1], borders[1:]
-        columns = (sentences[first], indices[first], at[first], at[last] + 1)
-        return tuple(map(TrunkPart, *(column.tolist() for column in columns)))
-
-    @cached_property
-    def specials(self) -> tuple[tuple[int, Special], ...]:
-        """Where special tokens stand."""
-        places = (self.places[0] < 0) & (self.codes[BRANCHES] == 0)
-        return tuple(zip(places.nonzero()[0].tolist(), self.special_tokens, strict=True))
-
-    @cached_property
     def trunk_places(self) -> list[tuple[int, int]]:
         """Per token (sentence, index in that sentence's tokens); (-1, -1) off the trunk."""
-        return list(zip(*self.places.tolist(), strict=True))
+        places = [(-1, -1)] * len(self)
+        for sentence, first, start, end in self.trunk_parts:
+            shift = first - start
+            places[start:end] = [(sentence, at + shift) for at in range(start, end)]
+        return places
 
     @cached_property
     def tokens(self) -> list[str]:
@@ -136,11 +112,10 @@ class FlatTree:
         texts = [""] * len(self)
         for index, special in self.specials:
             texts[index] = special.text
-        for part in self.trunk_parts:
-            own, size = self.trunk_tokens[part.sentence], part.end - part.start
-            read = self.tree.sentences[part.sentence]
-            for shift, at in enumerate(range(part.first, part.first + size), part.start):
-                texts[shift] = read[own.starts[at] : own.ends[at]]
+        for index, (sentence, at) in enumerate(self.trunk_places):
+            if sentence >= 0:
+                own = self.trunk_tokens[sentence]
+                texts[index] = self.tree.sentences[sentence][own.starts[at] : own.ends[at]]
         for placed in self.branches:
             pieces = self.tokenizer.tokenize_branches(placed.branch.texts)
             texts[placed.start : placed.end] = [
@@ -173,7 +148,9 @@ class FlatTree:
         codes[POSITIONS] = range(len(self))
         return replace(self, codes=codes)
 
-    def keeping(self, keep: Callable[[int, Triple], bool]) -> "FlatTree":
+    def keeping(
+        self, keep: Callable[[int, Triple], bool], owners: Codes | None = None
+    ) -> "FlatTree":
         """Take branches out; every other token keeps its soft position and its place.
 
         The same as flattening the tree without them where no limit cuts it;
@@ -181,13 +158,26 @@ class FlatTree:
 
         Args:
             keep: says of a node's index and a triple whether its branch stays.
+            owners: (N,) with which branch a token goes, 0 with none; None: a branch's own go.
         """
-        kept = [True, *(keep(node, branch.triple) for node, branch in self.hung)]
-        stays = np.array(kept)[self.codes[BRANCHES]]
+        kept = [True, *(keep(placed.node, placed.branch.triple) for placed in self.branches)]
+        stays = np.array(kept)[self.codes[BRANCHES] if owners is None else owners]
         codes = self.codes[:, stays]
         codes[BRANCHES] = (np.cumsum(kept) - 1)[codes[BRANCHES]]
-        hung, places = tuple(compress(self.hung, kept[1:])), self.places[:, stays]
-        return replace(self, tree=self.tree.keeping(keep), codes=codes, places=places, hung=hung)
+        at = [0, *np.cumsum(stays).tolist()]  # of each token, its place among those that stay
+        return replace(
+            self,
+            tree=self.tree.keeping(keep),
+            codes=codes,
+            branches=tuple(
+                placed._replace(start=at[placed.start], end=at[placed.end])
+                for placed in compress(self.branches, kept[1:])
+            ),
+            trunk_parts=tuple(
+                part._replace(start=at[part.start], end=at[part.end]) for part in self.trunk_parts
+            ),
+            specials=tuple((at[i], special) for i, special in self.specials if stays[i]),
+        )
 
 
 @dataclass(frozen=True)
@@ -195,8 +185,10 @@ class FlatTrees(Many[FlatTree]):
     """R flat trees, end to end: M tokens. An item is one with all that is known of it.
 
     Attributes:
-        values: (6, M) the codes of every :class:`FlatTree`, and which token of ``trunk`` each is;
-            special tokens and those of branches have larger numbers.
+        values: (5, M) the codes of every :class:`FlatTree`.
+        runs: (3, S) where the tokens of each run come from, its first token among the M, and its
+            length. Tokens are numbered: those of ``trunk``, then special ones, then of branches.
+        specials: how many special tokens are numbered.
         lengths: (R,) tokens.
         texts: (R,) which tree a row is of; a long text in windows has several rows.
         nodes: (4, Q) row, node, and its branches [first, last) among the K.
@@ -205,6 +197,8 @@ class FlatTrees(Many[FlatTree]):
     """
 
     values: Codes
+    runs: Ints
+    specials: int
     lengths: Ints
     texts: Ints
     nodes: Ints
@@ -226,42 +220,61 @@ class FlatTrees(Many[FlatTree]):
     def item(self, index: int) -> FlatTree:
         """One row."""
         text, start = int(self.texts[index]), int(self.starts[index])
+        end = start + int(self.lengths[index])
         tree, tokens = self._text(text)
-        values = self.values[:, start : start + int(self.lengths[index])]
-        first = int(self.trees.nodes.firsts[text])
+        hung, left_out = self._chosen(index, tree)
+        words = len(self.trunk.ids)
+        first, second = int(self.trunk.firsts[int(self.trees.nodes.begins[text])]), len(tokens[0])
+        layout = self.tokenizer.layout(len(tokens))
+        texts, chosen = iter((*chain(*layout.before), *layout.after)), iter(hung)
+        branches, parts, specials = [], [], []
+        kept = [0] * len(tokens)
+        own = slice(*self.runs[1].searchsorted((start, end)).tolist())
+        for source, begin, size in self.runs[:, own].T.tolist():
+            at, stop = begin - start, begin - start + size
+            if not size:
+                continue
+            if source >= words + self.specials:
+                branches.append(PlacedBranch(*next(chosen), at, stop))
+            elif source >= words:
+                specials += [(place, next(texts)) for place in range(at, stop)]
+            else:
+                source -= first
+                sentence = int(len(tokens) > 1 and source >= second)
+                parts.append(TrunkPart(sentence, source - second * sentence, at, stop))
+                kept[sentence] += size
+        cuts = [] if self.windows else zip(range(len(tokens)), kept, map(len, tokens), strict=True)
+        return FlatTree(
+            tree,
+            self.values[:, start:end],
+            tuple(branches),
+            tuple(parts),
+            tokens,
+            tuple(specials),
+            tuple(left_out),
+            tuple(TrunkCut(*cut) for cut in cuts if cut[1] < cut[2]),
+            self.tokenizer,
+        )
+
+    def _chosen(
+        self, index: int, tree: SentenceTree
+    ) -> tuple[list[tuple[int, Branch]], list[tuple[int, LeftOut]]]:
+        """The branches that are in a row, and every triple that isn't."""
         hung: list[tuple[int, Branch]] = []
         left_out: list[tuple[int, LeftOut]] = []
         own = slice(*self.nodes[0].searchsorted((index, index + 1)).tolist())
-        for number, begin, end in (self.nodes[1:, own].T - (first, 0, 0)).tolist():
-            node = tree.nodes[number]
-            left_out += [(number, item) for item in node.left_out]
-            for branch, rule in zip(node.branches, self.rules[begin:end].tolist(), strict=True):
+        first = int(self.trees.nodes.firsts[int(self.texts[index])])
+        numbers, begins, ends = self.nodes[1:, own].tolist()
+        rules = iter(self.rules[begins[0] : ends[-1]].tolist() if numbers else ())
+        for number in numbers:
+            node = tree.nodes[number - first]
+            left_out += [(number - first, item) for item in node.left_out]
+            for branch, rule in zip(node.branches, rules, strict=False):
                 if (why := RULES[rule]) is None:
-                    hung.append((number, branch))
+                    hung.append((number - first, branch))
                 else:
-                    left_out.append((number, LeftOut(branch.triple, why)))
-        places = np.full((2, values.shape[1]), -1)
-        begin, cuts = int(self.trunk.firsts[int(self.trees.nodes.begins[text])]), []
-        for sentence, read in enumerate(tokens):
-            indices = values[SOURCES] - begin
-            here = ((indices >= 0) & (indices < len(read))).nonzero()[0]
-            places[0, here], places[1, here] = sentence, indices[here]
-            if len(here) < len(read) and not self.windows:
-                cuts.append(TrunkCut(sentence, len(here), len(read)))
-            begin += len(read)
-        layout = self.tokenizer.layout(len(tokens))
-        specials = (*chain(*layout.before), *layout.after)
-        return FlatTree(
-            tree,
-            values[:SOURCES],
-            places,
-            tuple(hung),
-            tokens,
-            specials,
-            tuple(left_out),
-            tuple(cuts),
-            self.tokenizer,
-        )
+                    left_out.append((number - first, LeftOut(branch.triple, why)))
+        return hung, left_out
 
     def _text(self, number: int) -> tuple[SentenceTree, tuple[Tokens, ...]]:
         """The tree of a text and the tokens of its sentences; its windows share them."""
@@ -318,7 +331,7 @@ def collate(flats: Sequence[FlatTree], *, pad_id: int = 0) -> Batch:
 
     if isinstance(flats, SomeTrees):  # they lie in one array
         many, rows = flats.flats, flats.numbers
-        values, starts, lengths = many.values[:SOURCES], many.starts[rows], many.lengths[rows]
+        values, starts, lengths = many.values, many.starts[rows], many.lengths[rows]
     else:
         values = np.concatenate([flat.codes for flat in flats], axis=1)
         lengths = np.fromiter(map(len, flats), np.int64, len(flats))

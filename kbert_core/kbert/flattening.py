@@ -7,21 +7,13 @@ limit, and mentions that share a token, are looked at one by one.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 from itertools import chain
 
 import numpy as np
 
 from kbert_core.errors import OptionError
-from kbert_core.kbert.flat_tree import (
-    ANCHORS,
-    IDS,
-    RULES,
-    SEGMENTS,
-    SOURCES,
-    Codes,
-    FlatTrees,
-)
+from kbert_core.kbert.flat_tree import ANCHORS, IDS, RULES, SEGMENTS, Codes, FlatTrees
 from kbert_core.kbert.sentence_tree import Branches, Nodes, SentenceTree, Trees
 from kbert_core.text import Tokenizer
 from kbert_core.tokens import (
@@ -71,11 +63,23 @@ def flatten(
     if windows and 2 in layouts:
         raise OptionError("Windows are for one sentence; a pair of sentences is cut instead.")
     texts, parts = _parts(trunk, nodes.sizes, layouts, max_length, windows)
-    runs = _Runs(trunk, nodes.sizes, layouts, parts, len(texts))
+    runs = _Runs(trunk, nodes.sizes, _Sides.of(*layouts.values()), parts, len(texts))
+    made = partial(
+        FlatTrees,
+        texts=texts,
+        specials=runs.sides.size,
+        trees=trees,
+        trunk=trunk,
+        tokenizer=tokenizer,
+        windows=windows,
+    )
+    if not len(nodes.names):
+        none = np.zeros((5, 0), np.int64)
+        values, laid = runs.with_branches(*none)
+        return made(values, laid, lengths=runs.lengths, nodes=none[:4], rules=none[0])
 
     # of each mention its part, its node, its tokens [first, last), and why it is out
-    part, number, firsts, lasts = _mentions(trunk, nodes, parts)
-    out = _rules(part, firsts, lasts, *parts[2:])
+    part, number, firsts, lasts, out = _mentions(trunk, nodes, parts)
     rows = parts[0][part]
     anchors = number - nodes.firsts[texts[rows]] + 1
 
@@ -83,26 +87,25 @@ def flatten(
     tokens, names = _BranchTokens.of(nodes.branches, tokenizer), nodes.names[number]
     counts = tokens.counts[names]
     ends, on = counts.cumsum(), np.arange(len(part)).repeat(counts)
-    branch = tokens.firsts[names].repeat(counts) + counting(counts)
-    sizes = tokens.sizes[branch]
-    rules = np.where((out[on] == 0) & (sizes == 0), NO_TOKENS, out[on])
+    branch = counting(tokens.firsts[names], counts)
+    sizes, rules = tokens.sizes[branch], out[on]
+    rules[(sizes | rules) == 0] = NO_TOKENS
     if max_length is not None:
         _leave_out(rules, sizes, rows[on], runs.lengths, max_length)
 
     placed = rules == 0
+    sums = np.append(0, (sizes * placed).cumsum())[ends - counts]  # before each mention
     on, branch, sizes = on[placed], branch[placed], sizes[placed]
-    ids = tokens.ids[tokens.begins[branch].repeat(sizes) + counting(sizes)]
-    values = runs.with_branches(part[on], lasts[on], anchors[on], sizes, ids)
+    ids = tokens.ids[counting(tokens.begins[branch], sizes)]
+    values, laid = runs.with_branches(part[on], lasts[on], anchors[on], sizes, ids)
     lengths = runs.lengths + np.bincount(rows[on], sizes, len(texts)).astype(np.int64)
 
     # the tokens of mentions have moved by those of the branches before them
     inside = (out == 0).nonzero()[0]
-    begins, sums = firsts + runs.shifts[part], np.append(0, sizes.cumsum())
-    begins = (begins + sums[on.searchsorted(np.arange(len(part)))])[inside]
-    own = (lasts - firsts)[inside]
-    values[ANCHORS, begins.repeat(own) + counting(own)] = anchors[inside].repeat(own)
+    begins, own = (firsts + runs.shifts[part] + sums)[inside], (lasts - firsts)[inside]
+    values[ANCHORS, counting(begins, own)] = anchors[inside].repeat(own)
     hung = np.array([rows, number, ends - counts, ends])
-    return FlatTrees(values, lengths, texts, hung, rules, trees, trunk, tokenizer, windows)
+    return made(values, laid, lengths=lengths, nodes=hung, rules=rules)
 
 
 def _parts(
@@ -127,6 +130,8 @@ def _parts(
     if max_length is None:
         return texts, parts
     rooms = {size: room_within(layout, max_length) for size, layout in layouts.items()}
+    if trunk.sizes.max(initial=0) * max(layouts, default=1) <= min(rooms.values(), default=0):
+        return texts, parts
     room = np.array([0, rooms.get(1, 0), rooms.get(2, 0)])[sizes]
     long = (np.bincount(parts[0], trunk.sizes, len(sizes)) > room).nonzero()[0].tolist()
     if not windows or not long:
@@ -144,7 +149,7 @@ def _parts(
     return texts, np.array([np.arange(len(texts)), texts, begins, stops])
 
 
-def _mentions(trunk: TokenizedTexts, nodes: Nodes, parts: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+def _mentions(trunk: TokenizedTexts, nodes: Nodes, parts: Ints) -> tuple[Ints, ...]:
     """Find the tokens of mentions, and the parts that they are in.
 
     A window has the mentions wholly inside it; one inside none goes to the first it touches.
@@ -153,7 +158,8 @@ def _mentions(trunk: TokenizedTexts, nodes: Nodes, parts: Ints) -> tuple[Ints, I
         parts: (4, P) as of :func:`_parts`.
 
     Returns:
-        (Q,) of each mention in reading order the part, the node, and its tokens [first, last).
+        (Q,) of each mention in reading order the part, the node, its tokens [first, last), and
+        why it is out.
     """
     mentions, owners = nodes.mentions, nodes.mentions.rows
     number, begin = np.arange(len(owners)), trunk.begins[owners]
@@ -161,19 +167,60 @@ def _mentions(trunk: TokenizedTexts, nodes: Nodes, parts: Ints) -> tuple[Ints, I
     lasts = trunk.starts.searchsorted(mentions.ends + begin, "left")
     _, sentences, begins, stops = parts
     if len(sentences) == len(trunk):
-        return owners, number, firsts, lasts
+        return owners, number, firsts, lasts, _rules(owners, firsts, lasts, begins, stops)
     low = np.maximum(firsts.searchsorted(begins), owners.searchsorted(sentences))
     high = np.minimum(lasts.searchsorted(stops, "right"), owners.searchsorted(sentences, "right"))
     counts = np.maximum(high - low, 0)
-    inside = low.repeat(counts) + counting(counts)
+    inside = counting(low, counts)
     nowhere = np.setdiff1d(number, inside)
     part = np.append(
         np.arange(len(low)).repeat(counts), stops.searchsorted(firsts[nowhere], "right")
     )
     number = np.append(inside, nowhere)
     order = np.lexsort((number, part))
-    number = number[order]
-    return part[order], number, firsts[number], lasts[number]
+    part, number = part[order], number[order]
+    firsts, lasts = firsts[number], lasts[number]
+    return part, number, firsts, lasts, _rules(part, firsts, lasts, begins, stops)
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """Special tokens around sentences of three kinds: one alone, the first and second of two.
+
+    Attributes:
+        counts: (3, 2) ahead of a sentence, and after it.
+        begins: (3, 2) the first of each among all, as they are numbered here.
+        specials: (2, C) ids and segments of all.
+        segments: (3,) of the sentences.
+    """
+
+    counts: Ints
+    begins: Ints
+    specials: Ints
+    segments: Ints
+    plain: bool  # whether all segments are 0
+
+    @property
+    def size(self) -> int:
+        """C, how many there are."""
+        return self.specials.shape[1]
+
+    @classmethod
+    @lru_cache(maxsize=16)
+    def of(cls, *layouts: Layout) -> "_Sides":
+        """Number the special tokens of layouts for one sentence or two."""
+        sides: list[tuple[Special, ...]] = [()] * 6
+        segments = np.zeros(3, np.int64)
+        for layout in layouts:
+            for number, segment in enumerate(layout.segments):
+                kind = number + len(layout.segments) - 1
+                sides[2 * kind : 2 * kind + 2] = layout.around(number)
+                segments[kind] = segment
+        counts = np.array(list(map(len, sides)))
+        specials = [(special.id, special.segment) for side in sides for special in side]
+        table = np.array(specials, np.int64).reshape(-1, 2).T
+        plain = not (table[1].any() or segments.any())
+        return cls(counts.reshape(3, 2), before(counts).reshape(3, 2), table, segments, plain)
 
 
 class _Runs:
@@ -187,40 +234,32 @@ class _Runs:
     Attributes:
         lengths: (R,) tokens of each row.
         shifts: (P,) what a token's number among those of all texts needs to be its place here.
+        table: (6, 3P) of each run where it comes from and its first position, both less its place;
+            no branch, no anchor, its segment, and its place.
     """
 
     def __init__(
-        self,
-        trunk: TokenizedTexts,
-        sizes: Ints,
-        layouts: Mapping[int, Layout],
-        parts: Ints,
-        rows: int,
+        self, trunk: TokenizedTexts, sizes: Ints, sides: _Sides, parts: Ints, rows: int
     ) -> None:
-        sides: list[tuple[Special, ...]] = [()] * 6  # of a sentence alone, first and second of two
-        segments = np.zeros(3, np.int64)
-        for size, layout in layouts.items():
-            for number in range(size):
-                kind = number + size - 1
-                sides[2 * kind : 2 * kind + 2] = layout.around(number)
-                segments[kind] = layout.segments[number]
-        specials = [(special.id, special.segment) for side in sides for special in side]
-        self.trunk, self.parts = trunk, parts
-        self.specials = np.array(specials, np.int64).reshape(-1, 2).T  # ids and segments
-        kinds = (counting(sizes) + (sizes.repeat(sizes) == 2))[parts[1]]
-        counts = np.array([len(side) for side in sides])
-        begins = len(trunk.ids) + before(counts)
-        ahead, after = 2 * kinds, 2 * kinds + 1
-        self.sources = np.array([begins[ahead], parts[2], begins[after]]).T.ravel()
-        lengths = np.array([counts[ahead], parts[3] - parts[2], counts[after]]).T.ravel()
-        self.starts, self.total = before(lengths), int(lengths.sum())
-        self.segments = segments[kinds]
-        self.shifts = self.starts[1::3] - parts[2]
-        self.lengths = np.bincount(parts[0], lengths.reshape(-1, 3).sum(1), rows).astype(np.int64)
+        self.trunk, self.sides, self.parts = trunk, sides, parts
+        kinds = counting(sizes - 1, sizes)[parts[1]]
+        lengths = np.empty((len(kinds), 3), np.int64)
+        lengths[:, ::2], lengths[:, 1] = sides.counts[kinds], parts[3] - parts[2]
+        self.lengths = np.bincount(parts[0], lengths.sum(1), rows).astype(np.int64)
+        self.total = int(self.lengths.sum())
+        table = np.zeros((6, *lengths.shape), np.int64)
+        table[0, :, ::2], table[0, :, 1] = sides.begins[kinds] + len(trunk.ids), parts[2]
+        table[1] = -before(self.lengths)[parts[0], None]
+        if not sides.plain:
+            table[4] = sides.segments[kinds, None]
+        self.table = table.reshape(6, -1)
+        self.table[5] = before(lengths.ravel())
+        self.table[0] -= self.table[5]
+        self.shifts = -self.table[0, 1::3]
 
     def with_branches(
         self, parts: Ints, lasts: Ints, anchors: Ints, sizes: Ints, ids: Ints
-    ) -> Codes:
+    ) -> tuple[Codes, Ints]:
         """Put branches in after their mentions, and lay the tokens of all runs end to end.
 
         Args:
@@ -229,33 +268,36 @@ class _Runs:
             ids: of their tokens.
 
         Returns:
-            (6, M) as of :class:`FlatTrees`, without the anchors of mentions.
+            Values, without the anchors of mentions, and runs as of :class:`FlatTrees`: a branch
+            parts its sentence's run in two.
         """
-        row_starts, rows = before(self.lengths)[self.parts[0]], self.parts[0][parts]
-        at = lasts + self.shifts[parts]
-        words, known = len(self.trunk.ids), len(self.trunk.ids) + self.specials.shape[1]
-        numbers = np.arange(1, len(at) + 1) - rows.searchsorted(rows)
-        positions, segments = at - row_starts[parts], self.segments[parts]
-        branches = [known + before(sizes), positions, numbers, anchors, segments, sizes]
+        words, specials = len(self.trunk.ids), self.sides.specials
+        known = words + self.sides.size
+        on, rows = 3 * parts + 1, self.parts[0][parts]
+        at = 2 * np.arange(len(parts)) + on + 1  # the branch among all runs
+        codes = self.table.repeat(1 + 2 * np.bincount(on, minlength=self.table.shape[1]), axis=1)
+        cuts = codes[5]  # where each begins, without branches
+        cuts[at] = cuts[at + 1] = lasts + self.shifts[parts]
+        codes[:2] += cuts
+        cuts[:-1] = cuts[1:] - cuts[:-1]
+        cuts[-1:] = self.total - cuts[-1:]
+        codes[0, at], codes[5, at] = known + before(sizes), sizes
+        codes[2, at] = np.arange(1, len(at) + 1) - rows.searchsorted(rows)
+        codes[3, at] = anchors
 
-        cuts = np.union1d(self.starts, at)  # of the trunk, for the branches
-        run = self.starts.searchsorted(cuts, "right") - 1
-        part, none, lengths = run // 3, 0 * cuts, np.diff(np.append(cuts, self.total))
-        sources, positions = self.sources[run] + cuts - self.starts[run], cuts - row_starts[part]
-        pieces = [sources, positions, none, none, self.segments[part], lengths]
-
-        order = np.append(2 * cuts + 1, 2 * at).argsort(kind="stable")
-        runs = np.concatenate([pieces, branches], axis=1)[:, order]
-        ends = runs[-1].cumsum()
-        runs[:2] -= ends - runs[-1]
-        values = runs.repeat(runs[-1], axis=1)
+        begins = before(codes[5])
+        runs = np.array([codes[0], begins, codes[5]])
+        codes[:2] -= begins
+        values = codes[:5].repeat(codes[5], axis=1)
         values[:2] += np.arange(values.shape[1])
-        values[SOURCES] = values[IDS]
-        values[IDS] = np.concatenate([self.trunk.ids, self.specials[0], ids])[values[IDS]]
-        if (self.specials[1] != 0).any() or self.segments.any():
-            special = ((values[SOURCES] >= words) & (values[SOURCES] < known)).nonzero()[0]
-            values[SEGMENTS, special] = self.specials[1][values[SOURCES, special] - words]
-        return values
+        values[IDS] = np.concatenate([self.trunk.ids, specials[0], ids])[values[IDS]]
+        if not self.sides.plain:
+            special = (runs[0] >= words) & (runs[0] < known)
+            sources, begins, sizes = runs[:, special]
+            values[SEGMENTS, counting(begins, sizes)] = specials[1][
+                counting(sources - words, sizes)
+            ]
+        return values, runs
 
 
 def _rules(parts: Ints, firsts: Ints, lasts: Ints, begins: Ints, stops: Ints) -> Ints:

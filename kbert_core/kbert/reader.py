@@ -76,7 +76,7 @@ class KBertReading(Reading):
 
     @cached_property
     def _placed(self) -> set[tuple[int, Triple]]:
-        return {(node, branch.triple) for row in self.rows for node, branch in row.hung}
+        return {(node, branch.triple) for row in self.rows for node, branch, *_ in row.branches}
 
 
 class KBertReadings(Many[KBertReading]):
@@ -322,7 +322,7 @@ class KBertReader(Reader):
 
 def _input(row: FlatTree) -> Hashable:
     """What the encoder gets of a row; a mention counts only where a branch hangs from it."""
-    hanging = sorted({node for node, _ in row.hung})
+    hanging = sorted({placed.node for placed in row.branches})
     number = {node + 1: n for n, node in enumerate(hanging, start=1)}
     anchors = [number.get(anchor, 0) for anchor in row.anchor_ids]
     codes = (row.input_ids, row.soft_positions, row.branch_ids, anchors, row.token_type_ids)
@@ -332,4 +332,4 @@ def _input(row: FlatTree) -> Hashable:
 def _named(row: FlatTree) -> Hashable:
     """What interventions may name: mentions and branches."""
     mentions = tuple(node.mention for node in row.tree.nodes)
-    return mentions, tuple((node, branch.triple) for node, branch in row.hung)
+    return mentions, tuple((node, branch.triple) for node, branch, *_ in row.branches)

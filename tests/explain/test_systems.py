@@ -15,7 +15,7 @@ from kbert_core.explain.counterfactuals import Search, counterfactuals
 from kbert_core.explain.effects import effects, interactions, shapley
 from kbert_core.explain.influence import ROUNDING, influence
 from kbert_core.explain.noise import noise_curve
-from kbert_core.kbert.plain_text import PlainTextConfig
+from kbert_core.plain_text import PlainTextConfig
 
 
 @pytest.fixture(scope="module")

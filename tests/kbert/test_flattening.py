@@ -107,7 +107,7 @@ def test_rows_keep_only_the_branches_asked_for(figure_2):
 
 def test_no_texts_have_no_rows(figure_2):
     flats = flatten(grow_trees([], figure_2), Words())
-    assert (len(flats), flats.values.shape) == (0, (6, 0))
+    assert (len(flats), flats.values.shape) == (0, (5, 0))
 
 
 def test_half_a_character_is_refused(figure_2):

@@ -10,8 +10,8 @@ from kbert_core.checkpoints.checkpoint import Card, card_of
 from kbert_core.cli import parser
 from kbert_core.cli.commands import COMMANDS, build, injection_of
 from kbert_core.kbert.interventions import ReadConfig
-from kbert_core.kbert.plain_text import PlainTextConfig
 from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.plain_text import PlainTextConfig
 from kbert_core.training.cards import card_text, follows_graph
 from kbert_core.training.options import Recipe, TrainOptions
 

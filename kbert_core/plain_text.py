@@ -6,12 +6,19 @@ tail [SEP] ...``, with ordinary positions, and every token sees every other.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import compress
 from typing import Any, ClassVar
 
 import numpy as np
 
-from kbert_core.kbert.flat_tree import ANCHORS, BRANCHES, IDS, POSITIONS, SEGMENTS, FlatTree
+from kbert_core.kbert.flat_tree import (
+    ANCHORS,
+    BRANCHES,
+    IDS,
+    POSITIONS,
+    SEGMENTS,
+    FlatTree,
+    PlacedBranch,
+)
 from kbert_core.kbert.interventions import Intervention
 from kbert_core.kbert.reader import KBertReader, KBertReading
 from kbert_core.kbert.sentence_tree import SentenceTree
@@ -57,27 +64,11 @@ class PlainTextReader(KBertReader):
         self, rows: Sequence[FlatTree], keep: Callable[[int, Triple], bool]
     ) -> tuple[FlatTree, ...]:
         """Take all triples out of rows but those to keep; those after one move up."""
-        return tuple(_keeping(row, keep) for row in rows)
-
-
-def _keeping(row: FlatTree, keep: Callable[[int, Triple], bool]) -> FlatTree:
-    kept = [keep(node, branch.triple) for node, branch in row.hung]
-    of_triples = np.maximum.accumulate(row.codes[BRANCHES])  # the special token after one, too
-    stays = np.array([True, *kept])[of_triples]
-    codes = row.codes[:, stays]
-    codes[BRANCHES] = (np.cumsum([True, *kept]) - 1)[codes[BRANCHES]]
-    codes[POSITIONS] = range(codes.shape[1])
-    specials = len(row.special_tokens)
-    if specials:
-        specials -= kept.count(False)
-    return replace(
-        row,
-        tree=row.tree.keeping(keep),
-        codes=codes,
-        places=row.places[:, stays],
-        hung=tuple(compress(row.hung, kept)),
-        special_tokens=row.special_tokens[:specials],
-    )
+        owners = [np.maximum.accumulate(row.codes[BRANCHES]) for row in rows]  # the [SEP] too
+        return tuple(
+            row.keeping(keep, of_triples).with_hard_positions()
+            for row, of_triples in zip(rows, owners, strict=True)
+        )
 
 
 def _written_out(row: FlatTree, tokenizer: WordPieces, max_length: int | None) -> FlatTree:
@@ -86,10 +77,10 @@ def _written_out(row: FlatTree, tokenizer: WordPieces, max_length: int | None) -
     Each is closed by the text's last special token. One that doesn't fit whole is left out.
     """
     text = row.keeping(lambda *_: False)
-    closing = text.special_tokens[-1:]
-    codes, hung, left_out = [text.codes], [], list(row.left_out)
+    closing = [special for _, special in text.specials[-1:]]
+    codes, placed, left_out, specials = [text.codes], [], list(row.left_out), list(text.specials)
     length = len(text)
-    for node, branch in row.hung:
+    for node, branch, *_ in row.branches:
         triple = branch.triple
         texts = (triple.head, triple.relation, triple.tail)
         ids = tokenizer.tokenize_branches(texts).ids
@@ -97,10 +88,12 @@ def _written_out(row: FlatTree, tokenizer: WordPieces, max_length: int | None) -
         if max_length is not None and length + size > max_length:
             left_out.append((node, LeftOut(triple, Rule.LENGTH)))
             continue
-        hung.append((node, replace(branch, texts=texts)))
+        end = length + len(ids)
+        placed.append(PlacedBranch(node, replace(branch, texts=texts), length, end))
+        specials += [(end, special) for special in closing]
         added = np.zeros((len(text.codes), size), np.int64)
         added[IDS] = [*ids, *(special.id for special in closing)]
-        added[BRANCHES, : len(ids)], added[ANCHORS, : len(ids)] = len(hung), node + 1
+        added[BRANCHES, : len(ids)], added[ANCHORS, : len(ids)] = len(placed), node + 1
         added[SEGMENTS] = SEGMENT
         codes.append(added)
         length += size
@@ -110,8 +103,7 @@ def _written_out(row: FlatTree, tokenizer: WordPieces, max_length: int | None) -
         text,
         tree=row.tree,
         codes=whole,
-        places=np.pad(text.places, ((0, 0), (0, length - len(text))), constant_values=-1),
-        hung=tuple(hung),
+        branches=tuple(placed),
         left_out=tuple(left_out),
-        special_tokens=text.special_tokens + closing * len(hung),
+        specials=tuple(specials),
     )

@@ -22,7 +22,7 @@ from kbert_core.experiments.suite import read_suite, train_options
 from kbert_core.explain.case import Case
 from kbert_core.explain.compare import compare
 from kbert_core.explain.effects import effects
-from kbert_core.kbert.plain_text import PlainTextConfig
+from kbert_core.plain_text import PlainTextConfig
 
 
 def plain_text(pipeline, **options):
