@@ -385,5 +385,5 @@ edits = tuple(Edit("add", triple) for triple in yours)
 lab_link("tell me about theremin and forget Paris", graph=general, model="words", edits=edits)
 
 # %% [markdown]
-# This was the last notebook. Where to look next: [how triples are chosen](../docs/selection.md), [what the experiments
+# K-BERT ends here; next is the second system: [11 · KnowBert](11_knowbert.ipynb). Where to look besides: [how triples are chosen](../docs/selection.md), [what the experiments
 # found](../docs/results.md), [graphs of any size](../docs/graphs.md).

@@ -125,7 +125,8 @@ for word, row in zip(words, attention.tolist()):
     print(f"{word:8}", "  ".join(f"{share:.2f}" for share in row))
 
 # %% [markdown]
-# Rows are tokens, columns the spans *bank* and *river*. There is no visible matrix: every token sees every span. What keeps
+# Rows are tokens, columns the spans *bank* and *river*. All look at both alike: in this model the linker was trained, and
+# this attention has its first, random weights still; a task trains it next. There is no visible matrix: every token sees every span. What keeps
 # knowledge in its place is that an entity which no name in the text may mean isn't there at all.
 #
 # ## Rewrite a gloss

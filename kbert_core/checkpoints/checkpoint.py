@@ -231,9 +231,8 @@ def load_model_and_missing(
     """
     target = device_named(device)
     path = located(path)
-    load: Any = _load_adapted if is_adapter(path) else _load_whole
-    if is_frozen(path):
-        from kbert_core.checkpoints.frozen import load
+    load = _load_frozen if is_frozen(path) else _load_whole
+    load = _load_adapted if is_adapter(path) else load
     with _refusing(path, _why_not_loaded):
         model, missing = load(path, auto_class, dtype, kwargs)
     labels: dict[Any, Any] = dict(model.config.id2label or {})
@@ -296,6 +295,21 @@ def _load_adapted(
         None, config=config, state_dict=state, dtype=dtype, output_loading_info=True
     )
     return made, sorted(info["missing_keys"])
+
+
+def _load_frozen(
+    path: str | Path, auto_class: Any, dtype: torch.dtype, changes: dict[str, Any]
+) -> tuple[PreTrainedModel, list[str]]:
+    """Load the encoder of a folder without one; what is inserted comes with the system."""
+    from kbert_core.checkpoints import frozen
+
+    own = load_config(path)
+    encoder = frozen.encoder_of(path)
+    model, missing = load_model_and_missing(encoder, auto_class, device="cpu", **changes)
+    frozen.check_encoder(path, getattr(own, frozen.HASH_KEY, None), model)
+    setattr(model.config, CARD_KEY, getattr(own, CARD_KEY, None))
+    model.to(dtype=dtype)  # type: ignore[call-arg]
+    return model, missing
 
 
 @contextmanager

@@ -7,12 +7,10 @@ where they are, named in ``config.json`` and known by a hash of their weights, a
 from pathlib import Path
 from typing import Any
 
-import torch
 from safetensors.torch import save_file
 from transformers import PreTrainedModel
 
 from kbert_core.checkpoints.adapters import COPY_AGAIN, HASH_KEY, head_modules, weights_hash
-from kbert_core.checkpoints.checkpoint import CARD_KEY, load_config, load_model_and_missing
 from kbert_core.checkpoints.encoders import FROZEN_FILE, encoder_at
 from kbert_core.errors import CheckpointError
 from kbert_core.files import json_object
@@ -63,24 +61,18 @@ def encoder_of(path: str | Path) -> str | Path:
     return encoder_at(Path(path), name)
 
 
-def load(
-    path: str | Path, auto_class: Any, dtype: torch.dtype, changes: dict[str, Any]
-) -> tuple[PreTrainedModel, list[str]]:
-    """Load the encoder, with the folder's card; what is inserted comes with the system.
+def check_encoder(path: str | Path, digest: Any, model: PreTrainedModel) -> None:
+    """Refuse an encoder with other weights than the folder at ``path`` was trained on.
 
     Raises:
-        CheckpointError: the encoder isn't there, or has other weights by now.
+        CheckpointError: see above.
     """
-    own, encoder = load_config(path), encoder_of(path)
-    model, missing = load_model_and_missing(encoder, auto_class, device="cpu", **changes)
-    if _hash(model) != getattr(own, HASH_KEY, None):
+    if _hash(model) != digest:
         raise CheckpointError(
-            f"{path}: was trained on other weights than {encoder} has now, and fits no others. "
-            "Bring the encoder's old weights back, or train again: the card has the command."
+            f"{path}: was trained on other weights than {encoder_of(path)} has now, and fits no "
+            "others. Bring the encoder's old weights back, or train again: the card has the "
+            "command."
         )
-    setattr(model.config, CARD_KEY, getattr(own, CARD_KEY, None))
-    model.to(dtype=dtype)  # type: ignore[call-arg]
-    return model, missing
 
 
 def _hash(model: PreTrainedModel) -> str:

@@ -318,7 +318,7 @@ def _report(options: TrainOptions, fitted: Fitted) -> dict[str, Any]:
         if split == "train":
             continue
         report["scores"][split] = evaluate(pipeline, examples, fitted.graph, seen=seen)
-        if knowledge.kg:
+        if knowledge.kg and options.task != "link":  # without a graph no name means anything
             bare = evaluate(pipeline, examples, NO_KNOWLEDGE, seen=seen)
             report["without_knowledge"][split] = bare
         if knowledge.kg and types and seen is not None:
@@ -339,6 +339,9 @@ def _report(options: TrainOptions, fitted: Fitted) -> dict[str, Any]:
         report["negatives"] = options.optimiser.negatives
     if knowledge.hiding_kg:
         report["hiding_knowledge"] = list(map(plain_stem, knowledge.hiding_kg))
+    model = pipeline.reader.model
+    if not fitted.attached and frozen.only_inserted_trains(model):
+        report["frozen"] = sum(p.numel() for p in model.parameters() if p.requires_grad)
     if fitted.attached:
         encoder = body_of(options.start)
         report.update(adapters.described(fitted.attached, encoder, options.run.output))
