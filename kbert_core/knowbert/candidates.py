@@ -131,7 +131,7 @@ class Span:
 
     Attributes:
         mention: where it stands, in characters.
-        candidates: the most probable first; their priors sum to 1.
+        candidates: the most probable first; their priors sum to 1. None where all were left out.
         base: number of its knowledge base.
     """
 
