@@ -31,6 +31,11 @@ def entity_at(place: Place, prediction: LinkPrediction) -> str:
     return next((own.entity for own in prediction.links if _place(own) == place), None) or NULL
 
 
+def names_by_place(reading: Any) -> dict[Place, list[str]]:
+    """What each span may mean, the most probable first."""
+    return {_place(own.mention): [*map(_name, own.candidates)] for own in reading.linked_spans}
+
+
 def chosen_link(
     prediction: LinkPrediction, reading: Any, entity: str | None, place: Place | None
 ) -> tuple[str, int, int]:
@@ -39,7 +44,7 @@ def chosen_link(
     Raises:
         TextError: no name stands there, or it can't mean the entity.
     """
-    names = {_place(own.mention): [*map(_name, own.candidates)] for own in reading.linked_spans}
+    names = names_by_place(reading)
     if place is None:
         places = [_place(own) for own in sorted(prediction.links, key=lambda own: own.weight)]
         able = [own for own in places if entity is None or entity in names[own]]
