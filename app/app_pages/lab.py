@@ -271,6 +271,8 @@ def trained_as() -> None:
 def notes() -> None:
     """The hint of the first visit, and how far the example may be trusted."""
     example = state.current_example()
+    if not services.has_trees(state.scene()):
+        return
     if example and example.rests_on_triple and ss["lab.model"] and state.scene().has_model:
         info = services.model_info(ss["lab.model"])
         if info.card.knowledge:
@@ -340,7 +342,7 @@ def knowledge_panel(now: Scene, graph: KnowledgeGraph, trace: Any, before: Any) 
         graph_view(rows)
     else:
         triple_table(rows)
-    if rows:
+    if rows and services.has_trees(now):
         follow_triple(rows)
     problem = ss.pop("lab.problem", None)
     if problem:
@@ -477,7 +479,8 @@ def state_of_knowledge(
     """Say what was left out and by which rule; and where nothing is injected."""
     used = sum(1 for row in rows if row.used)
     if not services.has_trees(now):
-        st.caption(t("knowledge.in_vectors", used=used, total=len(rows)))
+        if rows:
+            st.caption(t("knowledge.in_vectors", used=used, total=len(rows)))
         return
     if rows:
         left = knowledge.left_out(rows)
