@@ -30,6 +30,7 @@ ENGLISH = {
     "prior and of the dot product. Weight: the softmax of ψ, the entity's share in the vector "
     "that enters. NULL: the name means nothing.",
     "linked.entity": "entity",
+    "linked.choose": "Entity",
     "linked.prior": "prior",
     "linked.dot": "dot product",
     "linked.score": "ψ",
@@ -120,6 +121,7 @@ CHINESE = {
     "linked.help": "先验：该名称有多常指这个实体。ψ：链接器的得分，由先验和点积得出。权重：ψ 的 sof"
     "tmax，即该实体在加入的向量中所占的份额。NULL：该名称不指任何实体。",
     "linked.entity": "实体",
+    "linked.choose": "实体",
     "linked.prior": "先验",
     "linked.dot": "点积",
     "linked.score": "ψ",

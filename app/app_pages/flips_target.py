@@ -49,7 +49,7 @@ def choose_link(trace: Any, info: ModelInfo) -> Target | None:
         )
         entities = view.candidates_of(span, trace)
         entity = st.selectbox(
-            t("linked.entity"),
+            t("linked.choose"),
             entities,
             index=entities.index(span.label) if span.label in entities else 0,
             key=f"flips.entity.{hash(span)}",

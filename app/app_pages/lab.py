@@ -405,6 +405,8 @@ def triple_table(rows: tuple[knowledge.TripleRow, ...]) -> None:
     """The editable table; its changes are read in the callbacks."""
     key, given = editing.begun(knowledge.shown_rows(rows))
     linked = any(row.in_vectors for row in rows)
+    # A gloss is long, and would push the columns after it out of sight.
+    head, relation, tail, state_width = (100, 70, 170, 96) if linked else (None,) * 4
     st.data_editor(
         knowledge.table(rows, given),
         key=key,
@@ -415,13 +417,16 @@ def triple_table(rows: tuple[knowledge.TripleRow, ...]) -> None:
         height="auto" if len(rows) <= 10 else 372,
         column_config={
             ON: st.column_config.CheckboxColumn(t("knowledge.on"), width=60),
-            HEAD: st.column_config.TextColumn(t("knowledge.head"), required=True),
-            RELATION: st.column_config.TextColumn(t("knowledge.relation"), required=True),
-            TAIL: st.column_config.TextColumn(t("knowledge.tail"), required=True),
+            HEAD: st.column_config.TextColumn(t("knowledge.head"), required=True, width=head),
+            RELATION: st.column_config.TextColumn(
+                t("knowledge.relation"), required=True, width=relation
+            ),
+            TAIL: st.column_config.TextColumn(t("knowledge.tail"), required=True, width=tail),
             STATE: st.column_config.TextColumn(
                 t("knowledge.state_linked" if linked else "knowledge.state"),
                 disabled=True,
                 help=t("knowledge.help"),
+                width=state_width,
             ),
             DELETE: st.column_config.ButtonColumn(
                 "",

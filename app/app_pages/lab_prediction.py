@@ -168,10 +168,11 @@ def class_panel(info: ModelInfo, after: ClassPrediction, before: ClassPrediction
 
 def link_panel(text: str, after: LinkPrediction, before: LinkPrediction | None) -> None:
     """What each name is taken to mean."""
+    before = before if before and before.links else None
     if before is not None and after.links:
         st.markdown(markdown(links.headline(text, after, before)))
     if after.links:
-        st.html(links.links_html(text, after, before if before and before.links else None))
+        st.html(links.links_html(text, after, before))
     else:
         st.caption(t("linked.none"))
 

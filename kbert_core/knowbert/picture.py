@@ -97,10 +97,15 @@ def _candidate(own: "LinkedCandidate", chosen: bool) -> str:
     return (
         f'<tr><td style="{CELL}overflow-wrap:anywhere">{f"<b>{name}</b>" if chosen else name}</td>'
         f"{_bar(candidate.prior)}"
-        f'<td style="{NUMBER}">{own.dot:.2f}</td><td style="{NUMBER}">{own.score:.2f}</td>'
+        f'<td style="{NUMBER}">{_number(own.dot)}</td>'
+        f'<td style="{NUMBER}">{_number(own.score)}</td>'
         f"{_bar(own.weight)}"
         f'<td style="{CELL}overflow-wrap:anywhere" title="{escape(said)}">{escape(short)}</td></tr>'
     )
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}".replace("-", "−")
 
 
 def _bar(share: float) -> str:
