@@ -336,7 +336,7 @@ def knowledge_panel(now: Scene, graph: KnowledgeGraph, trace: Any, before: Any) 
         )
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         edit_buttons(log, graph)
-    if not trace.reading.mentions:
+    if not (rows or trace.reading.mentions):
         nothing_found(now, graph)
     elif view == "graph":
         graph_view(rows)
@@ -406,7 +406,7 @@ def triple_table(rows: tuple[knowledge.TripleRow, ...]) -> None:
     key, given = editing.begun(knowledge.shown_rows(rows))
     linked = any(row.in_vectors for row in rows)
     # A gloss is long, and would push the columns after it out of sight.
-    head, relation, tail, state_width = (100, 70, 170, 96) if linked else (None,) * 4
+    head, relation, tail, state_width = (100, 80, 160, 96) if linked else (None,) * 4
     st.data_editor(
         knowledge.table(rows, given),
         key=key,

@@ -6,6 +6,7 @@ from typing import Any
 
 from app.texts import t
 from kbert_core import KBertError, KBertTrace, KnowledgeGraph, Rule, Triple
+from kbert_core.knowbert.candidates import entities_named
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.selection import Reason, Strategy
@@ -111,7 +112,7 @@ def triple_rows(trace: Any, graph: KnowledgeGraph, before: Any = None) -> tuple[
 
 
 def _rows_in_vectors(trace: Any, graph: KnowledgeGraph) -> tuple[TripleRow, ...]:
-    """Of a system that makes entity vectors of triples: those in a vector first."""
+    """Of a system that makes entity vectors of triples: first those in a vector or off."""
     used: dict[Triple, int] = {}
     for piece in trace.reading.pieces:
         used[piece.triple] = used.get(piece.triple, 0) + 1
@@ -119,6 +120,10 @@ def _rows_in_vectors(trace: Any, graph: KnowledgeGraph) -> tuple[TripleRow, ...]
     for mention in trace.reading.mentions:
         for entity in mention.entities:
             mentions[entity] = mentions.get(entity, 0) + 1
+    config, texts = trace.reading.config, trace.reading.sentences
+    for entity in entities_named(texts, graph, config.options, config.bases):
+        if not all(map(graph.is_on, graph.triples_of(entity))):
+            mentions.setdefault(entity, 1)  # no candidate any more, and to be switched on again
     rows = [
         TripleRow(
             triple,
@@ -131,7 +136,7 @@ def _rows_in_vectors(trace: Any, graph: KnowledgeGraph) -> tuple[TripleRow, ...]
         for entity, count in mentions.items()
         for triple in graph.triples_of(entity)
     ]
-    return tuple(sorted(rows, key=lambda row: not row.used))
+    return tuple(sorted(rows, key=lambda row: not (row.used or row.rules)))
 
 
 def entities_of(trace: Any) -> set[str]:

@@ -203,6 +203,21 @@ def graph_spans(
     return tuple(spans)
 
 
+def entities_named(
+    sentences: Sequence[str],
+    graph: KnowledgeGraph,
+    options: InjectionOptions,
+    bases: Sequence[Base],
+) -> tuple[str, ...]:
+    """The entities that the names in a text give, in reading order; without a vector too."""
+    found: dict[str, None] = {}
+    for base in bases:
+        for text in sentences:
+            for _, entities in sorted(_names_in(text, graph, options, base).items()):
+                found.update(dict.fromkeys(entities))
+    return tuple(found)
+
+
 def entity_span(
     place: tuple[int, int],
     entities: Sequence[str],

@@ -52,6 +52,18 @@ def test_rows_of_a_linked_text_say_which_triples_are_in_a_vector(trace):
     assert knowledge.names_in(trace) == [TEST.head]
 
 
+def test_a_gloss_switched_off_stays_in_the_table_to_be_switched_on_again(tmp_path, checkpoints):
+    linker = knowbert_in(tmp_path, checkpoints, head=False)
+    graph = SENSES.switch_off(TEST)
+    rows = knowledge.triple_rows(linker(TEXT, graph=graph), graph)
+    assert {row.triple: row.state for row in rows[:2]} == {
+        PICTURE: "in a vector",
+        TEST: "switched off",
+    }
+    none = graph.switch_off(PICTURE)
+    assert len(knowledge.triple_rows(linker(TEXT, graph=none), none)) == 5
+
+
 def test_links_before_and_now_stand_side_by_side_and_what_changed_is_said():
     now = LinkPrediction((Link(3, 6, "a<b>", 1.0, 0.8),))
     was = LinkPrediction((Link(3, 6, None, 1.0, 0.6), Link(0, 2, "c", 1.0, 1.0)))
