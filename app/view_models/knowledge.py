@@ -122,8 +122,10 @@ def _rows_in_vectors(trace: Any, graph: KnowledgeGraph) -> tuple[TripleRow, ...]
             mentions[entity] = mentions.get(entity, 0) + 1
     config, texts = trace.reading.config, trace.reading.sentences
     for entity in entities_named(texts, graph, config.options, config.bases):
-        if not all(map(graph.is_on, graph.triples_of(entity))):
-            mentions.setdefault(entity, 1)  # no candidate any more, and to be switched on again
+        if entity in mentions:  # in an order that doesn't change with what is on
+            mentions[entity] = mentions.pop(entity)
+        elif not all(map(graph.is_on, graph.triples_of(entity))):
+            mentions[entity] = 1  # no candidate any more, and to be switched on again
     rows = [
         TripleRow(
             triple,

@@ -19,7 +19,8 @@ def has_more(links: Sequence[Any]) -> bool:
 
 def linked_table(links: Sequence[Any], sentences: Sequence[str], *, every: bool = False) -> str:
     """The spans of a trace with their candidates, the best first; escaped."""
-    words = {name: t(f"linked.{name}") for name in HEADS if name not in ("more", "base")}
+    words = {name: t(f"linked.{name}") for name in HEADS if name not in ("more", "base", "score")}
+    words["score"] = HEADS["score"]
     words["more"] = t("linked.more", count="{count}")
     words["base"] = t("linked.base", number="{number}")
     return linked_html(links, sentences, most=None if every else SHOWN, words=words)
