@@ -2,12 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING
+from typing import Any
 
 from kbert_core.knowbert.linker import NULL
-
-if TYPE_CHECKING:
-    from kbert_core.knowbert.reading import LinkedCandidate, LinkedSpan
 
 SHOWN = 5  # candidates of a span
 CLIPPED = 140  # characters of what an entity says
@@ -31,7 +28,7 @@ TABLE = "border-collapse:collapse;table-layout:fixed;width:100%;min-width:36rem;
 
 
 def linked_html(
-    links: Sequence["LinkedSpan"],
+    links: Sequence[Any],
     sentences: Sequence[str],
     *,
     most: int | None = SHOWN,
@@ -40,7 +37,7 @@ def linked_html(
     """A table of spans and their candidates, the best first, escaped.
 
     Args:
-        links: of a trace.
+        links: of a trace, see ``KnowBertTrace.links``.
         sentences: the text.
         most: candidates of a span; None: all.
         words: as ``HEADS``, in another language.
@@ -63,7 +60,7 @@ def linked_html(
 
 
 def _span(
-    linked: "LinkedSpan",
+    linked: Any,
     sentences: Sequence[str],
     most: int | None,
     words: Mapping[str, str],
@@ -89,7 +86,7 @@ def _span(
     return f"<tbody>{head}{rows}</tbody>"
 
 
-def _candidate(own: "LinkedCandidate", chosen: bool) -> str:
+def _candidate(own: Any, chosen: bool) -> str:
     candidate = own.candidate
     name = escape("NULL" if candidate.special == NULL else candidate.entity)
     said = "; ".join(triple.tail for triple in candidate.triples)
