@@ -15,10 +15,12 @@ from typing import Any
 from app.read_languages import BY_NAME, CHINESE, ENGLISH, LATIN, SEVERAL
 from app.texts import ENGLISH as TEXTS
 from app.texts import t
-from kbert_core import Card, KBertError
+from kbert_core import Ablation, Card, KBertError
 from kbert_core.checkpoints import adapters
 from kbert_core.checkpoints.checkpoint import card_of
 from kbert_core.errors import CheckpointError
+from kbert_core.kbert.reader import KBertReader
+from kbert_core.systems import reader_class
 from kbert_core.training.cards import follows_graph
 
 SUFFIXES = ("-kbert", "-bert", "")  # of a model with a graph and its twin without
@@ -64,6 +66,16 @@ class ModelInfo:
         """One of the card's notes, where it is a text that says something."""
         value = self.notes.get(key)
         return value.strip() or None if isinstance(value, str) else None
+
+    @property
+    def has_trees(self) -> bool:
+        """Whether its system grows sentence trees, as K-BERT does."""
+        return issubclass(reader_class(self.card.system), KBertReader)
+
+    @property
+    def ablation(self) -> Ablation:
+        """As it was trained; nothing is ablated where its system knows no ablations."""
+        return getattr(self.card.reading, "ablation", Ablation())
 
     @property
     def follows(self) -> bool:

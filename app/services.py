@@ -9,7 +9,7 @@ bounded in bytes (``kept``, and ``server.maxCacheDataSize`` for ``st.cache_data`
 import json
 import os
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -47,13 +47,16 @@ from kbert_core.errors import CheckpointError, GraphFileError, TextError
 from kbert_core.explain.attention import CellArithmetic, attention_arithmetic
 from kbert_core.kbert.interventions import ReadConfig, intervene
 from kbert_core.kbert.reader import KBertReading
+from kbert_core.knowledge import is_large
 from kbert_core.knowledge.io import ENDINGS, Reading, ReadOptions, open_rows, rows_of
 from kbert_core.knowledge.io import download as public
 from kbert_core.knowledge.io.compression import ENDINGS as PACKED
 from kbert_core.knowledge.io.compression import plain_stem
 from kbert_core.knowledge.search import Facets, GraphSearch
 from kbert_core.knowledge.store import ENDING as STORED
+from kbert_core.knowledge.store.importing import indexed
 from kbert_core.knowledge.store.store import GraphStore
+from kbert_core.reader import Trace
 from kbert_core.tasks import TASKS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -190,6 +193,13 @@ def open_graph(path: str, *, skip_bad: bool = False) -> OpenedGraph:
     size = file.stat().st_size
     if size > MOST_BYTES:
         raise GraphFileError(t("open.too_big", path=file, size=size >> 20, most=MOST_BYTES >> 20))
+    if is_large(file) and not skip_bad:
+        with st.spinner(t("open.indexing", name=file.name)):
+            kept = indexed(file, _bounded())
+        with GraphStore(kept) as store:
+            graph, stored = store.graph(), GraphSearch(kept, store.revision)
+        graph.name = plain_stem(file)
+        return OpenedGraph(graph, source=file.name, stored=stored)
     if skip_bad:
         return _opened(open_rows(file, _bounded(), skip_bad=True))
     return _graph_file(str(file), _stamp(file))
@@ -355,7 +365,12 @@ def _stamp(path: Path) -> str:
 # Results
 
 
-def trace(scene: Scene, graph: KnowledgeGraph) -> KBertTrace:
+def has_trees(scene: Scene) -> bool:
+    """Whether what reads a scene grows sentence trees."""
+    return not scene.has_model or model_info(scene.model).has_trees
+
+
+def trace(scene: Scene, graph: KnowledgeGraph) -> Any:
     """Run a scene, or find it where it has run before.
 
     Args:
@@ -363,21 +378,26 @@ def trace(scene: Scene, graph: KnowledgeGraph) -> KBertTrace:
         graph: its graph with the edits made.
 
     Returns:
-        A shared value: not to be changed. Logits and maps are not kept.
+        A shared value: not to be changed; of K-BERT a ``KBertTrace``. Logits and maps are not
+        kept.
 
     Raises:
         KBertError: a text, option or model that can't be used.
     """
 
-    def run() -> KBertTrace:
+    def run() -> Trace:
         with turns().first():
             return replace(_run(scene, graph), logits=None)
 
     return _traces.get(content_key(scene, graph, stamp(scene.model)), run)
 
 
-def size_of_trace(trace: KBertTrace) -> int:
+def size_of_trace(trace: Any) -> int:
     """Bytes of memory that a trace takes, about."""
+    if not isinstance(trace, KBertTrace):
+        return sum(_bytes_of(part) for part in vars(trace).values()) + TOKEN_BYTES * sum(
+            map(len, trace.rows)
+        )
     looked = (*(trace.visible_layers or ()), *(trace.attentions or ()))
     parts = (*vars(trace.batch).values(), trace.visible, *looked, *(trace.hidden_states or ()))
     tensors = {id(x): x for x in parts if isinstance(x, Tensor)}  # equal layers share one
@@ -385,7 +405,17 @@ def size_of_trace(trace: KBertTrace) -> int:
     return held + TOKEN_BYTES * sum(map(len, trace.rows))
 
 
-def _run(scene: Scene, graph: KnowledgeGraph) -> KBertTrace:
+def _bytes_of(value: Any) -> int:
+    """Of the tensors in a value of dataclasses and tuples."""
+    if isinstance(value, Tensor):
+        return value.numel() * value.element_size()
+    if isinstance(value, tuple):
+        return sum(map(_bytes_of, value))
+    parts = vars(value).values() if is_dataclass(value) and hasattr(value, "__dict__") else ()
+    return sum(map(_bytes_of, parts))
+
+
+def _run(scene: Scene, graph: KnowledgeGraph) -> Any:
     if scene.has_model:
         reader = pipeline(scene.model, scene.device, scene.system)
         given: dict = {"graph": graph, **_reading(scene, reader)}
@@ -567,7 +597,7 @@ _graphs: Kept[OpenedGraph] = Kept(512 << 20, lambda opened: opened.size)
 _searches: Kept[tuple[GraphSearch, Facets, int]] = Kept(
     256 << 20, lambda kept: TRIPLE_BYTES * kept[2]
 )
-_traces: Kept[KBertTrace] = Kept(192 << 20, size_of_trace)
+_traces: Kept[Any] = Kept(192 << 20, size_of_trace)
 _maps: Kept[np.ndarray] = Kept(192 << 20, lambda maps: maps.nbytes)
 _small_maps: Kept[HeadsView] = Kept(16 << 20, lambda view: view.codes.nbytes)
 _states: Kept[KBertTrace] = Kept(192 << 20, size_of_trace)

@@ -216,8 +216,8 @@ def options_of(model: str) -> tuple[InjectionOptions, Ablation]:
     """How a model reads unless told otherwise: with the options it was trained with, if any."""
     options, ablation = InjectionOptions(), Ablation()
     if model not in (WORDS, CHARACTERS):
-        card = services.model_info(model).card
-        ablation = card.reading.ablation
+        info = services.model_info(model)
+        card, ablation = info.card, info.ablation
         if card.knowledge or card.task is None:
             options = card.reading.options
     return options, ablation
@@ -288,7 +288,7 @@ def scene() -> Scene:
     base = ss["lab.graphs"][ss["lab.graph"]]
     if workspace() is not None:
         _keep_for_scenes(base)
-    return Scene(
+    scene = Scene(
         sentences,
         ss["lab.model"],
         services.ref_of(base),
@@ -298,6 +298,7 @@ def scene() -> Scene:
         ss["lab.device"],
         intervening.standing(sentences),
     )
+    return scene if services.has_trees(scene) else scene.without_interventions()
 
 
 def strategies() -> tuple[Strategy, ...]:
@@ -361,8 +362,9 @@ def edited(base: KnowledgeGraph, edits: tuple[Edit, ...]) -> KnowledgeGraph:
 def baseline(now: Scene) -> tuple[Scene, str]:
     """The scene to compare with, and what kind it is."""
     kind = ss.get("lab.compare") or AUTO
-    if kind == PINNED and ss.get("lab.pinned") is not None:
-        return ss["lab.pinned"], PINNED
+    pinned = ss.get("lab.pinned")
+    if kind == PINNED and pinned and services.has_trees(pinned) == services.has_trees(now):
+        return pinned, PINNED
     if now.interventions and (kind == UNTOUCHED or (kind == AUTO and intervening.last_change())):
         return now.without_interventions(), UNTOUCHED
     shared = workspace()
@@ -375,7 +377,15 @@ def baseline(now: Scene) -> tuple[Scene, str]:
     return replace(now, edits=log().before_last().done), AUTO
 
 
-def compared_with(now: Scene, trace: KBertTrace) -> tuple[Scene, str, KBertTrace | None]:
+def same_knowledge(before: Any, now: Any) -> bool:
+    """Whether two traces of one system read the same text with the same knowledge."""
+    if isinstance(now, KBertTrace):
+        return bool(before.tree == now.tree)
+    texts = before.reading.sentences == now.reading.sentences
+    return texts and bool(before.reading.spans == now.reading.spans)
+
+
+def compared_with(now: Scene, trace: Any) -> tuple[Scene, str, Any]:
     """The scene to compare with, what kind it is, and its trace where it can be run.
 
     Args:
@@ -385,13 +395,13 @@ def compared_with(now: Scene, trace: KBertTrace) -> tuple[Scene, str, KBertTrace
     """
     compared, kind = baseline(now)
     before = _trace_of(compared)
-    if kind == AUTO and before is not None and before.tree == trace.tree:
+    if kind == AUTO and before is not None and same_knowledge(before, trace):
         compared, kind = now.without_knowledge(), BERT
         before = _trace_of(compared)
     return compared, kind, before
 
 
-def _trace_of(scene: Scene) -> KBertTrace | None:
+def _trace_of(scene: Scene) -> Any:
     try:
         return services.trace(scene, graph_of(scene))
     except KBertError:
@@ -450,7 +460,7 @@ def twin_scene(now: Scene) -> Scene | None:
     found = twin()
     if found is None:
         return None
-    scene = now.read_by(found.path, found.card.reading.options, found.card.reading.ablation)
+    scene = now.read_by(found.path, found.card.reading.options, found.ablation)
     return scene if found.card.knowledge else scene.without_knowledge()
 
 

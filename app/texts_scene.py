@@ -19,6 +19,9 @@ ENGLISH = {
     "scene.nothing_predicted": "No entity is predicted, so choose a span to explain.",
     "scene.no_triple": "No triple of {graph} stands in this text, so there is no knowledge to "
     "look into. Choose another text or graph in the Lab, or add a triple there.",
+    "scene.no_trees": "This page needs sentence trees, and the system “{system}” has none: it "
+    "links names to entities, whose vectors enter between two layers. The Lab shows its linked "
+    "entities, and “What flips it?” what each triple does.",
 }
 
 CHINESE = {
@@ -38,4 +41,6 @@ CHINESE = {
     "scene.nothing_predicted": "没有预测出实体，请选择要解释的片段。",
     "scene.no_triple": "{graph} 中没有三元组进入此文本，因此没有知识可看。"
     "请在实验室换一个文本或图谱，或在那里添加三元组。",
+    "scene.no_trees": "此页需要句子树，而系统“{system}”没有：它把名称链接到实体，实体向量在两层之间"
+    "加入。实验室显示其链接的实体，“什么会改变它？”显示每个三元组的作用。",
 }

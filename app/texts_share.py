@@ -84,6 +84,8 @@ ENGLISH = {
     "keep.npz": "All as arrays, NPZ",
     "keep.npz_help": "Attention as the matrix shows it, layer and head. The arrays hold all layers "
     "and heads, the visible matrix, positions, codes, and what each token is.",
+    "keep.no_trees": "This model grows no sentence trees, so there is no tree and no matrix to "
+    "keep: only the graph.",
     "keep.graph": "Graph",
     "keep.graph_button": "As edited, .spo",
     "keep.how": "How it was read",
@@ -170,6 +172,7 @@ CHINESE = {
     "keep.npz": "全部数组，NPZ",
     "keep.npz_help": "注意力按矩阵当前显示的层和头导出。数组中有所有层和头、可见矩阵、位置、编码，"
     "以及每个词元是什么。",
+    "keep.no_trees": "此模型没有句子树，因此没有树和矩阵可导出，只有图谱。",
     "keep.graph": "图谱",
     "keep.graph_button": "修改后的图谱，.spo",
     "keep.how": "读取方式",

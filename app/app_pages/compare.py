@@ -10,7 +10,7 @@ import streamlit as st
 from app import comparing, explained, selecting, services, state
 from app.app_pages.compare_choice import free_panels
 from app.app_pages.compare_matrices import matrices
-from app.app_pages.scene_bar import model_name, readable, scene_bar
+from app.app_pages.scene_bar import has_trees, model_name, readable, scene_bar
 from app.app_pages.target_chooser import choose_target
 from app.comparing import Known, Panel
 from app.models import ModelInfo
@@ -22,6 +22,7 @@ from app.view_models.styles import CSS
 from app.view_models.targets import name_of
 from app.view_models.twins import Side
 from kbert_core import KBertError, KBertTrace, KnowledgeGraph
+from kbert_core.errors import CheckpointError
 from kbert_core.explain.case import NOTHING, Target
 from kbert_core.tasks import ClassPrediction, MaskPrediction, NerPrediction
 
@@ -62,7 +63,7 @@ def page() -> None:
     st.subheader(t("sides.page"), anchor=False)
     st.caption(t("sides.what"))
     now = state.scene()
-    if not readable(now, "compare"):
+    if not readable(now, "compare") or not has_trees(now, "compare"):
         return
     try:
         graph = state.graph_of(now)
@@ -102,6 +103,9 @@ def run(panels: Sequence[Panel]) -> list[Run]:
     several = len({panel.scene.model for panel in panels}) > 1
     for panel, title, by in zip(panels, sides.names_of(panels), sides.by_of(panels), strict=True):
         try:
+            if not services.has_trees(panel.scene):
+                system = services.model_info(panel.scene.model).card.system
+                raise CheckpointError(t("scene.no_trees", system=system))
             graph = state.graph_of(panel.scene)
             trace = services.trace(panel.scene, graph)
             model = model_name(panel.scene) if several else ""

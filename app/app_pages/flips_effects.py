@@ -15,7 +15,7 @@ from app.scene import Scene
 from app.texts import sentences, t
 from app.view_models import effects as view
 from app.view_models.html import markdown
-from kbert_core import KnowledgeGraph
+from kbert_core import KBertTrace, KnowledgeGraph
 from kbert_core.explain.attention import AttentionEffect, attention_effect
 from kbert_core.explain.case import Case, Target
 from kbert_core.explain.effects import Effects, stream_effects
@@ -65,6 +65,8 @@ def effects_panel(now: Scene, graph: KnowledgeGraph, target: Target) -> None:
     attention = [one for one in look.results if isinstance(one, AttentionEffect)]
     if attention:
         further(case, key, attention[-1])
+    elif look.ended and not isinstance(case.trace, KBertTrace):
+        further(case, key, None)
 
 
 def measured(key: tuple[Any, ...], case: Case, by_mention: bool) -> Run[Found] | None:
@@ -89,7 +91,8 @@ def steps(case: Case, by_mention: bool) -> Iterator[Found | Progress]:
     for found in stream_effects(case, by_mention=by_mention):
         yield Progress(len(found.each), found.total)
         yield found
-    yield attention_effect(case, by_mention=by_mention, measured=found)
+    if isinstance(case.trace, KBertTrace):
+        yield attention_effect(case, by_mention=by_mention, measured=found)
 
 
 def show(now: Scene, found: Effects, attention: AttentionEffect | None) -> None:

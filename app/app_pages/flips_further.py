@@ -26,13 +26,14 @@ MOST_EXACT = 8  # triples whose sets are all run here: 256 readings
 PAIRS, SHAPLEY, ATTENTION = "pairs", "shapley", "attention"
 
 
-def further(case: Case, key: tuple[Any, ...], attention: AttentionEffect) -> None:
+def further(case: Case, key: tuple[Any, ...], attention: AttentionEffect | None) -> None:
     """Choose what to look into, and draw it."""
+    offered = [ATTENTION, PAIRS, SHAPLEY] if attention else [PAIRS, SHAPLEY]
     chosen = st.segmented_control(
         t("effects.more"),
-        [ATTENTION, PAIRS, SHAPLEY],
-        key="flips.more",
-        default=ATTENTION,
+        offered,
+        key="flips.more" if attention else "flips.more_linked",
+        default=offered[0],
         required=True,
         label_visibility="collapsed",
         format_func=lambda name: t(f"effects.more.{name}"),
@@ -41,7 +42,7 @@ def further(case: Case, key: tuple[Any, ...], attention: AttentionEffect) -> Non
         pairs_panel(case, key)
     elif chosen == SHAPLEY:
         shapley_panel(case, key)
-    else:
+    elif attention is not None:
         attention_panel(case, attention)
 
 

@@ -15,7 +15,7 @@ from app.state import KEEP
 from app.texts import t
 from app.view_models import flips_search as view
 from app.view_models.html import markdown
-from app.view_models.targets import answer_name
+from app.view_models.targets import answer_name, candidates_of
 from kbert_core import KBertError, KnowledgeGraph
 from kbert_core.explain.case import Target
 from kbert_core.explain.counterfactuals import (
@@ -117,12 +117,21 @@ def choose_to(now: Scene, target: Target, info: ModelInfo) -> str:
             placeholder=t("search.to_token_empty"),
             width=220,
         ).strip()
+    if info.card.task == "link":
+        trace = services.trace(now, state.graph_of(now))
+        offered = [name for name in candidates_of(target, trace) if name != target.label]
+        return choose_label(offered, target, info)
     labels = list(dict.fromkeys(label.split("-", 1)[-1] for label in reader.labels.values()))
     if info.card.task != "ner":
         labels = list(reader.labels.values())
     offered = [label for label in labels if label != target.label]
     if info.card.task == "ner" and target.label == OUTSIDE:
         offered = [label for label in offered if label != OUTSIDE]
+    return choose_label(offered, target, info)
+
+
+def choose_label(offered: list[str], target: Target, info: ModelInfo) -> str:
+    """One of the labels, or any."""
     chosen = st.selectbox(
         t("search.to"),
         [ANY, *offered],

@@ -1,6 +1,8 @@
 """What the page What flips it? explains: what is predicted, or another label, span or token."""
 
 import re
+from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 
@@ -11,23 +13,49 @@ from app.texts import t
 from app.view_models import targets as view
 from app.view_models.html import markdown
 from app.view_models.prediction import percent
-from kbert_core import KBertTrace
 from kbert_core.explain.case import Target
 from kbert_core.labels import OUTSIDE
-from kbert_core.tasks import ClassPrediction, MaskPrediction
+from kbert_core.tasks import ClassPrediction, LinkPrediction, MaskPrediction
 
 OTHER = Target("", -2, -2)  # stands for another one than those listed
 CANDIDATES = 5  # tokens of each mask that are listed
 
 
-def choose_target(now: Scene, trace: KBertTrace) -> Target | None:
+def choose_target(now: Scene, trace: Any) -> Target | None:
     """Draw the choosers; None where what is written fits nothing, which is said."""
     info = services.model_info(now.model)
     if isinstance(trace.prediction, ClassPrediction):
         return choose_class(trace.prediction, info)
     if isinstance(trace.prediction, MaskPrediction):
         return choose_token(now, trace.prediction)
+    if isinstance(trace.prediction, LinkPrediction):
+        return choose_link(trace, info)
     return choose_span(now, trace, info)
+
+
+def choose_link(trace: Any, info: ModelInfo) -> Target | None:
+    """A name, the least sure one to begin with, and an entity that it may mean."""
+    found = view.targets(trace)
+    if not found:
+        st.info(t("linked.none"))
+        return None
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        span = st.selectbox(
+            t("effects.explained"),
+            found,
+            key=f"flips.link.{hash(found)}",
+            format_func=lambda target: view.name_of(target, trace, info),
+            width=320,
+        )
+        entities = view.candidates_of(span, trace)
+        entity = st.selectbox(
+            t("linked.choose"),
+            entities,
+            index=entities.index(span.label) if span.label in entities else 0,
+            key=f"flips.entity.{hash(span)}",
+            width=260,
+        )
+    return replace(span, label=entity)
 
 
 def choose_class(found: ClassPrediction, info: ModelInfo) -> Target:
@@ -90,7 +118,7 @@ def choose_token(now: Scene, found: MaskPrediction) -> Target | None:
     return Target(token, filling.start, filling.end)
 
 
-def choose_span(now: Scene, trace: KBertTrace, info: ModelInfo) -> Target | None:
+def choose_span(now: Scene, trace: Any, info: ModelInfo) -> Target | None:
     """A span with its label: predicted, a mention's, or any other."""
     found = view.targets(trace)
     names = {target: view.name_of(target, trace, info) for target in found}

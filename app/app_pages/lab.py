@@ -1,9 +1,12 @@
 """The Lab: edit → tree → matrix → attention → prediction, on one screen."""
 
+from typing import Any
+
 import streamlit as st
 
 from app import editing, selecting, services, state
 from app.app_pages.lab_interventions import refused_list
+from app.app_pages.lab_linked import linked_panel
 from app.app_pages.lab_matrix import matrix_panel
 from app.app_pages.lab_open import choose_graph, open_graph_popover, open_model_popover, show_opened
 from app.app_pages.lab_prediction import prediction_panel
@@ -58,7 +61,8 @@ def page() -> None:
         refused_list(now)
         return
     compared, kind, before = state.compared_with(now, trace)
-    window = window_chooser(trace)
+    trees = isinstance(trace, KBertTrace)
+    window = window_chooser(trace) if trees else 0
     twin = state.beside(now)
     with st.container(key="lab_panels"):
         left, right = st.columns([5, 6], gap="large")
@@ -66,6 +70,9 @@ def page() -> None:
             knowledge_panel(now, graph, trace, before)
             prediction_panel(now, trace, before, kind)
         with right:
+            if not trees:
+                linked_panel(now, trace)
+                return
             tree_panel(now, graph, trace, before if kind != BERT else None, window)
             matrix_panel(now, twin or compared, TWIN if twin else kind, window)
 
@@ -177,6 +184,7 @@ def graph_names() -> dict[str, str]:
 
 def options() -> None:
     """Injection options and ablations, tucked away."""
+    trees = services.has_trees(state.scene())
     with st.expander(t("options.title")):
         one, two, three = st.columns([3, 4, 3], gap="medium")
         with one:
@@ -188,17 +196,19 @@ def options() -> None:
                 help=t("options.max_triples_help"),
                 **KEEP,
             )
-            st.checkbox(t("options.tail_only"), key="lab.tail_only", **KEEP)
+            if trees:
+                st.checkbox(t("options.tail_only"), key="lab.tail_only", **KEEP)
         with two:
-            st.selectbox(
-                t("options.strategy"),
-                state.strategies(),
-                key="lab.strategy",
-                format_func=lambda name: t("options.strategy_" + name),
-                help=t("options.strategy_help"),
-                **KEEP,
-            )
-            if ss["lab.strategy"] in SCORED:
+            if trees:
+                st.selectbox(
+                    t("options.strategy"),
+                    state.strategies(),
+                    key="lab.strategy",
+                    format_func=lambda name: t("options.strategy_" + name),
+                    help=t("options.strategy_help"),
+                    **KEEP,
+                )
+            if trees and ss["lab.strategy"] in SCORED:
                 st.checkbox(
                     t("options.one_sense"),
                     key="lab.one_sense",
@@ -225,25 +235,24 @@ def options() -> None:
             )
             trained_as()
         with three:
-            st.segmented_control(
-                t("options.positions"),
-                ["soft", "hard"],
-                key="lab.positions",
-                format_func=lambda name: t("options." + name),
-                required=True,
-                **KEEP,
-            )
-            st.segmented_control(
-                t("options.visible"),
-                ["tree", "all"],
-                key="lab.visible",
-                format_func=lambda name: t("options." + name),
-                required=True,
-                **KEEP,
-            )
+            if trees:
+                ablations()
             devices = services.devices()
             if len(devices) > 2:
                 st.selectbox(t("options.device"), devices, key="lab.device", **KEEP)
+
+
+def ablations() -> None:
+    """Positions and visible matrix, which are K-BERT's."""
+    for what, names in (("positions", ["soft", "hard"]), ("visible", ["tree", "all"])):
+        st.segmented_control(
+            t(f"options.{what}"),
+            names,
+            key=f"lab.{what}",
+            format_func=lambda name: t("options." + name),
+            required=True,
+            **KEEP,
+        )
 
 
 def trained_as() -> None:
@@ -262,6 +271,8 @@ def trained_as() -> None:
 def notes() -> None:
     """The hint of the first visit, and how far the example may be trusted."""
     example = state.current_example()
+    if not services.has_trees(state.scene()):
+        return
     if example and example.rests_on_triple and ss["lab.model"] and state.scene().has_model:
         info = services.model_info(ss["lab.model"])
         if info.card.knowledge:
@@ -305,9 +316,7 @@ def window_chooser(trace: KBertTrace) -> int:
 # Knowledge
 
 
-def knowledge_panel(
-    now: Scene, graph: KnowledgeGraph, trace: KBertTrace, before: KBertTrace | None
-) -> None:
+def knowledge_panel(now: Scene, graph: KnowledgeGraph, trace: Any, before: Any) -> None:
     """The sentence's triples, to switch, change, add and delete."""
     rows = knowledge.triple_rows(trace, graph, before)
     log = state.log()
@@ -327,13 +336,13 @@ def knowledge_panel(
         )
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         edit_buttons(log, graph)
-    if not trace.tree.nodes:
+    if not (rows or trace.reading.mentions):
         nothing_found(now, graph)
     elif view == "graph":
         graph_view(rows)
     else:
         triple_table(rows)
-    if rows:
+    if rows and services.has_trees(now):
         follow_triple(rows)
     problem = ss.pop("lab.problem", None)
     if problem:
@@ -372,8 +381,8 @@ def edit_buttons(log: EditLog, graph: KnowledgeGraph) -> None:
 def last_edit(
     log: EditLog,
     rows: tuple[knowledge.TripleRow, ...],
-    trace: KBertTrace,
-    before: KBertTrace | None,
+    trace: Any,
+    before: Any,
 ) -> None:
     """Say what the last edit did, and what moved up because of it."""
     if not log.done:
@@ -382,9 +391,9 @@ def last_edit(
     moved = knowledge.moved_up(rows)
     if moved:
         said.append(t("knowledge.moved", triples=listed(moved)))
-    heads = {node.mention.entity for node in trace.tree.nodes}
+    heads = knowledge.entities_of(trace)
     if before is not None:
-        heads |= {node.mention.entity for node in before.tree.nodes}
+        heads |= knowledge.entities_of(before)
     edit = log.done[-1]
     touched = {edit.triple.head, edit.new.head if edit.new else edit.triple.head}
     if not heads & {knowledge.entity_of(head) for head in touched}:
@@ -395,6 +404,9 @@ def last_edit(
 def triple_table(rows: tuple[knowledge.TripleRow, ...]) -> None:
     """The editable table; its changes are read in the callbacks."""
     key, given = editing.begun(knowledge.shown_rows(rows))
+    linked = any(row.in_vectors for row in rows)
+    # A gloss is long, and would push the columns after it out of sight.
+    head, relation, tail, state_width = (100, 80, 160, 96) if linked else (None,) * 4
     st.data_editor(
         knowledge.table(rows, given),
         key=key,
@@ -405,11 +417,16 @@ def triple_table(rows: tuple[knowledge.TripleRow, ...]) -> None:
         height="auto" if len(rows) <= 10 else 372,
         column_config={
             ON: st.column_config.CheckboxColumn(t("knowledge.on"), width=60),
-            HEAD: st.column_config.TextColumn(t("knowledge.head"), required=True),
-            RELATION: st.column_config.TextColumn(t("knowledge.relation"), required=True),
-            TAIL: st.column_config.TextColumn(t("knowledge.tail"), required=True),
+            HEAD: st.column_config.TextColumn(t("knowledge.head"), required=True, width=head),
+            RELATION: st.column_config.TextColumn(
+                t("knowledge.relation"), required=True, width=relation
+            ),
+            TAIL: st.column_config.TextColumn(t("knowledge.tail"), required=True, width=tail),
             STATE: st.column_config.TextColumn(
-                t("knowledge.state"), disabled=True, help=t("knowledge.help")
+                t("knowledge.state_linked" if linked else "knowledge.state"),
+                disabled=True,
+                help=t("knowledge.help"),
+                width=state_width,
             ),
             DELETE: st.column_config.ButtonColumn(
                 "",
@@ -423,14 +440,9 @@ def triple_table(rows: tuple[knowledge.TripleRow, ...]) -> None:
     )
 
 
-def add_form(trace: KBertTrace) -> None:
+def add_form(trace: Any) -> None:
     """Add a triple; it stands first under its head."""
-    heads = list(
-        dict.fromkeys(
-            trace.tree.sentences[n.mention.sentence][n.mention.start : n.mention.end]
-            for n in trace.tree.nodes
-        )
-    )
+    heads = knowledge.names_in(trace)
     state.suggest_head(heads[0] if heads else "")
     with (
         st.form("lab.add", border=False),
@@ -452,14 +464,16 @@ def add_form(trace: KBertTrace) -> None:
 
 def nothing_found(now: Scene, graph: KnowledgeGraph) -> None:
     """The sentence names no entity: the trunk alone, and what comes near."""
-    st.info(t("knowledge.none"), icon=":material/search_off:")
+    trees = services.has_trees(now)
+    st.info(t("knowledge.none" if trees else "knowledge.none_linked"), icon=":material/search_off:")
     near = services.names_near(now.sentences, graph)
     if near:
         names = " · ".join(f"**{markdown(name)}**" for name in near)
         st.markdown(f"{t('knowledge.near')} {names}")
     else:
         st.markdown(t("knowledge.near_none"))
-    st.caption(t("knowledge.add_first"))
+    if trees:
+        st.caption(t("knowledge.add_first"))
 
 
 def state_of_knowledge(
@@ -469,6 +483,10 @@ def state_of_knowledge(
 ) -> None:
     """Say what was left out and by which rule; and where nothing is injected."""
     used = sum(1 for row in rows if row.used)
+    if not services.has_trees(now):
+        if rows:
+            st.caption(t("knowledge.in_vectors", used=used, total=len(rows)))
+        return
     if rows:
         left = knowledge.left_out(rows)
         parts = [t("knowledge.count", used=used, total=len(rows))]

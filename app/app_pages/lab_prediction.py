@@ -12,17 +12,17 @@ from app.scene import Scene
 from app.selecting import linked
 from app.state import AUTO, BERT, KEEP, NO_TASK, ORIGINAL, PINNED, UNTOUCHED
 from app.texts import listed, t
-from app.view_models import model_facts, prediction, twins
+from app.view_models import links, model_facts, prediction, twins
 from app.view_models.html import markdown
 from app.view_models.selected import chosen_characters
 from app.view_models.twins import Side
 from kbert_core import KBertError, KBertTrace
-from kbert_core.tasks import ClassPrediction, MaskPrediction, NerPrediction
+from kbert_core.tasks import ClassPrediction, LinkPrediction, MaskPrediction, NerPrediction
 
 ss = st.session_state
 
 
-def prediction_panel(now: Scene, trace: KBertTrace, before: KBertTrace | None, kind: str) -> None:
+def prediction_panel(now: Scene, trace: Any, before: Any, kind: str) -> None:
     """The prediction before and now; where it is wanted, beside the twin's."""
     with st.container(
         horizontal=True, vertical_alignment="bottom", gap="xsmall", key="lab_head_prediction"
@@ -48,6 +48,8 @@ def prediction_panel(now: Scene, trace: KBertTrace, before: KBertTrace | None, k
         ner_panel(now, trace, was, names)
     elif isinstance(trace.prediction, ClassPrediction):
         class_panel(info, trace.prediction, was)
+    elif isinstance(trace.prediction, LinkPrediction):
+        link_panel(now.sentences[0], trace.prediction, was)
     elif isinstance(trace.prediction, MaskPrediction):
         fillings = prediction.fillings_of(trace.prediction)
         earlier = prediction.fillings_of(was) if was else [None] * len(fillings)
@@ -56,11 +58,11 @@ def prediction_panel(now: Scene, trace: KBertTrace, before: KBertTrace | None, k
             st.html(prediction.bars_html(old, new, head=head))
 
 
-def comparable(trace: KBertTrace, before: KBertTrace | None) -> Any:
+def comparable(trace: Any, before: Any) -> Any:
     """The earlier prediction, where it is of the same text and kind."""
     if before is None or type(before.prediction) is not type(trace.prediction):
         return None
-    if before.tree.sentences != trace.tree.sentences:
+    if before.reading.sentences != trace.reading.sentences:
         st.caption(t("prediction.other_text"))
         return None
     return before.prediction
@@ -119,13 +121,14 @@ def no_prediction(now: Scene) -> None:
 @linked("lab.tags")
 def ner_panel(
     now: Scene,
-    trace: KBertTrace,
+    trace: Any,
     before: NerPrediction | None,
     names: tuple[str, str],
 ) -> None:
     """Tags under the characters, the entities as a table, the types of what changed."""
     after: NerPrediction = trace.prediction
-    chosen = chosen_characters(trace.rows, state.selection())
+    trees = isinstance(trace, KBertTrace)
+    chosen = chosen_characters(trace.rows, state.selection()) if trees else {}
     labels = list(after.tokens[0].probabilities) if after.tokens else []
     changes = prediction.span_changes(before.spans if before else (), after.spans)
     if before is not None:
@@ -161,6 +164,17 @@ def class_panel(info: ModelInfo, after: ClassPrediction, before: ClassPrediction
     head = t("class.score_head" if prediction.is_score(info, after) else "prediction.label")
     old = prediction.probabilities(info, before) if before else None
     st.html(prediction.bars_html(old, prediction.probabilities(info, after), head=head))
+
+
+def link_panel(text: str, after: LinkPrediction, before: LinkPrediction | None) -> None:
+    """What each name is taken to mean."""
+    before = before if before and before.links else None
+    if before is not None and after.links:
+        st.markdown(markdown(links.headline(text, after, before)))
+    if after.links:
+        st.html(links.links_html(text, after, before))
+    else:
+        st.caption(t("linked.none"))
 
 
 # Beside the twin

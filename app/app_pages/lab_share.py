@@ -156,6 +156,8 @@ def share(page: Kept) -> None:
         _link(shared, query)
     st.markdown(f"**{t('share.file')}**")
     _session_file(shared)
+    if not services.has_trees(page.scene):
+        return
     st.markdown(f"**{t('keep.python')}**")
     st.code(keeping.script(page), language="python", height=190)
 
@@ -216,6 +218,13 @@ def keep(page: Kept) -> None:
     Making one knows nothing of the visit, so that whatever of the visit it
     depends on is settled here.
     """
+    if not services.has_trees(page.scene):
+        st.caption(t("keep.no_trees"))
+        with _row():
+            _download(
+                page, "graph", ".spo", "keep.graph_button", lambda: services.spo_of(page.graph)
+            )
+        return
     task, script = state.task_title(ss["lab.task"]), keeping.script(page)
     layer, head = keeping.shown_head()
     st.markdown(f"**{t('keep.page')}**")

@@ -7,7 +7,7 @@ import streamlit as st
 
 from app import explained, services, state
 from app.app_pages.long_run import follow
-from app.app_pages.scene_bar import no_prediction, readable, scene_bar
+from app.app_pages.scene_bar import has_trees, no_prediction, readable, scene_bar
 from app.app_pages.target_chooser import choose_target
 from app.background import Look, Progress, Run
 from app.models import ModelInfo
@@ -35,7 +35,7 @@ def page() -> None:
     st.subheader(t("noise.page"), anchor=False)
     st.caption(t("noise.what"))
     now = state.scene()
-    if not readable(now, "noise"):
+    if not readable(now, "noise") or not has_trees(now, "noise"):
         return
     try:
         graph = state.graph_of(now)

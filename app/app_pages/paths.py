@@ -8,7 +8,7 @@ import streamlit as st
 from app import explained, services, state
 from app.app_pages.kept_runs import begin, kept, offer_again
 from app.app_pages.long_run import follow
-from app.app_pages.scene_bar import readable, scene_bar
+from app.app_pages.scene_bar import has_trees, readable, scene_bar
 from app.background import Look, Progress, Run
 from app.scene import Scene
 from app.texts import t
@@ -33,7 +33,7 @@ def page() -> None:
     st.subheader(t("paths.page"), anchor=False)
     st.caption(t("paths.what"))
     now = state.scene()
-    if not readable(now, "paths"):
+    if not readable(now, "paths") or not has_trees(now, "paths"):
         return
     try:
         graph = state.graph_of(now)

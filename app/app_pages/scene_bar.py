@@ -69,6 +69,16 @@ def readable(now: Scene, page: str) -> bool:
     return False
 
 
+def has_trees(now: Scene, page: str) -> bool:
+    """Whether what reads the scene grows trees; where not, say so, and what it has."""
+    if services.has_trees(now):
+        return True
+    system = services.model_info(now.model).card.system
+    st.info(markdown(t("scene.no_trees", system=system)), icon=":material/info:")
+    to_lab(f"{page}.no_trees")
+    return False
+
+
 def no_prediction(now: Scene, page: str) -> None:
     """Say that a page needs a prediction, and what to do."""
     if now.has_model and ss["lab.task"] != NO_TASK:

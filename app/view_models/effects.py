@@ -34,6 +34,8 @@ def say_score(target: Target, sentences: Sequence[str], info: ModelInfo) -> str:
     if info.card.task == "mask":
         return t("effects.score_mask", label=target.label)
     text = sentences[0][target.start : target.end]
+    if info.card.task == "link":
+        return t("effects.score_link", text=text, label=target.label)
     return t("effects.score_span", text=text, label=answer_name(target.label, info, text))
 
 

@@ -6,9 +6,11 @@ from typing import Any
 
 from app.texts import t
 from kbert_core import KBertError, KBertTrace, KnowledgeGraph, Rule, Triple
+from kbert_core.knowbert.candidates import entities_named
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.selection import Reason, Strategy
+from kbert_core.knowledge.triple import COUNT
 
 ON, HEAD, RELATION, TAIL, STATE = "on", "head", "relation", "tail", "state"
 DELETE = "delete"
@@ -27,6 +29,7 @@ class TripleRow:
         rules: why it is left out elsewhere.
         moved_up: injected now, and over the limit in the scene compared with.
         reason: how it stood among the others at the first mention.
+        in_vectors: what is used of it is in an entity's vector, not in the text.
     """
 
     triple: Triple
@@ -36,6 +39,7 @@ class TripleRow:
     rules: tuple[Rule, ...] = ()
     moved_up: bool = False
     reason: Reason | None = None
+    in_vectors: bool = False
 
     @property
     def state(self) -> str:
@@ -45,6 +49,9 @@ class TripleRow:
 
     @property
     def _outcome(self) -> str:
+        if self.in_vectors and not self.rules:
+            counts = self.triple.relation == COUNT
+            return t("state.in_vector" if self.used else "state.prior" if counts else "state.out")
         if self.used and self.moved_up:
             return t("state.moved_up")
         if self.used and self.used < self.mentions:
@@ -57,9 +64,7 @@ class TripleRow:
         return t("state.unused")
 
 
-def triple_rows(
-    trace: KBertTrace, graph: KnowledgeGraph, before: KBertTrace | None = None
-) -> tuple[TripleRow, ...]:
+def triple_rows(trace: Any, graph: KnowledgeGraph, before: Any = None) -> tuple[TripleRow, ...]:
     """List the triples of every entity named, in reading and graph order.
 
     Args:
@@ -67,6 +72,8 @@ def triple_rows(
         graph: its graph, with the edits made.
         before: the scene compared with, to say what moved up.
     """
+    if not isinstance(trace, KBertTrace):
+        return _rows_in_vectors(trace, graph)
     used = _used(trace)
     over_before = (
         {item.triple for _, item in before.left_out if item.rule is Rule.LIMIT}
@@ -102,6 +109,52 @@ def triple_rows(
                 )
             )
     return tuple(rows)
+
+
+def _rows_in_vectors(trace: Any, graph: KnowledgeGraph) -> tuple[TripleRow, ...]:
+    """Of a system that makes entity vectors of triples: first those in a vector or off."""
+    used: dict[Triple, int] = {}
+    for piece in trace.reading.pieces:
+        used[piece.triple] = used.get(piece.triple, 0) + 1
+    mentions: dict[str, int] = {}
+    for mention in trace.reading.mentions:
+        for entity in mention.entities:
+            mentions[entity] = mentions.get(entity, 0) + 1
+    config, texts = trace.reading.config, trace.reading.sentences
+    for entity in entities_named(texts, graph, config.options, config.bases):
+        if entity in mentions:  # in an order that doesn't change with what is on
+            mentions[entity] = mentions.pop(entity)
+        elif not all(map(graph.is_on, graph.triples_of(entity))):
+            mentions[entity] = 1  # no candidate any more, and to be switched on again
+    rows = [
+        TripleRow(
+            triple,
+            graph.is_on(triple),
+            used.get(triple, 0),
+            count,
+            () if graph.is_on(triple) else (Rule.OFF,),
+            in_vectors=True,
+        )
+        for entity, count in mentions.items()
+        for triple in graph.triples_of(entity)
+    ]
+    return tuple(sorted(rows, key=lambda row: not (row.used or row.rules)))
+
+
+def entities_of(trace: Any) -> set[str]:
+    """What the text's names are taken to mean, or may mean."""
+    if isinstance(trace, KBertTrace):
+        return {node.mention.entity for node in trace.tree.nodes}
+    return {entity for mention in trace.reading.mentions for entity in mention.entities}
+
+
+def names_in(trace: Any) -> list[str]:
+    """The heads that a triple may be added to, in reading order."""
+    found = []
+    for mention in trace.reading.mentions:
+        text = trace.reading.sentences[mention.sentence][mention.start : mention.end]
+        found.append(text if isinstance(trace, KBertTrace) else mention.entity)
+    return list(dict.fromkeys(found))
 
 
 def why_text(reason: Reason | None, *, used: bool) -> str:

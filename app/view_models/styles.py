@@ -110,6 +110,7 @@ CSS = f"""
 .kb-line {{ display: flex; flex-wrap: wrap; align-items: flex-start; row-gap: .55rem;
   max-height: 17rem; overflow-y: auto; padding: 4px; }}
 .kb-scroll {{ max-height: 26rem; overflow: auto; }}
+.kb-scroll.kb-linked {{ max-height: 48rem; }}
 .kb-wide-table td {{ min-width: 3.4rem; }} .kb-wide-table td:first-child {{ min-width: 9rem; }}
 .kb-table td.kb-wide {{ width: 45%; }}
 .kb-char {{ display: inline-flex; flex-direction: column; align-items: center;

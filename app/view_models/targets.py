@@ -2,24 +2,25 @@
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from app.models import ModelInfo
 from app.texts import listed, t
 from app.view_models.html import plain
 from app.view_models.prediction import percent
-from kbert_core import KBertTrace
 from kbert_core.explain.case import Target, target_of
+from kbert_core.explain.links import names_by_place
 from kbert_core.labels import OUTSIDE
-from kbert_core.tasks import ClassPrediction, MaskPrediction, NerPrediction
+from kbert_core.tasks import ClassPrediction, LinkPrediction, MaskPrediction, NerPrediction
 
 SPANS = re.compile(r"(\S.*?) \[(\d+), (\d+)\)(?:, |$)")
 
 
-def targets(trace: KBertTrace) -> tuple[Target, ...]:
+def targets(trace: Any) -> tuple[Target, ...]:
     """What there is to explain, what is asked about first at the head.
 
     Of named entities those predicted, then the mentions where none is; of
-    masks each; of a class the one.
+    masks each; of a class the one; of links each, the least sure one first.
 
     Args:
         trace: of a scene; without a prediction there is nothing.
@@ -32,6 +33,9 @@ def targets(trace: KBertTrace) -> tuple[Target, ...]:
             Target(filling.candidates[0][0], filling.start, filling.end)
             for filling in found.fillings
         )
+    if isinstance(found, LinkPrediction):
+        each = [target_of(found, trace.reading, span=(own.start, own.end)) for own in found.links]
+        return tuple(dict.fromkeys([target_of(found, trace.reading), *each])) if each else ()
     if not isinstance(found, NerPrediction):
         return ()
     spans = [Target(span.label, span.start, span.end) for span in found.spans]
@@ -40,7 +44,7 @@ def targets(trace: KBertTrace) -> tuple[Target, ...]:
     return tuple(dict.fromkeys([*first, *spans, *none]))
 
 
-def name_of(target: Target, trace: KBertTrace, info: ModelInfo) -> str:
+def name_of(target: Target, trace: Any, info: ModelInfo) -> str:
     """What a target is called: its text and its label; plain text."""
     found = trace.prediction
     if isinstance(found, ClassPrediction):
@@ -49,9 +53,14 @@ def name_of(target: Target, trace: KBertTrace, info: ModelInfo) -> str:
     if isinstance(found, MaskPrediction):
         number = [filling.start for filling in found.fillings].index(target.start) + 1
         return t("target.mask", number=number, token=plain(target.label))
-    text = trace.tree.sentences[0][target.start : target.end]
+    text = trace.reading.sentences[0][target.start : target.end]
     label = t("prediction.outside") if target.label == OUTSIDE else target.label
     return t("target.span", text=text, label=label)
+
+
+def candidates_of(target: Target, trace: Any) -> list[str]:
+    """The entities that a linked name may mean, the most probable first."""
+    return names_by_place(trace.reading)[target.start, target.end]
 
 
 def answer_name(answer: str, info: ModelInfo, text: str) -> str:
@@ -71,12 +80,12 @@ def answer_name(answer: str, info: ModelInfo, text: str) -> str:
     return t("prediction.outside") if answer == OUTSIDE else info.label(answer)
 
 
-def _mentions(trace: KBertTrace) -> Iterator[tuple[int, int]]:
-    for node in trace.tree.nodes:
-        tokens = trace.rows[0].trunk_tokens[0]
-        first, last = tokens.over(node.mention.start, node.mention.end)
+def _mentions(trace: Any) -> Iterator[tuple[int, int]]:
+    tokens = trace.reading.tokens[0]
+    for mention in trace.reading.mentions:
+        first, last = tokens.over(mention.start, mention.end)
         if last > first:
-            yield node.mention.start, node.mention.end
+            yield mention.start, mention.end
 
 
 def _free(place: tuple[int, int], spans: list[Target]) -> bool:

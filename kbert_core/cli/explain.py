@@ -27,7 +27,7 @@ ENDED = {
     "budget": "the budget of runs is used up",
     "enough": "enough were found",
 }
-TARGET = "class, entity type, O, or token to explain; default: what is predicted"
+TARGET = "class, entity type, O, token or linked entity to explain; default: what is predicted"
 SPAN = "which span or [MASK] to explain, in characters; default: the first with knowledge on it"
 
 

@@ -192,6 +192,7 @@ def attention_effect(
         by_mention: one piece for each mention that a triple hangs from.
         measured: the effects, where they are known already.
     """
+    case.needs_trees()
     known = measured or effects(case, by_mention=by_mention, deleted=False)
     pieces = [effect.piece for effect in known.each]
     sums = np.zeros((len(pieces), 2, case.pipeline.encoder.layer_count))  # of target and trunk

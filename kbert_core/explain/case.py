@@ -15,17 +15,25 @@ import torch
 from torch import Tensor
 
 from kbert_core.errors import TextError
+from kbert_core.explain.links import chosen_link, entity_at, weight_of
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.labels import OUTSIDE, Labels
 from kbert_core.pipeline import Pipeline
 from kbert_core.reader import Piece, Reading
-from kbert_core.tasks import ClassPrediction, MaskPrediction, NerPrediction, Span
+from kbert_core.tasks import (
+    ClassPrediction,
+    LinkPrediction,
+    MaskPrediction,
+    NerPrediction,
+    Span,
+)
 
 AT_ONCE = 32  # rows a batch
 TOKENS_A_STEP = 4096  # of the readings between two results: whoever waits or stops waits for them
 MOST_READ = 200_000  # triples of a large graph that are looked at
 NO_SPAN = -1
+LEAST = 1e-6  # weight of a candidate, so that its log-odds are finite
 
 
 class NothingPredicted(TextError):
@@ -38,7 +46,7 @@ class Target:
 
     A class and a token at a [MASK] score their log-odds, a span the mean
     log-probability of the tags that give it its label. A span may be one that
-    isn't predicted, and its label O.
+    isn't predicted, and its label O. A link is a :class:`LinkTarget`.
     """
 
     label: str  # a class, an entity type or O, or a token
@@ -128,6 +136,33 @@ class Target:
         raise TextError(f"No [MASK] of the text stands at [{self.start}, {self.end}).")
 
 
+@dataclass(frozen=True, slots=True)
+class LinkTarget(Target):
+    """What a span of the text means: an entity, or NULL, at a place.
+
+    Scores the log-odds of the entity's weight among the span's candidates. A weight under
+    ``LEAST``, and that of an entity that is no candidate, counts as ``LEAST``.
+    """
+
+    def log_probabilities(self, reading: Any, logits: Tensor, labels: Labels) -> Tensor:
+        """(1, 2): of the entity's weight, and of the others' together."""
+        weight = weight_of(self.label, (self.start, self.end), reading, logits)
+        weight = min(max(weight, LEAST), 1 - LEAST)
+        return torch.tensor([[weight, 1 - weight]], dtype=torch.double).log()
+
+    def score_in(self, here: Tensor, labels: Labels) -> float:
+        """The log-odds."""
+        return float(here[0, 0] - here[0, 1])
+
+    def probability(self, score: float, labels: Labels) -> float:
+        """The weight of a score."""
+        return 1 / (1 + math.exp(-score))
+
+    def answer(self, prediction: Any) -> str:
+        """The entity that the span is taken to mean, or NULL."""
+        return entity_at((self.start, self.end), prediction)
+
+
 NOTHING = Target("")  # for what follows states, not a prediction
 
 
@@ -146,7 +181,8 @@ def target_of(
         label: a class, an entity type or O, or a token; None: what is
             predicted at the place.
         span: in characters, end exclusive; None: the first [MASK], or entity of
-            the label; without a label the first with knowledge on it, else the first.
+            the label; without a label the first with knowledge on it, else the first. Of links
+            the span whose best candidate has the least weight.
 
     Raises:
         NothingPredicted: neither is given, and no entity or nothing is predicted.
@@ -162,6 +198,10 @@ def target_of(
         if (start, end) not in places:
             raise TextError(f"No [MASK] of the text stands at [{start}, {end}).")
         return Target(label or Target("", start, end).answer(prediction), start, end)
+    if isinstance(prediction, LinkPrediction):
+        if not prediction.links:
+            raise NothingPredicted("No name of the graph stands in the text: nothing is linked.")
+        return LinkTarget(*chosen_link(prediction, reading, label, span))
     if not isinstance(prediction, NerPrediction):
         raise NothingPredicted("The model makes no prediction, so there is nothing to explain.")
     if span is not None:
@@ -297,6 +337,14 @@ class Case:
     def read_with(self, graph: KnowledgeGraph) -> Reading:
         """The text read again with another graph."""
         return self.pipeline.readings([self.sentences], graph=graph, config=self.config)[0]
+
+    def needs_trees(self) -> None:
+        """Check that the system grows sentence trees.
+
+        Raises:
+            CheckpointError: it has none.
+        """
+        _ = self.pipeline.kbert
 
     def key(self, variant: Reading) -> Hashable:
         """Two variants with one key give the encoder the same, so that one run is enough."""

@@ -150,6 +150,8 @@ def compare(
             cases[name] = (of, reading)
         else:
             raise OptionError(f"The reading '{name}' is a variant. Say of which case it is.")
+    for case, _ in cases.values():
+        case.needs_trees()
     texts = {case.sentences for case, _ in cases.values()}
     if len(texts) > 1:
         raise OptionError(f"The readings are of {len(texts)} texts. Compare readings of one.")

@@ -156,6 +156,7 @@ def stream_noise(
     Raises:
         OptionError: a count below 0, no seed, or a system without ablations.
     """
+    case.needs_trees()
     if any(count < 0 for count in counts):
         raise OptionError(f"A count is {min(counts)}; give how many triples a mention gets, 0 up.")
     if not seeds:

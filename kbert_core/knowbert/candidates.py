@@ -131,7 +131,7 @@ class Span:
 
     Attributes:
         mention: where it stands, in characters.
-        candidates: the most probable first; their priors sum to 1.
+        candidates: the most probable first; their priors sum to 1. None where all were left out.
         base: number of its knowledge base.
     """
 
@@ -201,6 +201,21 @@ def graph_spans(
                 )
                 spans.append(Span(mention, known[key], number))
     return tuple(spans)
+
+
+def entities_named(
+    sentences: Sequence[str],
+    graph: KnowledgeGraph,
+    options: InjectionOptions,
+    bases: Sequence[Base],
+) -> tuple[str, ...]:
+    """The entities that the names in a text give, in reading order; without a vector too."""
+    found: dict[str, None] = {}
+    for base in bases:
+        for text in sentences:
+            for _, entities in sorted(_names_in(text, graph, options, base).items()):
+                found.update(dict.fromkeys(entities))
+    return tuple(found)
 
 
 def entity_span(

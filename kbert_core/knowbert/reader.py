@@ -194,15 +194,26 @@ class KnowBertReader(Reader):
     def without(self, reading: Reading, pieces: Collection[Piece]) -> KnowBertReading:
         """Make entity vectors without some triples; an entity without any is no candidate."""
         assert isinstance(reading, KnowBertReading)
-        rows = []
-        for row in reading.rows:
-            spans = []
-            for own in row.spans:
-                dropped = [p.triple for p in pieces if p.node in (None, own.number)]
-                if (left := own.span.without(dropped)) is not None:
-                    spans.append(replace(own, span=left))
-            rows.append(replace(row, spans=tuple(spans)))
-        return replace(reading, rows=tuple(rows), prediction=None)
+        left = [
+            span.without([p.triple for p in pieces if p.node in (None, number)])
+            for number, span in enumerate(reading.spans)
+        ]
+        rows = tuple(
+            replace(
+                row,
+                spans=tuple(
+                    replace(own, span=span)
+                    for own in row.spans
+                    if (span := left[own.number]) is not None
+                ),
+            )
+            for row in reading.rows
+        )
+        spans = tuple(
+            span or replace(before, candidates=())  # so that the others keep their numbers
+            for span, before in zip(left, reading.spans, strict=True)
+        )
+        return replace(reading, rows=rows, spans=spans, prediction=None)
 
     def collate(self, rows: Sequence[KnowBertRow], config: KnowBertConfig) -> KnowBertBatch:
         """Pad rows to the longest."""

@@ -12,6 +12,7 @@ from kbert_core.errors import OptionError
 from kbert_core.knowbert.candidates import Base, Candidate, Span
 from kbert_core.knowbert.kar import KarTrace
 from kbert_core.knowbert.linker import IMPOSSIBLE, NULL, Candidates
+from kbert_core.knowbert.picture import linked_html
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.reader import Piece, Reading, Trace
 from kbert_core.systems import SystemConfig
@@ -219,6 +220,10 @@ class KnowBertTrace(Trace):
                         ),
                     )
         return tuple(linked[number] for number in sorted(linked))
+
+    def _repr_html_(self) -> str:
+        """The spans and their candidates, for notebooks."""
+        return linked_html(self.links, self.reading.sentences)
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ def load_graph(
     for path in paths:
         if Path(path).suffix == STORED:
             stored = Path(path)
-        elif _is_large(path):
+        elif is_large(path):
             from kbert_core.knowledge.store.importing import indexed
 
             stored = indexed(path, options, skip_bad=skip_bad, aliases=aliases)
@@ -68,7 +68,7 @@ def load_graph(
     return graph
 
 
-def _is_large(path: str | Path) -> bool:
+def is_large(path: str | Path) -> bool:
     """Whether a file of triples is better indexed on disk than held in memory."""
     path = Path(path)
     with suppress(OSError, ValueError):  # whoever opens it says what is wrong

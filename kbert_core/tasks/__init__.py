@@ -6,7 +6,7 @@ the command line, in cards and in the app.
 
 from kbert_core.tasks.base import Task
 from kbert_core.tasks.classify import Classify, ClassPrediction, Pair, Rank, RankedAnswer
-from kbert_core.tasks.link import Link, LinkEntities, LinkPrediction
+from kbert_core.tasks.link import NULL, Link, LinkEntities, LinkPrediction
 from kbert_core.tasks.mask import Filling, FillMask, MaskPrediction
 from kbert_core.tasks.ner import LabelledToken, Ner, NerPrediction, Span
 
@@ -15,6 +15,7 @@ TASKS: dict[str, Task] = {
 }
 
 __all__ = [
+    "NULL",
     "TASKS",
     "ClassPrediction",
     "Classify",

@@ -9,6 +9,8 @@ from transformers import AutoModel
 from kbert_core.labels import Labels
 from kbert_core.tasks.base import Task
 
+NULL = "NULL"  # what a span means that means nothing, in words
+
 
 @dataclass(frozen=True, slots=True)
 class Link:
@@ -50,10 +52,15 @@ class LinkEntities(Task):
             text: a reading with ``linked_spans``.
             logits: (S, M) the scores of their candidates.
             labels: none.
+
+        Returns:
+            The links; a span without a candidate has none.
         """
         threshold = text.config.bases[-1].kar.threshold
         links = []
         for span, scores in zip(text.linked_spans, logits, strict=True):
+            if not span.candidates:  # they were left out
+                continue
             own = scores[: len(span.candidates)]
             best = int(own.argmax())
             entity = span.candidates[best]

@@ -1,0 +1,169 @@
+"""KnowBert models in the app: what they link, in words and tables; pages that need trees."""
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+from tiny_knowbert import PICTURE, PLACE, SENSES, TEST, TEXT, knowbert_in
+
+from app import services
+from app.models import read_model
+from app.texts import t
+from app.view_models import effects, knowledge, links, targets
+from kbert_core import Triple
+from kbert_core.explain.case import LinkTarget
+from kbert_core.tasks import Link, LinkPrediction
+
+PAGES = Path(__file__).resolve().parents[2] / "app" / "app_pages"
+PATIENCE = 240
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory, checkpoints):
+    """A models folder with a KnowBert tagger and a linker."""
+    root = tmp_path_factory.mktemp("models")
+    knowbert_in(root / "tags-zh", checkpoints)
+    knowbert_in(root / "links-zh", checkpoints, head=False)
+    return root
+
+
+@pytest.fixture
+def trace(tmp_path, checkpoints):
+    return knowbert_in(tmp_path, checkpoints, head=False)(TEXT, graph=SENSES)
+
+
+# View-models
+
+
+def test_rows_of_a_linked_text_say_which_triples_are_in_a_vector(trace):
+    rows = knowledge.triple_rows(trace, SENSES)
+    assert [(row.triple.relation, row.state) for row in rows] == [
+        ("gloss", "in a vector"),
+        ("gloss", "in a vector"),
+        ("synonym", "in no vector"),
+        ("count", "sets the prior"),
+        ("synonym", "in no vector"),
+    ]
+    off = knowledge.triple_rows(
+        trace, SENSES.switch_off(Triple("心电图.n.01", "synonym", "心电图"))
+    )
+    assert "switched off" in [row.state for row in off]
+    assert knowledge.entities_of(trace) == {TEST.head, PICTURE.head}
+    assert knowledge.names_in(trace) == [TEST.head]
+
+
+def test_a_gloss_switched_off_stays_in_the_table_to_be_switched_on_again(tmp_path, checkpoints):
+    linker = knowbert_in(tmp_path, checkpoints, head=False)
+    graph = SENSES.switch_off(TEST)
+    rows = knowledge.triple_rows(linker(TEXT, graph=graph), graph)
+    assert {row.triple: row.state for row in rows[:2]} == {
+        PICTURE: "in a vector",
+        TEST: "switched off",
+    }
+    none = graph.switch_off(PICTURE)
+    assert len(knowledge.triple_rows(linker(TEXT, graph=none), none)) == 5
+
+
+def test_links_before_and_now_stand_side_by_side_and_what_changed_is_said():
+    now = LinkPrediction((Link(3, 6, "a<b>", 1.0, 0.8),))
+    was = LinkPrediction((Link(3, 6, None, 1.0, 0.6), Link(0, 2, "c", 1.0, 1.0)))
+    drawn = links.links_html(TEXT, now, was)
+    assert "a&lt;b&gt;" in drawn and "80.0 %" in drawn and "NULL" in drawn
+    assert drawn.count("kb-badge") == 2
+    assert links.headline(TEXT, now, was) == "“患者” was c, is NULL; 1 more."
+    assert links.headline(TEXT, now, now) == t("linked.same")
+
+
+def test_the_table_of_candidates_is_in_the_language_of_the_page(trace):
+    drawn = links.linked_table(trace.links, (TEXT,))
+    assert t("linked.says") in drawn and TEST.tail in drawn
+    assert not links.has_more(trace.links)
+
+
+def test_a_link_is_a_target_with_its_candidates_and_its_score_in_words(root, trace):
+    (target,) = targets.targets(trace)
+    assert target == LinkTarget(trace.prediction.links[0].entity, *PLACE)
+    assert targets.candidates_of(target, trace) == [TEST.head, PICTURE.head]
+    info = read_model(str(root / "links-zh"))
+    assert targets.name_of(target, trace, info) == f"“心电图” {target.label}"
+    assert "log-odds of the weight of" in effects.say_score(target, (TEXT,), info)
+
+
+def test_a_model_says_whether_its_system_grows_trees(root):
+    assert not read_model(str(root / "links-zh")).has_trees
+    assert read_model(str(root / "links-zh")).ablation.visible == "tree"
+
+
+def test_a_trace_of_vectors_has_a_size(trace):
+    assert services.size_of_trace(trace) > 1000
+
+
+# Pages
+
+
+def opened(page, root, monkeypatch, model):
+    """A page of the scene: the text, the senses and a model."""
+    monkeypatch.setenv("KBERT_MODELS", str(root))
+    at = AppTest.from_file(PAGES / page, default_timeout=PATIENCE).run()
+    key = SENSES.fingerprint
+    at.session_state["lab.graphs"] = {**at.session_state["lab.graphs"], key: SENSES}
+    if page == "lab.py":
+        at.run()
+        at.selectbox(key="lab.graph").set_value(key).run()
+        if model == "links-zh":
+            at.selectbox(key="lab.task").set_value("link").run()
+        at.text_area(key="lab.text").set_value(TEXT).run()
+        return at
+    at.session_state["lab.graph"] = key
+    at.session_state["lab.task"] = "link" if model == "links-zh" else "ner"
+    at.session_state["lab.model"] = str(root / model)
+    at.session_state["lab.text"] = TEXT
+    at.run()
+    assert not at.exception, at.exception
+    return at
+
+
+def everything(at):
+    parts = (at.caption, at.info, at.error, at.warning, at.markdown, at.subheader)
+    said = "\n".join(str(x.value) for part in parts for x in part).replace("\\", "")
+    return said + "\n".join(str(item.proto.body) for item in at.get("html"))
+
+
+@pytest.mark.parametrize("model", ["tags-zh", "links-zh"])
+def test_the_lab_shows_linked_entities_in_place_of_tree_and_matrix(root, monkeypatch, model):
+    at = opened("lab.py", root, monkeypatch, model)
+    seen = everything(at)
+    assert "Linked entities" in seen and "has no sentence tree, no visible matrix" in seen
+    assert TEST.tail in seen and "心电图.n.02" in seen
+    assert not at.error
+    at.text_area(key="lab.text").set_value("今天天气好").run()
+    assert not at.exception
+    assert "no entity is linked" in everything(at)
+
+
+def test_an_edited_gloss_changes_candidates_and_prediction(root, monkeypatch):
+    at = opened("lab.py", root, monkeypatch, "links-zh")
+    before = everything(at)
+    for key, value in (("head", TEST.head), ("relation", "gloss"), ("tail", "墙上的画")):
+        at.text_input(key=f"lab.add_{key}").set_value(value)
+    at.button[[b.label for b in at.button].index("Add")].click().run()
+    after = everything(at)
+    assert not at.exception
+    assert "墙上的画" in after and "墙上的画" not in before
+    assert "before the last edit" not in before
+    assert t("prediction.before") in after
+
+
+@pytest.mark.parametrize("page", ["compare.py", "paths.py", "noise.py"])
+def test_pages_that_need_trees_say_so_and_what_there_is(root, monkeypatch, page):
+    at = opened(page, root, monkeypatch, "tags-zh")
+    assert not at.exception, at.exception
+    assert "needs sentence trees, and the system “knowbert” has none" in everything(at)
+
+
+@pytest.mark.parametrize("model", ["tags-zh", "links-zh"])
+def test_what_flips_it_explains_a_knowbert(root, monkeypatch, model):
+    at = opened("flips.py", root, monkeypatch, model)
+    assert not at.exception, at.exception
+    assert "What every triple does" in everything(at)
+    assert not at.error
