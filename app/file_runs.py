@@ -10,16 +10,8 @@ from app.background import Progress
 from kbert_core import Ablation, InjectionOptions, KnowledgeGraph, Pipeline
 from kbert_core.data.labelled import Example
 from kbert_core.experiments.audit_values import Data
-from kbert_core.experiments.whole_file import (
-    FileRow,
-    Pruned,
-    Rule,
-    What,
-    WholeFile,
-    each_left_out,
-    each_row,
-    prune,
-)
+from kbert_core.experiments.file_rows import FileRow, each_left_out, each_row
+from kbert_core.experiments.whole_file import Pruned, Rule, What, WholeFile, prune
 
 MOST_TEXTS = 5000  # of a file; longer ones belong on the command line
 

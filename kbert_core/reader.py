@@ -294,12 +294,7 @@ class Reader(ABC):
         return row
 
     def begin_training(self, task: str, start: str | None) -> None:  # noqa: B027
-        """Prepare the model for training: what of it trains, what it takes from where it starts.
-
-        Args:
-            task: its name.
-            start: the model that training starts from; None: from scratch.
-        """
+        """Prepare the model to be trained for a task, from another model (None: from scratch)."""
 
     @abstractmethod
     def collate(self, rows: Sequence[Any], config: Any) -> Any:

@@ -18,7 +18,7 @@ from app.view_models.html import markdown
 from app.view_models.styles import CSS
 from kbert_core import KBertError
 from kbert_core.experiments.audit import MAX_LENGTH
-from kbert_core.experiments.whole_file import FileRow
+from kbert_core.experiments.file_rows import FileRow
 
 ss = st.session_state
 RUNS = ("whole_file.run", "whole_file.prune_run")

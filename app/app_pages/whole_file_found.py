@@ -14,7 +14,8 @@ from app.texts import listed, sentences, t
 from app.view_models import whole_file as view
 from app.view_models.html import markdown
 from kbert_core import KBertError
-from kbert_core.experiments.whole_file import KINDS, FileRow, WholeFile
+from kbert_core.experiments.file_rows import FileRow
+from kbert_core.experiments.whole_file import KINDS, WholeFile
 from kbert_core.explain.result import name_of
 
 ss = st.session_state

@@ -12,16 +12,9 @@ from app.models import ModelInfo
 from app.texts import listed, t
 from app.view_models.html import escape
 from app.view_models.styles import BRANCH, TRUNK
+from kbert_core.experiments.file_rows import FileRow, Verdict
 from kbert_core.experiments.statistics import LEVEL, Difference
-from kbert_core.experiments.whole_file import (
-    By,
-    FileRow,
-    FileScores,
-    Group,
-    Pruned,
-    Verdict,
-    WholeFile,
-)
+from kbert_core.experiments.whole_file import By, FileScores, Group, Pruned, WholeFile
 from kbert_core.explain.result import name_of, nats
 
 ALL = "all"

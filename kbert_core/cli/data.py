@@ -194,7 +194,8 @@ def rank(args: Namespace) -> dict[str, Any]:
 )
 def file(args: Namespace) -> Page:
     """Read a labelled file with the graph and without: where it helps and where it hurts."""
-    from kbert_core.experiments.whole_file import WholeFile, each_left_out, each_row, prune
+    from kbert_core.experiments.file_rows import each_left_out, each_row
+    from kbert_core.experiments.whole_file import WholeFile, prune
 
     if not args.kg:
         raise OptionError("No graph given. Name one or more with --kg FILE.")

@@ -7,7 +7,7 @@ from typing import Any
 from kbert_core.cli import commands as options
 from kbert_core.cli.commands import argument, command, loaded
 from kbert_core.cli.output import table
-from kbert_core.cli.read import TEXT, each_text
+from kbert_core.cli.texts import TEXT, each_text
 from kbert_core.errors import CheckpointError
 
 SHOWN = 5  # candidates of a span that are printed; JSON has them all

@@ -23,7 +23,8 @@ from app.view_models import whole_file as view
 from app.view_models.styles import BRANCH, TRUNK
 from kbert_core import Card, KnowledgeGraph, Pipeline, Triple
 from kbert_core.experiments.audit_values import Data
-from kbert_core.experiments.whole_file import Pruned, Verdict, WholeFile, prune, wilson
+from kbert_core.experiments.file_rows import Verdict
+from kbert_core.experiments.whole_file import Pruned, WholeFile, prune, wilson
 from kbert_core.knowledge.edit import Edit
 
 ROOT = Path(__file__).resolve().parents[2]

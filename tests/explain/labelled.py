@@ -2,7 +2,7 @@
 
 from kbert_core import Mention, Triple
 from kbert_core.data.labelled import Example
-from kbert_core.experiments.whole_file import Answer, FileRow
+from kbert_core.experiments.file_rows import Answer, FileRow
 
 
 def classed(number, gold, known, plain, triples=(), gain=0.0):

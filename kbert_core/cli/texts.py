@@ -1,0 +1,89 @@
+"""The texts that a command reads: given, or one a line of a file; each answered as it comes."""
+
+import io
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from kbert_core.cli.commands import argument, several
+from kbert_core.cli.output import Progress, show
+from kbert_core.errors import KBertError, OptionError, TextError
+
+PROGRESS_EVERY = 1000  # texts
+Texts = Sequence[Sequence[str]]
+
+FILE = "one text a line, answered in JSON lines; - for standard input, one line at a time"
+TEXT = several(
+    argument("text", "a sentence, or two for a pair", nargs="*"),
+    argument("--file", FILE, metavar="F"),
+    argument("--pair", "lines of --file hold two sentences, a tab between", False),
+)
+
+
+def each_text(
+    args: Namespace,
+    work: Callable[[Texts], Iterator[Any]],
+    text: Callable[[Any], str],
+    *,
+    at_once: int = 1,
+) -> None:
+    """Do the work for so many texts at once and print each; of a file, errors name the line."""
+    number = 0
+    with Progress("texts", logged=PROGRESS_EVERY) as progress:
+        for texts in _batched(_inputs(args), at_once):
+            results = work(texts)
+            for _ in texts:
+                number += 1
+                try:
+                    show(next(results), text, args)
+                except KBertError as error:
+                    if args.file is None:
+                        raise
+                    raise type(error)(f"{args.file}, line {number}: {error}") from error
+                if args.file is not None:
+                    progress(number)
+
+
+def _batched(texts: Iterator[Sequence[str]], size: int) -> Iterator[Texts]:
+    """Cut a stream into lists of so many; where it breaks off, after what came before."""
+    batch: list[Sequence[str]] = []
+    try:
+        for text in texts:
+            batch.append(text)
+            if len(batch) == size:
+                full, batch = batch, []
+                yield full
+    finally:
+        if batch:
+            yield batch
+
+
+def _inputs(args: Namespace) -> Iterator[Sequence[str]]:
+    """The texts to read: from the command line, or one a line from a file."""
+    if args.file is not None and args.text:
+        raise OptionError("Both a text and --file are given. Give one of them.")
+    if args.file is not None:
+        for line in lines_of(args.file):
+            yield tuple(line.split("\t", 1)) if args.pair else (line,)
+    elif args.text:
+        yield tuple(args.text)
+    else:
+        taken = "--relations takes every word after it. " if hasattr(args, "relations") else ""
+        raise TextError(
+            f"No text given. {taken}Write one in quotes first, or name a file with --file."
+        )
+
+
+def lines_of(name: str) -> Iterator[str]:
+    """The lines of a file, or of standard input, one at a time."""
+    if name == "-" and isinstance(sys.stdin, io.TextIOWrapper):  # else a test's, or a notebook's
+        sys.stdin.reconfigure(encoding="utf-8-sig", errors="strict")
+    try:
+        with sys.stdin if name == "-" else open(name, encoding="utf-8-sig") as file:
+            for line in file:
+                yield line.rstrip("\r\n")
+    except OSError as error:
+        raise TextError(f"{name}: can't be read ({error.strerror}). Check the name.") from error
+    except UnicodeDecodeError as error:
+        raise TextError(f"{name}: not UTF-8 ({error}). Save it as UTF-8.") from error
