@@ -278,7 +278,7 @@ def test_a_file_that_breaks_off_is_answered_as_far_as_it_can_be_read(kbert, chec
         (["predict", "a", "--model", "nowhere"], "No model at 'nowhere'"),
         (["tree", "--relations", "CEO", "a text"], "--relations takes every word after it"),
         (["predict", "a", "--device", "cuda:99"], "device"),
-        (["predict", "a", "--device", "mps"], "neither cpu nor cuda"),
+        (["predict", "a", "--device", "mps"], "There is no device 'mps'. Use auto, cpu or cuda"),
         (["kg", "stats"], "No graph given"),
     ],
 )
