@@ -154,7 +154,9 @@ def test_it_is_trained_with_the_encoder_that_it_starts_from_for_vectors(data, ch
     encoder = str(checkpoints["encoder"])
     how = {"task": "ner", "system": "knowbert", "encoder": encoder, "epochs": 1, "device": "cpu"}
     files = {"data": str(data), "kg": (str(data / "kg.spo"),), "output": str(data / "model")}
-    train(TrainOptions.of(**how, **files))
+    report = train(TrainOptions.of(**how, **files))
+    assert report["type_labels"] == {"疾病": "D", "检查": "E"}
+    assert report["edit_response"].keys() == {"dev", "test"}
     model = Pipeline.load(data / "model", device="cpu")
     assert model.config.bases[0].vectors == encoder
     assert {model.reader.rate_of(name) for name, _ in model.reader.model.named_parameters()} == {
