@@ -362,7 +362,8 @@ def save(options: TrainOptions, fitted: Fitted, *, notes: Mapping[str, Any]) -> 
     """
     output = Path(options.run.output)
     model = fitted.pipeline.reader.model
-    card = replace(fitted.pipeline.card, notes=notes)
+    card = fitted.pipeline.card
+    card = replace(card, notes=notes, reading=card.reading.saved_in(output))
     card.write_to(model.config)
     if not options.float32:
         model.half()

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 
 import pytest
 import torch
@@ -171,6 +172,24 @@ def test_it_is_trained_with_the_encoder_that_it_starts_from_for_vectors(data, ch
     torch.testing.assert_close(*special, atol=1e-5, rtol=0)
     with pytest.raises(KBertError, match="Start from an encoder"):
         KnowBertConfig().trained_from(None)
+
+
+def test_the_encoder_of_entity_vectors_is_found_beside_the_model(data, checkpoints):
+    together = data / "here"
+    shutil.copytree(checkpoints["encoder"], together / "encoder")
+    how = {"task": "ner", "system": "knowbert", "epochs": 1, "device": "cpu"}
+    how |= {"data": str(data), "kg": (str(data / "kg.spo"),)}
+    encoder, output = together / "encoder", together / "model"
+    train(TrainOptions.of(**how, encoder=str(encoder), output=str(output)))
+    stated = json.loads((output / "config.json").read_text())["kbert"]
+    assert [base["vectors"] for base in stated["bases"]] == ["../encoder"]
+    moved = together.rename(data / "there")
+    model = Pipeline.load(moved / "model", device="cpu")
+    assert model.config.bases[0].vectors == str((moved / "encoder").resolve())
+    assert model(TEXT, graph=GRAPH).prediction is not None
+    (moved / "encoder").rename(moved / "other")
+    with pytest.raises(KBertError, match="copy the encoder's folder beside model"):
+        Pipeline.load(moved / "model", device="cpu")
 
 
 def test_a_model_that_lacks_its_kars_weights_is_refused(checkpoints, tmp_path):
