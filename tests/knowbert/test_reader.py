@@ -3,13 +3,22 @@
 import dataclasses
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 import torch
 from conftest import BIO, save_checkpoint
 from transformers import AutoModelForMaskedLM, AutoModelForTokenClassification
 
-from kbert_core import Card, InjectionOptions, KBertError, KnowledgeGraph, Pipeline, Triple
+from kbert_core import (
+    Card,
+    InjectionOptions,
+    KBertError,
+    KnowledgeGraph,
+    Pipeline,
+    Triple,
+    load_graph,
+)
 from kbert_core.checkpoints.checkpoint import load_model, load_tokenizer
 from kbert_core.explain.case import Case, Target
 from kbert_core.explain.effects import effects
@@ -20,6 +29,7 @@ from kbert_core.knowbert.reading import KnowBertConfig
 from kbert_core.training.finetune import train
 from kbert_core.training.options import TrainOptions
 
+ROOT = Path(__file__).parents[2]
 SMALL = KarOptions(size=12, heads=3, inner=16)
 TEXT = "患者有糖尿病史行心电图检查"
 DIABETES, ECG = Triple("糖尿病", "类别", "疾病"), Triple("心电图", "类别", "检查")
@@ -190,6 +200,16 @@ def test_the_encoder_of_entity_vectors_is_found_beside_the_model(data, checkpoin
     (moved / "encoder").rename(moved / "other")
     with pytest.raises(KBertError, match="copy the encoder's folder beside model"):
         Pipeline.load(moved / "model", device="cpu")
+
+
+def test_the_shipped_model_is_small_and_reads_from_any_folder(tmp_path, monkeypatch):
+    folder = ROOT / "models" / "medical-ner-knowbert"
+    assert sum(file.stat().st_size for file in folder.iterdir()) <= 10_000_000
+    monkeypatch.chdir(tmp_path)
+    graph = load_graph(ROOT / "demo_kgs" / "medical_zh.spo")
+    trace = Pipeline.load(folder, device="cpu")("患者行胃镜检查未见异常", graph=graph)
+    assert [own.best.candidate.entity for own in trace.links] == ["胃", "胃镜"]
+    assert "胃镜" in {span.text[:2] for span in trace.prediction.spans}
 
 
 def test_a_model_that_lacks_its_kars_weights_is_refused(checkpoints, tmp_path):
