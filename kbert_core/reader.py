@@ -24,6 +24,7 @@ from kbert_core.text import WordPieces
 from kbert_core.tokens import Tokens, TrunkPart
 
 DEFAULT_LENGTH = 512
+Named = tuple[Mention, tuple[Triple, ...]]  # a name in a text, and what the graph says of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,14 @@ class Reading(ABC):
     def used(self) -> tuple[Triple, ...]:
         """The triples that are in, in reading order, once for each mention."""
         return tuple(piece.triple for piece in self.pieces)
+
+    @property
+    def by_mention(self) -> tuple[Named, ...]:
+        """Each mention with its triples."""
+        return tuple(
+            (mention, tuple(own.triple for own in self.pieces if own.node in (None, number)))
+            for number, mention in enumerate(self.mentions)
+        )
 
     @property
     def left_out(self) -> tuple[tuple[int, LeftOut], ...]:

@@ -8,6 +8,7 @@ what needs none of it starts at once. A system of your own is one more line::
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, ClassVar, Self
 
@@ -56,6 +57,20 @@ class SystemConfig:
         """The configuration as plain data, for JSON."""
         plain = {field.name: getattr(self, field.name) for field in fields(self)}
         return {"injection": plain.pop("options").as_dict(), **plain}
+
+    def saved_in(self, folder: str | Path) -> Self:
+        """Name encoders that it needs as seen from the folder that a model is saved in."""
+        del folder
+        return self
+
+    def loaded_from(self, folder: Path) -> Self:
+        """Find encoders that it needs from the folder that a model is loaded from.
+
+        Raises:
+            CheckpointError: one isn't there.
+        """
+        del folder
+        return self
 
     def trained_from(self, encoder: str | None) -> Self:
         """Name the encoder that training starts from, where triples are scored by one.

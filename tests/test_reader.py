@@ -77,7 +77,9 @@ def test_it_is_trained_saved_and_loaded_again(data, checkpoints, monkeypatch):
     monkeypatch.setitem(SYSTEMS, "toy", "toy_reader:ToyReader")
     how = {"task": "ner", "system": "toy", "encoder": str(checkpoints["encoder"]), "epochs": 1}
     where = {"data": str(data), "kg": (str(data / "kg.spo"),), "output": str(data / "model")}
-    train(TrainOptions.of(**how, **where, device="cpu"))
+    report = train(TrainOptions.of(**how, **where, device="cpu"))
+    assert report["type_labels"] == {"疾病": "D", "检查": "E"}
+    assert report["edit_response"].keys() == {"dev", "test"}
     model = Pipeline.load(data / "model", device="cpu")
     assert isinstance(model.config, ToyConfig)
     graph = load_graph(data / "kg.spo")

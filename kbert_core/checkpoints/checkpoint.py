@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -122,7 +122,8 @@ def card_of(path: str | Path) -> Card:
     """Read the card of a checkpoint, in a folder or on the hub, without its weights.
 
     Raises:
-        CheckpointError: its config.json is broken, or has a card that :meth:`Card.of` refuses.
+        CheckpointError: its config.json is broken, or has a card that :meth:`Card.of` refuses; or
+            an encoder that it names isn't there.
     """
     path = located(path)
     file = Path(path) / "config.json"
@@ -130,9 +131,10 @@ def card_of(path: str | Path) -> Card:
         data = json_object(file, CheckpointError, "Copy the model again.")
         stated = SimpleNamespace(**{k: data.get(k) for k in (CARD_KEY, "architectures")})
         try:
-            return Card.of(stated)
+            card = Card.of(stated)
         except CheckpointError as error:
             raise CheckpointError(f"{file}: {error}") from error
+        return replace(card, reading=card.reading.loaded_from(Path(path)))
     try:
         config = None if Path(path).exists() else load_config(path)  # on the hub
     except CheckpointError:

@@ -59,10 +59,10 @@ def is_frozen(path: str | Path) -> bool:
 
 
 def encoder_name(encoder: str, output: str | Path) -> str:
-    """How an adapter in ``output`` names its encoder.
+    """How a model in ``output`` names an encoder that it needs.
 
     Returns:
-        A path relative to the adapter for a folder beside it, the whole path
+        A path relative to the model for a folder beside it, the whole path
         for another; ``package:NAME`` or the hub's name as it is.
     """
     if encoder.startswith(PACKAGE) or not Path(encoder).is_dir():
@@ -72,15 +72,13 @@ def encoder_name(encoder: str, output: str | Path) -> str:
 
 
 def encoder_at(folder: Path, name: str) -> str | Path:
-    """Find an adapter's encoder: as it is named, else a folder of that name beside the adapter.
+    """Find an encoder that a model needs: as it is named, else a folder of that name beside it.
 
     Raises:
         CheckpointError: it isn't there.
     """
-    if name.startswith(PACKAGE):
-        return located(name)
     if not (name.startswith((".", "~")) or os.path.isabs(name)):
-        return name  # on the hub
+        return located(name)  # of a package, or on the hub
     beside = folder.resolve()  # "." has neither a name nor a parent
     looked = dict.fromkeys((folder / Path(name).expanduser(), beside.parent / Path(name).name))
     for path in looked:
@@ -88,6 +86,6 @@ def encoder_at(folder: Path, name: str) -> str | Path:
             return path.resolve()
     raise CheckpointError(
         f"{folder}: its encoder '{name}' isn't there; looked in "
-        f"{' and '.join(os.path.normpath(path) for path in looked)}. An adapter is only the "
-        f"difference to its encoder: copy the encoder's folder beside {beside.name}."
+        f"{' and '.join(os.path.normpath(path) for path in looked)}. The model doesn't work "
+        f"without: copy the encoder's folder beside {beside.name}."
     )

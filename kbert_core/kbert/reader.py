@@ -22,7 +22,7 @@ from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.selection import InjectionOptions, LeftOut
 from kbert_core.knowledge.strategies import TripleScorer
 from kbert_core.knowledge.triple import Triple
-from kbert_core.reader import Piece, Reader, Reading, Trace
+from kbert_core.reader import Named, Piece, Reader, Reading, Trace
 from kbert_core.text import WordPieces
 from kbert_core.tokens import Many, Tokens
 
@@ -61,6 +61,11 @@ class KBertReading(Reading):
     def mentions(self) -> tuple[Mention, ...]:
         """The entities that the text names, in reading order."""
         return tuple(node.mention for node in self.tree.nodes)
+
+    @property
+    def by_mention(self) -> tuple[Named, ...]:
+        """Each mention with the triples that hang on it in the tree, whether in a row or not."""
+        return self.tree.by_mention
 
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:

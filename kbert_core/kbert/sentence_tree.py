@@ -87,6 +87,11 @@ class SentenceTree:
         """The triples that hang in the tree, in reading order."""
         return tuple(branch.triple for node in self.nodes for branch in node.branches)
 
+    @property
+    def by_mention(self) -> tuple[tuple[Mention, tuple[Triple, ...]], ...]:
+        """Each mention with the triples that hang on it."""
+        return tuple((node.mention, node.used) for node in self.nodes)
+
     def keeping(self, keep: Callable[[int, Triple], bool]) -> "SentenceTree":
         """Take branches off.
 

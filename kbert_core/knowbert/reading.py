@@ -1,13 +1,15 @@
 """What KnowBert makes of a text before and after its encoder: configuration, reading, trace."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor
 
+from kbert_core.checkpoints.encoders import PACKAGE, encoder_at, encoder_name
 from kbert_core.errors import OptionError
 from kbert_core.knowbert.candidates import Base, Candidate, Span
 from kbert_core.knowbert.kar import KarTrace
@@ -44,6 +46,27 @@ class KnowBertConfig(SystemConfig):
     def as_dict(self) -> dict[str, Any]:
         """The configuration as plain data, for JSON."""
         return {**super().as_dict(), "bases": [base.as_dict() for base in self.bases]}
+
+    def saved_in(self, folder: str | Path) -> Self:
+        """Name the encoders of entity vectors as seen from the model's folder."""
+        return self._with_vectors(lambda name: encoder_name(name, folder))
+
+    def loaded_from(self, folder: Path) -> Self:
+        """Find the encoders of entity vectors from the model's folder.
+
+        Raises:
+            CheckpointError: one isn't there.
+        """
+        return self._with_vectors(
+            lambda name: name if name.startswith(PACKAGE) else str(encoder_at(folder, name))
+        )
+
+    def _with_vectors(self, named: Callable[[str], str]) -> Self:
+        bases = tuple(
+            replace(base, vectors=named(base.vectors) if base.vectors else "")
+            for base in self.bases
+        )
+        return replace(self, bases=bases)
 
     def trained_from(self, encoder: str | None) -> Self:
         """Make entity vectors with the encoder that training starts from, if none is named."""

@@ -68,9 +68,13 @@ def _about_knowledge(card: Card) -> str:
     options = card.reading.options
     of = "" if options.relations is None else f" of {', '.join(options.relations)}"
     first = options.strategy is Strategy.FIRST
+    what, each = "tail only" if options.tail_only else "relation and tail", "a mention"
+    if bases := getattr(card.reading, "bases", ()):  # KnowBert's
+        what = f"entity vectors of “{'” and “'.join(base.text for base in bases)}”"
+        each = "an entity"
     return (
-        f"{', '.join(card.knowledge)}; {'tail only' if options.tail_only else 'relation and tail'}"
-        f"{of}, at most {options.max_triples} triple{'s' * (options.max_triples != 1)} a mention"
+        f"{', '.join(card.knowledge)}; {what}"
+        f"{of}, at most {options.max_triples} triple{'s' * (options.max_triples != 1)} {each}"
         f"{'' if first else f', chosen by the strategy {options.strategy}'}"
     )
 

@@ -11,12 +11,13 @@ import numpy as np
 import torch
 
 from kbert_core.data.labelled import Example, check_labels
-from kbert_core.kbert.sentence_tree import Node, SentenceTree, grow_trees
 from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.triple import Triple
 from kbert_core.labels import IGNORED, RIGHT
 from kbert_core.pipeline import Pipeline
+from kbert_core.reader import Reading
 from kbert_core.tasks.classify import probability_right
 from kbert_core.training.batches import RowMaker, batch_of
 from kbert_core.training.link_scores import link_scores
@@ -171,13 +172,14 @@ class _Edit:
     place: Place  # of the mention
     old: str  # the mention's label
     label: str  # what the graph says after the edit; the same where a triple was added
-    tree: SentenceTree
+    reading: Reading
     added: bool = False
 
     def outcome(self, before: Spans, after: Spans) -> dict[str, int]:
         """What it did, as counts. Every mention of the edited name is meant to change."""
-        name = next(n.mention.entity for n in self.tree.nodes if _place(n) == self.place)
-        meant = [_place(n) for n in self.tree.nodes if n.mention.entity == name]
+        mentions = self.reading.mentions
+        name = next(mention.entity for mention in mentions if _place(mention) == self.place)
+        meant = [_place(mention) for mention in mentions if mention.entity == name]
         was = {place: label for place, label in before.items() if not overlaps(place, meant)}
         others = {
             "n": 1,
@@ -243,32 +245,31 @@ def edit_response(
         A share of nothing is None.
     """
     config = pipeline.reader.configured(**reading)
-    scorer = pipeline.kbert.scorer(config.options)
     texts = [e.sentences for e in examples]
-    trees = grow_trees(texts, graph, config.options, scorer=scorer)
+    readings = pipeline.readings(texts, graph=graph, config=config)
 
-    def predicted(trees: Sequence[SentenceTree]) -> list[Spans]:
-        traces = pipeline.predicted(pipeline.lay(trees, config), batch_size=batch_size)
+    def predicted(readings: Sequence[Reading]) -> list[Spans]:
+        traces = pipeline.predicted(readings, batch_size=batch_size)
         return [{(s.start, s.end): s.label for s in own.prediction.spans} for own in traces]
 
-    def read_again(number: int, changed: KnowledgeGraph) -> SentenceTree:
-        return grow_trees([texts[number]], changed, config.options, scorer=scorer)[0]
+    def read_again(number: int, changed: KnowledgeGraph) -> Reading:
+        return pipeline.readings([texts[number]], graph=changed, config=config)[0]
 
-    before = predicted(list(trees))
-    edits = list(_replaced(examples, trees, before, graph, type_labels, read_again, seed))
+    before = predicted(readings)
+    edits = list(_replaced(examples, readings, before, graph, type_labels, read_again, seed))
     types = type_relations(graph, type_labels, config.options)
     tails = {type_labels[tail]: tail for tail in types}
-    for number, (start, end, label) in _missing(examples, trees, tails, seen, seed):
+    for number, (start, end, label) in _missing(examples, readings, tails, seen, seed):
         tail = tails[label]
         triple = Triple(texts[number][0][start:end].strip(), types[tail], tail)
         if triple.problem() or not normalise_name(triple.head) or triple in graph:
             continue
-        tree = read_again(number, graph.add(triple, index=0))
-        hung = {_place(node): [b.triple for b in node.branches] for node in tree.nodes}
-        if triple in hung.get((start, end), ()):  # not so where it is a part of a word
-            edits.append(_Edit(number, (start, end), label, label, tree, added=True))
+        again = read_again(number, graph.add(triple, index=0))
+        read = {_place(mention): triples for mention, triples in again.by_mention}
+        if triple in read.get((start, end), ()):  # not so where it is a part of a word
+            edits.append(_Edit(number, (start, end), label, label, again, added=True))
     counts = {(group, added): Counter[str]() for group in GROUPS for added in (False, True)}
-    for edit, spans in zip(edits, predicted([edit.tree for edit in edits]), strict=True):
+    for edit, spans in zip(edits, predicted([edit.reading for edit in edits]), strict=True):
         group = _group(examples[edit.number], edit.place, seen)
         counts[group, edit.added].update(edit.outcome(before[edit.number], spans))
     return {
@@ -279,29 +280,29 @@ def edit_response(
 
 def _replaced(
     examples: Sequence[Example],
-    trees: Sequence[SentenceTree],
+    readings: Sequence[Reading],
     before: Sequence[Spans],
     graph: KnowledgeGraph,
     type_labels: Mapping[str, str],
-    read_again: Callable[[int, KnowledgeGraph], SentenceTree],
+    read_again: Callable[[int, KnowledgeGraph], Reading],
     seed: int,
 ) -> Iterator[_Edit]:
     """Another type's tail for every rightly tagged entity whose triple names its type."""
     random = np.random.default_rng(seed)
-    for number, (example, tree) in enumerate(zip(examples, trees, strict=True)):
+    for number, (example, reading) in enumerate(zip(examples, readings, strict=True)):
         right = {(s, e): la for s, e, la in example.spans if before[number].get((s, e)) == la}
-        for node in tree.nodes:
-            label = right.get(_place(node))
-            edit = label and another_type(node, label, type_labels, random)
+        for mention, triples in reading.by_mention:
+            label = right.get(_place(mention))
+            edit = label and another_type(triples, label, type_labels, random)
             if label and edit and edit[1] not in graph:
-                old, new = node.branches[edit[0]].triple, edit[1]
+                old, new = triples[edit[0]], edit[1]
                 again = read_again(number, graph.replace(old, new))
-                yield _Edit(number, _place(node), label, type_labels[new.tail], again)
+                yield _Edit(number, _place(mention), label, type_labels[new.tail], again)
 
 
 def _missing(
     examples: Sequence[Example],
-    trees: Sequence[SentenceTree],
+    readings: Sequence[Reading],
     labels: Collection[str],
     seen: set[str],
     seed: int,
@@ -309,9 +310,9 @@ def _missing(
     """Gold mentions that the graph doesn't know, at most ``MOST_ADDED`` of either group."""
     mentions = [
         (number, span)
-        for number, (example, tree) in enumerate(zip(examples, trees, strict=True))
+        for number, (example, reading) in enumerate(zip(examples, readings, strict=True))
         for span in example.spans
-        if span[2] in labels and not overlaps(span[:2], [_place(node) for node in tree.nodes])
+        if span[2] in labels and not overlaps(span[:2], list(map(_place, reading.mentions)))
     ]
     random = np.random.default_rng(seed)
     for group in GROUPS:
@@ -335,5 +336,5 @@ def _shares(count: Counter[str], outcomes: Sequence[str]) -> dict[str, float | N
     return {**shares, **missed, "n": count["n"]}
 
 
-def _place(node: Node) -> Place:
-    return node.mention.start, node.mention.end
+def _place(mention: Mention) -> Place:
+    return mention.start, mention.end

@@ -19,10 +19,12 @@ from kbert_core.data.labelled import Example, check_labels, labels_of, warn_of_r
 from kbert_core.data.sources import read_splits
 from kbert_core.errors import DataError, OptionError
 from kbert_core.kbert.reader import KBertReader
+from kbert_core.kbert.sentence_tree import SentenceTree
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.io.compression import plain_stem
 from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
+from kbert_core.reader import Reading
 from kbert_core.tasks import TASKS
 from kbert_core.training import checkpoints
 from kbert_core.training.batches import Batches, RowMaker, trees_of
@@ -184,16 +186,20 @@ def _rows(
     reader, config = pipeline.reader, pipeline.config
     how: dict[str, Any] = {"recipe": options.recipe, "seed": options.run.seed}
     types: dict[str, str] = {}
+    named = pipeline.task.name == "ner"
+    texts: Sequence[SentenceTree | Reading] = ()
     if isinstance(reader, KBertReader):
-        how["trees"] = trees = trees_of(reader, examples, graph, config)
-        if together.main and len(graph):
-            used = [bool(tree.used) for tree in trees]
-            tell_of_matches(used, "train", relations=bool(config.options.relations))
-        if hiding:
-            trees = trees_of(reader, examples, hiding, config)
-            how["hiding"] = hiding, trees
-        if pipeline.task.name == "ner":
-            types = learn_type_labels(examples, trees)
+        how["trees"] = texts = trees_of(reader, examples, graph, config)
+    elif named and len(graph):
+        texts = pipeline.readings([e.sentences for e in examples], graph=graph)
+    if texts and together.main and len(graph):
+        used = [bool(text.used) for text in texts]
+        tell_of_matches(used, "train", relations=bool(config.options.relations))
+    if hiding and isinstance(reader, KBertReader):
+        texts = trees_of(reader, examples, hiding, config)
+        how["hiding"] = hiding, texts
+    if named and texts:
+        types = learn_type_labels(examples, texts)
     warn_of_no_effect(options, types)
     numbers = {label: number for number, label in enumerate(labels)}
     how["type_labels"] = types
@@ -359,7 +365,8 @@ def save(options: TrainOptions, fitted: Fitted, *, notes: Mapping[str, Any]) -> 
     """
     output = Path(options.run.output)
     model = fitted.pipeline.reader.model
-    card = replace(fitted.pipeline.card, notes=notes)
+    card = fitted.pipeline.card
+    card = replace(card, notes=notes, reading=card.reading.saved_in(output))
     card.write_to(model.config)
     encoder, is_frozen = encoder_name(body_of(options.start), output), False
     if not fitted.attached and (is_frozen := frozen.only_inserted_trains(model)):

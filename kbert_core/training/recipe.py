@@ -13,6 +13,7 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.triple import Triple
+from kbert_core.reader import Reading
 from kbert_core.training.options import Recipe, TrainOptions
 
 MIN_EVIDENCE = 10  # matched gold mentions a tail needs to count as a type
@@ -61,7 +62,7 @@ class Augmenter:
             at, changed = gold.get((node.mention.start, node.mention.end)), node
             if at is not None and random.random() < recipe.counterfactual:
                 start, end, label = spans[at]
-                if edit := another_type(node, label, self.type_labels, random):
+                if edit := another_type(node.used, label, self.type_labels, random):
                     branches = list(node.branches)
                     branches[edit[0]] = branch_of(edit[1], self.options)
                     changed = replace(node, branches=tuple(branches))
@@ -109,19 +110,22 @@ class Augmenter:
 
 
 def another_type(
-    node: Node, label: str, type_labels: Mapping[str, str], random: np.random.Generator
+    triples: Sequence[Triple],
+    label: str,
+    type_labels: Mapping[str, str],
+    random: np.random.Generator,
 ) -> tuple[int, Triple] | None:
-    """Draw another tail that names a label, for the first branch that says this one.
+    """Draw another tail that names a label, for the first of some triples that says this one.
 
     Returns:
-        The branch's place, and the triple with the other tail; None where there is none.
+        The triple's place, and the triple with the other tail; None where there is none.
     """
-    tails = [branch.triple.tail for branch in node.branches]
+    tails = [triple.tail for triple in triples]
     at = next((i for i, tail in enumerate(tails) if type_labels.get(tail) == label), None)
     others = [tail for tail in type_labels if at is not None and tail != tails[at]]
     if at is None or not others:
         return None
-    triple, tail = node.branches[at].triple, others[random.integers(len(others))]
+    triple, tail = triples[at], others[random.integers(len(others))]
     return at, Triple(triple.head, triple.relation, tail)
 
 
@@ -130,8 +134,10 @@ def overlaps(span: tuple[int, int], others: Sequence[tuple[int, int]]) -> bool:
     return any(span[0] < end and start < span[1] for start, end in others)
 
 
-def learn_type_labels(examples: Iterable[Example], trees: Iterable[SentenceTree]) -> dict[str, str]:
-    """Find the tails that name a label, from the training set.
+def learn_type_labels(
+    examples: Iterable[Example], texts: Iterable[SentenceTree | Reading]
+) -> dict[str, str]:
+    """Find the tails that name a label, from the training set and its texts as read with a graph.
 
     A tail belongs to the label that most gold mentions with it carry, if at
     least half of the label's mentions that the graph knows have it; of two
@@ -142,13 +148,13 @@ def learn_type_labels(examples: Iterable[Example], trees: Iterable[SentenceTree]
     """
     counts: Counter[tuple[str, str]] = Counter()
     matched: Counter[str] = Counter()
-    for example, tree in zip(examples, trees, strict=True):
+    for example, text in zip(examples, texts, strict=True):
         gold = {(start, end): label for start, end, label in example.spans}
-        for node in tree.nodes:
-            label = gold.get((node.mention.start, node.mention.end))
+        for mention, triples in text.by_mention:
+            label = gold.get((mention.start, mention.end))
             if label is not None:
                 matched[label] += 1
-                counts.update({(branch.triple.tail, label): 1 for branch in node.branches})
+                counts.update({(triple.tail, label): 1 for triple in triples})
     labels: dict[str, str] = {}
     tails: set[str] = set()
     for (tail, label), count in counts.most_common():

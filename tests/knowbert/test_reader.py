@@ -2,13 +2,23 @@
 
 import dataclasses
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 import torch
 from conftest import BIO, save_checkpoint
 from transformers import AutoModelForMaskedLM, AutoModelForTokenClassification
 
-from kbert_core import Card, InjectionOptions, KBertError, KnowledgeGraph, Pipeline, Triple
+from kbert_core import (
+    Card,
+    InjectionOptions,
+    KBertError,
+    KnowledgeGraph,
+    Pipeline,
+    Triple,
+    load_graph,
+)
 from kbert_core.checkpoints.checkpoint import load_model, load_tokenizer
 from kbert_core.explain.case import Case, Target
 from kbert_core.explain.effects import effects
@@ -19,6 +29,7 @@ from kbert_core.knowbert.reading import KnowBertConfig
 from kbert_core.training.finetune import train
 from kbert_core.training.options import TrainOptions
 
+ROOT = Path(__file__).parents[2]
 SMALL = KarOptions(size=12, heads=3, inner=16)
 TEXT = "患者有糖尿病史行心电图检查"
 DIABETES, ECG = Triple("糖尿病", "类别", "疾病"), Triple("心电图", "类别", "检查")
@@ -154,7 +165,9 @@ def test_it_is_trained_with_the_encoder_that_it_starts_from_for_vectors(data, ch
     encoder = str(checkpoints["encoder"])
     how = {"task": "ner", "system": "knowbert", "encoder": encoder, "epochs": 1, "device": "cpu"}
     files = {"data": str(data), "kg": (str(data / "kg.spo"),), "output": str(data / "model")}
-    train(TrainOptions.of(**how, **files))
+    report = train(TrainOptions.of(**how, **files))
+    assert report["type_labels"] == {"疾病": "D", "检查": "E"}
+    assert report["edit_response"].keys() == {"dev", "test"}
     model = Pipeline.load(data / "model", device="cpu")
     assert model.config.bases[0].vectors == encoder
     assert {model.reader.rate_of(name) for name, _ in model.reader.model.named_parameters()} == {
@@ -169,6 +182,38 @@ def test_it_is_trained_with_the_encoder_that_it_starts_from_for_vectors(data, ch
     torch.testing.assert_close(*special, atol=1e-5, rtol=0)
     with pytest.raises(KBertError, match="Start from an encoder"):
         KnowBertConfig().trained_from(None)
+
+
+def test_the_encoder_of_entity_vectors_is_found_beside_the_model(data, checkpoints):
+    together = data / "here"
+    shutil.copytree(checkpoints["encoder"], together / "encoder")
+    how = {"task": "ner", "system": "knowbert", "epochs": 1, "device": "cpu"}
+    how |= {"data": str(data), "kg": (str(data / "kg.spo"),)}
+    encoder, output = together / "encoder", together / "model"
+    train(TrainOptions.of(**how, encoder=str(encoder), output=str(output)))
+    stated = json.loads((output / "config.json").read_text())["kbert"]
+    assert [base["vectors"] for base in stated["bases"]] == ["../encoder"]
+    moved = together.rename(data / "there")
+    model = Pipeline.load(moved / "model", device="cpu")
+    assert model.config.bases[0].vectors == str((moved / "encoder").resolve())
+    assert model(TEXT, graph=GRAPH).prediction is not None
+    (moved / "encoder").rename(moved / "other")
+    with pytest.raises(KBertError, match="copy the encoder's folder beside model"):
+        Pipeline.load(moved / "model", device="cpu")
+
+
+def test_the_shipped_linker_is_small_and_tells_senses_apart_from_any_folder(tmp_path, monkeypatch):
+    folder = ROOT / "models" / "wsd-knowbert"
+    assert sum(file.stat().st_size for file in folder.iterdir()) <= 10_000_000
+    monkeypatch.chdir(tmp_path)
+    graph = load_graph(ROOT / "demo_kgs" / "senses_en.spo")
+    texts = ["They sat on the bank of the river", "She took her money to the bank"]
+    linker = Pipeline.load(folder, device="cpu")
+    meant = [
+        {own.entity for own in p.links} for p in linker.predict([(t,) for t in texts], graph=graph)
+    ]
+    assert "bank.n.01" in meant[0]
+    assert "bank.n.02" in meant[1]
 
 
 def test_a_model_that_lacks_its_kars_weights_is_refused(checkpoints, tmp_path):

@@ -10,6 +10,7 @@ from kbert_core.checkpoints.checkpoint import Card, card_of
 from kbert_core.cli import parser
 from kbert_core.cli.commands import COMMANDS, build, injection_of
 from kbert_core.kbert.interventions import ReadConfig
+from kbert_core.knowbert.reading import KnowBertConfig
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.plain_text import PlainTextConfig
 from kbert_core.training.cards import card_text, follows_graph
@@ -51,6 +52,11 @@ def test_a_model_with_knowledge_says_what_is_injected():
     assert TRUSTS not in "\n".join(said)
     tails = lines(Card("pair", ReadConfig(InjectionOptions(tail_only=True)), knowledge=("HowNet",)))
     assert "- Knowledge: HowNet; tail only, at most 2 triples a mention" in tails
+    vectors = lines(Card("ner", KnowBertConfig(), knowledge=("HowNet",)))
+    assert (
+        "- Knowledge: HowNet; entity vectors of “{head} {relation} {tail}”, at most 2 triples an "
+        "entity"
+    ) in vectors
     assert "- System: plain-text" in lines(Card("pair", PlainTextConfig(), knowledge=("HowNet",)))
 
 

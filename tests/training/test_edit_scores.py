@@ -5,15 +5,19 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from transformers import AutoModelForTokenClassification
 
-from kbert_core import Ablation, ReadConfig, cli
+from kbert_core import Ablation, Card, Pipeline, ReadConfig, cli
+from kbert_core.checkpoints.checkpoint import load_model, load_tokenizer
 from kbert_core.data.labelled import Example
+from kbert_core.kbert.sentence_tree import grow_trees
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.triple import Triple
+from kbert_core.systems import SYSTEMS, reading_of
 from kbert_core.training import evaluate as edits
 from kbert_core.training.evaluate import edit_response
-from kbert_core.training.recipe import type_relations
+from kbert_core.training.recipe import learn_type_labels, type_relations
 
 TYPES = {"疾病": "D", "检查": "E"}
 GRAPH = KnowledgeGraph(
@@ -41,24 +45,28 @@ class Reader:
 
     def __init__(self, odd=None, alone=None, startled=None):
         self.odd, self.alone, self.startled = odd or {}, alone or {}, startled or {}
-        self.readings, self.trees = [], []
-        self.reader = self.kbert = self
+        self.configs, self.trees = [], []
+        self.reader = self
 
     def configured(self, **changes):
         return replace(ReadConfig(), **changes)
 
-    def scorer(self, options):
-        return None
-
-    def lay(self, trees, config):
-        self.readings.append(config)
+    def readings(self, texts, graph, config):
+        trees = list(grow_trees(texts, graph, config.options))
+        self.configs.append(config)
         self.trees += trees
-        return trees
-
-    def predicted(self, trees, batch_size):
         return [
-            SimpleNamespace(prediction=SimpleNamespace(spans=self.spans(tree))) for tree in trees
+            SimpleNamespace(
+                tree=tree,
+                mentions=[mention for mention, _ in tree.by_mention],
+                by_mention=tree.by_mention,
+            )
+            for tree in trees
         ]
+
+    def predicted(self, readings, batch_size):
+        spans = [self.spans(own.tree) for own in readings]
+        return [SimpleNamespace(prediction=SimpleNamespace(spans=own)) for own in spans]
 
     def spans(self, tree):
         found = dict(self.alone)
@@ -214,7 +222,33 @@ def test_edits_are_read_as_the_scores_were():
     how = {"ablation": Ablation(positions="hard"), "max_length": 9}
     reader = Reader()
     respond(reader, example("甲病", (0, 2, "D")), batch_size=2, **how)
-    assert reader.readings == [ReadConfig(**how)] * 2
+    assert reader.configs == [ReadConfig(**how)] * 2
+
+
+@pytest.mark.parametrize("system", ["k-bert", "plain-text", "knowbert", "toy"])
+def test_any_system_is_edited_by_what_it_reads(system, checkpoints, monkeypatch):
+    monkeypatch.setitem(SYSTEMS, "toy", "toy_reader:ToyReader")
+    encoder = str(checkpoints["encoder"])
+    reading = reading_of(system, ReadConfig(max_length=48)).trained_from(encoder)
+    model = load_model(checkpoints["ner"], AutoModelForTokenClassification, device="cpu")
+    pipeline = Pipeline(model, load_tokenizer(encoder), Card("ner", reading))
+
+    def predicted(readings, batch_size):
+        """Labels a mention as the first triple says that was read at it."""
+        for own in readings:
+            named = [(m.start, m.end, TYPES[triples[0].tail]) for m, triples in own.by_mention]
+            spans = [SimpleNamespace(start=a, end=b, label=label) for a, b, label in named]
+            yield SimpleNamespace(prediction=SimpleNamespace(spans=spans))
+
+    monkeypatch.setattr(pipeline, "predicted", predicted)
+    text = example("有甲病乙图己病", (1, 3, "D"), (3, 5, "E"), (5, 7, "D"))
+    found = respond(pipeline, text)
+    for group in ("seen", "unseen"):
+        assert (found[group]["n"], found[group]["new"], found[group]["others_changed"]) == (1, 1, 0)
+    added = found["added"]["unseen"]
+    assert (added["n"], added["right_before"], added["right_after"]) == (1, 0, 1)
+    texts = [pipeline.readings([text.sentences], graph=GRAPH)[0]] * 10
+    assert learn_type_labels([text] * 10, texts) == TYPES
 
 
 def test_the_relation_of_an_added_triple_is_one_that_is_injected():
