@@ -293,12 +293,7 @@ class Reader(ABC):
         """Leave knowledge out of a reading, the rest held fixed."""
 
     def guarded(self, row: Any, hidden: Any, random: Any = None) -> Any:
-        """Keep knowledge of a row from telling tokens that are to be told.
-
-        Args:
-            hidden: (N,) bool.
-            random: a generator, where it may tell now and then, as in training; None: never.
-        """
+        """Keep knowledge from telling the tokens ``hidden``, (N,) bool; ``random``: not always."""
         del hidden, random
         return row
 
@@ -350,11 +345,7 @@ class Reader(ABC):
         return id(reading)
 
     def logits(self, readings: Sequence[Reading], *, batch_size: int = 32) -> list[Tensor]:
-        """Run readings through the model, batched by similar length, without gradients.
-
-        Returns:
-            Per text (T, K), a row for each of its tokens, or (K,).
-        """
+        """Run readings, batched by similar length: per text (T, K), a row a token, or (K,)."""
         outputs = self.outputs(readings, "logits", batch_size)
         return [_on_text(*text) for text in zip(readings, outputs, strict=True)]
 
