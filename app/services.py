@@ -62,7 +62,7 @@ from kbert_core.tasks import TASKS
 ROOT = Path(__file__).resolve().parents[1]
 DEMO_GRAPHS = (
     *("medical_zh", "everyday_zh", "figure2", "general_en", "medical_en"),
-    *("homonyms_zh", "homonyms_en"),
+    *("homonyms_zh", "homonyms_en", "senses_en"),
 )
 MOST_LINES = 300_000  # triples of a file whose lines are remembered
 MOST_BYTES = 64 * 1024 * 1024  # of a graph file opened from a path, and of any when unpacked
