@@ -29,7 +29,7 @@ from kbert_core.kbert.reader import KBertReader
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.pipeline import Pipeline
-from kbert_core.training.batches import Batches, RowMaker, trees_of
+from kbert_core.training.batches import Batches, RowMaker, grown_texts
 from kbert_core.training.options import Recipe, TrainOptions
 from kbert_core.training.recipe import learn_type_labels
 
@@ -56,7 +56,7 @@ def main() -> None:
     config = ReadConfig(InjectionOptions(max_triples=2, tail_only=True), max_length=256)
     reader = pipeline.reader
     assert isinstance(reader, KBertReader)
-    trees = trees_of(reader, examples, graph, config)
+    trees = grown_texts(reader, examples, graph, config)
     labels = {label: number for number, label in enumerate(labels_of(examples))}
     types = learn_type_labels(examples, trees)
     rows = []
@@ -70,7 +70,7 @@ def main() -> None:
             config,
             recipe=recipe,
             type_labels=types,
-            trees=trees,
+            texts=trees,
         )
         options = TrainOptions.of(task="ner", data="-", output="-", epochs=3)
         batches = Batches(maker, options, parts=1)

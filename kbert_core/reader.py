@@ -292,6 +292,33 @@ class Reader(ABC):
     def without(self, reading: Reading, pieces: Collection[Piece]) -> Reading:
         """Leave knowledge out of a reading, the rest held fixed."""
 
+    def grown(
+        self,
+        texts: Sequence[Sequence[str]],
+        graph: KnowledgeGraph,
+        config: Any,
+        *,
+        windows: bool = False,
+    ) -> Sequence[Any]:
+        """Read texts as far as a recipe of training changes them.
+
+        Returns:
+            Per text a value with ``nodes``, each of a ``mention`` and the triples ``used`` there,
+            and with ``with_nodes``; :meth:`lay` makes readings of them.
+
+        Raises:
+            OptionError: the system has nothing that a recipe could change.
+        """
+        raise OptionError(
+            f"The system '{self.system}' can't be trained with a recipe: it reads nothing that one "
+            "changes. Leave the recipe's options out."
+        )
+
+    def lay(self, grown: Sequence[Any], config: Any = None, *, windows: bool) -> Sequence[Reading]:
+        """Make readings of what :meth:`grown` returned, changed or not."""
+        del config, windows
+        return grown
+
     def guarded(self, row: Any, hidden: Any, random: Any = None) -> Any:
         """Keep knowledge from telling the tokens ``hidden``, (N,) bool; ``random``: not always."""
         del hidden, random

@@ -300,7 +300,8 @@ def branch_begins(
     """Count per text the tokens of branches whose likeliest tag begins an entity.
 
     Tasks decode the tokens of the text alone, so the texts are read once more
-    for this. A branch counts once where windows overlap.
+    for this. A branch counts once where windows overlap. A system that writes
+    no knowledge into the row has no such tokens.
     """
     if not len(graph):
         return [0] * len(examples)
@@ -313,7 +314,7 @@ def branch_begins(
             branches: dict[Any, list[int]] = {}  # the likeliest tags of its tokens
             for row, scores in zip(own.rows, logits, strict=True):
                 best = scores.argmax(-1).tolist()
-                for placed in row.branches:
+                for placed in getattr(row, "branches", ()):
                     key = (placed.node, placed.branch.triple)
                     branches.setdefault(key, best[placed.start : placed.end])
             counts.append(sum(starting[tag] for tags in branches.values() for tag in tags))

@@ -190,6 +190,18 @@ class KBertReader(Reader):
         config = self.configured(config)
         return self.lay(self.trees(texts, graph, config.options), config, windows=windows)
 
+    def grown(
+        self,
+        texts: Sequence[Sequence[str]],
+        graph: KnowledgeGraph,
+        config: ReadConfig,
+        *,
+        windows: bool = False,
+    ) -> Trees:
+        """Grow the trees that a recipe changes; :meth:`lay` knows of windows."""
+        del windows
+        return self.trees(texts, graph, config.options)
+
     def trees(
         self, texts: Sequence[Sequence[str]], graph: KnowledgeGraph, options: InjectionOptions
     ) -> Trees:

@@ -6,7 +6,7 @@ Inside they are arrays; a tree, its nodes and its mentions are made when asked f
 """
 
 import re
-from collections.abc import Callable, Iterable, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, repeat
@@ -69,6 +69,15 @@ class Node:
         """The triples that hang on it."""
         return tuple(branch.triple for branch in self.branches)
 
+    def edited(self, changes: Mapping[Triple, Triple | None], options: InjectionOptions) -> "Node":
+        """Hang other triples in place of some; None: nothing."""
+        branches = []
+        for own in self.branches:
+            new = changes.get(own.triple, own.triple)
+            if new is not None:
+                branches.append(own if new is own.triple else branch_of(new, options))
+        return replace(self, branches=tuple(branches))
+
 
 @dataclass(frozen=True, slots=True)
 class SentenceTree:
@@ -91,6 +100,15 @@ class SentenceTree:
     def by_mention(self) -> tuple[tuple[Mention, tuple[Triple, ...]], ...]:
         """Each mention with the triples that hang on it."""
         return tuple((node.mention, node.used) for node in self.nodes)
+
+    def with_nodes(self, nodes: Sequence[Node]) -> "SentenceTree":
+        """The same text with other nodes, in reading order."""
+        return replace(self, nodes=tuple(nodes))
+
+    @staticmethod
+    def node(mention: Mention, triple: Triple, options: InjectionOptions) -> Node:
+        """Make a node of a triple."""
+        return Node(mention, (branch_of(triple, options),))
 
     def keeping(self, keep: Callable[[int, Triple], bool]) -> "SentenceTree":
         """Take branches off.

@@ -145,18 +145,24 @@ class Span:
         mention = self.mention
         return self.base, mention.sentence, mention.start, mention.end
 
-    def without(self, dropped: Sequence[Triple]) -> "Span | None":
-        """Take triples from what the candidates are made of.
+    @property
+    def used(self) -> tuple[Triple, ...]:
+        """The triples that its candidates are made of, each once."""
+        return tuple(dict.fromkeys(t for own in self.candidates for t in own.triples))
 
-        A candidate without any triple left has no vector, and goes; None: no candidate is left.
+    def edited(self, changes: Mapping[Triple, Triple | None], options: Any = None) -> "Span":
+        """Make the candidates of other triples in place of some; None: of nothing.
+
+        A candidate without any triple left has no vector, and goes.
         """
-        left = [
-            replace(own, triples=tuple(t for t in own.triples if t not in dropped))
+        del options
+        made = [
+            replace(own, triples=tuple(filter(None, (changes.get(t, t) for t in own.triples))))
             for own in self.candidates
         ]
-        left = [own for own in left if own.triples or own.special is not None]
+        left = [own for own in made if own.triples or own.special is not None]
         if not any(own.special != linker.NULL for own in left):
-            return None
+            left = []
         return replace(self, candidates=normalised(left))
 
 

@@ -155,15 +155,21 @@ class KnowBertReader(Reader):
             )
         return readings
 
+    def grown(
+        self,
+        texts: Sequence[Sequence[str]],
+        graph: KnowledgeGraph,
+        config: KnowBertConfig,
+        *,
+        windows: bool = False,
+    ) -> Sequence[KnowBertReading]:
+        """Read texts; a recipe changes their spans."""
+        return self.read(texts, graph, config, windows=windows)
+
     def with_spans(self, reading: KnowBertReading, spans: Sequence[Span]) -> KnowBertReading:
         """Put spans into a reading, in place of those of their base at the same characters."""
         by_place = {own.place: own for own in (*reading.spans, *spans)}
-        merged = tuple(own for _, own in sorted(by_place.items()))
-        rows = tuple(
-            replace(row, spans=placed(merged, reading.tokens, row.trunk_parts))
-            for row in reading.rows
-        )
-        return replace(reading, rows=rows, spans=merged)
+        return reading.with_nodes(list(by_place.values()))
 
     def guarded(
         self, row: KnowBertRow, hidden: Any, random: np.random.Generator | None = None
@@ -194,26 +200,12 @@ class KnowBertReader(Reader):
     def without(self, reading: Reading, pieces: Collection[Piece]) -> KnowBertReading:
         """Make entity vectors without some triples; an entity without any is no candidate."""
         assert isinstance(reading, KnowBertReading)
-        left = [
-            span.without([p.triple for p in pieces if p.node in (None, number)])
-            for number, span in enumerate(reading.spans)
-        ]
-        rows = tuple(
-            replace(
-                row,
-                spans=tuple(
-                    replace(own, span=span)
-                    for own in row.spans
-                    if (span := left[own.number]) is not None
-                ),
-            )
-            for row in reading.rows
+        return reading.with_nodes(
+            [
+                span.edited({p.triple: None for p in pieces if p.node in (None, number)})
+                for number, span in enumerate(reading.spans)
+            ]
         )
-        spans = tuple(
-            span or replace(before, candidates=())  # so that the others keep their numbers
-            for span, before in zip(left, reading.spans, strict=True)
-        )
-        return replace(reading, rows=rows, spans=spans, prediction=None)
 
     def collate(self, rows: Sequence[KnowBertRow], config: KnowBertConfig) -> KnowBertBatch:
         """Pad rows to the longest."""
@@ -339,8 +331,9 @@ class KnowBertReader(Reader):
             output = (model or self.model)(
                 **inputs, output_attentions=attentions, output_hidden_states=hidden_states
             )
+        output["links"] = traces[-1][0].linked.scores
         if not self.has_head:
-            output["logits"] = traces[-1][0].linked.scores
+            output["logits"] = output["links"]
         return output, [trace for (trace,) in traces]
 
     def key(self, reading: Reading) -> Hashable:

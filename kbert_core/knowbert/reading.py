@@ -16,6 +16,7 @@ from kbert_core.knowbert.kar import KarTrace
 from kbert_core.knowbert.linker import IMPOSSIBLE, NULL, Candidates
 from kbert_core.knowbert.picture import linked_html
 from kbert_core.knowledge.mentions import Mention
+from kbert_core.knowledge.triple import Triple
 from kbert_core.reader import Piece, Reading, Trace
 from kbert_core.systems import SystemConfig
 from kbert_core.tokens import Tokens, TrunkPart
@@ -139,6 +140,25 @@ class KnowBertReading(Reading):
         return tuple(span.mention for span in self.spans)
 
     @property
+    def nodes(self) -> tuple[Span, ...]:
+        """The spans, by the name that a recipe knows."""
+        return self.spans
+
+    def with_nodes(self, spans: Sequence[Span]) -> Self:
+        """The same text with other spans; one without candidates is in no row."""
+        spans = tuple(sorted(spans, key=lambda own: own.place))
+        rows = tuple(
+            replace(row, spans=placed(spans, self.tokens, row.trunk_parts)) for row in self.rows
+        )
+        return replace(self, rows=rows, spans=spans, prediction=None)
+
+    @staticmethod
+    def node(mention: Mention, triple: Triple, options: Any = None) -> Span:
+        """Make a span of a triple."""
+        del options
+        return Span(mention, (Candidate(mention.entity, 1.0, (triple,)),))
+
+    @property
     def linked_spans(self) -> tuple[Span, ...]:
         """The S spans of the last knowledge base."""
         last = len(self.config.bases) - 1
@@ -170,7 +190,7 @@ class KnowBertReading(Reading):
         return tuple(
             Piece(triple, number)
             for number, span in sorted(placed.items(), key=lambda item: item[0])
-            for triple in dict.fromkeys(t for own in span.candidates for t in own.triples)
+            for triple in span.used
         )
 
 
@@ -292,6 +312,8 @@ def placed(
     """Find the tokens of each span in a row; what is not wholly in it is left out."""
     found = []
     for number, span in enumerate(spans):
+        if not span.candidates:
+            continue
         mention = span.mention
         first, stop = tokens[mention.sentence].over(mention.start, mention.end)
         for part in parts:

@@ -1,13 +1,14 @@
 """Labelled examples → rows with their targets, as a recipe has them → batches, step by step.
 
-The rows of an example are a function of (seed, epoch, its number) alone. Trees
-grow once for a whole training. Rows that an epoch doesn't change are made once
+The rows of an example are a function of (seed, epoch, its number) alone. Texts
+are read once for a whole training. Rows that an epoch doesn't change are made once
 too, and kept; the others are made anew.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,6 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from kbert_core.data.labelled import Example
-from kbert_core.errors import OptionError
-from kbert_core.kbert.reader import KBertReader
-from kbert_core.kbert.sentence_tree import SentenceTree
 from kbert_core.knowbert.reader import link_targets
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.labels import IGNORED, OUTSIDE, WRONG
@@ -29,30 +27,27 @@ from kbert_core.training.recipe import Augmented, Augmenter, type_relations
 from kbert_core.training.vocabulary import MASKED_SHARE, Masking
 
 BATCH = "batch"  # of an item: numbers that say which examples it holds
+LINKED = "linked"  # of an item: whether it trains the linker, beside another task
 READ_AT_ONCE = 512  # texts
 KEPT_TOKENS = 5_000_000  # of rows, about a gigabyte
 SHOWN_EXAMPLES = 5  # of a batch that is named in an error
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 
-def trees_of(
-    reader: Reader, examples: Sequence[Example], graph: KnowledgeGraph, config: Any
-) -> list[SentenceTree]:
-    """Grow the trees of many examples.
-
-    Raises:
-        OptionError: the reader's system has none.
-    """
-    if not isinstance(reader, KBertReader):
-        raise OptionError(
-            f"The system '{reader.system}' grows no sentence trees, which a recipe changes. Leave "
-            "the recipe's options out."
-        )
-    trees: list[SentenceTree] = []
-    for start in range(0, len(examples), READ_AT_ONCE):
+def grown_texts(
+    reader: Reader,
+    examples: Sequence[Example],
+    graph: KnowledgeGraph,
+    config: Any,
+    *,
+    windows: bool = False,
+) -> list[Any]:
+    """Read many examples as far as a recipe changes them; see :meth:`Reader.grown`."""
+    grown: list[Any] = []
+    for start in range(0, len(examples) or 1, READ_AT_ONCE):  # none: it may be refused
         texts = [example.sentences for example in examples[start : start + READ_AT_ONCE]]
-        trees += reader.trees(texts, graph, config.options)
-    return trees
+        grown += reader.grown(texts, graph, config, windows=windows)
+    return grown
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +63,13 @@ class TrainingRow:
 class RowMaker:
     """Makes the rows of labelled examples.
 
-    ``hiding`` is for the twin without knowledge: another graph, and the trees
-    of the examples with it. The mentions that a model with this graph would
+    ``hiding`` is for the twin without knowledge: another graph, and the examples
+    read with it. The mentions that a model with this graph would
     have hidden, by the same seed, are hidden here too, and nothing of it is
     injected.
 
     Raises:
-        OptionError: a recipe for a system without sentence trees.
+        OptionError: a recipe for a system without nodes.
     """
 
     examples: Sequence[Example]  # what is trained on
@@ -84,10 +79,10 @@ class RowMaker:
     graph: KnowledgeGraph  # knowledge; the empty graph for the twin
     config: Any = None  # how texts are read; None: as the reader is configured
     _: KW_ONLY
-    recipe: Recipe = Recipe()  # what happens to knowledge; for systems with sentence trees
+    recipe: Recipe = Recipe()  # what happens to knowledge
     type_labels: Mapping[str, str] | None = None  # tail → label, see ``learn_type_labels``
-    trees: Sequence[SentenceTree] | None = None  # with the graph, where they are grown already
-    hiding: tuple[KnowledgeGraph, Sequence[SentenceTree]] | None = None
+    texts: Sequence[Any] | None = None  # see ``grown_texts``, where they are read already
+    hiding: tuple[KnowledgeGraph, Sequence[Any]] | None = None
     seed: int = 0
     held_out: bool = False  # to be scored: no knowledge may tell what is hidden
 
@@ -99,8 +94,11 @@ class RowMaker:
             typed = type_relations(self.hiding[0] if self.hiding else self.graph, types, options)
             relations = typed if recipe.invented else {}
             self._augment = Augmenter(recipe, options, types, relations, self.task.name == "ner")
-            if self.trees is None:
-                self.trees = trees_of(self.reader, self.examples, self.graph, self.config)
+            if self.texts is None:
+                windows = self.task.windows
+                self.texts = grown_texts(
+                    *(self.reader, self.examples, self.graph, self.config), windows=windows
+                )
         self._masking = Masking(self.reader.tokenizer.hugging_face)
         self._kept: dict[int, list[TrainingRow]] = {}
         self._room = KEPT_TOKENS
@@ -109,11 +107,20 @@ class RowMaker:
         """Leave out what another process makes for itself."""
         return {**self.__dict__, "_kept": {}}
 
+    def lengths(self) -> list[int]:
+        """Tokens of every example."""
+        numbers = range(len(self.examples))
+        return [
+            sum(len(row.row) for row in rows)
+            for start in range(0, len(numbers), READ_AT_ONCE)
+            for rows in self.rows(numbers[start : start + READ_AT_ONCE], 0)
+        ]
+
     def rows(self, numbers: Sequence[int], epoch: int) -> list[list[TrainingRow]]:
         """Make the rows of some examples (by number) for one epoch; several for a long text."""
         randoms = [np.random.default_rng((self.seed, epoch, number)) for number in numbers]
         changes = list(map(self._change, numbers, randoms))
-        readings = iter(self._laid([change.tree for change in changes if change is not None]))
+        readings = iter(self._laid([change.text for change in changes if change is not None]))
         same = self._unchanged([n for n, own in zip(numbers, changes, strict=True) if not own])
         rows = []
         for number, random, change in zip(numbers, randoms, changes, strict=True):
@@ -128,23 +135,23 @@ class RowMaker:
 
     def _change(self, number: int, random: np.random.Generator) -> Augmented | None:
         """What the recipe makes of an example in this epoch; None: it stays as it is."""
-        if self._augment is None or self.trees is None:
+        if self._augment is None or self.texts is None:
             return None
-        example, tree = self.examples[number], self.trees[number]
+        example, text = self.examples[number], self.texts[number]
         if self.hiding is None:
-            change = self._augment(tree, example, random)
+            change = self._augment(text, example, random)
         else:
             hidden = self._augment(self.hiding[1][number], example, random).hidden
-            change = Augmented(tree, list(example.spans), hidden)
-        same = change.tree is tree and not change.hidden and change.spans == list(example.spans)
+            change = Augmented(text, list(example.spans), hidden)
+        same = change.text is text and not change.hidden and change.spans == list(example.spans)
         return None if same else change
 
     def _unchanged(self, numbers: Sequence[int]) -> dict[int, list[TrainingRow]]:
         """Rows that the recipe doesn't change, from those kept where they are."""
         new = [number for number in dict.fromkeys(numbers) if number not in self._kept]
         readings: Sequence[Reading] = []
-        if self.trees is not None:
-            readings = self._laid([self.trees[number] for number in new])
+        if self.texts is not None:
+            readings = self._laid([self.texts[number] for number in new])
         elif new:
             texts = [self.examples[number].sentences for number in new]
             readings = self.reader.read(texts, self.graph, self.config, windows=self.task.windows)
@@ -156,11 +163,10 @@ class RowMaker:
                 self._kept[number] = rows
         return {n: made[n] if n in made else self._kept[n] for n in numbers}
 
-    def _laid(self, trees: Sequence[SentenceTree]) -> Sequence[Reading]:
-        if not trees:
+    def _laid(self, texts: Sequence[Any]) -> Sequence[Reading]:
+        if not texts:
             return []
-        assert isinstance(self.reader, KBertReader)
-        return self.reader.lay(trees, self.config, windows=self.task.windows)
+        return self.reader.lay(texts, self.config, windows=self.task.windows)
 
     def with_targets(
         self,
@@ -246,6 +252,8 @@ class Batches(Dataset[dict[str, Tensor]]):
     can go on where it was cut off.
 
     Args:
+        links: makes rows of entity links, which train the linker in steps between the others
+            (KnowBert, Algorithm 1).
         parts: into how many items the batch of an optimiser step is cut, one
             after the other: one for each process and each time gradients are
             accumulated. Each has about ``batch_tokens``.
@@ -255,23 +263,27 @@ class Batches(Dataset[dict[str, Tensor]]):
         tokens: real ones before each step, and in all.
     """
 
-    def __init__(self, maker: RowMaker, options: TrainOptions, *, parts: int) -> None:
-        self.examples, self.maker, self.parts = maker.examples, maker, parts
-        lengths = [
-            sum(len(row.row) for row in rows)
-            for start in range(0, len(self.examples), READ_AT_ONCE)
-            for rows in maker.rows(range(len(self.examples))[start : start + READ_AT_ONCE], 0)
-        ]
+    def __init__(
+        self, maker: RowMaker, options: TrainOptions, *, parts: int, links: RowMaker | None = None
+    ) -> None:
+        self.maker, self.links, self.parts = maker, links, parts
+        self.examples = [*maker.examples, *(links.examples if links else ())]
+        lengths = maker.lengths() + (links.lengths() if links else [])
+        own, linked = np.split(np.arange(len(lengths)), [len(maker.examples)])
         self.steps: list[tuple[int, list[int]]] = []
         self.epoch_ends: list[int] = []
         self.tokens = [0]
         steps = options.optimiser
         for epoch in range(steps.epochs):
             random = np.random.default_rng((options.run.seed, epoch))
-            read = None
+            read = own
             if steps.negatives is not None:
-                read = with_negatives(self.examples, steps.negatives, random)
-            for numbers in bucketed(lengths, parts * steps.batch_tokens, random, among=read):
+                read = np.array(with_negatives(maker.examples, steps.negatives, random))
+            groups = bucketed(lengths, parts * steps.batch_tokens, random, among=read)
+            if links:
+                more = bucketed(lengths, parts * steps.batch_tokens, random, among=linked)
+                groups = mixed(groups, more, options.link_share, random)
+            for numbers in groups:
                 self.steps.append((epoch, numbers))
                 self.tokens.append(self.tokens[-1] + sum(lengths[n] for n in numbers))
             self.epoch_ends.append(len(self.steps))
@@ -292,11 +304,15 @@ class Batches(Dataset[dict[str, Tensor]]):
         batch, labels = self._batch(numbers, epoch)
         if not own:
             labels.fill_(IGNORED)
-        return {**vars(batch), "labels": labels, BATCH: torch.tensor(numbers)}
+        linked = torch.tensor(numbers[0] >= len(self.maker.examples))
+        return {**vars(batch), "labels": labels, BATCH: torch.tensor(numbers), LINKED: linked}
 
     def _batch(self, numbers: Sequence[int], epoch: int) -> tuple[Any, Tensor]:
-        rows = [row for rows in self.maker.rows(numbers, epoch) for row in rows]
-        return batch_of(rows, self.maker.reader, self.maker.config)
+        maker, first = self.maker, len(self.maker.examples)
+        if self.links is not None and numbers[0] >= first:
+            maker, numbers = self.links, [number - first for number in numbers]
+        rows = [row for rows in maker.rows(numbers, epoch) for row in rows]
+        return batch_of(rows, maker.reader, maker.config)
 
     def described(self, numbers: Sequence[int]) -> str:
         """Say in words which examples a batch holds."""
@@ -307,6 +323,20 @@ class Batches(Dataset[dict[str, Tensor]]):
         if len(numbers) > SHOWN_EXAMPLES:
             shown.append(f"and {len(numbers) - SHOWN_EXAMPLES} more")
         return "; ".join(shown)
+
+
+def mixed(
+    groups: list[list[int]], more: list[list[int]], share: float, random: np.random.Generator
+) -> list[list[int]]:
+    """Put groups of a second kind between those of a first, at random places.
+
+    Args:
+        share: of all groups that are of the second kind; these begin anew where they don't reach.
+    """
+    count = round(len(groups) * share / (1 - share))
+    kinds = random.permutation(np.arange(len(groups) + count) < count)
+    first, second = iter(groups), cycle(more)
+    return [next(second if kind else first) for kind in kinds]
 
 
 def with_negatives(
@@ -329,7 +359,7 @@ def bucketed(
     batch_tokens: int,
     random: np.random.Generator,
     *,
-    among: Sequence[int] | None = None,
+    among: Sequence[int] | Ints | None = None,
 ) -> list[list[int]]:
     """Group numbers of similar length, each group within a budget of tokens.
 

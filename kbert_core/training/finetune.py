@@ -9,31 +9,29 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers import TrainerCallback
 from transformers.trainer_utils import set_seed
 
 from kbert_core.checkpoints import adapters, frozen
 from kbert_core.checkpoints.checkpoint import Card, device_named, moved
 from kbert_core.checkpoints.encoders import encoder_name
 from kbert_core.data.labelled import Example, check_labels, labels_of, warn_of_rare_labels
-from kbert_core.data.sources import read_splits
+from kbert_core.data.sources import read_split, read_splits
 from kbert_core.errors import DataError, OptionError
 from kbert_core.kbert.reader import KBertReader
-from kbert_core.kbert.sentence_tree import SentenceTree
+from kbert_core.knowbert.reader import KnowBertReader
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.io.compression import plain_stem
 from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
-from kbert_core.reader import Reading
 from kbert_core.tasks import TASKS
 from kbert_core.training import checkpoints
-from kbert_core.training.batches import Batches, RowMaker, trees_of
+from kbert_core.training.batches import LINKED, Batches, RowMaker, grown_texts
 from kbert_core.training.cards import write_card
 from kbert_core.training.evaluate import edit_response, evaluate, surface_forms, tell_of_matches
-from kbert_core.training.options import SCRATCH, TrainOptions
+from kbert_core.training.options import SCRATCH, Recipe, TrainOptions
 from kbert_core.training.recipe import learn_type_labels, warn_of_no_effect
 from kbert_core.training.start import body_of, reading_in, started
-from kbert_core.training.trainer import OrderedTrainer, Processes, arguments, join
+from kbert_core.training.trainer import EpochEnds, OrderedTrainer, Processes, arguments, join
 
 MAIN_SCORE = {
     **{"ner": "f1", "classify": "accuracy", "pair": "accuracy", "mask": "accuracy"},
@@ -42,7 +40,7 @@ MAIN_SCORE = {
 }
 UNLABELLED = ("mask", "link")  # tasks without labels of their own
 NOT_THE_RUN = {  # may differ when a run goes on; fingerprints stand for data and graphs
-    *("data", "train", "dev", "test", "dev_share", "columns", "also_train"),
+    *("data", "train", "dev", "test", "dev_share", "columns", "also_train", "links", "link_share"),
     *("kg", "hiding_kg", "skip_bad", "output", "command", "device", "bf16", "float32"),
     *(
         "batch_tokens",
@@ -132,7 +130,9 @@ def fit(options: TrainOptions, *, replacing_others: bool = True) -> Fitted:
         hiding = load_graph(*knowledge.hiding_kg, skip_bad=knowledge.skip_bad)
     maker, type_labels = _rows(options, pipeline, splits["train"], labels, graph, hiding, together)
     last = together.shared(lambda: checkpoints.last_whole(checkpoints.checkpoints_in(output)))
-    batches = Batches(maker, options, parts=steps.accumulate * together.count)
+    links = _links(options, pipeline, graph)
+    parts = steps.accumulate * together.count
+    batches = Batches(maker, options, parts=parts, links=links)
     rate = steps.learning_rate or start.learning_rate
     reading = {name: value for name, value in config.as_dict().items() if name != "max_length"}
     run = {
@@ -147,6 +147,9 @@ def fit(options: TrainOptions, *, replacing_others: bool = True) -> Fitted:
         "graph": (hiding or graph).fingerprint[:16],
         "the graph only hides": hiding is not None,
     }
+    if links:
+        run["links"] = _fingerprint({"train": links.examples, "dev": ()})
+        run["link_share"] = options.link_share
     its_own = {"kind": "train", "encoder": start.weights, "patience": steps.patience}
     made = checkpoints.digests({**run, **its_own, "precision to save in": not options.float32})
 
@@ -187,16 +190,17 @@ def _rows(
     how: dict[str, Any] = {"recipe": options.recipe, "seed": options.run.seed}
     types: dict[str, str] = {}
     named = pipeline.task.name == "ner"
-    texts: Sequence[SentenceTree | Reading] = ()
-    if isinstance(reader, KBertReader):
-        how["trees"] = texts = trees_of(reader, examples, graph, config)
+    windows = pipeline.task.windows
+    texts: Sequence[Any] = ()
+    if isinstance(reader, KBertReader) or options.recipe != Recipe():
+        how["texts"] = texts = grown_texts(reader, examples, graph, config, windows=windows)
     elif named and len(graph):
         texts = pipeline.readings([e.sentences for e in examples], graph=graph)
     if texts and together.main and len(graph):
         used = [bool(text.used) for text in texts]
         tell_of_matches(used, "train", relations=bool(config.options.relations))
-    if hiding and isinstance(reader, KBertReader):
-        texts = trees_of(reader, examples, hiding, config)
+    if hiding:
+        texts = grown_texts(reader, examples, hiding, config, windows=windows)
         how["hiding"] = hiding, texts
     if named and texts:
         types = learn_type_labels(examples, texts)
@@ -206,11 +210,24 @@ def _rows(
     return RowMaker(examples, pipeline.task, reader, numbers, graph, config, **how), types
 
 
+def _links(options: TrainOptions, pipeline: Pipeline, graph: KnowledgeGraph) -> RowMaker | None:
+    """What makes rows of the entity links that train a linker beside the task."""
+    if not options.links:
+        return None
+    if not isinstance(pipeline.reader, KnowBertReader):
+        raise OptionError(
+            f"links train the linker of knowbert, and the system '{pipeline.reader.system}' has "
+            "none. Leave --links out, or name --system knowbert."
+        )
+    examples = read_split(options.links, "train", "link")
+    return RowMaker(examples, TASKS["link"], pipeline.reader, {}, graph, pipeline.config)
+
+
 def _fingerprint(splits: Mapping[str, Sequence[Example]]) -> str:
     digest = hashlib.sha256()
     for split in ("train", "dev"):
         for e in splits[split]:
-            digest.update(repr((e.sentences, e.label, e.words, e.tags, e.group)).encode())
+            digest.update(repr((e.sentences, e.label, e.words, e.tags, e.group, *e.links)).encode())
         digest.update(split.encode())
     return digest.hexdigest()[:16]
 
@@ -240,7 +257,7 @@ class KnowledgeTrainer(OrderedTrainer):
             processes=processes,
             tokens=batches.tokens.__getitem__,
             data_collator=lambda items: items[0],
-            callbacks=[_EpochEnds(batches.epoch_ends, steps.patience, f"eval_{name}")],
+            callbacks=[EpochEnds(batches.epoch_ends, steps.patience, f"eval_{name}")],
             args=arguments(
                 self.reader.device,
                 options.run,
@@ -264,7 +281,8 @@ class KnowledgeTrainer(OrderedTrainer):
         """The task's loss over a batch's labels, in nats."""
         batch = self.batch_kind(**{f.name: inputs[f.name] for f in fields(self.batch_kind)})
         output = self.reader.forward(batch, self.config, model=model)
-        return self.task.loss(output["logits"], inputs["labels"].to(self.reader.device))
+        logits = output["links" if inputs[LINKED] else "logits"]
+        return self.task.loss(logits, inputs["labels"].to(self.reader.device))
 
     def create_optimizer(self, *given: Any) -> torch.optim.Optimizer:
         """Make the optimiser, with the system's own learning rates where it has some."""
@@ -279,26 +297,6 @@ class KnowledgeTrainer(OrderedTrainer):
             for rate, params in by_rate.items():
                 optimizer.add_param_group({**group, "params": params, "lr": group["lr"] * rate})
         return optimizer
-
-
-class _EpochEnds(TrainerCallback):
-    """Evaluates and saves where an epoch of ours ends, and stops after some without a better score.
-
-    The trainer's own patience forgets its count when a run goes on.
-    """
-
-    def __init__(self, ends: Sequence[int], patience: int, name: str) -> None:
-        self.ends, self.patience, self.name = set(ends), patience, name
-
-    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        if state.global_step in self.ends:
-            control.should_evaluate = control.should_save = control.should_log = True
-
-    def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        scores = [entry[self.name] for entry in state.log_history if self.name in entry]
-        since_best = len(scores) - 1 - scores.index(max(scores))
-        if self.patience and since_best >= self.patience:
-            control.should_training_stop = True
 
 
 def _check(splits: Mapping[str, Sequence[Example]], labels: Sequence[str], task: str) -> None:
@@ -341,6 +339,8 @@ def _report(options: TrainOptions, fitted: Fitted) -> dict[str, Any]:
         parameters=sum(p.numel() for p in pipeline.reader.model.parameters()),
         processes=fitted.together.count,
     )
+    if options.links:
+        report["links"] = {"data": Path(options.links).name, "share": options.link_share}
     if options.optimiser.negatives is not None:
         report["negatives"] = options.optimiser.negatives
     if knowledge.hiding_kg:

@@ -232,6 +232,13 @@ class TrainOptions(Options):
     knowledge: KnowledgeOptions = group(KnowledgeOptions)
     optimiser: OptimiserOptions = group(OptimiserOptions)
     recipe: Recipe = field(default_factory=Recipe)
+    links: str = option(
+        "",
+        metavar="DIR|FILE",
+        help="for knowbert: entity links that train its linker, in steps between those of the "
+        "task (Algorithm 1, the multitask stage)",
+    )
+    link_share: float = option(0.2, share=True, metavar="P", help="of the steps that do so")
     float32: bool = option(False, help="save single, not half precision")
 
     def __post_init__(self) -> None:
@@ -241,6 +248,11 @@ class TrainOptions(Options):
             raise OptionError(
                 f"negatives is {negatives}, and is for answer selection (task rank) alone; the "
                 f"task is '{self.task}'. Leave it out."
+            )
+        if self.links and (self.task == "link" or self.link_share == 1):
+            raise OptionError(
+                "links train the linker beside another task. Name that task with --task and leave "
+                "it some of the steps, or give the links as --data."
             )
         if start.adapter:
             from kbert_core.checkpoints.adapters import check_options  # needs PyTorch

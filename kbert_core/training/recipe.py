@@ -1,19 +1,18 @@
-"""The recipe: what happens to a sentence tree in training, and the tails that name a label."""
+"""The recipe: what training does to the knowledge in a text; and the tails that name a label."""
 
 import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy as np
 
 from kbert_core.data.labelled import Example
-from kbert_core.kbert.sentence_tree import Node, SentenceTree, branch_of
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.triple import Triple
-from kbert_core.reader import Reading
 from kbert_core.training.options import Recipe, TrainOptions
 
 MIN_EVIDENCE = 10  # matched gold mentions a tail needs to count as a type
@@ -27,67 +26,62 @@ GoldSpan = tuple[int, int, str]  # start, end in characters, and label
 
 @dataclass(frozen=True)
 class Augmented:
-    """A sentence tree as one epoch reads it."""
+    """A text as one epoch reads it."""
 
-    tree: SentenceTree  # with other branches, or fewer
+    text: Any  # as :meth:`Reader.grown` returns it, with other triples, or fewer
     spans: list[GoldSpan]  # that go with it
     hidden: list[Mention] = field(default_factory=list)  # whose characters the model doesn't see
 
 
 @dataclass(frozen=True)
 class Augmenter:
-    """Applies a recipe to sentence trees."""
+    """Applies a recipe to texts as :meth:`Reader.grown` returns them."""
 
     recipe: Recipe
-    options: InjectionOptions  # how triples become branches
+    options: InjectionOptions  # how triples are read
     type_labels: Mapping[str, str] = field(default_factory=dict)  # see ``learn_type_labels``
     relations: Mapping[str, str] = field(default_factory=dict)  # see ``type_relations``
     tagged: bool = False  # whether the examples are labelled for named entities
 
-    def __call__(
-        self, tree: SentenceTree, example: Example, random: np.random.Generator
-    ) -> Augmented:
-        """Change a tree and its gold spans, and draw the mentions to hide."""
+    def __call__(self, text: Any, example: Example, random: np.random.Generator) -> Augmented:
+        """Change a text's nodes and its gold spans, and draw the mentions to hide."""
         recipe, spans = self.recipe, list(example.spans)
-        if recipe == Recipe() or not (tree.nodes or recipe.invented):
-            return Augmented(tree, spans)
+        if recipe == Recipe() or not (text.nodes or recipe.invented):
+            return Augmented(text, spans)
         if random.random() < recipe.tree_dropout:
-            return Augmented(replace(tree, nodes=()), spans)
+            return Augmented(text.with_nodes(()), spans)
         if self.relations and random.random() < recipe.invented:
-            tree, spans = self._with_invented(tree, spans, example, random)
+            text, spans = self._with_invented(text, spans, example, random)
         gold = {(start, end): i for i, (start, end, _) in enumerate(spans)}
         mismatch = max(recipe.branch_dropout, recipe.mismatch_dropout * self.tagged)
         nodes, hidden = [], []
-        for node in tree.nodes:
+        for node in text.nodes:
             at, changed = gold.get((node.mention.start, node.mention.end)), node
             if at is not None and random.random() < recipe.counterfactual:
                 start, end, label = spans[at]
                 if edit := another_type(node.used, label, self.type_labels, random):
-                    branches = list(node.branches)
-                    branches[edit[0]] = branch_of(edit[1], self.options)
-                    changed = replace(node, branches=tuple(branches))
+                    changed = node.edited({node.used[edit[0]]: edit[1]}, self.options)
                     spans[at] = start, end, self.type_labels[edit[1].tail]
             else:
                 dropout = mismatch if at is None else recipe.branch_dropout
-                kept = [branch for branch in node.branches if random.random() >= dropout]
-                if len(kept) < len(node.branches):
-                    changed = replace(node, branches=tuple(kept))
+                if dropped := {t: None for t in node.used if random.random() < dropout}:
+                    changed = node.edited(dropped, self.options)
             nodes.append(changed)
-            if at is not None and changed.branches and random.random() < recipe.mention_dropout:
+            if at is not None and changed.used and random.random() < recipe.mention_dropout:
                 hidden.append(changed.mention)
-        if any(new is not old for new, old in zip(nodes, tree.nodes, strict=True)):
-            tree = replace(tree, nodes=tuple(nodes))
-        return Augmented(tree, spans, hidden)
+        if any(new is not old for new, old in zip(nodes, text.nodes, strict=True)):
+            text = text.with_nodes(nodes)
+        return Augmented(text, spans, hidden)
 
     def _with_invented(
         self,
-        tree: SentenceTree,
+        text: Any,
         spans: list[GoldSpan],
         example: Example,
         random: np.random.Generator,
-    ) -> tuple[SentenceTree, list[GoldSpan]]:
+    ) -> tuple[Any, list[GoldSpan]]:
         """Hang a type on a name that the graph doesn't know, and label it so."""
-        known = [(node.mention.start, node.mention.end) for node in tree.nodes]
+        known = [(node.mention.start, node.mention.end) for node in text.nodes]
         gold = [(start, end) for start, end, _ in spans]
         if random.random() < 0.5:
             free = [span for span in gold if not overlaps(span, known)]
@@ -98,15 +92,15 @@ class Augmenter:
             free = [(first[0], last[1]) for first, last in runs]
             free = [span for span in free if not overlaps(span, [*known, *gold])]
         if not free:
-            return tree, spans
+            return text, spans
         start, end = free[random.integers(len(free))]
         tail = list(self.relations)[random.integers(len(self.relations))]
         name = example.sentences[0][start:end]
-        branch = branch_of(Triple(name, self.relations[tail], tail), self.options)
-        nodes = [*tree.nodes, Node(Mention(start, end, name), (branch,), ())]
+        triple = Triple(name, self.relations[tail], tail)
+        nodes = [*text.nodes, text.node(Mention(start, end, name), triple, self.options)]
         nodes.sort(key=lambda node: node.mention.start)
         others = [span for span in spans if span[:2] != (start, end)]
-        return replace(tree, nodes=tuple(nodes)), [*others, (start, end, self.type_labels[tail])]
+        return text.with_nodes(nodes), [*others, (start, end, self.type_labels[tail])]
 
 
 def another_type(
@@ -134,9 +128,7 @@ def overlaps(span: tuple[int, int], others: Sequence[tuple[int, int]]) -> bool:
     return any(span[0] < end and start < span[1] for start, end in others)
 
 
-def learn_type_labels(
-    examples: Iterable[Example], texts: Iterable[SentenceTree | Reading]
-) -> dict[str, str]:
+def learn_type_labels(examples: Iterable[Example], texts: Iterable[Any]) -> dict[str, str]:
     """Find the tails that name a label, from the training set and its texts as read with a graph.
 
     A tail belongs to the label that most gold mentions with it carry, if at

@@ -8,7 +8,7 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from multiprocessing import get_start_method
@@ -279,6 +279,28 @@ class OrderedTrainer(Trainer):
     def _save_rng_state(self, output_dir: str) -> None:
         super()._save_rng_state(output_dir)
         self.processes.wait()  # so that the state, written last, says that all else is there
+
+
+class EpochEnds(TrainerCallback):
+    """Evaluates and saves where an epoch of ours ends, and stops after some without a better score.
+
+    The trainer's own patience forgets its count when a run goes on.
+    """
+
+    def __init__(self, ends: Sequence[int], patience: int, name: str) -> None:
+        self.ends, self.patience, self.name = set(ends), patience, name
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Have the trainer evaluate and save."""
+        if state.global_step in self.ends:
+            control.should_evaluate = control.should_save = control.should_log = True
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Stop where no epoch of the last ones was the best."""
+        scores = [entry[self.name] for entry in state.log_history if self.name in entry]
+        since_best = len(scores) - 1 - scores.index(max(scores))
+        if self.patience and since_best >= self.patience:
+            control.should_training_stop = True
 
 
 def arguments(

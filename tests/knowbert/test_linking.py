@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ from kbert_core.knowbert.candidates import MASKED
 from kbert_core.knowbert.reader import link_targets
 from kbert_core.knowledge import load_graph
 from kbert_core.labels import IGNORED
+from kbert_core.tasks import TASKS
+from kbert_core.training.batches import mixed
 from kbert_core.training.evaluate import evaluate
 from kbert_core.training.finetune import KnowledgeTrainer, train
 from kbert_core.training.options import TrainOptions
@@ -193,6 +196,44 @@ def test_a_task_begins_with_the_linker_that_was_trained(linked, checkpoints, dat
     )
     both = kar.down.weight @ kar.up.weight
     torch.testing.assert_close(both, torch.eye(len(both)), atol=2e-2, rtol=0)
+
+
+def test_links_are_trained_in_steps_between_those_of_a_task(linked, checkpoints, data):
+    """The multitask stage of Algorithm 1."""
+    how = {"task": "ner", "data": str(data), "epochs": 1}
+    train(options(linked, checkpoints, "alone", **how))
+    report = train(options(linked, checkpoints, "both", links=str(linked), link_share=0.9, **how))
+    assert report["links"] == {"data": linked.name, "share": 0.9}
+
+    def loss(name):
+        reader, total = Pipeline.load(linked / name, device="cpu").reader, 0.0
+        for example in read_links(linked / "train.jsonl"):
+            (reading,) = reader.read([example.sentences], GRAPH)
+            scores = reader.encode(reading.rows, reading.config)["links"]
+            gold = torch.from_numpy(link_targets(reading.rows[0], example.links))
+            total += float(TASKS["link"].loss(scores, gold))
+        return total
+
+    assert loss("both") < 0.8 * loss("alone")
+
+
+def test_groups_of_two_kinds_are_mixed_by_their_share():
+    groups, more = [[n] for n in range(80)], [[100], [101], [102]]
+    made = mixed(groups, more, 0.2, np.random.default_rng(0))
+    assert [own for own in made if own[0] < 100] == groups
+    assert [own for own in made if own[0] >= 100] == (more * 7)[:20]
+    assert made != groups + (more * 7)[:20]
+
+
+def test_links_for_a_system_without_a_linker_or_beside_no_task_are_refused(
+    linked, checkpoints, data
+):
+    given = options(linked, checkpoints, "x", task="ner", data=str(data), links=str(linked))
+    plain = replace(given, knowledge=replace(given.knowledge, system="k-bert", base=()))
+    with pytest.raises(KBertError, match="the system 'k-bert' has none"):
+        train(plain)
+    with pytest.raises(KBertError, match="beside another task"):
+        options(linked, checkpoints, "x", links=str(linked))
 
 
 def test_a_span_without_its_gold_sense_does_not_train(linked, checkpoints):

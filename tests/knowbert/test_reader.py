@@ -20,14 +20,17 @@ from kbert_core import (
     load_graph,
 )
 from kbert_core.checkpoints.checkpoint import load_model, load_tokenizer
+from kbert_core.data.labelled import Example
+from kbert_core.experiments.counts import branch_begins
 from kbert_core.explain.case import Case, Target
 from kbert_core.explain.effects import effects
 from kbert_core.knowbert.candidates import MASKED, Base, graph_spans, normalised
 from kbert_core.knowbert.linker import KarOptions
 from kbert_core.knowbert.reader import RATE
 from kbert_core.knowbert.reading import KnowBertConfig
+from kbert_core.training.batches import RowMaker
 from kbert_core.training.finetune import train
-from kbert_core.training.options import TrainOptions
+from kbert_core.training.options import Recipe, TrainOptions
 
 ROOT = Path(__file__).parents[2]
 SMALL = KarOptions(size=12, heads=3, inner=16)
@@ -61,6 +64,53 @@ def test_names_of_the_graph_are_spans_and_their_entities_candidates(knowbert):
     assert [(own.first, own.last) for own in row.spans] == [(4, 6), (9, 11)]
     assert [own.entity for own in reading.spans[0].candidates] == ["糖尿病"]
     assert [piece.triple for piece in reading.pieces] == [DIABETES, CURE, ECG]
+
+
+def rows_with(knowbert, **recipe):
+    """Rows of one text in forty draws of a recipe; 糖尿病 is gold, 心电图 is not."""
+    characters = tuple((at, at + 1) for at in range(len(TEXT)))
+    tags = tuple(
+        "B-疾病" if at == 3 else "I-疾病" if at in (4, 5) else "O" for at in range(len(TEXT))
+    )
+    example = Example((TEXT,), None, characters, tags)
+    labels = {label: number for number, label in enumerate(BIO)}
+    types = {"疾病": "疾病", "治疗": "治疗"}
+    graph = KnowledgeGraph([DIABETES, ECG])
+    made = RowMaker(
+        *([example] * 40, knowbert.task, knowbert.reader, labels, graph),
+        recipe=Recipe(**recipe),
+        type_labels=types,
+    )
+    return [row for (row,) in made.rows(range(40), 0)]
+
+
+def test_a_counterfactual_gives_a_candidate_another_type_and_the_name_its_label(knowbert):
+    another = 0
+    for made in rows_with(knowbert, counterfactual=0.5):
+        (tail,) = (t.tail for t in made.row.spans[0].span.used)
+        assert tail in ("疾病", "治疗")
+        assert [BIO[label] for label in made.target[4:7]] == [f"B-{tail}", f"I-{tail}", f"I-{tail}"]
+        assert made.row.spans[1].span.used == (ECG,)
+        another += tail == "治疗"
+    assert 10 < another < 30
+
+
+def test_a_recipe_hides_gold_names_and_drops_spans_without_a_triple(knowbert):
+    plain = knowbert.readings([[TEXT]], graph=GRAPH)[0].rows[0].input_ids
+    hidden = rows_with(knowbert, mention_dropout=0.5)
+    changed = [own for own in hidden if own.input_ids is not None]
+    assert 10 < len(changed) < 30
+    for own in changed:
+        assert {i for i, (a, b) in enumerate(zip(own.input_ids, plain, strict=True)) if a != b} <= {
+            *(4, 5, 6)
+        }
+    counts = {len(own.row.spans) for own in rows_with(knowbert, branch_dropout=0.5)}
+    assert counts == {0, 1, 2}
+
+
+def test_no_entity_begins_on_knowledge_that_is_in_no_row(knowbert):
+    example = Example((TEXT,), None, ((3, 6),), ("B-疾病",))
+    assert branch_begins(knowbert, [example], GRAPH) == [0]
 
 
 def test_overlapping_names_are_spans_too_and_several_meanings_share_the_prior():

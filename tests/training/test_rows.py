@@ -20,7 +20,7 @@ from kbert_core.labels import IGNORED, Labels
 from kbert_core.pipeline import NO_KNOWLEDGE
 from kbert_core.reader import Reader
 from kbert_core.tasks import TASKS
-from kbert_core.training.batches import RowMaker, batch_of, bucketed, trees_of
+from kbert_core.training.batches import RowMaker, batch_of, bucketed, grown_texts
 from kbert_core.training.evaluate import tell_of_matches
 from kbert_core.training.options import Recipe
 from kbert_core.training.recipe import learn_type_labels
@@ -128,7 +128,7 @@ def test_the_twin_hides_the_same_mentions_as_the_model_with_the_graph():
         invented=0.3,
     )
     model = maker(recipe, type_labels=TYPES, count=100)
-    hiding = GRAPH, trees_of(READER, [SICK] * 100, GRAPH, READER.config)
+    hiding = GRAPH, grown_texts(READER, [SICK] * 100, GRAPH, READER.config)
     twin = maker(recipe, graph=NO_KNOWLEDGE, hiding=hiding, type_labels=TYPES, count=100)
     hidden = 0
     for row, plain in zip(drawn(model), drawn(twin), strict=True):
@@ -187,12 +187,12 @@ def test_a_recipe_needs_a_system_that_grows_trees():
         read = without = collate = forward = None
 
     other = Other(ENCODER, READER.tokenizer)
-    with pytest.raises(OptionError, match="grows no sentence trees, which a recipe changes"):
+    with pytest.raises(OptionError, match="can't be trained with a recipe"):
         RowMaker([SICK], TASKS["ner"], other, LABELS, GRAPH, recipe=Recipe(tree_dropout=0.5))
 
 
 def types_of(examples, graph):
-    return learn_type_labels(examples, trees_of(READER, examples, graph, READER.config))
+    return learn_type_labels(examples, grown_texts(READER, examples, graph, READER.config))
 
 
 def test_type_labels_are_learned_from_matched_mentions():
