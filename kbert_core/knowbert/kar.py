@@ -94,6 +94,11 @@ class Kar(nn.Module):
             if isinstance(module, nn.Linear):
                 nn.init.normal_(module.weight, std=INITIAL)
                 nn.init.zeros_(module.bias)
+        if options.alignment:
+            block = self.block
+            for module in (block.query, block.key, block.value, block.output):
+                scale = options.alignment if module in (block.query, block.key) else 1.0
+                module.weight.data = torch.eye(options.size) * scale
 
     def forward(self, states: Tensor) -> Tensor:
         """Recontextualize the states of a layer: (B, N, H) → (B, N, H) (Eq. 1 to 7)."""

@@ -32,6 +32,10 @@ class KarOptions:
         scaled: divide the dot product of span and entity by √E. The code does, as attention does.
         threshold: δ. A candidate that scores less is left out, and a span without any other
             means NULL. None: every candidate counts, as WordNet's does in the code.
+        alignment: the attention from tokens to spans begins as an identity, query and key as so
+            many times one. So tokens first attend to spans that they are like, their own before
+            all, and take over what the entity is. 0: random, as in the paper, whose training is
+            long enough to find that.
         null_candidate: whether every span may mean NULL. The paper says so of Wikipedia; the
             code puts NULL only in place of what the threshold leaves out.
     """
@@ -42,6 +46,7 @@ class KarOptions:
     dropout: float = 0.1
     norms: bool = False
     scaled: bool = False
+    alignment: float = 0.0
     threshold: float | None = None
     null_candidate: bool = False
 
@@ -54,6 +59,8 @@ class KarOptions:
                 f"size is {self.size}, which {self.heads} attention heads can't share. Give a "
                 f"multiple of {self.heads}."
             )
+        if self.alignment < 0:
+            raise OptionError(f"alignment is {self.alignment}. Give 0 or more.")
         if not 0 <= self.dropout < 1:
             raise OptionError(f"dropout is {self.dropout}. Give a share from 0 to below 1.")
 

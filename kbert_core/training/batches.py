@@ -107,15 +107,6 @@ class RowMaker:
         """Leave out what another process makes for itself."""
         return {**self.__dict__, "_kept": {}}
 
-    def lengths(self) -> list[int]:
-        """Tokens of every example."""
-        numbers = range(len(self.examples))
-        return [
-            sum(len(row.row) for row in rows)
-            for start in range(0, len(numbers), READ_AT_ONCE)
-            for rows in self.rows(numbers[start : start + READ_AT_ONCE], 0)
-        ]
-
     def rows(self, numbers: Sequence[int], epoch: int) -> list[list[TrainingRow]]:
         """Make the rows of some examples (by number) for one epoch; several for a long text."""
         randoms = [np.random.default_rng((self.seed, epoch, number)) for number in numbers]
@@ -268,7 +259,7 @@ class Batches(Dataset[dict[str, Tensor]]):
     ) -> None:
         self.maker, self.links, self.parts = maker, links, parts
         self.examples = [*maker.examples, *(links.examples if links else ())]
-        lengths = maker.lengths() + (links.lengths() if links else [])
+        lengths = _lengths(maker) + (_lengths(links) if links else [])
         own, linked = np.split(np.arange(len(lengths)), [len(maker.examples)])
         self.steps: list[tuple[int, list[int]]] = []
         self.epoch_ends: list[int] = []
@@ -323,6 +314,16 @@ class Batches(Dataset[dict[str, Tensor]]):
         if len(numbers) > SHOWN_EXAMPLES:
             shown.append(f"and {len(numbers) - SHOWN_EXAMPLES} more")
         return "; ".join(shown)
+
+
+def _lengths(maker: RowMaker) -> list[int]:
+    """Tokens of every example."""
+    numbers = range(len(maker.examples))
+    return [
+        sum(len(row.row) for row in rows)
+        for start in range(0, len(numbers), READ_AT_ONCE)
+        for rows in maker.rows(numbers[start : start + READ_AT_ONCE], 0)
+    ]
 
 
 def mixed(

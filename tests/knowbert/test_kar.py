@@ -142,6 +142,19 @@ def test_an_edited_vector_and_a_moved_prior_change_the_text_that_names_the_entit
     assert not torch.allclose(run(module, hidden, replace(given, priors=priors))[0][0], output[0])
 
 
+def test_aligned_tokens_begin_by_attending_to_their_own_span():
+    own = {}
+    for alignment in (0, 16):
+        torch.manual_seed(0)
+        module = Kar(HIDDEN, WIDTH, 0, replace(LIKE_CODE, alignment=alignment)).eval()
+        given = candidates(*[((1, 2, {3: 1.0}), (4, 5, {4: 1.0}))] * 20)
+        _, trace = run(module, states(20), given)
+        attention = trace.attention.mean((0, 1))  # (N, C)
+        own[alignment] = (attention[1:3, 0].mean() + attention[4:6, 1].mean()) / 2
+    assert own[0] == pytest.approx(0.5, abs=0.02)
+    assert own[16] > 0.7
+
+
 def test_without_a_mention_the_layer_reads_an_empty_span_and_is_not_the_identity():
     module, hidden = kar(), states()
     output, trace = run(module, hidden, candidates(()))
@@ -258,7 +271,9 @@ def test_an_encoder_with_a_kar_is_run_within_a_reading_only():
         encoder_with_two()(torch.tensor([[2, 30, 3]]))
 
 
-@pytest.mark.parametrize("changes", [{"size": 0}, {"size": 10, "heads": 4}, {"dropout": 1.0}])
+@pytest.mark.parametrize(
+    "changes", [{"size": 0}, {"size": 10, "heads": 4}, {"dropout": 1.0}, {"alignment": -1.0}]
+)
 def test_impossible_sizes_are_refused(changes):
     with pytest.raises(KBertError, match="Give a"):
         KarOptions(**{"size": 12, **changes})
