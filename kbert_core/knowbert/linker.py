@@ -60,7 +60,7 @@ class KarOptions:
                 f"multiple of {self.heads}."
             )
         if self.alignment < 0:
-            raise OptionError(f"alignment is {self.alignment}. Give 0 or more.")
+            raise OptionError(f"alignment is {self.alignment}. Give a number of at least 0.")
         if not 0 <= self.dropout < 1:
             raise OptionError(f"dropout is {self.dropout}. Give a share from 0 to below 1.")
 
