@@ -172,6 +172,18 @@ def rank(args: Namespace) -> dict[str, Any]:
     return {"output": str(args.output), **asdict(counts)}
 
 
+@command(
+    "data relations",
+    argument("--input", "such as TRAIN_FILE.TXT", required=True, metavar="FILE"),
+    argument("--output", "label and text, .tsv", required=True, metavar="FILE"),
+)
+def relations(args: Namespace) -> dict[str, Any]:
+    """Make a set for classification of SemEval-2010 Task 8, its two entities marked in the text."""
+    from kbert_core.data.relations import write_relations
+
+    return {"output": str(args.output), "sentences": write_relations(args.input, args.output)}
+
+
 # A labelled file with a graph and without
 
 

@@ -39,6 +39,7 @@ OTHERS = {  # scores that have no counts a sentence
     "release_f1": "F1, release's own count",
     "release_trunk_f1": "F1, release's count in the text alone",
     "macro_f1": "macro F1",
+    "relation_f1": "official F1 of relations",
     "chance_mrr": "MRR by chance",
     "overlap_mrr": "MRR by shared characters",
 }

@@ -1,7 +1,7 @@
 """Scores of predictions against gold labels."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from math import comb
 from typing import Any
@@ -42,15 +42,39 @@ def span_scores(
 
 
 def class_scores(gold: Sequence[str], predicted: Sequence[str]) -> dict[str, Any]:
-    """Accuracy, macro F1, and precision, recall and F1 by label."""
+    """Accuracy, macro F1, and precision, recall and F1 by label.
+
+    Of relations with a direction, such as "Cause-Effect(e2,e1)", also ``relation_f1``.
+    """
     scores = span_scores(*([[(0, 0, label)] for label in side] for side in (gold, predicted)))
     by_label = scores["by_label"]
     return {
         "accuracy": scores["right"] / len(gold) if gold else 0.0,
-        "macro_f1": sum(c["f1"] for c in by_label.values()) / len(by_label) if by_label else 0.0,
+        "macro_f1": _mean_f1(by_label),
+        **relation_f1(by_label),
         "count": len(gold),
         "by_label": by_label,
     }
+
+
+def relation_f1(by_label: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """SemEval-2010 Task 8's official score, as ``relation_f1``; nothing without directed labels.
+
+    The macro F1 of relations whose two directions count as one, though a wrong direction is an
+    error; a label without a direction (Other) is left out.
+    """
+    counts: dict[str, Counter[str]] = {}
+    for label, own in by_label.items():
+        name, direction, _ = label.partition("(e")
+        if direction:
+            of_label = {count: int(own[count]) for count in ("right", "predicted", "gold")}
+            counts.setdefault(name, Counter()).update(of_label)
+    of_relations = {name: precision_recall(**count) for name, count in counts.items()}
+    return {"relation_f1": _mean_f1(of_relations)} if of_relations else {}
+
+
+def _mean_f1(by_label: Mapping[str, Mapping[str, float]]) -> float:
+    return sum(c["f1"] for c in by_label.values()) / len(by_label) if by_label else 0.0
 
 
 def pair_scores(

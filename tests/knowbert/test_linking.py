@@ -12,6 +12,10 @@ from transformers import AutoModel
 
 from kbert_core import Card, KBertError, KnowledgeGraph, Pipeline, Triple
 from kbert_core.data.links import read_links
+from kbert_core.experiments.grid import Experiment
+from kbert_core.experiments.results import read_json
+from kbert_core.experiments.runner import run_all
+from kbert_core.experiments.suite import read_suite
 from kbert_core.knowbert.candidates import MASKED
 from kbert_core.knowbert.reader import link_targets
 from kbert_core.knowledge import load_graph
@@ -234,6 +238,39 @@ def test_links_for_a_system_without_a_linker_or_beside_no_task_are_refused(
         train(plain)
     with pytest.raises(KBertError, match="beside another task"):
         options(linked, checkpoints, "x", links=str(linked))
+
+
+def test_rows_of_a_suite_begin_with_a_linker_and_with_its_encoder_alone(linked, checkpoints):
+    train(options(linked, checkpoints))
+    rows = "".join(f"{'好坏'[n % 2]}\t做了{('心电图', '胃镜')[n % 2]} {n}\n" for n in range(20))
+    for split in ("train", "test"):
+        (linked / f"{split}.tsv").write_text(f"label\ttext_a\n{rows}")
+    suite = {
+        "task": "classify",
+        "encoder": str(linked / "linker"),
+        "seeds": [1],
+        "data": {
+            "folder": str(linked),
+            "files": {"train": "train.tsv", "test": "test.tsv"},
+            "dev_share": 0.2,
+        },
+        "kg": str(linked / "senses.spo"),
+        "train": {"epochs": 1, "batch_tokens": 64},
+        "runs": [
+            {"name": "Encoder", "knowledge": "none", "encoder": str(checkpoints["encoder"])},
+            {"name": "KnowBert"},
+            {"name": "permuted", "knowledge": "shuffled"},
+        ],
+    }
+    (linked / "suite.yaml").write_text(json.dumps(suite))
+    experiment = Experiment(read_suite(linked / "suite.yaml"), linked / "results", linked / "work")
+    assert run_all(experiment, experiment.cells(), device="cpu") == []
+    plain, linker, permuted = (read_json(experiment.file(cell)) for cell in experiment.cells())
+    assert plain["without_knowledge"] == {}
+    assert linker["without_knowledge"]["test"]["count"] == 20
+    assert linker["parameters"] == permuted["parameters"] > plain["parameters"]
+    assert permuted["shuffled_unchanged"] == 0
+    assert plain["inputs"]["encoder"] != linker["inputs"]["encoder"]
 
 
 def test_a_span_without_its_gold_sense_does_not_train(linked, checkpoints):

@@ -69,6 +69,15 @@ def test_class_scores_by_hand():
     assert scores["macro_f1"] == pytest.approx((2 / 3 + 0.8) / 2)
 
 
+def test_relations_count_with_both_directions_and_other_left_out():
+    there, back, hold = "Cause-Effect(e1,e2)", "Cause-Effect(e2,e1)", "Content-Container(e1,e2)"
+    gold = [there, there, back, hold, "Other", "Other"]
+    found = [there, back, back, "Other", "Other", there]
+    # Cause-Effect: 2 right of 4 predicted and 3 gold; Content-Container: none of 0 and 1
+    assert class_scores(gold, found)["relation_f1"] == pytest.approx((4 / 7 + 0) / 2)
+    assert "relation_f1" not in class_scores(["Other", "a(b)"], ["Other", "Other"])
+
+
 def test_unseen_recall_counts_only_forms_absent_from_training():
     gold = [[(0, 1, "D"), (1, 2, "D")]]
     scores = unseen_recall(["甲乙"], gold, [[(1, 2, "D")]], {"甲"})
