@@ -172,7 +172,10 @@ class RowMaker:
         """Make the rows of an example from a reading, perhaps as the recipe changed it."""
         example = self.examples[number]
         if self.task.name == "link":
-            return [TrainingRow(row, link_targets(row, example.links)) for row in reading.rows]
+            base = len(self.config.bases) - 1
+            return [
+                TrainingRow(row, link_targets(row, example.links, base)) for row in reading.rows
+            ]
         if self.task.name != "ner":
             target = IGNORED if self.task.name == "mask" else self.labels[example.label or ""]
             return [TrainingRow(row, target) for row in reading.rows]
