@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.common import RESULTS
+from benchmarks.knowbert import PASSES
 from kbert_core.experiments.pictures import LINES, MARKERS
 from kbert_core.explain.drawing import drawing, tidy
 
@@ -14,7 +15,7 @@ CURVES = PAGE.parent / "performance" / "pretraining.png"
 LATENCY, THROUGHPUT = "latency.json", "throughput.json"
 INJECTION, DECODING, PRETRAINING = "injection.json", "decoding.json", "pretraining.json"
 PREDICT_FILE, TRAINING_DATA = "predict_file.json", "training_data.json"
-BEFORE = "before.json"
+BEFORE, KNOWBERT = "before.json", "knowbert.json"
 SHORT = 128  # tokens up to which the mask has an aim
 GRAPHS = ("graph_store.json", "graph_store_zh_domain_words.json")
 ROWS = (  # what is measured, in words; its aim; what stands beside it
@@ -67,6 +68,7 @@ def page() -> str:
         _decoding(_read(DECODING)),
         _predict_file(_read(PREDICT_FILE)),
         _training_data(_read(TRAINING_DATA)),
+        _knowbert(_read(KNOWBERT)),
         _before(_read(BEFORE)),
         "## Graph files\n",
         "One graph of millions of triples, on one core; medians, quartiles in brackets. The dict "
@@ -263,6 +265,33 @@ def _training_data(result: Mapping[str, Any]) -> str:
         for row in result["rows"]
     ]
     return "\n".join([*lines, ""])
+
+
+def _knowbert(result: Mapping[str, Any]) -> str:
+    low, high = result["aim"]
+    lines = [
+        "## What a KnowBert costs\n",
+        "By the time of the plain encoder that it stands in, which reads the same batches in turn "
+        f"(paper: {low} to {high}); {result['sentences']} sentences, {result['rounds']} rounds, "
+        f"{result['machine']['cpu']}, one thread. Below, milliseconds a sentence of entity linking "
+        "by stage, with candidates and vectors known from before; scoring is a part of the forward "
+        "pass.\n",
+        f"| | {' | '.join(_described(case) for case in result['cases'])} |",
+        f"|---|{'---:|' * len(result['cases'])}",
+    ]
+    rows = {f"{name}, times": [c[name] for c in result["cases"]] for name in PASSES}
+    for stage in result["cases"][0]["linking_ms"]:
+        rows[f"{stage}, ms"] = [case["linking_ms"][stage] for case in result["cases"]]
+    rows["a vector that is made anew, ms"] = [case["vector_made_ms"] for case in result["cases"]]
+    lines += [f"| {name} | {' | '.join(map(_shown, values))} |" for name, values in rows.items()]
+    return "\n".join([*lines, ""])
+
+
+def _described(case: Mapping[str, Any]) -> str:
+    return (
+        f"{case['case']}: {case['tokens_a_sentence']:.0f} tokens, {case['spans_a_sentence']:.1f} "
+        f"spans of {case['candidates_a_span']:.1f} candidates"
+    )
 
 
 def _before(result: Mapping[str, Any]) -> str:

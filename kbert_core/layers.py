@@ -194,12 +194,12 @@ def load_inserted(encoder: PreTrainedModel, folder: str | Path) -> None:
         folder: of the saved model.
 
     Raises:
-        CheckpointError: weights are missing, or there are more than modules.
+        CheckpointError: weights are missing, there are more than modules, or their shapes differ.
     """
     from safetensors import SafetensorError, safe_open
 
     body, prefix = cast(PreTrainedModel, encoder.base_model), f"{encoder.base_model_prefix}."
-    wanted = {name for name in body.state_dict() if f".{INSERTED}." in name}
+    wanted = {n: tensor.shape for n, tensor in body.state_dict().items() if f".{INSERTED}." in n}
     weights: dict[str, Tensor] = {}
     try:
         for file in sorted(Path(folder).glob("*.safetensors")):
@@ -210,7 +210,8 @@ def load_inserted(encoder: PreTrainedModel, folder: str | Path) -> None:
         raise CheckpointError(
             f"{folder}: can't be read ({error}). Copy the model again."
         ) from error
-    if odd := sorted(wanted ^ set(weights)):
+    found = {name: tensor.shape for name, tensor in weights.items()}
+    if odd := sorted({name for name, _ in wanted.items() ^ found.items()}):
         raise CheckpointError(
             f"{folder}: the weights of what is inserted between layers don't fit the model's card "
             f"({len(odd)} differ, the first is {odd[0]}). Copy the model again."

@@ -117,15 +117,14 @@ class Pipeline:
         else:
             model = load_model(path, **arguments)
         pipeline = cls(model, load_tokenizer(path), replace(card, task=task))
-        if pipeline.reader.inserts:
-            load_inserted(model, located(path))
+        load_inserted(model, located(path))
         return pipeline
 
     def read_as(self, system: str | None) -> "Pipeline":
         """The same model read by another system; None: by its own.
 
         Raises:
-            CheckpointError: no such system is known, or it needs trained layers of its own.
+            CheckpointError: no such system is known, or one of the two has layers of its own.
         """
         if system in (None, self.card.system):
             return self
@@ -133,6 +132,11 @@ class Pipeline:
             raise CheckpointError(
                 f"The system '{system}' has layers of its own, and this model was trained without "
                 f"them. Train one with `kbert train --system {system}`."
+            )
+        if self.reader.inserts:
+            raise CheckpointError(
+                f"The model has layers of the system '{self.card.system}' between its own, and "
+                f"'{system}' can't read with them. Choose a model without such layers."
             )
         card = replace(self.card, reading=reading_of(str(system), self.card.reading))
         return Pipeline(self.reader.model, self.hugging_face_tokenizer, card)

@@ -45,7 +45,7 @@ class Example:
     """One labelled input: one text or two, and where it was read."""
 
     sentences: tuple[str, ...]
-    label: str | None = None  # for classification
+    label: str | None = None  # for classification; for fill-mask what stands at the masks
     words: tuple[tuple[int, int], ...] = ()  # gold tokens: (start, end) in characters
     tags: tuple[str, ...] = ()  # and their BIO tags
     group: str = ""  # for answer selection, which question it belongs to
@@ -81,7 +81,8 @@ def read_examples(
 
     It is a ``.tsv``; for fill-mask also plain ``.txt``; for named entities also one token a line,
     whatever the ending; each may be packed with xz. ``columns`` are our names (text_a, text_b,
-    label, qid) → the file's.
+    label, qid) → the file's. For fill-mask a column "filling" says what stands at the [MASK]s of
+    the text; without it tokens are hidden at random.
     """
     return examples_of(TextTable(Path(path), task, columns), task, columns)
 

@@ -31,6 +31,8 @@ PAIRS = (
 )
 LABELS = ("label", "labels", "gold_label", "ner_tags", "tags", "target")
 QUESTION = ("qid", "question_id", "query_id")
+FILLINGS = ("filling",)  # what stands at the masks of a text
+OPTIONAL = {"rank": "qid", "mask": "label"}  # a column that a task takes where there is one
 NEEDED = {
     "ner": ("label", "text_a"),
     "classify": ("label", "text_a"),
@@ -73,7 +75,7 @@ class Table:
         raise NotImplementedError
 
     def columns_of(self, task: str, given: Mapping[str, str] | None) -> dict[str, str]:
-        """Find a task's columns, and qid for answer selection where there is one.
+        """Find a task's columns, and an optional one where there is one.
 
         Our name → the table's; those ``given`` go before any guess. DataError where one of these
         isn't there, ColumnError where one is missing.
@@ -91,7 +93,8 @@ class Table:
             known_texts = PAIRS if "text_b" in needed else singles
             texts = next((known for known in known_texts if set(known) <= set(names)), ())
             found.update(zip(("text_a", "text_b"), texts, strict=False))
-        for ours, known in (*((n, (n,)) for n in needed), ("label", LABELS), ("qid", QUESTION)):
+        labels = FILLINGS if task == "mask" else LABELS
+        for ours, known in (*((n, (n,)) for n in needed), ("label", labels), ("qid", QUESTION)):
             if (named := next((name for name in known if name in names), None)) is not None:
                 found.setdefault(ours, named)
         if missing := [ours for ours in needed if ours not in found]:
@@ -101,7 +104,7 @@ class Table:
                 f"{', '.join(needed)}, or say which columns to take: --columns "
                 f"{','.join(f'{ours}=NAME' for ours in missing)}."
             )
-        wanted = {*needed, *(["qid"] if task == "rank" else [])}
+        wanted = {*needed, OPTIONAL.get(task)}
         return {ours: theirs for ours, theirs in found.items() if ours in wanted}
 
 

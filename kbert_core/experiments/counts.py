@@ -6,7 +6,7 @@ The counts are all that the statistics need, and hold no text: see
 
 import hashlib
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -21,6 +21,7 @@ from kbert_core.tasks.ner import NerPrediction
 from kbert_core.training.evaluate import edit_response, predict_all, scores_of, surface_forms
 from kbert_core.training.finetune import Fitted
 from kbert_core.training.link_scores import link_columns, scores_of_columns
+from kbert_core.training.mask_scores import mask_columns, scores_of_masks
 from kbert_core.training.scores import (
     SpanKey,
     precision_recall,
@@ -31,6 +32,10 @@ from kbert_core.training.scores import (
 
 PADDING = "[PAD]"  # a label of checkpoints trained with the release
 TEXTS_AT_ONCE = 256
+BY_COLUMNS: dict[str, Any] = {  # tasks whose scores are ratios of sums of counts
+    "link": (link_columns, scores_of_columns),
+    "mask": (mask_columns, scores_of_masks),
+}
 Spans = Sequence[Sequence[SpanKey]]
 Borders = tuple[int, int]
 
@@ -51,8 +56,8 @@ def score_run(
     pipeline, splits, graph = fitted.pipeline, fitted.splits, fitted.graph
     assert pipeline.task is not None
     task, seen = pipeline.task.name, surface_forms(splits["train"])
-    if task == "link":
-        return _score_links(fitted)
+    if task in BY_COLUMNS:
+        return _score_columns(fitted, *BY_COLUMNS[task])
     result: dict[str, Any] = {"scores": {}, "without_knowledge": {}, "edit_response": {}}
     predictions: list[Any] = []
     tags: dict[str, TagScores] = {}
@@ -82,13 +87,21 @@ def score_run(
     return result, predictions, tags
 
 
-def _score_links(fitted: Fitted) -> tuple[dict[str, Any], list[Any], dict[str, TagScores]]:
+def _score_columns(
+    fitted: Fitted,
+    columns_of: Callable[..., dict[str, list[Any]]],
+    scores_of: Callable[[Any], dict[str, Any]],
+) -> tuple[dict[str, Any], list[Any], dict[str, TagScores]]:
     """Of entity linking there is no reading without a graph: no name would mean anything."""
-    result: dict[str, Any] = {"scores": {}}
+    result: dict[str, Any] = {"scores": {}, "without_knowledge": {}}
+    train = fitted.splits["train"]
     for split in (split for split in ("dev", "test") if fitted.splits.get(split)):
         examples = fitted.splits[split]
-        columns = link_columns(fitted.pipeline, examples, fitted.graph, fitted.splits["train"])
-        result["scores"][split] = scores_of_columns(columns)
+        columns = columns_of(fitted.pipeline, examples, fitted.graph, train)
+        result["scores"][split] = scores_of(columns)
+        if columns_of is mask_columns and len(fitted.graph):
+            bare = columns_of(fitted.pipeline, examples, NO_KNOWLEDGE, train)
+            result["without_knowledge"][split] = scores_of(bare)
         if split == "test":
             result["sentences"] = packed_links(examples, columns)
     return result, [], {}
@@ -97,7 +110,7 @@ def _score_links(fitted: Fitted) -> tuple[dict[str, Any], list[Any], dict[str, T
 def packed_links(
     examples: Sequence[Example], columns: Mapping[str, Sequence[float]]
 ) -> dict[str, Any]:
-    """The counts of entity linking, for JSON; see :func:`packed`."""
+    """The counts of entity linking or fill-mask, for JSON; see :func:`packed`."""
     return packed(Counts([_id(example.sentences) for example in examples], columns))
 
 

@@ -58,6 +58,11 @@ METRICS: dict[str, tuple[Metric, ...]] = {  # by task, the main one first
         Metric("word not in training", {"new_right": 1}, {"new": 1}),
         *(Metric(part, {f"{part}_right": 1}, {part: 1}) for part in PARTS),
     ),
+    "mask": (
+        Metric("MRR", {"reciprocal": 1}, {"count": 1}),
+        Metric("MRR, filling not in training", {"new_reciprocal": 1}, {"new": 1}),
+        Metric("P@1", {"right": 1}, {"count": 1}),
+    ),
     "rank": (
         Metric("MRR", {"reciprocal": 1}, {"count": 1}),
         Metric("P@1", {"first": 1}, {"count": 1}),

@@ -200,7 +200,7 @@ class Suite(Keys):
     """One experiment."""
 
     name: str  # of the file, and the folder of its results
-    task: Literal["ner", "classify", "pair", "rank", "link"]  # of a mask predictions aren't scored
+    task: Literal["ner", "classify", "pair", "rank", "link", "mask"]
     title: str
     about: Text = ""  # one paragraph of Markdown
     data: Data
@@ -279,6 +279,11 @@ class Suite(Keys):
             raise OptionError(
                 f"data: split is 'entity-disjoint' for the task '{self.task}', which has no "
                 "entities. Choose official or deduplicated."
+            )
+        if self.task in ("link", "mask") and self.data != Data(folder=self.data.folder):
+            raise OptionError(
+                f"data: of the task '{self.task}' the files of a folder are read as they are. Give "
+                "the folder alone."
             )
         odd = [row.name for row in self.baselines if (row.senses is None) == (self.task == "link")]
         if odd:

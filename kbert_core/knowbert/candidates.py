@@ -30,8 +30,7 @@ class Base:
     """A knowledge base of a KnowBert: the part of the graph that enters after one layer.
 
     Attributes:
-        relations: of the triples that an entity's vector is made of; None: all but counts and
-            other names.
+        relations: of the triples that an entity's vector is made of; None: all but counts.
         text: how such a triple is said to the encoder that makes the vectors.
         inflected: whether texts inflect names, as English does: WordNet's morphology.
         vectors: the encoder that makes entity vectors, and never changes: a folder,

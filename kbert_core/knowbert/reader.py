@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -44,6 +45,7 @@ class KnowBertReader(Reader):
 
     Raises:
         EncoderError: the encoder's layers can't be told apart, or there is no such layer.
+        OptionError: two knowledge bases stand after the same layer, or not from bottom to top.
     """
 
     config_class: ClassVar[type] = KnowBertConfig
@@ -59,6 +61,11 @@ class KnowBertReader(Reader):
             base.layer or layer_after(len(layers), number, len(bases))
             for number, base in enumerate(bases)
         ]
+        if any(above <= below for below, above in pairwise(self.after)):
+            raise OptionError(
+                f"The knowledge bases stand after the layers {', '.join(map(str, self.after))}. "
+                "Name them from bottom to top, each after a layer of its own."
+            )
         if not any(hasattr(layer, INSERTED) for layer in layers):
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(0)  # the weights of an untrained KAR are the same every time
@@ -345,20 +352,20 @@ class KnowBertReader(Reader):
         return RATE if f".{INSERTED}." in parameter else 1.0
 
 
-def link_targets(row: KnowBertRow, links: Sequence[Any]) -> Any:
+def link_targets(row: KnowBertRow, links: Sequence[Any], base: int = 0) -> Any:
     """Say which candidate of each span of the last knowledge base is right.
 
     Args:
         links: gold ones, with ``start``, ``end`` and ``entities``.
+        base: number of the last knowledge base.
 
     Returns:
         (C,) int64; ``IGNORED`` for a span without a gold entity among its candidates: it doesn't
         train (the released code trains it towards its first candidate).
     """
     gold = {(own.start, own.end): own.entities for own in links}
-    last = max((own.span.base for own in row.spans), default=0)
     targets = []
-    for own in row.of_base(last):
+    for own in row.of_base(base):
         entities = gold.get((own.span.mention.start, own.span.mention.end), ())
         right = (k for k, c in enumerate(own.span.candidates) if c.entity in entities)
         targets.append(next(right, IGNORED))

@@ -158,11 +158,16 @@ class KnowBertReading(Reading):
         del options
         return Span(mention, (Candidate(mention.entity, 1.0, (triple,)),))
 
-    @property
+    @cached_property
     def linked_spans(self) -> tuple[Span, ...]:
-        """The S spans of the last knowledge base."""
+        """The S spans of the last knowledge base; one that is in no row has no candidates."""
         last = len(self.config.bases) - 1
-        return tuple(span for span in self.spans if span.base == last)
+        placed = {own.number for row in self.rows for own in row.spans}
+        return tuple(
+            span if number in placed else replace(span, candidates=())
+            for number, span in enumerate(self.spans)
+            if span.base == last
+        )
 
     def by_span(self, values: Sequence[Tensor]) -> Tensor:
         """Take the linker's scores out of the rows.
@@ -171,7 +176,7 @@ class KnowBertReading(Reading):
             values: per row (C, M), padding or not.
 
         Returns:
-            (S, M) for ``linked_spans``; impossible for a span that is in no row.
+            (S, M) for ``linked_spans``; impossible where there is no candidate.
         """
         count, last = len(self.linked_spans), len(self.config.bases) - 1
         first = len(self.spans) - count

@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from kbert_core.data.labelled import Example
+from kbert_core.errors import DataError
 from kbert_core.knowbert.reader import link_targets
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.labels import IGNORED, OUTSIDE, WRONG
@@ -119,7 +120,7 @@ class RowMaker:
                 own = same[number]
             else:
                 own = self.with_targets(number, next(readings), change, random)
-            if self.task.name == "mask":
+            if self.task.name == "mask" and self.examples[number].label is None:
                 own = [self._masked(row.row, random) for row in own]
             rows.append(own)
         return rows
@@ -169,7 +170,12 @@ class RowMaker:
         """Make the rows of an example from a reading, perhaps as the recipe changed it."""
         example = self.examples[number]
         if self.task.name == "link":
-            return [TrainingRow(row, link_targets(row, example.links)) for row in reading.rows]
+            base = len(self.config.bases) - 1
+            return [
+                TrainingRow(row, link_targets(row, example.links, base)) for row in reading.rows
+            ]
+        if self.task.name == "mask" and example.label is not None:
+            return self._filled(example, example.label, reading)
         if self.task.name != "ner":
             target = IGNORED if self.task.name == "mask" else self.labels[example.label or ""]
             return [TrainingRow(row, target) for row in reading.rows]
@@ -193,6 +199,31 @@ class RowMaker:
                     inside = places[(starts >= mention.start) & (starts < mention.end)]
                     ids[inside] = self._masking.stand_ins(len(inside), random)
             rows.append(TrainingRow(row, targets, ids))
+        return rows
+
+    def _filled(self, example: Example, filling: str, reading: Reading) -> list[TrainingRow]:
+        """Let the masks of a text be filled with what its label says; nothing else is hidden.
+
+        Raises:
+            DataError: it has not as many tokens as the text has masks.
+        """
+        tokenizer, text = self.reader.tokenizer, example.sentences[0]
+        ids = [token for own in tokenizer.tokenize([filling]) for token in own.ids]
+        count = len(tokenizer.mask_spans(text))
+        if count != len(ids):
+            raise DataError(
+                f"{example.place}: the text has {count} masks, and '{filling[:40]}' is {len(ids)} "
+                "tokens. Write a mask for each token of it."
+            )
+        gold = np.full(len(reading.tokens[0]), IGNORED)
+        masks = np.flatnonzero(np.asarray(reading.tokens[0].ids) == self._masking.mask_id)
+        gold[masks] = ids[: len(masks)]
+        rows = []
+        for row in reading.rows:
+            places, numbers = _places(row)
+            target = np.full(len(row), IGNORED)
+            target[places] = gold[numbers]
+            rows.append(TrainingRow(row, target))
         return rows
 
     def _masked(self, row: Any, random: np.random.Generator) -> TrainingRow:

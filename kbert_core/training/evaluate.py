@@ -1,26 +1,24 @@
 """Scores of a model on labelled examples, and what edits of the graph do to its predictions."""
 
 import logging
-import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 
 from kbert_core.data.labelled import Example, check_labels
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.triple import Triple
-from kbert_core.labels import IGNORED, RIGHT
+from kbert_core.labels import RIGHT
 from kbert_core.pipeline import Pipeline
 from kbert_core.reader import Reading
 from kbert_core.tasks.classify import probability_right
-from kbert_core.training.batches import RowMaker, batch_of
 from kbert_core.training.link_scores import link_scores
+from kbert_core.training.mask_scores import mask_scores
 from kbert_core.training.recipe import another_type, overlaps, type_relations
 from kbert_core.training.scores import (
     SpanKey,
@@ -32,8 +30,6 @@ from kbert_core.training.scores import (
     unseen_recall,
 )
 
-EVALUATION_EPOCH = 1_000_000  # seeds the masks of held-out texts, apart from training's
-MASKED_AT_ONCE = 16  # texts
 HARDLY = 0.01  # of the rows
 GROUPS = ("unseen", "seen")  # in training, of an edited name
 OUTCOMES = ("new", "kept", "other", "lost")  # of a replaced tail
@@ -65,14 +61,14 @@ def evaluate(
     Returns:
         ``span_scores``, ``class_scores``, ``pair_scores`` or ``ranking_scores``, the
         last with ``overlap_mrr``, that of an order by ``shared_characters``; for
-        fill-mask loss (nats), perplexity and accuracy.
+        entity linking and fill-mask see ``link_scores`` and ``mask_scores``.
 
     Raises:
         DataError: a label that the model doesn't know.
     """
     assert pipeline.task is not None
     if pipeline.task.name == "mask":
-        return _mask_scores(pipeline, examples, graph, **reading)
+        return mask_scores(pipeline, examples, graph, **reading)
     if pipeline.task.name == "link":
         return link_scores(pipeline, examples, graph, **reading)
     predictions = predict_all(pipeline, examples, graph, **reading)
@@ -137,28 +133,6 @@ def tell_of_matches(used: Sequence[bool], what: str, *, relations: bool = False)
         )
     else:
         log.info("the graph injects something into %s", share)
-
-
-def _mask_scores(
-    pipeline: Pipeline, examples: Sequence[Example], graph: KnowledgeGraph, **reading: Any
-) -> dict[str, Any]:
-    assert pipeline.task is not None
-    reader, size = pipeline.reader, reading.pop("batch_size", MASKED_AT_ONCE)
-    config = reader.configured(**reading)
-    maker = RowMaker(examples, pipeline.task, reader, {}, graph, config, held_out=True)
-    total, right, count = 0.0, 0, 0
-    for start in range(0, len(examples), size):
-        numbers = range(len(examples))[start : start + size]
-        rows = [row for rows in maker.rows(numbers, EVALUATION_EPOCH) for row in rows]
-        batch, labels = batch_of(rows, reader, config)
-        with torch.inference_mode():
-            logits = reader.forward(batch, config)["logits"].float().cpu()
-            total += pipeline.task.loss(logits, labels).item()
-        chosen = labels != IGNORED
-        right += int((logits[chosen].argmax(-1) == labels[chosen]).sum())
-        count += int(chosen.sum())
-    loss, accuracy = total / max(1, count), right / max(1, count)
-    return {"loss": loss, "perplexity": math.exp(loss), "accuracy": accuracy, "count": count}
 
 
 # The response to edits

@@ -34,9 +34,8 @@ from kbert_core.training.start import body_of, reading_in, started
 from kbert_core.training.trainer import EpochEnds, OrderedTrainer, Processes, arguments, join
 
 MAIN_SCORE = {
-    **{"ner": "f1", "classify": "accuracy", "pair": "accuracy", "mask": "accuracy"},
-    "link": "f1",
-    "rank": "mrr",
+    **{"ner": "f1", "classify": "accuracy", "pair": "accuracy"},
+    **{"link": "f1", "mask": "mrr", "rank": "mrr"},
 }
 UNLABELLED = ("mask", "link")  # tasks without labels of their own
 NOT_THE_RUN = {  # may differ when a run goes on; fingerprints stand for data and graphs

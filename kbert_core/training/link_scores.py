@@ -62,7 +62,8 @@ def link_columns(
         for read in pipeline.predicted(readings, batch_size=batch_size)
     ]
     likeliest = [
-        {own.place[2:]: own.candidates[0].entity for own in read.linked_spans} for read in readings
+        {own.place[2:]: own.candidates[0].entity for own in read.linked_spans if own.candidates}
+        for read in readings
     ]
     return columns_of(examples, found, likeliest, train)
 

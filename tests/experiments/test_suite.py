@@ -110,7 +110,12 @@ def test_a_suite_says_what_every_run_trains_with(written, suite_data):
         ),
         ({"task": "classify"}, "baselines are for named entities"),
         ({"name": "a/b"}, "name is 'a/b', expected letters, digits and hyphens"),
-        ({"task": "mask"}, "task is 'mask', expected 'ner', 'classify', 'pair', 'rank' or 'link'"),
+        ({"task": "mask"}, "baselines are for named entities, and the task is 'mask'"),
+        ({"task": "fill"}, "task is 'fill', expected 'ner', .* 'link' or 'mask'"),
+        (
+            {"task": "mask", "data": {"folder": "d", "split": "deduplicated"}},
+            "of the task 'mask' the files of a folder are read as they are",
+        ),
     ],
 )
 def test_what_does_not_fit_is_named_with_file_key_and_remedy(written, suite_data, change, message):
