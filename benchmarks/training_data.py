@@ -29,9 +29,10 @@ from kbert_core.kbert.reader import KBertReader
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.pipeline import Pipeline
-from kbert_core.training.batches import Batches, RowMaker, grown_texts
+from kbert_core.training.batches import Batches
 from kbert_core.training.options import Recipe, TrainOptions
 from kbert_core.training.recipe import learn_type_labels
+from kbert_core.training.rows import RowMaker, grown_texts
 
 ROOT = Path(__file__).parents[1]
 RECIPES = {

@@ -14,11 +14,11 @@ from kbert_core.errors import CheckpointError, OptionError
 from kbert_core.explain.case import Case
 from kbert_core.explain.effects import effects, shapley
 from kbert_core.systems import SYSTEMS
-from kbert_core.training.batches import RowMaker
 from kbert_core.training.evaluate import evaluate
 from kbert_core.training.finetune import train
 from kbert_core.training.options import TrainOptions
 from kbert_core.training.recipe import Recipe
+from kbert_core.training.rows import RowMaker
 
 
 @pytest.fixture

@@ -25,11 +25,12 @@ from kbert_core.knowledge.io.compression import plain_stem
 from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
 from kbert_core.tasks import TASKS
 from kbert_core.training import checkpoints
-from kbert_core.training.batches import LINKED, Batches, RowMaker, grown_texts
+from kbert_core.training.batches import LINKED, Batches
 from kbert_core.training.cards import write_card
 from kbert_core.training.evaluate import edit_response, evaluate, surface_forms, tell_of_matches
 from kbert_core.training.options import SCRATCH, Recipe, TrainOptions
 from kbert_core.training.recipe import learn_type_labels, warn_of_no_effect
+from kbert_core.training.rows import RowMaker, grown_texts
 from kbert_core.training.start import body_of, reading_in, started
 from kbert_core.training.trainer import EpochEnds, OrderedTrainer, Processes, arguments, join
 

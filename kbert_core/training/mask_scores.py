@@ -11,7 +11,7 @@ from kbert_core.data.labelled import Example
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.labels import IGNORED
 from kbert_core.pipeline import Pipeline
-from kbert_core.training.batches import RowMaker, batch_of
+from kbert_core.training.rows import RowMaker, batch_of
 
 EVALUATION_EPOCH = 1_000_000  # seeds the masks of held-out texts, apart from training's
 AT_ONCE = 16  # texts

@@ -28,9 +28,9 @@ from kbert_core.knowbert.candidates import MASKED, Base, graph_spans, normalised
 from kbert_core.knowbert.linker import KarOptions
 from kbert_core.knowbert.reader import RATE
 from kbert_core.knowbert.reading import KnowBertConfig
-from kbert_core.training.batches import RowMaker
 from kbert_core.training.finetune import train
 from kbert_core.training.options import Recipe, TrainOptions
+from kbert_core.training.rows import RowMaker
 
 ROOT = Path(__file__).parents[2]
 SMALL = KarOptions(size=12, heads=3, inner=16)

@@ -17,10 +17,10 @@ from kbert_core.knowbert.linker import KarOptions
 from kbert_core.knowbert.reading import KnowBertConfig
 from kbert_core.labels import IGNORED
 from kbert_core.pipeline import NO_KNOWLEDGE
-from kbert_core.training.batches import RowMaker
 from kbert_core.training.finetune import train
 from kbert_core.training.mask_scores import mask_columns, scores_of_masks
 from kbert_core.training.options import TrainOptions
+from kbert_core.training.rows import RowMaker
 
 ASKED = Example(("糖尿病的类别是[MASK][MASK]。",), "疾病")
 GRAPH = KnowledgeGraph([Triple("糖尿病", "类别", "疾病"), Triple("心电图", "类别", "检查")])

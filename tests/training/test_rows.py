@@ -20,10 +20,11 @@ from kbert_core.labels import IGNORED, Labels
 from kbert_core.pipeline import NO_KNOWLEDGE
 from kbert_core.reader import Reader
 from kbert_core.tasks import TASKS
-from kbert_core.training.batches import RowMaker, batch_of, bucketed, grown_texts
+from kbert_core.training.batches import bucketed
 from kbert_core.training.evaluate import tell_of_matches
 from kbert_core.training.options import Recipe
 from kbert_core.training.recipe import learn_type_labels
+from kbert_core.training.rows import RowMaker, batch_of, grown_texts
 from kbert_core.training.vocabulary import character_tokenizer
 
 TEXT = "有糖尿病史"

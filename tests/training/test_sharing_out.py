@@ -13,10 +13,11 @@ import torch
 from two_processes import together
 
 from kbert_core.labels import IGNORED
-from kbert_core.training.batches import BATCH, Batches, TrainingRow, bucketed
+from kbert_core.training.batches import BATCH, Batches, bucketed
 from kbert_core.training.finetune import fit, train
 from kbert_core.training.options import PretrainOptions, TrainOptions
 from kbert_core.training.pretrain import pretrain
+from kbert_core.training.rows import TrainingRow
 
 ROOT = Path(__file__).parents[2]
 LINES = [f"第{i}句话说的是天气很好，今天{i % 7}度。" for i in range(400)]
