@@ -304,20 +304,14 @@ class Reader(ABC):
 
         Returns:
             Per text a value with ``nodes``, each of a ``mention`` and the triples ``used`` there,
-            and with ``with_nodes``; :meth:`lay` makes readings of them.
+            and with ``with_nodes``; a method ``lay`` makes readings of them.
 
         Raises:
             OptionError: the system has nothing that a recipe could change.
         """
         raise OptionError(
-            f"The system '{self.system}' can't be trained with a recipe: it reads nothing that one "
-            "changes. Leave the recipe's options out."
+            f"The system '{self.system}' can't be trained with a recipe. Leave its options out."
         )
-
-    def lay(self, grown: Sequence[Any], config: Any = None, *, windows: bool) -> Sequence[Reading]:
-        """Make readings of what :meth:`grown` returned, changed or not."""
-        del config, windows
-        return grown
 
     def guarded(self, row: Any, hidden: Any, random: Any = None) -> Any:
         """Keep knowledge from telling the tokens ``hidden``, (N,) bool; ``random``: not always."""

@@ -71,12 +71,9 @@ class Node:
 
     def edited(self, changes: Mapping[Triple, Triple | None], options: InjectionOptions) -> "Node":
         """Hang other triples in place of some; None: nothing."""
-        branches = []
-        for own in self.branches:
-            new = changes.get(own.triple, own.triple)
-            if new is not None:
-                branches.append(own if new is own.triple else branch_of(new, options))
-        return replace(self, branches=tuple(branches))
+        new = [(own, changes.get(own.triple, own.triple)) for own in self.branches]
+        kept = (own if t is own.triple else branch_of(t, options) for own, t in new if t)
+        return replace(self, branches=tuple(kept))
 
 
 @dataclass(frozen=True, slots=True)

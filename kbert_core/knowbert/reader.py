@@ -173,6 +173,13 @@ class KnowBertReader(Reader):
         """Read texts; a recipe changes their spans."""
         return self.read(texts, graph, config, windows=windows)
 
+    def lay(
+        self, grown: Sequence[KnowBertReading], config: Any = None, *, windows: bool
+    ) -> Sequence[KnowBertReading]:
+        """Return readings that :meth:`grown` made, changed or not."""
+        del config, windows
+        return grown
+
     def with_spans(self, reading: KnowBertReading, spans: Sequence[Span]) -> KnowBertReading:
         """Put spans into a reading, in place of those of their base at the same characters."""
         by_place = {own.place: own for own in (*reading.spans, *spans)}

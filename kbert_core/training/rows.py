@@ -152,7 +152,8 @@ class RowMaker:
     def _laid(self, texts: Sequence[Any]) -> Sequence[Reading]:
         if not texts:
             return []
-        return self.reader.lay(texts, self.config, windows=self.task.windows)
+        reader: Any = self.reader  # one that has ``grown``
+        return reader.lay(texts, self.config, windows=self.task.windows)
 
     def with_targets(
         self,
