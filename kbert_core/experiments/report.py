@@ -255,6 +255,11 @@ def differences(tables: Tables) -> str:
         [" − ".join(pair), *chain(*(_difference(of.get(pair)) for of in columns))]
         for pair in tables.pairs
     ]
+    compared = [row for pair in tables.pairs for row in pair]
+    for row in (row.name for row in tables.suite.runs if row.name in compared):
+        nulls = [tables.resampled.between_seeds(row, metric) for metric in tables.main_metrics]
+        if any(nulls):
+            rows.append([f"*none:* {row}, one seed − another", *chain(*map(_difference, nulls))])
     return table(head, rows)
 
 

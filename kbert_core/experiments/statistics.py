@@ -9,6 +9,7 @@ paired, and what several test sets share isn't taken for several.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -165,13 +166,21 @@ class Resampled:
                     f"'{row}' and '{other}' were tested on different data at seed {seed}. "
                     "Run what is stale again."
                 )
-        differences = np.array([one[seed] - two[seed] for seed in shared])
-        spread, resampled = Spread.of(differences[:, 0]), differences[:, 1:].mean(axis=0)
-        # Twice the smaller share of resamples on one side of 0, that of the data counted in.
-        side = min(np.count_nonzero(resampled <= 0), np.count_nonzero(resampled >= 0))
-        p = float(min(1.0, 2 * (1 + side) / (1 + len(resampled))))
-        interval = _interval(resampled)
-        return Difference(spread.mean, spread.deviation, *interval, p=p, seeds=len(shared))
+        return _difference(np.array([one[seed] - two[seed] for seed in shared]))
+
+    def between_seeds(self, row: str, metric: Metric) -> Difference | None:
+        """The two seeds of a row that differ most: a difference where there is none to find.
+
+        None where no two seeds were tested on the same data.
+        """
+        drawn, counts = self._drawn(row, metric), self.counts.get(row, {})
+        pairs = [
+            p for p in combinations(sorted(drawn), 2) if counts[p[0]].data == counts[p[1]].data
+        ]
+        if not pairs:
+            return None
+        one, two = max(pairs, key=lambda p: abs(float(drawn[p[0]][0] - drawn[p[1]][0])))
+        return _difference(drawn[one][None] - drawn[two])
 
     def _drawn(self, row: str, metric: Metric) -> dict[int, Floats]:
         """By seed: (1 + resamples,) the score itself, then its resamples."""
@@ -232,6 +241,16 @@ def holm(values: Mapping[Name, float], family: int | None = None) -> dict[Name, 
     for rank, name in enumerate(sorted(values, key=lambda name: values[name])):
         adjusted[name] = highest = max(highest, min(1.0, (number - rank) * values[name]))
     return adjusted
+
+
+def _difference(differences: Floats) -> Difference:
+    """Of (seeds, 1 + resamples)."""
+    spread, resampled = Spread.of(differences[:, 0]), differences[:, 1:].mean(axis=0)
+    # Twice the smaller share of resamples on one side of 0, that of the data counted in.
+    side = min(np.count_nonzero(resampled <= 0), np.count_nonzero(resampled >= 0))
+    p = float(min(1.0, 2 * (1 + side) / (1 + len(resampled))))
+    interval = _interval(resampled)
+    return Difference(spread.mean, spread.deviation, *interval, p=p, seeds=len(differences))
 
 
 def _interval(values: Floats) -> tuple[float, float]:

@@ -266,6 +266,8 @@ def test_a_difference_stands_with_its_deviation_over_the_seeds(experiment, folde
     text = write_report([tables], folder / "results.md")[0].read_text("utf-8")
     (row,) = rows_of(text, "K-BERT, graph − BERT")
     assert row[1].startswith("+41.7 ± 14.4 [")
+    (row,) = rows_of(text, "*none:* K-BERT, graph, one seed − another")
+    assert row[1].startswith(("-25.0 [", "−25.0 ["))
 
 
 def test_outdated_results_of_some_seeds_are_left_out_and_named(done, folder):

@@ -1,5 +1,7 @@
 """The statistics, against hand-worked cases and an obvious slow implementation."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -117,6 +119,17 @@ def test_a_row_against_itself_differs_by_nothing_with_p_1():
     counts = {1: random_ner(50, 0.7, 1)}
     same = Resampled({"a": counts, "b": counts}, resamples=200).difference("a", "b", F1)
     assert (same.mean, same.low, same.high, same.p) == (0, 0, 0, 1)
+
+
+def test_a_row_is_compared_with_itself_by_the_seeds_that_differ_most():
+    of = {1: random_ner(50, 0.7, 1), 2: random_ner(50, 0.9, 2), 3: random_ner(50, 0.6, 3)}
+    made = Resampled({"a": of, "b": {1: of[2]}, "c": {1: of[3]}}, resamples=200)
+    none, two_rows = made.between_seeds("a", F1), made.difference("b", "c", F1)
+    assert (none.mean, none.low, none.high) == (two_rows.mean, two_rows.low, two_rows.high)
+    assert none.seeds == 1
+    assert made.between_seeds("b", F1) is None
+    other = {2: replace(of[2], data="another split"), 1: of[1]}
+    assert Resampled({"a": other}, resamples=10).between_seeds("a", F1) is None
 
 
 def test_p_is_uniform_where_there_is_no_difference_and_small_where_there_is():
