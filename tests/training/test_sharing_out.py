@@ -68,8 +68,9 @@ def losses(options, name="pretraining.json"):
     return [scores["train_loss"] for scores in curve], [scores["loss"] for scores in curve]
 
 
-def by_torchrun(*command):
+def by_torchrun(folder, *command):
     """Run `kbert` in two processes as a user does; returns what it printed."""
+    del folder
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
     start = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
     done = subprocess.run(
@@ -179,11 +180,13 @@ def test_a_step_with_fewer_examples_than_parts_fills_up_without_labels(data):
 # In two processes
 
 
-def test_two_processes_pretrain_as_one_with_twice_the_batch(tmp_path):
+@pytest.mark.parametrize("start", [together, pytest.param(by_torchrun, marks=pytest.mark.soak)])
+def test_two_processes_pretrain_as_one_with_twice_the_batch(start, tmp_path):
     one = pretraining(tmp_path, output=str(tmp_path / "one"), batch_tokens=512)
     two = one.changed(output=str(tmp_path / "two"), batch_tokens=256)
     alone = pretrain(one)
-    done = by_torchrun(
+    done = start(
+        tmp_path,
         *("pretrain", "--text", *two.corpus.text, "--json", "--device", "cpu"),
         *options_of(two, "output", "steps", "batch_tokens", "row_length", "hidden_size"),
         *options_of(two, "num_hidden_layers", "num_attention_heads", "max_positions", "warmup"),
