@@ -7,7 +7,7 @@ and gives a state and logits for each token *of the text*. Tasks know nothing el
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -21,7 +21,7 @@ from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.selection import LeftOut
 from kbert_core.knowledge.triple import Triple
 from kbert_core.text import WordPieces
-from kbert_core.tokens import Tokens, TrunkPart
+from kbert_core.tokens import Tokens, text_places
 
 DEFAULT_LENGTH = 512
 Named = tuple[Mention, tuple[Triple, ...]]  # a name in a text, and what the graph says of it
@@ -43,22 +43,13 @@ class Piece:
         return triple == self.triple and self.node in (None, node)
 
 
-class Row(Protocol):
-    """One row of a batch: N tokens, and where the text's own tokens are among them."""
-
-    @property
-    def trunk_parts(self) -> Sequence[TrunkPart]:
-        """Runs of the text's tokens, in reading order."""
-
-    def __len__(self) -> int: ...
-
-
 @dataclass(frozen=True)
 class Reading(ABC):
     """A text as a system reads it.
 
     Attributes:
-        rows: what the encoder gets; several where a long text is read in windows.
+        rows: what the encoder gets, each N tokens with ``trunk_parts``, where the text's own
+            tokens are among them; several where a long text is read in windows.
         config: the system's, as the text was read.
         prediction: what a task made of the logits; None before.
     """
@@ -114,7 +105,8 @@ class Reading(ABC):
         Returns:
             (T, ...), in the order of ``tokens``.
         """
-        row, place = _text_places(self.rows, [len(tokens) for tokens in self.tokens])
+        parts = [row.trunk_parts for row in self.rows]
+        row, place = text_places(parts, [len(tokens) for tokens in self.tokens])
         if len(values) == 1:
             return values[0][place]
         offsets = np.cumsum([0, *(len(own) for own in values)])
@@ -158,29 +150,6 @@ class Trace:
 def _on_text(reading: Reading, values: Sequence[Tensor]) -> Tensor:
     """Take logits of rows, padding or not, to the text: (T, K) or (K,)."""
     return values[0] if values[0].dim() == 1 else reading.on_text(values)
-
-
-def _text_places(
-    rows: Sequence[Row], sizes: Sequence[int]
-) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Find for each token of the text a row and its place there, with most text on both sides."""
-    before = np.cumsum([0, *sizes])
-    context = np.full(before[-1], -1)
-    of_row, of_place = np.zeros(before[-1], int), np.zeros(before[-1], int)
-    for number, row in enumerate(rows):
-        for sentence, total in enumerate(sizes):
-            parts = [part for part in row.trunk_parts if part.sentence == sentence]
-            if not parts:
-                continue
-            at = np.concatenate([np.arange(p.end - p.start) + p.first for p in parts])
-            place = np.concatenate([np.arange(p.start, p.end) for p in parts])
-            left = at - at[0] if at[0] else np.full(len(at), total)
-            right = at[-1] - at if at[-1] + 1 < total else np.full(len(at), total)
-            near, at = np.minimum(left, right), at + before[sentence]
-            better = near > context[at]
-            context[at[better]] = near[better]
-            of_row[at[better]], of_place[at[better]] = number, place[better]
-    return of_row, of_place
 
 
 class Reader(ABC):

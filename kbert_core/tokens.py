@@ -333,3 +333,34 @@ def text_rows(
             segments += [special.segment for special in behind]
         rows.append((ids, segments, tuple(parts)))
     return rows
+
+
+def text_places(
+    rows: Sequence[Sequence[TrunkPart]], sizes: Sequence[int]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Find for each token of a text a row and its place there, with most text on both sides.
+
+    Args:
+        rows: per row its runs of the text's tokens.
+        sizes: per sentence its number of tokens, T in all.
+
+    Returns:
+        (T,) numbers of rows, and (T,) indices along N.
+    """
+    before = np.cumsum([0, *sizes])
+    context = np.full(before[-1], -1)
+    of_row, of_place = np.zeros(before[-1], int), np.zeros(before[-1], int)
+    for number, row in enumerate(rows):
+        for sentence, total in enumerate(sizes):
+            parts = [part for part in row if part.sentence == sentence]
+            if not parts:
+                continue
+            at = np.concatenate([np.arange(p.end - p.start) + p.first for p in parts])
+            place = np.concatenate([np.arange(p.start, p.end) for p in parts])
+            left = at - at[0] if at[0] else np.full(len(at), total)
+            right = at[-1] - at if at[-1] + 1 < total else np.full(len(at), total)
+            near, at = np.minimum(left, right), at + before[sentence]
+            better = near > context[at]
+            context[at[better]] = near[better]
+            of_row[at[better]], of_place[at[better]] = number, place[better]
+    return of_row, of_place

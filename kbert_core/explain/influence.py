@@ -26,7 +26,7 @@ from kbert_core.kbert.flat_tree import FlatTree, collate
 from kbert_core.kbert.interventions import intervene
 from kbert_core.kbert.mask_transformer import layer_masks
 from kbert_core.pipeline import Pipeline
-from kbert_core.reader import Piece, Row
+from kbert_core.reader import Piece
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -104,7 +104,7 @@ def _first_layer(reached: Tensor) -> Tensor:
     return torch.where(reached[-1], reached.shape[0] - reached.sum(0), NEVER)
 
 
-def states_of(pipeline: Pipeline, rows: Sequence[Row], config: Any) -> Iterator[Tensor]:
+def states_of(pipeline: Pipeline, rows: Sequence[Any], config: Any) -> Iterator[Tensor]:
     """Run rows, and yield of each the states: (L + 1, N, H) float32, padding removed."""
     for some in batches(rows, max(1, TOKENS_AT_ONCE // max(map(len, rows), default=1))):
         output = pipeline.reader.encode(some, config, hidden_states=True)
