@@ -6,7 +6,7 @@ The counts are all that the statistics need, and hold no text: see
 
 import hashlib
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -18,10 +18,14 @@ from kbert_core.labels import OUTSIDE, RIGHT, begins
 from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
 from kbert_core.tasks.classify import probability_right
 from kbert_core.tasks.ner import NerPrediction
-from kbert_core.training.evaluate import edit_response, predict_all, scores_of, surface_forms
+from kbert_core.training.evaluate import (
+    BY_COLUMNS,
+    edit_response,
+    predict_all,
+    scores_of,
+    surface_forms,
+)
 from kbert_core.training.finetune import Fitted
-from kbert_core.training.link_scores import link_columns, scores_of_columns
-from kbert_core.training.mask_scores import mask_columns, scores_of_masks
 from kbert_core.training.scores import (
     SpanKey,
     precision_recall,
@@ -32,10 +36,6 @@ from kbert_core.training.scores import (
 
 PADDING = "[PAD]"  # a label of checkpoints trained with the release
 TEXTS_AT_ONCE = 256
-BY_COLUMNS: dict[str, Any] = {  # tasks whose scores are ratios of sums of counts
-    "link": (link_columns, scores_of_columns),
-    "mask": (mask_columns, scores_of_masks),
-}
 Spans = Sequence[Sequence[SpanKey]]
 Borders = tuple[int, int]
 
@@ -57,7 +57,7 @@ def score_run(
     assert pipeline.task is not None
     task, seen = pipeline.task.name, surface_forms(splits["train"])
     if task in BY_COLUMNS:
-        return _score_columns(fitted, *BY_COLUMNS[task])
+        return _score_columns(fitted, task)
     result: dict[str, Any] = {"scores": {}, "without_knowledge": {}, "edit_response": {}}
     predictions: list[Any] = []
     tags: dict[str, TagScores] = {}
@@ -88,20 +88,19 @@ def score_run(
 
 
 def _score_columns(
-    fitted: Fitted,
-    columns_of: Callable[..., dict[str, list[Any]]],
-    scores_of: Callable[[Any], dict[str, Any]],
+    fitted: Fitted, task: str
 ) -> tuple[dict[str, Any], list[Any], dict[str, TagScores]]:
-    """Of entity linking there is no reading without a graph: no name would mean anything."""
+    """Score entity linking or fill-mask; without a graph no name would mean anything to link."""
+    columns_of, scores_from = BY_COLUMNS[task]
     result: dict[str, Any] = {"scores": {}, "without_knowledge": {}}
     train = fitted.splits["train"]
     for split in (split for split in ("dev", "test") if fitted.splits.get(split)):
         examples = fitted.splits[split]
         columns = columns_of(fitted.pipeline, examples, fitted.graph, train)
-        result["scores"][split] = scores_of(columns)
-        if columns_of is mask_columns and len(fitted.graph):
+        result["scores"][split] = scores_from(columns)
+        if task != "link" and len(fitted.graph):
             bare = columns_of(fitted.pipeline, examples, NO_KNOWLEDGE, train)
-            result["without_knowledge"][split] = scores_of(bare)
+            result["without_knowledge"][split] = scores_from(bare)
         if split == "test":
             result["sentences"] = packed_links(examples, columns)
     return result, [], {}

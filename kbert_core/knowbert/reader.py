@@ -162,16 +162,7 @@ class KnowBertReader(Reader):
             )
         return readings
 
-    def grown(
-        self,
-        texts: Sequence[Sequence[str]],
-        graph: KnowledgeGraph,
-        config: KnowBertConfig,
-        *,
-        windows: bool = False,
-    ) -> Sequence[KnowBertReading]:
-        """Read texts; a recipe changes their spans."""
-        return self.read(texts, graph, config, windows=windows)
+    grown = read  # a recipe changes its spans
 
     def lay(
         self, grown: Sequence[KnowBertReading], config: Any = None, *, windows: bool

@@ -17,8 +17,8 @@ from kbert_core.labels import RIGHT
 from kbert_core.pipeline import Pipeline
 from kbert_core.reader import Reading
 from kbert_core.tasks.classify import probability_right
-from kbert_core.training.link_scores import link_scores
-from kbert_core.training.mask_scores import mask_scores
+from kbert_core.training.link_scores import link_columns, scores_of_columns
+from kbert_core.training.mask_scores import mask_columns, scores_of_masks
 from kbert_core.training.recipe import another_type, overlaps, type_relations
 from kbert_core.training.scores import (
     SpanKey,
@@ -30,6 +30,10 @@ from kbert_core.training.scores import (
     unseen_recall,
 )
 
+BY_COLUMNS: dict[str, tuple[Any, Any]] = {  # tasks whose scores are ratios of sums of counts
+    "link": (link_columns, scores_of_columns),
+    "mask": (mask_columns, scores_of_masks),
+}
 HARDLY = 0.01  # of the rows
 GROUPS = ("unseen", "seen")  # in training, of an edited name
 OUTCOMES = ("new", "kept", "other", "lost")  # of a replaced tail
@@ -61,16 +65,15 @@ def evaluate(
     Returns:
         ``span_scores``, ``class_scores``, ``pair_scores`` or ``ranking_scores``, the
         last with ``overlap_mrr``, that of an order by ``shared_characters``; for
-        entity linking and fill-mask see ``link_scores`` and ``mask_scores``.
+        entity linking and fill-mask see ``scores_of_columns`` and ``scores_of_masks``.
 
     Raises:
         DataError: a label that the model doesn't know.
     """
     assert pipeline.task is not None
-    if pipeline.task.name == "mask":
-        return mask_scores(pipeline, examples, graph, **reading)
-    if pipeline.task.name == "link":
-        return link_scores(pipeline, examples, graph, **reading)
+    if pipeline.task.name in BY_COLUMNS:
+        columns_of, scores_from = BY_COLUMNS[pipeline.task.name]
+        return scores_from(columns_of(pipeline, examples, graph, **reading))
     predictions = predict_all(pipeline, examples, graph, **reading)
     return scores_of(pipeline.task.name, examples, predictions, seen=seen)
 

@@ -17,13 +17,6 @@ Found = Mapping[tuple[int, int], str | None]  # span → entity
 COUNTED = ("right", "predicted", "gold", "first_right", "prior_right")
 
 
-def link_scores(
-    pipeline: Pipeline, examples: Sequence[Example], graph: KnowledgeGraph, **reading: Any
-) -> dict[str, Any]:
-    """Score the links of labelled texts; see :func:`link_columns`, :func:`scores_of_columns`."""
-    return scores_of_columns(link_columns(pipeline, examples, graph, **reading))
-
-
 def link_columns(
     pipeline: Pipeline,
     examples: Sequence[Example],

@@ -18,13 +18,6 @@ AT_ONCE = 16  # texts
 COLUMNS = ("loss", "reciprocal", "right", "count")
 
 
-def mask_scores(
-    pipeline: Pipeline, examples: Sequence[Example], graph: KnowledgeGraph, **reading: Any
-) -> dict[str, Any]:
-    """Score the filling of masks; see :func:`mask_columns` and :func:`scores_of_masks`."""
-    return scores_of_masks(mask_columns(pipeline, examples, graph, **reading))
-
-
 def mask_columns(
     pipeline: Pipeline,
     examples: Sequence[Example],

@@ -207,8 +207,8 @@ class RowMaker:
         count = len(tokenizer.mask_spans(text))
         if count != len(ids):
             raise DataError(
-                f"{example.place}: the text has {count} masks, and '{filling[:40]}' is {len(ids)} "
-                "tokens. Write a mask for each token of it."
+                f"{example.place}: masks in the text: {count}, tokens of '{filling[:40]}': "
+                f"{len(ids)}. Write a mask for each token."
             )
         gold = np.full(len(reading.tokens[0]), IGNORED)
         masks = np.flatnonzero(np.asarray(reading.tokens[0].ids) == self._masking.mask_id)

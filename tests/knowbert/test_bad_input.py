@@ -12,7 +12,7 @@ from transformers import AutoModel
 from kbert_core import Card, InjectionOptions, KBertError, KnowledgeGraph, Pipeline, Triple
 from kbert_core.data.labelled import Example, GoldLink
 from kbert_core.knowbert.candidates import Base, graph_spans
-from kbert_core.training.link_scores import link_scores
+from kbert_core.training.evaluate import evaluate
 
 GLOSS, NAME = Triple("心电图.n.01", "gloss", "一种检查"), Triple("心电图.n.01", "synonym", "心电图")
 WORDNET, GLOSSES = Base.of("wordnet"), Base(("gloss",))
@@ -103,7 +103,7 @@ def test_a_name_longer_than_a_window_is_not_linked(linker):
     assert len(trace.reading.rows) > 1
     assert trace.prediction.links == trace.links == ()
     example = Example((TEXT,), links=(GoldLink(*PLACE, ("心电图.n.01",)),))
-    assert link_scores(short, [example], SENSES)["predicted"] == 0
+    assert evaluate(short, [example], SENSES)["predicted"] == 0
 
 
 def card_changed(folder, change):

@@ -81,7 +81,7 @@ def test_masks_past_the_length_limit_are_not_told(checkpoints):
 
 
 @pytest.mark.parametrize(
-    ("filling", "words"), [("病", "2 masks, and '病' is 1"), ("疾病史", "3 tok")]
+    ("filling", "words"), [("病", "text: 2, tokens of '病': 1"), ("疾病史", "'疾病史': 3")]
 )
 def test_fillings_that_do_not_fit_the_masks_are_said(checkpoints, filling, words):
     with pytest.raises(DataError, match=words):
