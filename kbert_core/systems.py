@@ -20,6 +20,7 @@ SYSTEMS = {
     K_BERT: "kbert_core.kbert.reader:KBertReader",
     "plain-text": "kbert_core.plain_text:PlainTextReader",
     "knowbert": "kbert_core.knowbert.reader:KnowBertReader",
+    "roof-bert": "kbert_core.roof.reader:RoofReader",
 }
 
 
@@ -111,6 +112,8 @@ def reader_class(system: Any) -> Any:
 def reading_of(system: str, base: Any) -> Any:
     """Return a system's configuration with what another one says of the same options.
 
+    What that one leaves at its default has the default of the system that is wanted.
+
     Args:
         system: whose configuration is wanted.
         base: the configuration that there is.
@@ -121,4 +124,6 @@ def reading_of(system: str, base: Any) -> Any:
     kind = reader_class(system).config_class
     if isinstance(base, kind):
         return base
-    return kind(**{f.name: getattr(base, f.name) for f in fields(kind) if hasattr(base, f.name)})
+    given = {f.name: getattr(base, f.name) for f in fields(base)}
+    said = {f.name for f in fields(base) if f.default != given[f.name]}
+    return kind(**{f.name: given[f.name] for f in fields(kind) if f.name in said})

@@ -9,7 +9,7 @@ from typing import Protocol
 from kbert_core.errors import OptionError
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
-from kbert_core.knowledge.names import is_word_character, normalise, normalise_name
+from kbert_core.knowledge.names import is_word_character, normalise, normalise_name, simplified
 from kbert_core.knowledge.selection import InjectionOptions, LeftOut, Reason, Rule, Strategy
 from kbert_core.knowledge.surface_forms import NameRules, agreement
 from kbert_core.knowledge.triple import Triple
@@ -130,7 +130,7 @@ def _rule(
         return Rule.RELATION
     if _says_name(triple, asked, graph, options.names):
         return Rule.OWN_NAME
-    if options.strategy is Strategy.TAIL_IN_TEXT and not tail_in_text(triple, asked):
+    if options.strategy is Strategy.TAIL_IN_TEXT and not tail_in_text(triple, asked, options.names):
         return Rule.TAIL
     return None
 
@@ -231,19 +231,22 @@ def _ranked(
         yield triples[i], reason, fitting is None or senses[i] == fitting
 
 
-def tail_in_text(triple: Triple, asked: Candidates) -> bool:
+def tail_in_text(triple: Triple, asked: Candidates, rules: NameRules) -> bool:
     """Say whether a text has a triple's tail, other than within the mention itself.
 
-    Compared as names are; a tail that begins or ends with a Latin letter or
-    digit counts only at a word boundary there.
+    Compared as names are, in either script where the rules allow it; a tail that begins or ends
+    with a Latin letter or digit counts only at a word boundary there.
     """
     tail = normalise_name(triple.tail)
     if not tail:
         return False
+    if rules.script:
+        tail = _in_simplified(tail)
     mention = asked.mention
     for number, text in enumerate(asked.sentences):
         normal = _normalised(text)
-        for found in re.finditer(f"(?={re.escape(tail)})", normal.text):
+        compared = _in_simplified(normal.text) if rules.script else normal.text
+        for found in re.finditer(f"(?={re.escape(tail)})", compared):
             start, end = found.start(), found.start() + len(tail)
             inside = (
                 number == mention.sentence
@@ -262,3 +265,9 @@ def tail_in_text(triple: Triple, asked: Candidates) -> bool:
 
 
 _normalised = lru_cache(maxsize=64)(normalise)
+
+
+@lru_cache(maxsize=4096)
+def _in_simplified(text: str) -> str:
+    """Simplified characters in place of traditional ones, one for one."""
+    return "".join(map(simplified, text))

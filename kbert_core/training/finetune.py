@@ -51,6 +51,7 @@ NOT_THE_RUN = {  # may differ when a run goes on; fingerprints stand for data an
         "injection",
         "ablation",
         "base",
+        "roof",
     ),
 }
 

@@ -63,14 +63,20 @@ class KnowledgeOptions(Options):
         metavar="NAME",
         choices=SYSTEMS,
         help="how knowledge is read: k-bert; plain-text, which writes the triples after the text; "
-        "knowbert, which has vectors of them enter between two layers; default: as the encoder's "
-        "card says, else k-bert",
+        "knowbert, which has vectors of them enter between two layers; roof-bert, which reads them "
+        "with a second encoder; default: as the encoder's card says, else k-bert",
     )
     base: tuple[str, ...] = option(
         (),
         metavar="NAME|JSON",
         help="a knowledge base of knowbert, from bottom to top: graph, wordnet, or its options as "
         "JSON; default: as the encoder's card says, else graph",
+    )
+    roof: str = option(
+        "",
+        metavar="JSON",
+        help='options of roof-bert, such as {"layers": 2, "expand": 0}; default: as the '
+        "encoder's card says",
     )
     skip_bad: bool = option(False, help="leave bad lines of a graph out and log them")
     injection: InjectionOptions | None = option(

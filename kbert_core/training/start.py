@@ -23,6 +23,7 @@ from kbert_core.errors import CheckpointError, OptionError
 from kbert_core.kbert.visible import FULL
 from kbert_core.knowbert.candidates import Base
 from kbert_core.knowbert.reading import KnowBertConfig
+from kbert_core.roof.reading import RoofConfig
 from kbert_core.systems import reading_of
 from kbert_core.tasks import Task
 from kbert_core.training.options import SCRATCH, KnowledgeOptions, StartOptions
@@ -57,6 +58,13 @@ def reading_in(knowledge: KnowledgeOptions, encoder: str) -> Any:
                 "--base out, or name --system knowbert."
             )
         changes["bases"] = tuple(map(Base.of, knowledge.base))
+    if knowledge.roof:
+        if not isinstance(config, RoofConfig):
+            raise OptionError(
+                f"Options of a roof are given, and the system '{config.system}' has none. Leave "
+                "--roof out, or name --system roof-bert."
+            )
+        changes |= RoofConfig.changes(knowledge.roof)
     return replace(config, **changes).trained_from(None if encoder == SCRATCH else encoder)
 
 

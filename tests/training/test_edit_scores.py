@@ -225,7 +225,7 @@ def test_edits_are_read_as_the_scores_were():
     assert reader.configs == [ReadConfig(**how)] * 2
 
 
-@pytest.mark.parametrize("system", ["k-bert", "plain-text", "knowbert", "toy"])
+@pytest.mark.parametrize("system", ["k-bert", "plain-text", "knowbert", "roof-bert", "toy"])
 def test_any_system_is_edited_by_what_it_reads(system, checkpoints, monkeypatch):
     monkeypatch.setitem(SYSTEMS, "toy", "toy_reader:ToyReader")
     encoder = str(checkpoints["encoder"])

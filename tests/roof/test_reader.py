@@ -1,0 +1,264 @@
+"""Roof-BERT from text to states: what it reads, and what may and may not change its output."""
+
+import pytest
+import torch
+from conftest import save_checkpoint
+from roof_taggers import GRAPH, TEXT, tagger
+from transformers import AutoModelForTokenClassification
+
+from kbert_core import Card, InjectionOptions, KBertError, KnowledgeGraph, Pipeline, Triple
+from kbert_core.knowledge.selection import Rule
+from kbert_core.layers import layers_of
+from kbert_core.pipeline import NO_KNOWLEDGE
+from kbert_core.reader import Piece
+from kbert_core.roof.reading import RoofConfig
+
+TRIPLES = tuple(GRAPH)
+
+
+@pytest.fixture(scope="module")
+def roof(checkpoints):
+    return tagger(checkpoints["encoder"], layers=2)
+
+
+@pytest.fixture(scope="module")
+def shared(checkpoints):
+    return tagger(checkpoints["encoder"], kb_encoder="shared")
+
+
+def logits(pipeline, text=TEXT, graph=GRAPH, **options):
+    return pipeline(text, graph=graph, **options).logits_on_text()
+
+
+def test_triples_stand_in_the_order_of_their_entities(roof):
+    reading = roof(TEXT, graph=GRAPH).reading
+    assert reading.used == (TRIPLES[1], TRIPLES[2], TRIPLES[0])
+    assert [(m.entity, len(own)) for m, own in reading.by_mention] == [("糖尿病", 2), ("心电图", 1)]
+    assert (
+        reading.kb.text == "[CLS] 糖尿病的类别是疾病，它的症状是多饮 [SEP] 心电图的类别是检查 [SEP]"
+    )
+    assert "".join(
+        roof.hugging_face_tokenizer.convert_ids_to_tokens(reading.rows[0].input_ids)
+    ) == ("[CLS]" + TEXT.replace("史", "史") + "[SEP]")
+
+
+def test_the_text_gives_up_no_token_for_knowledge(roof):
+    bare, full = (roof(TEXT, graph=graph).reading for graph in (NO_KNOWLEDGE, GRAPH))
+    assert len(bare.tokens[0]) == len(full.tokens[0]) == len(TEXT)
+    assert bare.rows[0].input_ids == full.rows[0].input_ids
+
+
+def test_the_text_side_does_not_depend_on_the_graph(roof):
+    bare, full = (roof(TEXT, graph=graph) for graph in (NO_KNOWLEDGE, GRAPH))
+    assert torch.equal(bare.text_states, full.text_states)
+    assert not torch.allclose(bare.logits, full.logits, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["roof", "shared"])
+def test_a_triple_whose_head_is_not_in_the_text_changes_nothing(name, request):
+    pipeline = request.getfixturevalue(name)
+    without = KnowledgeGraph([t for t in TRIPLES if t.head != "布洛芬"])
+    assert torch.equal(logits(pipeline), logits(pipeline, graph=without))
+    edited = GRAPH.replace(TRIPLES[1], Triple("糖尿病", "类别", "治疗"))
+    assert not torch.allclose(logits(pipeline), logits(pipeline, graph=edited), atol=1e-4)
+
+
+def test_every_token_sees_every_triple(roof):
+    """Unlike in K-BERT: an edit of one entity moves the whole text."""
+    edited = GRAPH.replace(TRIPLES[0], Triple("心电图", "类别", "治疗"))
+    moved = (logits(roof) - logits(roof, graph=edited)).abs().amax(1)
+    assert (moved > 1e-6).all()
+
+
+def test_without_triples_the_roof_still_runs(roof):
+    """No knowledge is not plain BERT: the roof's layers have read the text once more."""
+    trace = roof(TEXT, graph=NO_KNOWLEDGE, hidden_states=True)
+    assert trace.reading.kb.text == "[CLS] [SEP]"
+    assert len(trace.hidden_states) == 4
+    assert not torch.allclose(trace.hidden_states[-1], trace.text_states, atol=1e-3)
+
+
+def test_a_roof_begins_as_the_last_layers_of_its_encoder(roof):
+    """Run over both sides, they give what the roof gives before any training."""
+    trace = roof(TEXT, graph=GRAPH, hidden_states=True)
+    states = torch.cat([trace.text_states, trace.kb_states], 1)
+    with torch.no_grad():
+        for layer in layers_of(roof.reader.model.base_model)[-2:]:
+            states = layer.forward(states)
+    text = states[:, : trace.text_states.shape[1]]
+    assert torch.allclose(text, trace.hidden_states[-1], atol=1e-6)
+
+
+def test_a_random_roof_is_another_and_always_the_same(checkpoints, roof):
+    first, again = (tagger(checkpoints["encoder"], layers=2, start="random") for _ in range(2))
+    assert torch.equal(logits(first), logits(again))
+    assert not torch.allclose(logits(first), logits(roof), atol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["roof", "shared"])
+def test_kept_states_give_what_a_run_gives(name, request):
+    pipeline = request.getfixturevalue(name)
+    texts = [(TEXT,), ("心电图未见异常",), (TEXT,)]
+    readings = pipeline.readings(texts, graph=GRAPH)
+    for _ in range(2):  # the second time all are kept
+        kept = pipeline.reader.logits(readings)
+        for reading, own in zip(readings, kept, strict=True):
+            whole = pipeline.reader.trace(reading).logits_on_text()
+            assert torch.allclose(own, whole, atol=1e-5)
+    states = pipeline.reader.states(readings)
+    trace = pipeline.reader.trace(readings[1], hidden_states=True)
+    assert torch.allclose(states[1], trace.hidden_states[-1][0, 1:-1], atol=1e-5)
+
+
+def test_kept_states_go_when_weights_change(checkpoints):
+    pipeline = tagger(checkpoints["encoder"])
+    readings = pipeline.readings([(TEXT,)], graph=GRAPH)
+    before = pipeline.reader.logits(readings)[0]
+    with torch.no_grad():
+        pipeline.reader.model.base_model.embeddings.word_embeddings.weight.mul_(1.5)
+    after = pipeline.reader.logits(readings)[0]
+    assert not torch.allclose(before, after, atol=1e-3)
+    assert torch.allclose(after, pipeline.reader.trace(readings[0]).logits_on_text(), atol=1e-5)
+
+
+def test_padding_of_either_side_changes_nothing(roof):
+    texts = [("患者有糖尿病",), (TEXT + "，给予布洛芬口服好转",), ("未见异常",)]
+    readings = roof.readings(texts, graph=GRAPH)
+    assert (
+        len({len(own.kb) for own in readings}) == len({len(own.rows[0]) for own in readings}) == 3
+    )
+    batch = roof.reader.collate([own.rows[0] for own in readings], roof.config)
+    with torch.no_grad():
+        together = roof.reader.forward(batch, roof.config).logits
+    for reading, own in zip(readings, together, strict=True):
+        alone = roof.reader.trace(reading).logits[0]
+        assert torch.allclose(own[: len(alone)], alone, atol=1e-5)
+
+
+def test_the_roofs_attention_is_a_share_of_both_sides(roof):
+    trace = roof(TEXT, graph=GRAPH, attentions=True)
+    size = trace.text_states.shape[1] + trace.kb_states.shape[1]
+    assert [own.shape for own in trace.roof_attentions] == [(1, 4, size, size)] * 2
+    assert torch.allclose(trace.roof_attentions[0].sum(-1), torch.ones(1, 4, size))
+    states = torch.cat([trace.text_states, trace.kb_states], 1)
+    layer = roof.reader.roof.layers[0].attention.self
+    query, key = (
+        own(states).view(1, size, 4, 8).transpose(1, 2) for own in (layer.query, layer.key)
+    )
+    by_hand = (query @ key.transpose(2, 3) / 8**0.5).softmax(-1)
+    assert torch.allclose(trace.roof_attentions[0], by_hand, atol=1e-6)
+
+
+def test_a_triple_left_out_moves_the_others_up(roof):
+    reading = roof(TEXT, graph=GRAPH).reading
+    left = roof.reader.without(reading, [Piece(TRIPLES[1], 0)])
+    assert left.kb.text == "[CLS] 糖尿病的症状是多饮 [SEP] 心电图的类别是检查 [SEP]"
+    fewer = GRAPH.remove(TRIPLES[1])
+    assert torch.equal(roof.reader.trace(left).logits, roof(TEXT, graph=fewer).logits)
+
+
+def test_an_entity_named_twice_has_its_triples_once(roof):
+    reading = roof("糖尿病，糖尿病史", graph=GRAPH).reading
+    assert reading.used == (TRIPLES[1], TRIPLES[2])
+    assert [piece.node for piece in reading.pieces] == [0, 0]
+    left = roof.reader.without(reading, reading.pieces[:1])
+    assert left.used == (TRIPLES[2],)
+
+
+def test_the_tail_condition_wants_the_tail_in_the_text_too(roof):
+    options = InjectionOptions(max_triples=100, strategy="tail_in_text")
+    reading = roof(TEXT, graph=GRAPH, options=options).reading
+    assert reading.used == (TRIPLES[0],)  # 检查 stands in the text
+    assert {own.rule for _, own in reading.left_out} == {Rule.TAIL}
+
+
+def test_traditional_characters_find_simplified_names(roof):
+    graph = KnowledgeGraph([Triple("心电图", "类别", "检查")])
+    assert roof("行心電圖檢查", graph=graph).reading.used
+    options = InjectionOptions(max_triples=100, strategy="tail_in_text")
+    assert roof("行心電圖檢查", graph=graph, options=options).reading.used
+
+
+@pytest.mark.parametrize(("segments", "text"), [(1, 0), (2, 1)])
+def test_token_types_tell_the_sides_apart(checkpoints, segments, text):
+    pipeline = tagger(checkpoints["encoder"], segments=segments)
+    (row,) = pipeline(TEXT, graph=GRAPH).reading.rows
+    assert set(row.token_type_ids) == {text}
+
+
+def test_only_the_last_of_two_sentences_is_searched(checkpoints):
+    pair = Pipeline.load(checkpoints["pair"], device="cpu")
+    for searched, count in (("last", 1), ("all", 2)):
+        card = Card("pair", RoofConfig(searched=searched))
+        pipeline = Pipeline(pair.reader.model, pair.hugging_face_tokenizer, card)
+        trace = pipeline("有糖尿病", "行心电图检查", graph=GRAPH)
+        assert len(trace.reading.mentions) == count
+        assert trace.reading.mentions[-1].sentence == 1
+
+
+def test_windows_read_the_same_triples(roof):
+    long = "患者有糖尿病史，" * 12
+    reading = roof(long, graph=GRAPH).reading
+    assert len(reading.rows) > 1
+    assert {row.kb_ids for row in reading.rows} == {reading.kb.ids}
+    assert len(roof(long, graph=GRAPH).prediction.tokens) == len(long)
+
+
+def test_what_the_limit_cuts_off_names_nothing(checkpoints):
+    pair = Pipeline.load(checkpoints["classify"], device="cpu")
+    pipeline = Pipeline(
+        pair.reader.model, pair.hugging_face_tokenizer, Card("classify", RoofConfig(max_length=10))
+    )
+    reading = pipeline("患者有糖尿病史行心电图", graph=GRAPH).reading
+    assert reading.used == (TRIPLES[1], TRIPLES[2])
+    assert [own.rule for _, own in reading.left_out] == [Rule.TRUNK_CUT]
+
+
+@pytest.mark.parametrize("knowledge", ["own", "shared", "another"])
+def test_a_saved_model_reads_as_before(checkpoints, tmp_path, knowledge):
+    named = str(checkpoints["encoder"]) if knowledge == "another" else knowledge
+    made = tagger(checkpoints["encoder"], kb_encoder=named, expand=1, start="random")
+    with torch.no_grad():
+        for parameter in made.reader.roof.parameters():
+            parameter.add_(torch.randn_like(parameter) * 0.1)
+    made.reader.model.save_pretrained(tmp_path / "model")
+    made.hugging_face_tokenizer.save_pretrained(tmp_path / "model")
+    loaded = Pipeline.load(tmp_path / "model", device="cpu")
+    assert loaded.config == made.config
+    assert torch.equal(logits(loaded), logits(made))
+
+
+def test_an_encoder_of_another_width_is_refused(checkpoints, tmp_path):
+    wide = save_checkpoint(
+        tmp_path / "wide", AutoModelForTokenClassification, Card(), hidden_size=64
+    )
+    with pytest.raises(KBertError, match="64 wide, and the text's 32"):
+        tagger(checkpoints["encoder"], kb_encoder=str(wide))
+
+
+def test_more_layers_than_the_encoder_has_are_refused(checkpoints):
+    with pytest.raises(KBertError, match=r"4 layers is wanted.* has 3 to copy. Give 1 to 3"):
+        tagger(checkpoints["encoder"], layers=4)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"expand": 3}, "expand is 3, expected one of 0, 1, 2"),
+        ({"segments": True}, "segments is True"),
+        ({"start": "first"}, "last, random"),
+        ({"kb_length": 4}, "at least 8"),
+        ({"layers": 0}, "at least 1"),
+        ({"kb_encoder": ""}, "own, shared, or an encoder"),
+        ({"searched": "none"}, "last, all"),
+    ],
+)
+def test_options_that_cannot_be_are_said(given, words):
+    with pytest.raises(KBertError, match=words):
+        RoofConfig(**given)
+
+
+@pytest.mark.parametrize("given", ["{", "[]", '{"depth": 2}', '{"max_length": 3}'])
+def test_options_as_json_are_checked(given):
+    with pytest.raises(KBertError, match=r"The roof's options are"):
+        RoofConfig.changes(given)
