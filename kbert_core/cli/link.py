@@ -1,7 +1,9 @@
-"""`kbert link`: which entities a text's names may mean, and which of them the model takes."""
+"""`kbert link`: what a KnowBert's names may mean, and which triples a Roof-BERT reads."""
 
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import astuple
+from functools import partial
 from typing import Any
 
 from kbert_core.cli import commands as options
@@ -10,6 +12,7 @@ from kbert_core.cli.output import table
 from kbert_core.cli.texts import TEXT, each_text
 from kbert_core.errors import CheckpointError
 
+ROOF_BERT = "roof-bert"
 SHOWN = 5  # candidates of a span that are printed; JSON has them all
 
 
@@ -20,16 +23,21 @@ SHOWN = 5  # candidates of a span that are printed; JSON has them all
     argument("--all", f"print every candidate, not the best {SHOWN} of each span", False),
 )
 def link(args: Namespace) -> None:
-    """Show the names in a text, what each may mean, and what a KnowBert's linker makes of it.
+    """Show the names in a text, and what the model makes of each.
 
-    A span is printed with its candidates: prior, dot product, score ψ and weight. The arrow is at
-    what it is taken to mean; NULL is nothing.
+    Of a KnowBert a span is printed with its candidates: prior, dot product, score ψ and weight. The
+    arrow is at what it is taken to mean; NULL is nothing. Of a Roof-BERT the triples of each name
+    are printed, those left out with the reason, and the string that its second encoder reads.
     """
     pipeline, graph, config = loaded(args)
+    if pipeline.card.system == ROOF_BERT:
+        readings = partial(pipeline.readings, graph=graph, config=config)
+        each_text(args, lambda texts: map(_read, readings(texts)), read_text)
+        return
     if not pipeline.reader.inserts:
         raise CheckpointError(
-            f"The model's system, '{pipeline.card.system}', links nothing. Name a KnowBert, or see "
-            "with `kbert tree` what this one reads."
+            f"The model's system, '{pipeline.card.system}', links nothing. Name a KnowBert or a "
+            "Roof-BERT, or see with `kbert tree` what this one reads."
         )
 
     def linked(texts: Sequence[Sequence[str]]) -> Iterator[Mapping[str, Any]]:
@@ -85,3 +93,38 @@ def linked_text(data: Mapping[str, Any], shown: int | None = None) -> str:
         if len(candidates) > len(rows):
             lines.append(f"  and {len(candidates) - len(rows)} more (--all)")
     return "\n".join(lines or ["no name of the graph stands in the text"])
+
+
+def _read(reading: Any) -> dict[str, Any]:
+    """What a Roof-BERT reads beside a text."""
+    kb, sentences = reading.kb, reading.sentences
+    left: dict[int, list[dict[str, Any]]] = {}
+    for number, own in reading.left_out:
+        left.setdefault(number, []).append({"triple": list(astuple(own.triple)), "why": own.why})
+    names = [
+        {
+            "text": sentences[mention.sentence][mention.start : mention.end],
+            **{name: getattr(mention, name) for name in ("start", "end", "sentence", "entity")},
+            "triples": [list(astuple(triple)) for triple in triples],
+            "left_out": left.get(number, []),
+        }
+        for number, (mention, triples) in enumerate(reading.by_mention)
+    ]
+    text = list(sentences) if len(sentences) > 1 else sentences[0]
+    sizes = {"text_tokens": sum(map(len, reading.tokens)), "kb_tokens": len(kb)}
+    return {"text": text, "names": names, "kb_text": kb.text, **sizes}
+
+
+def read_text(data: Mapping[str, Any]) -> str:
+    """What a Roof-BERT reads, for reading: a table of triples for each name, and the string."""
+    lines = []
+    for name in data["names"]:
+        lines.append(f"{name['text']} [{name['start']}, {name['end']})")
+        rows = [(triple, "read") for triple in name["triples"]]
+        rows += [(own["triple"], own["why"]) for own in name["left_out"]]
+        columns = ("head", "relation", "tail")
+        shown = [{**dict(zip(columns, t, strict=True)), "": why} for t, why in rows]
+        lines += [f"  {line}" for line in table(shown, 0)]
+    lines = lines or ["no name of the graph stands in the text"]
+    counts = f"{data['text_tokens']} tokens of text, {data['kb_tokens']} beside it:"
+    return "\n".join([*lines, counts, data["kb_text"]])

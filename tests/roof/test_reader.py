@@ -1,12 +1,23 @@
 """Roof-BERT from text to states: what it reads, and what may and may not change its output."""
 
+import json
+from dataclasses import astuple
+
 import pytest
 import torch
 from conftest import save_checkpoint
 from roof_taggers import GRAPH, TEXT, tagger
 from transformers import AutoModelForTokenClassification
 
-from kbert_core import Card, InjectionOptions, KBertError, KnowledgeGraph, Pipeline, Triple
+from kbert_core import (
+    Card,
+    InjectionOptions,
+    KBertError,
+    KnowledgeGraph,
+    Pipeline,
+    Triple,
+    cli,
+)
 from kbert_core.knowledge.selection import Rule
 from kbert_core.layers import layers_of
 from kbert_core.pipeline import NO_KNOWLEDGE
@@ -262,3 +273,20 @@ def test_options_that_cannot_be_are_said(given, words):
 def test_options_as_json_are_checked(given):
     with pytest.raises(KBertError, match=r"The roof's options are"):
         RoofConfig.changes(given)
+
+
+def test_the_command_line_shows_what_is_read_and_what_is_not(checkpoints, tmp_path, capsys):
+    made = tagger(checkpoints["encoder"], options=InjectionOptions(max_triples=1))
+    made.reader.model.save_pretrained(tmp_path / "model")
+    made.hugging_face_tokenizer.save_pretrained(tmp_path / "model")
+    (tmp_path / "kg.spo").write_text("\n".join("\t".join(astuple(t)) for t in TRIPLES) + "\n")
+    how = ["link", TEXT, "--model", str(tmp_path / "model"), "--kg", str(tmp_path / "kg.spo")]
+    assert cli.main(how) == 0
+    shown = capsys.readouterr().out
+    assert "糖尿病 [3, 6)" in shown and "over the limit of triples per mention" in shown
+    assert "[CLS] 糖尿病的类别是疾病 [SEP] 心电图的类别是检查 [SEP]" in shown
+    assert cli.main([*how, "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert (data["text_tokens"], data["kb_tokens"]) == (len(TEXT), 21)
+    assert data["names"][0]["triples"] == [list(astuple(TRIPLES[1]))]
+    assert data["names"][0]["left_out"][0]["triple"] == list(astuple(TRIPLES[2]))
