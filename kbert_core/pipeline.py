@@ -220,12 +220,13 @@ class Pipeline:
         if self.task is not None:
             for sentences in texts:
                 self.task.check(sentences)
-        windows = self.task is not None and self.task.windows
+        windows = self.task is not None and self.task.windowed(config)
         return self.reader.read(texts, graph, config, windows=windows)
 
     def lay(self, trees: Sequence[SentenceTree], config: Any = None) -> Sequence[Reading]:
         """Read sentence trees grown or changed elsewhere, as K-BERT and plain text do."""
-        windows = self.task is not None and self.task.windows
+        config = config or self.config
+        windows = self.task is not None and self.task.windowed(config)
         return self.kbert.lay(trees, config, windows=windows)
 
     def read(
