@@ -7,7 +7,7 @@ what needs none of it starts at once. A system of your own is one more line::
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, ClassVar, Self
@@ -40,7 +40,7 @@ class SystemConfig:
     system: ClassVar[str]
     options: InjectionOptions = InjectionOptions()
     max_length: int | None = None
-    windows: bool = True
+    windows: bool = field(default=True, kw_only=True)
 
     def __post_init__(self) -> None:
         if type(self.max_length) not in (int, type(None)):

@@ -8,7 +8,6 @@ from typing import Any
 
 from kbert_core.cli.commands import argument, several
 from kbert_core.cli.output import Progress, show
-from kbert_core.data.squad import comprehension_pairs
 from kbert_core.errors import KBertError, OptionError, TextError
 
 PROGRESS_EVERY = 1000  # texts
@@ -70,6 +69,8 @@ def _inputs(args: Namespace) -> Iterator[Sequence[str]]:
     if args.file is not None and args.text:
         raise OptionError("Both a text and --file are given. Give one of them.")
     if args.file is not None and args.file.endswith(".json"):
+        from kbert_core.data.squad import comprehension_pairs
+
         yield from comprehension_pairs(args.file)
     elif args.file is not None:
         for line in lines_of(args.file):
