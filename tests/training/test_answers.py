@@ -142,6 +142,8 @@ def test_questions_are_answered_on_the_command_line(folder, capsys):
     assert json.loads(capsys.readouterr().out) == data
     assert cli.main(["evaluate", "--data", str(folder), *model]) == 0
     assert "exact" in capsys.readouterr().out
+    assert cli.main(["rank", "什么病？", "肺炎", *model]) == 2
+    assert "for the task 'qa', and ranking needs" in capsys.readouterr().err
     effects = ["explain", "effects", paragraph, "--question", "什么病？", "--json", *model]
     assert cli.main(effects) == 0
     found = json.loads(capsys.readouterr().out)
