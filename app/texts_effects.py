@@ -9,6 +9,7 @@ ENGLISH = {
     "effects.score_span": "Score: the mean log-probability of the tags that make “{text}” {label}, "
     "in nats.",
     "effects.score_mask": "Score: the log-odds of “{label}” at the mask, in nats.",
+    "effects.score_qa": "Score: the log-probability of the answer “{label}”, in nats.",
     "effects.score_link": "Score: the log-odds of the weight of {label} among the candidates of "
     "“{text}”, in nats.",
     "effects.now": "With knowledge: {answer}. Without any: {plain}.",
@@ -117,6 +118,7 @@ CHINESE = {
     "effects.score_class": "得分：“{label}”的对数几率，单位奈特。",
     "effects.score_span": "得分：使“{text}”成为 {label} 的标记的平均对数概率，单位奈特。",
     "effects.score_mask": "得分：“{label}”在掩码处的对数几率，单位奈特。",
+    "effects.score_qa": "得分：答案“{label}”的对数概率，单位奈特。",
     "effects.score_link": "得分：{label} 在“{text}”的候选中所占权重的对数几率，单位奈特。",
     "effects.now": "有知识时：{answer}。没有知识时：{plain}。",
     "effects.whole": "{count} 个三元组合起来：{whole}。",

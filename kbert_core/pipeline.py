@@ -29,7 +29,7 @@ from kbert_core.layers import load_inserted
 from kbert_core.reader import Reading
 from kbert_core.systems import reader_class, reading_of
 from kbert_core.tasks import TASKS, RankedAnswer, Task
-from kbert_core.tasks.classify import ranked
+from kbert_core.tasks.classify import Pair, ranked
 from kbert_core.text import WordPieces
 
 NO_KNOWLEDGE = KnowledgeGraph(name="no knowledge")
@@ -220,12 +220,13 @@ class Pipeline:
         if self.task is not None:
             for sentences in texts:
                 self.task.check(sentences)
-        windows = self.task is not None and self.task.windows
+        windows = self.task is not None and self.task.windowed(config)
         return self.reader.read(texts, graph, config, windows=windows)
 
     def lay(self, trees: Sequence[SentenceTree], config: Any = None) -> Sequence[Reading]:
         """Read sentence trees grown or changed elsewhere, as K-BERT and plain text do."""
-        windows = self.task is not None and self.task.windows
+        config = config or self.config
+        windows = self.task is not None and self.task.windowed(config)
         return self.kbert.lay(trees, config, windows=windows)
 
     def read(
@@ -284,7 +285,7 @@ class Pipeline:
         Raises:
             CheckpointError: the model takes no pairs, or has no label 1.
         """
-        if self.task is None or self.task.sentences != 2:
+        if not isinstance(self.task, Pair):
             raise CheckpointError(
                 f"The model is for the task '{self.card.task}', and ranking needs one for 'rank'. "
                 "Train one with `kbert train --task rank`."

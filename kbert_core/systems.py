@@ -7,7 +7,7 @@ what needs none of it starts at once. A system of your own is one more line::
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, ClassVar, Self
@@ -34,11 +34,14 @@ class SystemConfig:
         system: its name on cards and on the command line.
         options: how names are found, how many triples a mention gets, and which.
         max_length: in tokens, special tokens included; None: as many as the encoder takes.
+        windows: read a text over the limit in overlapping windows, where the task can; else its
+            end is cut.
     """
 
     system: ClassVar[str]
     options: InjectionOptions = InjectionOptions()
     max_length: int | None = None
+    windows: bool = field(default=True, kw_only=True)
 
     def __post_init__(self) -> None:
         if type(self.max_length) not in (int, type(None)):
@@ -57,6 +60,8 @@ class SystemConfig:
     def as_dict(self) -> dict[str, Any]:
         """The configuration as plain data, for JSON."""
         plain = {field.name: getattr(self, field.name) for field in fields(self)}
+        if plain["windows"]:  # as ever
+            del plain["windows"]
         return {"injection": plain.pop("options").as_dict(), **plain}
 
     def saved_in(self, folder: str | Path) -> Self:

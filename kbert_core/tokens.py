@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from kbert_core.errors import OptionError
+from kbert_core.errors import OptionError, TextError
 
 CodePoints = NDArray[np.uint32]
 Ints = NDArray[np.int64]
@@ -285,6 +285,21 @@ def sizes_within(sizes: Sequence[int], room: int) -> Sequence[int]:
     return [half, room - half]
 
 
+def room_for_last(sizes: Sequence[int], room: int) -> int:
+    """Count the tokens of the last sentence that a window has room for, the first whole.
+
+    Raises:
+        TextError: the first of two takes more than half of the room.
+    """
+    first = sum(sizes[:-1])
+    if first > room // 2:
+        raise TextError(
+            f"The first text has {first} tokens and is read whole in every window, which has room "
+            f"for {room}; at most half of that is for it. Shorten it, or raise the length limit."
+        )
+    return room - first
+
+
 def windows_of(total: int, size: int) -> list[tuple[int, int]]:
     """Cut so many tokens into overlapping windows of a size: first, last + 1 of each."""
     size = min(total, max(1, size))
@@ -298,8 +313,8 @@ def text_rows(
 ) -> list[tuple[list[int], list[int], tuple[TrunkPart, ...]]]:
     """Lay one or two sentences out as rows, special tokens around them.
 
-    A text over the limit is cut at the end of its longer sentence, or one sentence is read in
-    overlapping windows.
+    A text over the limit is cut at the end of its longer sentence, or its last sentence is read
+    in overlapping windows, the first of two whole in each.
 
     Args:
         max_length: of a row in tokens, special ones included; None: no limit.
@@ -309,15 +324,15 @@ def text_rows(
         Per row ids, token_type_ids, and where the text's own tokens stand.
 
     Raises:
-        OptionError: the limit has no room for a token; windows are asked for a pair.
+        OptionError: the limit has no room for a token.
+        TextError: the first of two sentences leaves no room for windows of the second.
     """
-    if windows and len(tokens) > 1:
-        raise OptionError("Windows are for one sentence; a pair of sentences is cut instead.")
     sizes = [len(own) for own in tokens]
     room = sum(sizes) if max_length is None else room_within(layout, max_length)
     spans = [[(0, size) for size in sizes_within(sizes, room)]]
-    if windows:
-        spans = [[span] for span in windows_of(sizes[0], room)]
+    if windows and sum(sizes) > room:
+        whole = [(0, size) for size in sizes[:-1]]
+        spans = [[*whole, span] for span in windows_of(sizes[-1], room_for_last(sizes, room))]
     rows = []
     for row in spans:
         ids: list[int] = []

@@ -237,7 +237,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from kbert_core.data.sources import read_present
-from kbert_core.explain.case import NothingPredicted
+from kbert_core.explain.targets import NothingPredicted
 
 parts = read_present("demo_kgs/example_data/medical_ner", "ner").values()  # train, dev and test
 texts = list(dict.fromkeys(e.sentences[0].replace(" ", "") for part in parts for e in part))

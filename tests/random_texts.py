@@ -14,6 +14,7 @@ from kbert_core import (
     flatten,
     grow_trees,
 )
+from kbert_core.kbert.flattening import KNOWLEDGE_ROOM
 from kbert_core.knowledge.surface_forms import RULES, NameRules
 
 ALPHABET = "ab cAB中文-心國国Ⅱ℃éｃs\u0301·😀\0\x01（）'´ "
@@ -76,10 +77,15 @@ def check_random_batch(seed, tokenizers):
         )
         return "".join(parts)
 
-    texts = [
-        (sentence(),) if windows or dice.random() < 0.6 else (sentence(), sentence())
-        for _ in range(10)
-    ]
+    texts = [(sentence(),) if dice.random() < 0.6 else (sentence(), sentence()) for _ in range(10)]
+    limit = dice.choice([None, None, 4, 7, 12, 25, 40])
+    if windows and limit:  # a first sentence that leaves room for windows of the second
+        room = int((limit - tokenizer.layout(2).count) * (1 - KNOWLEDGE_ROOM)) // 2
+        firsts = tokenizer.tokenize([text[0] for text in texts])
+        texts = [
+            text if len(tokens) <= room else text[:1]
+            for text, tokens in zip(texts, firsts, strict=True)
+        ]
     words = [None] * len(texts)
     if dice.random() < 0.3:
         words = [
@@ -89,7 +95,6 @@ def check_random_batch(seed, tokenizers):
     masks = [None] * len(texts)
     if getattr(tokenizer, "reads_masks", False):
         masks = [tuple(map(tokenizer.mask_spans, text)) for text in texts]
-    limit = dice.choice([None, None, 4, 7, 12, 25])
 
     trees = grow_trees(texts, graph, options, words=words, masks=masks)
     slowly = [

@@ -5,7 +5,7 @@ The core does the same for many texts at once in arrays; the tests compare.
 
 from dataclasses import dataclass, field
 
-from kbert_core.errors import OptionError
+from kbert_core.errors import OptionError, TextError
 from kbert_core.kbert.flat_tree import CODES, TrunkCut
 from kbert_core.kbert.flattening import KNOWLEDGE_ROOM
 from kbert_core.kbert.sentence_tree import Branch, Node, SentenceTree
@@ -159,8 +159,6 @@ def slow_flatten(tree, tokenizer, *, max_length=None, windows=False):
     """The rows of one tree."""
     trunk = tuple(tokenizer.tokenize(tree.sentences))
     layout = tokenizer.layout(len(trunk))
-    if windows and len(trunk) == 2:
-        raise OptionError("Windows are for one sentence; a pair of sentences is cut instead.")
     if max_length is None:
         return [slow_row(tree, tokenizer, trunk, layout, [(0, len(t)) for t in trunk], None)]
     room = max_length - layout.count
@@ -169,7 +167,7 @@ def slow_flatten(tree, tokenizer, *, max_length=None, windows=False):
             f"The length limit is {max_length} tokens, and {layout.count} of them are special. "
             f"Give at least {layout.count + 1}."
         )
-    if windows and len(trunk[0]) > room:
+    if windows and sum(map(len, trunk)) > room:
         return slow_windows(tree, tokenizer, trunk, layout, room, max_length)
     kept = [len(t) for t in trunk]
     while sum(kept) > room:  # one token after the other, off the longer sentence
@@ -178,20 +176,30 @@ def slow_flatten(tree, tokenizer, *, max_length=None, windows=False):
 
 
 def slow_windows(tree, tokenizer, trunk, layout, room, max_length):
-    total, size = len(trunk[0]), max(1, int(room * (1 - KNOWLEDGE_ROOM)))
+    first, total, size = sum(map(len, trunk[:-1])), len(trunk[-1]), int(room * (1 - KNOWLEDGE_ROOM))
+    if first > size // 2:
+        raise TextError(
+            f"The first text has {first} tokens and is read whole in every window, which has room "
+            f"for {size}; at most half of that is for it. Shorten it, or raise the length limit."
+        )
+    size = min(total, max(1, size - first))
     spans = [(0, size)]
     while spans[-1][1] < total:
         start = min(spans[-1][0] + max(1, int(size * (1 - OVERLAP))), total - size)
         spans.append((start, start + size))
-    inside = [[] for _ in spans]
+    inside, whole = [[] for _ in spans], [(0, len(tokens)) for tokens in trunk[:-1]]
     for number, node in enumerate(tree.nodes):
-        first, last = trunk[0].over(node.mention.start, node.mention.end)
+        if node.mention.sentence < len(trunk) - 1:
+            for window in inside:
+                window.append(number)
+            continue
+        first, last = trunk[-1].over(node.mention.start, node.mention.end)
         wholly = [i for i, (begin, stop) in enumerate(spans) if begin <= first and last <= stop]
         touched = [i for i, (_, stop) in enumerate(spans) if first < stop]
         for window in wholly or touched[:1] or [len(spans) - 1]:
             inside[window].append(number)
     rows = [
-        slow_row(tree, tokenizer, trunk, layout, [span], max_length, nodes)
+        slow_row(tree, tokenizer, trunk, layout, [*whole, span], max_length, nodes)
         for span, nodes in zip(spans, inside, strict=True)
     ]
     for row in rows:

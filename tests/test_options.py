@@ -64,7 +64,7 @@ def test_every_option_of_training_says_what_it_is_and_no_name_stands_twice():
     for kind in (TrainOptions, PretrainOptions):
         for name, field in option_fields(kind).items():
             assert name == "recipe" or field.metadata["help"]
-    assert {*NEEDED, "link"} == set(TASKS)  # the tasks that can be named; links are no table
+    assert {*NEEDED, "link", "qa"} == set(TASKS)  # the tasks that can be named; two read no table
 
 
 def test_options_are_read_without_pytorch():

@@ -12,7 +12,7 @@ from app.texts import t
 from app.view_models import effects as view
 from app.view_models.html import markdown
 from kbert_core.explain.attention import AttentionEffect
-from kbert_core.explain.case import NO_SPAN, Case
+from kbert_core.explain.case import Case
 from kbert_core.explain.effects import (
     EXACT_UP_TO,
     Interactions,
@@ -20,6 +20,7 @@ from kbert_core.explain.effects import (
     stream_interactions,
     stream_shapley,
 )
+from kbert_core.explain.targets import NO_SPAN
 
 ORDERS = (16, 32, 64, 128, 256)
 MOST_EXACT = 8  # triples whose sets are all run here: 256 readings

@@ -121,6 +121,10 @@ def choose_to(now: Scene, target: Target, info: ModelInfo) -> str:
         trace = services.trace(now, state.graph_of(now))
         offered = [name for name in candidates_of(target, trace) if name != target.label]
         return choose_label(offered, target, info)
+    if info.card.task == "qa":
+        answers = services.trace(now, state.graph_of(now)).prediction.answers
+        offered = list(dict.fromkeys(own.text for own in answers if own.text != target.label))
+        return choose_label(offered, target, info)
     labels = list(dict.fromkeys(label.split("-", 1)[-1] for label in reader.labels.values()))
     if info.card.task != "ner":
         labels = list(reader.labels.values())

@@ -15,7 +15,7 @@ from app.view_models.html import markdown
 from app.view_models.prediction import percent
 from kbert_core.explain.case import Target
 from kbert_core.labels import OUTSIDE
-from kbert_core.tasks import ClassPrediction, LinkPrediction, MaskPrediction
+from kbert_core.tasks import AnswerPrediction, ClassPrediction, LinkPrediction, MaskPrediction
 
 OTHER = Target("", -2, -2)  # stands for another one than those listed
 CANDIDATES = 5  # tokens of each mask that are listed
@@ -30,6 +30,15 @@ def choose_target(now: Scene, trace: Any) -> Target | None:
         return choose_token(now, trace.prediction)
     if isinstance(trace.prediction, LinkPrediction):
         return choose_link(trace, info)
+    if isinstance(trace.prediction, AnswerPrediction):
+        answers = view.targets(trace)
+        return st.selectbox(
+            t("effects.explained"),
+            answers,
+            key=f"flips.answer.{hash(answers)}",
+            format_func=lambda target: view.name_of(target, trace, info),
+            width=320,
+        )
     return choose_span(now, trace, info)
 
 

@@ -154,7 +154,7 @@ def sentence_names() -> tuple[str, ...]:
     task = ss["lab.task"]
     if task == NO_TASK or TASKS[task].sentences == 1:
         return (t("lab.sentence"),)
-    kind = "rank" if task == "rank" else "pair"
+    kind = task if task in ("rank", "qa") else "pair"
     return (t(f"lab.first.{kind}"), t(f"lab.second.{kind}"))
 
 

@@ -17,7 +17,13 @@ from app.view_models.html import markdown
 from app.view_models.selected import chosen_characters
 from app.view_models.twins import Side
 from kbert_core import KBertError, KBertTrace
-from kbert_core.tasks import ClassPrediction, LinkPrediction, MaskPrediction, NerPrediction
+from kbert_core.tasks import (
+    AnswerPrediction,
+    ClassPrediction,
+    LinkPrediction,
+    MaskPrediction,
+    NerPrediction,
+)
 
 ss = st.session_state
 
@@ -50,6 +56,10 @@ def prediction_panel(now: Scene, trace: Any, before: Any, kind: str) -> None:
         class_panel(info, trace.prediction, was)
     elif isinstance(trace.prediction, LinkPrediction):
         link_panel(now.sentences[0], trace.prediction, was)
+    elif isinstance(trace.prediction, AnswerPrediction):
+        st.html(prediction.answer_html(now.sentences[1], trace.prediction))
+        old, new = was and prediction.answers_of(was), prediction.answers_of(trace.prediction)
+        st.html(prediction.bars_html(old, new, head=t("prediction.answer")))
     elif isinstance(trace.prediction, MaskPrediction):
         fillings = prediction.fillings_of(trace.prediction)
         earlier = prediction.fillings_of(was) if was else [None] * len(fillings)
@@ -243,6 +253,10 @@ def beside_twin(
         said = twins.say_score(bars) if score else twins.say_labels(bars)
         st.markdown(markdown(said))
         st.html(twins.bars_table(bars, head="" if score else t("prediction.label")))
+    elif isinstance(one, AnswerPrediction):
+        answers = sides(lambda p, _: prediction.answers_of(p))
+        st.markdown(markdown(twins.say_labels(answers)))
+        st.html(twins.bars_table(answers, head=t("prediction.answer")))
     elif isinstance(one, MaskPrediction):
         for number in range(len(one.fillings)):
             filled = sides(partial(nth_filling, number))

@@ -14,9 +14,10 @@ from kbert_core.explain.attention import (
     Disagreement,
     Kind,
 )
-from kbert_core.explain.case import NO_SPAN, Piece, Target
+from kbert_core.explain.case import Piece
 from kbert_core.explain.effects import Effect, Effects, Interactions, Shapley
 from kbert_core.explain.result import NO_EFFECT, mention_text, name_of, nats
+from kbert_core.explain.targets import NO_SPAN, Target
 from kbert_core.knowledge.triple import Triple
 
 SHOWN = 12  # rows before one asks for all
@@ -31,8 +32,8 @@ def say_score(target: Target, sentences: Sequence[str], info: ModelInfo) -> str:
     """What is measured."""
     if target.start == NO_SPAN:
         return t("effects.score_class", label=info.label(target.label))
-    if info.card.task == "mask":
-        return t("effects.score_mask", label=target.label)
+    if info.card.task in ("mask", "qa"):
+        return t(f"effects.score_{info.card.task}", label=target.label)
     text = sentences[0][target.start : target.end]
     if info.card.task == "link":
         return t("effects.score_link", text=text, label=target.label)

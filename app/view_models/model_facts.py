@@ -12,6 +12,7 @@ SCORES = {  # of a task: (key in the scores, what it is called), the first leads
     "classify": (("accuracy", "scores.accuracy"), ("macro_f1", "scores.macro_f1")),
     "pair": (("accuracy", "scores.accuracy"), ("f1", "scores.f1"), ("macro_f1", "scores.macro_f1")),
     "rank": (("mrr", "scores.mrr"), ("p_at_1", "scores.p_at_1")),
+    "qa": (("f1", "scores.f1"), ("exact", "scores.exact")),
 }
 SPLITS = ("test", "dev")
 

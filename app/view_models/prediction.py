@@ -9,7 +9,13 @@ from app.texts import clauses, t
 from app.view_models.html import escape, scrolling, shown
 from app.view_models.styles import ENTITY_TINTS
 from kbert_core.labels import RIGHT
-from kbert_core.tasks import ClassPrediction, MaskPrediction, NerPrediction, Span
+from kbert_core.tasks import (
+    AnswerPrediction,
+    ClassPrediction,
+    MaskPrediction,
+    NerPrediction,
+    Span,
+)
 from kbert_core.tasks.ner import LabelledToken
 
 Change = Literal["same", "type", "new", "lost"]
@@ -273,6 +279,22 @@ def bars_html(
 def fillings_of(prediction: MaskPrediction) -> list[dict[str, float]]:
     """Candidates of every [MASK], by token."""
     return [dict(filling.candidates) for filling in prediction.fillings]
+
+
+def answers_of(prediction: AnswerPrediction) -> dict[str, float]:
+    """The best answers by their text; one that stands at a further place is named with it."""
+    named: dict[str, float] = {}
+    for own in prediction.answers:
+        place = f"{own.text} [{own.start}, {own.end})" if own.text in named else own.text
+        named[place] = own.probability
+    return named
+
+
+def answer_html(paragraph: str, prediction: AnswerPrediction) -> str:
+    """The paragraph with the best answer marked; escaped."""
+    best = prediction.answers[0]
+    before, after = escape(paragraph[: best.start]), escape(paragraph[best.end :])
+    return scrolling(f"<p>{before}<mark>{escape(best.text)}</mark>{after}</p>")
 
 
 def is_score(info: ModelInfo, prediction: ClassPrediction) -> bool:

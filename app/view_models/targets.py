@@ -11,7 +11,13 @@ from app.view_models.prediction import percent
 from kbert_core.explain.case import Target, target_of
 from kbert_core.explain.links import names_by_place
 from kbert_core.labels import OUTSIDE
-from kbert_core.tasks import ClassPrediction, LinkPrediction, MaskPrediction, NerPrediction
+from kbert_core.tasks import (
+    AnswerPrediction,
+    ClassPrediction,
+    LinkPrediction,
+    MaskPrediction,
+    NerPrediction,
+)
 
 SPANS = re.compile(r"(\S.*?) \[(\d+), (\d+)\)(?:, |$)")
 
@@ -20,7 +26,7 @@ def targets(trace: Any) -> tuple[Target, ...]:
     """What there is to explain, what is asked about first at the head.
 
     Of named entities those predicted, then the mentions where none is; of
-    masks each; of a class the one; of links each, the least sure one first.
+    masks each; of a class the one; of links each, the least sure one first; the best answers.
 
     Args:
         trace: of a scene; without a prediction there is nothing.
@@ -36,6 +42,9 @@ def targets(trace: Any) -> tuple[Target, ...]:
     if isinstance(found, LinkPrediction):
         each = [target_of(found, trace.reading, span=(own.start, own.end)) for own in found.links]
         return tuple(dict.fromkeys([target_of(found, trace.reading), *each])) if each else ()
+    if isinstance(found, AnswerPrediction):
+        places = [(own.start, own.end) for own in found.answers]
+        return tuple(target_of(found, trace.reading, span=place) for place in places)
     if not isinstance(found, NerPrediction):
         return ()
     spans = [Target(span.label, span.start, span.end) for span in found.spans]
@@ -53,6 +62,10 @@ def name_of(target: Target, trace: Any, info: ModelInfo) -> str:
     if isinstance(found, MaskPrediction):
         number = [filling.start for filling in found.fillings].index(target.start) + 1
         return t("target.mask", number=number, token=plain(target.label))
+    if isinstance(found, AnswerPrediction):
+        shares = {(own.start, own.end): own.probability for own in found.answers}
+        p = percent(shares.get((target.start, target.end)))
+        return t("target.class", label=target.label, p=p)
     text = trace.reading.sentences[0][target.start : target.end]
     label = t("prediction.outside") if target.label == OUTSIDE else target.label
     return t("target.span", text=text, label=label)

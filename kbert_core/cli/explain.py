@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from kbert_core.cli.commands import MODEL, Argument, argument, command, loaded, model_of, several
 from kbert_core.cli.output import last_of, report_text, table
+from kbert_core.cli.texts import QUESTION, asked
 from kbert_core.errors import OptionError, TextError
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.triple import Triple
@@ -28,7 +29,10 @@ ENDED = {
     "enough": "enough were found",
 }
 TARGET = "class, entity type, O, token or linked entity to explain; default: what is predicted"
-SPAN = "which span or [MASK] to explain, in characters; default: the first with knowledge on it"
+SPAN = (
+    "which span, [MASK] or answer to explain, in characters; default: the first with knowledge on "
+    "it, or the best answer"
+)
 
 
 def _picture(name: str) -> Path:
@@ -50,6 +54,7 @@ def _span(text: str) -> tuple[int, int]:
 PICTURE = argument("--picture", "draw it: .png, .svg or .pdf", type=_picture, metavar="FILE")
 TEXT = several(
     argument("text", "a sentence, or two for a pair", nargs="*"),
+    QUESTION,
     argument("--target", TARGET, metavar="LABEL"),
     argument("--span", SPAN, type=_span, metavar="START:END"),
 )
@@ -157,7 +162,7 @@ def case_of(args: Namespace) -> "Case":
 def _text(args: Namespace) -> Sequence[str]:
     if not args.text:
         raise TextError("No text given. Write one in quotes.")
-    return args.text
+    return asked(args, args.text)
 
 
 @explanation(
@@ -358,7 +363,7 @@ def compare(args: Namespace) -> Page:
     for model in args.beside or ():
         pipeline, graph, config = loaded(Namespace(**{**vars(args), "model": model}), why=NO_HEAD)
         how = {"target": case.target, "graph": graph, "config": config}
-        readings[model] = Case.of(pipeline, *args.text, **how)
+        readings[model] = Case.of(pipeline, *_text(args), **how)
     result = compare(readings, of=case)
     sides = [parts(side, "reading=name predicts=outcome triples") for side in result.sides]
     rows = [

@@ -198,7 +198,7 @@ def prediction_text(data: Mapping[str, Any]) -> str:
 
 
 def _predicted(prediction: Mapping[str, Any]) -> Any:
-    """What is shown of a prediction: spans, candidates for each [MASK], or classes."""
+    """What is shown of a prediction: spans, answers, candidates for each [MASK], or classes."""
     if (spans := prediction.get("spans")) is not None:
         return [
             {**s, "probability": f"{per_cent(s['probability'])} %"} for s in spans
@@ -208,6 +208,8 @@ def _predicted(prediction: Mapping[str, Any]) -> Any:
             {**own, "entity": own["entity"] or "NULL", "weight": f"{per_cent(own['weight'])} %"}
             for own in links
         ] or "no name of the graph"
+    if (answers := prediction.get("answers")) is not None:
+        return [{**own, "probability": f"{per_cent(own['probability'])} %"} for own in answers]
     if "fillings" in prediction:
         return {
             f"[MASK] {number}": [

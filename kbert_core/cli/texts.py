@@ -13,9 +13,14 @@ from kbert_core.errors import KBertError, OptionError, TextError
 PROGRESS_EVERY = 1000  # texts
 Texts = Sequence[Sequence[str]]
 
-FILE = "one text a line, answered in JSON lines; - for standard input, one line at a time"
+FILE = (
+    "one text a line, or a .json file in SQuAD's form; answered in JSON lines; - for standard "
+    "input, one line at a time"
+)
+QUESTION = argument("--question", "which the text, a paragraph, answers", metavar="TEXT")
 TEXT = several(
     argument("text", "a sentence, or two for a pair", nargs="*"),
+    QUESTION,
     argument("--file", FILE, metavar="F"),
     argument("--pair", "lines of --file hold two sentences, a tab between", False),
 )
@@ -63,16 +68,25 @@ def _inputs(args: Namespace) -> Iterator[Sequence[str]]:
     """The texts to read: from the command line, or one a line from a file."""
     if args.file is not None and args.text:
         raise OptionError("Both a text and --file are given. Give one of them.")
-    if args.file is not None:
+    if args.file is not None and args.file.endswith(".json"):
+        from kbert_core.data.squad import comprehension_pairs
+
+        yield from comprehension_pairs(args.file)
+    elif args.file is not None:
         for line in lines_of(args.file):
-            yield tuple(line.split("\t", 1)) if args.pair else (line,)
+            yield asked(args, tuple(line.split("\t", 1)) if args.pair else (line,))
     elif args.text:
-        yield tuple(args.text)
+        yield asked(args, args.text)
     else:
         taken = "--relations takes every word after it. " if hasattr(args, "relations") else ""
         raise TextError(
             f"No text given. {taken}Write one in quotes first, or name a file with --file."
         )
+
+
+def asked(args: Namespace, texts: Sequence[str]) -> tuple[str, ...]:
+    """The texts as typed, after the question where one is asked."""
+    return (*([] if args.question is None else [args.question]), *texts)
 
 
 def lines_of(name: str) -> Iterator[str]:

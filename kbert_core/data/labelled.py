@@ -48,8 +48,9 @@ class Example:
     label: str | None = None  # for classification; for fill-mask what stands at the masks
     words: tuple[tuple[int, int], ...] = ()  # gold tokens: (start, end) in characters
     tags: tuple[str, ...] = ()  # and their BIO tags
-    group: str = ""  # for answer selection, which question it belongs to
+    group: str = ""  # which question it belongs to
     links: tuple[GoldLink, ...] = ()  # for entity linking
+    answers: tuple[tuple[int, str], ...] = ()  # where in the second text (-1: nowhere), and what
     source: Source | None = field(default=None, compare=False, repr=False)
     line: int = field(default=0, compare=False, repr=False)
 

@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -15,6 +15,7 @@ from kbert_core.data.hub import TABLES, HiddenLabels, HubTable, is_folder_of_tab
 from kbert_core.data.labelled import SPLITS, Example, examples_of
 from kbert_core.data.links import ENDINGS as LINKS
 from kbert_core.data.links import read_links
+from kbert_core.data.squad import read_comprehension
 from kbert_core.data.tables import TAG, ColumnError, Table, TextTable, parse_columns
 from kbert_core.errors import DataError, OptionError, SplitError
 from kbert_core.options import Options, option
@@ -32,6 +33,10 @@ TASKS = {
 ENDINGS = tuple(
     f"{ending}{packed}" for ending in (".tsv", ".txt", ".conll", ".bio") for packed in ("", ".xz")
 )
+OF_FORM: dict[str, tuple[Sequence[str], Callable[[Path], list[Example]]]] = {  # no tables
+    "link": (LINKS, read_links),
+    "qa": ((".json",), read_comprehension),
+}
 LOOKED_AT = 50  # rows that tell the task
 log = logging.getLogger(__name__)
 
@@ -93,9 +98,10 @@ def read_split(
     ``columns`` are our names → the data's, where they can't be guessed. SplitError where there is
     no such split, or its labels are hidden; DataError where it can't be read.
     """
-    if task == "link":
+    if task in OF_FORM:
+        endings, read = OF_FORM[task]
         path = Path(name)
-        return read_links(find_split(path, split, LINKS) if path.is_dir() else path)
+        return read(find_split(path, split, endings) if path.is_dir() else path)
     return examples_of(_table(name, split, task, columns), task, columns)
 
 
@@ -197,9 +203,10 @@ def hold_out(
     """
     texts: dict[tuple[str, ...], list[Example]] = {}
     for example in examples:
-        texts.setdefault((example.group,) if example.group else example.sentences, []).append(
-            example
-        )
+        group = (example.group,) if example.group else example.sentences
+        if example.answers:
+            group = example.sentences[1:]  # all that is asked about one paragraph
+        texts.setdefault(group, []).append(example)
     if len(texts) < 2:
         raise SplitError(
             f"All {len(examples)} training rows are of one text or question, so none can be held "
@@ -245,11 +252,13 @@ def other_task(
     Nothing too where there is no row, or rows look like several tasks'. Candidate
     answers without a question's number look like pairs, and may be either.
     """
+    if task not in TASKS:
+        return ""
     try:
         looks, sure = _guess(str(name), columns, split)
     except DataError:
         return ""
-    if not sure or looks == task or task not in TASKS or {looks, task} == {"pair", "rank"}:
+    if not sure or looks == task or {looks, task} == {"pair", "rank"}:
         return ""
     return f" The data look like {TASKS[looks]}, and the task is {TASKS[task]}."
 

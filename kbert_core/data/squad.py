@@ -1,9 +1,11 @@
-"""Reading comprehension → answer selection: which sentence of the paragraph holds the answer.
+"""Reading comprehension: CMRC 2018, DRCD and other sets in SQuAD's form.
 
-Reads CMRC 2018, DRCD and other sets in SQuAD's form, and writes qid, label, text_a, text_b.
+And what answer selection makes of it, which sentence of the paragraph holds the answer: written as
+qid, label, text_a, text_b.
 """
 
 import json
+import logging
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,6 +14,7 @@ from typing import Any
 
 from kbert_core.data.labelled import Example
 from kbert_core.data.splits import write_rows
+from kbert_core.data.tables import Source
 from kbert_core.errors import DataError
 from kbert_core.labels import RIGHT, WRONG
 
@@ -19,6 +22,7 @@ from kbert_core.labels import RIGHT, WRONG
 # not inside a title (《轻音！》), nor where the mark goes on (……).
 END = re.compile(r"(?:[。！？；…]++[”’」』）)]*+(?!》)|\n)")
 WORD = re.compile(r"\w")
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,52 @@ def ranking_questions(source: str | Path, counts: Counts) -> Iterator[Question]:
                 counts.candidates += len(unique)
                 counts.several_right += len(right) > 1
                 yield Question(name, text, unique, frozenset(right))
+
+
+def read_comprehension(source: str | Path) -> list[Example]:
+    """Read every question of a file with its paragraph and answers.
+
+    An answer that isn't where the file says is taken from the only place where it is. One that is
+    at none counts in scores, and isn't trained on.
+
+    Raises:
+        DataError: with file and question, where a text is blank, or no answer is in the paragraph.
+    """
+    examples: list[Example] = []
+    of, nowhere = Source(Path(source).name, "question"), 0
+    for context, questions in _paragraphs(source, answers=True):
+        for name, text, given in questions:
+            number, where = len(examples) + 1, f"{Path(source).name}, question '{name}'"
+            if not text or not context.strip():
+                blank = "paragraph" if text else "question"
+                raise DataError(f"{where}: the {blank} is blank. Write it, or delete the question.")
+            places = [_place(context, answer, start) for answer, start in given]
+            found = [-1 if place is None else place for place in places]
+            if max(found, default=-1) < 0:
+                said = f"the answer '{given[0][0][:40]}' isn't in" if given else "no answer is in"
+                raise DataError(
+                    f"{where}: {said} its paragraph, or at several places of it and not at the one "
+                    "that answer_start says. Correct the answer, or delete the question."
+                )
+            nowhere += found.count(-1)
+            answers = tuple((at, answer) for at, (answer, _) in zip(found, given, strict=True))
+            pair = (text, context)
+            examples.append(Example(pair, group=name, answers=answers, source=of, line=number))
+    if not examples:
+        raise DataError(f"{source}: no question, so nothing to learn or to score. Add one.")
+    if nowhere:
+        log.warning(
+            "%s: %d answers aren't in their paragraphs, but another of the same question is. They "
+            "count in scores, and aren't trained on.",
+            *(source, nowhere),
+        )
+    return examples
+
+
+def comprehension_pairs(source: str | Path) -> Iterator[tuple[str, str]]:
+    """Every question of a file with its paragraph; answers aren't needed."""
+    for context, questions in _paragraphs(source, answers=False):
+        yield from ((text, context) for _, text, _ in questions)
 
 
 def comprehension_texts(source: str | Path) -> Iterator[str]:

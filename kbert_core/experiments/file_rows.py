@@ -21,6 +21,7 @@ from kbert_core.labels import OUTSIDE
 from kbert_core.pipeline import Pipeline
 from kbert_core.reader import Piece, Reading
 from kbert_core.tasks.ner import NerPrediction
+from kbert_core.training.evaluate import BY_COLUMNS
 from kbert_core.training.scores import SpanKey
 
 TEXTS_AT_ONCE = 8
@@ -136,14 +137,14 @@ def each_row(
         reading: ``config`` and its fields, as for a call of the pipeline.
 
     Raises:
-        DataError: fill-mask, whose texts have no gold; or an unknown label.
+        DataError: a task without labels to count; or an unknown label.
         KBertError: a text or option that can't be used.
     """
     assert pipeline.task is not None
-    if pipeline.task.name == "mask":
+    if pipeline.task.name in BY_COLUMNS:
         raise DataError(
-            "The model fills masks, and a file of texts doesn't say what stands at a [MASK]. "
-            "Choose a model that labels texts or entities."
+            f"The model is for the task '{pipeline.task.name}', and a whole file is told by labels "
+            "or entities. Choose a model that predicts these."
         )
     check_labels(examples, list(pipeline.labels.values()), "the model")
     numbered = list(enumerate(examples))

@@ -16,8 +16,14 @@ from typing import Any
 
 from kbert_core.data.hub import is_hub_name
 from kbert_core.data.labelled import SPLITS, Example
-from kbert_core.data.links import ENDINGS as LINKS
-from kbert_core.data.sources import ENDINGS, DataFiles, find_split, read_split, read_splits
+from kbert_core.data.sources import (
+    ENDINGS,
+    OF_FORM,
+    DataFiles,
+    find_split,
+    read_split,
+    read_splits,
+)
 from kbert_core.data.splits import EntityDisjoint, deduplicated, entity_disjoint, write_split
 from kbert_core.errors import CheckpointError, DataError, KBertError, SplitError
 from kbert_core.experiments.dictionary import BOOSTS
@@ -262,7 +268,7 @@ class Experiment:
             as_they_are = data == Data(folder=data.folder) and place.is_dir()
             splits: dict[str, Any] = {} if as_they_are else self._drawn(seed)
             if as_they_are:
-                endings = LINKS if self.suite.task == "link" else ENDINGS
+                endings, _ = OF_FORM.get(self.suite.task, (ENDINGS, None))
                 splits = {split: find_split(place, split, endings) for split in ("train", "dev")}
                 with suppress(SplitError):
                     splits["test"] = find_split(place, "test", endings)

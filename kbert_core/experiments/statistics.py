@@ -64,6 +64,10 @@ METRICS: dict[str, tuple[Metric, ...]] = {  # by task, the main one first
         Metric("MRR, filling not in training", {"new_reciprocal": 1}, {"new": 1}),
         Metric("P@1", {"right": 1}, {"count": 1}),
     ),
+    "qa": (
+        Metric("F1", {"f1": 1}, {"count": 1}),
+        Metric("exact match", {"exact": 1}, {"count": 1}),
+    ),
     "rank": (
         Metric("MRR", {"reciprocal": 1}, {"count": 1}),
         Metric("P@1", {"first": 1}, {"count": 1}),

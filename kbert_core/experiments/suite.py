@@ -200,7 +200,7 @@ class Suite(Keys):
     """One experiment."""
 
     name: str  # of the file, and the folder of its results
-    task: Literal["ner", "classify", "pair", "rank", "link", "mask"]
+    task: Literal["ner", "classify", "pair", "rank", "link", "mask", "qa"]
     title: str
     about: Text = ""  # one paragraph of Markdown
     data: Data
@@ -280,7 +280,7 @@ class Suite(Keys):
                 f"data: split is 'entity-disjoint' for the task '{self.task}', which has no "
                 "entities. Choose official or deduplicated."
             )
-        if self.task in ("link", "mask") and self.data != Data(folder=self.data.folder):
+        if self.task in ("link", "mask", "qa") and self.data != Data(folder=self.data.folder):
             raise OptionError(
                 f"data: of the task '{self.task}' the files of a folder are read as they are. Give "
                 "the folder alone."

@@ -30,10 +30,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from kbert_core.errors import EncoderError, OptionError
-from kbert_core.explain.case import NO_SPAN, Case, Target
+from kbert_core.explain.case import Case
 from kbert_core.explain.drawing import BLUE, ORANGE, Figure, drawing, names_beside, tidy
 from kbert_core.explain.effects import Effect, Effects, effects
 from kbert_core.explain.result import NO_EFFECT, Plain, name_of, nats
+from kbert_core.explain.targets import NO_SPAN, Target
 from kbert_core.kbert.flat_tree import FlatTree
 from kbert_core.kbert.reader import KBertTrace
 from kbert_core.reader import Piece, Reader
@@ -217,8 +218,10 @@ def _target_tokens(target: Target, row: FlatTree) -> list[int]:
     """Indices along N of what a target is read from; of windows one may have none of them."""
     if target.start == NO_SPAN:
         return [row.specials[0][0]] if row.specials else [0]  # [CLS]
-    first, last = row.trunk_tokens[0].over(target.start, target.end)
-    return [index for index, (_, at) in enumerate(row.trunk_places) if first <= at < last]
+    own = target.sentence
+    first, last = row.trunk_tokens[own].over(target.start, target.end)
+    places = enumerate(row.trunk_places)
+    return [index for index, (sentence, at) in places if sentence == own and first <= at < last]
 
 
 def scatter(points: Sequence[Attended], *, title: str, named: bool = False) -> Figure:

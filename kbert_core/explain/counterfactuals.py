@@ -16,9 +16,10 @@ from math import comb
 from typing import Any, ClassVar, Literal, TypeVar
 
 from kbert_core.errors import GraphEditError, OptionError
-from kbert_core.explain.case import MOST_READ, NO_SPAN, Case, Outcome, Scored
+from kbert_core.explain.case import MOST_READ, Case, Outcome, Scored
 from kbert_core.explain.drawing import Figure
 from kbert_core.explain.result import Plain, Result, final, nats_bars
+from kbert_core.explain.targets import NO_SPAN
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.tools.check import TYPE_RELATIONS
@@ -144,7 +145,8 @@ class _Searcher:
                 "Name another label, or none for any."
             )
         if search.to is not None:
-            case = replace(case, target=replace(case.target, label=search.to))
+            target = case.target.towards(search.to, case.base.prediction, case.reading)
+            case = replace(case, target=target)
         self.case, self.search, self.at_once = case, search, case.at_once(at_once)
         self.candidates = Candidates(case, per_place=search.per_place, seed=search.seed)
         self.base = case.base.outcome
@@ -273,7 +275,10 @@ class Candidates:
         kinds = tuple(kinds)
         target, mentions = self.case.target, self.case.reading.mentions
         away = {
-            n: target.start == NO_SPAN or m.start >= target.end or m.end <= target.start
+            n: target.start == NO_SPAN
+            or m.sentence != target.sentence
+            or m.start >= target.end
+            or m.end <= target.start
             for n, m in enumerate(mentions)
         }
         order = sorted(away, key=lambda n: away[n])

@@ -13,8 +13,8 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
 
 from kbert_core.errors import MissingPackageError
-from kbert_core.explain.case import NO_SPAN, Target
 from kbert_core.explain.drawing import BLUE, ORANGE, Figure, signed_bars
+from kbert_core.explain.targets import NO_SPAN, Target
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.triple import Triple

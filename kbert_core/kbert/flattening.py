@@ -12,7 +12,6 @@ from itertools import chain
 
 import numpy as np
 
-from kbert_core.errors import OptionError
 from kbert_core.kbert.flat_tree import ANCHORS, IDS, RULES, SEGMENTS, Codes, FlatTrees
 from kbert_core.kbert.sentence_tree import Branches, Nodes, SentenceTree, Trees
 from kbert_core.text import Tokenizer
@@ -23,6 +22,7 @@ from kbert_core.tokens import (
     TokenizedTexts,
     before,
     counting,
+    room_for_last,
     room_within,
     sizes_within,
     windows_of,
@@ -42,10 +42,10 @@ def flatten(
     """Put sentence trees into reading order.
 
     The trunk goes first: if it is over the limit, its end is cut (of two
-    sentences the longer one's), or it is read in overlapping windows, each
-    with room for branches, so that every token stands in at least one. Then
-    branches in order: one that doesn't fit whole is left out, and the next is
-    still tried.
+    sentences the longer one's), or its last sentence is read in overlapping
+    windows, each with room for branches, so that every token stands in at
+    least one; the first of two stands whole in each. Then branches in order:
+    one that doesn't fit whole is left out, and the next is still tried.
 
     Args:
         trees: as they were grown, or made by hand.
@@ -54,14 +54,12 @@ def flatten(
         windows: whether a long text is read in windows instead of being cut.
 
     Raises:
-        OptionError: the limit has no room for a single token of text; or
-            windows are asked for a pair of sentences.
+        OptionError: the limit has no room for a single token of text.
+        TextError: the first of two sentences leaves no room for windows of the second.
     """
     trees = Trees.of(trees)
     nodes, trunk = trees.nodes, tokenizer.tokenize(trees.sentences)
     layouts = {size: tokenizer.layout(size) for size in set(nodes.sizes.tolist())}
-    if windows and 2 in layouts:
-        raise OptionError("Windows are for one sentence; a pair of sentences is cut instead.")
     texts, parts = _parts(trunk, nodes.sizes, layouts, max_length, windows)
     runs = _Runs(trunk, nodes.sizes, _Sides.of(*layouts.values()), parts, len(texts))
     made = partial(
@@ -122,7 +120,7 @@ def _parts(
 
     Returns:
         (R,) the text of each row, and (4, P) row, sentence, and its tokens [begin, stop) among
-        those of all texts: of each sentence one part, or one per window.
+        those of all texts: of each sentence one part, or one per window of its text.
     """
     texts = np.arange(len(sizes))
     parts = np.array([texts.repeat(sizes), np.arange(len(trunk)), trunk.firsts, trunk.sizes])
@@ -133,20 +131,29 @@ def _parts(
     if trunk.sizes.max(initial=0) * max(layouts, default=1) <= min(rooms.values(), default=0):
         return texts, parts
     room = np.array([0, rooms.get(1, 0), rooms.get(2, 0)])[sizes]
-    long = (np.bincount(parts[0], trunk.sizes, len(sizes)) > room).nonzero()[0].tolist()
+    is_long = np.bincount(parts[0], trunk.sizes, len(sizes)) > room
+    long = is_long.nonzero()[0].tolist()
     if not windows or not long:
         for text in long:
             own = slice(*parts[0].searchsorted((text, text + 1)).tolist())
             parts[3, own] = sizes_within(trunk.sizes[own].tolist(), int(room[text]))
             parts[3, own] += trunk.firsts[own]
         return texts, parts
-    spans = [[(0, total)] for total in trunk.sizes.tolist()]
-    for text in long:
-        size = int(room[text] * (1 - KNOWLEDGE_ROOM))
-        spans[text] = windows_of(int(trunk.sizes[text]), size)
-    texts = texts.repeat([len(own) for own in spans])
-    begins, stops = np.array(list(chain(*spans))).T + trunk.firsts[texts]
-    return texts, np.array([np.arange(len(texts)), texts, begins, stops])
+    rows: list[list[tuple[int, int, int]]] = []  # of each its parts: sentence, begin and stop
+    counts = np.ones(len(sizes), np.int64)
+    places, totals = trunk.firsts.tolist(), trunk.sizes.tolist()
+    for text, end in enumerate(sizes.cumsum().tolist()):
+        first, last = end - int(sizes[text]), end - 1
+        spans = [(0, totals[last])]
+        if is_long[text]:
+            size = int(room[text] * (1 - KNOWLEDGE_ROOM))
+            spans = windows_of(totals[last], room_for_last(totals[first:end], size))
+        whole = [(n, places[n], places[n] + totals[n]) for n in range(first, last)]
+        at = places[last]
+        rows += [[*whole, (last, at + begin, at + stop)] for begin, stop in spans]
+        counts[text] = len(spans)
+    owners = np.arange(len(rows)).repeat([len(row) for row in rows])
+    return texts.repeat(counts), np.array([owners, *np.array(list(chain(*rows))).T])
 
 
 def _mentions(trunk: TokenizedTexts, nodes: Nodes, parts: Ints) -> tuple[Ints, ...]:
@@ -173,9 +180,10 @@ def _mentions(trunk: TokenizedTexts, nodes: Nodes, parts: Ints) -> tuple[Ints, .
     counts = np.maximum(high - low, 0)
     inside = counting(low, counts)
     nowhere = np.setdiff1d(number, inside)
-    part = np.append(
-        np.arange(len(low)).repeat(counts), stops.searchsorted(firsts[nowhere], "right")
-    )
+    order = np.lexsort((stops, sentences))  # the first of two sentences stands in every window
+    touched = stops[order].searchsorted(firsts[nowhere], "right")
+    last = sentences[order].searchsorted(owners[nowhere], "right") - 1
+    part = np.append(np.arange(len(low)).repeat(counts), order[np.minimum(touched, last)])
     number = np.append(inside, nowhere)
     order = np.lexsort((number, part))
     part, number = part[order], number[order]

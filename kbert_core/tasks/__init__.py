@@ -9,14 +9,19 @@ from kbert_core.tasks.classify import Classify, ClassPrediction, Pair, Rank, Ran
 from kbert_core.tasks.link import NULL, Link, LinkEntities, LinkPrediction
 from kbert_core.tasks.mask import Filling, FillMask, MaskPrediction
 from kbert_core.tasks.ner import LabelledToken, Ner, NerPrediction, Span
+from kbert_core.tasks.qa import Answer, AnswerPrediction, AnswerQuestion
 
 TASKS: dict[str, Task] = {
-    task.name: task for task in (Ner(), Classify(), Pair(), FillMask(), Rank(), LinkEntities())
+    task.name: task
+    for task in (Ner(), Classify(), Pair(), FillMask(), Rank(), LinkEntities(), AnswerQuestion())
 }
 
 __all__ = [
     "NULL",
     "TASKS",
+    "Answer",
+    "AnswerPrediction",
+    "AnswerQuestion",
     "ClassPrediction",
     "Classify",
     "FillMask",

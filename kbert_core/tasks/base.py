@@ -21,7 +21,8 @@ class Task(ABC):
         title: for people.
         sentences: how many sentences one input has.
         auto_class: the ``transformers`` class that loads its model.
-        windows: whether a long text is read in windows, so that every token gets logits.
+        windows: whether a long text can be read in windows, so that every token gets logits.
+        labels: names of the logits, where every model of the task has the same.
     """
 
     name: ClassVar[str]
@@ -29,10 +30,15 @@ class Task(ABC):
     sentences: ClassVar[int] = 1
     auto_class: ClassVar[type]
     windows: ClassVar[bool] = False
+    labels: ClassVar[tuple[str, ...]] = ()
 
     def tokenizer(self, tokenizer: PreTrainedTokenizerBase) -> WordPieces:
         """Wrap a checkpoint's tokenizer as this task reads texts."""
         return WordPieces(tokenizer)
+
+    def windowed(self, config: Any) -> bool:
+        """Whether a long text is read in windows, as a system is configured."""
+        return self.windows and bool(config.windows)
 
     def check(self, sentences: Sequence[str]) -> None:
         """Refuse an input of the wrong number of sentences.
@@ -64,3 +70,7 @@ class Task(ABC):
         return nn.functional.cross_entropy(
             logits.float().flatten(0, -2), targets.flatten(), ignore_index=IGNORED, reduction="sum"
         )
+
+    def counted(self, targets: Tensor) -> Tensor:
+        """Targets of which each that isn't ``IGNORED`` counts one in the mean of the loss."""
+        return targets

@@ -16,6 +16,7 @@ from kbert_core.training.options import TrainOptions
 from kbert_core.training.rows import READ_AT_ONCE, RowMaker, batch_of
 
 BATCH = "batch"  # of an item: numbers that say which examples it holds
+TARGETS = "targets"  # of an item, that the loss takes
 LINKED = "linked"  # of an item: whether it trains the linker, beside another task
 SHOWN_EXAMPLES = 5  # of a batch that is named in an error
 Ints = np.ndarray[Any, np.dtype[np.int64]]
@@ -82,7 +83,14 @@ class Batches(Dataset[dict[str, Tensor]]):
         if not own:
             labels.fill_(IGNORED)
         linked = torch.tensor(numbers[0] >= len(self.maker.examples))
-        return {**vars(batch), "labels": labels, BATCH: torch.tensor(numbers), LINKED: linked}
+        task = self.links.task if self.links is not None and linked else self.maker.task
+        return {
+            **vars(batch),
+            TARGETS: labels,
+            "labels": task.counted(labels),  # as the trainer calls what it counts
+            BATCH: torch.tensor(numbers),
+            LINKED: linked,
+        }
 
     def _batch(self, numbers: Sequence[int], epoch: int) -> tuple[Any, Tensor]:
         maker, first = self.maker, len(self.maker.examples)

@@ -17,6 +17,7 @@ from kbert_core.labels import RIGHT
 from kbert_core.pipeline import Pipeline
 from kbert_core.reader import Reading
 from kbert_core.tasks.classify import probability_right
+from kbert_core.training.answer_scores import answer_columns, scores_of_answers
 from kbert_core.training.link_scores import link_columns, scores_of_columns
 from kbert_core.training.mask_scores import mask_columns, scores_of_masks
 from kbert_core.training.recipe import another_type, overlaps, type_relations
@@ -33,6 +34,7 @@ from kbert_core.training.scores import (
 BY_COLUMNS: dict[str, tuple[Any, Any]] = {  # tasks whose scores are ratios of sums of counts
     "link": (link_columns, scores_of_columns),
     "mask": (mask_columns, scores_of_masks),
+    "qa": (answer_columns, scores_of_answers),
 }
 HARDLY = 0.01  # of the rows
 GROUPS = ("unseen", "seen")  # in training, of an edited name
@@ -65,7 +67,8 @@ def evaluate(
     Returns:
         ``span_scores``, ``class_scores``, ``pair_scores`` or ``ranking_scores``, the
         last with ``overlap_mrr``, that of an order by ``shared_characters``; for
-        entity linking and fill-mask see ``scores_of_columns`` and ``scores_of_masks``.
+        entity linking, fill-mask and reading comprehension see ``scores_of_columns``,
+        ``scores_of_masks`` and ``scores_of_answers``.
 
     Raises:
         DataError: a label that the model doesn't know.

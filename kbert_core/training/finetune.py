@@ -25,7 +25,7 @@ from kbert_core.knowledge.io.compression import plain_stem
 from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
 from kbert_core.tasks import TASKS
 from kbert_core.training import checkpoints
-from kbert_core.training.batches import LINKED, Batches
+from kbert_core.training.batches import LINKED, TARGETS, Batches
 from kbert_core.training.cards import write_card
 from kbert_core.training.evaluate import edit_response, evaluate, surface_forms, tell_of_matches
 from kbert_core.training.options import SCRATCH, Recipe, TrainOptions
@@ -36,9 +36,9 @@ from kbert_core.training.trainer import EpochEnds, OrderedTrainer, Processes, ar
 
 MAIN_SCORE = {
     **{"ner": "f1", "classify": "accuracy", "pair": "accuracy"},
-    **{"link": "f1", "mask": "mrr", "rank": "mrr"},
+    **{"link": "f1", "mask": "mrr", "rank": "mrr", "qa": "f1"},
 }
-UNLABELLED = ("mask", "link")  # tasks without labels of their own
+UNLABELLED = ("mask", "link", "qa")  # tasks whose labels aren't the data's
 NOT_THE_RUN = {  # may differ when a run goes on; fingerprints stand for data and graphs
     *("data", "train", "dev", "test", "dev_share", "columns", "also_train", "links", "link_share"),
     *("kg", "hiding_kg", "skip_bad", "output", "command", "device", "bf16", "float32"),
@@ -50,6 +50,7 @@ NOT_THE_RUN = {  # may differ when a run goes on; fingerprints stand for data an
         "system",
         "injection",
         "ablation",
+        "windows",
         "base",
         "roof",
     ),
@@ -112,8 +113,10 @@ def fit(options: TrainOptions, *, replacing_others: bool = True) -> Fitted:
     task = TASKS[options.task]
     splits = read_splits(options.files, options.task, seed=options.run.seed)
     graph = load_graph(*knowledge.kg, skip_bad=knowledge.skip_bad)
-    labels = [] if task.name in UNLABELLED else labels_of(splits["train"])
-    _check(splits, labels, task.name)
+    labels = [*task.labels]
+    if task.name not in UNLABELLED:
+        labels = labels_of(splits["train"])
+        _check(splits, labels)
     config = reading_in(knowledge, options.start.encoder)
 
     def texts() -> Iterator[str]:
@@ -191,7 +194,7 @@ def _rows(
     how: dict[str, Any] = {"recipe": options.recipe, "seed": options.run.seed}
     types: dict[str, str] = {}
     named = pipeline.task.name == "ner"
-    windows = pipeline.task.windows
+    windows = pipeline.task.windowed(config)
     texts: Sequence[Any] = ()
     if isinstance(reader, KBertReader) or options.recipe != Recipe():
         how["texts"] = texts = grown_texts(reader, examples, graph, config, windows=windows)
@@ -228,7 +231,8 @@ def _fingerprint(splits: Mapping[str, Sequence[Example]]) -> str:
     digest = hashlib.sha256()
     for split in ("train", "dev"):
         for e in splits[split]:
-            digest.update(repr((e.sentences, e.label, e.words, e.tags, e.group, *e.links)).encode())
+            values = (e.sentences, e.label, e.words, e.tags, e.group)
+            digest.update(repr((*values, *e.links, *e.answers)).encode())
         digest.update(split.encode())
     return digest.hexdigest()[:16]
 
@@ -282,8 +286,8 @@ class KnowledgeTrainer(OrderedTrainer):
         """The task's loss over a batch's labels, in nats."""
         batch = self.batch_kind(**{f.name: inputs[f.name] for f in fields(self.batch_kind)})
         output = self.reader.forward(batch, self.config, model=model)
-        logits = output["links" if inputs[LINKED] else "logits"]
-        return self.task.loss(logits, inputs["labels"].to(self.reader.device))
+        task, name = (TASKS["link"], "links") if inputs[LINKED] else (self.task, "logits")
+        return task.loss(output[name], inputs[TARGETS].to(self.reader.device))
 
     def create_optimizer(self, *given: Any) -> torch.optim.Optimizer:
         """Make the optimiser, with the system's own learning rates where it has some."""
@@ -300,9 +304,7 @@ class KnowledgeTrainer(OrderedTrainer):
         return optimizer
 
 
-def _check(splits: Mapping[str, Sequence[Example]], labels: Sequence[str], task: str) -> None:
-    if task in UNLABELLED:
-        return
+def _check(splits: Mapping[str, Sequence[Example]], labels: Sequence[str]) -> None:
     if len(labels) < 2:
         source = splits["train"][0].source
         raise DataError(

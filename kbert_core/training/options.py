@@ -85,6 +85,11 @@ class KnowledgeOptions(Options):
     max_length: int | None = option(
         None, metavar="N", help="in tokens; default: the card's or the encoder's"
     )
+    windows: bool | None = option(
+        None,
+        help="read a text over the length limit in overlapping windows, where the task can; else "
+        "its end is cut; default: as the encoder's card says, else on",
+    )
     ablation: Ablation | None = option(
         None, flag=None, help="how trees are read; None: as the encoder's card says"
     )
@@ -231,7 +236,7 @@ class Recipe(Options):
 class TrainOptions(Options):
     """How to fine-tune."""
 
-    task: str = option(choices=(*NEEDED, "link"), help="kind of task")
+    task: str = option(choices=(*NEEDED, "link", "qa"), help="kind of task")
     run: RunOptions = group(RunOptions)
     files: DataFiles = group(DataFiles)
     start: StartOptions = group(StartOptions)

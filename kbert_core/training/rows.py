@@ -20,6 +20,7 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.labels import IGNORED, OUTSIDE
 from kbert_core.reader import Reader, Reading
 from kbert_core.tasks import Task
+from kbert_core.tasks.qa import END, START, answer_tokens
 from kbert_core.training.options import Recipe
 from kbert_core.training.recipe import Augmented, Augmenter, type_relations
 from kbert_core.training.vocabulary import MASKED_SHARE, Masking
@@ -83,6 +84,7 @@ class RowMaker:
 
     def __post_init__(self) -> None:
         self.config = self.reader.configured(self.config)
+        self._windows = self.task.windowed(self.config)
         self._augment: Augmenter | None = None
         recipe, types, options = self.recipe, dict(self.type_labels or {}), self.config.options
         if recipe != Recipe():
@@ -90,9 +92,8 @@ class RowMaker:
             relations = typed if recipe.invented else {}
             self._augment = Augmenter(recipe, options, types, relations, self.task.name == "ner")
             if self.texts is None:
-                windows = self.task.windows
                 self.texts = grown_texts(
-                    *(self.reader, self.examples, self.graph, self.config), windows=windows
+                    *(self.reader, self.examples, self.graph, self.config), windows=self._windows
                 )
         self._masking = Masking(self.reader.tokenizer.hugging_face)
         self._kept: dict[int, list[TrainingRow]] = {}
@@ -140,7 +141,7 @@ class RowMaker:
             readings = self._laid([self.texts[number] for number in new])
         elif new:
             texts = [self.examples[number].sentences for number in new]
-            readings = self.reader.read(texts, self.graph, self.config, windows=self.task.windows)
+            readings = self.reader.read(texts, self.graph, self.config, windows=self._windows)
         made = {}
         for number, reading in zip(new, readings, strict=True):
             made[number] = rows = self.with_targets(number, reading)
@@ -153,7 +154,7 @@ class RowMaker:
         if not texts:
             return []
         reader: Any = self.reader  # one that has ``grown``
-        return reader.lay(texts, self.config, windows=self.task.windows)
+        return reader.lay(texts, self.config, windows=self._windows)
 
     def with_targets(
         self,
@@ -169,6 +170,10 @@ class RowMaker:
             return [
                 TrainingRow(row, link_targets(row, example.links, base)) for row in reading.rows
             ]
+        if self.task.name == "qa":
+            made = [_with_answer(row, example, reading) for row in reading.rows]
+            answered = [row for row in made if (np.asarray(row.target) != IGNORED).any()]
+            return answered or made[:1]  # other windows would train nothing
         if self.task.name == "mask" and example.label is not None:
             return self._filled(example, example.label, reading)
         if self.task.name != "ner":
@@ -234,9 +239,21 @@ class RowMaker:
         return TrainingRow(guarded, target, read)
 
 
-def _places(row: Any) -> tuple[Ints, Ints]:
+def _with_answer(row: Any, example: Example, reading: Reading) -> TrainingRow:
+    """Say where the first answer that is in the paragraph starts and ends, if a row holds it."""
+    places, numbers = _places(row, sentence=1)
+    target = np.full(len(row), IGNORED)
+    answer = next((own for own in example.answers if own[0] >= 0), None)
+    span = answer and answer_tokens(reading.tokens[1], *answer)
+    if span and {span[0], span[1] - 1} <= set(numbers.tolist()):
+        target[places] = START * (numbers == span[0]) + END * (numbers == span[1] - 1)
+    return TrainingRow(row, target)
+
+
+def _places(row: Any, sentence: int | None = None) -> tuple[Ints, Ints]:
     """Where the text's own tokens stand in a row, rising; and which tokens of the text they are."""
-    parts, none = row.trunk_parts, [np.empty(0, np.int64)]
+    parts = [part for part in row.trunk_parts if sentence in (None, part.sentence)]
+    none = [np.empty(0, np.int64)]
     places = [np.arange(part.start, part.end) for part in parts]
     numbers = [np.arange(part.first, part.first + part.end - part.start) for part in parts]
     return np.concatenate(places or none), np.concatenate(numbers or none)

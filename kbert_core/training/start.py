@@ -43,6 +43,7 @@ def reading_in(knowledge: KnowledgeOptions, encoder: str) -> Any:
     base = Card().reading if encoder == SCRATCH else card_of(encoder).reading
     config = reading_of(knowledge.system or base.system, base)
     given: dict[str, Any] = {"options": knowledge.injection, "max_length": knowledge.max_length}
+    given["windows"] = knowledge.windows
     if any(f.name == "ablation" for f in fields(config)):
         given["ablation"] = knowledge.ablation
     elif knowledge.ablation not in (None, FULL, getattr(config, "ablation", FULL)):

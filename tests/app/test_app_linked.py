@@ -11,7 +11,7 @@ from app.models import read_model
 from app.texts import t
 from app.view_models import effects, knowledge, links, targets
 from kbert_core import Triple
-from kbert_core.explain.case import LinkTarget
+from kbert_core.explain.targets import LinkTarget
 from kbert_core.tasks import Link, LinkPrediction
 
 PAGES = Path(__file__).resolve().parents[2] / "app" / "app_pages"

@@ -38,6 +38,9 @@ def models(tmp_path_factory):
     classifier(root / "pairs-zh", "pair", knowledge=["kg"])
     classifier(root / "pairs-zh-bert", "pair")
     classifier(root / "answers-zh", "rank")
+    borders = {"id2label": {0: "start", 1: "end"}, "label2id": {"start": 0, "end": 1}}
+    reader = root / "reader-zh", AutoModelForTokenClassification, Card("qa")
+    save_checkpoint(*reader, **borders)
     return root
 
 
@@ -74,6 +77,7 @@ def test_every_task_there_is_a_model_for_is_offered(lab):
         "Sentence classification",
         "Sentence-pair classification",
         "Answer selection",
+        "Reading comprehension",
         "Tree and matrix only",
     ]
 
@@ -213,3 +217,17 @@ def test_a_bad_folder_is_refused_with_its_reason_and_nothing_changes(lab, tmp_pa
     assert "The model was not opened, and nothing was changed." in found
     assert said in found
     assert (lab.selectbox(key="lab.task").value, lab.selectbox(key="lab.model").value) == before
+
+
+def test_a_question_is_answered_in_its_paragraph(lab):
+    choose(lab, "lab.task", "qa")
+    question, paragraph = lab.text_area
+    assert (question.label, paragraph.label) == ("Question", "Paragraph")
+    question.set_value("什么病？").run()
+    lab.text_area(key="lab.text_b").set_value(PAIR[0]).run()
+    assert not lab.exception
+    said = drawn(lab)
+    assert "<mark>" in said
+    answer = said.split("<mark>")[1].split("</mark>")[0]
+    assert answer in PAIR[0]
+    assert f"<td>{answer}</td>" in said

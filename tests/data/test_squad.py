@@ -1,4 +1,4 @@
-"""Reading comprehension → answer selection, on an invented set in SQuAD's form."""
+"""Reading comprehension and answer selection, on an invented set in SQuAD's form."""
 
 import json
 import os
@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from kbert_core import cli
-from kbert_core.data.labelled import read_examples
-from kbert_core.data.squad import Counts, ranking_questions, sentence_spans
+from kbert_core.data.labelled import Example, read_examples
+from kbert_core.data.sources import hold_out, read_split
+from kbert_core.data.squad import Counts, ranking_questions, read_comprehension, sentence_spans
 from kbert_core.data.squad import write_ranking_set as write
-from kbert_core.errors import DataError
+from kbert_core.errors import DataError, SplitError
 
 CONTEXT = "小猫住在山上。它说：“我饿了！”于是下山；山下有鱼。鱼在河里"
 
@@ -170,3 +171,59 @@ def test_published_sets_are_used_nearly_whole(tmp_path, name, asked, left_out, m
         for q in paragraph["qas"]
     }
     assert all("".join(e.sentences[1].split()) in texts[e.group] for e in found)
+
+
+# Examples for reading comprehension
+
+
+def test_a_question_is_read_with_its_paragraph_and_answers(tmp_path):
+    path = squad(tmp_path, ("谁\n饿了？", ("我饿了", CONTEXT.index("我饿了")), ("我", 0)))
+    (example,) = read_split(str(path), "train", "qa")
+    assert example.sentences == ("谁 饿了？", CONTEXT)
+    assert example.answers == tuple((CONTEXT.index(text), text) for text in ("我饿了", "我"))
+    assert (example.group, example.place) == ("Q0", "squad.json, question 1")
+
+
+def test_answers_nowhere_in_the_paragraph_are_told_and_kept_for_scores(tmp_path, caplog):
+    path = squad(tmp_path, ("谁？", ("没有", -1), ("小猫", 0)))
+    with caplog.at_level("WARNING"):
+        (example,) = read_comprehension(path)
+    assert example.answers == ((-1, "没有"), (0, "小猫"))
+    assert "1 answers aren't in their paragraphs" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("asked", "context", "message"),
+    [
+        (("谁？", ("没有", 3)), CONTEXT, "squad.json, question 'Q1': the answer '没有' isn't in"),
+        (("谁？", ("山", 0)), CONTEXT, "question 'Q1': the answer '山' .* at several places"),
+        (("谁？",), CONTEXT, "question 'Q1': no answer is in its paragraph"),
+        ((" ", ("小猫", 0)), CONTEXT, "question 'Q1': the question is blank"),
+        (("谁？", ("猫", 0)), " \n", "question 'Q0': the paragraph is blank"),
+    ],
+)
+def test_a_question_that_can_not_be_trained_on_is_named(tmp_path, asked, context, message):
+    path = squad(tmp_path, ("谁？", ("小猫", 0)), asked, context=context)
+    with pytest.raises(DataError, match=message):
+        read_comprehension(path)
+
+
+def test_a_folder_holds_a_file_for_each_split(tmp_path):
+    squad(tmp_path, ("谁？", ("小猫", 0))).rename(tmp_path / "dev.json")
+    assert len(read_split(str(tmp_path), "dev", "qa")) == 1
+    with pytest.raises(SplitError, match=r"no train\.json; the folder holds dev\.json"):
+        read_split(str(tmp_path), "train", "qa")
+    (tmp_path / "test.json").write_text('{"data": []}')
+    with pytest.raises(DataError, match="no question, so nothing to learn"):
+        read_split(str(tmp_path), "test", "qa")
+    with pytest.raises(DataError, match="can't be read"):
+        read_split(str(tmp_path / "none.json"), "train", "qa")
+
+
+def test_questions_about_one_paragraph_are_held_out_together():
+    examples = [
+        Example((f"问{n}", f"段{n // 3}"), group=f"Q{n}", answers=((0, "段"),)) for n in range(30)
+    ]
+    kept, held = hold_out(examples, 0.2, seed=0)
+    assert len(held) == 6
+    assert not {e.sentences[1] for e in kept} & {e.sentences[1] for e in held}

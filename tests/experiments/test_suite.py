@@ -111,7 +111,7 @@ def test_a_suite_says_what_every_run_trains_with(written, suite_data):
         ({"task": "classify"}, "baselines are for named entities"),
         ({"name": "a/b"}, "name is 'a/b', expected letters, digits and hyphens"),
         ({"task": "mask"}, "baselines are for named entities, and the task is 'mask'"),
-        ({"task": "fill"}, "task is 'fill', expected 'ner', .* 'link' or 'mask'"),
+        ({"task": "fill"}, "task is 'fill', expected 'ner', .* 'mask' or 'qa'"),
         (
             {"task": "mask", "data": {"folder": "d", "split": "deduplicated"}},
             "of the task 'mask' the files of a folder are read as they are",

@@ -23,7 +23,7 @@ from kbert_core import (
     grow_trees,
     visible_matrix,
 )
-from kbert_core.errors import OptionError
+from kbert_core.errors import OptionError, TextError
 from kbert_core.kbert.flat_tree import TrunkCut
 
 ALL = InjectionOptions(max_triples=1000)
@@ -334,9 +334,21 @@ def test_mention_longer_than_the_overlap_is_named_once_where_no_window_holds_it(
     assert left_out == [(0, LeftOut(Triple(name, "r", "t"), Rule.TRUNK_CUT))]
 
 
-def test_windows_are_for_one_sentence(figure_2):
-    tree = grow_trees([["a", "b"]], figure_2)[0]
-    with pytest.raises(OptionError, match="one sentence"):
+def test_windows_of_a_pair_hold_its_first_sentence_and_its_triples_whole():
+    graph = KnowledgeGraph([Triple("e", "r", "t")])
+    tree = grow_trees([["q e", " ".join(["w"] * 9 + ["e"] + ["w"] * 9)]], graph, ALL)[0]
+    windows = flatten([tree], Words(special=True), max_length=19, windows=True)
+    assert len(windows) == 3  # 16 without special tokens, 12 without room for branches, less 2
+    for window in windows:
+        assert window.trunk_parts[0][:2] == (0, 0)
+        assert window.tokens[1:5] == ["q", "e", "r", "t"]
+    read = [place for window in windows for place in window.trunk_places if place[0] == 1]
+    assert set(read) == {(1, at) for at in range(19)}
+
+
+def test_a_first_sentence_that_leaves_no_room_for_windows_is_refused(figure_2):
+    tree = grow_trees([["a b c d", "w " * 20]], figure_2)[0]
+    with pytest.raises(TextError, match=r"The first text has 4 tokens .* has room for 7"):
         flatten([tree], Words(), max_length=10, windows=True)
 
 

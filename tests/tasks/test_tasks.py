@@ -11,17 +11,18 @@ from kbert_core.tasks import TASKS
 
 
 @pytest.mark.parametrize(
-    ("count", "task"), [(2, "ner"), (0, "classify"), (1, "pair"), (2, "mask"), (1, "rank")]
+    ("count", "task"),
+    [(2, "ner"), (0, "classify"), (1, "pair"), (2, "mask"), (1, "rank"), (1, "qa")],
 )
 def test_wrong_number_of_sentences_is_refused(count, task):
-    wanted = "two sentences" if task in ("pair", "rank") else "one sentence"
+    wanted = "two sentences" if task in ("pair", "rank", "qa") else "one sentence"
     with pytest.raises(TextError, match=f"{TASKS[task].title} takes {wanted}, got {count}"):
         TASKS[task].check(["a"] * count)
 
 
 def test_every_task_is_found_by_its_name():
     assert {name: task.name for name, task in TASKS.items()} == {
-        name: name for name in ("ner", "classify", "pair", "mask", "rank", "link")
+        name: name for name in ("ner", "classify", "pair", "mask", "rank", "link", "qa")
     }
 
 

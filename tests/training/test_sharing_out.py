@@ -13,6 +13,7 @@ import torch
 from two_processes import together
 
 from kbert_core.labels import IGNORED
+from kbert_core.tasks import TASKS
 from kbert_core.training.batches import BATCH, Batches, bucketed
 from kbert_core.training.finetune import fit, train
 from kbert_core.training.options import PretrainOptions, TrainOptions
@@ -129,6 +130,7 @@ class OfLengths:
     """Stands for a RowMaker; its rows have the lengths given."""
 
     reader = config = None
+    task = TASKS["ner"]
 
     def __init__(self, lengths):
         self.lengths, self.examples = lengths, [None] * len(lengths)
