@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import AutoModelForTokenClassification
 
 from kbert_core.errors import TextError
@@ -88,21 +88,28 @@ class AnswerQuestion(Task):
     def loss(self, logits: Tensor, targets: Tensor) -> Tensor:
         """Half the cross entropy of the start, half that of the end, summed up over the rows.
 
+        In each row the paragraph's tokens compete with 0, the score of "the answer isn't here". So
+        logits of several windows can be compared.
+
         Args:
             logits: (B, N, 2).
             targets: (B, N); for the paragraph's tokens ``START`` and ``END``, added up, where the
-                answer starts and ends, else 0; for all others, and in a row that doesn't hold the
-                answer, ``IGNORED``.
+                answer starts and ends, else 0; for all others ``IGNORED``, and in a row that isn't
+                trained for all.
         """
         rows = (targets != IGNORED).any(1)
         targets, scores = targets[rows], logits[rows].float()
-        likely = scores.masked_fill((targets == IGNORED)[..., None], -torch.inf).log_softmax(1)
+        scores = scores.masked_fill((targets == IGNORED)[..., None], -torch.inf)
+        likely = nn.functional.pad(scores, (0, 0, 0, 1)).log_softmax(1)
         starts, ends = _starts(targets), (targets == END) | (targets == START + END)
-        return -(likely[..., 0][starts].sum() + likely[..., 1][ends].sum()) / 2
+        nowhere = likely[:, -1][~starts.any(1)].sum()
+        found = likely[:, :-1, 0][starts].sum() + likely[:, :-1, 1][ends].sum()
+        return -(found + nowhere) / 2
 
     def counted(self, targets: Tensor) -> Tensor:
-        """One label an answer: its start."""
-        return targets.masked_fill(~_starts(targets), IGNORED)
+        """One label a row that is trained: its first."""
+        first = ((targets != IGNORED).cumsum(1) == 1) & (targets != IGNORED)
+        return targets.masked_fill(~first, IGNORED)
 
 
 def _starts(targets: Tensor) -> Tensor:

@@ -172,8 +172,11 @@ class RowMaker:
             ]
         if self.task.name == "qa":
             made = [_with_answer(row, example, reading) for row in reading.rows]
-            answered = [row for row in made if (np.asarray(row.target) != IGNORED).any()]
-            return answered or made[:1]  # other windows would train nothing
+            trained = [row for row in made if (np.asarray(row.target) != IGNORED).any()]
+            holding = [row for row in trained if np.max(row.target) > 0]
+            without = [row for row in trained if np.max(row.target) == 0]
+            some = without[number % len(without) :][:1] if without else []  # one is enough
+            return [*holding, *some] or made[:1]
         if self.task.name == "mask" and example.label is not None:
             return self._filled(example, example.label, reading)
         if self.task.name != "ner":
@@ -240,13 +243,18 @@ class RowMaker:
 
 
 def _with_answer(row: Any, example: Example, reading: Reading) -> TrainingRow:
-    """Say where the first answer that is in the paragraph starts and ends, if a row holds it."""
+    """Say where the first answer that is in the paragraph starts and ends, or that it isn't here.
+
+    A row that holds a part of it is not trained, nor is one of a paragraph without the answer.
+    """
     places, numbers = _places(row, sentence=1)
     target = np.full(len(row), IGNORED)
     answer = next((own for own in example.answers if own[0] >= 0), None)
     span = answer and answer_tokens(reading.tokens[1], *answer)
-    if span and {span[0], span[1] - 1} <= set(numbers.tolist()):
-        target[places] = START * (numbers == span[0]) + END * (numbers == span[1] - 1)
+    if span:
+        inside = (numbers >= span[0]) & (numbers < span[1])
+        if inside.sum() in (0, span[1] - span[0]):
+            target[places] = START * (numbers == span[0]) + END * (numbers == span[1] - 1)
     return TrainingRow(row, target)
 
 

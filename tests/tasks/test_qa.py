@@ -113,23 +113,25 @@ def test_the_loss_is_that_of_a_hand_computation():
         [
             [IGNORED, IGNORED, 1, 0, 2],
             [IGNORED, 3, 0, IGNORED, IGNORED],
-            [IGNORED] * 5,  # a window without the answer
+            [IGNORED, 0, 0, 0, IGNORED],  # a window without the answer
+            [IGNORED] * 5,  # a window with a part of it
         ]
     )
-    values_of = torch.arange(30.0).reshape(3, 5, 2).sin()
+    values_of = torch.arange(40.0).reshape(4, 5, 2).sin()
     logits = values_of.clone().requires_grad_()
     total = 0.0
-    for row, places, start, end in ((0, [2, 3, 4], 2, 4), (1, [1, 2], 1, 1)):
-        for kind, gold in ((0, start), (1, end)):
-            values = [math.exp(float(values_of[row, at, kind])) for at in places]
-            total -= math.log(math.exp(float(values_of[row, gold, kind])) / sum(values)) / 2
+    for row, places, *gold in ((0, [2, 3, 4], 2, 4), (1, [1, 2], 1, 1), (2, [1, 2, 3], -1, -1)):
+        for kind, at in enumerate(gold):
+            values = {place: math.exp(float(values_of[row, place, kind])) for place in places}
+            values[-1] = 1.0  # the score of "not here" is 0
+            total -= math.log(values[at] / sum(values.values())) / 2
     loss = QA.loss(logits, targets)
     assert loss.item() == pytest.approx(total, rel=1e-5)
     loss.backward()
     assert logits.grad.isfinite().all()
     assert logits.grad[0, :2].eq(0).all()  # of question and special tokens
-    assert logits.grad[2].eq(0).all()
-    assert (QA.counted(targets) != IGNORED).sum() == 2  # answers
+    assert logits.grad[3].eq(0).all()
+    assert (QA.counted(targets) != IGNORED).sum() == 3  # rows that are trained
 
 
 def test_rows_without_an_answer_alone_make_no_loss():
@@ -162,13 +164,15 @@ def test_targets_stand_on_the_paragraph_alone_and_branches_have_none(folder, che
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_windows_with_the_whole_answer_alone_train(folder, checkpoints, system):
+def test_windows_with_the_whole_answer_train_and_one_without(folder, checkpoints, system):
     pipeline = pipeline_of(folder, checkpoints, system, max_length=24)
     example = Example((QUESTION, "今查。" * 8 + PARAGRAPH), answers=((27, "糖尿病"),))
     (rows,) = RowMaker([example], QA, pipeline.reader, {}, KnowledgeGraph()).rows([0], 0)
     (reading,) = pipeline.readings([example.sentences])
     assert 0 < len(rows) < len(reading.rows)
-    for row in rows:
+    *holding, without = rows
+    assert (np.max(without.target), np.min(without.target)) == (0, IGNORED)
+    for row in holding:
         target = list(row.target)
         words = row.row.input_ids[target.index(1) : target.index(2) + 1]
         assert list(words) == list(pipeline.tokenizer.tokenize(["糖尿病"])[0].ids)
