@@ -186,6 +186,22 @@ def insert_after(encoder: PreTrainedModel, number: int, module: nn.Module) -> No
     layer.register_forward_hook(_run_inserted)
 
 
+def plain_copy(module: Any) -> Any:
+    """Copy a part of an encoder, to be trained whole: without the low-rank parts of an adapter."""
+    new = copy.deepcopy(module)
+    for parent in list(new.modules()):
+        for name, child in list(parent.named_children()):
+            if hasattr(child, "base_layer"):  # as peft wraps a linear layer
+                setattr(parent, name, child.base_layer)
+    return new.requires_grad_(True)
+
+
+def inserted_in(encoder: PreTrainedModel) -> dict[str, Tensor]:
+    """The weights of what is inserted, by name; none where nothing is."""
+    every = encoder.state_dict().items()
+    return {n: own.detach().cpu().contiguous() for n, own in every if f".{INSERTED}." in n}
+
+
 def load_inserted(encoder: PreTrainedModel, folder: str | Path) -> None:
     """Give inserted modules the weights that were saved with the encoder.
 

@@ -29,6 +29,7 @@ from kbert_core.checkpoints.encoders import (
 )
 from kbert_core.errors import CheckpointError, EncoderError, OptionError
 from kbert_core.files import are_texts, json_object
+from kbert_core.layers import inserted_in
 
 WEIGHTS_FILE = "adapter_model.safetensors"
 WHOLE_FILES = ("model.safetensors", "tokenizer.json", "tokenizer_config.json")
@@ -176,7 +177,9 @@ def weights_hash(model: PreTrainedModel, head: Sequence[str]) -> str:
 
 
 def save(peft: Any, folder: str | Path, *, encoder: str) -> None:
-    """Save an attached adapter, its head and the model's config; of the encoder only its name.
+    """Save an attached adapter, its head, what is inserted between layers, and the model's config.
+
+    Of the encoder only the name is kept.
 
     Raises:
         OSError, SafetensorError: a file can't be written.
@@ -191,6 +194,8 @@ def save(peft: Any, folder: str | Path, *, encoder: str) -> None:
     settings, model = peft.peft_config["default"], peft.get_base_model()
     settings.base_model_name_or_path, settings.inference_mode = encoder, True
     settings.save_pretrained(folder)
+    if inserted := inserted_in(model):
+        save_file(inserted, folder / FROZEN_FILE, metadata={"format": "pt"})
     model.config.architectures = [type(model).__name__]
     model.config.dtype = str(model.dtype).removeprefix("torch.")
     model.config.save_pretrained(folder)

@@ -14,7 +14,7 @@ from kbert_core.checkpoints.adapters import COPY_AGAIN, HASH_KEY, head_modules, 
 from kbert_core.checkpoints.encoders import FROZEN_FILE, encoder_at
 from kbert_core.errors import CheckpointError
 from kbert_core.files import json_object
-from kbert_core.layers import INSERTED
+from kbert_core.layers import INSERTED, inserted_in
 
 ENCODER_KEY = "kbert_frozen_encoder"
 
@@ -39,12 +39,7 @@ def save(model: PreTrainedModel, folder: str | Path) -> None:
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    tensors = {
-        name: tensor.detach().cpu().contiguous()
-        for name, tensor in model.state_dict().items()
-        if f".{INSERTED}." in name
-    }
-    save_file(tensors, folder / FROZEN_FILE, metadata={"format": "pt"})
+    save_file(inserted_in(model), folder / FROZEN_FILE, metadata={"format": "pt"})
     model.config.save_pretrained(folder)
 
 

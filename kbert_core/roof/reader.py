@@ -1,6 +1,5 @@
 """Roof-BERT as a reader: one encoder for the text, one for its triples, a roof over both."""
 
-import copy
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import replace
@@ -18,7 +17,7 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import find_mentions
 from kbert_core.knowledge.selection import InjectionOptions, LeftOut, Rule
 from kbert_core.knowledge.strategies import select_triples
-from kbert_core.layers import INSERTED, insert_after, layers_of, load_inserted, twin_of
+from kbert_core.layers import INSERTED, insert_after, layers_of, load_inserted, plain_copy, twin_of
 from kbert_core.reader import Piece, Reader, Reading
 from kbert_core.roof.kb_text import kb_text
 from kbert_core.roof.reading import (
@@ -82,7 +81,7 @@ class RoofReader(Reader):
         if self.config.kb_encoder == SHARED:
             return None
         another = self.config.another
-        new: Any = load_model(another, device="cpu") if another else copy.deepcopy(body)
+        new: Any = load_model(another, device="cpu") if another else plain_copy(body)
         if getattr(new, "pooler", None) is not None:
             new.pooler = None  # nothing reads it
         return cast(PreTrainedModel, new)

@@ -3,7 +3,6 @@
 Shapes: B texts, M tokens of a text, N' tokens of its triples, H width.
 """
 
-import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -15,7 +14,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from kbert_core.errors import EncoderError
-from kbert_core.layers import additive_mask, layers_of
+from kbert_core.layers import additive_mask, layers_of, plain_copy
 
 LAST, RANDOM = "last", "random"
 
@@ -90,7 +89,7 @@ class Roof(nn.Module):
             )
         self.knowledge = knowledge
         self.shared = (encoder,)  # in a tuple: its parameters are the text's, not the roof's
-        self.layers = copy.deepcopy(layers[-count:])
+        self.layers = plain_copy(layers[-count:])
         if start == RANDOM:
             self.layers.apply(encoder._init_weights)
 

@@ -10,7 +10,7 @@ from transformers import Trainer
 from kbert_core.errors import OptionError
 from kbert_core.knowledge import load_graph
 from kbert_core.pipeline import Pipeline
-from kbert_core.training.finetune import train
+from kbert_core.training.finetune import fit, save, train
 from kbert_core.training.options import Recipe, TrainOptions
 
 
@@ -89,3 +89,24 @@ def test_a_roof_is_trained_further_from_a_saved_one(options, data):
 def test_options_of_a_roof_are_for_a_roof(options):
     with pytest.raises(OptionError, match=r"the system 'k-bert' has none.*--system roof-bert"):
         train(options.changed(system="k-bert"))
+
+
+@pytest.mark.parametrize("system", ["roof-bert", "knowbert"])
+def test_an_adapter_is_saved_with_what_is_inserted(options, data, system):
+    roof = {"roof": options.knowledge.roof} if system == "roof-bert" else {"roof": ""}
+    adapted = options.changed(adapter=2, epochs=1, learning_rate=1e-2, system=system, **roof)
+    fitted, graph = fit(adapted), load_graph(data / "kg.spo")
+    before = fitted.pipeline("患者有糖尿病", graph=graph)
+    save(adapted, fitted, notes={})
+    folder = data / "model"
+    assert {"adapter_model.safetensors", "inserted.safetensors"} <= {
+        file.name for file in folder.iterdir()
+    }
+    assert not any("inserted" in name for name in load_file(folder / "adapter_model.safetensors"))
+    assert not any("lora" in name for name in load_file(folder / "inserted.safetensors"))
+    loaded = Pipeline.load(folder, device="cpu")
+    assert loaded.card.system == system
+    after = loaded("患者有糖尿病", graph=graph)
+    assert torch.allclose(before.logits, after.logits, atol=1e-4)
+    bare = loaded("患者有糖尿病")
+    assert not torch.allclose(bare.logits, after.logits, atol=1e-3)
