@@ -6,12 +6,14 @@ from typing import Any
 from app.models import ModelInfo
 from app.texts import ENGLISH, listed, t
 from kbert_core.tasks import TASKS
+from kbert_core.training.cards import edits_followed
 
 SCORES = {  # of a task: (key in the scores, what it is called), the first leads
     "ner": (("f1", "scores.f1"),),
     "classify": (("accuracy", "scores.accuracy"), ("macro_f1", "scores.macro_f1")),
     "pair": (("accuracy", "scores.accuracy"), ("f1", "scores.f1"), ("macro_f1", "scores.macro_f1")),
     "rank": (("mrr", "scores.mrr"), ("p_at_1", "scores.p_at_1")),
+    "link": (("f1", "scores.f1"), ("first", "scores.first")),
 }
 SPLITS = ("test", "dev")
 
@@ -51,6 +53,8 @@ def facts(info: ModelInfo) -> str:
         parts.append(t("facts.no_data"))
     if info.follows:
         parts.append(t("facts.follows"))
+    elif (share := edits_followed(info.notes)) is not None:
+        parts.append(t("facts.followed", value=_percent(share)))
     parts.append(scores(info) or t("facts.no_scores"))
     return " · ".join(parts)
 
