@@ -24,6 +24,7 @@ from kbert_core.tasks.ner import NerPrediction
 from kbert_core.training.scores import SpanKey
 
 TEXTS_AT_ONCE = 8
+UNGROUPED = ("mask", "link")  # tasks without labels that texts could be grouped by
 
 
 class Verdict(StrEnum):
@@ -136,14 +137,14 @@ def each_row(
         reading: ``config`` and its fields, as for a call of the pipeline.
 
     Raises:
-        DataError: fill-mask, whose texts have no gold; or an unknown label.
+        DataError: a task of ``UNGROUPED``, or an unknown label.
         KBertError: a text or option that can't be used.
     """
     assert pipeline.task is not None
-    if pipeline.task.name == "mask":
+    if pipeline.task.name in UNGROUPED:
         raise DataError(
-            "The model fills masks, and a file of texts doesn't say what stands at a [MASK]. "
-            "Choose a model that labels texts or entities."
+            f"The model is for the task '{pipeline.task.name}', whose texts have no label here. "
+            "Choose a model that labels texts or entities; `kbert evaluate` scores this one."
         )
     check_labels(examples, list(pipeline.labels.values()), "the model")
     numbered = list(enumerate(examples))
