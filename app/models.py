@@ -16,9 +16,8 @@ from app.read_languages import BY_NAME, CHINESE, ENGLISH, LATIN, SEVERAL
 from app.texts import ENGLISH as TEXTS
 from app.texts import t
 from kbert_core import Ablation, Card, KBertError
-from kbert_core.checkpoints import adapters, frozen
+from kbert_core.checkpoints import adapters
 from kbert_core.checkpoints.checkpoint import card_of
-from kbert_core.checkpoints.encoders import is_frozen
 from kbert_core.errors import CheckpointError
 from kbert_core.kbert.reader import KBertReader
 from kbert_core.systems import reader_class
@@ -179,11 +178,11 @@ def _language(info: ModelInfo) -> str | None:
         if part in BY_NAME:
             return BY_NAME[part]
     try:
-        home: str | Path = info.path
-        if adapters.is_adapter(home):
-            home = adapters.read_adapter(home).encoder
-        elif is_frozen(home):
-            home = frozen.encoder_of(home)
+        home = (
+            adapters.read_adapter(info.path).encoder
+            if adapters.is_adapter(info.path)
+            else info.path
+        )
     except CheckpointError:
         return None  # loading it will say what is wrong
     return _script(Path(home))
