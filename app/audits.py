@@ -91,7 +91,12 @@ def uploaded(files: Mapping[str, tuple[str, bytes]], name: str, task: str | None
 
 
 def audited(
-    data: Data, graph: KnowledgeGraph, options: InjectionOptions, max_length: int
+    data: Data,
+    graph: KnowledgeGraph,
+    options: InjectionOptions,
+    max_length: int,
+    *,
+    as_tokens: bool = True,
 ) -> Report:
     """Audit a data set and a graph, or find the report where it was made before."""
     digest = hashlib.sha256(repr((data.name, data.task)).encode())
@@ -99,9 +104,8 @@ def audited(
         digest.update(split.encode())
         for example in examples:
             digest.update(repr((example.sentences, example.label, example.tags)).encode())
-    return _audited(
-        digest.hexdigest(), graph.fingerprint, graph.name, options, max_length, data, graph
-    )
+    keys = (digest.hexdigest(), graph.fingerprint, graph.name)
+    return _audited(*keys, options, max_length, as_tokens, data, graph)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -111,6 +115,7 @@ def _audited(
     graph_name: str,
     options: InjectionOptions,
     max_length: int,
+    as_tokens: bool,
     _data: Data,
     _graph: KnowledgeGraph,
 ) -> Report:
@@ -123,6 +128,7 @@ def _audited(
         options=options,
         max_length=max_length,
         data=_data.name,
+        as_tokens=as_tokens,
     )
     return Report(made, verdict_of(made))
 

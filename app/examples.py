@@ -111,6 +111,15 @@ EXAMPLES = (
         "zh-mini",
     ),
     Example(
+        "The bank of the river: which sense?",
+        "bank",
+        ("They sat on the bank of the river",),
+        "senses_en",
+        "link",
+        "wsd-knowbert",
+        ENGLISH,
+    ),
+    Example(
         "Figure 2 of the paper, words as tokens",
         "figure2",
         ("Tim Cook is visiting Beijing now",),

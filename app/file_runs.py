@@ -5,6 +5,7 @@ See :mod:`app.background` for how they are run step by step.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from app.background import Progress
 from kbert_core import Ablation, InjectionOptions, KnowledgeGraph, Pipeline
@@ -46,6 +47,11 @@ class FileSetup:
         """The texts to read, at most ``MOST_TEXTS``."""
         return self.data.splits[self.split][:MOST_TEXTS]
 
+    def reading(self, pipeline: Pipeline) -> dict[str, Any]:
+        """How the model reads, as far as its system has such options."""
+        given = {"options": self.options, "ablation": self.ablation}
+        return {name: value for name, value in given.items() if pipeline.reader.has(name)}
+
 
 @dataclass(frozen=True, slots=True)
 class HowToPrune:
@@ -58,9 +64,7 @@ class HowToPrune:
 
 def rows(pipeline: Pipeline, setup: FileSetup) -> Iterator[FileRow | Progress]:
     """Read every text with the graph and without."""
-    read = each_row(
-        pipeline, setup.examples, setup.graph, options=setup.options, ablation=setup.ablation
-    )
+    read = each_row(pipeline, setup.examples, setup.graph, **setup.reading(pipeline))
     for number, row in enumerate(read, start=1):
         yield row
         yield Progress(number, len(setup.examples))
@@ -73,10 +77,7 @@ def pruning(
     left_out = []
     total = sum(len(row.triples) for row in found.with_knowledge)
     if how.rule == "leave one out":
-        read = each_left_out(
-            pipeline, found.rows, setup.graph, options=setup.options, ablation=setup.ablation
-        )
-        for one in read:
+        for one in each_left_out(pipeline, found.rows, setup.graph, **setup.reading(pipeline)):
             left_out.append(one)
             yield Progress(len(left_out), total)
     yield prune(setup.graph, found.rows, left_out, rule=how.rule, what=how.what, least=how.least)

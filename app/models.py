@@ -23,7 +23,7 @@ from kbert_core.kbert.reader import KBertReader
 from kbert_core.systems import reader_class
 from kbert_core.training.cards import follows_graph
 
-SUFFIXES = ("-kbert", "-bert", "")  # of a model with a graph and its twin without
+SUFFIXES = ("-kbert", "-knowbert", "-bert", "")  # of models with a graph and a twin without
 LABEL_NAMES = {  # of published data sets whose labels are bare numbers
     "chnsenticorp": {"0": "negative", "1": "positive"},
     "book_review": {"0": "negative", "1": "positive"},

@@ -13,6 +13,7 @@ CHINESE = {
     "example.city": "上海、北京：是同一个问题吗？",
     "example.answer": "糖尿病：这句话是答案吗？",
     "example.mask": "高血压……[MASK]：填一个字",
+    "example.bank": "bank（英文）：是哪个义项？",
     "example.figure2": "论文图 2，以词为词元",
     "example.figure2_minilm": "论文图 2，由英文编码器读取",
     "example.aspirin_minilm": "英文：阿司匹林与糖尿病",

@@ -1,5 +1,6 @@
-"""What the README says to type works."""
+"""What the README says to type works, by K-BERT and by a KnowBert."""
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -10,6 +11,7 @@ from kbert_core import cli
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+KNOWBERT, DATA = "medical-ner-knowbert", "demo_kgs/example_data/medical_ner"
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README, flags=re.DOTALL)
 COMMANDS = [
     line
@@ -20,10 +22,12 @@ COMMANDS = [
 ]
 
 
-def test_the_python_example_runs_and_an_edit_changes_the_prediction(capsys, monkeypatch):
+@pytest.mark.parametrize("model", ["medical-ner-kbert", KNOWBERT])
+def test_the_python_example_runs_and_an_edit_changes_the_prediction(capsys, monkeypatch, model):
     (example,) = [block for kind, block in BLOCKS if kind == "python"]
+    assert KNOWBERT in README
     monkeypatch.chdir(ROOT)
-    exec(example, {})
+    exec(example.replace("medical-ner-kbert", model), {})
     lines = capsys.readouterr().out.splitlines()
     assert "('胃镜', 'Examine')" in lines[0]
     assert "('胃镜', 'Disease')" in lines[-1]
@@ -41,6 +45,41 @@ def test_a_command_of_the_readme_runs(command, capsys, monkeypatch):
     except SystemExit as end:  # of --help
         assert end.code == 0
     assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        ("predict 患者行胃镜检查未见异常 --compare", "Examine"),
+        (f"evaluate --data {DATA}/test.tsv --train-data {DATA}/train.tsv --edits", "tail replaced"),
+        ("explain effects 患者行胃镜检查未见异常", "胃镜 · 类别 · 检查"),
+        ("explain counterfactuals 患者行胃镜检查未见异常", "found to flip it"),
+        (f"explain file --data {DATA} --prune leave-one-out", "texts with a triple of it: 6"),
+        (f"audit --data {DATA}", "0.0 % (0 of 92)"),  # tokens that triples add
+        ("link 患者行胃镜检查未见异常", "→  胃镜"),
+    ],
+)
+def test_a_command_takes_a_knowbert_model(command, says, capsys, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    read_by = ["--kg", "demo_kgs/medical_zh.spo", "--model", f"models/{KNOWBERT}"]
+    assert cli.main([*shlex.split(command), *read_by]) == 0
+    assert says in capsys.readouterr().out
+
+
+def test_an_experiment_takes_a_knowbert_model(tmp_path, capsys):
+    suite = {
+        "task": "ner",
+        "encoder": str(ROOT / "models" / KNOWBERT),
+        "data": {"folder": str(ROOT / DATA), "split": "official"},
+        "kg": str(ROOT / "demo_kgs" / "medical_zh.spo"),
+        "seeds": [1],
+        "train": {"epochs": 1},
+        "runs": [{"name": "KnowBert"}],
+    }
+    (tmp_path / "suite.yaml").write_text(json.dumps(suite), encoding="utf-8")
+    places = ["--results", str(tmp_path), "--work", str(tmp_path / "work"), "--device", "cpu"]
+    assert cli.main(["experiment", str(tmp_path / "suite.yaml"), *places]) == 0
+    assert "1 of 1 done" in capsys.readouterr().out
 
 
 def test_every_file_and_folder_the_readme_links_to_is_there():

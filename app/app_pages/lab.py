@@ -270,17 +270,15 @@ def trained_as() -> None:
 
 def notes() -> None:
     """The hint of the first visit, and how far the example may be trusted."""
-    example = state.current_example()
-    if not services.has_trees(state.scene()):
-        return
-    if example and example.rests_on_triple and ss["lab.model"] and state.scene().has_model:
+    example, trees = state.current_example(), services.has_trees(state.scene())
+    if trees and example and example.rests_on_triple and state.scene().has_model:
         info = services.model_info(ss["lab.model"])
         if info.card.knowledge:
             parts = shares(info.card.notes)
             key = "rests" if parts else "rests.unknown"
             st.caption(markdown(t(key, model=info.name, parts=parts)))
-    if ss.get("lab.hint") and example and example.task:
-        st.info(t("hint.first"), icon=":material/lightbulb:")
+    if ss.get("lab.hint") and example and example.task and (trees or example.task == "link"):
+        st.info(t("hint.first" if trees else "hint.link"), icon=":material/lightbulb:")
 
 
 def text_problem(now: Scene) -> str | None:

@@ -80,10 +80,13 @@ def say_progress(now: Look[FileRow]) -> None:
 
 def audit(setup: FileSetup) -> None:
     """Count what data and graph can show together, before any model."""
-    length = services.model_info(setup.model).card.reading.max_length or MAX_LENGTH
+    info = services.model_info(setup.model)
+    length = info.card.reading.max_length or MAX_LENGTH
     try:
         with st.spinner(t("audit.working")):
-            report = audits.audited(setup.data, setup.graph, setup.options, length)
+            report = audits.audited(
+                setup.data, setup.graph, setup.options, length, as_tokens=info.has_trees
+            )
         ss["whole_file.report"] = report
     except KBertError as error:
         ss["whole_file.report"] = str(error)

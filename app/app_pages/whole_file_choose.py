@@ -174,7 +174,8 @@ def choose_reader(data: Data, split: str) -> FileSetup | None:
                 **KEEP,
             )
         with second:
-            st.checkbox(t("options.tail_only"), key="whole_file.tail_only", **KEEP)
+            if services.model_info(ss["whole_file.model"]).has_trees:
+                st.checkbox(t("options.tail_only"), key="whole_file.tail_only", **KEEP)
         st.caption(t("file.as_trained"))
     return setup_of(data, split)
 

@@ -36,7 +36,7 @@ def links_html(text: str, after: LinkPrediction, before: LinkPrediction | None) 
         cells = [f"<b>{escape(text[slice(*place)])}</b>"]
         cells += [_cell(old, place)] if before is not None else []
         now = _cell(new, place)
-        mark = f' <span class="kb-badge">{escape(t("prediction.type"))}</span>' if changed else ""
+        mark = f' <span class="kb-badge">{escape(t("linked.changed"))}</span>' if changed else ""
         cells.append(now + mark)
         rows.append("".join(f"<td>{cell}</td>" for cell in cells))
     top = "".join(f"<th>{escape(head)}</th>" for head in heads)

@@ -6,6 +6,7 @@ from typing import Any
 from app.models import ModelInfo
 from app.texts import ENGLISH, listed, t
 from kbert_core.tasks import TASKS
+from kbert_core.training.cards import edits_followed
 
 SCORES = {  # of a task: (key in the scores, what it is called), the first leads
     "ner": (("f1", "scores.f1"),),
@@ -13,6 +14,7 @@ SCORES = {  # of a task: (key in the scores, what it is called), the first leads
     "pair": (("accuracy", "scores.accuracy"), ("f1", "scores.f1"), ("macro_f1", "scores.macro_f1")),
     "rank": (("mrr", "scores.mrr"), ("p_at_1", "scores.p_at_1")),
     "qa": (("f1", "scores.f1"), ("exact", "scores.exact")),
+    "link": (("f1", "scores.f1"), ("first", "scores.first")),
 }
 SPLITS = ("test", "dev")
 
@@ -52,6 +54,8 @@ def facts(info: ModelInfo) -> str:
         parts.append(t("facts.no_data"))
     if info.follows:
         parts.append(t("facts.follows"))
+    elif (share := edits_followed(info.notes)) is not None:
+        parts.append(t("facts.followed", value=_percent(share)))
     parts.append(scores(info) or t("facts.no_scores"))
     return " · ".join(parts)
 

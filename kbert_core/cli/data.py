@@ -20,6 +20,7 @@ from kbert_core.experiments.audit_values import Audit, Share, plain_tokenizer, r
 from kbert_core.experiments.verdict import Level, Verdict, verdict_of
 from kbert_core.knowledge.io.write import write_triples
 from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.systems import reader_class
 from kbert_core.text import WordPieces
 
 if TYPE_CHECKING:  # not imported to run: they need PyTorch
@@ -97,11 +98,13 @@ def audit_data(args: Namespace) -> Report:
         raise OptionError(f"max_length is {args.max_length}, expected 3 or more tokens.")
     data = read_data(args.data, args.task, columns_of(args))
     tokenizer, trained, scorer = plain_tokenizer(data), InjectionOptions(), None
+    as_tokens = True
     if args.model:
         from kbert_core.checkpoints.checkpoint import card_of, load_tokenizer  # seconds to start
 
         tokenizer = WordPieces(load_tokenizer(args.model))
-        trained = card_of(args.model).reading.options
+        card = card_of(args.model)
+        trained, as_tokens = card.reading.options, not reader_class(card.system).inserts
     how = options.injection_of(args, trained)
     if how.needs_model:
         from kbert_core.pipeline import Pipeline
@@ -118,6 +121,7 @@ def audit_data(args: Namespace) -> Report:
         max_length=args.max_length or MAX_LENGTH,
         data=data.name,
         scorer=scorer,
+        as_tokens=as_tokens,
     )
     return Report(counts, verdict_of(counts))
 

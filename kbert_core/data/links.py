@@ -15,6 +15,7 @@ from typing import Any
 from kbert_core.data.labelled import Example, GoldLink
 from kbert_core.data.tables import Source
 from kbert_core.errors import DataError
+from kbert_core.knowledge.names import normalise_name
 
 ENDINGS = (".jsonl", ".jsonl.xz")
 
@@ -64,6 +65,8 @@ def _example(line: str, source: Source, number: int) -> Example:
 
 def _link(label: Mapping[str, Any]) -> GoldLink:
     start, end = map(int, label["span"])
-    entities = (str(label["entity_id"]), *map(str, label.get("also", ())))
-    candidates = tuple(map(str, label.get("candidates", ())))
+    entities, candidates = (
+        tuple(normalise_name(str(entity)) for entity in some)  # as a graph knows it
+        for some in ((label["entity_id"], *label.get("also", ())), label.get("candidates", ()))
+    )
     return GoldLink(start, end, entities, str(label.get("word", "")), candidates)

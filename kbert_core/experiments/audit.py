@@ -62,6 +62,7 @@ def audit(
     max_length: int = MAX_LENGTH,
     data: str = "",
     scorer: TripleScorer | None = None,
+    as_tokens: bool = True,
 ) -> Audit:
     """Count what a data set and a graph can show together.
 
@@ -74,6 +75,7 @@ def audit(
         max_length: the length limit, in tokens.
         data: what to call the data set.
         scorer: for options that score triples with a model.
+        as_tokens: whether triples are written into the text; a KnowBert's enter as vectors.
     """
     splits = {name: splits[name] for name in SPLITS if name in splits}
     train, of_entities = splits["train"], task == "ner"
@@ -86,7 +88,8 @@ def audit(
         return np.concatenate([flatten(some, tokenizer).lengths for some in trees])
 
     def split(examples: Sequence[Example]) -> SplitAudit:
-        texts, whole = lengths(examples, KnowledgeGraph()), lengths(examples, used.graph)
+        texts = lengths(examples, KnowledgeGraph())
+        whole = lengths(examples, used.graph) if as_tokens else texts
         mentions, labels = used.mentions(examples), _label_counts(examples)
         entities = [mention.entity for of_text in mentions for mention in of_text]
         if of_entities:

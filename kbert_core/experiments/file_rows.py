@@ -25,6 +25,7 @@ from kbert_core.training.evaluate import BY_COLUMNS
 from kbert_core.training.scores import SpanKey
 
 TEXTS_AT_ONCE = 8
+UNGROUPED = tuple(BY_COLUMNS)  # tasks without labels that texts could be grouped by
 
 
 class Verdict(StrEnum):
@@ -137,14 +138,14 @@ def each_row(
         reading: ``config`` and its fields, as for a call of the pipeline.
 
     Raises:
-        DataError: a task without labels to count; or an unknown label.
+        DataError: a task of ``UNGROUPED``, or an unknown label.
         KBertError: a text or option that can't be used.
     """
     assert pipeline.task is not None
-    if pipeline.task.name in BY_COLUMNS:
+    if pipeline.task.name in UNGROUPED:
         raise DataError(
-            f"The model is for the task '{pipeline.task.name}', and a whole file is told by labels "
-            "or entities. Choose a model that predicts these."
+            f"The model is for the task '{pipeline.task.name}', whose texts have no label here. "
+            "Choose a model that labels texts or entities; `kbert evaluate` scores this one."
         )
     check_labels(examples, list(pipeline.labels.values()), "the model")
     numbered = list(enumerate(examples))

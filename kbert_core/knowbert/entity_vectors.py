@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cache
+from threading import Lock
 
 import numpy as np
 import torch
@@ -39,6 +40,7 @@ class EntityVectors:
         kept: KeptArrays | None = None,
     ) -> None:
         self.similarity, self.text, self.kept = similarity, text, kept
+        self._making = Lock()  # the app's visitors share the table
         self._numbers: dict[str, int] = {}
         self._table = np.zeros((0, self.width), np.float32)
 
@@ -56,7 +58,8 @@ class EntityVectors:
         if not entities:
             return torch.zeros(0, self.width)
         texts = [self.said(triple) for triples in entities for triple in triples]
-        self._make(texts)
+        with self._making:
+            self._make(texts)
         rows = self._table[[self._numbers[text] for text in texts]]
         sizes = np.array([len(triples) for triples in entities])
         if (sizes == 1).all():

@@ -33,7 +33,6 @@ from kbert_core.roof.roof import Roof, Running, under_roof
 from kbert_core.text import WordPieces
 from kbert_core.tokens import text_rows
 
-RATE = 10.0  # of the roof's learning rate, by the encoders': 3e-4 and 3e-5 in the paper
 KEPT_TOKENS = 20_000  # of either side, whose states are kept
 
 
@@ -322,7 +321,7 @@ class RoofReader(Reader):
 
     def rate_of(self, parameter: str) -> float:
         """The roof's layers are trained faster than both encoders."""
-        return RATE if f".{INSERTED}.layers." in parameter else 1.0
+        return self.config.rate if f".{INSERTED}.layers." in parameter else 1.0
 
 
 class _Given(nn.Module):

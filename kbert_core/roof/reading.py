@@ -45,6 +45,8 @@ class RoofConfig(SystemConfig):
         kb_length: of the triples' side in tokens.
         searched: which of two sentences entities are looked for in; the paper leaves a question
             out.
+        rate: of the learning rate of the roof's layers, by the encoders': 3e-4 and 3e-5 in the
+            paper.
     """
 
     system: ClassVar[str] = "roof-bert"
@@ -56,6 +58,7 @@ class RoofConfig(SystemConfig):
     segments: int = 2
     kb_length: int = 512
     searched: Searched = "last"
+    rate: float = 10.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -74,6 +77,8 @@ class RoofConfig(SystemConfig):
             value = getattr(self, name)
             if value is not None and (type(value) is not int or value < least):
                 raise OptionError(f"{name} is {value!r}. Give a number of at least {least}.")
+        if type(self.rate) not in (int, float) or not 0 < self.rate < 1e6:
+            raise OptionError(f"rate is {self.rate!r}. Give how many times the encoders' it is.")
         if not isinstance(self.kb_encoder, str) or not self.kb_encoder:
             raise OptionError(f"kb_encoder is {self.kb_encoder!r}. Say own, shared, or an encoder.")
 

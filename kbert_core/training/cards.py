@@ -59,6 +59,7 @@ def card_text(name: str, card: Card) -> str:
         knowledge=_about_knowledge(card),
         recipe=_about_recipe(card, notes),
         follows_graph=follows_graph(notes),
+        followed={split: edits_followed(notes, split) for split in response},
         medical=any(word in text.lower() for word in MEDICAL for text in named),
         added={split: of[ADDED] for split, of in response.items() if ADDED in of},
     )
@@ -93,7 +94,7 @@ def _about_recipe(card: Card, notes: Mapping[str, Any]) -> str:
     no_effect = " (without effect: too few tails name a label)"
     return ", ".join(
         f"{name.replace('_', ' ')} {share}{no_effect * (name in idle)}"
-        for name, share in recipe.items()
+        for name, share in sorted(recipe.items())
     )
 
 
@@ -101,7 +102,8 @@ def follows_graph(notes: Mapping[str, Any]) -> bool:
     """Whether training taught a model to believe its graph, wrong triples too.
 
     The recipe did, if it has counterfactuals or invented names and the graph's
-    tails that name a label were learnt.
+    tails that name a label were learnt, unless the response to edits says that
+    most rewritten types aren't followed.
 
     Args:
         notes: of a card, perhaps a foreign one.
@@ -110,10 +112,26 @@ def follows_graph(notes: Mapping[str, Any]) -> bool:
     if not isinstance(recipe, Mapping) or not isinstance(types, Mapping):
         return False
     shares = [(recipe.get(name), needed) for name, needed in NEEDED_TYPES.items()]
-    return any(
+    followed = edits_followed(notes)
+    return (followed is None or followed >= 0.5) and any(
         isinstance(share, int | float) and share > 0 and len(types) >= needed
         for share, needed in shares
     )
+
+
+def edits_followed(notes: Mapping[str, Any], split: str = "dev") -> float | None:
+    """The share of rewritten types that a model followed; None: its card doesn't say."""
+    value: Any = notes.get("edit_response")
+    value = value.get(split) if isinstance(value, Mapping) else None
+    groups = [value.get(name) for name in ("unseen", "seen")] if isinstance(value, Mapping) else []
+    counts = [
+        (group["new"] * group["n"], group["n"])
+        for group in groups
+        if isinstance(group, Mapping)
+        and all(isinstance(group.get(name), int | float) for name in ("new", "n"))
+    ]
+    total = sum(count for _, count in counts)
+    return sum(new for new, _ in counts) / total if total else None
 
 
 def _share(value: float) -> str:

@@ -5,13 +5,16 @@ example whose model isn't shipped (yet) is skipped, and the app doesn't offer
 it; the default model must be there.
 """
 
+import re
+
 import pytest
 
 from app.examples import EXAMPLES
 from app.models import read_model
 from app.services import DEMO_GRAPHS, ROOT
+from app.texts import ENGLISH as TEXTS
 from kbert_core import NO_KNOWLEDGE, Pipeline, Triple, load_graph
-from kbert_core.tasks import TASKS, NerPrediction
+from kbert_core.tasks import TASKS, LinkPrediction, NerPrediction
 from kbert_core.tasks.mask import MaskPrediction
 
 WITH_TASK = [e for e in EXAMPLES if e.task is not None]
@@ -59,6 +62,8 @@ def probabilities(prediction):
             for token in prediction.tokens
             for tag, p in token.probabilities.items()
         }
+    if isinstance(prediction, LinkPrediction):
+        return {(link.start, link.entity): link.weight for link in prediction.links}
     if isinstance(prediction, MaskPrediction):
         return {
             (number, token): p
@@ -99,6 +104,22 @@ def test_knowledge_shows_in_an_example(loaded, example):
     assert max(abs(p - plain.get(name, 0.0)) for name, p in now.items()) >= A_POINT
 
 
+def test_the_hint_of_the_linked_example_says_an_edit_that_turns_the_sense(loaded):
+    (example,) = [e for e in EXAMPLES if e.task == "link"]
+    pipeline, graph = loaded(example.model), graph_of(example)
+    hint = TEXTS["hint.link"]
+    tail, word = re.findall("“(.*?)”", hint)
+    (head,) = re.findall(r"gloss of (\S+),", hint)
+    (old,) = [own for own in graph.triples_of(head) if own.relation == "gloss"]
+
+    def meant(knowledge):
+        links = pipeline(*example.sentences, graph=knowledge).prediction.links
+        return {example.sentences[0][own.start : own.end]: own.entity for own in links}[word]
+
+    assert meant(graph) == "bank.n.01"
+    assert meant(graph.replace(old, Triple(head, "gloss", tail))) == head
+
+
 def test_the_first_example_is_one_that_rests_on_a_triple():
     assert EXAMPLES[0].rests_on_triple
     assert EXAMPLES[0].model == DEFAULT
@@ -106,7 +127,7 @@ def test_the_first_example_is_one_that_rests_on_a_triple():
 
 
 def test_every_task_has_an_example_with_as_many_texts_as_it_takes():
-    assert {e.task for e in WITH_TASK} == set(TASKS) - {"link"}  # it has no view of its own yet
+    assert {e.task for e in WITH_TASK} == set(TASKS)
     assert all(len(e.sentences) == TASKS[e.task].sentences for e in WITH_TASK)
     assert {e.graph for e in EXAMPLES} <= set(DEMO_GRAPHS)
     assert len({e.name for e in EXAMPLES}) == len(EXAMPLES)

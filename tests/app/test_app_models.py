@@ -35,6 +35,7 @@ def twin(path):
     ("one", "other"),
     [
         ("my-kbert", "my-bert"),
+        ("my-knowbert", "my-bert"),
         ("my", "my-bert"),
         ("my-kbert", "my"),
     ],
@@ -138,6 +139,7 @@ def test_facts_say_language_data_knowledge_trust_and_scores(folder):
         ("classify", {"scores": {"test": {"accuracy": 0.9, "macro_f1": 0.8}}}, "90.0, macro F1 80"),
         ("pair", {"scores": {"test": {"accuracy": 0.9, "f1": 0.7}}}, "accuracy 90.0, F1 70.0"),
         ("rank", {"scores": {"test": {"mrr": 0.9, "p_at_1": 0.8}}}, "test: MRR 90.0, P@1 80.0"),
+        ("link", {"scores": {"test": {"f1": 0.71, "first": 0.652}}}, "F1 71.0, always the first c"),
         ("mask", {"perplexity": 27.53, "accuracy": 0.421}, "perplexity 27.5, 42.1 % of masked"),
         ("ner", {"scores": {"test": {"f1": "much"}}}, "no scores on its card"),
         ("ner", {"scores": "good"}, "no scores on its card"),

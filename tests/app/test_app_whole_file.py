@@ -12,6 +12,7 @@ from explain.labelled import classed, entities, triple
 from streamlit.testing.v1 import AppTest
 from tagged_texts import row as line_of
 from tagged_texts import tagged
+from tiny_knowbert import knowbert_in
 
 from app import background, file_runs
 from app.background import Progress
@@ -227,6 +228,15 @@ def test_reading_tells_how_far_it_is_after_every_text(reader, setup):
         Progress(n, 3) for n in (1, 2, 3)
     ]
     assert [row.number for row in items[::2]] == [0, 1, 2]
+
+
+def test_a_knowbert_reads_a_file_and_prunes_a_graph(setup, tmp_path, checkpoints):
+    knowbert = knowbert_in(tmp_path, checkpoints)
+    rows = [item for item in file_runs.rows(knowbert, setup) if not isinstance(item, Progress)]
+    assert [row.number for row in rows] == [0, 1, 2]
+    found, how = WholeFile("ner", "g", tuple(rows), 3), HowToPrune("leave one out", "triple", 1)
+    *_, pruned = file_runs.pruning(knowbert, setup, found, how)
+    assert isinstance(pruned, Pruned)
 
 
 def test_too_many_texts_are_cut(setup, monkeypatch):

@@ -284,6 +284,18 @@ def test_a_span_without_its_gold_sense_does_not_train(linked, checkpoints):
     assert link_targets(reading.rows[0], example.links).tolist() == [IGNORED]
 
 
+def test_an_entity_of_a_label_is_the_graphs_whatever_its_capitals(linked, checkpoints):
+    train(options(linked, checkpoints))
+    pipeline = Pipeline.load(linked / "linker", device="cpu")
+    graph = KnowledgeGraph([Triple("Q918", "gloss", "检查"), Triple("Q918", "synonym", "心电图")])
+    row = {"text": "做了心电图", "labels": [{"span": [2, 5], "entity_id": "Q918"}]}
+    (linked / "wikidata.jsonl").write_text(json.dumps(row), encoding="utf-8")
+    (example,) = read_links(linked / "wikidata.jsonl")
+    (reading,) = pipeline.readings([example.sentences], graph=graph)
+    assert link_targets(reading.rows[0], example.links).tolist() == [0]
+    assert evaluate(pipeline, [example], graph)["f1"] == 1
+
+
 def test_what_is_hidden_is_told_by_no_candidate(linked, checkpoints):
     train(options(linked, checkpoints))
     reader = Pipeline.load(linked / "linker", device="cpu").reader

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ from kbert_core.experiments.counts import branch_begins
 from kbert_core.explain.case import Case, Target
 from kbert_core.explain.effects import effects
 from kbert_core.knowbert.candidates import MASKED, Base, graph_spans, normalised
+from kbert_core.knowbert.entity_vectors import EntityVectors
 from kbert_core.knowbert.linker import KarOptions
 from kbert_core.knowbert.reader import RATE
 from kbert_core.knowbert.reading import KnowBertConfig
@@ -318,3 +320,14 @@ def test_priors_sum_to_one_and_the_highest_comes_first():
     assert [own.special for own in span.candidates] == [None, 1]
     low, high = (dataclasses.replace(span.candidates[0], prior=p) for p in (1.0, 3.0))
     assert [own.prior for own in normalised([low, high])] == [0.75, 0.25]
+
+
+def test_threads_that_share_entity_vectors_get_each_its_own(knowbert):
+    similarity = knowbert.reader.vectors[0].similarity
+    tails = [first + second for first in TEXT for second in TEXT]
+    entities = [[(Triple("糖尿病", "类别", tail),)] for tail in dict.fromkeys(tails)]
+    alone = [EntityVectors(similarity).of(own) for own in entities]
+    shared = EntityVectors(similarity)
+    with ThreadPoolExecutor(8) as threads:
+        for made in (list(threads.map(shared.of, entities)), list(map(shared.of, entities))):
+            assert torch.allclose(torch.cat(made), torch.cat(alone), atol=1e-3)

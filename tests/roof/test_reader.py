@@ -260,6 +260,7 @@ def test_more_layers_than_the_encoder_has_are_refused(checkpoints):
         ({"start": "first"}, "last, random"),
         ({"kb_length": 4}, "at least 8"),
         ({"layers": 0}, "at least 1"),
+        ({"rate": 0}, "rate is 0"),
         ({"kb_encoder": ""}, "own, shared, or an encoder"),
         ({"searched": "none"}, "last, all"),
     ],

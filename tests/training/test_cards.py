@@ -13,7 +13,7 @@ from kbert_core.kbert.interventions import ReadConfig
 from kbert_core.knowbert.reading import KnowBertConfig
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.plain_text import PlainTextConfig
-from kbert_core.training.cards import card_text, follows_graph
+from kbert_core.training.cards import card_text, edits_followed, follows_graph
 from kbert_core.training.options import Recipe, TrainOptions
 
 ROOT = Path(__file__).parents[2]
@@ -88,6 +88,15 @@ def test_a_model_trusts_its_graph_only_where_training_could_teach_it(recipe, typ
     if isinstance(types, dict) and recipe and "much" not in recipe.values():
         card = Card("ner", knowledge=("kg",), notes={"recipe": recipe, "type_labels": types})
         assert (TRUSTS in card_text("m", card)) is follows
+
+
+def test_a_model_that_follows_few_edits_says_so():
+    few = {"dev": {"unseen": {"new": 0.5, "n": 2}, "seen": {"new": 0.0, "n": 8}}}
+    notes = {"recipe": {"counterfactual": 0.25}, "type_labels": TYPES, "edit_response": few}
+    assert edits_followed(notes) == 0.1
+    said = card_text("m", Card("ner", knowledge=("kg",), notes=notes))
+    assert "- It follows few edits: of rewritten types 10 % on dev.\n" in said
+    assert TRUSTS not in said
 
 
 def test_a_share_that_did_nothing_is_told():
