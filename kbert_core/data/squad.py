@@ -101,19 +101,21 @@ def read_comprehension(source: str | Path) -> list[Example]:
     """Read every question of a file with its paragraph and answers.
 
     An answer that isn't where the file says is taken from the only place where it is. One that is
-    at none counts in scores, and isn't trained on.
+    at none counts in scores, and isn't trained on. A blank question is left out, with a warning.
 
     Raises:
-        DataError: with file and question, where a text is blank, or no answer is in the paragraph.
+        DataError: with file and question, where a paragraph is blank, or no answer is in the paragraph.
     """
     examples: list[Example] = []
     of, nowhere = Source(Path(source).name, "question"), 0
     for context, questions in _paragraphs(source, answers=True):
         for name, text, given in questions:
             number, where = len(examples) + 1, f"{Path(source).name}, question '{name}'"
-            if not text or not context.strip():
-                blank = "paragraph" if text else "question"
-                raise DataError(f"{where}: the {blank} is blank. Write it, or delete the question.")
+            if not context.strip():
+                raise DataError(f"{where}: the paragraph is blank. Write it, or delete it.")
+            if not text:  # as one of CMRC 2018's is
+                log.warning("%s: left out, for it is blank. Write it.", where)
+                continue
             places = [_place(context, answer, start) for answer, start in given]
             found = [-1 if place is None else place for place in places]
             if max(found, default=-1) < 0:
