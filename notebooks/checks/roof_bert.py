@@ -1,0 +1,44 @@
+"""Exercises of 12_roof_bert."""
+
+from _tools import exercise
+
+STRING = "[CLS] 胃镜的类别是检查 [SEP] 胃镜的部位是胃 [SEP]"
+SIDES = {
+    "another tail for a triple of 胃镜": (False, True),
+    "another tail for a triple of 阿司匹林": (False, False),
+    "another character in the text": (True, True),
+    "the whole graph taken away": (False, True),
+}
+
+
+@exercise("Expand 2 would say 它 in place of the second 胃镜, and spare a [SEP].")
+def check_string(answer: object) -> str | None:
+    """Two triples as the knowledge encoder reads them."""
+    if not isinstance(answer, str):
+        return "give a text."
+    plain, right = "".join(answer.split()), "".join(STRING.split())
+    if plain == right:
+        return None
+    if "它" in plain:
+        return "a pronoun is Expand 2; here each triple names its head."
+    if not plain.startswith("[CLS]"):
+        return "an encoder's row begins with [CLS]."
+    if plain.count("[SEP]") != 2:
+        return "each triple is closed by [SEP]."
+    return "a triple reads: head 的 relation 是 tail."
+
+
+@exercise("The text's side is read before any triple is seen; that is why it can be kept.")
+def check_sides(answer: object) -> str | None:
+    """What changes the text's side, and what the logits."""
+    if not isinstance(answer, dict):
+        return "give a dictionary: each change with two of True or False."
+    for change, (side, logits) in SIDES.items():
+        given = answer.get(change)
+        if not isinstance(given, tuple) or ... in given or len(given) != 2:
+            return f"'{change}' needs two answers."
+        if bool(given[0]) is not side:
+            return f"'{change}': look again at what the text's encoder is given."
+        if bool(given[1]) is not logits:
+            return f"'{change}': does the string of triples change, or the text?"
+    return None
