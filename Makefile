@@ -54,6 +54,7 @@ bench: $(READY) ## run the benchmarks; writes benchmarks/results
 	$(BIN)/python -m benchmarks.edit_to_prediction
 	$(BIN)/python -m benchmarks.throughput
 	$(BIN)/python -m benchmarks.knowbert
+	$(BIN)/python -m benchmarks.systems
 	$(BIN)/python -m benchmarks.graph_store
 
 browser: ## Chromium and a Chinese font for the browser tests, where they may be installed

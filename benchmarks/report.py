@@ -15,7 +15,7 @@ CURVES = PAGE.parent / "performance" / "pretraining.png"
 LATENCY, THROUGHPUT = "latency.json", "throughput.json"
 INJECTION, DECODING, PRETRAINING = "injection.json", "decoding.json", "pretraining.json"
 PREDICT_FILE, TRAINING_DATA = "predict_file.json", "training_data.json"
-BEFORE, KNOWBERT = "before.json", "knowbert.json"
+BEFORE, KNOWBERT, SYSTEMS = "before.json", "knowbert.json", "systems.json"
 SHORT = 128  # tokens up to which the mask has an aim
 GRAPHS = ("graph_store.json", "graph_store_zh_domain_words.json")
 ROWS = (  # what is measured, in words; its aim; what stands beside it
@@ -69,6 +69,7 @@ def page() -> str:
         _predict_file(_read(PREDICT_FILE)),
         _training_data(_read(TRAINING_DATA)),
         _knowbert(_read(KNOWBERT)),
+        _systems(_read(SYSTEMS)),
         _before(_read(BEFORE)),
         "## Graph files\n",
         "One graph of millions of triples, on one core; medians, quartiles in brackets. The dict "
@@ -284,6 +285,23 @@ def _knowbert(result: Mapping[str, Any]) -> str:
         rows[f"{stage}, ms"] = [case["linking_ms"][stage] for case in result["cases"]]
     rows["a vector that is made anew, ms"] = [case["vector_made_ms"] for case in result["cases"]]
     lines += [f"| {name} | {' | '.join(map(_shown, values))} |" for name, values in rows.items()]
+    return "\n".join([*lines, ""])
+
+
+def _systems(result: Mapping[str, Any]) -> str:
+    lines = [
+        "## What each system costs\n",
+        f"The same {result['sentences']} clinical sentences with MedicalKG on `zh-mini`, in batches "
+        "of the same sentences: times of a pass by BERT's in the same round, "
+        f"{result['rounds']} rounds, {result['machine']['cpu']}, one thread. *Beside*: tokens in a "
+        "row of their own. Memory is what the forward pass of a batch keeps for the backward one.\n",
+        f"| | parameters | tokens | beside | {' | '.join(PASSES)} | memory, MB |",
+        "|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    for name, own in result["systems"].items():
+        times = " | ".join(_shown(own[which]) for which in PASSES)
+        counts = f"{own['parameters'] / 1e6:.1f} M | {own['tokens']:,} | {own['tokens_beside']:,}"
+        lines.append(f"| {name} | {counts} | {times} | {own['kept_mb']:.0f} |")
     return "\n".join([*lines, ""])
 
 

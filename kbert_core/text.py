@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from kbert_core.errors import CheckpointError
+from kbert_core.errors import CheckpointError, TextError
 from kbert_core.tokens import (
     EXTENDS,
     IN_RUN,
@@ -29,7 +29,25 @@ from kbert_core.tokens import (
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
 UNKNOWN_LENGTH = 1_000_000  # a tokenizer without a limit states an absurd one
+
+
+def refuse_half_characters(texts: Sequence[str]) -> None:
+    """Refuse a text with half a character, which no tokenizer takes.
+
+    Raises:
+        TextError: with its place.
+    """
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        for text in texts:
+            if broken := _SURROGATE.search(text):
+                raise TextError(
+                    f"Character {broken.start()} of the text is half a character "
+                    f"(surrogate U+{ord(broken.group()):04X}). Take it out."
+                ) from None
 
 
 class Tokenizer(Protocol):

@@ -367,7 +367,7 @@ def text_places(
     of_row, of_place = np.zeros(before[-1], int), np.zeros(before[-1], int)
     for number, row in enumerate(rows):
         for sentence, total in enumerate(sizes):
-            parts = [part for part in row if part.sentence == sentence]
+            parts = [part for part in row if part.sentence == sentence and part.end > part.start]
             if not parts:
                 continue
             at = np.concatenate([np.arange(p.end - p.start) + p.first for p in parts])

@@ -7,13 +7,15 @@ import pytest
 import torch
 from explaining import DISEASE, GRAPH, IS_CURE, TEXT
 from toy_reader import ToyConfig
+from transformers import AutoModelForTokenClassification
 
-from kbert_core import Card, KnowledgeGraph, Pipeline, Triple, load_graph
+from kbert_core import Card, KnowledgeGraph, Pipeline, ReadConfig, Triple, load_graph
+from kbert_core.checkpoints.checkpoint import load_model
 from kbert_core.data.labelled import Example
-from kbert_core.errors import CheckpointError, OptionError
+from kbert_core.errors import CheckpointError, OptionError, TextError
 from kbert_core.explain.case import Case
 from kbert_core.explain.effects import effects, shapley
-from kbert_core.systems import SYSTEMS
+from kbert_core.systems import SYSTEMS, reading_of
 from kbert_core.training.evaluate import evaluate
 from kbert_core.training.finetune import train
 from kbert_core.training.options import TrainOptions
@@ -105,3 +107,18 @@ def test_a_configuration_of_another_system_is_refused(ner, toy):
 def test_an_empty_graph_gives_the_plain_encoder_with_one_more_separator(toy):
     (row,) = toy(TEXT, graph=KnowledgeGraph()).rows
     assert len(row) == len(TEXT) + 3
+
+
+@pytest.mark.parametrize("system", [name for name in SYSTEMS if name != "toy"])
+def test_a_text_without_a_token_is_read_and_half_a_character_is_named(ner, checkpoints, system):
+    reading = reading_of(system, ReadConfig(max_length=48)).trained_from(
+        str(checkpoints["encoder"])
+    )
+    model = load_model(checkpoints["ner"], AutoModelForTokenClassification, device="cpu")
+    pipeline = Pipeline(
+        model, ner.hugging_face_tokenizer, dataclasses.replace(ner.card, reading=reading)
+    )
+    for text in ("", "  "):
+        assert pipeline(text, graph=GRAPH).prediction.spans == ()
+    with pytest.raises(TextError, match="Character 1 of the text is half a character"):
+        pipeline("a\ud83d", graph=GRAPH)

@@ -104,7 +104,7 @@ def read_comprehension(source: str | Path) -> list[Example]:
     at none counts in scores, and isn't trained on. A blank question is left out, with a warning.
 
     Raises:
-        DataError: with file and question, where a paragraph is blank, or no answer is in the paragraph.
+        DataError: with file and question, where a paragraph is blank or holds no answer.
     """
     examples: list[Example] = []
     of, nowhere = Source(Path(source).name, "question"), 0

@@ -5,7 +5,6 @@ K-Query finds the entities and their triples, K-Inject hangs the triples on.
 Inside they are arrays; a tree, its nodes and its mentions are made when asked for.
 """
 
-import re
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -30,9 +29,9 @@ from kbert_core.knowledge.selection import InjectionOptions, LeftOut, Reason
 from kbert_core.knowledge.strategies import Selection, TripleScorer, select_triples
 from kbert_core.knowledge.surface_forms import ALL_RULES, NameRules
 from kbert_core.knowledge.triple import Triple
+from kbert_core.text import refuse_half_characters
 from kbert_core.tokens import Ints, Many, before
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
 Text = str | Sequence[str]  # a sentence, or a pair of them
 WordSpans = Sequence[Spans]  # per sentence the spans of its words
 _growing = Lock()
@@ -356,12 +355,4 @@ def _check(sizes: Ints, sentences: Sequence[str]) -> None:
     """Refuse texts of no or of three sentences, and half characters."""
     for wrong in sizes[(sizes < 1) | (sizes > 2)].tolist():
         raise TextError(f"Got {wrong} sentences, expected one or two.")
-    try:
-        "".join(sentences).encode()
-    except UnicodeEncodeError:
-        for sentence in sentences:
-            if broken := _SURROGATE.search(sentence):
-                raise TextError(
-                    f"Character {broken.start()} of the text is half a character "
-                    f"(surrogate U+{ord(broken.group()):04X}). Take it out."
-                ) from None
+    refuse_half_characters(sentences)

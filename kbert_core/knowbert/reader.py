@@ -35,7 +35,7 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.labels import IGNORED
 from kbert_core.layers import INSERTED, insert_after, layers_of, load_inserted, twin_of
 from kbert_core.reader import Piece, Reader, Reading
-from kbert_core.text import WordPieces
+from kbert_core.text import WordPieces, refuse_half_characters
 from kbert_core.tokens import text_rows
 
 # The encoder of a KnowBert has weights that transformers doesn't know, and reports at length.
@@ -135,6 +135,7 @@ class KnowBertReader(Reader):
         config = self.configured(config)
         readings = []
         for sentences in texts:
+            refuse_half_characters(sentences)
             masks = [self.tokenizer.mask_spans(text) for text in sentences]
             spans = tuple(
                 span

@@ -30,7 +30,7 @@ from kbert_core.roof.reading import (
     RoofTrace,
 )
 from kbert_core.roof.roof import Roof, Running, under_roof
-from kbert_core.text import WordPieces
+from kbert_core.text import WordPieces, refuse_half_characters
 from kbert_core.tokens import text_rows
 
 KEPT_TOKENS = 20_000  # of either side, whose states are kept
@@ -103,6 +103,7 @@ class RoofReader(Reader):
         config = self.configured(config)
         readings = []
         for sentences in map(tuple, texts):
+            refuse_half_characters(sentences)
             tokens = tuple(self.tokenizer.tokenize(sentences))
             layout = self.tokenizer.layout(len(sentences))
             rows = text_rows(tokens, layout, config.max_length, windows=windows)
