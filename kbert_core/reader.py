@@ -147,6 +147,11 @@ class Trace:
         return _on_text(self.reading, list(self.logits))
 
 
+def tokens_of(row: Any) -> int:
+    """How many tokens a row takes to run, those that stand beside it included."""
+    return len(row) + len(getattr(row, "kb_ids", ()))
+
+
 def _on_text(reading: Reading, values: Sequence[Tensor]) -> Tensor:
     """Take logits of rows, padding or not, to the text: (T, K) or (K,)."""
     return values[0] if values[0].dim() == 1 else reading.on_text(values)
@@ -380,7 +385,7 @@ class Reader(ABC):
         ways: dict[Hashable, tuple[Any, list[tuple[int, int, int]]]] = {}
         for text, reading in enumerate(readings):
             _, own = ways.setdefault(self.way(reading.config), (reading.config, []))
-            own += [(len(made), text, row) for row, made in enumerate(reading.rows)]
+            own += [(tokens_of(made), text, row) for row, made in enumerate(reading.rows)]
         for config, own in ways.values():
             own.sort()
             for start in range(0, len(own), batch_size):

@@ -12,6 +12,7 @@ from torch.utils.data import Dataset
 
 from kbert_core.data.labelled import Example
 from kbert_core.labels import IGNORED, WRONG
+from kbert_core.reader import tokens_of
 from kbert_core.training.options import TrainOptions
 from kbert_core.training.rows import READ_AT_ONCE, RowMaker, batch_of
 
@@ -114,7 +115,7 @@ def _lengths(maker: RowMaker) -> list[int]:
     """Tokens of every example."""
     numbers = range(len(maker.examples))
     return [
-        sum(len(row.row) for row in rows)
+        sum(tokens_of(row.row) for row in rows)
         for start in range(0, len(numbers), READ_AT_ONCE)
         for rows in maker.rows(numbers[start : start + READ_AT_ONCE], 0)
     ]
