@@ -350,6 +350,16 @@ def text_rows(
     return rows
 
 
+def tokens_read(
+    tokens: Sequence[Tokens], rows: Iterable[Iterable[TrunkPart]]
+) -> tuple[Tokens, ...]:
+    """Cut the tokens of each sentence to those that stand in some row."""
+    read = [0] * len(tokens)
+    for part in chain.from_iterable(rows):
+        read[part.sentence] = max(read[part.sentence], part.first + part.end - part.start)
+    return tuple(own.first(count) for own, count in zip(tokens, read, strict=True))
+
+
 def text_places(
     rows: Sequence[Sequence[TrunkPart]], sizes: Sequence[int]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -36,7 +36,7 @@ from kbert_core.labels import IGNORED
 from kbert_core.layers import INSERTED, insert_after, layers_of, load_inserted, twin_of
 from kbert_core.reader import Piece, Reader, Reading
 from kbert_core.text import WordPieces, refuse_half_characters
-from kbert_core.tokens import text_rows
+from kbert_core.tokens import text_rows, tokens_read
 
 # The encoder of a KnowBert has weights that transformers doesn't know, and reports at length.
 logging.getLogger("transformers.modeling_utils").addFilter(
@@ -150,12 +150,7 @@ class KnowBertReader(Reader):
                 KnowBertRow(*row, placed(spans, tokens, row[2]))
                 for row in text_rows(tokens, layout, config.max_length, windows=windows)
             )
-            read = [0] * len(tokens)
-            for row in rows:
-                for part in row.trunk_parts:
-                    stop = part.first + part.end - part.start
-                    read[part.sentence] = max(read[part.sentence], stop)
-            cut = tuple(own.first(count) for own, count in zip(tokens, read, strict=True))
+            cut = tokens_read(tokens, (row.trunk_parts for row in rows))
             readings.append(
                 KnowBertReading(
                     rows,

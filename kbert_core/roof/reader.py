@@ -31,7 +31,7 @@ from kbert_core.roof.reading import (
 )
 from kbert_core.roof.roof import Roof, Running, under_roof
 from kbert_core.text import WordPieces, refuse_half_characters
-from kbert_core.tokens import text_rows
+from kbert_core.tokens import text_rows, tokens_read
 
 KEPT_TOKENS = 20_000  # of either side, whose states are kept
 
@@ -107,10 +107,7 @@ class RoofReader(Reader):
             tokens = tuple(self.tokenizer.tokenize(sentences))
             layout = self.tokenizer.layout(len(sentences))
             rows = text_rows(tokens, layout, config.max_length, windows=windows)
-            read = [0] * len(tokens)
-            for part in (part for row in rows for part in row[2]):
-                read[part.sentence] = max(read[part.sentence], part.first + part.end - part.start)
-            cut = tuple(own.first(count) for own, count in zip(tokens, read, strict=True))
+            cut = tokens_read(tokens, (parts for *_, parts in rows))
             searched = range(len(sentences)) if config.searched == "all" else [len(sentences) - 1]
             nodes = [
                 node
