@@ -1,5 +1,6 @@
 """Shared fixtures: the paper's Figure 2, a tiny random encoder, MiniLM's weights."""
 
+import gc
 import os
 import warnings
 from importlib.util import find_spec
@@ -37,6 +38,7 @@ from kbert_core import (
     grow_trees,
 )
 
+gc.freeze()  # what is imported stays; every training's end collects, through all of it else
 transformers_logging.set_verbosity_error()
 transformers_logging.disable_progress_bar()
 torch.set_num_threads(1)
