@@ -33,14 +33,14 @@ def linked_panel(now: Scene, trace: Any) -> None:
 
 
 def beside_panel(now: Scene, graph: KnowledgeGraph, trace: RoofTrace) -> None:
-    """The triples of each name and whether they are read, and the string of those that are."""
+    """The string of the triples that are read, and each name's triples with whether they are."""
     st.subheader(t("beside.title"), anchor=False)
     system = services.model_info(now.model).card.system
     st.caption(markdown(t("beside.no_trees", system=system)))
+    assert trace.reading.kb is not None
+    st.markdown(markdown(links.beside_counts(trace.reading)))
+    st.code(trace.reading.kb.text, language=None, wrap_lines=True)
     rows = triple_rows(trace, graph)
     table = links.beside_table(rows, trace.reading)
     if rows:
-        st.html(scrolling(table) if len(rows) > MANY else table)
-    st.markdown(markdown(links.beside_counts(trace.reading)))
-    assert trace.reading.kb is not None
-    st.code(trace.reading.kb.text, language=None, wrap_lines=True)
+        st.html(scrolling(table, "kb-linked") if len(rows) > MANY else table)

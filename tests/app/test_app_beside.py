@@ -6,13 +6,15 @@ from pathlib import Path
 import pytest
 from roof_taggers import GRAPH, TEXT, tagger
 from streamlit.testing.v1 import AppTest
+from transformers import AutoModelForTokenClassification
 
 from app import services, state
 from app.models import read_model, twin_of
 from app.texts import t
 from app.view_models import knowledge, links
-from kbert_core import InjectionOptions, Triple
-from kbert_core.roof.reading import RoofConfig
+from kbert_core import Card, InjectionOptions, Pipeline, Triple
+from kbert_core.checkpoints.checkpoint import load_model, load_tokenizer
+from kbert_core.roof.reading import MOST, RoofConfig
 
 PAGES = Path(__file__).resolve().parents[2] / "app" / "app_pages"
 PATIENCE = 240
@@ -21,11 +23,16 @@ SYMPTOM = Triple("糖尿病", "症状", "多饮")
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory, checkpoints):
-    """A models folder with a Roof-BERT tagger and its twin."""
+    """A models folder with a Roof-BERT tagger, its twin, and one that answers questions."""
     root = tmp_path_factory.mktemp("models")
-    pipeline = tagger(checkpoints["encoder"], kb_encoder="shared")
-    pipeline.reader.model.save_pretrained(root / "tags-roof")
-    pipeline.hugging_face_tokenizer.save_pretrained(root / "tags-roof")
+    source = checkpoints["encoder"]
+    model = load_model(source, AutoModelForTokenClassification, device="cpu", num_labels=2)
+    card = Card("qa", RoofConfig(kb_encoder="shared"), knowledge=("kg",))
+    card.write_to(model.config)
+    answers = Pipeline(model, load_tokenizer(source), card)
+    for name, own in (("tags-roof", tagger(source, kb_encoder="shared")), ("qa-roof", answers)):
+        own.reader.model.save_pretrained(root / name)
+        own.hugging_face_tokenizer.save_pretrained(root / name)
     (root / "tags-bert").symlink_to(checkpoints["ner"])
     return root
 
@@ -121,10 +128,21 @@ def test_the_lab_shows_the_triples_and_the_string_and_an_edit_changes_both(root,
     assert [x.count(f">{t('state.read')}<") for (x,) in tables] == [3, 4]
     tags = [[x for x in one if 'class="kb-ner"' in x] for one in (before, after)]
     assert tags[0] and tags[0] != tags[1]
+    assert at.number_input(key="lab.max_triples").value == MOST
     at.text_area(key="lab.text").set_value("今天天气好").run()
     assert not at.exception
     assert at.code[0].value == "[CLS] [SEP]"
     assert t("knowledge.none_beside") in said(at)
+
+
+def test_the_lab_answers_a_question_with_triples_beside_it(root, monkeypatch):
+    at = opened("lab.py", root, monkeypatch)
+    at.selectbox(key="lab.task").set_value("qa").run()
+    at.text_area(key="lab.text").set_value("什么检查？").run()
+    at.text_area(key="lab.text_b").set_value(TEXT).run()
+    assert not at.exception and not at.error
+    assert at.code[0].value.startswith("[CLS] 糖尿病的类别是疾病")
+    assert any(t("prediction.answer") in str(item.proto.body) for item in at.get("html"))
 
 
 @pytest.mark.parametrize("page", ["compare.py", "paths.py", "noise.py"])
