@@ -20,10 +20,11 @@ from kbert_core.checkpoints import adapters
 from kbert_core.checkpoints.checkpoint import card_of
 from kbert_core.errors import CheckpointError
 from kbert_core.kbert.reader import KBertReader
+from kbert_core.roof.reader import RoofReader
 from kbert_core.systems import reader_class
 from kbert_core.training.cards import follows_graph
 
-SUFFIXES = ("-kbert", "-knowbert", "-bert", "")  # of models with a graph and a twin without
+SUFFIXES = ("-kbert", "-knowbert", "-roof", "-bert", "")  # with a graph, and a twin without
 LABEL_NAMES = {  # of published data sets whose labels are bare numbers
     "chnsenticorp": {"0": "negative", "1": "positive"},
     "book_review": {"0": "negative", "1": "positive"},
@@ -71,6 +72,11 @@ class ModelInfo:
     def has_trees(self) -> bool:
         """Whether its system grows sentence trees, as K-BERT does."""
         return issubclass(reader_class(self.card.system), KBertReader)
+
+    @property
+    def reads_beside(self) -> bool:
+        """Whether its system reads triples beside the text, as Roof-BERT does."""
+        return issubclass(reader_class(self.card.system), RoofReader)
 
     @property
     def ablation(self) -> Ablation:

@@ -22,7 +22,7 @@ from kbert_core.knowledge.surface_forms import RULES, NameRules
 VERSION = 1
 LONGEST_NAME = 1000  # of a graph, model, task or relation, in characters
 MOST_LAYERS = 1000  # that an intervention may name; a scene without a model has as many
-MOST_OF_A_MENTION = 20  # triples; what the Lab offers
+MOST_OF_A_MENTION = 1000  # triples; what a model may be trained with
 COMPARISONS = ("auto", "bert", "original", "pinned", "untouched")  # as ``state`` names them
 _SURROGATE = re.compile("[\ud800-\udfff]")  # half a character: no text that can be shown
 _ANY = 1_000_000  # of numbers that only have to be small

@@ -258,7 +258,8 @@ def _put_options(options: InjectionOptions, ablation: Ablation) -> list[Note]:
         else:
             said.append(("share.no_scorer", {"scorer": scorer}))
             options, scorer = _first(options), None
-    ss["lab.max_triples"], ss["lab.tail_only"] = options.max_triples, options.tail_only
+    ss["lab.max_triples"] = min(options.max_triples, state.most_triples(ss["lab.model"]))
+    ss["lab.tail_only"] = options.tail_only
     ss["lab.relations"] = (
         [] if options.relations == own.relations else list(options.relations or ())
     )

@@ -27,6 +27,7 @@ from kbert_core.knowledge.io.download import PUBLIC
 from kbert_core.knowledge.search import GraphSearch
 from kbert_core.knowledge.selection import SCORED, Strategy
 from kbert_core.knowledge.surface_forms import RULES, NameRules
+from kbert_core.roof.reading import RoofTrace
 from kbert_core.tasks import TASKS
 
 NO_TASK = "tree"
@@ -223,6 +224,11 @@ def options_of(model: str) -> tuple[InjectionOptions, Ablation]:
     return options, ablation
 
 
+def most_triples(model: str) -> int:
+    """How many triples a mention may be given: 20, or more where the model was trained so."""
+    return max(20, options_of(model)[0].max_triples)
+
+
 def model_options() -> None:
     """Take the options the chosen model was trained with."""
     options, ablation = options_of(ss["lab.model"])
@@ -382,7 +388,8 @@ def same_knowledge(before: Any, now: Any) -> bool:
     if isinstance(now, KBertTrace):
         return bool(before.tree == now.tree)
     texts = before.reading.sentences == now.reading.sentences
-    return texts and bool(before.reading.spans == now.reading.spans)
+    part = "nodes" if isinstance(now, RoofTrace) else "spans"
+    return texts and bool(getattr(before.reading, part) == getattr(now.reading, part))
 
 
 def compared_with(now: Scene, trace: Any) -> tuple[Scene, str, Any]:

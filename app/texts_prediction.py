@@ -41,6 +41,14 @@ ENGLISH = {
     "linked.name": "name",
     "linked.changed": "other entity",
     "linked.same": "Every name means the same on both sides.",
+    "beside.title": "Triples read beside the text",
+    "beside.no_trees": "The system “{system}” has no sentence tree, no visible matrix and no "
+    "interventions. The triples are read as one string, apart from the text; then the roof's "
+    "layers let every token of the text see all of it.",
+    "beside.name": "name",
+    "beside.triple": "triple",
+    "beside.read": "read?",
+    "beside.counts": "{text} tokens of text; {beside} beside it, special tokens included:",
     "prediction.label": "Label",
     "prediction.token": "[MASK] {number}",
     "prediction.answer": "Answer",
@@ -133,6 +141,13 @@ CHINESE = {
     "linked.name": "名称",
     "linked.changed": "实体不同",
     "linked.same": "两边每个名称的含义相同。",
+    "beside.title": "文本旁读入的三元组",
+    "beside.no_trees": "系统“{system}”没有句子树、可见矩阵和干预。三元组连成一个字符串，与文本分开"
+    "编码；然后由顶部各层让文本的每个词元看到整个字符串。",
+    "beside.name": "名称",
+    "beside.triple": "三元组",
+    "beside.read": "读入了吗？",
+    "beside.counts": "文本 {text} 个词元，旁边 {beside} 个（含特殊词元）：",
     "prediction.label": "标签",
     "prediction.token": "第 {number} 个 [MASK]",
     "prediction.answer": "答案",

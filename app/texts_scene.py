@@ -22,6 +22,9 @@ ENGLISH = {
     "scene.no_trees": "This page needs sentence trees, and the system “{system}” has none: it "
     "links names to entities, whose vectors enter between two layers. The Lab shows its linked "
     "entities, and “What flips it?” what each triple does.",
+    "scene.no_trees_beside": "This page needs sentence trees, and the system “{system}” has none: "
+    "it reads the triples beside the text. The Lab shows them, and “What flips it?” what each of "
+    "them does.",
 }
 
 CHINESE = {
@@ -43,4 +46,6 @@ CHINESE = {
     "请在实验室换一个文本或图谱，或在那里添加三元组。",
     "scene.no_trees": "此页需要句子树，而系统“{system}”没有：它把名称链接到实体，实体向量在两层之间"
     "加入。实验室显示其链接的实体，“什么会改变它？”显示每个三元组的作用。",
+    "scene.no_trees_beside": "此页需要句子树，而系统“{system}”没有：它在文本旁边读入三元组。实验室"
+    "显示这些三元组，“什么会改变它？”显示每个三元组的作用。",
 }

@@ -12,6 +12,7 @@ ENGLISH = {
     "knowledge.tail": "tail",
     "knowledge.state": "in the tree?",
     "knowledge.state_linked": "in a vector?",
+    "knowledge.state_beside": "read?",
     "knowledge.help": "Tick or untick to switch a triple on or off; double-click a field to change "
     "it; press the bin at a row's end to delete it.",
     "knowledge.undo": "Undo",
@@ -29,6 +30,7 @@ ENGLISH = {
     "triples switched off are left out.",
     "knowledge.count": "{used} of {total} triples injected.",
     "knowledge.in_vectors": "{used} of {total} triples are in the vectors of candidates.",
+    "knowledge.beside": "{used} of {total} triples are read beside the text.",
     "knowledge.edits": "{count} edits",
     "knowledge.edit": "1 edit",
     "knowledge.last": "Last edit: {what}.",
@@ -38,6 +40,8 @@ ENGLISH = {
     "BERT reads it.",
     "knowledge.none_linked": "No name of this graph stands in the text, so no entity is linked. "
     "The knowledge layer still runs, on one empty span.",
+    "knowledge.none_beside": "No name of this graph stands in the text, so no triple is read. The "
+    "roof's layers still run, beside an empty string.",
     "knowledge.near": "Nearest names in the graph:",
     "knowledge.near_none": "No name in the graph comes near.",
     "knowledge.add_first": "Add a triple whose head stands in the sentence to give it a branch.",
@@ -53,6 +57,7 @@ ENGLISH = {
     "state.in_vector": "in a vector",
     "state.prior": "sets the prior",
     "state.out": "in no vector",
+    "state.read": "read",
     "state.why": "{state} · {why}",
     "why.tail_in_text": "tail in the text",
     "why.context": "similarity {score}, rank {rank} of {among}",
@@ -87,6 +92,7 @@ CHINESE = {
     "knowledge.tail": "尾实体",
     "knowledge.state": "在句子树里吗？",
     "knowledge.state_linked": "在向量里吗？",
+    "knowledge.state_beside": "读入了吗？",
     "knowledge.help": "勾选或取消可启用或停用三元组；双击一格可修改；按行末的垃圾桶可删除。",
     "knowledge.undo": "撤销",
     "knowledge.redo": "重做",
@@ -101,6 +107,7 @@ CHINESE = {
     "knowledge.download_help": "修改后的整个图谱。文件无法表示“停用”：停用的三元组不在其中。",
     "knowledge.count": "注入了 {total} 个三元组中的 {used} 个。",
     "knowledge.in_vectors": "{total} 个三元组中有 {used} 个在候选实体的向量里。",
+    "knowledge.beside": "{total} 个三元组中有 {used} 个在文本旁读入。",
     "knowledge.edits": "{count} 次修改",
     "knowledge.edit": "1 次修改",
     "knowledge.last": "上一次修改：{what}。",
@@ -109,6 +116,8 @@ CHINESE = {
     "knowledge.none": "句中没有此图谱的实体，因此读法与普通 BERT 相同。",
     "knowledge.none_linked": "文中没有此图谱的名称，因此没有链接实体。知识层仍会运行，但只有一个空"
     "片段。",
+    "knowledge.none_beside": "文中没有此图谱的名称，因此没有读入三元组。顶部各层仍会运行，但旁边是"
+    "空字符串。",
     "knowledge.near": "图谱中最接近的名称：",
     "knowledge.near_none": "图谱中没有相近的名称。",
     "knowledge.add_first": "添加一个头实体出现在句中的三元组，就会有分支。",
@@ -124,6 +133,7 @@ CHINESE = {
     "state.in_vector": "在向量里",
     "state.prior": "决定先验",
     "state.out": "不在向量里",
+    "state.read": "已读入",
     "state.why": "{state} · {why}",
     "why.tail_in_text": "尾实体在文本中",
     "why.context": "相似度 {score}，在 {among} 个中排第 {rank}",

@@ -10,7 +10,7 @@ import streamlit as st
 from app import comparing, explained, selecting, services, state
 from app.app_pages.compare_choice import free_panels
 from app.app_pages.compare_matrices import matrices
-from app.app_pages.scene_bar import has_trees, model_name, readable, scene_bar
+from app.app_pages.scene_bar import has_trees, model_name, no_trees, readable, scene_bar
 from app.app_pages.target_chooser import choose_target
 from app.comparing import Known, Panel
 from app.models import ModelInfo
@@ -104,8 +104,7 @@ def run(panels: Sequence[Panel]) -> list[Run]:
     for panel, title, by in zip(panels, sides.names_of(panels), sides.by_of(panels), strict=True):
         try:
             if not services.has_trees(panel.scene):
-                system = services.model_info(panel.scene.model).card.system
-                raise CheckpointError(t("scene.no_trees", system=system))
+                raise CheckpointError(no_trees(panel.scene))
             graph = state.graph_of(panel.scene)
             trace = services.trace(panel.scene, graph)
             model = model_name(panel.scene) if several else ""

@@ -6,7 +6,7 @@ import streamlit as st
 
 from app import editing, selecting, services, state
 from app.app_pages.lab_interventions import refused_list
-from app.app_pages.lab_linked import linked_panel
+from app.app_pages.lab_linked import beside_panel, linked_panel
 from app.app_pages.lab_matrix import matrix_panel
 from app.app_pages.lab_open import choose_graph, open_graph_popover, open_model_popover, show_opened
 from app.app_pages.lab_prediction import prediction_panel
@@ -33,6 +33,7 @@ from kbert_core import KBertError, KBertTrace, KnowledgeGraph
 from kbert_core.kbert.sentence_tree import passed_over
 from kbert_core.knowledge.selection import SCORED, Strategy
 from kbert_core.knowledge.surface_forms import RULES
+from kbert_core.roof.reading import RoofTrace
 from kbert_core.tasks import TASKS
 
 ss = st.session_state
@@ -70,6 +71,9 @@ def page() -> None:
             knowledge_panel(now, graph, trace, before)
             prediction_panel(now, trace, before, kind)
         with right:
+            if isinstance(trace, RoofTrace):
+                beside_panel(now, graph, trace)
+                return
             if not trees:
                 linked_panel(now, trace)
                 return
@@ -184,14 +188,16 @@ def graph_names() -> dict[str, str]:
 
 def options() -> None:
     """Injection options and ablations, tucked away."""
-    trees = services.has_trees(state.scene())
+    now = state.scene()
+    trees = services.has_trees(now)
+    chooses = trees or services.model_info(now.model).reads_beside
     with st.expander(t("options.title")):
         one, two, three = st.columns([3, 4, 3], gap="medium")
         with one:
             st.number_input(
                 t("options.max_triples"),
                 0,
-                20,
+                state.most_triples(ss["lab.model"]),
                 key="lab.max_triples",
                 help=t("options.max_triples_help"),
                 **KEEP,
@@ -199,7 +205,7 @@ def options() -> None:
             if trees:
                 st.checkbox(t("options.tail_only"), key="lab.tail_only", **KEEP)
         with two:
-            if trees:
+            if chooses:
                 st.selectbox(
                     t("options.strategy"),
                     state.strategies(),
@@ -208,7 +214,7 @@ def options() -> None:
                     help=t("options.strategy_help"),
                     **KEEP,
                 )
-            if trees and ss["lab.strategy"] in SCORED:
+            if chooses and ss["lab.strategy"] in SCORED:
                 st.checkbox(
                     t("options.one_sense"),
                     key="lab.one_sense",
@@ -405,6 +411,8 @@ def triple_table(rows: tuple[knowledge.TripleRow, ...]) -> None:
     linked = any(row.in_vectors for row in rows)
     # A gloss is long, and would push the columns after it out of sight.
     head, relation, tail, state_width = (100, 80, 160, 96) if linked else (None,) * 4
+    asked = "knowledge.state_linked" if linked else "knowledge.state"
+    asked = "knowledge.state_beside" if any(row.beside for row in rows) else asked
     st.data_editor(
         knowledge.table(rows, given),
         key=key,
@@ -421,7 +429,7 @@ def triple_table(rows: tuple[knowledge.TripleRow, ...]) -> None:
             ),
             TAIL: st.column_config.TextColumn(t("knowledge.tail"), required=True, width=tail),
             STATE: st.column_config.TextColumn(
-                t("knowledge.state_linked" if linked else "knowledge.state"),
+                t(asked),
                 disabled=True,
                 help=t("knowledge.help"),
                 width=state_width,
@@ -463,7 +471,10 @@ def add_form(trace: Any) -> None:
 def nothing_found(now: Scene, graph: KnowledgeGraph) -> None:
     """The sentence names no entity: the trunk alone, and what comes near."""
     trees = services.has_trees(now)
-    st.info(t("knowledge.none" if trees else "knowledge.none_linked"), icon=":material/search_off:")
+    said = "knowledge.none" if trees else "knowledge.none_linked"
+    if not trees and services.model_info(now.model).reads_beside:
+        said = "knowledge.none_beside"
+    st.info(t(said), icon=":material/search_off:")
     near = services.names_near(now.sentences, graph)
     if near:
         names = " · ".join(f"**{markdown(name)}**" for name in near)
@@ -483,7 +494,8 @@ def state_of_knowledge(
     used = sum(1 for row in rows if row.used)
     if not services.has_trees(now):
         if rows:
-            st.caption(t("knowledge.in_vectors", used=used, total=len(rows)))
+            where = "knowledge.beside" if rows[0].beside else "knowledge.in_vectors"
+            st.caption(t(where, used=used, total=len(rows)))
         return
     if rows:
         left = knowledge.left_out(rows)

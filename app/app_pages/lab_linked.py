@@ -1,4 +1,4 @@
-"""What the names of a text may mean, where a linker chooses: in place of tree and matrix."""
+"""In place of tree and matrix: what names may mean, or the triples read beside the text."""
 
 from typing import Any
 
@@ -9,6 +9,9 @@ from app.scene import Scene
 from app.texts import t
 from app.view_models import links
 from app.view_models.html import markdown, scrolling
+from app.view_models.knowledge import triple_rows
+from kbert_core import KnowledgeGraph
+from kbert_core.roof.reading import RoofTrace
 
 MANY = 12  # spans that are shown at their full height
 
@@ -27,3 +30,17 @@ def linked_panel(now: Scene, trace: Any) -> None:
     st.html(scrolling(table, "kb-linked") if len(found) > MANY or every else table)
     if found:
         st.caption(t("linked.help"))
+
+
+def beside_panel(now: Scene, graph: KnowledgeGraph, trace: RoofTrace) -> None:
+    """The string of the triples that are read, and each name's triples with whether they are."""
+    st.subheader(t("beside.title"), anchor=False)
+    system = services.model_info(now.model).card.system
+    st.caption(markdown(t("beside.no_trees", system=system)))
+    assert trace.reading.kb is not None
+    st.markdown(markdown(links.beside_counts(trace.reading)))
+    st.code(trace.reading.kb.text, language=None, wrap_lines=True)
+    rows = triple_rows(trace, graph)
+    table = links.beside_table(rows, trace.reading)
+    if rows:
+        st.html(scrolling(table, "kb-linked") if len(rows) > MANY else table)

@@ -73,10 +73,16 @@ def has_trees(now: Scene, page: str) -> bool:
     """Whether what reads the scene grows trees; where not, say so, and what it has."""
     if services.has_trees(now):
         return True
-    system = services.model_info(now.model).card.system
-    st.info(markdown(t("scene.no_trees", system=system)), icon=":material/info:")
+    st.info(markdown(no_trees(now)), icon=":material/info:")
     to_lab(f"{page}.no_trees")
     return False
+
+
+def no_trees(now: Scene) -> str:
+    """Why a page that needs trees can't show a scene; plain text."""
+    info = services.model_info(now.model)
+    key = "scene.no_trees_beside" if info.reads_beside else "scene.no_trees"
+    return t(key, system=info.card.system)
 
 
 def no_prediction(now: Scene, page: str) -> None:

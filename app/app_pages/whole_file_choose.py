@@ -168,7 +168,7 @@ def choose_reader(data: Data, split: str) -> FileSetup | None:
             st.number_input(
                 t("options.max_triples"),
                 0,
-                20,
+                state.most_triples(ss["whole_file.model"]),
                 key="whole_file.max_triples",
                 help=t("options.max_triples_help"),
                 **KEEP,

@@ -1,5 +1,6 @@
 """The triples of one sentence as rows of a table, and what a table edit means."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -7,10 +8,12 @@ from typing import Any
 from app.texts import t
 from kbert_core import KBertError, KBertTrace, KnowledgeGraph, Rule, Triple
 from kbert_core.knowbert.candidates import entities_named
+from kbert_core.knowbert.reading import KnowBertReading
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.selection import Reason, Strategy
 from kbert_core.knowledge.triple import COUNT
+from kbert_core.roof.reading import RoofReading
 
 ON, HEAD, RELATION, TAIL, STATE = "on", "head", "relation", "tail", "state"
 DELETE = "delete"
@@ -30,6 +33,7 @@ class TripleRow:
         moved_up: injected now, and over the limit in the scene compared with.
         reason: how it stood among the others at the first mention.
         in_vectors: what is used of it is in an entity's vector, not in the text.
+        beside: it is read beside the text, once for all mentions.
     """
 
     triple: Triple
@@ -40,6 +44,7 @@ class TripleRow:
     moved_up: bool = False
     reason: Reason | None = None
     in_vectors: bool = False
+    beside: bool = False
 
     @property
     def state(self) -> str:
@@ -52,6 +57,8 @@ class TripleRow:
         if self.in_vectors and not self.rules:
             counts = self.triple.relation == COUNT
             return t("state.in_vector" if self.used else "state.prior" if counts else "state.out")
+        if self.used and self.beside:
+            return t("state.read")
         if self.used and self.moved_up:
             return t("state.moved_up")
         if self.used and self.used < self.mentions:
@@ -72,31 +79,29 @@ def triple_rows(trace: Any, graph: KnowledgeGraph, before: Any = None) -> tuple[
         graph: its graph, with the edits made.
         before: the scene compared with, to say what moved up.
     """
-    if not isinstance(trace, KBertTrace):
+    if isinstance(trace.reading, KnowBertReading):
         return _rows_in_vectors(trace, graph)
-    used = _used(trace)
+    used, beside = Counter(trace.used), isinstance(trace.reading, RoofReading)
     over_before = (
-        {item.triple for _, item in before.left_out if item.rule is Rule.LIMIT}
+        {item.triple for _, item in before.reading.left_out if item.rule is Rule.LIMIT}
         if before is not None
         else set()
     )
     rules: dict[Triple, dict[Rule, None]] = {}
     reasons: dict[Triple, Reason] = {}
-    for _, item in trace.left_out:
+    for _, item in trace.reading.left_out:
         rules.setdefault(item.triple, {})[item.rule] = None
         if item.reason is not None:
             reasons.setdefault(item.triple, item.reason)
-    mentions: dict[str, int] = {}
-    for node in trace.tree.nodes:
-        for entity in node.mention.entities:
-            mentions[entity] = mentions.get(entity, 0) + 1
-        for branch in node.branches:
-            if branch.reason is not None:
-                reasons[branch.triple] = branch.reason
+    mentions = Counter(entity for own in trace.reading.mentions for entity in own.entities)
+    nodes = () if beside else trace.tree.nodes
+    for branch in (branch for node in nodes for branch in node.branches):
+        if branch.reason is not None:
+            reasons[branch.triple] = branch.reason
     rows = []
     for entity, count in mentions.items():
         for triple in graph.triples_of(entity):
-            times = used.get(triple, 0)
+            times = used[triple]
             rows.append(
                 TripleRow(
                     triple,
@@ -106,6 +111,7 @@ def triple_rows(trace: Any, graph: KnowledgeGraph, before: Any = None) -> tuple[
                     tuple(rules.get(triple, ())),
                     bool(times) and triple in over_before,
                     reasons.get(triple),
+                    beside=beside,
                 )
             )
     return tuple(rows)
@@ -153,7 +159,7 @@ def names_in(trace: Any) -> list[str]:
     found = []
     for mention in trace.reading.mentions:
         text = trace.reading.sentences[mention.sentence][mention.start : mention.end]
-        found.append(text if isinstance(trace, KBertTrace) else mention.entity)
+        found.append(mention.entity if isinstance(trace.reading, KnowBertReading) else text)
     return list(dict.fromkeys(found))
 
 
@@ -267,15 +273,6 @@ def _edits_between(before: Row, after: Row) -> Iterable[Edit]:
         yield Edit("replace", triple, Triple.checked(new.head, new.relation, new.tail))
     if new_on != on:
         yield Edit("switch_on" if new_on else "switch_off", new)
-
-
-def _used(trace: KBertTrace) -> dict[Triple, int]:
-    """At how many mentions each triple is injected, over all windows."""
-    places = {(placed.node, placed.branch.triple) for row in trace.rows for placed in row.branches}
-    used: dict[Triple, int] = {}
-    for _, triple in places:
-        used[triple] = used.get(triple, 0) + 1
-    return used
 
 
 def entity_of(head: str) -> str:

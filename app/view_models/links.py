@@ -1,12 +1,14 @@
-"""What names are taken to mean: as a table of candidates, and as a prediction before and now."""
+"""What names mean: their candidates, a prediction before and now; triples beside a text."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from app.texts import t
 from app.view_models.html import escape, scrolling
+from app.view_models.knowledge import TripleRow, entity_of
 from app.view_models.prediction import percent
 from kbert_core.knowbert.picture import HEADS, SHOWN, linked_html
+from kbert_core.roof.reading import RoofReading
 from kbert_core.tasks import NULL, LinkPrediction
 
 Place = tuple[int, int]
@@ -58,6 +60,30 @@ def headline(text: str, after: LinkPrediction, before: LinkPrediction) -> str:
     )
     more = len(changed) - 1
     return said + (t("headline.more", count=more) if more else "") + t("text.end")
+
+
+def beside_table(rows: Sequence[TripleRow], reading: RoofReading) -> str:
+    """Each name of a text with its triples, and whether they are read or why not; escaped."""
+    names: dict[str, dict[str, None]] = {}  # in reading order, with the entities they name
+    for mention in reading.mentions:
+        text = reading.sentences[mention.sentence][mention.start : mention.end]
+        names.setdefault(text, {}).update(dict.fromkeys(mention.entities))
+    body = ""
+    for name, entities in names.items():
+        shown = [row for row in rows if entity_of(row.triple.head) in entities]
+        first = f'<td rowspan="{len(shown)}"><b>{escape(name)}</b></td>'
+        for row in shown:
+            cells = f"<td>{escape(row.triple)}</td><td>{escape(row.state)}</td>"
+            body += f'<tr class="{"" if row.used else "kb-faint"}">{first}{cells}</tr>'
+            first = ""
+    top = "".join(f"<th>{escape(t('beside.' + own))}</th>" for own in ("name", "triple", "read"))
+    return f'<table class="kb-table kb-beside"><tr>{top}</tr>{body}</table>'
+
+
+def beside_counts(reading: RoofReading) -> str:
+    """How long both sides are, in tokens; plain text."""
+    assert reading.kb is not None
+    return t("beside.counts", text=sum(map(len, reading.tokens)), beside=len(reading.kb))
 
 
 def _by_place(prediction: LinkPrediction | None) -> dict[Place, Any]:

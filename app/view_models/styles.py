@@ -137,6 +137,7 @@ CSS = f"""
   border-bottom: 1px solid var(--rule); padding: .2rem .6rem .2rem .15rem; }}
 .kb-table td {{ border-bottom: 1px solid color-mix(in srgb, currentColor 9%, transparent);
   padding: .26rem .6rem .26rem .15rem; vertical-align: middle; overflow-wrap: anywhere; }}
+.kb-beside td[rowspan] {{ vertical-align: top; }}
 .kb-table td.kb-num, .kb-table th.kb-num {{ text-align: right;
   font-variant-numeric: tabular-nums; white-space: nowrap; }}
 .kb-audit td.kb-under {{ padding-left: 1.1rem; color: var(--faint); }}

@@ -1,0 +1,157 @@
+"""Roof-BERT models in the app: triples beside the text, its panel; pages that need trees."""
+
+import re
+from pathlib import Path
+
+import pytest
+from roof_taggers import GRAPH, TEXT, tagger
+from streamlit.testing.v1 import AppTest
+from transformers import AutoModelForTokenClassification
+
+from app import services, state
+from app.models import read_model, twin_of
+from app.texts import t
+from app.view_models import knowledge, links
+from kbert_core import Card, InjectionOptions, Pipeline, Triple
+from kbert_core.checkpoints.checkpoint import load_model, load_tokenizer
+from kbert_core.roof.reading import MOST, RoofConfig
+
+PAGES = Path(__file__).resolve().parents[2] / "app" / "app_pages"
+PATIENCE = 240
+SYMPTOM = Triple("糖尿病", "症状", "多饮")
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory, checkpoints):
+    """A models folder with a Roof-BERT tagger, its twin, and one that answers questions."""
+    root = tmp_path_factory.mktemp("models")
+    source = checkpoints["encoder"]
+    model = load_model(source, AutoModelForTokenClassification, device="cpu", num_labels=2)
+    card = Card("qa", RoofConfig(kb_encoder="shared"), knowledge=("kg",))
+    card.write_to(model.config)
+    answers = Pipeline(model, load_tokenizer(source), card)
+    for name, own in (("tags-roof", tagger(source, kb_encoder="shared")), ("qa-roof", answers)):
+        own.reader.model.save_pretrained(root / name)
+        own.hugging_face_tokenizer.save_pretrained(root / name)
+    (root / "tags-bert").symlink_to(checkpoints["ner"])
+    return root
+
+
+@pytest.fixture
+def reader(checkpoints):
+    return tagger(checkpoints["encoder"])
+
+
+# View-models
+
+
+def test_rows_beside_a_text_say_which_triples_are_read_and_why_others_are_not(reader):
+    graph = GRAPH.switch_off(Triple("心电图", "类别", "检查"))
+    config = RoofConfig(InjectionOptions(max_triples=1))
+    trace = reader(TEXT, graph=graph, options=config.options)
+    rows = knowledge.triple_rows(trace, graph)
+    assert [(row.triple.tail, row.used, row.rules and row.rules[0].name) for row in rows] == [
+        ("疾病", 1, ()),
+        ("多饮", 0, "LIMIT"),
+        ("检查", 0, "OFF"),
+    ]
+    assert [row.state for row in rows] == [t("state.read"), t("rule.LIMIT"), t("rule.OFF")]
+    assert knowledge.names_in(trace) == ["糖尿病", "心电图"]
+    off = graph.switch_off(Triple("糖尿病", "类别", "疾病"))
+    after = reader(TEXT, graph=off, options=config.options)
+    rows = knowledge.triple_rows(after, off, trace)
+    assert knowledge.moved_up(rows) == (SYMPTOM,)
+
+
+def test_the_table_names_a_repeated_mention_once_and_escapes(reader):
+    graph = GRAPH.replace(SYMPTOM, Triple("糖尿病", "症状", "<b>多饮"))
+    trace = reader(f"{TEXT}，糖尿病", graph=graph)
+    drawn = links.beside_table(knowledge.triple_rows(trace, graph), trace.reading)
+    assert re.findall(r"<b>(.*?)</b>", drawn) == ["糖尿病", "心电图"]
+    assert "&lt;b&gt;多饮" in drawn and drawn.count(f">{t('state.read')}<") == 3
+    assert not state.same_knowledge(trace, reader(TEXT, graph=graph))
+    assert state.same_knowledge(trace, reader(f"{TEXT}，糖尿病", graph=graph))
+
+
+def test_a_model_says_that_it_reads_beside_and_has_a_twin(root):
+    info = read_model(str(root / "tags-roof"))
+    assert info.reads_beside and not info.has_trees
+    assert twin_of(info).folder == "tags-bert"
+    assert twin_of(read_model(str(root / "tags-bert"))).folder == "tags-roof"
+
+
+def test_a_trace_of_both_sides_has_a_size(reader):
+    assert services.size_of_trace(reader(TEXT, graph=GRAPH)) > 1000
+
+
+# Pages
+
+
+def opened(page, root, monkeypatch):
+    """A page of the scene: the text, its graph and the model."""
+    monkeypatch.setenv("KBERT_MODELS", str(root))
+    at = AppTest.from_file(PAGES / page, default_timeout=PATIENCE).run()
+    key = GRAPH.fingerprint
+    at.session_state["lab.graphs"] = {**at.session_state["lab.graphs"], key: GRAPH}
+    if page == "lab.py":
+        at.run()
+        at.selectbox(key="lab.graph").set_value(key).run()
+        at.text_area(key="lab.text").set_value(TEXT).run()
+        return at
+    at.session_state["lab.graph"] = key
+    at.session_state["lab.task"] = "ner"
+    at.session_state["lab.model"] = str(root / "tags-roof")
+    at.session_state["lab.text"] = TEXT
+    at.run()
+    assert not at.exception, at.exception
+    return at
+
+
+def said(at):
+    parts = (at.caption, at.info, at.error, at.warning, at.markdown, at.subheader)
+    return "\n".join(str(x.value) for part in parts for x in part).replace("\\", "")
+
+
+def test_the_lab_shows_the_triples_and_the_string_and_an_edit_changes_both(root, monkeypatch):
+    at = opened("lab.py", root, monkeypatch)
+    assert not at.error, at.error[0].value
+    assert t("beside.title") in said(at)
+    before = [str(item.proto.body) for item in at.get("html")]
+    assert at.code[0].value.startswith("[CLS] 糖尿病的类别是疾病，它的症状是多饮 [SEP]")
+    for key, value in (("head", "糖尿病"), ("relation", "部位"), ("tail", "口")):
+        at.text_input(key=f"lab.add_{key}").set_value(value)
+    at.button[[b.label for b in at.button].index(t("knowledge.add_button"))].click().run()
+    assert not at.exception
+    assert at.code[0].value.startswith("[CLS] 糖尿病的部位是口，它的类别是疾病")
+    after = [str(item.proto.body) for item in at.get("html")]
+    tables = [[x for x in one if "(糖尿病, 类别, 疾病)" in x] for one in (before, after)]
+    assert [x.count(f">{t('state.read')}<") for (x,) in tables] == [3, 4]
+    tags = [[x for x in one if 'class="kb-ner"' in x] for one in (before, after)]
+    assert tags[0] and tags[0] != tags[1]
+    assert at.number_input(key="lab.max_triples").value == MOST
+    at.text_area(key="lab.text").set_value("今天天气好").run()
+    assert not at.exception
+    assert at.code[0].value == "[CLS] [SEP]"
+    assert t("knowledge.none_beside") in said(at)
+
+
+def test_the_lab_answers_a_question_with_triples_beside_it(root, monkeypatch):
+    at = opened("lab.py", root, monkeypatch)
+    at.selectbox(key="lab.task").set_value("qa").run()
+    at.text_area(key="lab.text").set_value("什么检查？").run()
+    at.text_area(key="lab.text_b").set_value(TEXT).run()
+    assert not at.exception and not at.error
+    assert at.code[0].value.startswith("[CLS] 糖尿病的类别是疾病")
+    assert any(t("prediction.answer") in str(item.proto.body) for item in at.get("html"))
+
+
+@pytest.mark.parametrize("page", ["compare.py", "paths.py", "noise.py"])
+def test_pages_that_need_trees_say_so(root, monkeypatch, page):
+    at = opened(page, root, monkeypatch)
+    assert t("scene.no_trees_beside", system="roof-bert") in said(at)
+
+
+def test_what_flips_it_measures_what_each_triple_does(root, monkeypatch):
+    at = opened("flips.py", root, monkeypatch)
+    assert not at.error, at.error[0].value
+    assert t("effects.title") in said(at)
