@@ -9,6 +9,7 @@ A module that is inserted belongs to its layer: it trains, moves and is saved wi
 
 import copy
 import inspect
+import logging
 from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -22,6 +23,10 @@ from transformers.modeling_outputs import ModelOutput
 
 from kbert_core.errors import CheckpointError, EncoderError
 
+# A model with something inserted has weights that transformers doesn't know, and reports at length.
+logging.getLogger("transformers.modeling_utils").addFilter(
+    lambda record: "LOAD REPORT" not in record.getMessage()
+)
 MASK = "attention_mask"  # what every encoder calls it
 INSERTED = "inserted"  # the name, in its layer, of a module put after it
 _running: ContextVar["_Run | None"] = ContextVar("masks of layers", default=None)

@@ -1,6 +1,5 @@
 """KnowBert as a reader: the entities that a text may mean enter between two layers, as vectors."""
 
-import logging
 from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -38,10 +37,6 @@ from kbert_core.reader import Piece, Reader, Reading
 from kbert_core.text import WordPieces, refuse_half_characters
 from kbert_core.tokens import text_rows, tokens_read
 
-# The encoder of a KnowBert has weights that transformers doesn't know, and reports at length.
-logging.getLogger("transformers.modeling_utils").addFilter(
-    lambda record: "LOAD REPORT" not in record.getMessage()
-)
 RATE = 5.0  # of the KAR's learning rate, by the encoder's: 1e-4 and 2e-5 in the paper
 
 
