@@ -291,8 +291,8 @@ def _knowbert(result: Mapping[str, Any]) -> str:
 def _systems(result: Mapping[str, Any]) -> str:
     lines = [
         "## What each system costs\n",
-        f"The same {result['sentences']} clinical sentences with MedicalKG on `zh-mini`, in the same "
-        "batches: times of a pass by BERT's in the same round, "
+        f"The same {result['sentences']} clinical sentences with MedicalKG on `zh-mini`, in the "
+        "same batches: times of a pass by BERT's in the same round, "
         f"{result['rounds']} rounds, {result['machine']['cpu']}, one thread. *Beside*: tokens in a "
         "row of their own. Memory: what the forward pass of a batch keeps for the backward one.\n",
         f"| | parameters | tokens | beside | {' | '.join(PASSES)} | memory, MB |",
