@@ -115,8 +115,9 @@ assert distances.loc["K-BERT", ["胃", "镜"]].min() > 0.5
 distances
 
 # %% [markdown]
-# K-BERT turns its mention and hardly touches the rest. KnowBert's shipped model follows few edits of a type: its tokens have to learn which
-# span is theirs ([docs/knowbert.md](../docs/knowbert.md) says what was tried). Roof-BERT hears the edit everywhere; what it makes of it is learnt.
+# Here the three turn, and the control loses the name. This sentence has one name; over all edits of the test texts they differ: K-BERT follows
+# 98 of 100, Roof-BERT 21 and KnowBert 5 (their cards in `models/`). K-BERT's matrix says whose a triple is. The tokens of the two others see the
+# triples of every name, and have to learn which are theirs.
 #
 # What all of them share: a triple of a name that the text doesn't have changes nothing.
 

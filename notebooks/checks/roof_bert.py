@@ -4,10 +4,10 @@ from _tools import exercise
 
 STRING = "[CLS] 胃镜的类别是检查 [SEP] 胃镜的部位是胃 [SEP]"
 SIDES = {
-    "another tail for a triple of 胃镜": (False, True),
-    "another tail for a triple of 阿司匹林": (False, False),
-    "another character in the text": (True, True),
-    "the whole graph taken away": (False, True),
+    "another tail for the first triple of 胃镜": "logits",
+    "another tail for a triple of 阿司匹林": "neither",
+    "another character in the text": "both",
+    "the whole graph taken away": "logits",
 }
 
 
@@ -33,12 +33,13 @@ def check_sides(answer: object) -> str | None:
     """What changes the text's side, and what the logits."""
     if not isinstance(answer, dict):
         return "give a dictionary: each change with two of True or False."
-    for change, (side, logits) in SIDES.items():
+    for change, right in SIDES.items():
         given = answer.get(change)
-        if not isinstance(given, tuple) or ... in given or len(given) != 2:
-            return f"'{change}' needs two answers."
-        if bool(given[0]) is not side:
+        if given not in ("logits", "both", "neither"):
+            return f"'{change}' needs one of logits, both and neither."
+        if given == right:
+            continue
+        if "both" in (given, right):
             return f"'{change}': look again at what the text's encoder is given."
-        if bool(given[1]) is not logits:
-            return f"'{change}': does the string of triples change, or the text?"
+        return f"'{change}': does the string of triples change?"
     return None

@@ -77,7 +77,7 @@ def test_card_that_names_no_system_is_k_berts():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"system": "roof-bert"}, "for the system 'roof-bert', and only k-bert"),
+        ({"system": "cellar-bert"}, "for the system 'cellar-bert', and only k-bert"),
         ({"system": ["k-bert"]}, "for the system"),
         ({"system": "plain-text"}, "one of the system 'plain-text' .*'ablation'"),
         ({"linker": {"top": 30}}, "one of the system 'k-bert' .*'linker'"),
@@ -97,7 +97,7 @@ def test_card_of_an_unknown_system_or_with_another_configuration_is_refused(chan
         Card.of(holder)
 
 
-@pytest.mark.parametrize("system", ["roof-bert", "plain-text"])
+@pytest.mark.parametrize("system", ["cellar-bert", "plain-text"])
 def test_a_saved_folder_of_another_system_is_refused_by_name(checkpoints, tmp_path, system):
     folder = shutil.copytree(checkpoints["ner"], tmp_path / "model")
     file = folder / "config.json"

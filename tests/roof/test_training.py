@@ -36,7 +36,13 @@ def options(data, checkpoints):
 def test_a_roof_learns_and_reads_its_graph_when_loaded(options, data):
     size = {"hidden_size": 64, "num_hidden_layers": 2}
     learnt = options.changed(
-        encoder="scratch", epochs=24, learning_rate=1e-3, dropout=0.0, recipe=Recipe(), **size
+        encoder="scratch",
+        epochs=24,
+        learning_rate=1e-3,
+        batch_tokens=384,
+        dropout=0.0,
+        recipe=Recipe(),
+        **size,
     )
     report = train(learnt)
     assert report["scores"]["dev"]["f1"] > 0.9
