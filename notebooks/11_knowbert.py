@@ -240,5 +240,5 @@ from _tools import lab_link
 lab_link(text, graph=senses, model="wsd-knowbert", task="link")
 
 # %% [markdown]
-# In the Lab, rewrite a gloss in the table and watch the candidates. The commands are in [docs/knowbert.md](../docs/knowbert.md). Back to
-# [the plan](README.md).
+# In the Lab, rewrite a gloss in the table and watch the candidates. The commands are in [docs/knowbert.md](../docs/knowbert.md). The third
+# system: [12](12_roof_bert.ipynb).
