@@ -191,6 +191,16 @@ def insert_after(encoder: PreTrainedModel, number: int, module: nn.Module) -> No
     layer.register_forward_hook(_run_inserted)
 
 
+def inputs_of(
+    encoder: PreTrainedModel, ids: Tensor, mask: Tensor, segments: Tensor
+) -> dict[str, Tensor]:
+    """Name the (B, N) tensors as an encoder takes them; one token type alone isn't told it."""
+    inputs = {"input_ids": ids, MASK: mask}
+    if getattr(encoder.config, "type_vocab_size", 0) > 1:
+        inputs["token_type_ids"] = segments
+    return inputs
+
+
 def plain_copy(module: Any) -> Any:
     """Copy a part of an encoder, to be trained whole: without the low-rank parts of an adapter."""
     new = copy.deepcopy(module)

@@ -32,7 +32,14 @@ from kbert_core.knowbert.reading import (
 )
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.labels import IGNORED
-from kbert_core.layers import INSERTED, insert_after, layers_of, load_inserted, twin_of
+from kbert_core.layers import (
+    INSERTED,
+    inputs_of,
+    insert_after,
+    layers_of,
+    load_inserted,
+    twin_of,
+)
 from kbert_core.reader import Piece, Reader, Reading
 from kbert_core.text import WordPieces, refuse_half_characters
 from kbert_core.tokens import text_rows, tokens_read
@@ -242,7 +249,7 @@ class KnowBertReader(Reader):
         found = self.kept_states.get(keys)
         missing = [i for i, key in enumerate(keys) if key not in found]
         if missing:
-            inputs = self._inputs(ids[missing], real[missing].long(), segments[missing])
+            inputs = inputs_of(self.model, ids[missing], real[missing].long(), segments[missing])
             with torch.inference_mode():
                 made = self._lower(**inputs).last_hidden_state.half().numpy()
             sizes = real.sum(1).tolist()
@@ -313,12 +320,6 @@ class KnowBertReader(Reader):
             candidates=batch.candidates,
         )
 
-    def _inputs(self, ids: Tensor, real: Tensor, segments: Tensor) -> dict[str, Tensor]:
-        inputs = {"input_ids": ids, "attention_mask": real}
-        if getattr(self.model.config, "type_vocab_size", 0):
-            inputs["token_type_ids"] = segments
-        return inputs
-
     def _run(
         self,
         batch: KnowBertBatch,
@@ -327,7 +328,7 @@ class KnowBertReader(Reader):
         hidden_states: bool = False,
     ) -> tuple[Any, list[KarTrace]]:
         batch = batch.to(self.device)
-        inputs = self._inputs(batch.input_ids, batch.attention_mask, batch.token_type_ids)
+        inputs = inputs_of(self.model, batch.input_ids, batch.attention_mask, batch.token_type_ids)
         with reading_with(batch.candidates) as traces:
             output = (model or self.model)(
                 **inputs, output_attentions=attentions, output_hidden_states=hidden_states

@@ -17,7 +17,15 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import find_mentions
 from kbert_core.knowledge.selection import InjectionOptions, LeftOut, Rule
 from kbert_core.knowledge.strategies import select_triples
-from kbert_core.layers import INSERTED, insert_after, layers_of, load_inserted, plain_copy, twin_of
+from kbert_core.layers import (
+    INSERTED,
+    inputs_of,
+    insert_after,
+    layers_of,
+    load_inserted,
+    plain_copy,
+    twin_of,
+)
 from kbert_core.reader import Piece, Reader, Reading
 from kbert_core.roof.kb_text import kb_text
 from kbert_core.roof.reading import (
@@ -265,7 +273,9 @@ class RoofReader(Reader):
         running = self._running(batch, attentions)
         with under_roof(running):
             output = (model or self.model)(
-                **_inputs(self.model, batch.input_ids, batch.attention_mask, batch.token_type_ids),
+                **inputs_of(
+                    self.model, batch.input_ids, batch.attention_mask, batch.token_type_ids
+                ),
                 output_hidden_states=hidden_states,
             )
         if hidden_states:  # the roof's own layers are recorded too, if they are of the same class
@@ -276,7 +286,7 @@ class RoofReader(Reader):
 
     def _running(self, batch: RoofBatch, attentions: bool = False) -> Running:
         encoder = self.roof.knowledge or self.model
-        inputs = _inputs(encoder, batch.kb_ids, batch.kb_mask, torch.zeros_like(batch.kb_ids))
+        inputs = inputs_of(encoder, batch.kb_ids, batch.kb_mask, torch.zeros_like(batch.kb_ids))
         return Running(inputs, batch.attention_mask.bool(), batch.kb_mask.bool(), attentions)
 
     def _from_kept(self, batch: RoofBatch) -> ModelOutput:
@@ -363,7 +373,7 @@ class _Kept:
         if rows:
             longest = max(sizes[row] for row in rows)
             inputs = (own[rows, :longest] for own in (ids, mask, segments))
-            made = encoder(**_inputs(encoder, *inputs)).last_hidden_state
+            made = encoder(**inputs_of(encoder, *inputs)).last_hidden_state
             found |= {keys[row]: own[: sizes[row]] for row, own in zip(rows, made, strict=True)}
         for key in dict.fromkeys(keys):
             if key not in self._states:
@@ -373,12 +383,3 @@ class _Kept:
         while self._tokens > KEPT_TOKENS and len(self._states) > 1:
             self._tokens -= len(self._states.popitem(last=False)[0]) // 2
         return nn.utils.rnn.pad_sequence([found[key] for key in keys], True)
-
-
-def _inputs(
-    encoder: PreTrainedModel, ids: Tensor, mask: Tensor, segments: Tensor
-) -> dict[str, Tensor]:
-    inputs = {"input_ids": ids, "attention_mask": mask}
-    if getattr(encoder.config, "type_vocab_size", 0) > 1:
-        inputs["token_type_ids"] = segments
-    return inputs
