@@ -43,6 +43,7 @@ from kbert_core.experiments.results import (
 from kbert_core.experiments.statistics import RESAMPLES
 from kbert_core.experiments.suite import (
     AT_RANDOM,
+    CONTROLS,
     SET_ELSEWHERE,
     Data,
     Run,
@@ -53,7 +54,7 @@ from kbert_core.experiments.suite import (
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.io.write import write_triples
-from kbert_core.knowledge.tools.controls import shuffled
+from kbert_core.knowledge.tools.controls import shuffled, with_constant_tail
 from kbert_core.training.options import SCRATCH
 
 TOKENIZERS = ("tokenizer.json", "vocab.txt")
@@ -70,7 +71,7 @@ class Experiment:
     Args:
         suite: what is run.
         results: one folder a suite, one JSON a run; to be kept.
-        work: splits, shuffled graphs, checkpoints; may be deleted.
+        work: splits, control graphs, checkpoints; may be deleted.
     """
 
     def __init__(
@@ -235,19 +236,24 @@ class Experiment:
     # Graphs
 
     def graph_files(self, run: Run, seed: int) -> tuple[tuple[str, ...], float | None]:
-        """The files of a run's graph; of a shuffled one the file it is written to.
+        """The files of a run's graph; of a control made of it the file it is written to.
 
         Returns:
             The files, and for a shuffled graph the share of triples unchanged.
         """
         files = self.suite.resolved_all(run.kg)
-        if run.knowledge != "shuffled":
+        if run.knowledge not in CONTROLS:
             return files, None
-        control = shuffled(load_graph(*files), seed=seed)
-        path = self.work / f"shuffled-{self._hash(*files)[:8]}-seed{seed}.spo"
+        graph, unchanged = load_graph(*files), None
+        if run.knowledge == "constant":
+            control = with_constant_tail(graph)
+        else:
+            made = shuffled(graph, seed=seed)
+            control, unchanged = made.graph, made.unchanged
+        path = self.work / f"{run.knowledge}-{self._hash(*files)[:8]}-seed{seed}.spo"
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_triples(control.graph, path)
-        return (str(path),), control.unchanged
+        write_triples(control, path)
+        return (str(path),), unchanged
 
     @cached_property
     def covering(self) -> KnowledgeGraph:

@@ -40,6 +40,7 @@ ABLATIONS = {
     "everything-visible": Ablation(visible="all"),
     "both": Ablation(positions="hard", visible="all"),
 }
+CONTROLS = ("shuffled", "constant")  # the graph's tails exchanged, or the same everywhere
 AT_RANDOM = "random"
 INHERITED = ("kg", "injection", "encoder", "train", "seeds", "compare_with")  # by the suite's rows
 SET_ELSEWHERE = {  # fields of TrainOptions that the suite gives by other keys, or the command line
@@ -132,7 +133,7 @@ class Row(Keys):
 class Run(Row):
     """A way to train."""
 
-    knowledge: Literal["none", "graph", "shuffled"] = "none"  # shuffled: its tails exchanged
+    knowledge: Literal["none", "graph", "shuffled", "constant"] = "none"
     hiding_kg: Texts = ()  # without knowledge: mask the mentions that the recipe would with these
     ablation: Annotated[Ablation, BeforeValidator(_ablation)] = FULL  # how trees are read
     recipe: Annotated[Recipe, keys_of(Recipe, Recipe)] = Recipe()

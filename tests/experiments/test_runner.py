@@ -14,7 +14,7 @@ from conftest import save_checkpoint
 from filelock import FileLock
 from transformers import AutoModel
 
-from kbert_core import Card, cli
+from kbert_core import Card, cli, load_graph
 from kbert_core.errors import DataError
 from kbert_core.experiments import results, runner
 from kbert_core.experiments.dictionary import load_scores
@@ -308,6 +308,17 @@ def test_each_seed_draws_its_own_entity_disjoint_split(written, suite_data, fold
     folders = [made.split(seed) for seed in (1, 2, 1)]
     assert folders[0] == folders[2]
     assert folders[0][1] != folders[1][1]
+
+
+def test_control_graphs_keep_the_names_and_lose_what_is_said_of_them(written, suite_data, folder):
+    for control in ("shuffled", "constant"):
+        suite_data["runs"][1]["knowledge"] = control
+        made = experiment(written(suite_data))
+        (file,), unchanged = made.graph_files(made.suite.runs[1], 1)
+        before, after = load_graph("kg.spo"), load_graph(file)
+        assert [t.head for t in after] == [t.head for t in before]
+        assert {t.tail for t in after} == ({"检查", "疾病"} if control == "shuffled" else {"疾病"})
+        assert unchanged == (0 if control == "shuffled" else None)
 
 
 def test_more_sets_to_train_on_go_into_the_split(written, suite_data, folder):

@@ -1,11 +1,12 @@
 """Control graphs for experiments: with wrong tails, or with irrelevant triples put in.
 
 Knowledge may help because it is true, or because a branch marks where a name
-begins and ends. A shuffled graph keeps the second and takes away the first; a
-graph with noise tells how well triples are chosen.
+begins and ends. A shuffled graph keeps the second and takes away the first; one
+with a constant tail keeps nothing but the mark; a graph with noise tells how
+well triples are chosen.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -68,6 +69,23 @@ def shuffled(graph: KnowledgeGraph, *, seed: int = 0) -> Shuffled:
         aliases=graph.aliases,
     )
     return Shuffled(result, unchanged / max(1, moved))
+
+
+def with_constant_tail(graph: KnowledgeGraph) -> KnowledgeGraph:
+    """Let every triple say the same: its head stays, relation and tail are the commonest triple's.
+
+    Triples that say another name, or how often it is meant, stay, so that the same names are found;
+    what is switched off is left out. A head keeps one triple, as many would be equal.
+    """
+    kept, facts = list[Triple](), list[Triple]()
+    for triple in graph.active_triples():
+        name = graph.aliases.aliases_in(triple) is not None or triple.relation == COUNT
+        (kept if name else facts).append(triple)
+    said = Counter((triple.relation, triple.tail) for triple in facts).most_common(1)
+    same = (Triple(triple.head, *fact) for fact, _ in said for triple in facts)
+    return KnowledgeGraph(
+        (*kept, *same), name=f"{graph.name}, constant tail", aliases=graph.aliases
+    )
 
 
 def _derange(new: list[str], true: list[set[str]], random: np.random.Generator) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.tools.controls import shuffled, with_noise
+from kbert_core.knowledge.tools.controls import shuffled, with_constant_tail, with_noise
 from kbert_core.knowledge.triple import AliasRelations, Triple
 
 TYPES = ["疾病", "症状", "部位", "检查"]
@@ -117,3 +117,23 @@ def test_what_is_switched_off_is_not_drawn():
     drawn = [t for t in with_noise(quiet, ["a"], 3, seed=1) if t.head == "a" and t not in GRAPH]
     assert sorted(triple.tail for triple in drawn) == ["tb0", "tb1", "tb2"]
     assert tuple(quiet.active_triples()) == GRAPH.triples_of("b")
+
+
+def test_a_constant_tail_leaves_the_names_and_says_the_same_of_each():
+    triples = [
+        Triple("胃镜", "类别", "检查"),
+        Triple("血尿", "类别", "症状"),
+        Triple("发热", "类别", "症状"),
+    ]
+    other_name = Triple("胃镜", "别名", "胃镜检查")
+    off = Triple("咳嗽", "类别", "症状")
+    graph = KnowledgeGraph(
+        [*triples, Triple("血尿", "程度", "轻"), other_name, off], aliases=AliasRelations(("别名",))
+    ).switch_off(off)
+    made = with_constant_tail(graph)
+    assert [*made] == [
+        other_name,
+        *(Triple(name, "类别", "症状") for name in ("胃镜", "血尿", "发热")),
+    ]
+    assert made.aliases == graph.aliases
+    assert [*with_constant_tail(KnowledgeGraph())] == []
