@@ -41,10 +41,10 @@ class Kept(Generic[T]):
                     return self._found[key][0]
             try:
                 made = make()
+                self._keep(key, made)
             finally:
                 with self._lock:
                     self._making.pop(key, None)
-            self._keep(key, made)
         return made
 
     def bytes(self) -> int:

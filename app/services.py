@@ -558,7 +558,10 @@ def _difference_from_bert(key: str, _scene: Scene, _graph: KnowledgeGraph) -> fl
 
 
 def model_readme(path: str) -> str | None:
-    """A checkpoint's card as written for people, if there is one."""
+    """A checkpoint's card as written for people, if there is one; its pictures as links.
+
+    So that no page fetches anything from outside by itself.
+    """
     file = Path(path) / "README.md"
     try:
         text = file.read_text(encoding="utf-8")
@@ -566,7 +569,7 @@ def model_readme(path: str) -> str | None:
         return None
     if text.startswith("---\n"):  # the hub's metadata block
         text = text.split("\n---\n", 1)[-1]
-    return text.strip()
+    return text.replace("![", "[").strip()
 
 
 def model_size(path: str) -> int:
@@ -580,11 +583,6 @@ def config_of(path: str) -> dict[str, object]:
         return dict(json.loads((Path(path) / "config.json").read_text(encoding="utf-8")))
     except (OSError, ValueError):
         return {}
-
-
-def spo_of(graph: KnowledgeGraph) -> bytes:
-    """A graph as the bytes of a file; triples switched off are left out."""
-    return "".join(f"{x.head}\t{x.relation}\t{x.tail}\n" for x in graph if graph.is_on(x)).encode()
 
 
 def safe_name(name: str) -> str:

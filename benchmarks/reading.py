@@ -3,8 +3,10 @@
 In `cloze`, a sentence of a paragraph, with a word or a number replaced by 什么, 谁 or 多少, is the
 question; what was replaced is the answer. Words and clauses are left out of the question at random,
 so that it isn't the sentence itself. From these a small encoder learns to look up an answer.
-In `cmrc` and `drcd` are the real questions; DRCD's in simplified characters. Of their dev files a
-tenth of the paragraphs is dev, the rest train; CMRC's trial file and DRCD's test file are test.
+In `cmrc` and `drcd` are the real questions, DRCD's in simplified characters. Their paragraphs are
+cut into parts of whole sentences, of at most 220 characters; a question goes with the first part
+that holds an answer to it. Of their dev files a tenth of the paragraphs is dev, the rest train;
+CMRC's trial file and DRCD's test file are test.
 
 All are in SQuAD's form. The data are not part of this repository, and neither is what is written.
 """
@@ -33,6 +35,7 @@ DEV_SHARE = 0.1  # of the paragraphs
 WORDS = "kbert/HowNet.spo"  # its heads are the words that may be asked for
 LONGEST_WORD = 8  # characters
 PARAGRAPH = range(60, 360)  # characters
+LONGEST_PART = 220  # characters of a real paragraph
 ASKED = range(12, 80)  # characters of a sentence that is asked about
 NUMBER = re.compile(r"\d[\d.,]*\s?(?:年|月|日|%|万|亿|元|米|个|人|次|岁)*")
 NAMED = re.compile(r"(?<=[《“「])[^《》“”「」]{2,15}(?=[》”」])|[A-Za-z][\w.+-]{2,}")
@@ -54,7 +57,8 @@ def main() -> None:
         train, dev = divided(simplified_paragraphs(data / training), random)
         known += [paragraph["context"] for paragraph in train if name == "cmrc"]
         splits = {"train": train, "dev": dev, "test": simplified_paragraphs(data / test)}
-        written(args.output / name, splits)
+        parts = {split: [p for own in of for p in parts_of(own)] for split, of in splits.items()}
+        written(args.output / name, parts)
     try:
         words = {h for h, _ in load_graph(data / WORDS).items() if 2 <= len(h) <= LONGEST_WORD}
     except KBertError as error:
@@ -77,6 +81,34 @@ def simplified_paragraphs(path: Path) -> list[Any]:
     """The paragraphs of a file with their questions; no character more or less than before."""
     text = "".join(map(simplified, path.read_text(encoding="utf-8-sig")))
     return [p for article in json.loads(text)["data"] for p in article["paragraphs"]]
+
+
+def parts_of(paragraph: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The parts of a paragraph that hold answers, each with its questions."""
+    context = paragraph["context"]
+    spans = sentence_spans(context)
+    parts: list[tuple[int, int]] = []
+    for start, end in spans:
+        if parts and end - parts[-1][0] <= LONGEST_PART:
+            start = parts.pop()[0]
+        parts.append((start, end))
+    left = [question for question in paragraph["qas"] if question["question"].strip()]
+    for start, end in parts:
+        questions = []
+        for question in left:
+            answers = [
+                {"text": answer["text"], "answer_start": answer["answer_start"] - start}
+                for answer in question["answers"]
+                if start <= (at := answer["answer_start"])
+                and at + len(answer["text"]) <= end
+                and context.startswith(answer["text"], at)
+            ]
+            if answers:
+                questions.append({**question, "answers": answers})
+        taken = {question["id"] for question in questions}
+        left = [question for question in left if question["id"] not in taken]
+        if questions:
+            yield {"context": context[start:end], "qas": questions}
 
 
 def divided(

@@ -16,10 +16,11 @@ from app.state import KEEP
 from app.texts import sentences, t
 from app.view_models import matrix, sides
 from app.view_models.html import markdown
+from app.view_models.interventions import why_now
 from app.view_models.matrix import MatrixView
 from app.view_models.selected import marks_of
 from app.view_models.visible import visible_in
-from kbert_core import FlatTree, KBertError, KBertTrace
+from kbert_core import KBertError, KBertTrace
 
 ss = st.session_state
 Shown = tuple[str, str, Scene, KBertTrace]  # what it is called, what it reads, what was run
@@ -44,6 +45,7 @@ def matrices(panels: Sequence[Shown]) -> None:
         )
     window = choose_window(panels)
     shown = [one for one in panels if window < len(one[3].rows)]
+    layer = MEAN
     flats = [trace.rows[window] for *_, trace in shown]
     attention = view_name == "attention"
     if attention and not all(scene.has_model for _, _, scene, _ in shown):
@@ -68,7 +70,7 @@ def matrices(panels: Sequence[Shown]) -> None:
     if ss.get("lab.specials"):
         views = [matrix.without_specials(view) for view in views]
     st.html(legend(views))
-    draw(shown, flats, views, weights)
+    draw(shown, window, layer, views, weights)
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         st.checkbox(t("matrix.specials"), key="lab.specials", **KEEP)
         clear()
@@ -117,20 +119,21 @@ def take_map() -> None:
 
 def draw(
     shown: Sequence[Shown],
-    flats: Sequence[FlatTree],
+    window: int,
+    layer: int,
     views: Sequence[MatrixView],
     weights: Sequence[np.ndarray] | None,
 ) -> None:
     """The matrices, two in a line where they are large."""
     several = len(shown)
-    if several == 4 and max(map(len, flats)) > FOUR_IN_A_LINE:
+    if several == 4 and max(len(trace.rows[window]) for *_, trace in shown) > FOUR_IN_A_LINE:
         several = 2
     ss["compare.names"] = {n: view.identities for n, view in enumerate(views)}
     for start in range(0, len(shown), several):
         columns = st.columns(several, gap="medium")
         for column, number in zip(columns, range(start, len(shown)), strict=False):
             with column:
-                title, about, scene, _ = shown[number]
+                title, about, _, trace = shown[number]
                 view = views[number]
                 st.markdown(f"**{markdown(title)}**")
                 st.caption(markdown(about))
@@ -141,16 +144,21 @@ def draw(
                     on_cell=partial(click_cell, number),
                     on_token=partial(click_token, number),
                 )
-                say(view, flats[number], scene, weights[number] if weights else None)
+                say(view, trace, window, layer, weights[number] if weights else None)
 
 
-def say(view: MatrixView, flat: FlatTree, scene: Scene, weights: np.ndarray | None) -> None:
+def say(
+    view: MatrixView, trace: KBertTrace, window: int, layer: int, weights: np.ndarray | None
+) -> None:
     """The chosen cell of one panel in words; where a token isn't there, that."""
     chosen = state.selection()
     if chosen.cell is not None:
-        said = matrix.cell_text(view, chosen.cell, None, flat, scene.ablation, weights)
-        text = sentences(part for part in (said.sentence, said.value) if part) if said else None
-        st.caption(markdown(text or t("sides.gone")))
+        flat, seen = trace.rows[window], visible_in(trace, window, layer)
+        said = matrix.cell_text(
+            view, chosen.cell, None, flat, trace.ablation, weights, visible=seen
+        )
+        parts = (why_now(trace, window, chosen.cell, said.sentence), said.value) if said else ()
+        st.caption(markdown(sentences(filter(None, parts)) or t("sides.gone")))
     elif chosen.token is not None and chosen.token not in view.identities:
         st.caption(t("sides.gone"))
 

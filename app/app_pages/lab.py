@@ -5,6 +5,7 @@ from typing import Any
 import streamlit as st
 
 from app import editing, selecting, services, state
+from app.app_pages.graph_download import graph_download
 from app.app_pages.lab_interventions import refused_list
 from app.app_pages.lab_linked import beside_panel, linked_panel
 from app.app_pages.lab_matrix import matrix_panel
@@ -370,14 +371,11 @@ def edit_buttons(log: EditLog, graph: KnowledgeGraph) -> None:
     undo_button("lab", state.undo_last, knowledge.describe(log.done[-1]) if log.done else None)
     again = knowledge.describe(log.undone[0]) if log.undone else None
     redo_button("lab", state.redo_last, ready=bool(log.undone), what=again)
-    st.download_button(
-        t("knowledge.download"),
-        lambda: services.spo_of(graph),
-        file_name=f"{services.safe_name(graph.name)}.spo",
-        mime="text/tab-separated-values",
+    graph_download(
+        graph,
+        "knowledge.download",
         key="lab.download",
-        icon=":material/download:",
-        on_click="ignore",
+        file_name=f"{services.safe_name(graph.name)}.spo",
         help=t("knowledge.download_help"),
     )
 

@@ -6,6 +6,7 @@ import streamlit as st
 
 from app import export, keeping, services, sharing, state
 from app.addresses import address
+from app.app_pages.graph_download import graph_download
 from app.app_pages.lab_open import open_graph_form, show_opened
 from app.export import Kept
 from app.share import (
@@ -221,9 +222,7 @@ def keep(page: Kept) -> None:
     if not services.has_trees(page.scene):
         st.caption(t("keep.no_trees"))
         with _row():
-            _download(
-                page, "graph", ".spo", "keep.graph_button", lambda: services.spo_of(page.graph)
-            )
+            _graph(page)
         return
     task, script = state.task_title(ss["lab.task"]), keeping.script(page)
     layer, head = keeping.shown_head()
@@ -272,9 +271,12 @@ def keep(page: Kept) -> None:
     st.caption(t("keep.npz_help"))
     st.markdown(f"**{t('keep.graph')}**")
     with _row():
-        _download(
-            *(page, "graph", ".spo", "keep.graph_button"), lambda: services.spo_of(page.graph)
-        )
+        _graph(page)
+
+
+def _graph(page: Kept) -> None:
+    name = keeping.file_name(page.scene, "graph", ".spo")
+    graph_download(page.graph, "keep.graph_button", key="lab.keep_graph", file_name=name)
 
 
 def _row() -> "st.delta_generator.DeltaGenerator":

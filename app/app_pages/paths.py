@@ -15,6 +15,7 @@ from app.texts import t
 from app.view_models import paths as view
 from app.view_models.html import markdown
 from app.view_models.styles import CSS
+from app.view_models.visible import layers_without_model
 from kbert_core import KBertError, KBertTrace, KnowledgeGraph
 from kbert_core.explain.case import Case
 from kbert_core.explain.influence import Influence, reach, stream_influence
@@ -142,8 +143,7 @@ def panels(
             st.caption(markdown(view.say_agreement(found)))
         return
     if found is None:
-        visible = trace.ablation.visible_in(trace.batch)[window][: len(flat), : len(flat)]
-        ways = reach([visible] * WITHOUT_MODEL)
+        ways = reach(layers_without_model(trace, window, WITHOUT_MODEL))
     else:
         ways = found.ways
     with left:

@@ -1,10 +1,12 @@
 """Which names of a graph come nearest to a text that names none of them."""
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from kbert_core import KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
+
+MOST_LOOKED_AT = 50_000  # heads; a visitor waits for them
 
 
 def nearest_names(
@@ -14,13 +16,15 @@ def nearest_names(
 
     Args:
         sentences: the text.
-        graph: whose heads are offered, as the graph writes them.
+        graph: whose heads are offered, as the graph writes them; the first ``MOST_LOOKED_AT``.
         most: at most so many.
     """
     text = " ".join(normalise_name(sentence) for sentence in sentences)
     pairs, characters = _pairs(text), set(text) - {" "}
     scored = []
-    for entity in graph.entities():
+    for entity in islice(graph.entities(), MOST_LOOKED_AT):
+        if characters.isdisjoint(entity):
+            continue
         own = _pairs(entity)
         shared = len(own & pairs) / len(own) if own else 0.0
         alike = len(set(entity) & characters) / len(set(entity))

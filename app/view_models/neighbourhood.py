@@ -70,14 +70,8 @@ def neighbourhood_html(
     )
     graph = nx.MultiDiGraph()
     for row in rows[:MOST]:
-        head = ("head", row.triple.head)
-        tail = ("tail", row.triple.tail)
-        known = {name for name, _ in graph.nodes(data=True)}
-        if ("head", row.triple.tail) in known:
-            tail = ("head", row.triple.tail)
-        graph.add_node(head)
-        graph.add_node(tail)
-        graph.add_edge(head, tail, row=row)
+        graph.add_edge(row.triple.head, row.triple.tail, row=row)
+    heads = {row.triple.head for row in rows[:MOST]}
     drawn = nx.Graph(graph)  # an edge draws both its ends together
     places = nx.spring_layout(drawn, seed=7, k=2.2 / max(1, len(graph)) ** 0.5, iterations=120)
     net = Network(
@@ -89,11 +83,11 @@ def neighbourhood_html(
         bgcolor=page,
     )
     spread = 62 * max(2.0, len(graph) ** 0.5)
-    for kind, name in graph.nodes:
-        x, y = places[(kind, name)]
-        is_head = kind == "head"
+    for name in graph.nodes:
+        x, y = places[name]
+        is_head = name in heads
         net.add_node(
-            f"{kind}:{name}",
+            name,
             label=_short(name),
             title=_flat(name),
             shape="box",
@@ -110,8 +104,8 @@ def neighbourhood_html(
     for start, end, data in graph.edges(data=True):
         row = data["row"]
         net.add_edge(
-            ":".join(start),
-            ":".join(end),
+            start,
+            end,
             label=_short(row.triple.relation),
             title=_flat(f"{row.triple}: {row.state}"),
             color=BRANCH if row.used else faint,

@@ -1,8 +1,10 @@
 """Who sees whom in a trace, whatever made it so."""
 
 import numpy as np
+from torch import Tensor
 
 from kbert_core import KBertTrace
+from kbert_core.kbert.interventions import intervene
 
 
 def share_of_layers(trace: KBertTrace, window: int) -> np.ndarray:
@@ -38,3 +40,16 @@ def visible_in(trace: KBertTrace, window: int, layer: int = 0) -> np.ndarray:
     for one in {id(one): one for one in chosen}.values():
         seen |= one[window, :size, :size].cpu().numpy()
     return seen
+
+
+def layers_without_model(trace: KBertTrace, window: int, count: int) -> list[Tensor]:
+    """The visible matrices of a row in as many layers as are asked for, interventions included.
+
+    Returns:
+        One (N, N) bool per layer; at least as many as the interventions name.
+    """
+    size = len(trace.rows[window])
+    visible = trace.ablation.visible_in(trace.batch)
+    count = max(count, *(layer for one in trace.interventions for layer in one.layers), 1)
+    layers = intervene(visible, trace.rows, trace.interventions, count).layers
+    return [layer[window, :size, :size] for layer in layers]

@@ -118,8 +118,8 @@ def _rows_of_model(args: Namespace) -> Callable[[Sequence[str]], Rows]:
     pipeline, graph, config = loaded(args, device="cpu")
     if pipeline.reader.inserts:
         raise CheckpointError(
-            f"The model's system, '{pipeline.card.system}', grows no tree. See what its names may "
-            "mean with `kbert link`."
+            f"The model's system, '{pipeline.card.system}', grows no tree. See what it reads "
+            "of the graph with `kbert link`."
         )
 
     def rows_of(sentences: Sequence[str]) -> Rows:

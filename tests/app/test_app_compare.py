@@ -8,9 +8,10 @@ from conftest import BIO, save_checkpoint
 from explaining_pages import FIGURE_2, choose, drawn, models_in, opened, said, write
 from transformers import AutoModelForTokenClassification
 
-from app import comparing, explained, services
+from app import comparing, explained, intervening, services
 from app.comparing import Choice, Known, Panel
 from app.edit_log import EditLog
+from app.intervention_log import InterventionLog
 from app.models import read_model
 from app.scene import NO_GRAPH, GraphRef, Scene
 from app.selection import Selection
@@ -271,6 +272,21 @@ def test_a_token_chosen_in_one_panel_is_chosen_in_all(page):
     assert said(page).count("not in this panel") == 1  # BERT has no branch
     page.button(key="compare.clear").click().run()
     assert not page.exception
+
+
+def test_a_blocked_cell_is_called_so_where_it_is_blocked(monkeypatch, tmp_path):
+    monkeypatch.setenv("KBERT_MODELS", str(tmp_path))
+    at = opened("compare.py", **{"lab.example": FIGURE_2})
+    names = at.session_state["compare.names"][1]  # of K-BERT
+    apple = next(n for n in names if n[0] == "branch" and n[3].tail == "Apple" and n[4] == 1)
+    cook = next(name for name in names if name[:3] == ("trunk", 0, 1))
+    at.session_state["lab.selection"] = Selection().with_cell(cook, apple)
+    text = at.session_state[intervening.TEXT]
+    at.session_state[intervening.LOGS] = {text: InterventionLog(PRESETS["no_link"])}
+    preset(at.run(), "matrix")
+    assert titles(at)[:2] == ["Matrix by the tree", "Matrix as edited"]
+    assert said(at).count("“Cook” may attend to “Apple”") == 2  # one of them without it
+    assert said(at).count("Blocked by an intervention") == 1
 
 
 def test_page_without_a_model_compares_trees_and_matrices(monkeypatch, tmp_path):

@@ -81,3 +81,24 @@ def test_clear_lets_go_of_everything(kept):
     kept.clear()
     assert (len(kept), kept.bytes()) == (0, 0)
     assert kept.get("key", lambda: "new") == "new"
+
+
+def test_who_asks_while_the_size_is_taken_waits_too():
+    measuring, go, made = threading.Event(), threading.Event(), []
+
+    def slow_size(result):
+        measuring.set()
+        assert go.wait(PATIENCE)
+        return len(result)
+
+    kept = Kept(10, slow_size)
+    ask = lambda: kept.get("key", lambda: made.append(1) or "four")  # noqa: E731
+    first, second = threading.Thread(target=ask), threading.Thread(target=ask)
+    first.start()
+    assert measuring.wait(PATIENCE)
+    second.start()
+    second.join(0.2)
+    go.set()
+    first.join(PATIENCE)
+    second.join(PATIENCE)
+    assert made == [1]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import services
+from app import exports, services
 from kbert_core import Triple
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.edit import Edit
@@ -129,6 +129,25 @@ def test_about_names_limits_and_checks_what_is_there(monkeypatch, tmp_path):
     assert not at.exception
     assert "no medical advice" in everything(at)
     assert "No model in" in everything(at)
+
+
+def test_a_models_card_fetches_no_picture(tmp_path):
+    (tmp_path / "README.md").write_text("---\nx: 1\n---\n# M\n![a](https://a.example/b.png)\n")
+    assert services.model_readme(str(tmp_path)) == "# M\n[a](https://a.example/b.png)"
+
+
+def test_a_graph_too_large_to_be_made_in_memory_is_not_offered_for_download(lab, monkeypatch):
+    assert not button(lab, "lab.download").disabled
+    monkeypatch.setattr(exports, "MOST_TRIPLES", 1)
+    lab.run()
+    assert button(lab, "lab.download").disabled
+    assert "kbert kg export" in button(lab, "lab.download").help
+
+
+def button(at, key):
+    """A download button's own description."""
+    found = (item.proto for item in at.get("download_button"))
+    return next(one for one in found if key in one.id)
 
 
 def test_a_refusal_is_said_once_and_not_under_the_next_sentence(lab):

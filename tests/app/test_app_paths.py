@@ -10,6 +10,8 @@ from conftest import tiny_config, tiny_tokenizer
 from explaining_pages import FIGURE_2, choose, drawn, models_in, opened, said, until, write
 from transformers import BertForSequenceClassification
 
+from app import intervening
+from app.intervention_log import InterventionLog
 from app.texts import default_language
 from app.view_models import paths as view
 from kbert_core import (
@@ -24,6 +26,7 @@ from kbert_core import (
 )
 from kbert_core.explain.case import Case
 from kbert_core.explain.influence import influence, reach, stream_influence
+from kbert_core.kbert.interventions import PRESETS
 
 TEXT = "患者有糖尿病史给予布洛芬口服好转"
 DISEASE = Triple("糖尿病", "类别", "疾病")
@@ -228,6 +231,20 @@ def test_page_without_a_model_shows_what_can_be_and_asks_for_one(monkeypatch, tm
     assert "Nothing is measured without a model" in said(at)
     assert "can know" in said(at)
     assert 'class="kb-p-branch"' in drawn(at)
+
+
+def test_page_without_a_model_follows_no_link_that_is_blocked(monkeypatch, tmp_path):
+    monkeypatch.setenv("KBERT_MODELS", str(tmp_path))
+    at = opened("paths.py", **{"lab.example": FIGURE_2})
+    at.session_state["paths.token.14"] = 2
+    at.run()
+    free = said(at)
+    text = at.session_state[intervening.TEXT]
+    linkless = InterventionLog(PRESETS["no_link"])
+    at.session_state[intervening.LOGS] = {text: linkless}
+    at.run()
+    assert not at.exception, at.exception
+    assert free != said(at)
 
 
 def test_page_of_an_unreadable_text_says_so(models, monkeypatch):

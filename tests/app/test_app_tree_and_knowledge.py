@@ -1,13 +1,14 @@
 """The tree as drawn, the table's rows, and what a table edit means."""
 
+import json
 import re
 
 import pytest
 
-from app.view_models import knowledge, tree
+from app.view_models import knowledge, nearest, tree
 from app.view_models.html import escape, markdown, shown
 from app.view_models.nearest import nearest_names
-from app.view_models.neighbourhood import neighbourhood_html
+from app.view_models.neighbourhood import Drawn, neighbourhood_html
 from app.view_models.share_of_edits import shares
 from kbert_core import (
     InjectionOptions,
@@ -188,6 +189,20 @@ def test_nearest_names_share_characters_with_the_text():
     assert nearest_names(["患者慢性胃炎"], graph)[0] == "急性胃炎"
     assert nearest_names(["visiting Pari"], graph) == ("Paris",)
     assert nearest_names(["zzz"], graph) == ()
+
+
+def test_a_large_graph_is_not_looked_through_to_its_end(monkeypatch):
+    graph = KnowledgeGraph([Triple(name, "类别", "疾病") for name in ("骨折", "胃炎", "急性胃炎")])
+    monkeypatch.setattr(nearest, "MOST_LOOKED_AT", 2)
+    assert nearest.nearest_names(["患者慢性胃炎"], graph) == ("胃炎",)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_neighbourhood_draws_an_entity_once_whatever_the_order(order):
+    chain = [Triple("A", "r", "B"), Triple("B", "r", "C")][::order]
+    page = neighbourhood_html([Drawn(triple, 1, "") for triple in chain], dark=False)
+    (nodes,) = re.findall(r"nodes = new vis\.DataSet\((\[.*?\])\);", page)
+    assert sorted(node["id"] for node in json.loads(nodes)) == ["A", "B", "C"]
 
 
 def test_neighbourhood_asks_for_nothing_outside_and_keeps_texts_as_texts(graph, run):
