@@ -161,6 +161,7 @@ def load_tokenizer(path: str | Path) -> PreTrainedTokenizerBase:
     if folder.is_dir() and not any((folder / name).is_file() for name in TOKENIZER_FILES):
         raise CheckpointError(f"{path}: found no tokenizer. {COPY_TOKENIZER}")
     with _refusing(path, _why_no_tokenizer):
+        _ask_hub(path)
         tokenizer = AutoTokenizer.from_pretrained(str(path), **ONLY_DATA)
         length, last = tokenizer.model_max_length, max(tokenizer.get_vocab().values(), default=0)
         tokenizer("a"), tokenizer("a", "a")  # what is wrong with special tokens is told only here
@@ -173,7 +174,9 @@ def load_tokenizer(path: str | Path) -> PreTrainedTokenizerBase:
 def _why_no_tokenizer(folder: Path, reason: str) -> str:
     if folder.exists():
         return f"{folder}: the tokenizer can't be read ({reason}). {COPY_TOKENIZER}"
-    return _no_model_at(folder, reason)
+    from kbert_core.checkpoints.hub import no_model_at
+
+    return no_model_at(folder, reason)
 
 
 def bert_tokenizer(backend: tokenizers.Tokenizer, max_length: int) -> PreTrainedTokenizerFast:
@@ -197,6 +200,7 @@ def load_config(path: str | Path, **changes: Any) -> Any:
     """
     path = located(path)
     with _refusing(path, _why_not_loaded):
+        _ask_hub(path)
         config = AutoConfig.from_pretrained(str(path), **ONLY_DATA, **changes)
     config._attn_implementation = None  # it may name code on the hub, to be fetched and run
     return config
@@ -355,16 +359,18 @@ def moved(model: PreTrainedModel, device: torch.device) -> PreTrainedModel:
     return model
 
 
-def _no_model_at(folder: Path, reason: str) -> str:
-    return (
-        f"No model at '{folder}', neither a folder here nor to be had from the hub ({reason}). "
-        "Check the name, or download the model to a folder first."
-    )
+def _ask_hub(path: str | Path) -> None:
+    if not Path(path).exists():
+        from kbert_core.checkpoints.hub import check_hub
+
+        check_hub(str(path))
 
 
 def _why_not_loaded(folder: Path, reason: str) -> str:
     if not folder.exists():
-        return _no_model_at(folder, reason)
+        from kbert_core.checkpoints.hub import no_model_at
+
+        return no_model_at(folder, reason)
     if not (folder / "config.json").is_file():
         return f"{folder}: no config.json, so no Hugging Face model. Name the folder that has it."
     if not list(folder.glob("*.safetensors")):

@@ -3,6 +3,7 @@
 import json
 import shutil
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -13,7 +14,8 @@ from mutated_models import read_or_refused
 from transformers import AutoModelForTokenClassification, BertModel
 
 from kbert_core import Ablation, Card, InjectionOptions, Pipeline, ReadConfig, load_model
-from kbert_core.checkpoints.checkpoint import card_of, device_named, load_tokenizer
+from kbert_core.checkpoints import hub
+from kbert_core.checkpoints.checkpoint import card_of, device_named, load_config, load_tokenizer
 from kbert_core.errors import CheckpointError, OptionError
 from kbert_core.knowledge.surface_forms import AS_WRITTEN
 
@@ -159,6 +161,29 @@ def test_missing_folder_says_what_to_check(tmp_path):
     assert f"No model at '{tmp_path / 'none'}'" in message
     assert "Check the name, or download the model to a folder first" in message
     assert "No model at 'nobody/nothing-here'" in error_of("nobody/nothing-here")
+
+
+def test_a_hub_that_does_not_answer_is_asked_once(monkeypatch):
+    asked = []
+
+    def head(address, timeout):
+        asked.append((address, timeout))
+        raise OSError("no network")
+
+    monkeypatch.setattr(hub.constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(hub, "get_session", lambda: Mock(head=head))
+    with pytest.raises(CheckpointError, match=r"huggingface\.co can't be reached"):
+        load_config("nobody/nothing-here")
+    assert asked == [(hub.constants.ENDPOINT, hub.LONGEST_WAIT)]
+
+
+def test_a_misspelt_folder_names_the_model_that_may_be_meant(tmp_path):
+    for name in ("medical-ner-kbert", "sentiment"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text("{}")
+    said = error_of(tmp_path / "medical-ner-kbrt")
+    assert f"Did you mean '{tmp_path / 'medical-ner-kbert'}'?" in said
+    assert "mean" not in error_of(tmp_path / "zzz")
 
 
 def test_folder_without_a_config_says_so(folder):
