@@ -325,7 +325,10 @@ export default function (component) {
     const view = inWindow();
     ctx.clearRect(0, 0, view.width, view.height);
     for (const [first, last] of together(data.branch)) edges(ctx, view, first, last, "#e69f00");
-    if (data.token !== null) edges(ctx, view, data.token, data.token, ink);
+    if (data.cell) {  // who looks: its row; at whom: that one's column
+      edges(ctx, view, data.cell[0], data.cell[0], ink, true, false);
+      edges(ctx, view, data.cell[1], data.cell[1], ink, false, true);
+    } else if (data.token !== null) edges(ctx, view, data.token, data.token, ink);
     if (hover) {
       band(ctx, view, hover[0], ink, 0.1, true, false);
       band(ctx, view, hover[1], ink, 0.1, false, true);
@@ -347,15 +350,15 @@ export default function (component) {
 
   // Frames around the rows and the columns of neighbouring tokens; the names too, where there
   // is room for one a token.
-  function edges(ctx, view, first, last, colour) {
+  function edges(ctx, view, first, last, colour, row = true, column = true) {
     const size = Math.max(cell * (last - first + 1), 3), roomy = cell >= 7;
     const x = view.x + first * cell, y = view.y + first * cell;
     const from = [roomy ? 1 : left - 5, roomy ? 1 : top - 5];
     for (const [paint, width] of roomy ? [[page, 4], [colour, 2]] : [[colour, 1.5]]) {
       ctx.strokeStyle = paint;
       ctx.lineWidth = width;
-      if (y >= top - 1) ctx.strokeRect(from[0], y, view.x + n * cell - from[0], size);
-      if (x >= left - 1) ctx.strokeRect(x, from[1], size, view.y + n * cell - from[1]);
+      if (row && y >= top - 1) ctx.strokeRect(from[0], y, view.x + n * cell - from[0], size);
+      if (column && x >= left - 1) ctx.strokeRect(x, from[1], size, view.y + n * cell - from[1]);
     }
   }
 

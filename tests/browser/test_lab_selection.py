@@ -182,3 +182,28 @@ def test_a_long_text_scrolls_under_its_names_and_zooms(encoder):
         lab.page.set_viewport_size({"width": width, "height": 1100})
         lab.settle()
         assert lab.fits(), width
+
+
+def test_a_chosen_cell_frames_its_row_and_its_own_column(lab):
+    lab.example("Figure 2 of the paper")
+    root = lab.page.locator(".root[data-sum]")
+    cell, left, top = (float(root.get_attribute(f"data-{k}")) for k in ("cell", "left", "top"))
+    cook, apple = FIGURE_2.index("Cook"), FIGURE_2.index("Apple")
+    lab.click_matrix(cook, apple)
+    expect(lab.page.locator(".st-key-lab_cell")).to_contain_text("“Cook” may attend to “Apple”")
+    lab.page.mouse.move(0, 0)
+
+    def framed(row, column):
+        """Whether a line is drawn along the left edge of a cell, far from the chosen row."""
+        return canvas(lab).evaluate(
+            """(over, [x, y]) => {
+              const by = over.width / over.clientWidth;
+              const pixels = over.getContext("2d").getImageData(x * by - 1, y * by, 3, 1).data;
+              return pixels.some((value, i) => i % 4 === 3 && value > 0);
+            }""",
+            [left + column * cell, top + (row + 0.5) * cell],
+        )
+
+    last = len(FIGURE_2) - 1
+    assert framed(last, apple) and framed(last, apple + 1)
+    assert not framed(last, cook)
