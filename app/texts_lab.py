@@ -14,10 +14,10 @@ ENGLISH = {
     "lab.example_none": "Choose an example",
     "lab.task": "Task",
     "lab.model": "Model",
-    "hint.first": "This example has already run. Switch the first triple off in the table below "
-    "and watch the tree, the matrix and the prediction change.",
-    "hint.link": "This example has already run. In the table below, write “sloping land beside "
-    "water” as the gloss of bank.n.02, and watch “bank” take this sense.",
+    "hint.off": "This example has already run. In the table below, switch ({triple}) off, and "
+    "watch the prediction turn.",
+    "hint.tail": "This example has already run. In the table below, find ({triple}), write "
+    "“{tail}” as its tail, and watch the prediction turn.",
     "rests": "In this example the prediction rests on the first triple. It is an example, not the "
     "rule: on the dev set of {model}, giving a rightly tagged mention another type in the graph "
     "changed the predicted type with it for {parts}.",
@@ -111,10 +111,9 @@ CHINESE = {
     "lab.example_none": "选一个示例",
     "lab.task": "任务",
     "lab.model": "模型",
-    "hint.first": "这个示例已经运行过了。在下面的表格里停用第一个三元组，看看句子树、"
-    "矩阵和预测如何变化。",
-    "hint.link": "这个示例已经运行过了。在下面的表格里把 bank.n.02 的释义（gloss）改写为 "
-    "“sloping land beside water”，看看 bank 如何改取这个义项。",
+    "hint.off": "这个示例已经运行过了。在下面的表格里停用（{triple}），看看预测如何改变。",
+    "hint.tail": "这个示例已经运行过了。在下面的表格里找到（{triple}），把尾实体改写为“{tail}”，"
+    "看看预测如何改变。",
     "rests": "在这个示例中，预测取决于第一个三元组。这只是示例，并非通则：在 {model} 的开发集上，"
     "把图谱中某个标注正确的提及改成另一类别后，预测类别随之改变的比例为{parts}。",
     "rests.part": "训练中{kind}的提及 {share}（n = {n}）",

@@ -1,5 +1,6 @@
 """The Lab: edit → tree → matrix → attention → prediction, on one screen."""
 
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -17,6 +18,7 @@ from app.app_pages.undo_buttons import redo_button, undo_button
 from app.app_pages.workspace_notices import workspace_notices
 from app.components.tree import draw_tree
 from app.edit_log import EditLog
+from app.examples import Example
 from app.scene import Scene
 from app.selecting import linked
 from app.state import BERT, KEEP, NO_TASK, TWIN
@@ -284,8 +286,16 @@ def notes() -> None:
             parts = shares(info.card.notes)
             key = "rests" if parts else "rests.unknown"
             st.caption(markdown(t(key, model=info.name, parts=parts)))
-    if ss.get("lab.hint") and example and example.task and (trees or example.task == "link"):
-        st.info(t("hint.first" if trees else "hint.link"), icon=":material/lightbulb:")
+    if ss.get("lab.hint") and example and example.turn and read_by(example):
+        triple, tail = example.turn
+        named = ", ".join((triple.head, triple.relation, triple.tail))
+        said = t("hint.off" if tail is None else "hint.tail", triple=named, tail=tail)
+        st.info(markdown(said), icon=":material/lightbulb:")
+
+
+def read_by(example: Example) -> bool:
+    """Whether the model chosen is the one that an example was chosen for."""
+    return state.scene().has_model and Path(ss["lab.model"]).name == example.model
 
 
 def text_problem(now: Scene) -> str | None:
