@@ -56,6 +56,17 @@ def delete_row(key: str) -> None:
         state.commit(Edit("remove", triple))
 
 
+def switch_branch() -> None:
+    """Callback of the tree: switch a branch's triple off, or on again."""
+    number, triples = getattr(ss.get("lab.tree"), "branch", None), ss.get("lab.tree_triples", ())
+    if number is None or not 0 <= number < len(triples):
+        return
+    triple, graph = triples[number], state.graph()
+    if triple in graph:
+        state.commit(Edit("switch_off" if graph.is_on(triple) else "switch_on", triple))
+        st.rerun()  # the whole page, and not the tree alone
+
+
 def _key(number: int) -> str:
     return f"lab.table.{number}"
 

@@ -53,7 +53,7 @@ EXAMPLES = (
         "ner",
         "medical-ner-kbert",
         rests_on_triple=True,
-        turn=(Triple("胃镜", "类别", "检查"), "疾病"),
+        turn=(Triple("胃镜", "类别", "检查"), None),
     ),
     Example(
         "癫痫: disease, says a triple",

@@ -14,8 +14,8 @@ ENGLISH = {
     "lab.example_none": "Choose an example",
     "lab.task": "Task",
     "lab.model": "Model",
-    "hint.off": "This example has already run. In the table below, switch ({triple}) off, and "
-    "watch the prediction turn.",
+    "hint.off": "This example has already run. Switch ({triple}) off, by ✕ on its branch in the "
+    "tree or in the table, and watch the prediction turn.",
     "hint.tail": "This example has already run. In the table below, find ({triple}), write "
     "“{tail}” as its tail, and watch the prediction turn.",
     "rests": "In this example the prediction rests on the first triple. It is an example, not the "
@@ -59,6 +59,8 @@ ENGLISH = {
     "tree.trunk": "trunk",
     "tree.mention": "mention",
     "tree.branch": "branch",
+    "tree.switch_off": "Switch off {triple}",
+    "tree.switch_on": "Switch on {triple}",
     "tree.added": "new",
     "tree.removed": "gone",
     "tree.cut": "left out by the length limit",
@@ -111,7 +113,8 @@ CHINESE = {
     "lab.example_none": "选一个示例",
     "lab.task": "任务",
     "lab.model": "模型",
-    "hint.off": "这个示例已经运行过了。在下面的表格里停用（{triple}），看看预测如何改变。",
+    "hint.off": "这个示例已经运行过了。点句子树中该分支上的 ✕（或在表格里）停用（{triple}），"
+    "看看预测如何改变。",
     "hint.tail": "这个示例已经运行过了。在下面的表格里找到（{triple}），把尾实体改写为“{tail}”，"
     "看看预测如何改变。",
     "rests": "在这个示例中，预测取决于第一个三元组。这只是示例，并非通则：在 {model} 的开发集上，"
@@ -154,6 +157,8 @@ CHINESE = {
     "tree.trunk": "主干",
     "tree.mention": "提及",
     "tree.branch": "分支",
+    "tree.switch_off": "停用 {triple}",
+    "tree.switch_on": "启用 {triple}",
     "tree.added": "新增",
     "tree.removed": "已去除",
     "tree.cut": "因长度上限略去",

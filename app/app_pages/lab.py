@@ -11,7 +11,7 @@ from app.app_pages.lab_interventions import refused_list
 from app.app_pages.lab_linked import beside_panel, linked_panel
 from app.app_pages.lab_matrix import matrix_panel
 from app.app_pages.lab_open import choose_graph, open_graph_popover, open_model_popover, show_opened
-from app.app_pages.lab_prediction import prediction_panel
+from app.app_pages.lab_prediction import prediction_details, prediction_panel
 from app.app_pages.lab_selection import follow_triple, selection_bar
 from app.app_pages.lab_share import share_and_keep, something_waits
 from app.app_pages.undo_buttons import redo_button, undo_button
@@ -29,7 +29,6 @@ from app.view_models.html import markdown
 from app.view_models.knowledge import DELETE, HEAD, ON, RELATION, STATE, TAIL
 from app.view_models.names import name_lines
 from app.view_models.selected import marks_of
-from app.view_models.share_of_edits import shares
 from app.view_models.styles import CSS
 from app.view_models.visible import visible_in
 from kbert_core import KBertError, KBertTrace, KnowledgeGraph
@@ -69,56 +68,60 @@ def page() -> None:
     window = window_chooser(trace) if trees else 0
     twin = state.beside(now)
     with st.container(key="lab_panels"):
-        left, right = st.columns([5, 6], gap="large")
+        left, right = st.columns([6, 5], gap="large")
         with left:
-            knowledge_panel(now, graph, trace, before)
             prediction_panel(now, trace, before, kind)
+            if trees:
+                tree_panel(now, graph, trace, before if kind != BERT else None, window)
+            knowledge_panel(now, graph, trace, before)
+            prediction_details(now, trace, before)
         with right:
-            if isinstance(trace, RoofTrace):
+            if trees:
+                matrix_panel(now, twin or compared, TWIN if twin else kind, window)
+            elif isinstance(trace, RoofTrace):
                 beside_panel(now, graph, trace)
-                return
-            if not trees:
+            else:
                 linked_panel(now, trace)
-                return
-            tree_panel(now, graph, trace, before if kind != BERT else None, window)
-            matrix_panel(now, twin or compared, TWIN if twin else kind, window)
 
 
 # The top: what is read, by what, with which knowledge
 
 
 def choosers() -> None:
-    """Sentence, example, task, model and graph."""
+    """Sentence and example; what reads them, in a drawer."""
+    names = sentence_names()
     with st.container(key="lab_top"):
-        left, right = st.columns([5, 6], gap="large")
-    with left:
-        names = sentence_names()
-        # Its value is said twice: a page that is run twice at once may lose the first.
-        st.text_area(
-            names[0],
-            ss["lab.text"],
-            key="lab.text",
-            height=68 if len(names) > 1 else 164,
-            help=t("lab.sentence_help", most=services.LONGEST_TEXT),
+        *texts, last = st.columns([*[6 / len(names)] * len(names), 5], gap="medium")
+    for number, (place, name) in enumerate(zip(texts, names, strict=True)):
+        key = ("lab.text", "lab.text_b")[number]
+        asked = None if number else t("lab.sentence_help", most=services.LONGEST_TEXT)
+        with place:
+            # Its value is said twice: a page that is run twice at once may lose the first.
+            st.text_area(name, ss[key], key=key, height=68, help=asked, **KEEP)
+    with last, st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        st.selectbox(
+            t("lab.example"),
+            list(state.examples()),
+            format_func=state.example_title,
+            index=None,
+            key="lab.example",
+            placeholder=t("lab.example_none"),
+            on_change=state.choose_example,
             **KEEP,
         )
-        if len(names) > 1:
-            st.text_area(names[1], ss["lab.text_b"], key="lab.text_b", height=68, **KEEP)
+        share_and_keep()
+    drawer()
+    notes()
+
+
+def drawer() -> None:
+    """Task, model, graph and options, behind the line that names them."""
     offered, graphs = state.choices(), graph_names()
-    with right:
-        first, second = st.columns(2)
+    task, model, graph = ss["lab.task"], ss["lab.model"], ss["lab.graph"]
+    named = [state.task_title(task), offered.models.get(model, model), graphs.get(graph, graph)]
+    with st.expander(markdown(" · ".join(named)), key="lab.drawer", icon=":material/tune:"):
+        first, second, third = st.columns([4, 5, 5], gap="medium")
         with first:
-            st.selectbox(
-                t("lab.example"),
-                list(state.examples()),
-                format_func=state.example_title,
-                index=None,
-                key="lab.example",
-                placeholder=t("lab.example_none"),
-                on_change=state.choose_example,
-                **KEEP,
-            )
-        with second:
             st.selectbox(
                 t("lab.task"),
                 offered.tasks,
@@ -127,8 +130,7 @@ def choosers() -> None:
                 on_change=state.choose_task,
                 **KEEP,
             )
-        first, second = st.columns(2)
-        with first, st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
+        with second, st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
             st.selectbox(
                 t("lab.model"),
                 list(offered.models),
@@ -138,7 +140,7 @@ def choosers() -> None:
                 **KEEP,
             )
             open_model_popover()
-        with second, st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
+        with third, st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
             st.selectbox(
                 t("lab.graph"),
                 list(graphs),
@@ -149,11 +151,7 @@ def choosers() -> None:
             )
             open_graph_popover()
         about_model()
-    with st.container(horizontal=True, vertical_alignment="top", gap="small", key="lab_options"):
         options()
-        with st.container(width="content"):
-            share_and_keep()
-    notes()
 
 
 def sentence_names() -> tuple[str, ...]:
@@ -176,9 +174,6 @@ def about_model() -> None:
         st.caption(t("facts.encoder"))
         return
     st.caption(markdown(model_facts.facts(info)))
-    if not info.knows(" ".join(state.scene().sentences)):
-        said = t("facts.other_script", language=model_facts.language_name(info.language or ""))
-        st.warning(markdown(said), icon=":material/translate:")
 
 
 def graph_names() -> dict[str, str]:
@@ -190,65 +185,64 @@ def graph_names() -> dict[str, str]:
 
 
 def options() -> None:
-    """Injection options and ablations, tucked away."""
+    """Injection options and ablations."""
     now = state.scene()
     trees = services.has_trees(now)
     chooses = trees or services.model_info(now.model).reads_beside
-    with st.expander(t("options.title")):
-        one, two, three = st.columns([3, 4, 3], gap="medium")
-        with one:
-            st.number_input(
-                t("options.max_triples"),
-                0,
-                state.most_triples(ss["lab.model"]),
-                key="lab.max_triples",
-                help=t("options.max_triples_help"),
+    one, two, three = st.columns([3, 4, 3], gap="medium")
+    with one:
+        st.number_input(
+            t("options.max_triples"),
+            0,
+            state.most_triples(ss["lab.model"]),
+            key="lab.max_triples",
+            help=t("options.max_triples_help"),
+            **KEEP,
+        )
+        if trees:
+            st.checkbox(t("options.tail_only"), key="lab.tail_only", **KEEP)
+    with two:
+        if chooses:
+            st.selectbox(
+                t("options.strategy"),
+                state.strategies(),
+                key="lab.strategy",
+                format_func=lambda name: t("options.strategy_" + name),
+                help=t("options.strategy_help"),
                 **KEEP,
             )
-            if trees:
-                st.checkbox(t("options.tail_only"), key="lab.tail_only", **KEEP)
-        with two:
-            if chooses:
-                st.selectbox(
-                    t("options.strategy"),
-                    state.strategies(),
-                    key="lab.strategy",
-                    format_func=lambda name: t("options.strategy_" + name),
-                    help=t("options.strategy_help"),
-                    **KEEP,
-                )
-            if chooses and ss["lab.strategy"] in SCORED:
-                st.checkbox(
-                    t("options.one_sense"),
-                    key="lab.one_sense",
-                    help=t("options.one_sense_help"),
-                    **KEEP,
-                )
-            known = state.relations()
-            offered = [*known, *(r for r in ss["lab.relations"] if r not in known)]
-            st.multiselect(
-                t("options.relations"),
-                offered,
-                key="lab.relations",
-                placeholder=t("options.relations_all"),
+        if chooses and ss["lab.strategy"] in SCORED:
+            st.checkbox(
+                t("options.one_sense"),
+                key="lab.one_sense",
+                help=t("options.one_sense_help"),
                 **KEEP,
             )
-            st.multiselect(
-                t("options.names"),
-                list(RULES),
-                key="lab.names",
-                format_func=lambda name: t("name_rule." + name.upper()),
-                help=t("options.names_help"),
-                placeholder=t("options.names_none"),
-                **KEEP,
-            )
-            trained_as()
-        with three:
-            if trees:
-                ablations()
-            devices = services.devices()
-            if len(devices) > 2:
-                st.selectbox(t("options.device"), devices, key="lab.device", **KEEP)
+        known = state.relations()
+        offered = [*known, *(r for r in ss["lab.relations"] if r not in known)]
+        st.multiselect(
+            t("options.relations"),
+            offered,
+            key="lab.relations",
+            placeholder=t("options.relations_all"),
+            **KEEP,
+        )
+        st.multiselect(
+            t("options.names"),
+            list(RULES),
+            key="lab.names",
+            format_func=lambda name: t("name_rule." + name.upper()),
+            help=t("options.names_help"),
+            placeholder=t("options.names_none"),
+            **KEEP,
+        )
+        trained_as()
+    with three:
+        if trees:
+            ablations()
+        devices = services.devices()
+        if len(devices) > 2:
+            st.selectbox(t("options.device"), devices, key="lab.device", **KEEP)
 
 
 def ablations() -> None:
@@ -278,19 +272,19 @@ def trained_as() -> None:
 
 
 def notes() -> None:
-    """The hint of the first visit, and how far the example may be trusted."""
-    example, trees = state.current_example(), services.has_trees(state.scene())
-    if trees and example and example.rests_on_triple and state.scene().has_model:
-        info = services.model_info(ss["lab.model"])
-        if info.card.knowledge:
-            parts = shares(info.card.notes)
-            key = "rests" if parts else "rests.unknown"
-            st.caption(markdown(t(key, model=info.name, parts=parts)))
+    """What the visitor may try, and a model of another language."""
+    info = services.model_info(ss["lab.model"]) if state.scene().has_model else None
+    if info and info.card.task and not info.knows(" ".join(state.scene().sentences)):
+        said = t("facts.other_script", language=model_facts.language_name(info.language or ""))
+        st.warning(markdown(said), icon=":material/translate:")
+    example = state.current_example()
+    said = "&nbsp;"  # of one height, so that nothing jumps when the hint goes
     if ss.get("lab.hint") and example and example.turn and read_by(example):
         triple, tail = example.turn
         named = ", ".join((triple.head, triple.relation, triple.tail))
-        said = t("hint.off" if tail is None else "hint.tail", triple=named, tail=tail)
-        st.info(markdown(said), icon=":material/lightbulb:")
+        hint = t("hint.off" if tail is None else "hint.tail", triple=named, tail=tail)
+        said = f":material/lightbulb: {markdown(hint)}"
+    st.markdown(said)
 
 
 def read_by(example: Example) -> bool:
@@ -540,12 +534,20 @@ def tree_panel(
     earlier = row_of(before, window, flat)
     ss["lab.tree_names"] = flat.identities
     marks = marks_of(flat.identities, state.selection(), visible_in(trace, window))
-    drawn = tree.tree_html(tree.tree_view(trace, window, earlier), marks)
-    draw_tree(drawn, key="lab.tree", on_token=selecting.click_tree)
-    st.caption(markdown(tree.summary(flat, trace.ablation)))
-    over = passed_over(trace.tree, graph, now.options.names)
-    for line in name_lines(trace.tree, over):
-        st.caption(markdown(line))
+    view = tree.tree_view(trace, window, earlier)
+    ss["lab.tree_triples"] = view.triples
+    off = {triple for triple in view.triples if triple in graph and not graph.is_on(triple)}
+    with st.container(key="lab_tree_box"):  # with room to grow, so that nothing below jumps
+        draw_tree(
+            tree.tree_html(view, marks, off),
+            key="lab.tree",
+            on_token=selecting.click_tree,
+            on_branch=editing.switch_branch,
+        )
+        st.caption(markdown(tree.summary(flat, trace.ablation)))
+        over = passed_over(trace.tree, graph, now.options.names)
+        for line in name_lines(trace.tree, over):
+            st.caption(markdown(line))
     for cut in flat.trunk_cuts:
         said = t("tree.text_cut", sentence=cut.sentence + 1, kept=cut.kept, total=cut.total)
         st.warning(said, icon=":material/content_cut:")

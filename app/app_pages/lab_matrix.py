@@ -104,6 +104,7 @@ def one_panel(now: Scene, window: int, *, attention: bool) -> None:
         st.caption(t("matrix.no_model"))
         return
     side = side_of(now, window, attention=attention)
+    above = st.container() if not attention else None  # the matrix first: it is to be in sight
     with controls():
         token_chooser(side.flat)
         (side,) = map_chooser(side)
@@ -114,7 +115,8 @@ def one_panel(now: Scene, window: int, *, attention: bool) -> None:
         if ss.get("lab.all_heads"):
             keep = tuple(drawn(side.flat.identities))
             small_maps(services.small_maps(now, state.graph_of(now), window, keep), side)
-    draw(view, side)
+    with above or st.container():
+        draw(view, side)
 
 
 def difference_panel(now: Scene, compared: Scene, kind: str, window: int) -> None:

@@ -15,6 +15,7 @@ from app.texts import listed, t
 from app.view_models import links, model_facts, prediction, twins
 from app.view_models.html import markdown
 from app.view_models.selected import chosen_characters
+from app.view_models.share_of_edits import shares
 from app.view_models.twins import Side
 from kbert_core import KBertError, KBertTrace
 from kbert_core.tasks import (
@@ -31,16 +32,15 @@ ss = st.session_state
 def prediction_panel(now: Scene, trace: Any, before: Any, kind: str) -> None:
     """The prediction before and now; where it is wanted, beside the twin's."""
     with st.container(
-        horizontal=True, vertical_alignment="bottom", gap="xsmall", key="lab_head_prediction"
+        horizontal=True, vertical_alignment="center", gap="xsmall", key="lab_head_prediction"
     ):
-        st.subheader(t("prediction.title"), anchor=False, width="stretch")
+        st.subheader(t("prediction.title"), anchor=False, width="stretch", help=how_far(now))
         if state.beside(now) is None:
             compare_chooser()
     if trace.prediction is None:
         no_prediction(now)
         return
     info = services.model_info(now.model)
-    twin_switch(info)
     was = comparable(trace, before)
     twin = state.beside(now)
     if twin is not None:
@@ -68,14 +68,41 @@ def prediction_panel(now: Scene, trace: Any, before: Any, kind: str) -> None:
             st.html(prediction.bars_html(old, new, head=head))
 
 
+def prediction_details(now: Scene, trace: Any, before: Any) -> None:
+    """The entities as a table, the types of what changed, and the switch for the twin."""
+    if trace.prediction is None:
+        return
+    was = before.prediction if before is not None and same_text(trace, before) else None
+    if isinstance(trace.prediction, NerPrediction) and state.beside(now) is None:
+        ner_details(trace.prediction, was if isinstance(was, NerPrediction) else None)
+    twin_switch(services.model_info(now.model))
+
+
+def how_far(now: Scene) -> str | None:
+    """How far an example that rests on its triple may be trusted; None of others."""
+    example = state.current_example()
+    if not (now.has_model and services.has_trees(now) and example and example.rests_on_triple):
+        return None
+    info = services.model_info(now.model)
+    if not info.card.knowledge:
+        return None
+    parts = shares(info.card.notes)
+    return markdown(t("rests" if parts else "rests.unknown", model=info.name, parts=parts))
+
+
 def comparable(trace: Any, before: Any) -> Any:
     """The earlier prediction, where it is of the same text and kind."""
     if before is None or type(before.prediction) is not type(trace.prediction):
         return None
-    if before.reading.sentences != trace.reading.sentences:
+    if not same_text(trace, before):
         st.caption(t("prediction.other_text"))
         return None
     return before.prediction
+
+
+def same_text(trace: Any, before: Any) -> bool:
+    """Whether two traces are of one text."""
+    return bool(before.reading.sentences == trace.reading.sentences)
 
 
 def compare_chooser() -> None:
@@ -88,7 +115,8 @@ def compare_chooser() -> None:
         kinds,
         key="lab.compare",
         format_func=lambda name: t("compare." + name),
-        width=210,
+        width=190,
+        label_visibility="collapsed",
         **KEEP,
     )
     st.button(
@@ -135,7 +163,7 @@ def ner_panel(
     before: NerPrediction | None,
     names: tuple[str, str],
 ) -> None:
-    """Tags under the characters, the entities as a table, the types of what changed."""
+    """Tags under the characters, and what changed in words."""
     after: NerPrediction = trace.prediction
     trees = isinstance(trace, KBertTrace)
     chosen = chosen_characters(trace.rows, state.selection()) if trees else {}
@@ -154,6 +182,11 @@ def ner_panel(
             chosen,
         )
     )
+
+
+def ner_details(after: NerPrediction, before: NerPrediction | None) -> None:
+    """The entities as a table, and the types of what changed."""
+    changes = prediction.span_changes(before.spans if before else (), after.spans)
     st.html(prediction.changes_html(changes, compared=before is not None))
     for item in prediction.worth_a_look(changes) if before is not None else ():
         old = prediction.type_probabilities(before, item.start, item.end) if before else None

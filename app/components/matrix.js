@@ -111,7 +111,8 @@ export default function (component) {
     left = Math.min(96, Math.ceil(widest) + 16);
     top = left;
     const room = Math.max(160, root.clientWidth - left - 4);
-    const fit = Math.min(27, room / n, Math.max(520 / n, 16));
+    const tall = Math.min(HEIGHT, Math.max(320, window.innerHeight - ABOVE)) - top - 4;
+    const fit = Math.min(27, room / n, Math.max(tall / n, 3));
     cell = own.zoom === "fit" ? Math.min(fit, (HEIGHT - top - 4) / n)
       : Math.min(LARGEST, Math.max(3, fit) * ZOOM ** own.zoom);
     if (cell > 8) cell = Math.floor(cell);
@@ -524,6 +525,7 @@ export default function (component) {
 }
 
 const HEIGHT = 640;  // of the window on the matrix, at most
+const ABOVE = 365;  // what stands above and below it on the page
 
 function checksum(bytes) {
   let sum = 7;

@@ -1,7 +1,8 @@
-// The sentence tree: a click or Enter chooses a token, arrow keys walk over the tokens.
+// The sentence tree: a click or Enter chooses a token, or switches a branch; arrow keys walk over
+// the tokens.
 
 const ELEMENTS = new Set(["DIV", "SPAN", "B", "I", "S", "U"]);
-const ATTRIBUTES = /^(class|title|role|tabindex|aria-[a-z]+|data-token)$/;
+const ATTRIBUTES = /^(class|title|role|tabindex|aria-[a-z]+|data-token|data-switch)$/;
 
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component;
@@ -15,8 +16,12 @@ export default function (component) {
   if (first) first.tabIndex = 0;
   if (held !== undefined) tokens.find((token) => token.dataset.token === held)?.focus();
 
-  root.onclick = (event) => choose(event.target.closest("[data-token]"));
+  root.onclick = (event) => choose(event.target.closest("[data-token], [data-switch]"));
   root.onkeydown = (event) => {
+    if (event.target.dataset.switch && (event.key === "Enter" || event.key === " ")) {
+      choose(event.target);
+      event.preventDefault();
+    }
     const at = tokens.indexOf(event.target);
     if (at < 0) return;
     const to = { ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1,
@@ -33,7 +38,8 @@ export default function (component) {
   };
 
   function choose(token) {
-    if (token) setTriggerValue("token", Number(token.dataset.token));
+    if (token?.dataset.switch) setTriggerValue("branch", Number(token.dataset.switch));
+    else if (token) setTriggerValue("token", Number(token.dataset.token));
   }
 }
 

@@ -13,15 +13,18 @@ _tree = st.components.v2.component(
 )
 
 
-def draw_tree(html: str, *, key: str, on_token: Callable[[], None]) -> None:
-    """Draw a tree; ``on_token`` runs when a token is chosen.
+def draw_tree(
+    html: str, *, key: str, on_token: Callable[[], None], on_branch: Callable[[], None]
+) -> None:
+    """Draw a tree; ``on_token`` runs when a token is chosen, ``on_branch`` when one is switched.
 
-    The chosen token is then ``st.session_state[key].token``, its hard position.
+    The chosen token is then ``st.session_state[key].token``, its hard position; the branch
+    ``st.session_state[key].branch``, its number as drawn.
 
     Args:
         html: escaped, see ``view_models.tree.tree_html``; anything but plain
             elements is dropped before it is shown.
         key: of the component.
-        on_token: a callback.
+        on_token, on_branch: callbacks.
     """
-    _tree(key=key, data={"html": html}, on_token_change=on_token)
+    _tree(key=key, data={"html": html}, on_token_change=on_token, on_branch_change=on_branch)

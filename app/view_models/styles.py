@@ -8,7 +8,10 @@ ENTITY_TINTS = ("#009E73", "#56B4E9", "#D55E00", "#F0E442", "#8A7FBF", "#7F8C8D"
 
 CSS = f"""
 <style>
-[data-testid="stMainBlockContainer"] {{ padding-top: 4.2rem; padding-bottom: 3rem; }}
+[data-testid="stMainBlockContainer"] {{ padding-top: 3.75rem; padding-bottom: 3rem; }}
+@media (min-width: 1051px) {{
+  [data-testid="stMainBlockContainer"] {{ padding-left: 2.5rem; padding-right: 2.5rem; }}
+}}
 .kb-tree, .kb-legend, .kb-ner, .kb-table, .kb-fill {{
   --trunk: color-mix(in srgb, {TRUNK} 82%, currentColor);
   --branch: color-mix(in srgb, {BRANCH} 85%, currentColor);
@@ -19,7 +22,7 @@ CSS = f"""
     "Microsoft YaHei", sans-serif;
 }}
 .kb-legend {{ display: flex; flex-wrap: wrap; gap: .15rem 1.1rem; font-size: .8rem;
-  color: var(--faint); margin: 0 0 .55rem; align-items: center; }}
+  color: var(--faint); margin: 0 0 .4rem; align-items: center; }}
 .kb-key {{ display: inline-flex; align-items: center; gap: .4rem; white-space: nowrap; }}
 .kb-key > i {{ width: .95rem; height: .8rem; border-radius: 3px; display: inline-block;
   box-sizing: border-box; }}
@@ -77,6 +80,7 @@ CSS = f"""
 .kb-seg0 u {{ background: color-mix(in srgb, #56B4E9 30%, transparent); }}
 .kb-branches {{ display: flex; flex-direction: column; align-items: flex-start; gap: 5px;
   padding: 6px 10px 0 0; }}
+.kb-free > .kb-branches {{ width: 0; white-space: nowrap; }}
 .kb-branch {{ position: relative; display: flex; align-items: center; gap: 3px;
   margin-left: 15px; padding: 1px; border-radius: 5px; }}
 .kb-branch::before {{ content: ""; position: absolute; left: -10px; top: -9px; width: 9px;
@@ -89,6 +93,11 @@ CSS = f"""
 .kb-removed .kb-tok {{ background: none; opacity: .7; }}
 .kb-removed .kb-text, .kb-cut .kb-text {{ text-decoration: line-through; }}
 .kb-cut .kb-tok {{ background: none; border: 1px dashed var(--rule); }}
+.kb-switch {{ cursor: pointer; font-size: .72rem; line-height: 1; padding: .35rem; margin-left: 1px;
+  border-radius: 999px; color: var(--faint); opacity: .55; }}
+.kb-branch:hover .kb-switch, .kb-switch:focus-visible {{ opacity: 1; }}
+.kb-switch:hover {{ background: color-mix(in srgb, currentColor 14%, transparent); }}
+.kb-switch:focus-visible {{ outline: 2px solid {TRUNK}; }}
 .kb-flag {{ color: var(--changed); font-weight: 700; padding: 0 2px 0 4px; }}
 .kb-note {{ font-size: .75rem; color: var(--faint); padding-left: 4px; }}
 
@@ -102,8 +111,8 @@ CSS = f"""
 .kb-picked {{ background: color-mix(in srgb, {BRANCH} 34%, transparent);
   box-shadow: 0 0 0 2px var(--branch); }}
 
-.kb-ner {{ display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .6rem .9rem;
-  align-items: start; padding: 3px 3px .3rem; }}
+.kb-ner {{ display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .35rem .9rem;
+  align-items: start; padding: 3px 3px .1rem; }}
 .kb-side {{ font-size: .82rem; color: var(--faint); padding-top: .38rem; text-align: right;
   max-width: 8.5rem; }}
 .kb-side b {{ display: block; color: inherit; font-weight: 600; font-size: .9rem; }}
@@ -249,6 +258,7 @@ CSS = f"""
 [class*="st-key-flips_line_"] {{ padding-bottom: .45rem;
   border-bottom: 1px solid color-mix(in srgb, currentColor 12%, transparent); }}
 [class*="st-key-lab_head"] {{ min-height: 2.6rem; }}
+.st-key-lab_tree_box {{ min-height: 19rem; }}
 [class*="st-key-lab_head"] [data-testid="stHeading"] h3 {{ padding: .2rem 0; }}
 @media (max-width: 1050px) {{
   .st-key-lab_top > div > [data-testid="stHorizontalBlock"],

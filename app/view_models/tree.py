@@ -1,13 +1,17 @@
 """The sentence tree: the trunk on one line, branches below their mention."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 from app.texts import t
 from app.view_models.diff import Status
 from app.view_models.html import escape, shown
 from app.view_models.selected import Marks
 from kbert_core import Ablation, FlatTree, KBertTrace, Rule, Triple
+
+ONE_LINE = 600  # pixels of a trunk that surely fits
+AROUND = 60  # pixels beside a branch's tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +83,11 @@ class TreeView:
     hard_used: bool
     cut_text: tuple[tuple[int, int, int], ...]
 
+    @property
+    def triples(self) -> tuple[Triple, ...]:
+        """Of the branches, in the order in which they are drawn."""
+        return tuple(branch.triple for node in self.nodes for branch in node.branches)
+
 
 def tree_view(
     trace: KBertTrace, window: int = 0, before: FlatTree | None = None, *, most: int = 4000
@@ -127,13 +136,29 @@ def tree_view(
     )
 
 
-def tree_html(view: TreeView, marks: Marks | None = None) -> str:
+@dataclass(frozen=True)
+class _Handles:
+    """What can be clicked in a tree.
+
+    Attributes:
+        marks: what is chosen, by hard position.
+        off: triples that are switched off, and can be switched on again.
+        numbers: of the branches, as they are drawn.
+    """
+
+    marks: Marks
+    off: Collection[Triple]
+    numbers: Iterator[int]
+
+
+def tree_html(view: TreeView, marks: Marks | None = None, off: Collection[Triple] = ()) -> str:
     """Draw a tree; everything in it is escaped.
 
     Args:
         view: what is drawn.
         marks: what of it is chosen, by hard position, where tokens can be
-            chosen; None: it is a picture.
+            chosen and branches switched; None: it is a picture.
+        off: triples that are switched off.
     """
     legend = [
         ("kb-k-trunk", t("tree.trunk")),
@@ -156,7 +181,8 @@ def tree_html(view: TreeView, marks: Marks | None = None) -> str:
     segments = ""
     if view.segments > 1:
         segments = f'<span class="kb-key">{escape(t("tree.segments"))}</span>'
-    body = _trunks_html(view, marks)
+    handles = None if marks is None else _Handles(marks, off, count())
+    body = _trunks_html(view, handles)
     is_a = f'role="img" aria-label="{escape(t("tree.title"))}"'
     if marks is not None:
         is_a = f'role="group" aria-label="{escape(t("tree.aria"))}"'
@@ -166,19 +192,48 @@ def tree_html(view: TreeView, marks: Marks | None = None) -> str:
     )
 
 
-def _trunks_html(view: TreeView, marks: Marks | None) -> str:
+def _trunks_html(view: TreeView, handles: _Handles | None) -> str:
     """One trunk, or the two of a pair below each other, each with its letter."""
     sentences = sorted({node.sentence for node in view.nodes})
     parts = []
     for sentence in sentences:
         nodes = [node for node in view.nodes if node.sentence == sentence]
-        drawn = "".join(_node_html(node, view.segments, marks) for node in nodes)
+        free = _free(nodes)
+        drawn = "".join(
+            _node_html(node, view.segments, handles, free=number in free)
+            for number, node in enumerate(nodes)
+        )
         if len(sentences) > 1:
             letter = f'<b class="kb-letter">{"AB"[min(sentence, 1)]}</b>'
             drawn = f'{letter}<div class="kb-one-trunk">{drawn}</div>'
             drawn = f'<div class="kb-trunk-row">{drawn}</div>'
         parts.append(drawn)
     return "".join(parts)
+
+
+def _free(nodes: Sequence[NodeView]) -> set[int]:
+    """Which nodes need no hole in the trunk for their branches: the tokens after have none.
+
+    Only in a trunk that fits in one line, where no token is moved away from below it.
+    """
+    widths = [sum(map(_width, node.tokens)) for node in nodes]
+    if sum(widths) > ONE_LINE:
+        return set()
+    free: set[int] = set()
+    room = ONE_LINE - sum(widths)  # from a node's start to the next branches, or to the line's end
+    for number in reversed(range(len(nodes))):
+        room += widths[number]
+        if nodes[number].branches:
+            long = max(sum(map(_width, b.tokens)) for b in nodes[number].branches) + AROUND
+            if long <= room:
+                free.add(number)
+            room = 0
+    return free
+
+
+def _width(token: TokenView) -> int:
+    """About how wide a token is drawn, in pixels."""
+    return 13 + sum(9 if character.isascii() else 17 for character in token.text)
 
 
 def _branches(flat: FlatTree, before: FlatTree | None) -> dict[int, list[BranchView]]:
@@ -241,33 +296,49 @@ def _token(flat: FlatTree, index: int, special: bool) -> TokenView:
     )
 
 
-def _node_html(node: NodeView, segments: int, marks: Marks | None) -> str:
+def _node_html(
+    node: NodeView, segments: int, handles: _Handles | None, *, free: bool = False
+) -> str:
     kind = "kb-node kb-mention" if node.mention else "kb-node"
+    kind += " kb-free" if free else ""
     trunk = "".join(
-        _token_html(tok, "kb-special" if tok.special else "kb-trunk", segments, marks)
+        _token_html(tok, "kb-special" if tok.special else "kb-trunk", segments, handles)
         for tok in node.tokens
     )
-    branches = "".join(_branch_html(branch, segments, marks) for branch in node.branches)
+    branches = "".join(_branch_html(branch, segments, handles) for branch in node.branches)
     below = f'<div class="kb-branches">{branches}</div>' if branches else ""
     return f'<div class="{kind}"><div class="kb-toks">{trunk}</div>{below}</div>'
 
 
-def _branch_html(branch: BranchView, segments: int, marks: Marks | None) -> str:
+def _branch_html(branch: BranchView, segments: int, handles: _Handles | None) -> str:
     kind = {"same": "", "added": " kb-added", "removed": " kb-removed"}[branch.status]
     note = {"same": "", "added": t("tree.added"), "removed": t("tree.removed")}[branch.status]
     if branch.cut:
         kind, note = " kb-cut", t("rule." + branch.cut.name)
-    if marks is not None and any(token.hard in marks.branch for token in branch.tokens):
+    if handles is not None and any(token.hard in handles.marks.branch for token in branch.tokens):
         kind += " kb-picked"
-    tokens = "".join(_token_html(tok, "kb-branch-tok", segments, marks) for tok in branch.tokens)
+    tokens = "".join(_token_html(tok, "kb-branch-tok", segments, handles) for tok in branch.tokens)
     mark = {"same": "", "added": "+", "removed": "−"}[branch.status]
     title = escape(str(branch.triple) + (f" · {note}" if note else ""))
     said = f'<span class="kb-note">{escape(note)}</span>' if branch.cut else ""
     flag = f'<span class="kb-flag">{mark}</span>' if mark else ""
-    return f'<div class="kb-branch{kind}" title="{title}">{flag}{tokens}{said}</div>'
+    switch = _switch_html(branch, handles) if handles is not None else ""
+    return f'<div class="kb-branch{kind}" title="{title}">{flag}{tokens}{said}{switch}</div>'
 
 
-def _token_html(token: TokenView, kind: str, segments: int, marks: Marks | None) -> str:
+def _switch_html(branch: BranchView, handles: _Handles) -> str:
+    """The button that switches a branch's triple off, or on again; none where neither can be."""
+    number, gone = next(handles.numbers), branch.status == "removed"
+    if gone and branch.triple not in handles.off:
+        return ""
+    said = escape(t("tree.switch_on" if gone else "tree.switch_off", triple=branch.triple))
+    return (
+        f'<span class="kb-switch" role="button" tabindex="0" aria-label="{said}" title="{said}" '
+        f'data-switch="{number}">{"↺" if gone else "✕"}</span>'
+    )
+
+
+def _token_html(token: TokenView, kind: str, segments: int, handles: _Handles | None) -> str:
     positions = handle = ""
     if token.soft is not None:
         seg = f"<u>{'AB'[min(token.segment, 1)]}</u>" if segments > 1 else ""
@@ -275,7 +346,8 @@ def _token_html(token: TokenView, kind: str, segments: int, marks: Marks | None)
             f'<span class="kb-pos"><b class="kb-soft">{token.soft}</b><s></s>'
             f'<b class="kb-hard">{token.hard}</b>{seg}</span>'
         )
-    if marks is not None and token.hard is not None:
+    if handles is not None and token.hard is not None:
+        marks = handles.marks
         chosen = token.hard == marks.token
         pressed = "true" if chosen else "false"
         handle = f' role="button" tabindex="-1" aria-pressed="{pressed}" data-token="{token.hard}"'

@@ -9,6 +9,7 @@ from app.view_models import knowledge, nearest, tree
 from app.view_models.html import escape, markdown, shown
 from app.view_models.nearest import nearest_names
 from app.view_models.neighbourhood import Drawn, neighbourhood_html
+from app.view_models.selected import Marks
 from app.view_models.share_of_edits import shares
 from kbert_core import (
     InjectionOptions,
@@ -261,3 +262,33 @@ def test_state_of_a_triple_says_how_it_stood_among_the_others(trace_of):
     trace = trace_of(row, batch, FULL)
     states = {made.triple: made.state for made in knowledge.triple_rows(trace, graph)}
     assert states == {CHINA: "tail not in the text", CITY: "injected · tail in the text"}
+
+
+def holes(run, graph, text):
+    """Of every mention with branches, whether these make a hole in the trunk."""
+    drawn = tree.tree_html(tree.tree_view(run(graph, text)))
+    kinds = re.findall(r'class="kb-node kb-mention([^"]*)"', drawn)
+    return ["kb-free" not in kind for kind in kinds]
+
+
+def test_branches_make_a_hole_in_the_trunk_only_where_the_next_ones_would_touch_them(graph, run):
+    assert holes(run, graph, "Beijing is a large and old place") == [False]
+    assert holes(run, graph, "Tim Cook Beijing is a large and old place") == [True, False]
+    assert holes(run, graph, "Tim Cook was in those days in Beijing and so on") == [False, False]
+    assert holes(run, graph, "Beijing and so on " * 8) == [True] * 8  # in several lines
+
+
+def test_a_branch_has_a_switch_and_one_that_is_off_another(graph, run):
+    before, off = run(graph), graph.switch_off(APPLE)
+    view = tree.tree_view(run(off), 0, before.rows[0])
+    assert view.triples == (APPLE, CHINA, CITY)
+    drawn = tree.tree_html(view, Marks(), {APPLE})
+    said = re.findall(r'aria-label="(Switch [^"]*)"[^>]* data-switch="(\d)"', drawn)
+    assert said == [
+        (f"Switch on {APPLE}", "0"),
+        (f"Switch off {CHINA}", "1"),
+        (f"Switch off {CITY}", "2"),
+    ]
+    assert "data-switch" not in tree.tree_html(view)  # a picture
+    moved = tree.tree_html(view, Marks())  # gone, though it is on: it can't be switched
+    assert re.findall(r'data-switch="(\d)"', moved) == ["1", "2"]

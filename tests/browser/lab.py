@@ -136,6 +136,7 @@ class Lab:
 
     def choose(self, label: str, option: str) -> None:
         page = self.page
+        self.open_drawer(page.get_by_role("combobox", name=label))
         wanted = page.get_by_role("option", name=option).first
         for _ in range(5):  # a page that rebuilds closes the list again
             page.get_by_role("combobox", name=label).first.click()
@@ -148,6 +149,13 @@ class Lab:
         else:
             raise AssertionError(f"{label} never offered {option}")
         self.settle()
+
+    def open_drawer(self, wanted) -> None:
+        """Open the drawer of task, model, graph and options, where what is wanted isn't seen."""
+        closed = self.page.locator(".st-key-lab-drawer details:not([open]) > summary")
+        if not (wanted.count() and wanted.first.is_visible()) and closed.count():
+            closed.click()
+            wanted.first.wait_for(state="visible")
 
     def switch(self, label: str) -> None:
         """Turn a switch on or off."""
@@ -162,6 +170,7 @@ class Lab:
 
     def _open_path(self, what: str, field: str, button: str, path: Path) -> None:
         page = self.page
+        self.open_drawer(page.locator(f".st-key-lab-open_{what} button"))
         page.locator(f".st-key-lab-open_{what} button").first.click()
         box = page.get_by_role("textbox", name=field)
         box.fill(str(path))
@@ -200,7 +209,7 @@ class Lab:
             grid.scroll_into_view_if_needed()
             self.page.wait_for_timeout(300)
             frame, height = self._frame()
-            x, y = frame["x"] + frame["width"] - BIN - 30, frame["y"] + height * (row + 1.5)
+            x, y = frame["x"] + frame["width"] - IN_STATE, frame["y"] + height * (row + 1.5)
             self.page.mouse.click(x, y)
             self.page.wait_for_timeout(150)
             if self.page.locator(".gdg-input").count():
@@ -267,7 +276,7 @@ class Lab:
         rows = self._rows()
         for _ in range(TRIES):
             frame, height = self._frame()
-            x = frame["x"] + frame["width"] - BIN / 2
+            x = frame["x"] + frame["width"] - IN_BIN
             self.page.mouse.click(x, frame["y"] + height * (row + 1.5))
             self.settle()
             if self._rows() != rows:
@@ -297,4 +306,4 @@ class Lab:
 
 TRIES = 5  # on a busy machine the canvas may take the keys before it is ready
 STATE_COLUMN = 4  # on, head, relation, tail, state, and the bin
-BIN = 44  # pixels
+IN_BIN, IN_STATE = 34, 130  # pixels from the grid's right edge: a bin, and the column before it

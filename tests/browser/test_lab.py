@@ -188,3 +188,43 @@ def test_markup_in_a_triple_stays_text(lab):
     frame = lab.page.frame_locator("iframe").first
     expect(frame.locator("canvas").first).to_be_visible()
     assert frame.locator("img").count() == 0
+
+
+@pytest.mark.parametrize(("width", "height"), [(1440, 900), (1366, 768)])
+def test_one_screen_shows_prediction_tree_and_matrix_before_and_after_an_edit(lab, width, height):
+    lab.page.set_viewport_size({"width": width, "height": height})
+    lab.open()
+    matrix = lab.page.locator("canvas.over")
+    tree = lab.page.locator(".kb-tree")
+    now = lab.page.locator(".kb-line").last
+    switch = lab.page.get_by_role("button", name="Switch off (胃镜, 类别, 检查)")
+    places = []
+    for label in ("Examine", "BodyPart"):
+        expect(now).to_contain_text(label)
+        for shown in (now, tree, matrix):
+            box = shown.bounding_box()
+            assert box["y"] >= 0 and box["y"] + box["height"] <= height
+            assert box["x"] >= 0 and box["x"] + box["width"] <= width
+        assert matrix.evaluate(
+            "e => [e.clientWidth, e.clientHeight].every((size, i) => size > 250)"
+        )
+        root = lab.page.locator(".root[data-sum]")
+        whole = "e => [e.scrollWidth - e.clientWidth, e.scrollHeight - e.clientHeight]"
+        assert max(root.locator(".scroll").evaluate(whole)) <= 1
+        places.append([part.bounding_box()["y"] for part in (now, tree, matrix)])
+        if label == "Examine":
+            switch.click()
+            lab.settle()
+    assert places[0] == places[1]  # nothing has moved
+    again = lab.page.get_by_role("button", name="Switch on (胃镜, 类别, 检查)")
+    again.focus()
+    again.press("Enter")
+    lab.settle()
+    expect(now).to_contain_text("Examine")
+
+
+def test_the_drawer_stays_open_while_something_in_it_is_chosen(lab):
+    drawer = lab.page.locator(".st-key-lab-drawer details")
+    lab.choose("Task", "Sentence classification")
+    assert drawer.evaluate("e => e.open")
+    expect(drawer.locator("summary")).to_contain_text("sentiment-zh")
