@@ -1,6 +1,7 @@
 """Take the README's moving picture of one edit from the running app.
 
-A triple is switched off on its branch, and on again. `make app`, then `python docs/moving_picture.py`.
+A triple is switched off on its branch, and on again: `make app`, then
+`python docs/moving_picture.py`.
 """
 
 import argparse
