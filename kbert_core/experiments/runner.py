@@ -215,16 +215,27 @@ def run_all(
     Returns:
         Those that failed.
     """
-    failed = []
+    failed, began = [], time.time()
     if jobs > 1:  # baselines are quick, and need the runs that they are written over
         trained = [cell for cell in cells if isinstance(cell.row, Run)]
-        failed = _parallel(experiment, trained, device, jobs)
+        failed = _parallel(experiment, trained, device, jobs, began)
         cells = [cell for cell in cells if not isinstance(cell.row, Run)]
     for number, cell in enumerate(cells, start=1):
+        if _made_since(experiment, cell, began):
+            continue
         log.info("%s: run %d of %d: %s", experiment.suite.name, number, len(cells), cell)
         if not attempt(experiment, cell, device):
             failed.append(cell)
     return failed
+
+
+def _made_since(experiment: Experiment, cell: Cell, began: float) -> bool:
+    """Whether another process has run a cell while the ones before it ran here."""
+    file = experiment.file(cell)
+    made = file.is_file() and file.stat().st_mtime > began
+    if made:
+        log.info("%s: another process has run it", cell)
+    return made
 
 
 def attempt(experiment: Experiment, cell: Cell, device: str) -> bool:
@@ -249,12 +260,16 @@ def attempt(experiment: Experiment, cell: Cell, device: str) -> bool:
     return True
 
 
-def _parallel(experiment: Experiment, cells: Sequence[Cell], device: str, jobs: int) -> list[Cell]:
+def _parallel(
+    experiment: Experiment, cells: Sequence[Cell], device: str, jobs: int, began: float
+) -> list[Cell]:
     """Run cells in processes of their own, so that one which is killed is one run that failed."""
     context = get_context("spawn")
     os.environ["OMP_NUM_THREADS"] = "1"  # in the processes that are started here
 
     def run(number: int, cell: Cell) -> bool:
+        if _made_since(experiment, cell, began):
+            return True
         log.info("%s: run %d of %d: %s", experiment.suite.name, number, len(cells), cell)
         process = context.Process(target=_in_process, args=(experiment, cell, device))
         process.start()

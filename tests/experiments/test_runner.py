@@ -1,6 +1,7 @@
 """A grid of runs: what is made, what is skipped, what is made again."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -479,3 +480,23 @@ def test_a_run_that_another_process_is_at_is_left_to_it(written, suite_data, fol
         assert runner.run_all(made, [cell]) == []
     assert "another process runs it already" in caplog.text
     assert made.status(cell).state == "left"
+
+
+def test_a_run_that_another_process_has_made_meanwhile_is_not_made_again(
+    written, suite_data, folder, monkeypatch
+):
+    made = experiment(written(suite_data))
+    first, second, *_ = cells = made.cells()[:3]
+    tried = []
+
+    def attempt(experiment, cell, device):
+        tried.append(cell)
+        if cell == first:  # meanwhile another process runs the second
+            write_json(experiment.file(second), {"format": 1})
+        return True
+
+    write_json(made.file(cells[2]), {"format": 1})  # of before: it is asked for again
+    os.utime(made.file(cells[2]), (1, 1))
+    monkeypatch.setattr(runner, "attempt", attempt)
+    assert runner.run_all(made, cells) == []
+    assert tried == [first, cells[2]]
