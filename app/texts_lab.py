@@ -27,7 +27,6 @@ ENGLISH = {
     "rests.seen": "seen",
     "rests.unknown": "In this example the prediction rests on the first triple. It is an example, "
     "not the rule: {model}'s card doesn't say how often such an edit works.",
-    "options.title": "Injection, ablations, device",
     "options.injection": "Injection",
     "options.max_triples": "Triples per mention",
     "options.max_triples_help": "At most so many of those that are on. 0: no knowledge.",
@@ -125,7 +124,6 @@ CHINESE = {
     "rests.seen": "见过",
     "rests.unknown": "在这个示例中，预测取决于第一个三元组。这只是示例，并非通则：{model} "
     "的模型卡没有说明这样的修改多大比例会起作用。",
-    "options.title": "注入、消融、设备",
     "options.injection": "注入",
     "options.max_triples": "每处提及的三元组数",
     "options.max_triples_help": "在启用的三元组中最多注入这么多。0 表示不注入知识。",

@@ -95,9 +95,10 @@ def choosers() -> None:
     for number, (place, name) in enumerate(zip(texts, names, strict=True)):
         key = ("lab.text", "lab.text_b")[number]
         asked = None if number else t("lab.sentence_help", most=services.LONGEST_TEXT)
+        height = 140 if number and ss["lab.task"] == "qa" else 68  # a paragraph, or a sentence
         with place:
             # Its value is said twice: a page that is run twice at once may lose the first.
-            st.text_area(name, ss[key], key=key, height=68, help=asked, **KEEP)
+            st.text_area(name, ss[key], key=key, height=height, help=asked, **KEEP)
     with last, st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         st.selectbox(
             t("lab.example"),
