@@ -1,10 +1,11 @@
 """What is put side by side: two to four scenes, each with its name.
 
-Presets are made of the Lab's scene; free choice names model, graph and
-ablation of every panel.
+Presets are made of the Lab's scene: the systems, K-BERT's parts, the twin, the graph as loaded,
+the matrix by the tree. Free choice names model, graph and ablation of every panel.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from app.scene import Scene
 from kbert_core import Ablation, InjectionOptions
@@ -32,25 +33,33 @@ class Known:
     Attributes:
         twin: the model's twin reads the text; None: there is none.
         loaded: the graph as it was loaded; None: it has not been edited.
-        pinned: what was pinned in the Lab; None: nothing.
+        systems: the text as each system reads it that has a model here.
     """
 
     twin: Scene | None = None
     loaded: Scene | None = None
-    pinned: Scene | None = None
+    systems: Mapping[str, Scene] = field(default_factory=dict)
 
 
-def presets(now: Scene, known: Known) -> dict[str, tuple[Panel, ...]]:
-    """What can be compared without choosing anything, by the keys of ``sides.preset_…``."""
+def presets(now: Scene, known: Known, *, trees: bool = True) -> dict[str, tuple[Panel, ...]]:
+    """What can be compared without choosing anything, by the keys of ``compare.…``.
+
+    Args:
+        now: the Lab's scene.
+        known: the scenes there are besides.
+        trees: whether what reads the scene grows sentence trees.
+    """
     here = now.without_interventions()
-    found: dict[str, tuple[Panel, ...]] = {
-        "parts": (
+    found: dict[str, tuple[Panel, ...]] = {}
+    if len(known.systems) >= FEWEST:
+        found["systems"] = tuple(Panel(*system) for system in known.systems.items())
+    if trees:
+        found["parts"] = (
             Panel("bert", replace(now.without_knowledge(), ablation=Ablation())),
             Panel("kbert", replace(here, ablation=Ablation())),
             Panel("hard", replace(here, ablation=Ablation("hard", "tree"))),
             Panel("all", replace(here, ablation=Ablation("soft", "all"))),
         )
-    }
     if now.interventions:
         found["matrix"] = (Panel("untouched", here), Panel("intervened", now))
     if known.twin is not None:
@@ -65,8 +74,6 @@ def presets(now: Scene, known: Known) -> dict[str, tuple[Panel, ...]]:
             Panel("loaded", known.loaded),
             Panel("edited", now),
         )
-    if known.pinned is not None:
-        found["pinned"] = (Panel("pinned", known.pinned), Panel("now", now))
     return found
 
 

@@ -56,9 +56,9 @@ def delete_row(key: str) -> None:
         state.commit(Edit("remove", triple))
 
 
-def switch_branch() -> None:
-    """Callback of the tree: switch a branch's triple off, or on again."""
-    number, triples = getattr(ss.get("lab.tree"), "branch", None), ss.get("lab.tree_triples", ())
+def switch_branch(tree: str = "lab.tree") -> None:
+    """Callback of a tree, by its key: switch a branch's triple off, or on again."""
+    number, triples = getattr(ss.get(tree), "branch", None), ss.get(f"{tree}_triples", ())
     if number is None or not 0 <= number < len(triples):
         return
     triple, graph = triples[number], state.graph()

@@ -22,6 +22,7 @@ from app.view_models.names import name_lines
 from app.view_models.shared import edits_html, how_it_is_read, model_name
 from app.view_models.styles import CSS
 from app.view_models.tree import tree_html
+from app.view_models.twins import now_and_before
 from kbert_core.kbert.sentence_tree import passed_over
 from kbert_core.tasks import ClassPrediction, NerPrediction
 
@@ -114,11 +115,9 @@ def _prediction(kept: Kept) -> str:
     now, was = kept.trace.prediction, kept.was
     if isinstance(now, NerPrediction):
         before, after = kept.names
-        labels = list(now.tokens[0].probabilities) if now.tokens else []
         changes = prediction.span_changes(was.spans if was else (), now.spans)
         said = _said(prediction.headline(changes)) if was is not None else ""
-        colours = prediction.tints(labels)
-        lines = prediction.ner_html(kept.scene.sentences[0], now, after, was, before, colours)
+        lines = now_and_before(kept.scene.sentences[0], now, after, was, before)
         return said + lines + prediction.changes_html(changes, compared=was is not None)
     said = ""
     if isinstance(now, ClassPrediction) and kept.info is not None:

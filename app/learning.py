@@ -58,7 +58,7 @@ def open_in_lab(setting: Setting) -> None:
     if scene.has_model:
         task = services.model_info(scene.model).card.task or NO_TASK
     named = replace(scene, model=sharing.name_of(scene.model))
-    sharing.take(Shared(named, task, (), AUTO, None, False, setting.cell), setting.graph)
+    sharing.take(Shared(named, task, (), AUTO, None, setting.cell), setting.graph)
     if edited is not None and not setting.edits:
         while edited.done:
             edited = edited.undo()

@@ -14,8 +14,17 @@ if str(ROOT) not in sys.path:
 # browser where both are on one machine; read once, when torch is imported.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
-from app import language, logs, look  # noqa: E402
+from app import language, logs, look, state  # noqa: E402
 from app.texts import speaking, t  # noqa: E402
+
+
+def side_by_side() -> None:
+    """An address of old: the Lab, with readings side by side."""
+    state.begin()
+    offered = state.side_by_side(state.scene())
+    st.session_state["lab.compare"] = next(iter(offered), state.FREE)
+    st.switch_page("app_pages/lab.py")
+
 
 logs.begin()
 language.begin()
@@ -31,9 +40,7 @@ page = st.navigation(
                 icon=":material/account_tree:",
                 default=True,
             ),
-            st.Page(
-                "app_pages/compare.py", title=t("sides.page"), icon=":material/compare_arrows:"
-            ),
+            st.Page(side_by_side, url_path="compare", visibility="hidden"),
         ],
         t("app.explain"): [
             st.Page("app_pages/flips.py", title=t("flips.page"), icon=":material/swap_vert:"),

@@ -139,14 +139,17 @@ def twin_of(info: ModelInfo, read: Callable[[str], ModelInfo] = read_model) -> M
         return found if found and _could_be_twins(info, found) else None
     for name in _names_of_twins(folder.name):
         found = _beside(folder, name, read)
-        if found and found.note("twin") in (None, folder.name) and _could_be_twins(info, found):
-            alike = [
-                not (mine and theirs) or mine == theirs
-                for mine, theirs in ((info.note(k), found.note(k)) for k in ("data", "encoder"))
-            ]
-            if all(alike):
-                return found
+        if found is None or found.note("twin") not in (None, folder.name):
+            continue
+        if _could_be_twins(info, found) and alike(info, found):
+            return found
     return None
+
+
+def alike(one: ModelInfo, other: ModelInfo) -> bool:
+    """Whether two models are of the same data and encoder, as far as is known."""
+    notes = ((one.note(key), other.note(key)) for key in ("data", "encoder"))
+    return all(not (mine and theirs) or mine == theirs for mine, theirs in notes)
 
 
 def _names(text: str, data: str) -> bool:

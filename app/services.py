@@ -8,7 +8,7 @@ bounded in bytes (``kept``, and ``server.maxCacheDataSize`` for ``st.cache_data`
 
 import json
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -57,6 +57,7 @@ from kbert_core.knowledge.store import ENDING as STORED
 from kbert_core.knowledge.store.importing import indexed
 from kbert_core.knowledge.store.store import GraphStore
 from kbert_core.reader import Trace
+from kbert_core.roof.reading import RoofTrace
 from kbert_core.tasks import TASKS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -557,6 +558,75 @@ def _difference_from_bert(key: str, _scene: Scene, _graph: KnowledgeGraph) -> fl
     return max(float((a - b).abs().max()) for a, b in zip(*states, strict=True))
 
 
+def moved(
+    scene: Scene, graph: KnowledgeGraph, before: Scene, graph_before: KnowledgeGraph
+) -> dict[tuple[int, int], float]:
+    """How far the last state of each token of the text has moved, by (sentence, number).
+
+    Args:
+        scene, graph: as it is now.
+        before, graph_before: as the same model read the same text.
+
+    Returns:
+        The distance of the two states, by the length of the earlier one.
+    """
+    own = stamp(scene.model)
+    key = content_key(scene, graph, own) + content_key(before, graph_before, own)
+    return _moved.get(key, lambda: _distances(scene, graph, before, graph_before))
+
+
+def _distances(
+    scene: Scene, graph: KnowledgeGraph, before: Scene, graph_before: KnowledgeGraph
+) -> dict[tuple[int, int], float]:
+    readings = (trace(scene, graph).reading, trace(before, graph_before).reading)
+    reader = pipeline(scene.model, scene.device, scene.system).reader
+    with turns().first():
+        states = reader.states(readings)
+    now, was = (
+        dict(zip(_places(reading), own.float(), strict=True))
+        for reading, own in zip(readings, states, strict=True)
+    )
+    return {
+        place: float((now[place] - was[place]).norm() / was[place].norm())
+        for place in now.keys() & was.keys()
+    }
+
+
+def entering(scene: Scene, graph: KnowledgeGraph) -> np.ndarray:
+    """How each token of the text attends to the knowledge that stands beside it, mean of the heads.
+
+    Returns:
+        (T, C) float32: to the C spans of KnowBert's topmost knowledge base, or to the C tokens of
+        Roof-BERT's triples in the roof's last layer.
+    """
+
+    def run() -> np.ndarray:
+        reader = pipeline(scene.model, scene.device, scene.system).reader
+        reading = trace(scene, graph).reading
+        with turns().first():
+            looked = reader.trace(reading, attentions=True)
+        if isinstance(looked, RoofTrace):
+            assert looked.roof_attentions is not None
+            weights = looked.roof_attentions[-1].mean(1)[..., looked.text_states.shape[1] :]
+        else:
+            weights = looked.kars[-1].attention.mean(1)
+        found = reading.on_text(list(weights.float().cpu())).numpy()
+        found.setflags(write=False)
+        return found
+
+    return _entering.get(content_key(scene, graph, stamp(scene.model)), run)
+
+
+def tokens_of(scene: Scene, ids: Sequence[int]) -> list[str]:
+    """What tokens of a scene's model read."""
+    tokenizer = pipeline(scene.model, scene.device, scene.system).hugging_face_tokenizer
+    return list(tokenizer.convert_ids_to_tokens(list(ids)))
+
+
+def _places(reading: Any) -> list[tuple[int, int]]:
+    return [(n, i) for n, tokens in enumerate(reading.tokens) for i in range(len(tokens))]
+
+
 def model_readme(path: str) -> str | None:
     """A checkpoint's card as written for people, if there is one; its pictures as links.
 
@@ -598,4 +668,6 @@ _searches: Kept[tuple[GraphSearch, Facets, int]] = Kept(
 _traces: Kept[Any] = Kept(192 << 20, size_of_trace)
 _maps: Kept[np.ndarray] = Kept(192 << 20, lambda maps: maps.nbytes)
 _small_maps: Kept[HeadsView] = Kept(16 << 20, lambda view: view.codes.nbytes)
+_moved: Kept[dict[tuple[int, int], float]] = Kept(16 << 20, lambda moved: 100 * len(moved))
+_entering: Kept[np.ndarray] = Kept(16 << 20, lambda weights: weights.nbytes)
 _states: Kept[KBertTrace] = Kept(192 << 20, size_of_trace)

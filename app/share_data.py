@@ -23,7 +23,10 @@ VERSION = 1
 LONGEST_NAME = 1000  # of a graph, model, task or relation, in characters
 MOST_LAYERS = 1000  # that an intervention may name; a scene without a model has as many
 MOST_OF_A_MENTION = 1000  # triples; what a model may be trained with
-COMPARISONS = ("auto", "bert", "original", "pinned", "untouched")  # as ``state`` names them
+COMPARISONS = (  # as ``state`` and ``comparing`` name them
+    *("auto", "bert", "original", "pinned", "untouched"),
+    *("systems", "parts", "models", "graphs", "matrix", "free"),
+)
 _SURROGATE = re.compile("[\ud800-\udfff]")  # half a character: no text that can be shown
 _ANY = 1_000_000  # of numbers that only have to be small
 _REQUIRED = object()
@@ -46,7 +49,6 @@ class Shared:
             for itself.
         compare: what the page compares with, one of ``COMPARISONS``.
         pinned: the scene that is pinned, if one is.
-        twin: whether the model's twin is shown beside it.
         cell: the chosen cell of the matrix.
     """
 
@@ -55,7 +57,6 @@ class Shared:
     steps: tuple[int, ...] = ()
     compare: str = "auto"
     pinned: Scene | None = None
-    twin: bool = False
     cell: tuple[Identity, Identity] | None = None
 
 
@@ -72,8 +73,6 @@ def data_of(shared: Shared) -> dict[str, Any]:
         data["compare"] = shared.compare
     if shared.pinned is not None:
         data["pinned"] = _scene_data(shared.pinned)
-    if shared.twin:
-        data["twin"] = True
     if shared.cell is not None:
         data["cell"] = [_identity_data(name) for name in shared.cell]
     return data
@@ -158,13 +157,13 @@ def shared_of(data: object, *, most_edits: int) -> Shared:
         of_pinned = Fields(fields.take("pinned"), "pinned")
         pinned = _scene_of(of_pinned, most_edits)
         of_pinned.end()
+    compare = fields.one_of("compare", COMPARISONS, "auto")
     shared = Shared(
         scene,
         fields.text("task", empty=False),
         steps,
-        fields.one_of("compare", COMPARISONS, "auto"),
+        "models" if fields.flag("twin", False) else compare,  # as links of old say it
         pinned,
-        fields.flag("twin", False),
         _cell_of(fields),
     )
     if shared.compare == "pinned" and pinned is None:

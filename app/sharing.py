@@ -52,7 +52,6 @@ def shared() -> Shared:
         steps if any(count != 1 for count in steps) else (),
         compare if compare != PINNED or pinned is not None else AUTO,
         _named(pinned) if pinned is not None else None,
-        bool(ss.get("lab.twin")),
         state.chosen_cell(),
     )
 
@@ -225,7 +224,6 @@ def _put(shared: Shared, graph: str) -> None:
     if shared.pinned is not None and not _pin(shared.pinned, shared.task):
         ss["lab.compare"] = AUTO
         said.append(("share.no_pinned", {}))
-    ss["lab.twin"] = shared.twin
     ss["lab.selection"] = Selection().with_cell(*shared.cell) if shared.cell else Selection()
     ss["lab.example"] = ss["lab.shown_example"] = None
     ss["lab.hint"] = False

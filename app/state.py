@@ -7,10 +7,11 @@ from typing import Any
 
 import streamlit as st
 
-from app import intervening, services, workspaces
+from app import comparing, intervening, services, workspaces
+from app.comparing import Known, Panel
 from app.edit_log import EditLog, checked, made, now_in_words
 from app.examples import EXAMPLES, MINILM, Example
-from app.models import ModelInfo
+from app.models import ModelInfo, alike
 from app.open_workspace import OpenWorkspace
 from app.room import RoomError, room
 from app.scene import CHARACTERS, NO_GRAPH, WORDS, Scene
@@ -28,16 +29,19 @@ from kbert_core.knowledge.search import GraphSearch
 from kbert_core.knowledge.selection import SCORED, Strategy
 from kbert_core.knowledge.surface_forms import RULES, NameRules
 from kbert_core.roof.reading import RoofTrace
+from kbert_core.systems import K_BERT, SYSTEMS
 from kbert_core.tasks import TASKS
 
 NO_TASK = "tree"
+PLAIN_TEXT = "plain-text"
 WORKSPACE = "workspace"  # among the graphs: the one whose edits are kept and shared
 KEY = "workspace"  # of the address, which opens it again
 KEPT = 4  # edited graphs that stay in memory
 MOST_EDITS = 50_000  # of a visit, those taken back among them
 KEEP: dict[str, Any] = {"persist_state": "session"}  # of a widget that isn't always on the page
-AUTO, BERT, ORIGINAL, PINNED, TWIN = "auto", "bert", "original", "pinned", "twin"
+AUTO, BERT, ORIGINAL, PINNED = "auto", "bert", "original", "pinned"
 UNTOUCHED = "untouched"  # the scene without interventions
+FREE = "free"  # panels side by side that the visitor chooses
 
 ss = st.session_state
 
@@ -156,7 +160,6 @@ def begin() -> None:
         "lab.positions": "soft",
         "lab.visible": "tree",
         "lab.device": "auto",
-        "lab.twin": False,
         "lab.strategy": Strategy.FIRST,
         "lab.one_sense": False,
         "lab.names": list(RULES),
@@ -383,6 +386,15 @@ def baseline(now: Scene) -> tuple[Scene, str]:
     return replace(now, edits=log().before_last().done), AUTO
 
 
+def before_last(of: Scene) -> Scene | None:
+    """The scene before the last edit; None: there was none."""
+    shared = workspace()
+    if shared is None:
+        return replace(of, edits=log().before_last().done) if of.edits else None
+    before, kind = _workspace_baseline(of, shared, AUTO)
+    return before if kind == AUTO and of.graph != NO_GRAPH else None
+
+
 def same_knowledge(before: Any, now: Any) -> bool:
     """Whether two traces of one system read the same text with the same knowledge."""
     if isinstance(now, KBertTrace):
@@ -453,11 +465,6 @@ def twin() -> ModelInfo | None:
     return services.twin(ss["lab.model"])
 
 
-def beside(now: Scene) -> Scene | None:
-    """The scene that the twin reads, where it is wanted and there is one."""
-    return twin_scene(now) if ss.get("lab.twin") else None
-
-
 def twin_scene(now: Scene) -> Scene | None:
     """The scene that the twin reads, where there is one.
 
@@ -467,8 +474,44 @@ def twin_scene(now: Scene) -> Scene | None:
     found = twin()
     if found is None:
         return None
-    scene = now.read_by(found.path, found.card.reading.options, found.ablation)
+    scene = _read_by(now, found)
     return scene if found.card.knowledge else scene.without_knowledge()
+
+
+def systems(now: Scene) -> dict[str, Scene]:
+    """The scene as each system reads it, by its name, as far as there are models of one training.
+
+    Triples as plain text are read by the model of K-BERT, which wasn't trained so.
+    """
+    if not now.has_model or ss["lab.task"] == NO_TASK:
+        return {}
+    own = services.model_info(now.model)
+    scenes: dict[str, Scene] = {}
+    for info in (own, *known_models()):
+        able = info.problem is None and info.card.task == own.card.task and info.card.knowledge
+        if able and info.language == own.language and alike(info, own):
+            scenes.setdefault(info.card.system, now if info is own else _read_by(now, info))
+    if K_BERT in scenes:
+        scenes[PLAIN_TEXT] = replace(
+            scenes[K_BERT].without_interventions(), ablation=Ablation(), system=PLAIN_TEXT
+        )
+    last = scenes.pop(PLAIN_TEXT, None)
+    ordered = {system: scenes[system] for system in SYSTEMS if system in scenes}
+    return ordered | ({PLAIN_TEXT: last} if last else {})
+
+
+def _read_by(now: Scene, info: ModelInfo) -> Scene:
+    return now.read_by(info.path, info.card.reading.options, info.ablation)
+
+
+def side_by_side(now: Scene) -> dict[str, tuple[Panel, ...]]:
+    """What can stand side by side without choosing anything, by name."""
+    return comparing.presets(now, known(now), trees=services.has_trees(now))
+
+
+def known(now: Scene) -> Known:
+    """The scenes there are besides the one on the page."""
+    return Known(twin_scene(now), loaded(now), systems(now))
 
 
 def pin() -> None:

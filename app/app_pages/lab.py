@@ -1,5 +1,6 @@
 """The Lab: edit → tree → matrix → attention → prediction, on one screen."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -7,11 +8,12 @@ import streamlit as st
 
 from app import editing, selecting, services, state
 from app.app_pages.graph_download import graph_download
+from app.app_pages.lab_columns import Column, columns_of, differences, draw_columns
 from app.app_pages.lab_interventions import refused_list
 from app.app_pages.lab_linked import beside_panel, linked_panel
 from app.app_pages.lab_matrix import matrix_panel
 from app.app_pages.lab_open import choose_graph, open_graph_popover, open_model_popover, show_opened
-from app.app_pages.lab_prediction import prediction_details, prediction_panel
+from app.app_pages.lab_prediction import compare_chooser, prediction_details, prediction_panel
 from app.app_pages.lab_selection import follow_triple, selection_bar
 from app.app_pages.lab_share import share_and_keep, something_waits
 from app.app_pages.undo_buttons import redo_button, undo_button
@@ -21,7 +23,7 @@ from app.edit_log import EditLog
 from app.examples import Example
 from app.scene import Scene
 from app.selecting import linked
-from app.state import BERT, KEEP, NO_TASK, TWIN
+from app.state import AUTO, BERT, KEEP, NO_TASK
 from app.texts import listed, sentences, t
 from app.view_models import knowledge, model_facts, neighbourhood, tree
 from app.view_models.diff import row_of
@@ -64,9 +66,14 @@ def page() -> None:
         refused_list(now)
         return
     compared, kind, before = state.compared_with(now, trace)
+    columns = columns_of(now, edited=kind == AUTO)
+    if columns:
+        draw_columns(columns)
+        knowledge_panel(now, graph, trace, before, columns)
+        differences(columns)
+        return
     trees = isinstance(trace, KBertTrace)
     window = window_chooser(trace) if trees else 0
-    twin = state.beside(now)
     with st.container(key="lab_panels"):
         left, right = st.columns([6, 5], gap="large")
         with left:
@@ -77,7 +84,7 @@ def page() -> None:
             prediction_details(now, trace, before)
         with right:
             if trees:
-                matrix_panel(now, twin or compared, TWIN if twin else kind, window)
+                matrix_panel(now, compared, kind, window)
             elif isinstance(trace, RoofTrace):
                 beside_panel(now, graph, trace)
             else:
@@ -111,7 +118,9 @@ def choosers() -> None:
             **KEEP,
         )
         share_and_keep()
-    drawer()
+    with st.container(horizontal=True, vertical_alignment="top", gap="small", key="lab_what"):
+        drawer()
+        compare_chooser()
     notes()
 
 
@@ -326,8 +335,10 @@ def window_chooser(trace: KBertTrace) -> int:
 # Knowledge
 
 
-def knowledge_panel(now: Scene, graph: KnowledgeGraph, trace: Any, before: Any) -> None:
-    """The sentence's triples, to switch, change, add and delete."""
+def knowledge_panel(
+    now: Scene, graph: KnowledgeGraph, trace: Any, before: Any, columns: Sequence[Column] = ()
+) -> None:
+    """The sentence's triples, to switch, change, add and delete; what each column makes of them."""
     rows = knowledge.triple_rows(trace, graph, before)
     log = state.log()
     with st.container(
@@ -351,7 +362,7 @@ def knowledge_panel(now: Scene, graph: KnowledgeGraph, trace: Any, before: Any) 
     elif view == "graph":
         graph_view(rows)
     else:
-        triple_table(rows)
+        triple_table(rows, columns)
     if rows and services.has_trees(now):
         follow_triple(rows)
     problem = ss.pop("lab.problem", None)
@@ -408,16 +419,17 @@ def last_edit(
     st.caption(markdown(sentences(said)))
 
 
-def triple_table(rows: tuple[knowledge.TripleRow, ...]) -> None:
+def triple_table(rows: tuple[knowledge.TripleRow, ...], columns: Sequence[Column]) -> None:
     """The editable table; its changes are read in the callbacks."""
     key, given = editing.begun(knowledge.shown_rows(rows))
+    states = {one.title: knowledge.states(rows, one.trace, one.graph) for one in columns}
     linked = any(row.in_vectors for row in rows)
     # A gloss is long, and would push the columns after it out of sight.
     head, relation, tail, state_width = (100, 80, 160, 96) if linked else (None,) * 4
     asked = "knowledge.state_linked" if linked else "knowledge.state"
     asked = "knowledge.state_beside" if any(row.beside for row in rows) else asked
     st.data_editor(
-        knowledge.table(rows, given),
+        knowledge.table(rows, given, states),
         key=key,
         on_change=editing.read_table,
         args=(key,),
@@ -431,12 +443,15 @@ def triple_table(rows: tuple[knowledge.TripleRow, ...]) -> None:
                 t("knowledge.relation"), required=True, width=relation
             ),
             TAIL: st.column_config.TextColumn(t("knowledge.tail"), required=True, width=tail),
-            STATE: st.column_config.TextColumn(
-                t(asked),
-                disabled=True,
-                help=t("knowledge.help"),
-                width=state_width,
-            ),
+            **{
+                name: st.column_config.TextColumn(
+                    t(asked) if name == STATE else name,
+                    disabled=True,
+                    help=t("knowledge.help"),
+                    width=state_width,
+                )
+                for name in (states or [STATE])
+            },
             DELETE: st.column_config.ButtonColumn(
                 "",
                 width=44,

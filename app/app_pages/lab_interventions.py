@@ -2,18 +2,20 @@
 
 from collections.abc import Callable
 from functools import cache, partial
+from typing import Any
 
 import streamlit as st
 
 from app import intervening, services, state
-from app.app_pages.lab_prediction import since
 from app.intervention_log import MOST, Standing, with_one_more
+from app.models import ModelInfo
 from app.scene import Scene
 from app.texts import t
-from app.view_models import equal_runs, interventions
+from app.view_models import equal_runs, interventions, prediction
 from app.view_models.html import markdown
 from kbert_core import FlatTree, Intervention, KBertTrace
 from kbert_core.kbert.interventions import PRESETS, Intervened
+from kbert_core.tasks import ClassPrediction, NerPrediction
 
 After = Callable[[Standing], Intervened]  # what interventions make of the visible matrix
 
@@ -184,3 +186,12 @@ def refused_list(now: Scene) -> None:
             icon=":material/clear_all:",
             on_click=intervening.clear,
         )
+
+
+def since(info: ModelInfo, was: Any, now: Any) -> str:
+    """What has changed in a prediction; plain text."""
+    if isinstance(now, NerPrediction):
+        return prediction.headline(prediction.span_changes(was.spans, now.spans))
+    if isinstance(now, ClassPrediction):
+        return prediction.say_class(info, now, was)
+    return t("iv.filled")

@@ -1,7 +1,5 @@
-"""The Lab's prediction: before and now, or beside the model's twin."""
+"""The Lab's prediction, before and now."""
 
-from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -10,14 +8,13 @@ from app import intervening, services, state
 from app.models import ModelInfo
 from app.scene import Scene
 from app.selecting import linked
-from app.state import AUTO, BERT, KEEP, NO_TASK, ORIGINAL, PINNED, UNTOUCHED
-from app.texts import listed, t
-from app.view_models import links, model_facts, prediction, twins
+from app.state import AUTO, BERT, FREE, KEEP, NO_TASK, ORIGINAL, PINNED, UNTOUCHED
+from app.texts import t
+from app.view_models import links, prediction, twins
 from app.view_models.html import markdown
 from app.view_models.selected import chosen_characters
 from app.view_models.share_of_edits import shares
-from app.view_models.twins import Side
-from kbert_core import KBertError, KBertTrace
+from kbert_core import KBertTrace
 from kbert_core.tasks import (
     AnswerPrediction,
     ClassPrediction,
@@ -35,20 +32,11 @@ def prediction_panel(now: Scene, trace: Any, before: Any, kind: str) -> None:
         horizontal=True, vertical_alignment="center", gap="xsmall", key="lab_head_prediction"
     ):
         st.subheader(t("prediction.title"), anchor=False, width="stretch", help=how_far(now))
-        if state.beside(now) is None:
-            compare_chooser()
     if trace.prediction is None:
         no_prediction(now)
         return
     info = services.model_info(now.model)
     was = comparable(trace, before)
-    twin = state.beside(now)
-    if twin is not None:
-        try:
-            beside_twin(now, twin, info, trace, (was, kind) if kind != BERT else (None, kind))
-            return
-        except KBertError as error:
-            st.error(markdown(t("twin.broken", reason=error)))
     names = (t("compare.name_" + kind), name_now(now))
     if isinstance(trace.prediction, NerPrediction):
         ner_panel(now, trace, was, names)
@@ -69,13 +57,12 @@ def prediction_panel(now: Scene, trace: Any, before: Any, kind: str) -> None:
 
 
 def prediction_details(now: Scene, trace: Any, before: Any) -> None:
-    """The entities as a table, the types of what changed, and the switch for the twin."""
+    """The entities as a table, and the types of what changed."""
     if trace.prediction is None:
         return
     was = before.prediction if before is not None and same_text(trace, before) else None
-    if isinstance(trace.prediction, NerPrediction) and state.beside(now) is None:
+    if isinstance(trace.prediction, NerPrediction):
         ner_details(trace.prediction, was if isinstance(was, NerPrediction) else None)
-    twin_switch(services.model_info(now.model))
 
 
 def how_far(now: Scene) -> str | None:
@@ -106,16 +93,20 @@ def same_text(trace: Any, before: Any) -> bool:
 
 
 def compare_chooser() -> None:
-    """What to compare with, and the pin."""
+    """What stands beside the reading: an earlier one, or several side by side; and the pin."""
+    now = state.scene()
     kinds = [AUTO, BERT, ORIGINAL, *([PINNED] if ss.get("lab.pinned") else [])]
     if intervening.log().standing or ss.get("lab.compare") == UNTOUCHED:
         kinds.append(UNTOUCHED)
+    kinds += [*state.side_by_side(now), FREE]
+    if ss.get("lab.compare") not in kinds:
+        ss["lab.compare"] = AUTO
     st.selectbox(
         t("compare.label"),
         kinds,
         key="lab.compare",
         format_func=lambda name: t("compare." + name),
-        width=190,
+        width=270,
         label_visibility="collapsed",
         **KEEP,
     )
@@ -167,21 +158,11 @@ def ner_panel(
     after: NerPrediction = trace.prediction
     trees = isinstance(trace, KBertTrace)
     chosen = chosen_characters(trace.rows, state.selection()) if trees else {}
-    labels = list(after.tokens[0].probabilities) if after.tokens else []
     changes = prediction.span_changes(before.spans if before else (), after.spans)
     if before is not None:
         st.markdown(markdown(prediction.headline(changes)))
-    st.html(
-        prediction.ner_html(
-            now.sentences[0],
-            after,
-            names[1],
-            before,
-            names[0],
-            prediction.tints(labels),
-            chosen,
-        )
-    )
+    text, (was, name) = now.sentences[0], names
+    st.html(twins.now_and_before(text, after, name, before, was, chosen))
 
 
 def ner_details(after: NerPrediction, before: NerPrediction | None) -> None:
@@ -218,99 +199,3 @@ def link_panel(text: str, after: LinkPrediction, before: LinkPrediction | None) 
         st.html(links.links_html(text, after, before))
     else:
         st.caption(t("linked.none"))
-
-
-# Beside the twin
-
-
-def twin_switch(info: ModelInfo) -> None:
-    """Show the twin's prediction too, or say why there is none."""
-    twin = state.twin()
-    if twin is None:
-        named = info.note("twin")
-        said = t("twin.named_missing" if named else "twin.none", model=info.name, twin=named)
-        st.toggle(t("twin.switch_plain"), key="lab.no_twin", disabled=True, help=markdown(said))
-        return
-    kind = "graph" if twin.card.knowledge else "plain"
-    said = t("twin.help", twin=twin.name, how=t("twin.help_" + kind))
-    st.toggle(t("twin.switch_" + kind), key="lab.twin", help=markdown(said), **KEEP)
-
-
-def beside_twin(
-    now: Scene, twin: Scene, info: ModelInfo, trace: KBertTrace, earlier: tuple[Any, str]
-) -> None:
-    """Three predictions of one text: with the graph, with it off, by the twin.
-
-    Args:
-        now: the scene on the page.
-        twin: the same, read by the twin.
-        info: the model on the page.
-        trace: of ``now``.
-        earlier: the prediction compared with, None where there is none, and its kind.
-
-    Raises:
-        KBertError: the twin can't be run.
-    """
-    other = services.model_info(twin.model)
-    off = now.without_knowledge()
-    found = [
-        trace.prediction,
-        services.trace(off, state.graph_of(off)).prediction,
-        services.trace(twin, state.graph_of(twin)).prediction,
-    ]
-    graph = "twin.graph_edited" if now.edits else "twin.graph"
-    reads = t("twin.by_graph") if other.card.knowledge else t("twin.alone")
-    heads = [
-        (t(graph), info.name, t("twin.by_graph")),
-        (t("twin.off"), info.name, t("twin.by_off")),
-        (t("twin.twin"), listed([other.name, reads]), t("twin.by_twin")),
-    ]
-    one = trace.prediction
-
-    def sides(view: Callable[[Any, ModelInfo], Any]) -> list[Side]:
-        infos = (info, info, other)
-        return [Side(*head, view(p, i)) for head, p, i in zip(heads, found, infos, strict=True)]
-
-    was, kind = earlier
-    if was is not None and was != one:
-        st.markdown(markdown(t("twin.since_" + kind, what=since(info, was, one))))
-    if isinstance(one, NerPrediction):
-        text, spans = now.sentences[0], sides(lambda p, _: p)
-        st.markdown(markdown(twins.say_spans(text, spans)))
-        st.html(twins.spans_lines(text, spans))
-        if twins.places(spans):
-            st.html(twins.spans_table(text, spans))
-    elif isinstance(one, ClassPrediction):
-        bars = sides(lambda p, i: prediction.probabilities(i, p))
-        score = prediction.is_score(info, one)
-        said = twins.say_score(bars) if score else twins.say_labels(bars)
-        st.markdown(markdown(said))
-        st.html(twins.bars_table(bars, head="" if score else t("prediction.label")))
-    elif isinstance(one, AnswerPrediction):
-        answers = sides(lambda p, _: prediction.answers_of(p))
-        st.markdown(markdown(twins.say_labels(answers)))
-        st.html(twins.bars_table(answers, head=t("prediction.answer")))
-    elif isinstance(one, MaskPrediction):
-        for number in range(len(one.fillings)):
-            filled = sides(partial(nth_filling, number))
-            st.markdown(markdown(twins.say_labels(filled)))
-            st.html(twins.bars_table(filled, head=t("prediction.token", number=number + 1)))
-    if not trace.used:
-        st.caption(t("twin.no_triple"))
-    scores = model_facts.scores_of_twins(info, other)
-    if scores:
-        st.caption(markdown(scores))
-
-
-def nth_filling(number: int, filled: MaskPrediction, _: ModelInfo) -> Mapping[str, float]:
-    """The candidates for one [MASK]."""
-    return prediction.fillings_of(filled)[number]
-
-
-def since(info: ModelInfo, was: Any, now: Any) -> str:
-    """What has changed in the model's own prediction; plain text."""
-    if isinstance(now, NerPrediction):
-        return prediction.headline(prediction.span_changes(was.spans, now.spans))
-    if isinstance(now, ClassPrediction):
-        return prediction.say_class(info, now, was)
-    return t("twin.filled")

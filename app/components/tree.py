@@ -14,7 +14,11 @@ _tree = st.components.v2.component(
 
 
 def draw_tree(
-    html: str, *, key: str, on_token: Callable[[], None], on_branch: Callable[[], None]
+    html: str,
+    *,
+    key: str,
+    on_token: Callable[[], None],
+    on_branch: Callable[[], None] = lambda: None,
 ) -> None:
     """Draw a tree; ``on_token`` runs when a token is chosen, ``on_branch`` when one is switched.
 

@@ -179,10 +179,20 @@ def moved_up(rows: Iterable[TripleRow]) -> tuple[Triple, ...]:
     return tuple(row.triple for row in rows if row.moved_up)
 
 
-def table(rows: Sequence[TripleRow], given: Sequence["Row"]) -> dict[str, list[Any]]:
+def states(rows: Sequence[TripleRow], trace: Any, graph: KnowledgeGraph) -> list[str]:
+    """What became of the triples of some rows in another reading of the text."""
+    there = {row.triple: row.state for row in triple_rows(trace, graph)}
+    return [there.get(row.triple, "–") for row in rows]
+
+
+def table(
+    rows: Sequence[TripleRow], given: Sequence["Row"], states: Mapping[str, list[str]]
+) -> dict[str, list[Any]]:
     """Columns of the editable table.
 
     Args:
+        rows: of the triples.
+        states: of each reading side by side, by its name; none: the one of the rows.
         given: what its columns that can be changed began with; the editor shows
             its changes over that.
     """
@@ -191,7 +201,7 @@ def table(rows: Sequence[TripleRow], given: Sequence["Row"]) -> dict[str, list[A
         HEAD: [triple.head for triple, _ in given],
         RELATION: [triple.relation for triple, _ in given],
         TAIL: [triple.tail for triple, _ in given],
-        STATE: [row.state for row in rows],
+        **(states or {STATE: [row.state for row in rows]}),
         DELETE: [":material/delete:"] * len(rows),
     }
 

@@ -11,8 +11,9 @@ from app.scene import WORDS
 from app.texts import listed, sentences, t
 from app.view_models.diff import Identity
 from app.view_models.html import escape, shown
-from app.view_models.prediction import Mark, Place, line_html, lines_html, ner_html, percent, tints
+from app.view_models.prediction import Mark, Place, line_html, lines_html, percent, tints
 from app.view_models.tree import tree_html, tree_view
+from app.view_models.twins import now_and_before
 from app.view_models.why import why
 from kbert_core import Ablation, FlatTree, KBertTrace, KnowledgeGraph, Triple
 from kbert_core.kbert.visible import FULL
@@ -335,13 +336,12 @@ def _hurts(read: Read, demo: Demo) -> Exercise:
         labels["wrong"][0],
         (sentences([t("learn.hurts.why", **said), outcome]), t("learn.hurts.then")),
         _tree(after)
-        + ner_html(
+        + now_and_before(
             HISTORY,
             after.prediction,
             t("learn.hurts.with_wrong"),
             told,
             t("learn.hurts.with_right"),
-            tints(list(told.tokens[0].probabilities)),
         ),
         {"mention": MENTION, "old": right, "new": wrong},
     )

@@ -3,15 +3,17 @@
 from collections.abc import Sequence
 from typing import Any
 
-from app.texts import t
+from app.texts import listed, t
 from app.view_models.html import escape, scrolling
 from app.view_models.knowledge import TripleRow, entity_of
 from app.view_models.prediction import percent
+from kbert_core.knowbert.linker import NULL as NULL_CANDIDATE
 from kbert_core.knowbert.picture import HEADS, SHOWN, linked_html
 from kbert_core.roof.reading import RoofReading
 from kbert_core.tasks import NULL, LinkPrediction
 
 Place = tuple[int, int]
+FEW = 3  # candidates of a span, where there is little room
 
 
 def has_more(links: Sequence[Any]) -> bool:
@@ -26,6 +28,34 @@ def linked_table(links: Sequence[Any], sentences: Sequence[str], *, every: bool 
     words["more"] = t("linked.more", count="{count}")
     words["base"] = t("linked.base", number="{number}")
     return linked_html(links, sentences, most=None if every else SHOWN, words=words)
+
+
+def spans_table(links: Sequence[Any], sentences: Sequence[str]) -> str:
+    """The spans of a trace in few words: of each its best candidates, prior and weight; escaped."""
+    rows = ""
+    for own in links:
+        mention = own.span.mention
+        name = escape(sentences[mention.sentence][mention.start : mention.end])
+        ranked = sorted(own.candidates, key=lambda one: -one.weight)[:FEW]
+        first = f'<td rowspan="{len(ranked)}"><b>{name}</b></td>'
+        for one in ranked:
+            entity = NULL if one.candidate.special == NULL_CANDIDATE else one.candidate.entity
+            says = listed(f"{triple.relation} {triple.tail}" for triple in one.candidate.triples)
+            chosen = "" if own.best is one else ' class="kb-faint"'
+            rows += (
+                f'<tr{chosen}>{first}<td title="{escape(says)}">{escape(entity)}</td>'
+                f'<td class="kb-num">{percent(one.candidate.prior)} → {percent(one.weight)}</td>'
+                "</tr>"
+            )
+            first = ""
+    if not rows:
+        return f'<p class="kb-table">{escape(t("linked.none"))}</p>'
+    heads = (t("linked.name"), t("linked.entity"), f"{t('linked.prior')} → {t('linked.weight')}")
+    top = "".join(
+        f"<th{' class=kb-num' if number == 2 else ''}>{escape(head)}</th>"
+        for number, head in enumerate(heads)
+    )
+    return f'<table class="kb-table kb-beside"><tr>{top}</tr>{rows}</table>'
 
 
 def links_html(text: str, after: LinkPrediction, before: LinkPrediction | None) -> str:

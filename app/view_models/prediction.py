@@ -102,40 +102,6 @@ class Mark:
     ringed: bool = True
 
 
-def ner_html(
-    text: str,
-    after: NerPrediction,
-    after_name: str,
-    before: NerPrediction | None,
-    before_name: str,
-    colours: Mapping[str, str],
-    chosen: Mapping[int, str] = NOTHING,
-) -> str:
-    """Draw the tags under the characters, before above after; all escaped.
-
-    Args:
-        text: what was read.
-        after, before: the predictions.
-        after_name, before_name: what they are called.
-        colours: of the entity types.
-        chosen: what is marked, see ``selected.chosen_characters``.
-    """
-    lines = []
-    marks_before: dict[Place, Mark] = {}
-    marks_after: dict[Place, Mark] = {}
-    if before is not None:
-        for c in span_changes(before.spans, after.spans):
-            if c.change == "lost":
-                marks_before[c.start, c.end] = Mark(t("prediction.lost"), lost=True)
-            elif c.change != "same":
-                marks_after[c.start, c.end] = Mark(t("prediction." + c.change))
-        side = t("prediction.before")
-        lines.append(line_html(text, before, side, before_name, colours, marks_before, chosen))
-    side = t("prediction.after")
-    lines.append(line_html(text, after, side, after_name, colours, marks_after, chosen))
-    return lines_html(lines)
-
-
 def lines_html(lines: Sequence[str]) -> str:
     """Stand lines drawn by :func:`line_html` below each other."""
     return f'<div class="kb-ner">{"".join(lines)}</div>'
@@ -190,10 +156,8 @@ def line_html(
             f'<span class="kb-tag"><b>{escape(span.label)}</b> {percent(span.probability)}'
             f"{note}</span></span>"
         )
-    return (
-        f'<div class="kb-side"><b>{escape(side)}</b>{escape(name)}</div>'
-        f'<div class="kb-line">{"".join(parts)}</div>'
-    )
+    named = f'<div class="kb-side"><b>{escape(side)}</b>{escape(name)}</div>' if side else ""
+    return f'{named}<div class="kb-line">{"".join(parts)}</div>'
 
 
 def _gap(between: str) -> str:

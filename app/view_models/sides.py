@@ -1,27 +1,34 @@
 """Readings side by side: what they are called, their differences, and why two are equal."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import plotly.graph_objects as go
 
 from app.comparing import Panel
 from app.models import ModelInfo
 from app.scene import NO_GRAPH, Scene
 from app.texts import listed, sentences, t
-from app.view_models.html import escape, scrolling
+from app.view_models.html import escape, plain, scrolling, shown
 from app.view_models.matrix import (
     ABLATED,
     HIDDEN,
     MatrixView,
     attention_view,
+    legend_html,
     picked,
     visible_view,
 )
 from app.view_models.paths import power_of_ten
+from app.view_models.selected import Marks
+from app.view_models.styles import TRUNK
 from app.view_models.targets import answer_name
 from kbert_core import FlatTree
 from kbert_core.explain.compare import Comparison, Difference
 from kbert_core.explain.result import nats
+from kbert_core.reader import Reading
 
 # What they are called
 
@@ -58,6 +65,147 @@ def about(scene: Scene, model: str, triples: int) -> str:
     parts += [t("scene.hard")] if scene.ablation.positions == "hard" else []
     parts += [t("scene.all")] if scene.ablation.visible == "all" else []
     return listed(parts)
+
+
+def title_html(title: str, about: str) -> str:
+    """A column's head, in one line; escaped."""
+    return f'<div class="kb-column"><b>{escape(title)}</b> <span>{escape(about)}</span></div>'
+
+
+def row_html(flat: FlatTree, marks: Marks) -> str:
+    """Draw all tokens of a row one after the other, those of triples set off; escaped."""
+    drawn = ""
+    for place, (text, branch) in enumerate(zip(flat.tokens, flat.branch_ids, strict=True)):
+        kind = "kb-branch-tok" if branch > 0 else "kb-trunk"
+        kind += " kb-chosen" if place == marks.token else ""
+        drawn += (
+            f'<span class="kb-tok {kind}" role="button" tabindex="-1" data-token="{place}">'
+            f'<span class="kb-text">{shown(text)}</span></span>'
+        )
+    return f'<div class="kb-tree kb-strip" role="group">{drawn}</div>'
+
+
+def legend(views: Sequence[MatrixView]) -> str:
+    """The categories that occur in any of several matrices."""
+    codes = np.concatenate([view.codes.ravel() for view in views])
+    return legend_html(replace(views[0], codes=codes))
+
+
+# What knowledge does to the text
+
+SHADES = 10
+STILL = 1e-4  # a state that is moved less hasn't moved: so much rounding makes
+
+
+def moved_html(
+    reading: Reading,
+    moved: Mapping[tuple[int, int], float],
+    most: float,
+    marks: Marks,
+    *,
+    edit: bool,
+) -> str:
+    """Draw the text's tokens, each as dark as its last state has moved; escaped.
+
+    Args:
+        reading: of the text.
+        moved: by (sentence, number of the token), see ``services.moved``.
+        most: that is as dark as can be: of all columns, so that they share a scale.
+        marks: what is chosen, by number along all tokens.
+        edit: whether the last edit has moved them, and not all knowledge.
+    """
+    drawn = ""
+    number = 0
+    for sentence, tokens in enumerate(reading.tokens):
+        for place, (start, end) in enumerate(zip(tokens.starts, tokens.ends, strict=True)):
+            value = moved.get((sentence, place), 0.0)
+            shade = max(1, round(SHADES * value / most)) if value > STILL and most else 0
+            said = t("columns.moved_by", percent=f"{100 * value:.1f}")
+            chosen = " kb-chosen" if marks.token == number else ""
+            drawn += (
+                f'<span class="kb-tok kb-moved-{shade}{chosen}" role="button" tabindex="-1" '
+                f'data-token="{number}" title="{escape(said)}"><span class="kb-text">'
+                f"{shown(reading.sentences[sentence][start:end])}</span></span>"
+            )
+            number += 1
+    values = [value for value in moved.values() if value > STILL]
+    said = t("columns.edit" if edit else "columns.moved", count=len(values), total=number)
+    if values:
+        said = t("columns.moved_most", said=said, percent=f"{100 * max(values):.0f}")
+    return (
+        f'<div class="kb-legend">{escape(said)}</div>'
+        f'<div class="kb-tree kb-strip" role="group" aria-label="{escape(said)}">{drawn}</div>'
+    )
+
+
+def entering_chart(reading: Reading, weights: np.ndarray, columns: Sequence[str]) -> go.Figure:
+    """Draw how each token of the text attends to the knowledge beside it.
+
+    Args:
+        reading: of T tokens.
+        weights: (T, C).
+        columns: what the C columns are called.
+    """
+    rows = [
+        plain(reading.sentences[number][start:end])
+        for number, tokens in enumerate(reading.tokens)
+        for start, end in zip(tokens.starts, tokens.ends, strict=True)
+    ]
+    said = [
+        [
+            t("columns.attends", a=row, b=column, percent=f"{100 * value:.1f}")
+            for column, value in zip(columns, values, strict=True)
+        ]
+        for row, values in zip(rows, weights.tolist(), strict=True)
+    ]
+    chart = go.Figure(
+        go.Heatmap(
+            z=weights,
+            text=said,
+            hoverinfo="text",
+            zmin=0,
+            colorscale=[[0, "rgba(0, 114, 178, .04)"], [1, TRUNK]],
+            showscale=False,
+            xgap=1,
+            ygap=1,
+        )
+    )
+    chart.update_layout(
+        height=min(440, 60 + 16 * len(rows)), margin={"l": 8, "r": 8, "t": 4, "b": 4}
+    )
+    ticks = {"tickmode": "array", "showgrid": False, "zeroline": False, "fixedrange": True}
+    chart.update_xaxes(
+        side="top",
+        tickangle=0 if max(map(len, columns)) == 1 else None,
+        tickvals=list(range(len(columns))),
+        ticktext=list(columns),
+        **ticks,
+    )
+    chart.update_yaxes(
+        autorange="reversed", tickvals=list(range(len(rows))), ticktext=rows, **ticks
+    )
+    return chart
+
+
+def budget(trace: Any, bare: Reading) -> str:
+    """Say what knowledge costs the text in tokens, and where it stands; plain text.
+
+    Args:
+        trace: of the reading.
+        bare: the same text without a graph.
+    """
+    kept, whole = (sum(map(len, own.tokens)) for own in (trace.reading, bare))
+    row = trace.rows[0]
+    inside = sum(branch > 0 for branch in getattr(row, "branch_ids", ()))
+    beside = len(getattr(row, "kb_ids", ()))
+    where = t("columns.nowhere")
+    if inside:
+        where = t("columns.in_row", count=inside)
+    elif beside:
+        where = t("columns.in_side", count=beside)
+    elif trace.used:
+        where = t("columns.in_vectors")
+    return sentences([t("columns.lost", lost=whole - kept, whole=whole), where])
 
 
 # Their differences

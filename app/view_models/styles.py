@@ -5,6 +5,11 @@ BRANCH = "#E69F00"
 LINK = "#009E73"
 CHANGED = "#CC79A7"
 ENTITY_TINTS = ("#009E73", "#56B4E9", "#D55E00", "#F0E442", "#8A7FBF", "#7F8C8D")
+SHADES = "\n".join(
+    f".kb-tok.kb-moved-{shade} {{ background: color-mix(in srgb, {CHANGED} {9 * shade}%, "
+    "transparent); }"
+    for shade in range(11)
+)
 
 CSS = f"""
 <style>
@@ -111,6 +116,15 @@ CSS = f"""
 .kb-picked {{ background: color-mix(in srgb, {BRANCH} 34%, transparent);
   box-shadow: 0 0 0 2px var(--branch); }}
 
+{SHADES}
+.kb-column {{ white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }}
+[class*="st-key-lab_columns_"] .kb-ner:has(.kb-side) {{ gap: .1rem .3rem;
+  grid-template-columns: 2.9rem minmax(0, 1fr); }}
+[class*="st-key-lab_columns_"] .kb-char {{ min-width: 1.05rem; }}
+.kb-column b {{ font-size: 1.1rem; }}
+.kb-column span {{ font-size: .8rem; opacity: .65; margin-left: .5rem; }}
+.kb-strip .kb-tok {{ min-width: 1.4rem; padding: 2px 3px; }}
+.kb-ner:not(:has(.kb-side)) {{ grid-template-columns: minmax(0, 1fr); }}
 .kb-ner {{ display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .35rem .9rem;
   align-items: start; padding: 3px 3px .1rem; }}
 .kb-side {{ font-size: .82rem; color: var(--faint); padding-top: .38rem; text-align: right;

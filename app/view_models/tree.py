@@ -151,7 +151,14 @@ class _Handles:
     numbers: Iterator[int]
 
 
-def tree_html(view: TreeView, marks: Marks | None = None, off: Collection[Triple] = ()) -> str:
+def tree_html(
+    view: TreeView,
+    marks: Marks | None = None,
+    off: Collection[Triple] = (),
+    *,
+    line: int = ONE_LINE,
+    legend: bool = True,
+) -> str:
     """Draw a tree; everything in it is escaped.
 
     Args:
@@ -159,20 +166,22 @@ def tree_html(view: TreeView, marks: Marks | None = None, off: Collection[Triple
         marks: what of it is chosen, by hard position, where tokens can be
             chosen and branches switched; None: it is a picture.
         off: triples that are switched off.
+        line: pixels of a trunk that surely fits.
+        legend: say above it what the colours mean.
     """
-    legend = [
+    named = [
         ("kb-k-trunk", t("tree.trunk")),
         ("kb-k-mention", t("tree.mention")),
         ("kb-k-branch", t("tree.branch")),
     ]
     every = [branch for node in view.nodes for branch in node.branches]
     if any(b.status == "added" for b in every):
-        legend.append(("kb-k-added", t("tree.added")))
+        named.append(("kb-k-added", t("tree.added")))
     if any(b.status == "removed" for b in every):
-        legend.append(("kb-k-removed", t("tree.removed")))
+        named.append(("kb-k-removed", t("tree.removed")))
     if any(b.cut for b in every):
-        legend.append(("kb-k-cut", t("tree.cut")))
-    keys = "".join(f'<span class="kb-key"><i class="{c}"></i>{escape(x)}</span>' for c, x in legend)
+        named.append(("kb-k-cut", t("tree.cut")))
+    keys = "".join(f'<span class="kb-key"><i class="{c}"></i>{escape(x)}</span>' for c, x in named)
     used = "kb-hard-used" if view.hard_used else "kb-soft-used"
     numbers = (
         f'<span class="kb-key"><span class="kb-pos"><b class="kb-soft">{escape(t("tree.soft"))}</b>'
@@ -182,23 +191,21 @@ def tree_html(view: TreeView, marks: Marks | None = None, off: Collection[Triple
     if view.segments > 1:
         segments = f'<span class="kb-key">{escape(t("tree.segments"))}</span>'
     handles = None if marks is None else _Handles(marks, off, count())
-    body = _trunks_html(view, handles)
+    body = _trunks_html(view, handles, line)
     is_a = f'role="img" aria-label="{escape(t("tree.title"))}"'
     if marks is not None:
         is_a = f'role="group" aria-label="{escape(t("tree.aria"))}"'
-    return (
-        f'<div class="kb-legend {used}">{keys}{numbers}{segments}</div>'
-        f'<div class="kb-tree {used}" {is_a}>{body}</div>'
-    )
+    above = f'<div class="kb-legend {used}">{keys}{numbers}{segments}</div>' if legend else ""
+    return f'{above}<div class="kb-tree {used}" {is_a}>{body}</div>'
 
 
-def _trunks_html(view: TreeView, handles: _Handles | None) -> str:
+def _trunks_html(view: TreeView, handles: _Handles | None, line: int) -> str:
     """One trunk, or the two of a pair below each other, each with its letter."""
     sentences = sorted({node.sentence for node in view.nodes})
     parts = []
     for sentence in sentences:
         nodes = [node for node in view.nodes if node.sentence == sentence]
-        free = _free(nodes)
+        free = _free(nodes, line)
         drawn = "".join(
             _node_html(node, view.segments, handles, free=number in free)
             for number, node in enumerate(nodes)
@@ -211,16 +218,16 @@ def _trunks_html(view: TreeView, handles: _Handles | None) -> str:
     return "".join(parts)
 
 
-def _free(nodes: Sequence[NodeView]) -> set[int]:
+def _free(nodes: Sequence[NodeView], line: int) -> set[int]:
     """Which nodes need no hole in the trunk for their branches: the tokens after have none.
 
     Only in a trunk that fits in one line, where no token is moved away from below it.
     """
     widths = [sum(map(_width, node.tokens)) for node in nodes]
-    if sum(widths) > ONE_LINE:
+    if sum(widths) > line:
         return set()
     free: set[int] = set()
-    room = ONE_LINE - sum(widths)  # from a node's start to the next branches, or to the line's end
+    room = line - sum(widths)  # from a node's start to the next branches, or to the line's end
     for number in reversed(range(len(nodes))):
         room += widths[number]
         if nodes[number].branches:

@@ -1,12 +1,15 @@
-"""Predictions side by side: with the graph, with it off, and by the model's twin."""
+"""Predictions side by side, joined on what they are about; each is held against the first."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
+from app.models import ModelInfo
 from app.texts import clauses, listed, sentences, t
-from app.view_models.html import escape, scrolling, shown
+from app.view_models import links, prediction
+from app.view_models.html import escape, scrolling
 from app.view_models.prediction import (
+    NOTHING,
     Mark,
     Place,
     line_html,
@@ -15,12 +18,19 @@ from app.view_models.prediction import (
     signed,
     tints,
 )
-from kbert_core.tasks import NerPrediction
+from kbert_core.tasks import (
+    AnswerPrediction,
+    ClassPrediction,
+    LinkPrediction,
+    MaskPrediction,
+    NerPrediction,
+)
 
 MOST_SAID = 2  # differences told in words; the table has all
 SMALL = 0.0005  # a difference of probability that isn't shown: less than 0.1 points
 Found = tuple[str, float]  # label and probability
 P = TypeVar("P")
+PAIR = 2  # sides that are before and now
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +48,50 @@ class Side(Generic[P]):
     name: str
     by: str
     prediction: P
+
+
+def compared(
+    texts: Sequence[str], sides: Sequence[Side[Any]], infos: Sequence[ModelInfo]
+) -> Iterator[tuple[str, str]]:
+    """Say how two to four predictions of one kind and one text compare, and draw them as a table.
+
+    Args:
+        texts: what was read.
+        sides: the predictions.
+        infos: of the models that made them.
+
+    Yields:
+        What is said, plain text, and a table, escaped; of named entities none.
+    """
+    first = sides[0].prediction
+
+    def bars(values: Iterable[Mapping[str, float]]) -> list[Side[Mapping[str, float]]]:
+        return [
+            Side(side.title, side.name, side.by, own)
+            for side, own in zip(sides, values, strict=True)
+        ]
+
+    predictions = [side.prediction for side in sides]
+    if isinstance(first, NerPrediction):
+        yield say_spans(texts[0], sides), ""
+    elif isinstance(first, ClassPrediction):
+        labels = bars(map(prediction.probabilities, infos, predictions))
+        score = prediction.is_score(infos[0], first)
+        head = "" if score else t("prediction.label")
+        yield (say_score if score else say_labels)(labels), bars_table(labels, head=head)
+    elif isinstance(first, AnswerPrediction):
+        answers = bars(map(prediction.answers_of, predictions))
+        yield say_labels(answers), bars_table(answers, head=t("prediction.answer"))
+    elif isinstance(first, MaskPrediction):
+        filled = zip(*map(prediction.fillings_of, predictions), strict=False)
+        for number, each in enumerate(filled, start=1):
+            words = bars(each)
+            head = t("prediction.token", number=number)
+            yield say_labels(words), bars_table(words, head=head)
+    elif isinstance(first, LinkPrediction):
+        for side in sides[1:]:
+            said = links.headline(texts[0], side.prediction, first)
+            yield t("twin.by", value=said, who=side.by), ""
 
 
 # Named entities
@@ -90,45 +144,58 @@ def _differs(rows: Mapping[Place, Sequence[Found | None]], group: Sequence[Place
     return any(len({found and found[0] for found in rows[place]}) > 1 for place in group)
 
 
-def spans_lines(text: str, sides: Sequence[Side[NerPrediction]]) -> str:
-    """Draw the text once a side, spans that differ from the first side's ringed."""
+def now_and_before(
+    text: str,
+    now: NerPrediction,
+    name: str,
+    before: NerPrediction | None = None,
+    name_before: str = "",
+    chosen: Mapping[int, str] = NOTHING,
+) -> str:
+    """Draw the text with its entities, before above now; what is new, lost or other is ringed.
+
+    Args:
+        text: what was read.
+        now, before: the predictions; before may be None.
+        name, name_before: what they are called.
+        chosen: what is marked, see ``selected.chosen_characters``.
+    """
+    earlier = Side(t("prediction.before"), name_before, "", before) if before else None
+    sides = [*filter(None, [earlier]), Side(t("prediction.after"), name, "", now)]
+    return spans_lines(text, sides, chosen)
+
+
+def spans_lines(
+    text: str,
+    sides: Sequence[Side[NerPrediction]],
+    chosen: Mapping[int, str] = NOTHING,
+    *,
+    last: bool = False,
+) -> str:
+    """Draw the text once a side, spans that differ from the first side's ringed.
+
+    Args:
+        text: what was read.
+        sides: the predictions.
+        chosen: what is marked, see ``selected.chosen_characters``.
+        last: draw the last side only, without its name.
+    """
     firsts = [token for side in sides for token in side.prediction.tokens[:1]]
     colours = tints([tag for token in firsts for tag in token.probabilities])
-    first = {(s.start, s.end): s.label for s in sides[0].prediction.spans}
+    labels = [{(s.start, s.end): s.label for s in side.prediction.spans} for side in sides]
     lines = []
     for number, side in enumerate(sides):
         marks = {}
-        for span in side.prediction.spans if number else ():
-            label = first.get((span.start, span.end))
-            if label is None:
-                marks[span.start, span.end] = Mark(lost=True)
-            elif label != span.label:
-                marks[span.start, span.end] = Mark(t("prediction.type"))
-        lines.append(line_html(text, side.prediction, side.title, side.name, colours, marks))
-    return lines_html(lines)
-
-
-def spans_table(text: str, sides: Sequence[Side[NerPrediction]]) -> str:
-    """Draw the spans as a table, a column a side; what differs from the first is ringed."""
-    rows = []
-    for (start, end), row in places(sides).items():
-        cells = [_span_cell(found, row[0], number) for number, found in enumerate(row)]
-        rows.append(f"<tr><td>{shown(text[start:end])}</td>{''.join(cells)}</tr>")
-    return _table(t("prediction.span"), sides, rows)
-
-
-def _span_cell(found: Found | None, first: Found | None, number: int) -> str:
-    if found is None:
-        said = escape(t("prediction.none"))
-    else:
-        said = f"{escape(found[0])} {percent(found[1])}"
-    if number and (found is None) != (first is None):
-        return f'<td><span class="kb-badge">{said}</span></td>'
-    if found is None or first is None or not number:
-        return f"<td>{said}</td>"
-    if found[0] != first[0]:
-        return f'<td><span class="kb-badge">{said}</span></td>'
-    return f"<td>{said}{_delta(found[1] - first[1])}</td>"
+        for place, label in labels[number].items():
+            if number and place not in labels[0]:
+                marks[place] = Mark(t("prediction.new"))
+            elif number and labels[0][place] != label:
+                marks[place] = Mark(t("prediction.type"))
+            elif not number and len(sides) == PAIR and place not in labels[1]:
+                marks[place] = Mark(t("prediction.lost"), lost=True)
+        names = ("", "") if last else (side.title, side.name)
+        lines.append(line_html(text, side.prediction, *names, colours, marks, chosen))
+    return lines_html(lines[-1:] if last else lines)
 
 
 # Probabilities: labels, candidates for [MASK], the score of an answer

@@ -145,7 +145,7 @@ def test_the_lab_answers_a_question_with_triples_beside_it(root, monkeypatch):
     assert any(t("prediction.answer") in str(item.proto.body) for item in at.get("html"))
 
 
-@pytest.mark.parametrize("page", ["compare.py", "paths.py", "noise.py"])
+@pytest.mark.parametrize("page", ["paths.py", "noise.py"])
 def test_pages_that_need_trees_say_so(root, monkeypatch, page):
     at = opened(page, root, monkeypatch)
     assert t("scene.no_trees_beside", system="roof-bert") in said(at)

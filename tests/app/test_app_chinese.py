@@ -90,8 +90,9 @@ def test_the_lab_in_chinese_stays_chinese_whatever_is_chosen(chinese):
     at.session_state["lab.visible"] = "all"
     at.session_state["lab.positions"] = "hard"
     calm(at.run())
-    at.toggle(key="lab.twin").set_value(True).run()
-    calm(at)
+    for name in ("systems", "parts", "models", "free"):
+        at.session_state["lab.compare"] = name
+        calm(at.run())
     at.number_input(key="lab.max_triples").set_value(0).run()
     calm(at)
     at.session_state["lab.text"] = ""

@@ -154,7 +154,7 @@ def test_an_edited_gloss_changes_candidates_and_prediction(root, monkeypatch):
     assert t("prediction.before") in after
 
 
-@pytest.mark.parametrize("page", ["compare.py", "paths.py", "noise.py"])
+@pytest.mark.parametrize("page", ["paths.py", "noise.py"])
 def test_pages_that_need_trees_say_so_and_what_there_is(root, monkeypatch, page):
     at = opened(page, root, monkeypatch, "tags-zh")
     assert not at.exception, at.exception

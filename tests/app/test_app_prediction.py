@@ -3,7 +3,7 @@
 import pytest
 
 from app.models import ModelInfo
-from app.view_models import prediction
+from app.view_models import prediction, twins
 from kbert_core import Card
 from kbert_core.tasks import ClassPrediction, LabelledToken, NerPrediction, Span
 
@@ -26,7 +26,7 @@ def test_a_prediction_compared_with_itself_has_no_change():
     changes = prediction.span_changes(one.spans, one.spans)
     assert [c.change for c in changes] == ["same"]
     assert prediction.headline(changes) == "The same entities on both sides."
-    drawn = prediction.ner_html(TEXT, one, "now", one, "before", {})
+    drawn = twins.now_and_before(TEXT, one, "now", one, "before")
     assert "kb-ring" not in drawn and "kb-lost" not in drawn
 
 
@@ -43,8 +43,8 @@ def test_changes_are_of_type_new_or_lost():
 
 
 def test_changed_spans_are_ringed_and_named_and_all_text_is_escaped():
-    drawn = prediction.ner_html(
-        TEXT, ner((0, 3, "Cure")), "<i>now", ner((0, 3, "Examine")), "before", {}
+    drawn = twins.now_and_before(
+        TEXT, ner((0, 3, "Cure")), "<i>now", ner((0, 3, "Examine")), "before"
     )
     assert drawn.count("kb-ring") == 1 and "other type" in drawn
     assert "<b></span>" not in drawn and "&lt;i&gt;now" in drawn
@@ -96,10 +96,10 @@ def test_words_stand_apart_and_word_pieces_do_not():
     text = "was aspirin"
     places = [(0, 3), (4, 6), (6, 11)]
     tokens = tuple(LabelledToken(a, b, "O", {"O": 1.0}) for a, b in places)
-    drawn = prediction.ner_html(text, NerPrediction((), tokens), "now", None, "", {})
+    drawn = twins.now_and_before(text, NerPrediction((), tokens), "now")
     assert drawn.count("kb-gap") == 1
     spanned = NerPrediction((Span(0, 11, "Drug", text, 0.9),), tokens)
-    assert prediction.ner_html(text, spanned, "now", None, "", {}).count("kb-gap") == 1
+    assert twins.now_and_before(text, spanned, "now").count("kb-gap") == 1
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from app.share import (
     to_file,
     to_link,
 )
-from app.share_data import COMPARISONS, Shared, ShareError, data_of
+from app.share_data import COMPARISONS, Shared, ShareError, data_of, shared_of
 from kbert_core import Ablation, InjectionOptions, Intervention, KBertError, KnowledgeGraph, Triple
 from kbert_core.kbert.interventions import Tokens
 from kbert_core.knowledge.edit import Edit
@@ -110,7 +110,7 @@ def shares(draw):
     if len(scene.edits) > 1 and draw(st.booleans()):
         steps = (1, len(scene.edits) - 1)
     cell = draw(st.none() | st.tuples(identities, identities))
-    return Shared(scene, draw(folders), steps, compare, pinned, draw(st.booleans()), cell)
+    return Shared(scene, draw(folders), steps, compare, pinned, cell)
 
 
 @given(shares())
@@ -421,3 +421,8 @@ def test_session_file_with_other_triples_than_it_says_is_refused():
 def test_session_file_is_told_from_another_json_file():
     with pytest.raises(ShareError, match="no session file"):
         from_file(b'{"name": "something else"}')
+
+
+def test_a_link_of_old_with_a_twin_shows_the_model_and_its_twin():
+    data = {**data_of(Shared(SCENE, "tree")), "twin": True}
+    assert shared_of(data, most_edits=9).compare == "models"

@@ -100,11 +100,10 @@ options = st.builds(
     options,
     st.sampled_from(["soft", "hard"]),
     st.sampled_from(["tree", "all"]),
-    st.sampled_from(["auto", "bert", "original", "pinned"]),
-    st.booleans(),
+    st.sampled_from(["auto", "bert", "original", "pinned", "parts"]),
 )
 def test_a_link_restores_whatever_the_lab_can_show(
-    models, scene, what, count, chosen, positions, visible, compare, twin
+    models, scene, what, count, chosen, positions, visible, compare
 ):
     task, model, texts = what
     scene = replace(
@@ -116,7 +115,7 @@ def test_a_link_restores_whatever_the_lab_can_show(
         ablation=Ablation(positions, visible),
     )
     pinned = replace(scene, edits=scene.edits[:1]) if compare == "pinned" else None
-    shared = Shared(scene, task, (), compare, pinned, twin)
+    shared = Shared(scene, task, (), compare, pinned)
     at = opened(to_link(shared))
     assert at.session_state["shared"] == shared
     assert at.session_state["notes"] == ()

@@ -1,6 +1,7 @@
 """Every task and model in the Lab, run as Streamlit runs it, with tiny random checkpoints."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -116,57 +117,41 @@ def test_an_answer_gets_a_score(lab):
     assert "Probability that the answer is right" in drawn(lab)
 
 
+def beside_the_twin(lab):
+    choose(lab, "lab.compare", "models")
+    return re.findall(r'class="kb-column"><b>([^<]*)</b> <span>([^<]*)<', drawn(lab))
+
+
 def test_the_twin_stands_beside_and_stays_there(lab):
-    assert "All three" not in everything(lab)
-    lab.toggle(key="lab.twin").set_value(True).run()
-    assert not lab.exception
-    assert "tags-zh-bert, without knowledge" in drawn(lab)
-    for side in ("With the graph", "Graph off", "Twin"):
-        assert f"<b>{side}</b>" in drawn(lab)
+    assert beside_the_twin(lab)[-1] == ("Twin", "tags-zh-bert, no graph")
     choose(lab, "lab.task", "pair")
-    assert lab.toggle(key="lab.twin").value is True
-    assert "pairs-zh-bert, without knowledge" in drawn(lab)
-    lab.toggle(key="lab.twin").set_value(False).run()
-    assert "without knowledge</div>" not in drawn(lab)
+    assert lab.session_state["lab.compare"] == "models"
+    assert "pairs-zh-bert" in drawn(lab)
+    choose(lab, "lab.compare", "auto")
+    assert "pairs-zh-bert" not in drawn(lab)
 
 
 def test_from_the_twins_side_the_model_with_knowledge_reads_the_graph(lab, models):
     choose(lab, "lab.model", str(models / "tags-zh-bert"))
-    assert lab.toggle(key="lab.twin").label == "Beside its twin with knowledge"
-    lab.toggle(key="lab.twin").set_value(True).run()
-    assert not lab.exception
-    assert "tags-zh-kbert, with the graph" in drawn(lab)
+    title, about = beside_the_twin(lab)[-1]
+    assert title == "Twin" and about.startswith("tags-zh-kbert, ") and "triple" in about
 
 
-def test_the_matrix_is_compared_with_the_twins(lab):
-    lab.toggle(key="lab.twin").set_value(True)
-    lab.session_state["lab.matrix_view"] = "difference"
-    lab.run()
-    assert not lab.exception
-    assert "Difference: now − its twin" in everything(lab)
-    lab.session_state["lab.difference_of"] = "attention"
-    lab.run()
-    assert not lab.exception
-    assert "differ in layers or heads" in everything(lab)
-
-
-def test_a_model_without_a_twin_says_how_to_give_it_one(lab):
+def test_a_model_without_a_twin_has_none_beside_it(lab):
+    choose(lab, "lab.compare", "models")
     choose(lab, "lab.task", "classify")
-    switch = lab.toggle(key="lab.no_twin")
-    assert switch.disabled and switch.value is False
-    assert "Call the folders NAME\\-kbert and NAME\\-bert" in switch.help
+    assert lab.session_state["lab.compare"] == "auto"
+    assert "models" not in lab.selectbox(key="lab.compare").options
 
 
-def test_a_broken_twin_is_named_and_the_model_goes_on(tmp_path, monkeypatch):
+def test_a_broken_twin_is_named_and_the_others_go_on(tmp_path, monkeypatch):
     tagger(tmp_path / "my-kbert", ("kg",))
     tagger(tmp_path / "my-bert")
     (tmp_path / "my-bert" / "model.safetensors").write_bytes(b"broken")
     monkeypatch.setenv("KBERT_MODELS", str(tmp_path))
     at = AppTest.from_file(LAB, default_timeout=PATIENCE).run()
-    at.toggle(key="lab.twin").set_value(True).run()
-    assert not at.exception
-    assert "The twin can't be shown" in everything(at)
-    assert "<b>Now</b>" in drawn(at)
+    assert [title for title, _ in beside_the_twin(at)] == ["Now", "Graph off"]
+    assert "Twin: This panel can't be run" in everything(at)
 
 
 # A folder of the visitor's own

@@ -15,7 +15,8 @@ from app import texts
 ROOT = Path(app.__file__).parent
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 ALIKE = re.compile(  # texts that need no translation: values, names and commands alone
-    r"(\{[^}]*\}|F1|MRR|P@1|MB|MASK|K-BERT Lab|train\.tsv|\W|\d)*|git .*|kbert .*|/path/.*"
+    r"(\{[^}]*\}|F1|MRR|P@1|MB|MASK|K-BERT Lab|K-BERT|KnowBert|Roof-BERT"
+    r"|train\.tsv|\W|\d)*|git .*|kbert .*|/path/.*"
 )
 
 

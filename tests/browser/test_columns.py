@@ -1,4 +1,4 @@
-"""What a visitor of the Compare page does, in headless Chromium."""
+"""What a visitor does with readings side by side, in headless Chromium."""
 
 import re
 
@@ -24,8 +24,29 @@ def click_cell(lab, panel, row, column):
     lab.settle()
 
 
+def side_by_side(lab, name):
+    lab.page.get_by_role("combobox", name="Compare with").click()
+    lab.page.get_by_role("option", name=f"Side by side: {name}").click()
+    lab.settle()
+
+
+def test_an_edit_is_seen_in_every_system_on_one_screen(lab):
+    lab.page.set_viewport_size({"width": 1440, "height": 900})
+    side_by_side(lab, "the systems")
+    heads = lab.page.locator(".kb-column b")
+    expect(heads).to_have_text(["K-BERT", "KnowBert", "Roof-BERT", "Plain text"])
+    structure = lab.page.locator(".kb-tree, .kb-ner").all()
+    assert all(box.bounding_box()["y"] + box.bounding_box()["height"] < 900 for box in structure)
+    lab.page.locator("[data-switch]").first.click()
+    lab.settle()
+    lines = lab.page.locator(".kb-ner")
+    expect(lines).to_have_count(4)
+    assert all("Before" in text and "Now" in text for text in lines.all_inner_texts())
+    assert lab.fits()
+
+
 def test_a_visitor_puts_k_berts_parts_side_by_side_and_follows_a_token(lab):
-    lab.go("Compare")
+    side_by_side(lab, "K-BERT's parts")
     text = lab.text()
     assert all(name in text for name in PANELS)
     sums = [root.get_attribute("data-sum") for root in matrices(lab).all()]

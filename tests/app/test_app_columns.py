@@ -1,11 +1,20 @@
-"""Compare: what stands side by side, on one scale, and why two panels are equal."""
+"""Readings side by side: systems and parts, on one scale, and why two of them are equal."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from conftest import BIO, save_checkpoint
-from explaining_pages import FIGURE_2, choose, drawn, models_in, opened, said, write
+from explaining_pages import (
+    FIGURE_2,
+    choose,
+    drawn,
+    models_in,
+    opened,
+    said,
+    write,
+)
 from transformers import AutoModelForTokenClassification
 
 from app import comparing, explained, intervening, services
@@ -15,9 +24,19 @@ from app.intervention_log import InterventionLog
 from app.models import read_model
 from app.scene import NO_GRAPH, GraphRef, Scene
 from app.selection import Selection
+from app.texts import t
 from app.view_models import sides
 from app.view_models.matrix import ABLATED, HIDDEN, visible_view
-from kbert_core import Ablation, Card, InjectionOptions, KnowledgeGraph, Pipeline, Triple
+from app.view_models.selected import Marks
+from kbert_core import (
+    NO_KNOWLEDGE,
+    Ablation,
+    Card,
+    InjectionOptions,
+    KnowledgeGraph,
+    Pipeline,
+    Triple,
+)
 from kbert_core.explain.case import Case, Target
 from kbert_core.explain.compare import ablations_of, compare
 from kbert_core.kbert.interventions import PRESETS
@@ -68,8 +87,11 @@ def test_parts_are_the_papers_whatever_the_scenes_own_ablation_is():
 
 def test_presets_are_those_there_is_something_for():
     assert list(comparing.presets(NOW, Known())) == ["parts"]
-    known = Known(twin=NOW.without_knowledge(), loaded=NOW.original(), pinned=NOW)
-    assert list(comparing.presets(NOW, known)) == ["parts", "models", "graphs", "pinned"]
+    assert list(comparing.presets(NOW, Known(), trees=False)) == []
+    read = {"k-bert": NOW, "knowbert": NOW.without_knowledge()}
+    known = Known(NOW.without_knowledge(), NOW.original(), read)
+    assert list(comparing.presets(NOW, known)) == ["systems", "parts", "models", "graphs"]
+    assert [panel.name for panel in comparing.presets(NOW, known)["systems"]] == list(read)
     edited = Scene((TEXT,), "m", GraphRef("f", "kg"), interventions=PRESETS["no_link"])
     found = comparing.presets(edited, Known())
     assert [panel.scene.interventions for panel in found["matrix"]] == [(), PRESETS["no_link"]]
@@ -182,86 +204,130 @@ def test_visible_panel_shows_what_interventions_opened_and_blocked(case):
     assert (codes[1:, 0] == HIDDEN).all()
 
 
+# What knowledge does to the text
+
+
+def test_tokens_are_as_dark_as_their_states_have_moved(case):
+    moved = {(0, 0): 0.5, (0, 1): 1.0, (0, 2): 0.0}
+    marks = Marks(token=1)
+    html = sides.moved_html(case.trace.reading, moved, 1.0, marks, edit=False)
+    shades = [int(shade) for shade in re.findall(r"kb-moved-(\d+)", html)]
+    assert shades[:3] == [5, 10, 0] and len(shades) == len(TEXT)
+    assert html.count("kb-chosen") == 1
+    assert t("columns.moved", count=2, total=len(TEXT)) in html
+    assert t("columns.edit", count=2, total=len(TEXT)) in sides.moved_html(
+        case.trace.reading, moved, 1.0, marks, edit=True
+    )
+
+
+def test_what_knowledge_costs_the_text_is_counted_where_it_stands(case):
+    bare = case.without_knowledge()
+    in_row = sum(branch > 0 for branch in case.trace.rows[0].branch_ids)
+    said = sides.budget(case.trace, bare)
+    assert t("columns.lost", lost=0, whole=len(TEXT)) in said
+    assert t("columns.in_row", count=in_row) in said
+    nothing = replace(case.trace, reading=bare)
+    assert t("columns.nowhere") in sides.budget(nothing, bare)
+
+
+def test_a_state_moves_where_knowledge_is_and_nowhere_without(models):
+    folder = str(models / "tags-zh-kbert")
+    now = Scene((TEXT,), folder, services.ref_of(GRAPH), device="cpu")
+    bare = now.without_knowledge()
+    moved = services.moved(now, GRAPH, bare, NO_KNOWLEDGE)
+    assert set(moved) == {(0, place) for place in range(len(TEXT))}
+    assert max(moved, key=moved.get)[1] in (3, 4, 5, 9, 10, 11)  # mentions that have a branch
+    still = services.moved(bare, NO_KNOWLEDGE, bare, NO_KNOWLEDGE)
+    assert set(still.values()) == {0.0}
+
+
 # The page
 
 
 @pytest.fixture
 def page(models, monkeypatch):
     monkeypatch.setenv("KBERT_MODELS", str(models))
-    at = opened("compare.py")
+    at = opened("lab.py")
     at.session_state["lab.task"] = "ner"
     at.session_state["lab.model"] = str(models / "tags-zh-kbert")
     return write(at, "患者行胃镜检查未见异常")
 
 
 def preset(at, name):
-    at.session_state["compare.preset"] = name
+    at.session_state["lab.compare"] = name
     at.run()
     assert not at.exception, at.exception
     return at
 
 
 def titles(at):
-    """The panels' names, above their matrices."""
-    found = [re.fullmatch(r"\*\*(.*)\*\*", item.value.replace("\\", "")) for item in at.markdown]
-    return [match[1] for match in found if match]
+    """What the columns are called."""
+    return re.findall(r'class="kb-column"><b>([^<]*)</b>', drawn(at))
 
 
 def test_page_puts_the_parts_of_k_bert_side_by_side(page):
+    preset(page, "parts")
     assert titles(page) == ["BERT", "K-BERT", "Hard positions", "Everything visible"]
-    assert "No two of them are equal." in said(page)
+    assert t("sides.none_equal") in said(page)
     assert drawn(page).count("→ ") >= 6
 
 
-def test_page_says_why_panels_are_equal(page):
-    write(page, "好转")
+def test_page_says_why_columns_are_equal(page):
+    write(preset(page, "parts"), "好转")
     assert "BERT, K-BERT, Hard positions, Everything visible are equal" in said(page)
     assert "the largest difference of any number in the last layer is 0" in said(page)
+
+
+def test_page_puts_the_systems_side_by_side(page):
+    """Of the tiny models, K-BERT's alone; it reads the triples as plain text too."""
+    preset(page, "systems")
+    assert titles(page) == ["K-BERT", "Plain text"]
+    assert "tokens lost" in said(page)
 
 
 def test_page_compares_with_the_twin_of_another_size(page):
     preset(page, "models")
     assert titles(page) == ["Now", "Graph off", "Twin"]
-    page.session_state["compare.view"] = "attention"
+    page.session_state["lab.columns_view"] = "attention"
     page.run()
     assert not page.exception
-    assert "layer and head are taken as far as each has them" in said(page)
+    assert t("sides.no_heads") in said(page)
 
 
-def test_page_compares_the_graph_as_loaded_and_as_edited(page):
+def test_page_shows_what_the_last_edit_did_to_each(page):
     graph = page.session_state["lab.graph"]
     triple = Triple("胃镜", "类别", "检查")
     page.session_state["lab.logs"] = {graph: EditLog().append(Edit("remove", triple))}
     page.run()
     preset(page, "graphs")
     assert titles(page) == ["BERT", "Graph as loaded", "Graph as edited"]
+    preset(page, "systems")
+    assert drawn(page).count(f"<b>{t('prediction.before')}</b>") == 2
+    assert "The last edit moves" in drawn_in(page)
 
 
-def test_page_compares_what_was_pinned_even_of_another_text(page, models):
-    pinned = Scene(("好转",), str(models / "tags-zh-kbert"), NO_GRAPH)
-    page.session_state["lab.pinned"] = pinned
-    page.run()
-    preset(page, "pinned")
-    assert titles(page) == ["Pinned", "Now"]
-    assert "The scenes read different texts" in said(page)
+def drawn_in(at):
+    """What the components of a page were given."""
+    return "\n".join(str(item.proto) for item in at.get("bidi_component"))
 
 
-def test_page_lets_panels_be_chosen_freely(page, models):
+def test_page_lets_columns_be_chosen_freely(page, models):
     preset(page, "free")
-    assert titles(page).count("Panel 1") == 2  # above its choosers, and above its matrix
-    page.session_state["compare.count"] = 4
+    assert titles(page) == ["Panel 1", "Panel 2"]
+    page.session_state["lab.free_count"] = 4
     page.run()
     assert not page.exception
-    assert "Panel 4" in titles(page)
-    choose(page, "compare.panel.1.model", str(models / "tags-zh-bert"))
-    assert "tags-zh-bert" in said(page)
-    choose(page, "compare.panel.1.graph", "none")
-    page.session_state["compare.panel.1.positions"] = "hard"
+    assert titles(page)[-1] == "Panel 4"
+    choose(page, "lab.free.1.model", str(models / "tags-zh-bert"))
+    assert "tags-zh-bert" in drawn(page)
+    choose(page, "lab.free.1.graph", "none")
+    page.session_state["lab.free.1.positions"] = "hard"
     page.run()
     assert not page.exception
 
 
-def test_a_token_chosen_in_one_panel_is_chosen_in_all(page):
+def test_a_token_chosen_in_one_column_is_chosen_in_all(page):
+    preset(page, "parts")
     page.session_state["lab.selection"] = Selection().with_cell(("trunk", 0, 3), ("trunk", 0, 4))
     page.run()
     assert not page.exception
@@ -269,31 +335,25 @@ def test_a_token_chosen_in_one_panel_is_chosen_in_all(page):
     branch = ("branch", 0, 3, Triple("胃镜", "类别", "检查"), 0)
     page.session_state["lab.selection"] = Selection().with_token(branch)
     page.run()
-    assert said(page).count("not in this panel") == 1  # BERT has no branch
-    page.button(key="compare.clear").click().run()
+    assert said(page).count(t("sides.gone")) == 1  # BERT has no branch
+    page.button(key="lab.clear_columns").click().run()
     assert not page.exception
 
 
 def test_a_blocked_cell_is_called_so_where_it_is_blocked(monkeypatch, tmp_path):
     monkeypatch.setenv("KBERT_MODELS", str(tmp_path))
-    at = opened("compare.py", **{"lab.example": FIGURE_2})
-    names = at.session_state["compare.names"][1]  # of K-BERT
+    at = opened("lab.py", **{"lab.example": FIGURE_2})
+    preset(at, "parts")
+    names = at.session_state["lab.column_names"]["lab.tree.1"]  # of K-BERT
     apple = next(n for n in names if n[0] == "branch" and n[3].tail == "Apple" and n[4] == 1)
     cook = next(name for name in names if name[:3] == ("trunk", 0, 1))
     at.session_state["lab.selection"] = Selection().with_cell(cook, apple)
     text = at.session_state[intervening.TEXT]
     at.session_state[intervening.LOGS] = {text: InterventionLog(PRESETS["no_link"])}
     preset(at.run(), "matrix")
-    assert titles(at)[:2] == ["Matrix by the tree", "Matrix as edited"]
+    assert titles(at) == ["Matrix by the tree", "Matrix as edited"]
     assert said(at).count("“Cook” may attend to “Apple”") == 2  # one of them without it
     assert said(at).count("Blocked by an intervention") == 1
-
-
-def test_page_without_a_model_compares_trees_and_matrices(monkeypatch, tmp_path):
-    monkeypatch.setenv("KBERT_MODELS", str(tmp_path))
-    at = opened("compare.py", **{"lab.example": FIGURE_2})
-    assert titles(at)[0] == "BERT"
-    assert "Differences are measured where two panels have a model." in said(at)
 
 
 def test_a_panel_can_read_its_triples_as_plain_text(checkpoints):

@@ -30,7 +30,7 @@ def free_panels(now: Scene, known: Known) -> Sequence[Panel]:
     count = st.segmented_control(
         t("sides.count"),
         range(comparing.FEWEST, comparing.MOST + 1),
-        key="compare.count",
+        key="lab.free_count",
         default=2,
         required=True,
     )
@@ -45,7 +45,7 @@ def free_panels(now: Scene, known: Known) -> Sequence[Panel]:
 def choose(now: Scene, number: int, known: Known) -> Choice:
     """Model, graph, system and ablation of one panel."""
     default = DEFAULTS[number]
-    key = f"compare.panel.{number}"
+    key = f"lab.free.{number}"
     st.markdown(f"**{t('sides.number', number=number + 1)}**")
     models = state.choices().models
     model = st.selectbox(

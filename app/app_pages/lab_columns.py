@@ -1,0 +1,444 @@
+"""Two to four readings side by side: prediction, where knowledge enters, what it moves, matrix."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from app import comparing, editing, explained, selecting, services, state
+from app.app_pages.lab_free import free_panels
+from app.app_pages.scene_bar import model_name
+from app.app_pages.target_chooser import choose_target
+from app.components.matrix import draw_matrix
+from app.components.tree import draw_tree
+from app.models import ModelInfo
+from app.scene import NO_GRAPH, Scene
+from app.selecting import linked
+from app.selection import MEAN
+from app.state import FREE, KEEP
+from app.texts import sentences, t
+from app.view_models import links, matrix, model_facts, sides, tree, twins
+from app.view_models.diff import row_of
+from app.view_models.html import markdown, scrolling
+from app.view_models.interventions import why_now
+from app.view_models.matrix import MatrixView
+from app.view_models.selected import marks_of
+from app.view_models.targets import name_of
+from app.view_models.twins import Side
+from app.view_models.visible import visible_in
+from kbert_core import NO_KNOWLEDGE, FlatTree, KBertError, KBertTrace, KnowledgeGraph
+from kbert_core.explain.case import NOTHING, Target
+from kbert_core.reader import Reading
+from kbert_core.roof.reading import RoofTrace
+from kbert_core.tasks import NerPrediction
+
+ss = st.session_state
+FOUR_IN_A_LINE = 36  # tokens up to which four readings stand in one line
+PAGE = 1320  # pixels of a wide page that columns share
+
+
+@dataclass(frozen=True)
+class Column:
+    """A reading that was run.
+
+    Attributes:
+        scene: what was run.
+        title, by: what it is called, at its head and within a sentence.
+        about: what it reads, and how.
+        graph: the scene's, with the edits made.
+        trace: what came of it.
+        bare: the text as the same model reads it without a graph.
+        before: its trace before the last edit; None: without a graph.
+        moved: how far the last edit, or knowledge, has moved each token of the text.
+        window: its row that is shown.
+    """
+
+    scene: Scene
+    title: str
+    by: str
+    about: str
+    graph: KnowledgeGraph
+    trace: Any
+    bare: Reading
+    before: Any
+    moved: Mapping[tuple[int, int], float]
+    window: int = 0
+
+    @property
+    def trees(self) -> bool:
+        """Whether it is one of sentence trees."""
+        return isinstance(self.trace, KBertTrace)
+
+    @property
+    def flat(self) -> FlatTree:
+        """The N tokens of its row, where it is a tree's."""
+        return self.trace.rows[self.window]
+
+    @property
+    def info(self) -> ModelInfo:
+        """Of its model."""
+        return services.model_info(self.scene.model)
+
+    def visible(self, layer: int = MEAN) -> np.ndarray:
+        """(N, N) bool, row may attend to column."""
+        return visible_in(self.trace, self.window, layer)
+
+
+def columns_of(now: Scene, *, edited: bool) -> list[Column]:
+    """Run what was chosen to stand side by side; empty: nothing was, or it can't be run.
+
+    Args:
+        now: the scene on the page.
+        edited: whether its last edit is about this text.
+    """
+    chosen = str(ss.get("lab.compare"))
+    panels = state.side_by_side(now).get(chosen, ())
+    if chosen == FREE:
+        panels = tuple(free_panels(now, state.known(now)))
+    several = len({panel.scene.model for panel in panels}) > 1
+    columns = []
+    for panel, title, by in zip(panels, sides.names_of(panels), sides.by_of(panels), strict=True):
+        scene = panel.scene
+        try:
+            graph = state.graph_of(scene)
+            trace = services.trace(scene, graph)
+            bare = scene.without_knowledge()
+            before = (edited and state.before_last(scene)) or bare
+            was = services.trace(before, state.graph_of(before))
+            moved = {}
+            if scene.has_model:
+                moved = services.moved(scene, graph, before, state.graph_of(before))
+            read = services.trace(bare, NO_KNOWLEDGE).reading
+        except KBertError as error:
+            st.error(markdown(f"{title}: {t('sides.failed', reason=error)}"))
+            continue
+        about = sides.about(scene, model_name(scene) if several else "", len(set(trace.used)))
+        earlier = was if before is not bare else None
+        columns.append(Column(scene, title, by, about, graph, trace, read, earlier, moved))
+    if panels and len(columns) < comparing.FEWEST:
+        st.info(t("sides.too_few"))
+        return []
+    return columns
+
+
+@linked("lab.columns")
+def draw_columns(columns: Sequence[Column]) -> None:
+    """Draw them on one scale, with one selection; choosing here draws this part only."""
+    ss["lab.column_names"] = {}
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        with st.container(gap="xsmall"):
+            predictions(columns)
+        columns = in_window(columns)
+        drawn = matrices(columns)
+    several = len(columns)
+    if several == 4 and max(len(one.trace.rows[one.window]) for one in columns) > FOUR_IN_A_LINE:
+        several = 2
+    most = max((value for one in columns for value in one.moved.values()), default=0.0)
+    parts = (
+        partial(head, columns[0]),
+        partial(effect, most),
+        partial(knowledge, PAGE // several),
+        partial(drawing, drawn),
+    )
+    for start in range(0, len(columns), several):
+        line = range(start, min(start + several, len(columns)))
+        with st.container(gap="xsmall", key=f"lab_columns_{start}"):
+            for part in parts:
+                for place, number in zip(st.columns(several, gap="medium"), line, strict=False):
+                    with place, st.container(gap="xsmall"):
+                        part(columns[number], number)
+    if drawn.views:
+        st.html(sides.legend(list(drawn.views.values())))
+
+
+def in_window(columns: Sequence[Column]) -> list[Column]:
+    """Choose a window of a long text, and show it of each."""
+    count = max(len(one.trace.rows) for one in columns)
+    chosen = 0
+    if count > 1:
+        chosen = st.selectbox(
+            t("tree.window"),
+            range(count),
+            key=f"lab.columns_window.{count}",
+            format_func=lambda i: t("tree.window_name", number=i + 1, count=count),
+            width=160,
+        )
+    return [replace(one, window=min(chosen or 0, len(one.trace.rows) - 1)) for one in columns]
+
+
+# Predictions
+
+
+def predictions(columns: Sequence[Column]) -> None:
+    """Say how they compare; draw those that aren't drawn on the text itself."""
+    told = [one for one in columns if one.trace.prediction is not None]
+    if len(told) < comparing.FEWEST or len({type(one.trace.prediction) for one in told}) > 1:
+        return
+    if len({one.scene.sentences for one in told}) > 1:
+        st.caption(t("sides.other_text"))
+        return
+    found = [Side(one.title, one.about, one.by, one.trace.prediction) for one in told]
+    for said, table in twins.compared(told[0].scene.sentences, found, [one.info for one in told]):
+        st.markdown(markdown(said))
+        if table:
+            st.html(table)
+    if ss["lab.compare"] == "models":
+        scores = model_facts.scores_of_twins(columns[0].info, columns[-1].info)
+        st.caption(markdown(scores or ""))
+
+
+def head(first: Column, one: Column, number: int) -> None:
+    """What a column is, and the entities that it finds, on the text."""
+    st.html(sides.title_html(one.title, one.about))
+    found, was = one.trace.prediction, one.before and one.before.prediction
+    if not isinstance(found, NerPrediction):
+        return
+    text = one.scene.sentences[0]
+    if isinstance(was, NerPrediction):
+        st.html(twins.now_and_before(text, found, "", was))
+        return
+    against = first.trace.prediction
+    same = isinstance(against, NerPrediction) and one.scene.sentences == first.scene.sentences
+    pair = [against, found] if number and same else [found]
+    st.html(twins.spans_lines(text, [Side("", "", "", each) for each in pair], last=True))
+
+
+# What it reads, and what knowledge does to it
+
+
+def knowledge(width: int, one: Column, number: int) -> None:
+    """Where knowledge enters: branches of a tree, spans with candidates, a string beside."""
+    if one.trees:
+        marks = marks_of(one.flat.identities, state.selection(), one.visible())
+        key = called("tree", number, one.flat.identities)
+        if one.trace.reading.config.system == state.PLAIN_TEXT:
+            st.caption(t("columns.after"))
+            draw_tree(sides.row_html(one.flat, marks), key=key, on_token=partial(click_token, key))
+            return
+        was = row_of(one.before, one.window, one.flat) if one.before else None
+        view = tree.tree_view(one.trace, one.window, was)
+        off = {own for own in view.triples if own in one.graph and not one.graph.is_on(own)}
+        ss[f"{key}_triples"] = view.triples
+        draw_tree(
+            tree.tree_html(view, marks, off, line=width - 60, legend=False),
+            key=key,
+            on_token=partial(click_token, key),
+            on_branch=partial(editing.switch_branch, key),
+        )
+    elif isinstance(one.trace, RoofTrace):
+        assert one.trace.reading.kb is not None
+        st.caption(t("columns.beside"))
+        st.code(one.trace.reading.kb.text, language=None, wrap_lines=True)
+    else:
+        st.caption(t("columns.linked"))
+        st.html(scrolling(links.spans_table(one.trace.links, one.scene.sentences)))
+
+
+def effect(most: float, one: Column, number: int) -> None:
+    """How far knowledge moves each token of the text, and what it costs the text."""
+    if not one.scene.has_model:
+        return
+    reading = one.trace.reading
+    places = [(n, i) for n, own in enumerate(reading.tokens) for i in range(len(own))]
+    identities = [("trunk", *place) for place in places]
+    marks = marks_of(identities, state.selection())
+    key = called("strip", number, identities)
+    draw_tree(
+        sides.moved_html(reading, one.moved, most, marks, edit=one.before is not None),
+        key=key,
+        on_token=partial(click_token, key),
+    )
+    st.caption(markdown(sides.budget(one.trace, one.bare)))
+
+
+# Matrices
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The matrices of all columns.
+
+    Attributes:
+        views, weights: by number of the column; weights where attention is shown.
+        layer: that is shown; 0: any.
+    """
+
+    views: dict[int, MatrixView]
+    weights: dict[int, np.ndarray]
+    layer: int = MEAN
+
+
+def matrices(columns: Sequence[Column]) -> Drawn:
+    """Choose what the matrices show, and make them: one view, one scale."""
+    shown = {number: one for number, one in enumerate(columns) if one.trees}
+    if not shown:
+        return Drawn({}, {})
+    able = all(one.scene.has_model for one in shown.values())
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", width="content"):
+        view = st.segmented_control(
+            t("matrix.view"),
+            ["visible", "attention"] if able else ["visible"],
+            key="lab.columns_view",
+            default="visible",
+            required=True,
+            label_visibility="collapsed",
+            format_func=lambda name: t("matrix." + name),
+        )
+        drawn = attention(shown) if view == "attention" else visible(shown)
+        st.checkbox(t("matrix.specials"), key="lab.specials", **KEEP)
+        st.button(
+            t("select.clear"),
+            key="lab.clear_columns",
+            type="tertiary",
+            on_click=selecting.clear,
+            disabled=state.selection().empty,
+            help=t("select.clear_help"),
+        )
+    if ss.get("lab.specials"):
+        views = {number: matrix.without_specials(own) for number, own in drawn.views.items()}
+        drawn = replace(drawn, views=views)
+    return drawn
+
+
+def visible(shown: dict[int, Column]) -> Drawn:
+    """Who sees whom."""
+    views = {
+        number: sides.visible_panel(one.flat, one.scene, one.visible())
+        for number, one in shown.items()
+    }
+    return Drawn(views, {})
+
+
+def attention(shown: dict[int, Column]) -> Drawn:
+    """One attention map of each, or a mean, on one scale."""
+    try:
+        maps = [services.attention(one.scene, one.graph, one.window) for one in shown.values()]
+    except KBertError as error:
+        st.error(markdown(error))
+        return Drawn({}, {})
+    layers, heads = (max(own.shape[axis] for own in maps) for axis in (0, 1))
+    layer, chosen = state.selection().map_of(layers, heads)
+    ss["lab.columns_layer"], ss["lab.columns_head"] = layer, chosen
+    for name, options in (("layer", [*range(1, layers + 1), MEAN]), ("head", range(heads + 1))):
+        st.selectbox(
+            t("matrix." + name),
+            options,
+            key="lab.columns_" + name,
+            format_func=lambda i: str(i) if i else t("matrix.mean"),
+            on_change=take_map,
+            width=92,
+        )
+    if len({own.shape[:2] for own in maps}) > 1:
+        st.caption(t("sides.no_heads"))
+    flats = [one.flat for one in shown.values()]
+    seen = [one.visible(layer) for one in shown.values()]
+    views = sides.attention_panels(flats, maps, seen, layer, chosen)
+    weights = [sides.chosen_map(own, layer, chosen) for own in maps]
+    return Drawn(
+        dict(zip(shown, views, strict=True)), dict(zip(shown, weights, strict=True)), layer
+    )
+
+
+def take_map() -> None:
+    """Callback of the layer and head choosers."""
+    chosen = ss["lab.columns_layer"], ss["lab.columns_head"]
+    ss["lab.selection"] = state.selection().with_map(*chosen)
+
+
+def drawing(drawn: Drawn, one: Column, number: int) -> None:
+    """A column's matrix, and the chosen cell of it in words; where a token isn't there, that."""
+    if not one.trees:
+        attends(one, number)
+        return
+    view = drawn.views.get(number)
+    if view is None:
+        return
+    key = called("matrix", number, view.identities)
+    draw_matrix(
+        view,
+        marks_of(view.identities, state.selection()),
+        key=key,
+        on_cell=partial(click_cell, key),
+        on_token=partial(click_token, key),
+    )
+    chosen = state.selection()
+    if chosen.cell is not None:
+        weights, seen = drawn.weights.get(number), one.visible(drawn.layer)
+        said = matrix.cell_text(
+            view, chosen.cell, None, one.flat, one.trace.ablation, weights, visible=seen
+        )
+        why = why_now(one.trace, one.window, chosen.cell, said.sentence) if said else ""
+        parts = (why, said.value) if said else ()
+        st.caption(markdown(sentences(filter(None, parts)) or t("sides.gone")))
+    elif chosen.token is not None and chosen.token not in view.identities:
+        st.caption(t("sides.gone"))
+
+
+def attends(one: Column, number: int) -> None:
+    """How each token attends to the knowledge beside the text, where there is some."""
+    reading = one.trace.reading
+    weights = services.entering(one.scene, one.graph)
+    if isinstance(one.trace, RoofTrace):
+        assert reading.kb is not None
+        tokens = services.tokens_of(one.scene, reading.kb.ids)
+    else:
+        tokens = [
+            reading.sentences[m.sentence][m.start : m.end]
+            for m in (own.span.mention for own in reading.rows[0].of_base(len(one.trace.kars) - 1))
+        ]
+    if tokens:
+        chart = sides.entering_chart(reading, weights[:, : len(tokens)], tokens)
+        st.plotly_chart(chart, key=f"lab.entering.{number}", config={"displayModeBar": False})
+
+
+# One selection
+
+
+def called(part: str, number: int, names: Sequence[Any]) -> str:
+    """The key of a column's component, whose tokens have these names."""
+    key = f"lab.{part}.{number}"
+    ss["lab.column_names"][key] = names
+    return key
+
+
+def click_cell(key: str) -> None:
+    """Callback of a matrix: a cell."""
+    selecting.click_cell_of(key, ss["lab.column_names"][key])
+
+
+def click_token(key: str) -> None:
+    """Callback of a drawing: a token."""
+    selecting.click_token_of(key, ss["lab.column_names"][key])
+
+
+# Differences
+
+
+def differences(columns: Sequence[Column]) -> None:
+    """A table of every two readings of trees, and why two of them are equal."""
+    able = [one for one in columns if one.trees and one.scene.has_model]
+    if len(able) < comparing.FEWEST or len({one.scene.sentences for one in columns}) > 1:
+        return
+    st.markdown(f"#### {t('sides.differences')}")
+    target = what(able)
+    made = explained.compared(
+        [one.scene for one in able], [one.graph for one in able], target or NOTHING
+    )
+    names = {str(number): one.title for number, one in enumerate(able)}
+    st.markdown(markdown(sides.say_equal(made, names)))
+    st.html(sides.differences_html(made, names, able[0].info))
+
+
+def what(able: Sequence[Column]) -> Target | None:
+    """Choose what of the predictions is followed: of the first reading with knowledge."""
+    told = [one for one in able if one.trace.prediction is not None]
+    knowing = [one for one in told if one.scene.graph != NO_GRAPH]
+    for one in (*knowing, *told):
+        target = choose_target(one.scene, one.trace, "compare")
+        if target is not None:
+            st.caption(markdown(t("sides.of", target=name_of(target, one.trace, one.info))))
+            return target
+    return None
