@@ -80,7 +80,7 @@ ENGLISH = {
     "cell.part_opened": "· opened in some layers",
     # compared with
     "iv.filled": "other candidates.",
-    "compare.untouched": "Now beside: no interventions",
+    "compare.untouched": "Compare: no interventions",
     "compare.name_untouched": "without interventions",
     "compare.name_now_intervened": "with interventions",
     "twin.since_untouched": "By the interventions: {what}",

@@ -13,7 +13,7 @@ ENGLISH = {
     "matrix.specials": "Hide [CLS], [SEP]",
     "matrix.aria": "{kind} matrix of {n} tokens; arrow keys move, Enter chooses a cell",
     "matrix.click": "A row looks at the columns. Click a cell to learn why it is visible or not, "
-    "or a token's name to follow its row and column.",
+    "twice to block or open it, or a token's name to follow its row and column.",
     "matrix.no_model": "Attention needs a model.",
     "matrix.no_pair": "The two scenes read different texts or tokens, so their matrices can't be "
     "laid over each other.",
@@ -66,7 +66,7 @@ CHINESE = {
     "matrix.of": "差异对象",
     "matrix.specials": "隐藏 [CLS]、[SEP]",
     "matrix.aria": "{n} 个词元的{kind}矩阵；方向键移动，Enter 选格",
-    "matrix.click": "每一行看各列。点击一格，看它为何可见；点击词元的名字，跟踪其行列。",
+    "matrix.click": "每一行看各列。点击一格，看它为何可见；双击一格，阻断或打开它；点击词元的名字，跟踪其行列。",
     "matrix.no_model": "看注意力需要模型。",
     "matrix.no_pair": "两个场景的文本或词元不同，矩阵不能叠在一起比较。",
     "matrix.means": "两个模型的层数或注意力头数不同，因此比较的是全部层和头的平均值。",

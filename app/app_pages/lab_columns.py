@@ -22,7 +22,7 @@ from app.state import FREE, KEEP
 from app.texts import sentences, t
 from app.view_models import links, matrix, model_facts, sides, tree, twins
 from app.view_models.diff import row_of
-from app.view_models.html import markdown, scrolling
+from app.view_models.html import escape, markdown, scrolling
 from app.view_models.interventions import why_now
 from app.view_models.matrix import MatrixView
 from app.view_models.selected import marks_of
@@ -115,7 +115,8 @@ def columns_of(now: Scene, *, edited: bool) -> list[Column]:
         except KBertError as error:
             st.error(markdown(f"{title}: {t('sides.failed', reason=error)}"))
             continue
-        about = sides.about(scene, model_name(scene) if several else "", len(set(trace.used)))
+        named = replace(scene, system="") if panel.name == scene.system else scene
+        about = sides.about(named, model_name(scene) if several else "", len(set(trace.used)))
         earlier = was if before is not bare else None
         columns.append(Column(scene, title, by, about, graph, trace, read, earlier, moved))
     if panels and len(columns) < comparing.FEWEST:
@@ -231,7 +232,7 @@ def knowledge(width: int, one: Column, number: int) -> None:
     elif isinstance(one.trace, RoofTrace):
         assert one.trace.reading.kb is not None
         st.caption(t("columns.beside"))
-        st.code(one.trace.reading.kb.text, language=None, wrap_lines=True)
+        st.html(f'<p class="kb-string">{escape(one.trace.reading.kb.text)}</p>')
     else:
         st.caption(t("columns.linked"))
         st.html(scrolling(links.spans_table(one.trace.links, one.scene.sentences)))

@@ -1,6 +1,6 @@
 """The Lab's interventions: block and open cells of the visible matrix, and see what it does."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any
 
@@ -13,6 +13,7 @@ from app.scene import Scene
 from app.texts import t
 from app.view_models import equal_runs, interventions, prediction
 from app.view_models.html import markdown
+from app.view_models.visible import visible_in
 from kbert_core import FlatTree, Intervention, KBertTrace
 from kbert_core.kbert.interventions import PRESETS, Intervened
 from kbert_core.tasks import ClassPrediction, NerPrediction
@@ -117,6 +118,26 @@ def do_button(new: Intervention, now: Standing, row: FlatTree, after: After) -> 
         disabled=idle or full,
         help=markdown(t("iv.most", most=MOST) if full else t("iv.already") if idle else said),
     )
+
+
+def switch_link(trace: KBertTrace, window: int) -> None:
+    """Callback of the matrix: block a cell clicked twice in both directions, or open it."""
+    row, names = trace.rows[window], ss.get("lab.matrix_names", ())
+    place = getattr(ss.get("lab.matrix"), "link", None)
+    if place is None or not all(0 <= int(one) < len(names) for one in place):
+        return
+    looks, at = (names[int(one)] for one in place)
+    found = interventions.scopes(row, (looks, at))
+    if not found:
+        return
+    seen = visible_in(trace, window)[row.identities.index(looks), row.identities.index(at)]
+    new = found[0].intervention("block" if seen else "open", both=True, layer=None)
+    layers = len(trace.visible_layers or (trace.visible,))
+
+    def works(them: Sequence[Intervention]) -> bool:
+        return bool(interventions.of_trace(trace, tuple(them), layers).changed[-1])
+
+    intervening.stand(with_one_more(trace.interventions, new, works))
 
 
 def standing_list(row: FlatTree, made: Intervened) -> None:

@@ -1,14 +1,15 @@
 """The Lab's matrix: visible, attention, difference; what a chosen cell and row are."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from app import selecting, services, state
-from app.app_pages.lab_interventions import interventions_panel
+from app.app_pages.lab_interventions import interventions_panel, switch_link
 from app.components.heads import draw_heads
 from app.components.matrix import draw_matrix
 from app.scene import Scene
@@ -116,7 +117,7 @@ def one_panel(now: Scene, window: int, *, attention: bool) -> None:
             keep = tuple(drawn(side.flat.identities))
             small_maps(services.small_maps(now, state.graph_of(now), window, keep), side)
     with above or st.container():
-        draw(view, side)
+        draw(view, side, switch=partial(switch_link, side.trace, window))
 
 
 def difference_panel(now: Scene, compared: Scene, kind: str, window: int) -> None:
@@ -272,8 +273,13 @@ def small_maps(view: heads.HeadsView, side: Side) -> None:
     st.caption(t("heads.merged", n=view.merged) if view.merged > 1 else t("heads.caption"))
 
 
-def draw(view: matrix.MatrixView, side: Side, before: Side | None = None) -> None:
-    """The matrix, and what is said of what is chosen in it."""
+def draw(
+    view: matrix.MatrixView,
+    side: Side,
+    before: Side | None = None,
+    switch: Callable[[], None] = lambda: None,
+) -> None:
+    """The matrix, and what is said of what is chosen in it; ``switch``: of a cell clicked twice."""
     if ss.get("lab.specials"):
         view = matrix.without_specials(view)
     ss["lab.matrix_names"] = view.identities
@@ -284,6 +290,7 @@ def draw(view: matrix.MatrixView, side: Side, before: Side | None = None) -> Non
         key="lab.matrix",
         on_cell=selecting.click_cell,
         on_token=selecting.click_token,
+        on_link=switch,
     )
     st.checkbox(t("matrix.specials"), key="lab.specials", **KEEP)
     say_cell(view, side, before)

@@ -1,8 +1,9 @@
-// Colours that every canvas shares: Cividis for shares, blue-white-orange for differences.
+// Colours that every canvas shares: from the page to blue for shares, blue-white-orange for
+// differences.
 
 const LEVELS = 250, HIDDEN = 255;
-const CIVIDIS = ["#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678",
-  "#a59c74", "#c3b369", "#e1cc55", "#fee838"];
+const SHARES = ["#f7fafc", "#cfe2ef", "#8dbcd8", "#4292c6", "#0072b2", "#08306b"];
+const SHARES_DARK = ["#1c252c", "#173a52", "#1a5f8a", "#2b8cc4", "#7cc0e8", "#e3f3fd"];
 
 // The theme's ink and page, as the component's root inherits them.
 function theme(root) {
@@ -16,7 +17,8 @@ function theme(root) {
 // One colour a level, for attention or for its difference.
 function scaleColours(kind, dark) {
   const middle = dark ? [42, 51, 59] : [250, 250, 250];
-  const stops = kind === "difference" ? [[0, 114, 178], middle, [213, 94, 0]] : CIVIDIS.map(rgb);
+  const stops = kind === "difference" ? [[0, 114, 178], middle, [213, 94, 0]]
+    : (dark ? SHARES_DARK : SHARES).map(rgb);
   return Array.from({ length: LEVELS }, (_, i) => mix(stops, i / (LEVELS - 1)));
 }
 

@@ -111,11 +111,17 @@ export default function (component) {
     left = Math.min(96, Math.ceil(widest) + 16);
     top = left;
     const room = Math.max(160, root.clientWidth - left - 4);
-    const tall = Math.min(HEIGHT, Math.max(320, window.innerHeight - ABOVE)) - top - 4;
+    const tall = Math.min(HEIGHT, Math.max(320, window.innerHeight - above())) - top - 4;
     const fit = Math.min(27, room / n, Math.max(tall / n, 3));
     cell = own.zoom === "fit" ? Math.min(fit, (HEIGHT - top - 4) / n)
       : Math.min(LARGEST, Math.max(3, fit) * ZOOM ** own.zoom);
     if (cell > 8) cell = Math.floor(cell);
+  }
+
+  // What stands above the cells on the page, and below them.
+  function above() {
+    const page = root.closest('[data-testid="stMain"]');
+    return root.getBoundingClientRect().top + (page ? page.scrollTop : 0) + BELOW;
   }
 
   function label(i) {
@@ -333,7 +339,7 @@ export default function (component) {
     if (hover) {
       band(ctx, view, hover[0], ink, 0.1, true, false);
       band(ctx, view, hover[1], ink, 0.1, false, true);
-      if (hover[0] >= 0 && hover[1] >= 0) box(ctx, view, hover, 1.5);
+      if (hover[0] >= 0 && hover[1] >= 0 && hover[0] !== hover[1]) box(ctx, view, hover, 1.5);
     }
     if (at) box(ctx, view, at, 3);
   }
@@ -441,16 +447,40 @@ export default function (component) {
     if (y < top || y + cell > view.height) scroll.scrollTop = row * cell - view.height / 3;
   }
 
+  const hovered = hovering(root, data.group, (names) => {
+    const found = names.map((name) => data.identities.indexOf(name));
+    const [row, column] = [found[0] ?? -1, found[1] ?? found[0] ?? -1];
+    highlight(names.length ? [row, column] : null);
+    if (row >= 0) tellRow(row);
+  });
+  // Whom a row's token sees, or how it attends; the group's tree draws it.
+  function tellRow(i) {
+    if (data.kind === "difference") return;
+    const weights = [];
+    for (let j = 0; j < n; j++) {
+      const code = codes[i * n + j];
+      if (code === HIDDEN || code >= ONLY_BEFORE) continue;
+      weights.push([data.identities[j], shares ? shares[i * n + j] : 1]);
+    }
+    const detail = { group: data.group, kind: data.kind, name: data.identities[i], weights };
+    document.dispatchEvent(new CustomEvent("kbert-row", { detail }));
+  }
+
   over.onmousemove = (event) => {
     const where = place(event);
-    highlight(where);
     tell(where, event.clientX, event.clientY);
+    hovered((where || []).filter((i) => i >= 0).map((i) => data.identities[i]));
   };
-  over.onmouseleave = () => { highlight(null); tip.hidden = true; };
+  over.onmouseleave = () => { hovered([]); tip.hidden = true; };
   over.onclick = (event) => { const where = place(event); if (where) choose(where); };
+  over.ondblclick = (event) => {
+    const where = place(event);
+    if (where && Math.min(...where) >= 0) setTriggerValue("link", where);
+  };
   over.onkeydown = (event) => {
     const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
     if (event.key === "Enter" && at) { choose(at); return; }
+    if (event.key === " " && at) { setTriggerValue("link", at); event.preventDefault(); return; }
     if (event.key === "Escape") { setTriggerValue("token", -1); return; }
     if (event.key === "+" || event.key === "-") zoom(event.key === "+" ? 1 : -1);
     const move = step[event.key];
@@ -525,7 +555,7 @@ export default function (component) {
 }
 
 const HEIGHT = 640;  // of the window on the matrix, at most
-const ABOVE = 365;  // what stands above and below it on the page
+const BELOW = 26;
 
 function checksum(bytes) {
   let sum = 7;

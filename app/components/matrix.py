@@ -5,6 +5,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from app.components.tree import group_of
 from app.view_models.matrix import MatrixView
 from app.view_models.selected import Marks
 
@@ -60,7 +61,8 @@ _canvas = st.components.v2.component(
     html=_HTML,
     css=_CSS,
     js="".join(
-        (_FOLDER / name).read_text(encoding="utf-8") for name in ("colours.js", "matrix.js")
+        (_FOLDER / name).read_text(encoding="utf-8")
+        for name in ("colours.js", "hover.js", "matrix.js")
     ),
 )
 
@@ -72,16 +74,24 @@ def draw_matrix(
     key: str,
     on_cell: Callable[[], None],
     on_token: Callable[[], None],
+    on_link: Callable[[], None] = lambda: None,
 ) -> None:
     """Draw a matrix; ``on_cell`` runs when a cell is chosen, ``on_token`` when a token's name is.
 
     What is chosen is then ``st.session_state[key].cell``: [row, column], or
-    ``.token``: its place.
+    ``.token``: its place; a cell clicked twice is ``.link``, for ``on_link``.
 
     Args:
         view: what is drawn.
         marks: what of it is chosen.
         key: of the component.
-        on_cell, on_token: callbacks.
+        on_cell, on_token, on_link: callbacks.
     """
-    _canvas(key=key, data=view.data(marks), on_cell_change=on_cell, on_token_change=on_token)
+    data = {**view.data(marks), "group": group_of(key)}
+    _canvas(
+        key=key,
+        data=data,
+        on_cell_change=on_cell,
+        on_token_change=on_token,
+        on_link_change=on_link,
+    )

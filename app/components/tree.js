@@ -1,8 +1,9 @@
 // The sentence tree: a click or Enter chooses a token, or switches a branch; arrow keys walk over
-// the tokens.
+// the tokens. What is under the mouse is marked in every drawing on the page, see hover.js.
 
 const ELEMENTS = new Set(["DIV", "SPAN", "B", "I", "S", "U"]);
-const ATTRIBUTES = /^(class|title|role|tabindex|aria-[a-z]+|data-token|data-switch)$/;
+const ATTRIBUTES = /^(class|title|role|tabindex|aria-[a-z]+|data-(token|switch|name))$/;
+const LEAST = 0.02;  // of a token's attention that is drawn as an arc
 
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component;
@@ -15,6 +16,50 @@ export default function (component) {
   const first = tokens.find((token) => token.matches(".kb-chosen")) || tokens[0];
   if (first) first.tabIndex = 0;
   if (held !== undefined) tokens.find((token) => token.dataset.token === held)?.focus();
+
+  const named = new Map([...root.querySelectorAll("[data-name]")]
+    .map((token) => [token.dataset.name, token]));
+  const arcs = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  arcs.classList.add("kb-arcs");
+  root.append(arcs);
+  const tell = hovering(root, data.group, mark, follow);
+  root.onpointerover = (event) => {
+    const name = event.target.closest("[data-name]")?.dataset.name;
+    tell(name ? [name] : []);
+  };
+  root.onpointerleave = () => tell([]);
+
+  function mark(names) {
+    for (const [name, token] of named) token.classList.toggle("kb-hover", names.includes(name));
+    for (const branch of root.querySelectorAll(".kb-branch"))
+      branch.classList.toggle("kb-hover-branch", branch.querySelector(".kb-hover") !== null);
+    follow(null);
+  }
+
+  // Whom a token sees: the others fade; how it attends: arcs as wide as the weights.
+  function follow(row) {
+    arcs.replaceChildren();
+    const seen = row && row.kind === "visible" ? new Set(row.weights.map(([name]) => name)) : null;
+    for (const [name, token] of named)
+      token.classList.toggle("kb-dim", seen !== null && !seen.has(name));
+    const from = row && row.kind === "attention" && named.get(row.name);
+    if (!from) return;
+    const frame = root.getBoundingClientRect();
+    const middle = (token) => {
+      const box = token.getBoundingClientRect();
+      return [box.left + box.width / 2 - frame.left, box.top - frame.top + 4];
+    };
+    const [x, y] = middle(from);
+    for (const [name, weight] of row.weights) {
+      const to = named.get(name);
+      if (!to || to === from || weight < LEAST) continue;
+      const [u, v] = middle(to), lift = Math.min(46, 12 + Math.abs(u - x) / 5);
+      const arc = document.createElementNS(arcs.namespaceURI, "path");
+      arc.setAttribute("d", `M${x},${y} C${x},${y - lift} ${u},${v - lift} ${u},${v}`);
+      arc.style.strokeWidth = `${1 + 9 * weight}px`;
+      arcs.append(arc);
+    }
+  }
 
   root.onclick = (event) => choose(event.target.closest("[data-token], [data-switch]"));
   root.onkeydown = (event) => {

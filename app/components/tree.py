@@ -5,10 +5,12 @@ from pathlib import Path
 
 import streamlit as st
 
+_FOLDER = Path(__file__).parent
+
 _tree = st.components.v2.component(
     "kbert_tree",
     html='<div class="kb-tree-root"></div>',
-    js=(Path(__file__).parent / "tree.js").read_text(encoding="utf-8"),
+    js="".join((_FOLDER / name).read_text(encoding="utf-8") for name in ("hover.js", "tree.js")),
     isolate_styles=False,  # the page's own style sheet draws it
 )
 
@@ -31,4 +33,11 @@ def draw_tree(
         key: of the component.
         on_token, on_branch: callbacks.
     """
-    _tree(key=key, data={"html": html}, on_token_change=on_token, on_branch_change=on_branch)
+    data = {"html": html, "group": group_of(key)}
+    _tree(key=key, data=data, on_token_change=on_token, on_branch_change=on_branch)
+
+
+def group_of(key: str) -> str:
+    """What a tree and its matrix have in common: the number of their column, if they have one."""
+    last = key.rsplit(".", 1)[-1]
+    return last if last.isdigit() else ""

@@ -2,11 +2,17 @@
 
 from dataclasses import dataclass
 from typing import Literal
+from zlib import crc32
 
 from kbert_core import FlatTree, KBertTrace
 
 Identity = tuple[object, ...]
 Status = Literal["same", "added", "removed"]
+
+
+def code_of(identity: Identity) -> str:
+    """A token's identity in a few letters, for the drawings of a page to name it."""
+    return f"{crc32(repr(identity).encode()):08x}"
 
 
 @dataclass(frozen=True, slots=True)

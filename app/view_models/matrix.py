@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from app.texts import sentences, t
-from app.view_models.diff import Aligned, Identity, align
+from app.view_models.diff import Aligned, Identity, align, code_of
 from app.view_models.html import escape, plain
 from app.view_models.selected import Marks
 from app.view_models.why import is_visible, why
@@ -70,6 +70,7 @@ class MatrixView:
             "categorical": self.categorical,
             "cells": _packed(self._cells),
             "tokens": [plain(token.text) for token in self.tokens],
+            "identities": [code_of(identity) for identity in self.identities],
             "status": [token.status for token in self.tokens],
             "roles": list(self.roles),
             "groups": list(self.groups),

@@ -11,6 +11,7 @@ from app.comparing import Panel
 from app.models import ModelInfo
 from app.scene import NO_GRAPH, Scene
 from app.texts import listed, sentences, t
+from app.view_models.diff import code_of
 from app.view_models.html import escape, plain, scrolling, shown
 from app.view_models.matrix import (
     ABLATED,
@@ -79,7 +80,8 @@ def row_html(flat: FlatTree, marks: Marks) -> str:
         kind = "kb-branch-tok" if branch > 0 else "kb-trunk"
         kind += " kb-chosen" if place == marks.token else ""
         drawn += (
-            f'<span class="kb-tok {kind}" role="button" tabindex="-1" data-token="{place}">'
+            f'<span class="kb-tok {kind}" role="button" tabindex="-1" data-token="{place}" '
+            f'data-name="{code_of(flat.identities[place])}">'
             f'<span class="kb-text">{shown(text)}</span></span>'
         )
     return f'<div class="kb-tree kb-strip" role="group">{drawn}</div>'
@@ -124,7 +126,8 @@ def moved_html(
             chosen = " kb-chosen" if marks.token == number else ""
             drawn += (
                 f'<span class="kb-tok kb-moved-{shade}{chosen}" role="button" tabindex="-1" '
-                f'data-token="{number}" title="{escape(said)}"><span class="kb-text">'
+                f'data-token="{number}" data-name="{code_of(("trunk", sentence, place))}" '
+                f'title="{escape(said)}"><span class="kb-text">'
                 f"{shown(reading.sentences[sentence][start:end])}</span></span>"
             )
             number += 1

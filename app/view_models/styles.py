@@ -109,6 +109,14 @@ CSS = f"""
 .kb-tok[data-token] {{ cursor: pointer; }}
 .kb-tok[data-token]:hover {{ box-shadow: inset 0 0 0 1.5px var(--faint); }}
 .kb-tok:focus-visible {{ outline: 2px solid {TRUNK}; outline-offset: 1px; }}
+.kb-tree-root {{ position: relative; }}
+.kb-arcs {{ position: absolute; inset: 0; width: 100%; height: 100%; overflow: visible;
+  pointer-events: none; }}
+.kb-arcs path {{ fill: none; stroke: {TRUNK}; stroke-linecap: round; opacity: .6; }}
+.kb-tok {{ transition: opacity .12s; }}
+.kb-tok.kb-dim {{ opacity: .3; }}
+.kb-tok.kb-hover {{ box-shadow: inset 0 0 0 1.5px currentColor; }}
+.kb-hover-branch {{ background: color-mix(in srgb, {BRANCH} 30%, transparent); }}
 .kb-tree .kb-chosen {{ box-shadow: inset 0 0 0 2.5px currentColor; }}
 .kb-tree .kb-target {{ outline: 2.5px dashed currentColor; outline-offset: -2.5px; }}
 .kb-tree .kb-tok.kb-unseen, .kb-mention > .kb-toks > .kb-tok.kb-unseen {{ background: none; }}
@@ -117,6 +125,9 @@ CSS = f"""
   box-shadow: 0 0 0 2px var(--branch); }}
 
 {SHADES}
+[class*="st-key-lab_columns_"] .kb-tree {{ max-height: 26rem; }}
+.kb-string {{ font-size: .95rem; line-height: 1.6; overflow-wrap: anywhere; max-height: 14rem;
+  overflow: auto; margin: .2rem 0; }}
 .kb-column {{ white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }}
 [class*="st-key-lab_columns_"] .kb-ner:has(.kb-side) {{ gap: .1rem .3rem;
   grid-template-columns: 2.9rem minmax(0, 1fr); }}

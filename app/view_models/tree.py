@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import count
 
 from app.texts import t
-from app.view_models.diff import Status
+from app.view_models.diff import Status, code_of
 from app.view_models.html import escape, shown
 from app.view_models.selected import Marks
 from kbert_core import Ablation, FlatTree, KBertTrace, Rule, Triple
@@ -23,6 +23,7 @@ class TokenView:
         soft, hard: its positions; None where it isn't in the tree.
         segment: 0 or 1.
         special: [CLS], [SEP].
+        name: that identifies it in every drawing; empty where it isn't in the tree.
     """
 
     text: str
@@ -30,6 +31,7 @@ class TokenView:
     hard: int | None
     segment: int
     special: bool = False
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,6 +302,7 @@ def _token(flat: FlatTree, index: int, special: bool) -> TokenView:
         index,
         flat.token_type_ids[index],
         special,
+        code_of(flat.identities[index]),
     )
 
 
@@ -357,7 +360,10 @@ def _token_html(token: TokenView, kind: str, segments: int, handles: _Handles | 
         marks = handles.marks
         chosen = token.hard == marks.token
         pressed = "true" if chosen else "false"
-        handle = f' role="button" tabindex="-1" aria-pressed="{pressed}" data-token="{token.hard}"'
+        handle = (
+            f' role="button" tabindex="-1" aria-pressed="{pressed}" data-token="{token.hard}" '
+            f'data-name="{token.name}"'
+        )
         if chosen:
             kind += " kb-chosen"
         elif marks.seen is not None and token.hard not in marks.seen:

@@ -208,3 +208,34 @@ def test_a_chosen_cell_frames_its_row_and_its_own_column(lab):
     last = len(FIGURE_2) - 1
     assert framed(last, apple) and framed(last, apple + 1)
     assert not framed(last, cook)
+
+
+def test_what_is_under_the_mouse_is_marked_in_tree_and_matrix_without_a_rerun(lab):
+    cook = lab.page.locator(".kb-tree [data-token='4']")
+    cook.hover()
+    expect(cook).to_have_class(re.compile("kb-hover"))
+    expect(lab.page.locator(".kb-tree .kb-dim")).to_have_count(0)  # a mention sees its branches
+    lab.page.locator(".kb-tree [data-token='1']").hover()
+    dim = lab.page.locator(".kb-tree .kb-branch-tok.kb-dim")
+    expect(dim).to_have_count(7)  # the trunk sees no branch
+    lab.page.get_by_role("radio", name="Attention").click()
+    lab.settle()
+    cook.hover()
+    expect(lab.page.locator(".kb-arcs path").first).to_be_visible()
+    lab.page.mouse.move(5, 5)
+    expect(lab.page.locator(".kb-arcs path")).to_have_count(0)
+
+
+def test_a_cell_clicked_twice_is_blocked_and_opened_again(lab):
+    seen = lab.matrix()["sum"]
+    cell, left, top = (
+        float(lab.page.locator(".root[data-sum]").first.get_attribute(f"data-{k}"))
+        for k in ("cell", "left", "top")
+    )
+    at = {"x": left + 6.5 * cell, "y": top + 4.5 * cell}
+    canvas(lab).dblclick(position=at)
+    lab.settle()
+    assert lab.matrix()["sum"] != seen
+    canvas(lab).dblclick(position=at)
+    lab.settle()
+    assert lab.matrix()["sum"] == seen
