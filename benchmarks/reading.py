@@ -6,7 +6,8 @@ so that it isn't the sentence itself. From these a small encoder learns to look 
 In `cmrc` and `drcd` are the real questions, DRCD's in simplified characters. Their paragraphs are
 cut into parts of whole sentences, of at most 220 characters; a question goes with the first part
 that holds an answer to it. Of their dev files a tenth of the paragraphs is dev, the rest train;
-CMRC's trial file and DRCD's test file are test.
+CMRC's trial file and DRCD's test file are test. `both` has the questions of the two that train,
+and CMRC's test.
 
 All are in SQuAD's form. The data are not part of this repository, and neither is what is written.
 """
@@ -53,12 +54,17 @@ def main() -> None:
     args = parser.parse_args()
     data, random = data_folder(), np.random.default_rng(args.seed)
     known: list[str] = []  # CMRC's paragraphs that train
+    both: dict[str, list[Any]] = {}
     for name, (training, test) in REAL.items():
         train, dev = divided(simplified_paragraphs(data / training), random)
         known += [paragraph["context"] for paragraph in train if name == "cmrc"]
         splits = {"train": train, "dev": dev, "test": simplified_paragraphs(data / test)}
         parts = {split: [p for own in of for p in parts_of(own)] for split, of in splits.items()}
         written(args.output / name, parts)
+        for split in ("train", "dev"):
+            both.setdefault(split, []).extend(parts[split])
+        both.setdefault("test", parts["test"])
+    written(args.output / "both", both)
     try:
         words = {h for h, _ in load_graph(data / WORDS).items() if 2 <= len(h) <= LONGEST_WORD}
     except KBertError as error:
