@@ -14,6 +14,7 @@ ENGLISH = {
     "matrix.aria": "{kind} matrix of {n} tokens; arrow keys move, Enter chooses a cell",
     "matrix.click": "A row looks at the columns. Click a cell to learn why it is visible or not, "
     "twice to block or open it, or a token's name to follow its row and column.",
+    "matrix.links": "{new} links more, {gone} fewer.",
     "matrix.no_model": "Attention needs a model.",
     "matrix.no_pair": "The two scenes read different texts or tokens, so their matrices can't be "
     "laid over each other.",
@@ -66,7 +67,9 @@ CHINESE = {
     "matrix.of": "差异对象",
     "matrix.specials": "隐藏 [CLS]、[SEP]",
     "matrix.aria": "{n} 个词元的{kind}矩阵；方向键移动，Enter 选格",
-    "matrix.click": "每一行看各列。点击一格，看它为何可见；双击一格，阻断或打开它；点击词元的名字，跟踪其行列。",
+    "matrix.click": "每一行看各列。点击一格，看它为何可见；双击一格，阻断或打开它；"
+    "点击词元的名字，跟踪其行列。",
+    "matrix.links": "多 {new} 条连接，少 {gone} 条。",
     "matrix.no_model": "看注意力需要模型。",
     "matrix.no_pair": "两个场景的文本或词元不同，矩阵不能叠在一起比较。",
     "matrix.means": "两个模型的层数或注意力头数不同，因此比较的是全部层和头的平均值。",

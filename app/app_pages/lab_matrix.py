@@ -147,6 +147,9 @@ def difference_panel(now: Scene, compared: Scene, kind: str, window: int) -> Non
         st.caption(t("matrix.means"))
     if matrix.largest_change(change) == 0:
         st.caption(t("matrix.equal"))
+    elif change.categorical:
+        new, gone = matrix.links_changed(change)
+        st.caption(t("matrix.links", new=new, gone=gone))
     if before.maps is not None and after.maps is not None and alike and ss.get("lab.all_heads"):
         maps, seen = (before.maps, after.maps), (before.visible, after.visible)
         tokens = [change.tokens[i] for i in drawn(change.identities)]

@@ -20,6 +20,7 @@ LEVELS = 250  # codes below are values; the others are kinds of cell
 ONLY_BEFORE, ONLY_AFTER, HIDDEN = 253, 254, 255
 TRUNK, BRANCH, LINK, ABLATED, SEEN, UNSEEN = range(6)  # codes of a visible matrix
 KEPT = 6
+NEW_AND_GONE = (SEEN, ONLY_AFTER), (UNSEEN, ONLY_BEFORE)
 BLOCKED, OPENED = 7, 8  # by interventions
 PART_BLOCKED, PART_OPENED = 9, 10  # in some layers only
 FINE = 65_000  # steps of a value that the front end gets
@@ -176,7 +177,8 @@ def spread(view: MatrixView, before: FlatTree, after: FlatTree, which: Which) ->
     tokens, *grids, _ = _joined(before, after)
     grid = grids[which == "after"]
     codes = view.codes[grid]
-    laid = _marked(codes, tokens, (before, after), categorical=view.categorical)
+    every = np.ones(codes.shape, dtype=bool)
+    laid = _marked(codes, tokens, (before, after), (every, every), categorical=view.categorical)
     own = np.array([getattr(token, which) is not None for token in tokens])
     kept = np.where(own[:, None] & own[None, :], codes, laid.codes)
     values = view.values[grid] if view.values is not None else None
@@ -200,7 +202,7 @@ def visible_difference(
     codes[(was == now) & (was > 0)] = KEPT
     codes[now > was] = SEEN
     codes[now < was] = UNSEEN
-    return _marked(codes, tokens, (before, after), categorical=True)
+    return _marked(codes, tokens, (before, after), (was > 0, now > 0), categorical=True)
 
 
 def attention_difference(
@@ -223,8 +225,9 @@ def attention_difference(
     scale = high or 1.0
     centre = (LEVELS - 1) / 2
     codes = np.clip(np.round(centre + change / scale * centre), 0, LEVELS - 1).astype(np.uint8)
-    codes[~(visible[0][grid_before] | visible[1][grid_after])] = HIDDEN
-    marked = _marked(codes, tokens, (before, after), categorical=False, low=-high, high=high)
+    seen = (visible[0][grid_before], visible[1][grid_after])
+    codes[~(seen[0] | seen[1])] = HIDDEN
+    marked = _marked(codes, tokens, (before, after), seen, categorical=False, low=-high, high=high)
     return replace(marked, values=change)
 
 
@@ -233,6 +236,12 @@ def largest_change(view: MatrixView) -> float:
     if view.categorical:
         return float(np.isin(view.codes, (SEEN, UNSEEN, ONLY_BEFORE, ONLY_AFTER)).any())
     return max(abs(view.low), abs(view.high))
+
+
+def links_changed(view: MatrixView) -> tuple[int, int]:
+    """How many links of a visible difference are new, and how many are gone."""
+    counts = [np.isin(view.codes, codes).sum() for codes in NEW_AND_GONE]
+    return int(counts[0]), int(counts[1])
 
 
 def legend(view: MatrixView) -> tuple[int, ...]:
@@ -312,16 +321,20 @@ def _marked(
     codes: np.ndarray,
     tokens: tuple[Aligned, ...],
     flats: tuple[FlatTree, FlatTree],
+    seen: tuple[np.ndarray, np.ndarray],
     *,
     categorical: bool,
     low: float = 0.0,
     high: float = 1.0,
 ) -> MatrixView:
-    added = np.array([token.status == "added" for token in tokens])
-    removed = np.array([token.status == "removed" for token in tokens])
+    """Mark the links of tokens that only one of the two has; what they don't see is hidden."""
     codes = codes.copy()
-    codes[added[:, None] | added[None, :]] = ONLY_AFTER
-    codes[removed[:, None] | removed[None, :]] = ONLY_BEFORE
+    for name, code, links in (("after", ONLY_AFTER, seen[1]), ("before", ONLY_BEFORE, seen[0])):
+        there = np.array([getattr(token, name) is not None for token in tokens])
+        only = there & np.array([token.status != "same" for token in tokens])
+        theirs = only[:, None] | only[None, :]
+        codes[theirs] = HIDDEN
+        codes[theirs & links & there[:, None] & there[None, :]] = code
     roles_before, groups_before = _roles(flats[0])
     roles_after, groups_after = _roles(flats[1])
     roles, groups = [], []

@@ -62,8 +62,13 @@ def test_difference_marks_one_sided_tokens_and_nothing_else(graph, run):
     view = matrix.visible_difference(before, after, seen(before, after))
     added = [token.status == "added" for token in view.tokens]
     touched = np.logical_or.outer(added, added)
-    assert (view.codes[touched] == matrix.ONLY_AFTER).all()
+    links = seen(before, after)[1] > 0  # the two new tokens see each other and their mention
+    assert ((view.codes == matrix.ONLY_AFTER) == (touched & links)).all()
+    assert set(np.unique(view.codes[touched & ~links])) == {matrix.HIDDEN}
     assert set(np.unique(view.codes[~touched])) <= {matrix.KEPT, matrix.HIDDEN}
+    assert matrix.links_changed(view) == (2 * 2 + 2 * 2 * 2, 0)
+    back = matrix.visible_difference(after, before, seen(after, before))
+    assert matrix.links_changed(back) == (0, 12)
 
 
 def test_texts_that_differ_are_not_laid_over_each_other(graph, run):
