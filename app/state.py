@@ -162,6 +162,7 @@ def begin() -> None:
         "lab.device": "auto",
         "lab.strategy": Strategy.FIRST,
         "lab.one_sense": False,
+        "lab.move_up": False,
         "lab.names": list(RULES),
     }.items():
         ss.setdefault(key, value)
@@ -335,6 +336,7 @@ def _injection() -> InjectionOptions:
         strategy=strategy,
         threshold=own.threshold if same else None,
         one_sense=strategy in SCORED and bool(ss.get("lab.one_sense")),
+        keep_places=not ss.get("lab.move_up"),
         scorer=own.scorer if same else None,
         names=NameRules.of(ss.get("lab.names", own.names.as_list())),
     )

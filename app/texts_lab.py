@@ -39,6 +39,9 @@ ENGLISH = {
     "options.strategy_rare": "of the rarest relations",
     "options.one_sense": "Of a name with several meanings, one",
     "options.one_sense_help": "Use only triples of the entity whose best triple scores highest.",
+    "options.move_up": "Let the next triple move up",
+    "options.move_up_help": "When a triple is switched off, the next one of the same name takes "
+    "its place. Otherwise nothing else changes.",
     "options.tail_only": "Tail only, without the relation",
     "options.relations": "Only these relations",
     "options.relations_all": "All relations",
@@ -140,6 +143,9 @@ CHINESE = {
     "options.strategy_rare": "关系最少见的",
     "options.one_sense": "名称有多个含义时只取一个",
     "options.one_sense_help": "只用得分最高的那个实体的三元组。",
+    "options.move_up": "让下一个三元组补上",
+    "options.move_up_help": "停用一个三元组时，同一名称的下一个三元组补上它的位置。"
+    "否则其他三元组不变。",
     "options.tail_only": "只注入尾实体，不含关系",
     "options.relations": "只用这些关系",
     "options.relations_all": "所有关系",

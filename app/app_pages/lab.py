@@ -211,6 +211,7 @@ def options() -> None:
         )
         if trees:
             st.checkbox(t("options.tail_only"), key="lab.tail_only", **KEEP)
+        st.checkbox(t("options.move_up"), key="lab.move_up", help=t("options.move_up_help"), **KEEP)
     with two:
         if chooses:
             st.selectbox(

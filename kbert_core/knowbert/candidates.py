@@ -277,15 +277,15 @@ def _candidates(
 def _triples(
     entity: str, graph: KnowledgeGraph, options: InjectionOptions, base: Base
 ) -> tuple[Triple, ...]:
-    on = [
+    offered = [
         triple
         for triple in graph.triples_of(entity)
-        if graph.is_on(triple)
+        if (options.keep_places or graph.is_on(triple))
         and (base.relations is None or triple.relation in base.relations)
         and (options.relations is None or triple.relation in options.relations)
         and triple.relation not in (COUNT, *options.not_relations)
     ]
-    return tuple(on[: options.max_triples])
+    return tuple(filter(graph.is_on, offered[: options.max_triples]))
 
 
 def _count(entity: str, names: set[str], graph: KnowledgeGraph) -> int:

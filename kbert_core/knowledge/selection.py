@@ -76,6 +76,8 @@ class InjectionOptions:
             "context", information in nats for "rare"; None: nothing.
         one_sense: of a name with several entities, use only the triples of
             the one whose best triple scores highest.
+        keep_places: a triple that is switched off keeps its place among the first, so that no
+            other moves up into it.
         scorer: for "context" an encoder (folder, hub name or package:NAME),
             None for the model's own.
         names: how a name in a text may differ from the graph's.
@@ -99,6 +101,9 @@ class InjectionOptions:
     )
     one_sense: bool = option(
         False, help="of a name with several entities, use the one whose best triple scores highest"
+    )
+    keep_places: bool = option(
+        False, help="let no other triple move up into the place of one that is switched off"
     )
     scorer: str | None = option(
         None,
@@ -183,7 +188,7 @@ class InjectionOptions:
 
 _KINDS: dict[str, Any] = {  # of options as they are read
     "max_triples": int,
-    **dict.fromkeys(("tail_only", "one_sense"), bool),
+    **dict.fromkeys(("tail_only", "one_sense", "keep_places"), bool),
     **dict.fromkeys(("not_relations", "first_relations", "names"), tuple),
     "relations": tuple | None,
     "threshold": int | float | None,

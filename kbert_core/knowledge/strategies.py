@@ -1,5 +1,6 @@
 """Choosing the triples of mentions: what rules them out, and what ranks the rest."""
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -98,12 +99,14 @@ def _first(asked: Candidates, graph: KnowledgeGraph, options: InjectionOptions) 
     """Take the first in graph order: as the rest of this module does it, in one quick pass."""
     used: list[Triple] = []
     left_out: list[LeftOut] = []
+    free = options.max_triples
     for triple in asked.triples:
         rule = _rule(triple, asked, graph, options)
-        if rule is None and len(used) < options.max_triples:
+        if rule is None and free > 0:
             used.append(triple)
         else:
             left_out.append(LeftOut(triple, rule or Rule.LIMIT))
+        free -= rule is None or (rule is Rule.OFF and _holds_place(triple, asked, graph, options))
     reasons = (_FIRST,) * len(used)
     if asked.mention.others:
         reasons = tuple(Reason(sense=normalise_name(triple.head)) for triple in used)
@@ -115,7 +118,7 @@ def _parted(
 ) -> tuple[Candidates, dict[Triple, LeftOut]]:
     """Part a mention's triples by what needs no comparing: what may be used, and the others."""
     rules = {triple: _rule(triple, asked, graph, options) for triple in asked.triples}
-    usable = tuple(triple for triple, rule in rules.items() if rule is None)
+    usable = tuple(t for t in rules if _holds_place(t, asked, graph, options))
     ruled_out = {triple: LeftOut(triple, rule) for triple, rule in rules.items() if rule}
     return Candidates(asked.sentences, asked.mention, usable), ruled_out
 
@@ -124,8 +127,20 @@ def _rule(
     triple: Triple, asked: Candidates, graph: KnowledgeGraph, options: InjectionOptions
 ) -> Rule | None:
     """What rules a triple out, whatever others there are."""
-    if not graph.is_on(triple):
-        return Rule.OFF
+    return _other_rule(triple, asked, graph, options) if graph.is_on(triple) else Rule.OFF
+
+
+def _holds_place(
+    triple: Triple, asked: Candidates, graph: KnowledgeGraph, options: InjectionOptions
+) -> bool:
+    """Whether a triple counts among the first: also where it is only switched off."""
+    on = options.keep_places or graph.is_on(triple)
+    return on and _other_rule(triple, asked, graph, options) is None
+
+
+def _other_rule(
+    triple: Triple, asked: Candidates, graph: KnowledgeGraph, options: InjectionOptions
+) -> Rule | None:
     if not options.allows(triple.relation):
         return Rule.RELATION
     if _says_name(triple, asked, graph, options.names):
@@ -160,7 +175,8 @@ def _scores(
     if options.max_triples == 0:
         return [None] * len(waiting)
     if options.strategy is Strategy.RARE:
-        return [[graph.relation_idf[t.relation] for t in one.triples] for one in waiting]
+        idf = graph.relation_idf  # of a relation whose triples are all off there is none
+        return [[idf.get(t.relation, math.inf) for t in one.triples] for one in waiting]
     if not options.needs_model:
         return [None] * len(waiting)
     if scorer is None:
@@ -182,14 +198,18 @@ def _selection(
 ) -> Selection:
     """Rank what may be used, and part it by sense, threshold and limit."""
     used: list[tuple[Triple, Reason]] = []
+    free = options.max_triples
     for triple, reason, sense_fits in _ranked(usable, scores, options):
         rule = None
         if not sense_fits:
             rule = Rule.SENSE
         elif reason.below:
             rule = Rule.SCORE
-        elif len(used) >= options.max_triples:
+        elif free <= 0:
             rule = Rule.LIMIT
+        free -= rule is None
+        if triple in left_out:
+            continue  # switched off, and its place is kept
         if rule is None:
             used.append((triple, reason))
         else:

@@ -30,12 +30,11 @@ def test_a_first_visit_shows_a_prediction_and_edits_change_it_until_undone(lab):
     shown, tails = lab.probabilities(), [lab.cell(3, row) for row in range(3)]
     assert (lab.cell(4, 0), lab.cell(4, 2)) == ("injected", "over the limit per mention")
     lab.toggle(0)
-    assert (lab.cell(4, 0), lab.cell(4, 2)) == ("switched off", "injected, moved up")
-    assert any(tails[2] in branch for branch in lab.branches())
-    assert not any(branch.endswith(tails[0]) for branch in lab.branches())
+    assert (lab.cell(4, 0), lab.cell(4, 2)) == ("switched off", "over the limit per mention")
+    shown_tails = [tail for tail in tails if any(tail in branch for branch in lab.branches())]
+    assert shown_tails == [tails[1]]  # and none has moved up into its place
     assert lab.matrix()["sum"] != matrix["sum"]
     assert lab.probabilities() != shown
-    assert re.search("moved up into the free place", lab.text())
     lab.press("Undo")
     assert (lab.matrix(), lab.branches()) == (matrix, branches)
     assert lab.cell(4, 0) == "injected"

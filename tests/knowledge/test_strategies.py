@@ -265,6 +265,21 @@ def test_every_triple_of_the_mention_is_used_or_left_out_and_never_both(some, me
     assert len(made.reasons) == len(made.used)
 
 
+@given(triples, mentions, options((Strategy.FIRST, Strategy.TAIL_IN_TEXT, Strategy.CONTEXT)))
+def test_where_places_are_kept_switching_a_triple_off_takes_it_away_and_brings_no_other(
+    some, mention, option
+):
+    option = dataclasses.replace(option, keep_places=True)
+    graph, before = run(some, mention, option)
+    scorer = Given({t: (ord(t.tail) * 7 % 10) / 10 for t in some})
+    for triple in some:
+        off = graph.switch_off(triple)
+        made = select_triples([("x a b c",)], [mention], off, option, scorer)[0]
+        assert made.used == tuple(t for t in before.used if t != triple)
+        rules = {item.triple: item.rule for item in made.left_out}
+        assert rules.get(triple, Rule.OFF) is Rule.OFF
+
+
 @given(triples, st.integers(0, 5), st.none() | st.just(("r",)))
 def test_first_is_the_release_of_old(some, most, relations):
     graph, made = run(some, Mention(0, 1, "x"), InjectionOptions(most, relations=relations))
