@@ -20,6 +20,7 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.selection import LeftOut
 from kbert_core.knowledge.triple import Triple
+from kbert_core.markup import caption
 from kbert_core.text import WordPieces
 from kbert_core.tokens import Tokens, text_places
 
@@ -113,7 +114,7 @@ class Reading(ABC):
         return torch.cat(list(values))[torch.from_numpy(offsets[row] + place)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Trace:
     """Everything between a text and its prediction, stage by stage.
 
@@ -140,6 +141,17 @@ class Trace:
     def used(self) -> tuple[Triple, ...]:
         """The triples that are in, in reading order, once for each mention."""
         return self.reading.used
+
+    def __repr__(self) -> str:
+        tokens = sum(map(len, self.rows))
+        text = " ‖ ".join(self.reading.sentences)
+        said = f"{tokens} tokens, {len(self.used)} triples, {type(self.prediction).__name__}"
+        return f"<{type(self).__name__} of {text!r}: {said}>"
+
+    def _repr_html_(self) -> str:
+        """The prediction, for notebooks."""
+        drawn = getattr(self.prediction, "_repr_html_", None)
+        return str(drawn()) if drawn else caption(repr(self))
 
     def logits_on_text(self) -> Tensor:
         """(T, K), a row for each token of the text, or (K,)."""

@@ -115,7 +115,7 @@ class IntervenedBatch(Batch):
     intervened: Intervened
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class KBertTrace(Trace):
     """A trace with the visible matrix.
 
@@ -154,6 +154,10 @@ class KBertTrace(Trace):
     def interventions(self) -> tuple[Intervention, ...]:
         """Made to the visible matrix, in order."""
         return self.reading.config.interventions
+
+    def _repr_html_(self) -> str:
+        """The tree of every row, then the prediction, for notebooks."""
+        return "".join(row._repr_html_() for row in self.rows) + super()._repr_html_()
 
 
 class KBertReader(Reader):

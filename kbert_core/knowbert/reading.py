@@ -224,7 +224,7 @@ class KnowBertBatch:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class KnowBertTrace(Trace):
     """A trace with what each KAR made of the spans; see :class:`kbert_core.knowbert.kar.KarTrace`.
 

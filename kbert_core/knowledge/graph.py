@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property, reduce
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, Protocol, TypeVar
 
 from immutables import Map
@@ -22,6 +22,7 @@ from kbert_core.knowledge.name_index import AddedNames, JoinedNames, NameLookup,
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.surface_forms import forms_of
 from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations, Triple
+from kbert_core.markup import caption, table
 
 T = TypeVar("T")
 Triples = tuple[Triple, ...]
@@ -214,6 +215,20 @@ class KnowledgeGraph:
         known = self._source.triples_of
         more = (len(now) - len(known(entity)) for entity, now in self._changed.items())
         return len(self._source) + sum(more)
+
+    def __repr__(self) -> str:
+        return f"<KnowledgeGraph {self.name!r}: {len(self):,} triples>"
+
+    def _repr_html_(self) -> str:
+        """The first ten triples and how many there are, for notebooks."""
+        off = f", {len(self.off):,} switched off" if self.off else ""
+        first = [
+            (own.head, own.relation, own.tail, "" if self.is_on(own) else "off")
+            for own in islice(self, 10)
+        ]
+        more = f"; the first {len(first)}" if len(self) > len(first) else ""
+        said = caption(f"{self.name or 'A graph'}: {len(self):,} triples{off}{more}")
+        return said + table(("head", "relation", "tail", ""), first)
 
     def __contains__(self, triple: Triple) -> bool:
         return triple in self.triples_of(triple.head)

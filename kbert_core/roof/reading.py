@@ -238,7 +238,7 @@ class RoofBatch:
         return RoofBatch(*(getattr(self, own.name).to(device) for own in fields(self)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RoofTrace(Trace):
     """A trace with both sides.
 

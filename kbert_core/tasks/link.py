@@ -7,6 +7,7 @@ from torch import Tensor
 from transformers import AutoModel
 
 from kbert_core.labels import Labels
+from kbert_core.markup import table
 from kbert_core.tasks.base import Task
 
 NULL = "NULL"  # what a span means that means nothing, in words
@@ -35,6 +36,11 @@ class LinkPrediction:
     """The links of a text, in reading order; spans may overlap."""
 
     links: tuple[Link, ...]
+
+    def _repr_html_(self) -> str:
+        """The links in reading order, for notebooks."""
+        rows = ((f"[{own.start}, {own.end})", own.entity or NULL, own.weight) for own in self.links)
+        return table(("place", "entity", "weight"), rows)
 
 
 class LinkEntities(Task):

@@ -8,6 +8,7 @@ from transformers import AutoModelForMaskedLM, PreTrainedTokenizerBase
 
 from kbert_core.errors import CheckpointError, TextError
 from kbert_core.labels import MASK_TOKENS, Labels
+from kbert_core.markup import table
 from kbert_core.reader import Reading
 from kbert_core.tasks.base import Task
 from kbert_core.text import WordPieces
@@ -34,6 +35,11 @@ class MaskPrediction:
     """What stands at each [MASK] of a text, in reading order."""
 
     fillings: tuple[Filling, ...]
+
+    def _repr_html_(self) -> str:
+        """The candidates of each [MASK], for notebooks."""
+        heads = ("token", "probability")
+        return "".join(table(heads, filling.candidates) for filling in self.fillings)
 
 
 class FillMask(Task):

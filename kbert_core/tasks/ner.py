@@ -12,6 +12,7 @@ from torch import Tensor
 from transformers import AutoModelForTokenClassification
 
 from kbert_core.labels import Labels, bio_spans
+from kbert_core.markup import table
 from kbert_core.reader import Reading
 from kbert_core.tasks.base import Task
 from kbert_core.tokens import Ints, Many, Tokens
@@ -91,6 +92,11 @@ class NerPrediction:
 
     spans: tuple[Span, ...]
     tokens: Sequence[LabelledToken]
+
+    def _repr_html_(self) -> str:
+        """The entities in reading order, for notebooks."""
+        rows = ((own.text, own.label, own.probability) for own in self.spans)
+        return table(("entity", "type", "probability"), rows)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""

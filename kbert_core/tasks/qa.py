@@ -9,6 +9,7 @@ from transformers import AutoModelForTokenClassification
 
 from kbert_core.errors import TextError
 from kbert_core.labels import IGNORED, Labels
+from kbert_core.markup import table
 from kbert_core.reader import Reading
 from kbert_core.tasks.base import Task
 from kbert_core.tokens import Tokens
@@ -46,6 +47,10 @@ class AnswerPrediction:
     tokens: Tokens
     start_probabilities: tuple[float, ...]
     end_probabilities: tuple[float, ...]
+
+    def _repr_html_(self) -> str:
+        """The answers, the best first, for notebooks."""
+        return table(("answer", "probability"), ((a.text, a.probability) for a in self.answers))
 
 
 class AnswerQuestion(Task):
