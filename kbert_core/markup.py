@@ -1,4 +1,4 @@
-"""Small pieces of HTML for notebooks: tables, bars, tokens. Styles are inline, every text escaped."""
+"""Pieces of HTML for notebooks: tables, bars, tokens. Styles are inline, every text escaped."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -16,7 +16,9 @@ def caption(text: str) -> str:
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """A table; a float is a share from 0 to 1, drawn as a number with a bar."""
-    head = "".join(f'<th style="{CELL};font-weight:500;{FAINT}">{escape(own)}</th>' for own in heads)
+    head = "".join(
+        f'<th style="{CELL};font-weight:500;{FAINT}">{escape(own)}</th>' for own in heads
+    )
     body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
     style = "border-collapse:collapse;font-size:.9rem;margin:.3rem 0"
     return f'<table style="{style}"><tr>{head}</tr>{body}</table>'

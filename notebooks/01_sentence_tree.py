@@ -124,17 +124,12 @@ assert flat.tokens == line  # by hand and by the library: the same
 print(len(nodes[0]), "mentions,", len(flat.branches), "branches,", len(flat), "tokens")
 
 # %% [markdown]
-# The picture is the one that the app of this project, the *K-BERT Lab*, draws, too. The numbers below the tokens are for
-# [the next notebook](02_soft_positions.ipynb).
+# A flattened tree shows itself in a notebook. The numbers below the tokens are for [the next
+# notebook](02_soft_positions.ipynb).
 
 # %%
-from _tools import show, trace_of
-from app.view_models.tree import tree_view
-from app.view_models.tree_picture import tree_picture
-
 (figure_2,) = flatten([sentence_tree], Words(special=True))
-says = "Figure 2 as a tree: CEO Apple hangs from Tim Cook, capital China and is_a City from Beijing"
-show(tree_picture(tree_view(trace_of(figure_2)), "png"), says)
+figure_2
 
 # %% [markdown]
 # ## What is lost
@@ -188,8 +183,7 @@ from kbert_core import Characters, grow_trees
 medical = load_graph("demo_kgs/medical_zh.spo")
 both_steps = grow_trees(["患者行胃镜检查未见异常"], medical)  # K-Query, then K-Inject
 (chinese,) = flatten(both_steps, Characters(special=True))
-says = "患者行胃镜检查未见异常 with the branches 类别 检查 and 部位 胃 below 胃镜"
-show(tree_picture(tree_view(trace_of(chinese)), "png"), says)
+chinese
 
 # %% [markdown]
 # ## Exercises

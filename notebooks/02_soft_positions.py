@@ -71,15 +71,8 @@ for number, (token, position) in enumerate(zip(tokens, soft)):
 # The library finds the same, and the app draws it below the tokens (soft first, then hard):
 
 # %%
-from _tools import show, trace_of
-from app.view_models.tree import tree_view
-from app.view_models.tree_picture import tree_picture
-
 assert tree.tokens == tokens and tree.soft_positions == soft
-show(
-    tree_picture(tree_view(trace_of(tree)), "png"),
-    "Figure 2 with soft and hard positions below the tokens",
-)
+tree
 
 # %% [markdown]
 # ## What hard positions do to the trunk
@@ -128,15 +121,14 @@ def draw(triples):
     print(
         f"{triples} triples: 病 and 史 are {hard} apart with hard positions, {soft} with soft ones"
     )
-    return show(
-        tree_picture(tree_view(trace_of(read(triples))), "png"), f"the tree with {triples} triples"
-    )
+    return read(triples)
 
 
 slider(draw, triples=(0, 8))
 
 # %%
 from _charts import line_chart
+from _tools import show
 
 counts = range(0, 13)
 apart = [distances(count) for count in counts]
@@ -162,8 +154,7 @@ draw(3)
 # look at columns):
 
 # %%
-from app.view_models.figures import matrix_picture
-from app.view_models.matrix import attention_view
+from _charts import matrix_chart
 from kbert_core import NO_KNOWLEDGE, Ablation, Pipeline
 
 kbert = Pipeline.load("models/zh-mini", device="cpu")
@@ -172,9 +163,7 @@ bert = kbert(text, graph=NO_KNOWLEDGE, attentions=True, hidden_states=True, deco
 NEXT, PREVIOUS = 1, 2  # heads of the first layer, counted from 0
 
 weights = bert.attentions[0][0, NEXT].numpy()  # (N, N): row looks at column
-picture = matrix_picture(
-    attention_view(bert.rows[0], weights, bert.visible[0].numpy()), "png", title="layer 1, head 2"
-)
+picture = matrix_chart(bert.rows[0].tokens, weights, title="layer 1, head 2")
 show(picture, "Attention of one head: every character looks at the token behind it", width=420)
 
 # %% [markdown]

@@ -86,16 +86,11 @@ assert torch.equal(visible[0], torch.tensor(V))  # by hand and by the library: t
 # below.)
 
 # %%
+from _charts import visible_chart
 from _tools import show
-from app.view_models.figures import matrix_picture
-from app.view_models.matrix import visible_view
 from kbert_core import Ablation
 
-view = visible_view(flat, Ablation())
-show(
-    matrix_picture(view, "png", title="Visible matrix of Figure 2"),
-    "The visible matrix of Figure 2",
-)
+show(visible_chart(flat, Ablation()), "The visible matrix of Figure 2", width=480)
 
 # %% [markdown]
 # Three things to see in it:
@@ -164,8 +159,7 @@ print(f"visible in Figure 2: {visible.sum().item()} of {N * N} cells, {share:.0%
 
 # %%
 ablated = Ablation(visible="all")
-view = visible_view(flat, ablated)
-show(matrix_picture(view, "png", title="Everything visible"), "Everything visible", width=420)
+show(visible_chart(flat, ablated), "Everything visible", width=420)
 
 # %% [markdown]
 # Grey are the cells that K-BERT hides. Together with Figure 2's shared positions that is a muddle: *now*, *capital* and

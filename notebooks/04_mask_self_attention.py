@@ -73,11 +73,10 @@ print("hidden cells are just 0:", np.all(S[~V_matrix] == 0))
 assert np.allclose(S.sum(axis=1), 1) and np.all(S[~V_matrix] == 0)
 
 # %%
+from _charts import matrix_chart
 from _tools import show
-from app.view_models.figures import matrix_picture
-from app.view_models.matrix import attention_view
 
-picture = matrix_picture(attention_view(flat, S, V_matrix), "png", title="S of Eq. 5")
+picture = matrix_chart(flat.tokens, S, visible=V_matrix, title="S of Eq. 5")
 show(picture, "Attention weights: the hidden cells are hatched", width=480)
 
 # %% [markdown]

@@ -58,21 +58,15 @@ assert all(torch.equal(a, b) for a, b in zip(empty.hidden_states, by_bert.hidden
 # Now the graph. It knows 胃镜, and this model injects the first two triples of each mention.
 
 # %%
-from _tools import show
-from app.view_models.tree import tree_view
-from app.view_models.tree_picture import tree_picture
-
 trace = kbert(text, graph=medical, hidden_states=True, attentions=True)
 row = trace.rows[0]
-show(tree_picture(tree_view(trace), "png"), "胃镜 with the branches 类别 检查 and 部位 胃")
+trace
+
+# %% [markdown]
+# And without knowledge:
 
 # %%
-from app.view_models.tags_picture import tags_picture
-
-picture = tags_picture(
-    text, trace.prediction, "with the graph", empty.prediction, "no knowledge", "png"
-)
-show(picture, "Without knowledge 胃 is tagged an examination, with the graph 胃镜 is")
+empty.prediction
 
 # %% [markdown]
 # Without knowledge the model tags half of the name. With the triple that says what 胃镜 is, it gets all of it.
@@ -158,6 +152,8 @@ arrival = followed.arrivals(0)[0]  # at token 0, [CLS], of the first triple
 print("can first arrive after layer", arrival.layer)
 assert arrival.layer == 2
 assert all(abs(a - b) < 1e-4 for a, b in zip(arrival.measured, cls_changes))  # as by hand
+from _tools import show
+
 show(followed.figure(0), "Blank until the triple can have come; then the measured change")
 
 # %% [markdown]

@@ -87,9 +87,6 @@ for name in (word for word in example.sentences[0].split() if word[0].isupper())
 import torch
 
 from _riddle_trial import KIND_ALONE, TrialOptions, new_pipeline, read
-from _tools import show, trace_of
-from app.view_models.tree import tree_view
-from app.view_models.tree_picture import tree_picture
 from kbert_core import Ablation
 
 options = TrialOptions()
@@ -100,10 +97,7 @@ print(
     f"{sum(p.numel() for p in kbert.encoder.model.parameters()):,} parameters, mostly vectors of words"
 )
 unseen = read(kbert, riddles.unseen, riddles.graph)
-show(
-    tree_picture(tree_view(trace_of(unseen[0])), "png"),
-    "a riddle with the kind of each name below it",
-)
+unseen[0]
 
 # %% [markdown]
 # ## The training loop by hand
@@ -179,6 +173,7 @@ assert mean(scores["BERT"]["seen"]) > 0.6
 
 # %%
 from _charts import bar_chart
+from _tools import show
 
 chart = bar_chart(
     {

@@ -54,9 +54,8 @@ print(
 )
 
 # %%
+from _charts import visible_chart
 from _tools import show, slider
-from app.view_models.figures import matrix_picture
-from app.view_models.matrix import visible_view
 
 WAYS = {
     "K-BERT": Ablation(),
@@ -67,8 +66,7 @@ WAYS = {
 
 
 def picture(way):
-    view = visible_view(flat, WAYS[way])
-    return show(matrix_picture(view, "png", title=way), f"The matrix of Figure 2, {way}", width=420)
+    return show(visible_chart(flat, WAYS[way]), f"The matrix of Figure 2, {way}", width=420)
 
 
 slider(picture, way=list(WAYS))

@@ -62,19 +62,13 @@ noisy = with_noise(figure2, ["tim cook"], 2, seed=1, place="before")
 assert noisy.triples_of("tim cook") == (*noise, *own)
 
 # %%
-from _tools import show, trace_of
-from app.view_models.tree import tree_view
-from app.view_models.tree_picture import tree_picture
 from kbert_core import InjectionOptions, Words, flatten, grow_trees
 
 sentence = "Tim Cook is visiting Beijing now"
 flat = flatten(grow_trees([sentence], noisy, InjectionOptions(max_triples=3)), Words(special=True))[
     0
 ]
-show(
-    tree_picture(tree_view(trace_of(flat)), "png"),
-    "Tim Cook as a capital and a city, beside what is true",
-)
+flat
 
 # %% [markdown]
 # Look at the numbers below the tokens. Of *is*, *visiting* and the rest the soft positions (first) are those of the
@@ -148,6 +142,8 @@ by_library = next(p for p in curve.points if (p.ablation, p.count, p.seed) == ("
 by_hand = moved(quiet, noisy)[case.target.start : case.target.end].mean().item()
 print(f"by hand {by_hand:.4f}, by the library {by_library.moved:.4f}")
 assert abs(by_hand - by_library.moved) < 1e-4
+from _tools import show
+
 show(curve.figure(), "Score and distance from BERT of the span 胃镜, as noise grows")
 
 # %% [markdown]

@@ -22,9 +22,6 @@ ready("models/medical-ner-kbert", "demo_kgs/medical_zh.spo", "demo_kgs/example_d
 
 # %%
 from _tools import show
-from app.view_models.tags_picture import tags_picture
-from app.view_models.tree import tree_view
-from app.view_models.tree_picture import tree_picture
 from kbert_core import NO_KNOWLEDGE, InjectionOptions, Pipeline, load_graph
 
 kbert = Pipeline.load("models/medical-ner-kbert", device="cpu")
@@ -34,13 +31,13 @@ THREE = InjectionOptions(max_triples=3)
 
 trace = kbert(text, graph=medical, options=THREE, attentions=True)
 plain = kbert(text, graph=NO_KNOWLEDGE)
-show(tree_picture(tree_view(trace), "png"), "Two mentions with three triples each")
+trace
+
+# %% [markdown]
+# And without knowledge:
 
 # %%
-picture = tags_picture(
-    text, trace.prediction, "with the graph", plain.prediction, "no knowledge", "png"
-)
-show(picture, "With the graph two symptoms; without it a body part")
+plain.prediction
 
 # %% [markdown]
 # ## Leave one out

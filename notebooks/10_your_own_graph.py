@@ -190,9 +190,7 @@ assert "The splits share no text" in verdict
 # How many triples a mention gets, and which, is a choice to be made by hand first. Move it:
 
 # %%
-from _tools import show, slider, trace_of
-from app.view_models.tree import tree_view
-from app.view_models.tree_picture import tree_picture
+from _tools import slider
 from kbert_core import InjectionOptions, Words, flatten, grow_trees
 
 text = "tell me about violin and forget gold"
@@ -201,8 +199,7 @@ text = "tell me about violin and forget gold"
 def tree(max_triples, only_kinds=True):
     """The tree of the text with so many triples."""
     options = InjectionOptions(max_triples, relations=("is_a",) if only_kinds else None)
-    flat = flatten(grow_trees([text], graph, options), Words(special=True))[0]
-    return show(tree_picture(tree_view(trace_of(flat)), "png"), f"{max_triples} triples a mention")
+    return flatten(grow_trees([text], graph, options), Words(special=True))[0]
 
 
 slider(tree, max_triples=(0, 3), only_kinds=True)
@@ -297,8 +294,7 @@ assert again(question, graph=graph).prediction.label == after
 
 # %%
 from app.scene import GraphRef, Scene
-from app.share import from_file, to_file
-from app.share_data import Shared
+from app.share import Shared, from_file, to_file
 
 scene = Scene(
     (question,), "words", GraphRef(graph.fingerprint, "mine"), options=again.card.reading.options

@@ -1,4 +1,4 @@
-"""Line and bar charts of numbers that several seeds gave: the mean, and what each seed gave.
+"""Line and bar charts of numbers that several seeds gave, and matrices of cells.
 
 Colours, fonts and axes are those of :mod:`kbert_core.explain.drawing`.
 """
@@ -7,7 +7,21 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from kbert_core.explain.drawing import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, drawing, tidy
+import numpy as np
+
+from kbert_core import Ablation, FlatTree
+from kbert_core.explain.drawing import (
+    BLUE,
+    FAINT,
+    GREEN,
+    GREY,
+    INK,
+    ORANGE,
+    PURPLE,
+    drawing,
+    legend_below,
+    tidy,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -153,6 +167,74 @@ def bar_chart(
             frameon=False,
             fontsize=9,
         )
+        if title:
+            figure.suptitle(title, fontsize=10)
+    return figure
+
+
+CLAUSES = {  # of Eq. 3 that open a cell, by number
+    "trunk": "#8DBCD8",
+    "one branch": ORANGE,
+    "mention and branch": GREEN,
+    "hidden by K-BERT": "#C5CCD2",
+}
+
+
+def visible_chart(flat: FlatTree, ablation: Ablation) -> "Figure":
+    """Draw the visible matrix of a row: a visible cell has the colour of its clause of Eq. 3."""
+    branch, anchor = np.array(flat.branch_ids), np.array(flat.anchor_ids)
+    same = branch[:, None] == branch
+    mention = (branch == 0) & (anchor > 0)
+    near = (anchor[:, None] == anchor) & (mention[:, None] | mention)
+    clause = np.full(same.shape, 3)
+    clause[near] = 2
+    clause[same] = 1
+    clause[same & (branch == 0)] = 0
+    visible = (clause < 3) | (ablation.visible == "all")
+    return matrix_chart(flat.tokens, clause, visible=visible, colours=CLAUSES)
+
+
+def matrix_chart(
+    tokens: Sequence[str],
+    values: np.ndarray,
+    *,
+    visible: np.ndarray | None = None,
+    title: str = "",
+    colours: Mapping[str, str] | None = None,
+) -> "Figure":
+    """Draw a square a cell, those that are not visible hatched.
+
+    Args:
+        tokens: N, what each row and column reads.
+        values: (N, N), row looks at column.
+        visible: (N, N) bool; None: all cells are.
+        title: of the whole.
+        colours: name → colour, where a value is a place among them.
+    """
+    from matplotlib.colors import ListedColormap
+
+    count = len(tokens)
+    shown = np.ma.masked_array(values, False if visible is None else ~visible)
+    ends = (-0.5, count - 0.5)
+    how = {"cmap": "cividis"}
+    if colours:
+        how = {"cmap": ListedColormap([*colours.values()]), "vmin": 0, "vmax": len(colours) - 1}
+    with drawing(5.4, 5.9) as figure:
+        panel = figure.subplots()
+        panel.fill_between(ends, *ends, facecolor="white", edgecolor=FAINT, hatch="///", lw=0)
+        image = panel.imshow(shown, zorder=2, **how)
+        lines = np.arange(count) - 0.5
+        panel.hlines(lines, *ends, color="white", lw=0.5, zorder=3)
+        panel.vlines(lines, *ends, color="white", lw=0.5, zorder=3)
+        panel.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False)
+        panel.set_xticks(range(count), tokens, rotation=90 if max(map(len, tokens)) > 2 else 0)
+        panel.set_yticks(range(count), tokens)
+        panel.set(xlim=ends, ylim=ends[::-1])
+        if colours:
+            used = {name: c for n, (name, c) in enumerate(colours.items()) if (shown == n).any()}
+            legend_below(figure, used)
+        else:
+            figure.colorbar(image, ax=panel, orientation="horizontal", shrink=0.6, aspect=30)
         if title:
             figure.suptitle(title, fontsize=10)
     return figure

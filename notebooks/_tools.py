@@ -114,10 +114,10 @@ def _files(needs: tuple[str, ...]) -> str | None:
 
 
 def show(picture: Any, says: str, *, width: int = WIDTH) -> Any:
-    """Show a picture of the library's or the app's, its blank edges cut off.
+    """Show a picture, its blank edges cut off.
 
     Args:
-        picture: PNG bytes, or a matplotlib figure.
+        picture: a matplotlib figure.
         says: in words, for who can't see it.
         width: at most, in pixels.
     """
@@ -127,12 +127,9 @@ def show(picture: Any, says: str, *, width: int = WIDTH) -> Any:
     from PIL import Image as Pixels
     from PIL import ImageChops
 
-    if isinstance(picture, bytes):
-        drawn = Pixels.open(BytesIO(picture)).convert("RGB")
-    else:
-        data = BytesIO()
-        picture.savefig(data, format="png", dpi=200)
-        drawn = Pixels.open(data).convert("RGB")
+    data = BytesIO()
+    picture.savefig(data, format="png", dpi=200)
+    drawn = Pixels.open(data).convert("RGB")
     blank = Pixels.new("RGB", drawn.size, "white")
     left, top, right, bottom = ImageChops.difference(drawn, blank).getbbox() or (0, 0, *drawn.size)
     wide, high = drawn.size
@@ -143,18 +140,6 @@ def show(picture: Any, says: str, *, width: int = WIDTH) -> Any:
     drawn.quantize(256).save(data, format="png", optimize=True)
     width = min(width, drawn.width // 2)  # drawn for screens with fine pixels
     return Image(data=data.getvalue(), format="png", width=width, alt=says)
-
-
-def trace_of(flat: Any, ablation: Any = None) -> Any:
-    """A flat tree as the app's views take it, where no model has read it."""
-    from kbert_core import Ablation, KBertTrace, collate
-    from kbert_core.kbert.interventions import ReadConfig
-    from kbert_core.kbert.reader import KBertReading
-
-    config = ReadConfig(ablation=ablation or Ablation())
-    batch = collate([flat])
-    visible = config.ablation.visible_in(batch)
-    return KBertTrace(KBertReading((flat,), config), batch=batch, visible=visible)
 
 
 def slider(function: Callable[..., Any], **choices: Any) -> None:
@@ -184,8 +169,7 @@ def lab_link(*sentences: str, graph: Any, model: str, task: str = "tree", **scen
     from IPython.display import HTML
 
     from app.scene import GraphRef, Scene
-    from app.share import PARAMETER, to_link
-    from app.share_data import Shared
+    from app.share import PARAMETER, Shared, to_link
     from app.view_models.html import escape
 
     made = Scene(sentences, model, GraphRef(graph.fingerprint, graph.name), **scene)

@@ -168,9 +168,8 @@ class FlatTree:
         style = "display:flex;flex-wrap:wrap;row-gap:.8rem;align-items:flex-start;line-height:1.35"
         said = f"{len(self)} tokens, {len(self.branches)} branches"
         said += f", {len(self.left_out)} triples left out" if self.left_out else ""
-        return (
-            f'<div style="{style}">{"".join(nodes)}</div>'
-            + caption(f"{said}. Below each token: its soft position | its place in the row.")
+        return f'<div style="{style}">{"".join(nodes)}</div>' + caption(
+            f"{said}. Below each token: its soft position | its place in the row."
         )
 
     def _drawn(self, index: int, colour: str, share: int) -> str:

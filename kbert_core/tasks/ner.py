@@ -1,7 +1,7 @@
 """Token labelling: named entities as BIO tags on the text's tokens."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
 from math import exp
 from typing import Any, ClassVar
@@ -91,7 +91,7 @@ class NerPrediction:
     """The named entities of a text, and the tagged tokens they come from."""
 
     spans: tuple[Span, ...]
-    tokens: Sequence[LabelledToken]
+    tokens: Sequence[LabelledToken] = field(repr=False)
 
     def _repr_html_(self) -> str:
         """The entities in reading order, for notebooks."""
