@@ -23,12 +23,16 @@ Where each result says all that those before it said, as those of explanations d
 start the run with ``growing=True``: then only the newest is kept, and memory doesn't
 grow with the square of their number.
 
-The generator is run step by step, each in a turn (``app.work``), so a step should
-take a tenth to half a second: that is as long as others wait, and as long as a stop
-takes. Whatever the generator needs from the session is handed to it before; the
-thread has no session, and no language of its visitor.
+Whatever the generator needs from the session is handed to it before; the thread has no session,
+and no language of its visitor. At most ``PLACES`` steps run at once, over all visitors, so a step
+should take a tenth to half a second: that is as long as others wait, and as long as a stop takes.
+What can't be cut into steps, such as reading a large upload, is done by one visitor at a time:
+
+    with alone:
+        graph = read(upload)
 """
 
+import os
 import threading
 import time
 from collections import deque
@@ -38,7 +42,6 @@ from enum import StrEnum
 from typing import Generic, TypeVar
 
 from app.texts import t
-from app.work import GaveUp, Turns, turns
 from kbert_core import KBertError
 
 T = TypeVar("T")
@@ -47,6 +50,10 @@ MOST_RESULTS = 20_000  # of a run; one that finds more ends there, and says so
 MOST_EACH = 2  # runs of one visitor; the oldest ends where a third begins
 MOST_RUNS = 64  # of all visitors
 PATIENCE = 180.0  # seconds without a look; a hidden tab may look only once a minute
+PLACES = max(1, (os.cpu_count() or 1) // 2)  # for steps
+
+alone = threading.RLock()
+_places = threading.BoundedSemaphore(PLACES)
 
 
 class _End:
@@ -93,14 +100,12 @@ class Look(Generic[T]):
         results: all so far, in the order they came; of a growing run the
             newest of each type.
         progress: as last told; until then the number of results.
-        before: turns of others before its next step; 0 while it is running.
         error: why it failed.
     """
 
     state: State
     results: tuple[T, ...]
     progress: Progress
-    before: int = 0
     error: Exception | None = None
 
     @property
@@ -113,16 +118,11 @@ class Run(Generic[T]):
     """A generator of results that is run in the background; see the module's text."""
 
     def __init__(
-        self,
-        make: Callable[[], Iterable[T | Progress]],
-        visitor: str,
-        queue: Turns,
-        growing: bool,
+        self, make: Callable[[], Iterable[T | Progress]], visitor: str, growing: bool
     ) -> None:
         """Prepare a run; use :meth:`start`."""
         self.visitor = visitor
         self._make = make
-        self._queue = queue
         self._growing = growing
         self._lock = threading.Lock()
         self._results: list[T] = []
@@ -130,32 +130,25 @@ class Run(Generic[T]):
         self._state = State.GOING
         self._error: Exception | None = None
         self._looked = time.monotonic()
-        self._stop = threading.Event()
         self._thread = threading.Thread(target=self._work, name="long run", daemon=True)
 
     @classmethod
     def start(
-        cls,
-        make: Callable[[], Iterable[T | Progress]],
-        *,
-        visitor: str,
-        queue: Turns | None = None,
-        growing: bool = False,
+        cls, make: Callable[[], Iterable[T | Progress]], *, visitor: str, growing: bool = False
     ) -> "Run[T]":
         """Run a generator in the background.
 
         Args:
-            make: called in the thread; what it returns is read to its end, one item a turn.
+            make: called in the thread; what it returns is read to its end.
             visitor: whose run it is. Of one visitor's runs the oldest is stopped
                 where there would be more than ``MOST_EACH``.
-            queue: the turns it takes; without it those of this process.
             growing: whether each result says all that those of its type before
                 it did, so that these are let go.
 
         Raises:
             BusyError: too many visitors have one.
         """
-        run = cls(make, visitor, queue or turns(), growing)
+        run = cls(make, visitor, growing)
         with _all:
             own = [other for other in _going if other.visitor == visitor]
             for other in own[: len(own) + 1 - MOST_EACH]:
@@ -172,43 +165,36 @@ class Run(Generic[T]):
         self._looked = time.monotonic()
         with self._lock:
             results = tuple(self._results)
-            state, error = self._state, self._error
-            progress = self._progress or Progress(len(results))
-        before = self._queue.waiting(self.visitor) if state is State.GOING else 0
-        return Look(state, results, progress, before, error)
+            return Look(self._state, results, self._progress or Progress(len(results)), self._error)
 
     def stop(self) -> None:
         """Have it end after the step it is in; what was found stays."""
-        self._stop.set()
-        with self._lock:
-            if self._state is State.GOING:
-                self._state = State.STOPPED
+        self._end(State.STOPPED)
 
     def join(self, seconds: float | None = None) -> None:
         """Wait until its thread has ended."""
         self._thread.join(seconds)
 
-    def _given_up(self) -> bool:
-        return self._stop.is_set() or time.monotonic() - self._looked > PATIENCE
-
     def _work(self) -> None:
         steps: Iterator[T | Progress] = iter(())
         try:
             steps = iter(self._make())
-            while self._state is State.GOING:
-                with self._queue.turn(self.visitor, give_up=self._given_up):
+            while self._goes_on():
+                if not _places.acquire(timeout=0.2):
+                    continue
+                try:
                     item = next(steps, _END)
+                finally:
+                    _places.release()
+                time.sleep(0.001)  # so that whoever waits for the place gets it
                 if isinstance(item, _End):
                     self._end(State.DONE)
                 else:
                     self._take(item)
-        except GaveUp:
-            self._end(State.LEFT)
         except Exception as error:  # kept, and raised again by the page that looks
             self._error = error
-            self._end(State.FAILED)
         finally:
-            self._end(State.FAILED)  # what isn't an Exception ends it as well
+            self._end(State.FAILED)  # unless it has ended otherwise
             with _all:
                 if self in _going:
                     _going.remove(self)
@@ -216,6 +202,11 @@ class Run(Generic[T]):
             if close is not None:
                 close()
             self._make = tuple  # let go of what the generator held
+
+    def _goes_on(self) -> bool:
+        if time.monotonic() - self._looked > PATIENCE:
+            self._end(State.LEFT)
+        return self._state is State.GOING
 
     def _take(self, item: T | Progress) -> None:
         with self._lock:

@@ -8,7 +8,6 @@ import streamlit as st
 
 from app import services
 from app.scene import Scene, content_key
-from app.work import turns
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.explain.case import MOST_READ, NOTHING, Case, Target
 from kbert_core.explain.compare import Comparison, compare
@@ -65,9 +64,8 @@ def _noise(
     _source: KnowledgeGraph | None,
 ) -> NoiseCurve:
     del key, of
-    with turns().first():
-        made = case_of(_scene, _graph, target)
-        return noise_curve(made, counts=(0, count), seeds=(seed,), source=drawn_from(_source))
+    made = case_of(_scene, _graph, target)
+    return noise_curve(made, counts=(0, count), seeds=(seed,), source=drawn_from(_source))
 
 
 def noise_drawn(
@@ -139,6 +137,5 @@ def _compared(
         str(number): case_of(scene, graph, target)
         for number, (scene, graph) in enumerate(zip(_scenes, _graphs, strict=True))
     }
-    with turns().first():
-        made = compare(cases, target=target)
+    made = compare(cases, target=target)
     return replace(made, sides=tuple(replace(side, states=()) for side in made.sides))

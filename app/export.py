@@ -1,197 +1,290 @@
-"""What is on the Lab's page, as pictures and numbers to keep. No streamlit."""
+"""What is on the Lab's page, as one file of HTML that works with the network off. No streamlit.
 
-import csv
-import io
+It draws as the page does. Between before and now CSS switches; the only script is the matrix's
+own, which the file's policy names by its hash. Texts of people and files are escaped.
+"""
+
+import base64
+import hashlib
 import json
-from collections.abc import Sequence
+import platform
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from importlib.metadata import version
 
 import numpy as np
+import torch
+import transformers
 
+from app.components import source
 from app.models import ModelInfo
 from app.scene import Scene
-from app.texts import t
-from app.view_models import matrix, prediction
-from app.view_models.diff import Identity, row_of
-from app.view_models.figures import Bars, Form, bars_picture, matrix_picture
-from app.view_models.tags_picture import tags_picture
-from app.view_models.tree import TreeView, tree_view
-from app.view_models.tree_picture import tree_picture
+from app.texts import clauses, language, t
+from app.view_models import interventions, matrix, prediction
+from app.view_models.diff import row_of
+from app.view_models.html import escape, shown
+from app.view_models.knowledge import triple_rows
+from app.view_models.matrix import MatrixView
+from app.view_models.names import name_lines
+from app.view_models.shared import edits_html, how_it_is_read, model_name
+from app.view_models.styles import CSS
+from app.view_models.tree import summary, tree_html, tree_view
 from app.view_models.visible import share_of_layers, visible_in
-from kbert_core import FlatTree, KBertTrace, KnowledgeGraph, Triple
-from kbert_core.knowledge.io.rows import guarded
-from kbert_core.tasks import ClassPrediction, MaskPrediction, NerPrediction
+from kbert_core import FlatTree, KBertTrace, KnowledgeGraph
+from kbert_core.kbert.sentence_tree import passed_over
+from kbert_core.tasks import AnswerPrediction, ClassPrediction, MaskPrediction, NerPrediction
+
+PAGE_CSS = """
+:root { --st-text-color: #1d252c; --st-background-color: #ffffff; --st-primary-color: #0072b2;
+  --st-secondary-background-color: #f4f6f8; --st-border-color: #d9dfe4; color-scheme: light dark; }
+@media (prefers-color-scheme: dark) { :root { --st-text-color: #e4e9ed;
+  --st-background-color: #12171c; --st-primary-color: #56b4e9;
+  --st-secondary-background-color: #1b2229; --st-border-color: #333d46; } }
+body { font: 15px/1.5 "Source Sans", "Noto Sans", "Noto Sans CJK SC", "PingFang SC",
+  "Microsoft YaHei", sans-serif; max-width: 1080px; margin: 0 auto; padding: 2rem 1.2rem 4rem;
+  background: var(--st-background-color); color: var(--st-text-color); }
+h1 { font-size: 1.5rem; margin: 0 0 .2rem; }
+h2 { font-size: 1.15rem; margin: 2rem 0 .6rem; }
+.kb-said, dt { color: color-mix(in srgb, currentColor 70%, transparent); }
+.kb-said { font-size: .88rem; margin: .3rem 0; }
+.kb-sentence { font-size: 1.15rem; padding: .7rem .9rem; border-radius: 6px; margin: .6rem 0;
+  background: var(--st-secondary-background-color); white-space: pre-wrap;
+  overflow-wrap: anywhere; }
+.kb-tree, .kb-scroll, .kb-line { max-height: none; }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem; margin: 0; }
+dd { margin: 0; overflow-wrap: anywhere; }
+.kb-when { position: sticky; top: 0; z-index: 5; display: flex; gap: 1.4rem; padding: .6rem 0;
+  margin-top: 2rem; background: var(--st-background-color);
+  border-bottom: 1px solid var(--st-border-color); }
+.kb-when label { cursor: pointer; }
+.kb-when label:has(:checked) { font-weight: 600; }
+body:has(#kb-before:checked) .kb-now, body:has(#kb-now:checked) .kb-before { display: none; }
+.kb-save { font: inherit; font-size: .82rem; padding: .1rem .6rem; margin-top: .3rem;
+  color: inherit; background: none; border: 1px solid var(--st-border-color); border-radius: 4px;
+  cursor: pointer; }
+"""
+DRAW = """
+for (const place of document.querySelectorAll(".kb-matrix")) {
+  const data = JSON.parse(place.querySelector("script").textContent);
+  draw({ data, parentElement: place, setTriggerValue() {} });
+  place.querySelector(".kb-save").onclick = () =>
+    place.querySelector("canvas.base").toBlob((picture) => {
+      const link = document.createElement("a");
+      link.href = URL.createObjectURL(picture);
+      link.download = place.dataset.name + ".png";
+      link.click();
+    });
+}
+"""
 
 
 @dataclass(frozen=True)
-class Kept:
-    """The page of a scene, all that is kept of it.
+class Side:
+    """A scene as it was run.
 
     Attributes:
+        name: what it is called.
         scene: what was read.
         graph: with the edits made.
         trace: of the scene.
-        before: of the scene compared with, where that could be run.
-        names: what that one and the present one are called.
-        info: the model; None without one.
-        window: which row, where a long text was read in windows.
-        hung: whether the tree marks what has changed since ``before``.
+        attention: makes the map that the page shows, (N, N); None without a model.
     """
 
+    name: str
     scene: Scene
     graph: KnowledgeGraph
     trace: KBertTrace
-    before: KBertTrace | None
-    names: tuple[str, str]
-    info: ModelInfo | None
+    attention: Callable[[], np.ndarray] | None = None
+
+
+@dataclass(frozen=True)
+class Page:
+    """What is on the page.
+
+    Attributes:
+        now: the scene.
+        before: the scene compared with, where that could be run.
+        info: the model; None without one.
+        task: what the task is called.
+        window: which row, where a long text was read in windows.
+        map: which attention is shown, in words.
+        hung: whether the tree marks what has changed.
+    """
+
+    now: Side
+    before: Side | None = None
+    info: ModelInfo | None = None
+    task: str = ""
     window: int = 0
+    map: str = ""
     hung: bool = True
+
+    @property
+    def was(self) -> Side | None:
+        """The scene compared with, where its row can be laid beside the present one."""
+        row = row_of(self.before.trace if self.before else None, self.window, self.row)
+        return self.before if row is not None else None
 
     @property
     def row(self) -> FlatTree:
         """The row that is shown."""
-        return self.trace.rows[self.window]
-
-    @property
-    def was(self) -> Any:
-        """The earlier prediction, where it is of the same text and kind."""
-        before, now = self.before, self.trace
-        if before is None or type(before.prediction) is not type(now.prediction):
-            return None
-        return before.prediction if before.tree.sentences == now.tree.sentences else None
-
-    @property
-    def tree(self) -> TreeView:
-        """The tree as drawn."""
-        earlier = row_of(self.before, self.window, self.row) if self.hung else None
-        return tree_view(self.trace, self.window, earlier)
+        return self.now.trace.rows[self.window]
 
 
-# Pictures
+def page_html(page: Page) -> bytes:
+    """Write the page."""
+    scene, was = page.now.scene, page.was
+    sections = [
+        ("", "".join(f'<p class="kb-sentence">{escape(text)}</p>' for text in scene.sentences)),
+        (t("keep.how"), _facts(page)),
+        (t("keep.edits"), edits_html(scene.edits) if scene.edits else _said(t("keep.no_edits"))),
+    ]
+    body = _titled(sections)
+    if was is not None:
+        body += f'<div class="kb-when">{_choice("now", page.now)}{_choice("before", was)}</div>'
+        body += f'<div class="kb-before">{_titled(_side(page, was, None))}</div>'
+    body += f'<div class="kb-now">{_titled(_side(page, page.now, was))}</div>'
+    body += _titled([(t("keep.versions"), _definitions(_versions()))])
+    script = source("colours.js", "matrix.js").replace("export default function", "function draw")
+    script += DRAW
+    allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{allowed}'"
+    text = scene.sentences[0]
+    title = f"{text if len(text) <= 40 else text[:39] + '…'} · {t('app.title')}"
+    style = f"<style>{PAGE_CSS}.kb-matrix {{{source('matrix.css')}}}</style>"
+    return (
+        f'<!doctype html>\n<html lang="{language()}">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n{CSS}{style}</head>\n<body>\n"
+        f"<h1>{escape(t('app.title'))}</h1>{_said(t('keep.about'))}{body}\n"
+        f"<script>{script}</script>\n</body>\n</html>\n"
+    ).encode("utf-8", "replace")
 
 
-def tree_as(kept: Kept, form: Form) -> bytes:
-    """The sentence tree."""
-    return tree_picture(kept.tree, form)
+def _side(page: Page, side: Side, was: Side | None) -> list[tuple[str, str]]:
+    """A scene's prediction, triples, tree and matrices, beside what was before."""
+    row, trace, scene = side.trace.rows[page.window], side.trace, side.scene
+    earlier = was.trace.rows[page.window] if was is not None and page.hung else None
+    over = passed_over(trace.tree, side.graph, scene.options.names)
+    lines = [summary(row, trace.ablation), *name_lines(trace.tree, over)]
+    share = share_of_layers(trace, page.window)
+    made = [interventions.describe(one, row) for one in scene.interventions]
+    visible = matrix.visible_view(row, scene.ablation, share)
+    sections = [
+        (t("prediction.title"), _prediction(page, side, was)),
+        (t("knowledge.title"), _triples(side, was)),
+        (t("tree.title"), tree_html(tree_view(trace, page.window, earlier)) + _said(*lines)),
+        (t("keep.matrix"), _matrix(visible, t("keep.matrix")) + _said(*made)),
+    ]
+    if side.attention is not None:
+        view = matrix.attention_view(row, side.attention(), visible_in(trace, page.window))
+        title = f"{t('keep.attention')}: {page.map}"
+        sections.append((title, _matrix(view, title)))
+    return sections
 
 
-def visible_as(kept: Kept, form: Form) -> bytes:
-    """The visible matrix, as interventions left it."""
-    share = share_of_layers(kept.trace, kept.window)
-    view = matrix.visible_view(kept.row, kept.scene.ablation, share)
-    return matrix_picture(view, form, title=t("keep.matrix"))
+def _choice(when: str, side: Side) -> str:
+    checked = " checked" if when == "now" else ""
+    head = t("prediction.after" if when == "now" else "prediction.before")
+    return (
+        f'<label><input type="radio" name="when" id="kb-{when}"{checked}> '
+        f"{escape(head)}: {escape(side.name)}</label>"
+    )
 
 
-def attention_as(kept: Kept, weights: np.ndarray, which: str, form: Form) -> bytes:
-    """One map of attention.
-
-    Args:
-        weights: (N, N), row attends to column.
-        which: says of which layer and head.
-    """
-    view = matrix.attention_view(kept.row, weights, visible_of(kept))
-    return matrix_picture(view, form, title=f"{t('keep.attention')}: {which}")
+def _titled(sections: Sequence[tuple[str, str]]) -> str:
+    return "".join((f"<h2>{escape(t)}</h2>" if t else "") + html for t, html in sections)
 
 
-def prediction_as(kept: Kept, form: Form) -> bytes:
-    """The prediction, before and now; an empty file where there is none."""
-    now, was = kept.trace.prediction, kept.was
+def _said(*texts: str) -> str:
+    return "".join(f'<p class="kb-said">{escape(text)}</p>' for text in texts)
+
+
+def _definitions(facts: Sequence[tuple[str, str]]) -> str:
+    return f"<dl>{''.join(f'<dt>{escape(k)}</dt><dd>{escape(v)}</dd>' for k, v in facts)}</dl>"
+
+
+def _facts(page: Page) -> str:
+    scene = page.now.scene
+    count = f"{len(page.now.graph):,}"
+    facts = [
+        (t("lab.task"), page.task),
+        (t("lab.model"), page.info.name if page.info else model_name(scene.model)),
+        (t("lab.graph"), t("graph.option", name=scene.graph.name, count=count)),
+        (t("keep.fingerprint"), scene.graph.fingerprint),
+        (t("options.injection"), clauses(how_it_is_read(scene))),
+    ]
+    return _definitions(facts)
+
+
+def _prediction(page: Page, side: Side, before: Side | None) -> str:
+    now, info, texts = side.trace.prediction, page.info, side.scene.sentences
+    was = before.trace.prediction if before is not None else None
+    was = was if type(was) is type(now) else None
+    said = _said(t("keep.compared", name=before.name)) if before is not None and was else ""
+    when = t("prediction.after" if side is page.now else "prediction.before")
+    bars = partial(prediction.bars_html, side=when)
     if isinstance(now, NerPrediction):
-        before, after = kept.names
-        return tags_picture(kept.scene.sentences[0], now, after, was, before, form)
-    groups = bars_of(kept)
-    return bars_picture(groups, form, title=t("prediction.title")) if groups else b""
-
-
-def bars_of(kept: Kept) -> list[Bars]:
-    """The probabilities of a label, a score, or the candidates of every [MASK]."""
-    now, was, info = kept.trace.prediction, kept.was, kept.info
+        labels = list(now.tokens[0].probabilities) if now.tokens else []
+        changes = prediction.span_changes(was.spans if was else (), now.spans)
+        said = _said(prediction.headline(changes)) if was is not None else ""
+        named = before.name if before is not None else ""
+        colours = prediction.tints(labels)
+        if side is page.now:
+            lines = prediction.ner_html(texts[0], now, side.name, was, named, colours)
+        else:
+            line = prediction.line_html(texts[0], now, when, side.name, colours, {})
+            lines = prediction.lines_html([line])
+        return said + lines + prediction.changes_html(changes, compared=was is not None)
     if isinstance(now, ClassPrediction) and info is not None:
-        score = prediction.is_score(info, now)
-        head = t("class.score_head" if score else "prediction.label")
-        before = prediction.probabilities(info, was) if was is not None else None
-        return [Bars(head, prediction.probabilities(info, now), before)]
+        head = t("class.score_head" if prediction.is_score(info, now) else "prediction.label")
+        old, new = was and prediction.probabilities(info, was), prediction.probabilities(info, now)
+        line = _said(prediction.say_class(info, now, was))
+        return line + said + bars(old, new, head=head)
+    if isinstance(now, AnswerPrediction):
+        old, new = was and prediction.answers_of(was), prediction.answers_of(now)
+        best = prediction.answer_html(texts[1], now)
+        return said + best + bars(old, new, head=t("prediction.answer"))
     if isinstance(now, MaskPrediction):
         fillings = prediction.fillings_of(now)
-        earlier = prediction.fillings_of(was) if was is not None else [None] * len(fillings)
-        return [
-            Bars(t("prediction.token", number=number), new, old)
-            for number, (old, new) in enumerate(zip(earlier, fillings, strict=False), start=1)
-        ]
-    return []
+        earlier = prediction.fillings_of(was) if was else [None] * len(fillings)
+        heads = (t("prediction.token", number=number + 1) for number in range(len(fillings)))
+        each = zip(earlier, fillings, heads, strict=False)
+        return said + "".join(bars(a, b, head=head) for a, b, head in each)
+    return _said(t("keep.no_prediction"))
 
 
-# Numbers
+def _triples(side: Side, was: Side | None) -> str:
+    rows = triple_rows(side.trace, side.graph, was.trace if was is not None else None)
+    if not rows:
+        return _said(t("knowledge.none"))
+    heads = ("knowledge.head", "knowledge.relation", "knowledge.tail", "knowledge.state")
+    head = "".join(f"<th>{escape(t(key))}</th>" for key in heads)
+    parts = ((r.triple.head, r.triple.relation, r.triple.tail, r.state) for r in rows)
+    cells = ("".join(f"<td>{shown(x).replace('␣', ' ')}</td>" for x in row) for row in parts)
+    lines = "".join(f"<tr>{row}</tr>" for row in cells)
+    return f'<table class="kb-table"><tr>{head}</tr>{lines}</table>'
 
 
-def identity_text(identity: Identity) -> str:
-    """The name of a token as JSON; see ``FlatTree.identities``."""
-    parts = [
-        [part.head, part.relation, part.tail] if isinstance(part, Triple) else part
-        for part in identity
+def _matrix(view: MatrixView, name: str) -> str:
+    """A matrix that the script draws, with the data that it draws."""
+    data = view.data()
+    data["texts"] = {**data["texts"], "hint": ""}  # type: ignore[dict-item]
+    plain = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
+    legend = matrix.legend_html(view) if view.categorical else ""
+    return (
+        f'{legend}<div class="kb-matrix" data-name="{escape(name)}">{source("matrix.html")}'
+        f'<button class="kb-save">{escape(t("keep.png"))}</button>'
+        f'<script type="application/json">{plain}</script></div>'
+    )
+
+
+def _versions() -> list[tuple[str, str]]:
+    return [
+        ("kbert-lab", version("kbert-lab")),
+        ("Python", platform.python_version()),
+        ("PyTorch", torch.__version__),
+        ("transformers", transformers.__version__),
     ]
-    return json.dumps(parts, ensure_ascii=False)
-
-
-def square_csv(row: FlatTree, values: np.ndarray) -> bytes:
-    """A matrix as a table: a line a token that looks, a column a token that is looked at.
-
-    Tokens are named by what they are, and by what they read. What a
-    spreadsheet would take for a formula has an apostrophe before it.
-
-    Args:
-        row: N tokens.
-        values: (N, N), row attends to column; numbers, or true and false.
-    """
-    names = [guarded(identity_text(name)) for name in row.identities]
-    texts = [guarded(token) for token in row.tokens]
-    lines: list[Sequence[object]] = [["", "", "token", *texts], ["token", "text", "soft", *names]]
-    plain = np.asarray(values)
-    numbers = plain.astype(int) if plain.dtype == bool else plain.astype(float).round(6)
-    for i, line in enumerate(numbers.tolist()):
-        lines.append([names[i], texts[i], row.soft_positions[i], *line])
-    text = io.StringIO(newline="")
-    csv.writer(text, lineterminator="\n").writerows(lines)
-    return text.getvalue().encode("utf-8-sig")  # or spreadsheets take it for another encoding
-
-
-def arrays_npz(kept: Kept, maps: np.ndarray | None) -> bytes:
-    """The row as arrays: tokens, codes, positions, the visible matrix and all attention.
-
-    Args:
-        maps: (L, A, N, N) attention, row to column; None without a model.
-
-    Returns:
-        An ``.npz`` file that holds no Python objects.
-    """
-    row = kept.row
-    arrays = {
-        "tokens": np.array(row.tokens, dtype=str),
-        "identities": np.array([identity_text(name) for name in row.identities], dtype=str),
-        "input_ids": np.array(row.input_ids),
-        "soft_positions": np.array(row.soft_positions),
-        "branch_ids": np.array(row.branch_ids),
-        "anchor_ids": np.array(row.anchor_ids),
-        "token_type_ids": np.array(row.token_type_ids),
-        "visible": visible_of(kept),
-    }
-    if kept.trace.interventions:
-        arrays["visible_layers"] = visible_layers(kept)
-    if maps is not None:
-        arrays["attention"] = maps
-    data = io.BytesIO()
-    np.savez_compressed(data, allow_pickle=False, **arrays)
-    return data.getvalue()
-
-
-def visible_of(kept: Kept) -> np.ndarray:
-    """(N, N) bool, row may attend to column in any layer; of the row that is shown."""
-    return visible_in(kept.trace, kept.window)
-
-
-def visible_layers(kept: Kept) -> np.ndarray:
-    """(L, N, N) bool, the same layer by layer; a single one where no intervention stands."""
-    count, trace = len(kept.row), kept.trace
-    layers = trace.visible_layers or (trace.visible,)
-    return np.stack([layer[kept.window, :count, :count].cpu().numpy() for layer in layers])

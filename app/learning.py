@@ -8,7 +8,7 @@ import streamlit as st
 from app import services, sharing, state
 from app.examples import MINILM
 from app.scene import WORDS, Scene
-from app.share_data import Shared
+from app.share import Shared
 from app.state import AUTO, NO_TASK
 from app.view_models.lessons import LESSONS, MODEL, Exercise, Setting, place
 from kbert_core import InjectionOptions, KBertTrace

@@ -7,31 +7,30 @@ one works alone.
 
 import logging
 import os
-import sys
-import threading
 import traceback
-from types import TracebackType
 
 MESSAGES = "KBERT_LOG_MESSAGES"  # the environment's word for messages in the log
 HIDDEN = f"(message not logged, it may quote a visitor; {MESSAGES}=1 shows it)"
 
 
-def begin() -> None:
-    """Have every traceback that is logged from now on say no message; twice is once."""
-    if os.environ.get(MESSAGES) == "1" or getattr(logging.getLogRecordFactory(), "quiet", False):
-        return
-    make = logging.getLogRecordFactory()
+class WithoutMessages(logging.Filter):
+    """Has every traceback that is logged say no message."""
 
-    def quiet(*args: object, **kwargs: object) -> logging.LogRecord:
-        record = make(*args, **kwargs)
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Put the traceback in its place; nothing is left out of the log."""
         if isinstance(record.exc_info, tuple) and record.exc_info[1] is not None:
             record.exc_text = without_messages(record.exc_info[1])  # formatters take it as it is
-        return record
+        return True
 
-    quiet.quiet = True  # type: ignore[attr-defined]
-    logging.setLogRecordFactory(quiet)
-    threading.excepthook = _of_thread
-    sys.excepthook = _of_program
+
+_FILTER = WithoutMessages()
+
+
+def begin() -> None:
+    """Let no logger that there is by now tell an error's message; twice is once."""
+    if os.environ.get(MESSAGES) != "1":
+        for name in (None, *logging.root.manager.loggerDict):
+            logging.getLogger(name).addFilter(_FILTER)
 
 
 def without_messages(error: BaseException) -> str:
@@ -43,23 +42,5 @@ def without_messages(error: BaseException) -> str:
         seen.add(id(following))
         lines = traceback.format_tb(following.__traceback__)
         told.append(f"{''.join(lines)}{type(following).__qualname__} {HIDDEN}")
-        cause = following.__cause__
-        if cause is None and not following.__suppress_context__:
-            cause = following.__context__
-        following = cause
+        following = following.__cause__ or following.__context__
     return "\n\nwhich came of\n\n".join(told)
-
-
-def _of_thread(args: threading.ExceptHookArgs) -> None:
-    if args.exc_value is not None and not isinstance(args.exc_value, SystemExit):
-        name = args.thread.name if args.thread else "a thread"
-        print(f"Error in {name}:\n{without_messages(args.exc_value)}", file=sys.stderr)
-
-
-def _of_program(
-    kind: type[BaseException], error: BaseException, trace: TracebackType | None
-) -> None:
-    if isinstance(error, KeyboardInterrupt):
-        sys.__excepthook__(kind, error, trace)
-        return
-    print(without_messages(error), file=sys.stderr)

@@ -19,16 +19,15 @@ import streamlit as st
 import torch
 from torch import Tensor
 
+from app.background import alone
 from app.kept import Kept
 from app.local import from_this_machine, is_loopback
 from app.models import ModelInfo, read_model, twin_of
-from app.room import RoomError, room
 from app.scene import CHARACTERS, WORDS, GraphRef, Scene, content_key
 from app.texts import t
 from app.view_models.heads import HeadsView, heads_view
 from app.view_models.nearest import nearest_names
 from app.view_models.visible import visible_in
-from app.work import alone, turns
 from kbert_core import (
     NO_KNOWLEDGE,
     Characters,
@@ -43,7 +42,7 @@ from kbert_core import (
     grow_trees,
 )
 from kbert_core.checkpoints import adapters
-from kbert_core.errors import CheckpointError, GraphFileError, TextError
+from kbert_core.errors import CheckpointError, GraphFileError, KBertError, TextError
 from kbert_core.explain.attention import CellArithmetic, attention_arithmetic
 from kbert_core.kbert.interventions import ReadConfig, intervene
 from kbert_core.kbert.reader import KBertReading
@@ -71,7 +70,12 @@ GRAPH_ENDINGS = [ending[1:] for ending in (*ENDINGS, *PACKED)]  # of graphs to u
 LONGEST_TEXT = 5000  # characters of a sentence; longer texts belong on the command line
 LONGEST_WITHOUT_MODEL = 1024  # tokens, where no encoder sets the limit
 TRIPLE_BYTES = 1200  # of memory that a triple takes with its line and its place in the index
+MOST_OF_VISIT = 512 << 20  # bytes of memory for the graphs that a visitor uploads
 TOKEN_BYTES = 1100  # that a token of a trace takes, without its tensors
+
+
+class RoomError(KBertError):
+    """There is no room for what a visitor brings."""
 
 
 @dataclass(frozen=True)
@@ -213,10 +217,9 @@ def read_upload(data: bytes, name: str, *, skip_bad: bool = False) -> OpenedGrap
         GraphFileError: it can't be read.
         RoomError: it has more triples than a visit may hold.
     """
-    most = room().most_each // TRIPLE_BYTES
-    with alone():
+    with alone:
         reading = rows_of(data, name, _bounded(), skip_bad=skip_bad)
-        return replace(_opened(reading, most), own=True)
+        return replace(_opened(reading, MOST_OF_VISIT // TRIPLE_BYTES), own=True)
 
 
 def public_title(name: str) -> str:
@@ -387,8 +390,7 @@ def trace(scene: Scene, graph: KnowledgeGraph) -> Any:
     """
 
     def run() -> Trace:
-        with turns().first():
-            return replace(_run(scene, graph), logits=None)
+        return replace(_run(scene, graph), logits=None)
 
     return _traces.get(content_key(scene, graph, stamp(scene.model)), run)
 
@@ -523,8 +525,7 @@ def _looked(
     reader = pipeline(scene.model, scene.device, scene.system)
     found = trace(scene, graph)
     reading = replace(found.reading, rows=(found.rows[window],))
-    with turns().first():
-        looked = reader.kbert.trace(reading, attentions=True, hidden_states=hidden_states)
+    looked = reader.kbert.trace(reading, attentions=True, hidden_states=hidden_states)
     return replace(looked, prediction=found.prediction)
 
 
@@ -580,8 +581,7 @@ def _distances(
 ) -> dict[tuple[int, int], float]:
     readings = (trace(scene, graph).reading, trace(before, graph_before).reading)
     reader = pipeline(scene.model, scene.device, scene.system).reader
-    with turns().first():
-        states = reader.states(readings)
+    states = reader.states(readings)
     now, was = (
         dict(zip(_places(reading), own.float(), strict=True))
         for reading, own in zip(readings, states, strict=True)
@@ -603,8 +603,7 @@ def entering(scene: Scene, graph: KnowledgeGraph) -> np.ndarray:
     def run() -> np.ndarray:
         reader = pipeline(scene.model, scene.device, scene.system).reader
         reading = trace(scene, graph).reading
-        with turns().first():
-            looked = reader.trace(reading, attentions=True)
+        looked = reader.trace(reading, attentions=True)
         if isinstance(looked, RoofTrace):
             assert looked.roof_attentions is not None
             weights = looked.roof_attentions[-1].mean(1)[..., looked.text_states.shape[1] :]

@@ -1,33 +1,46 @@
 """A scene in a link, or in a session file.
 
-A link holds JSON, packed by zlib, as base64 for addresses. A session file is
-the same JSON unpacked, with the graph's triples where they are few. Both are
-opened by whoever was sent them, so that what is read is bounded and checked
-(see ``share_data``): any bytes give what is shared or a ``ShareError``.
+A link holds JSON, packed by zlib, as base64 for addresses. A session file is the same JSON
+unpacked, with the graph's triples where they are few. Whoever opens one was sent it by anybody:
+what is read is bounded, every field has its type, and what isn't known is refused. Any bytes give
+what is shared or a ``ShareError``.
 """
 
 import base64
 import json
+import re
 import zlib
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal, Self, TypeVar, get_args
 
-from app.scene import GraphRef
-from app.share_data import (
-    Shared,
-    ShareError,
-    data_of,
-    list_of,
-    portable,
-    refused,
-    shared_of,
-    triple_data,
-    triple_of,
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
 )
+from pydantic_core import PydanticCustomError
+
+from app.intervention_log import MOST
+from app.scene import GraphRef, Scene
 from app.texts import t
-from kbert_core import KnowledgeGraph
+from app.view_models.diff import Identity
+from kbert_core import Ablation, InjectionOptions, Intervention, KBertError, KnowledgeGraph, Triple
+from kbert_core.knowledge.edit import Edit
+from kbert_core.knowledge.selection import Strategy
+from kbert_core.knowledge.surface_forms import RULES, NameRules
 from kbert_core.knowledge.triple import ALIAS_RELATIONS
 
+VERSION = 1
 PARAMETER = "scene"  # of the address
 ENDING = ".kbert.json"  # of a session file
 MOST_CHARACTERS = 8_000  # of a link's parameter: what programs for mail and chat leave whole
@@ -36,10 +49,43 @@ MOST_UNPACKED = 256 * 1024  # bytes of a link's JSON
 MOST_BYTES = 4 * 1024 * 1024  # of a session file
 MOST_EDITS_IN_FILE = 2_000
 MOST_TRIPLES = 20_000  # of a graph that a session file carries
+MOST_LAYERS = 1000  # that an intervention may name; a scene without a model has as many
+Comparison = Literal[  # as ``state`` and ``comparing`` name them
+    *("auto", "bert", "original", "pinned", "untouched"),
+    *("systems", "parts", "models", "graphs", "matrix", "free"),
+]
+COMPARISONS: tuple[str, ...] = get_args(Comparison)
+
+
+class ShareError(KBertError):
+    """A link or a session file can't be made or read."""
 
 
 class TooLong(ShareError):
     """What is shared is too long for a link; a session file takes it."""
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What a link or a session file restores.
+
+    Attributes:
+        scene: what is read; its model is a folder's name, never a path, and
+            where it runs is left to the machine that opens it.
+        task: the chosen task.
+        steps: how many edits were made together in each step; empty: each
+            for itself.
+        compare: what the page compares with, one of ``COMPARISONS``.
+        pinned: the scene that is pinned, if one is.
+        cell: the chosen cell of the matrix.
+    """
+
+    scene: Scene
+    task: str
+    steps: tuple[int, ...] = ()
+    compare: str = "auto"
+    pinned: Scene | None = None
+    cell: tuple[Identity, Identity] | None = None
 
 
 # Links
@@ -52,10 +98,10 @@ def to_link(shared: Shared) -> str:
         TooLong: there are too many edits, or too much text.
         ShareError: it would not come back as it is.
     """
-    edits = (len(s.edits) for s in (shared.scene, shared.pinned) if s is not None)
     plain = _json(data_of(shared))
     value = base64.urlsafe_b64encode(zlib.compress(plain, 9)).rstrip(b"=").decode()
-    if max(edits) > MOST_EDITS or len(plain) > MOST_UNPACKED or len(value) > MOST_CHARACTERS:
+    most = max(_edits(shared))
+    if most > MOST_EDITS or len(plain) > MOST_UNPACKED or len(value) > MOST_CHARACTERS:
         raise TooLong(t("share.too_long", most=MOST_EDITS, characters=f"{MOST_CHARACTERS:,}"))
     if from_link(value) != portable(shared):
         raise ShareError(t("share.not_told"))
@@ -79,7 +125,7 @@ def from_link(value: str) -> Shared:
         raise ShareError(t("share.damaged")) from error
     if not unpack.eof or unpack.unconsumed_tail or unpack.unused_data:
         raise ShareError(t("share.damaged"))
-    return shared_of(_parsed(plain), most_edits=MOST_EDITS)
+    return _read(_InLink, _parsed(plain), MOST_EDITS).shared()
 
 
 # Session files
@@ -96,12 +142,12 @@ def to_file(shared: Shared, graph: KnowledgeGraph) -> bytes:
         ShareError: there are too many edits, or it would not come back as it is.
     """
     named = graph.fingerprint == shared.scene.graph.fingerprint
-    carried = _carried(graph) if named else None
-    if carried is not None:
+    if named and graph.aliases == ALIAS_RELATIONS and len(graph) <= MOST_TRIPLES:
+        carried = KnowledgeGraph(graph, name=graph.name, off=graph.off)
         renamed = _renamed(shared, graph.fingerprint, carried.fingerprint)
         data = data_of(renamed)
-        data["triples"] = [triple_data(triple) for triple in carried]
-        data["off"] = [triple_data(triple) for triple in sorted(carried.off)]
+        data["triples"] = [_triple_data(triple) for triple in carried]
+        data["off"] = [_triple_data(triple) for triple in sorted(carried.off)]
         plain = _lines(data)
         if len(plain) <= MOST_BYTES:
             return _checked(plain, renamed)
@@ -119,52 +165,107 @@ def from_file(data: bytes) -> tuple[Shared, KnowledgeGraph | None]:
     parsed = _parsed(data)
     if not isinstance(parsed, dict) or "kbert" not in parsed:
         raise ShareError(t("share.no_file"))
-    triples, off = parsed.pop("triples", None), parsed.pop("off", [])
-    shared = shared_of(parsed, most_edits=MOST_EDITS_IN_FILE)
-    if triples is None:
+    read = _read(_InFile, parsed, MOST_EDITS_IN_FILE)
+    shared = read.shared()
+    if read.triples is None:
         return shared, None
-    graph = KnowledgeGraph(
-        [triple_of(item, "triples") for item in list_of(triples, "triples", MOST_TRIPLES)],
-        name=shared.scene.graph.name,
-        off=[triple_of(item, "off") for item in list_of(off, "off", MOST_TRIPLES)],
-    )
+    graph = KnowledgeGraph(read.triples, name=shared.scene.graph.name, off=read.off)
     if any(triple not in graph for triple in graph.off):
-        raise refused("off")
+        raise _refused("off")
     if graph.fingerprint != shared.scene.graph.fingerprint:
-        raise refused("triples")
+        raise _refused("triples")
     return shared, graph
 
 
 def _checked(plain: bytes, shared: Shared) -> bytes:
-    edits = (len(s.edits) for s in (shared.scene, shared.pinned) if s is not None)
-    if len(plain) > MOST_BYTES or max(edits) > MOST_EDITS_IN_FILE:
+    if len(plain) > MOST_BYTES or max(_edits(shared)) > MOST_EDITS_IN_FILE:
         raise ShareError(t("share.file_too_long", most=f"{MOST_EDITS_IN_FILE:,}"))
     if from_file(plain)[0] != portable(shared):
         raise ShareError(t("share.not_told"))
     return plain
 
 
-def _carried(graph: KnowledgeGraph) -> KnowledgeGraph | None:
-    """A small graph as a file can tell it; None for a large one."""
-    if graph.aliases != ALIAS_RELATIONS or len(graph) > MOST_TRIPLES:
-        return None
-    return KnowledgeGraph(graph, name=graph.name, off=graph.off)
-
-
 def _renamed(shared: Shared, old: str, new: str) -> Shared:
     """The same with the graph called by the fingerprint it has once it is read from the file."""
 
-    def renamed(ref: GraphRef) -> GraphRef:
-        return GraphRef(new, ref.name) if ref.fingerprint == old else ref
+    def renamed(scene: Scene) -> Scene:
+        named = scene.graph.fingerprint == old
+        return replace(scene, graph=GraphRef(new, scene.graph.name)) if named else scene
 
-    scene = replace(shared.scene, graph=renamed(shared.scene.graph))
-    pinned = shared.pinned
-    if pinned is not None:
-        pinned = replace(pinned, graph=renamed(pinned.graph))
-    return replace(shared, scene=scene, pinned=pinned)
+    pinned = renamed(shared.pinned) if shared.pinned is not None else None
+    return replace(shared, scene=renamed(shared.scene), pinned=pinned)
 
 
-# JSON
+# Out
+
+
+def data_of(shared: Shared) -> dict[str, Any]:
+    """Return plain data, ready for JSON."""
+    shared = portable(shared)
+    data: dict[str, Any] = {"kbert": VERSION, "task": shared.task, **_scene_data(shared.scene)}
+    if shared.steps:
+        data["steps"] = list(shared.steps)
+    if shared.compare != "auto":
+        data["compare"] = shared.compare
+    if shared.pinned is not None:
+        data["pinned"] = _scene_data(shared.pinned)
+    if shared.cell is not None:
+        data["cell"] = [_identity_data(name) for name in shared.cell]
+    return data
+
+
+def portable(shared: Shared) -> Shared:
+    """Return what comes back elsewhere: without folders, and run where it is opened."""
+    pinned = _portable(shared.pinned) if shared.pinned is not None else None
+    return replace(shared, scene=_portable(shared.scene), pinned=pinned)
+
+
+def folder_name(path: str) -> str:
+    """Return the last part of a path of any system: never where it lies."""
+    return re.split(r"[\\/]", path.rstrip("\\/"))[-1]
+
+
+def _portable(scene: Scene) -> Scene:
+    options, scorer = scene.options, scene.options.scorer
+    if scorer is not None:
+        options = replace(options, scorer=folder_name(scorer))
+    return replace(scene, model=folder_name(scene.model), options=options, device="auto")
+
+
+def _edits(shared: Shared) -> list[int]:
+    return [len(scene.edits) for scene in (shared.scene, shared.pinned) if scene is not None]
+
+
+def _scene_data(scene: Scene) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "sentences": list(scene.sentences),
+        "model": scene.model,
+        "graph": {"name": scene.graph.name, "fingerprint": scene.graph.fingerprint},
+        "edits": [_edit_data(edit) for edit in scene.edits],
+        "options": scene.options.as_dict(),
+        "ablation": {"positions": scene.ablation.positions, "visible": scene.ablation.visible},
+    }
+    if scene.interventions:
+        data["interventions"] = [one.as_dict() for one in scene.interventions]
+    return data
+
+
+def _triple_data(triple: Triple) -> list[str]:
+    return [triple.head, triple.relation, triple.tail]
+
+
+def _edit_data(edit: Edit) -> list[Any]:
+    new = [] if edit.new is None else [_triple_data(edit.new)]
+    return [
+        edit.action,
+        _triple_data(edit.triple),
+        *new,
+        *([edit.index] if edit.index is not None else []),
+    ]
+
+
+def _identity_data(identity: Identity) -> list[Any]:
+    return [_triple_data(part) if isinstance(part, Triple) else part for part in identity]
 
 
 def _json(data: object) -> bytes:
@@ -178,12 +279,217 @@ def _lines(data: Mapping[str, object]) -> bytes:
     return b"{\n" + b",\n".join(fields) + b"\n}\n"
 
 
+# Back: what each part has to be
+
+
+def _filled(text: str) -> str:
+    if not text.strip():
+        raise ValueError("empty")
+    return text
+
+
+def _folder(name: str) -> str:
+    if name != folder_name(name) or name in (".", ".."):
+        raise ValueError("a path")
+    return name
+
+
+_ANY = 1_000_000  # of numbers and texts that only have to be small
+_Count = Annotated[StrictInt, Field(ge=0, le=_ANY)]
+_Text = Annotated[StrictStr, Field(max_length=_ANY)]
+_Name = Annotated[StrictStr, Field(max_length=1000)]
+_Filled = Annotated[_Name, AfterValidator(_filled)]
+_Folder = Annotated[_Filled, AfterValidator(_folder)]
+_Names = Annotated[tuple[_Name, ...], Field(fail_fast=True)]
+_THREE = TypeAdapter[tuple[str, str, str]](tuple[_Text, _Text, _Text])
+
+
+def _triple(value: object) -> Triple:
+    triple = Triple(*_THREE.validate_python(value))
+    if problem := triple.problem():
+        raise ValueError(problem)
+    return triple
+
+
+_Triple = Annotated[Triple, PlainValidator(_triple)]
+_Triples = Annotated[list[_Triple], Field(max_length=MOST_TRIPLES, fail_fast=True)]
+_EDIT = TypeAdapter[tuple[Any, ...]](
+    tuple[Literal["remove", "switch_off", "switch_on", "add"], _Triple]
+    | tuple[Literal["add"], _Triple, _Count]
+    | tuple[Literal["replace"], _Triple, _Triple]
+)
+_Identity = (
+    tuple[Literal["special"], _Count]
+    | tuple[Literal["trunk"], _Count, _Count]
+    | tuple[Literal["branch"], _Count, _Count, _Triple, _Count]
+)
+_IDENTITY = TypeAdapter[Identity](_Identity)
+_PLACE = TypeAdapter[tuple[int, int]](tuple[_Count, _Count])
+
+
+def _edit(value: object) -> Edit:
+    action, triple, *rest = _EDIT.validate_python(value)
+    last = rest[0] if rest else None
+    return Edit(action, triple, last) if action == "replace" else Edit(action, triple, index=last)
+
+
+def _strategy(value: object) -> Strategy:
+    if value == "learned":  # of a link from before it went
+        raise PydanticCustomError("learned", "gone")
+    try:
+        return Strategy(value)  # type: ignore[arg-type]
+    except KBertError as error:
+        raise ValueError("no strategy") from error
+
+
+def _intervention(value: Any) -> Intervention:
+    """Check an intervention; what it would not say itself in the same words is refused."""
+    try:
+        one = Intervention.from_dict(value)
+    except (KBertError, TypeError, AttributeError) as error:
+        raise ValueError("no intervention") from error
+    if one.as_dict() != value or any(layer > MOST_LAYERS for layer in one.layers):
+        raise ValueError("not in its own words")
+    for tokens in (one.seer, one.seen):
+        _PLACE.validate_python((tokens.sentence, tokens.start))
+        if tokens.triple is not None:
+            _triple(_triple_data(tokens.triple))
+        if tokens.identity:
+            _IDENTITY.validate_python(_identity_data(tokens.identity))
+    return one
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+class _Graph(_Part):
+    fingerprint: _Filled
+    name: _Name
+
+
+class _Ablation(_Part):
+    positions: Literal["soft", "hard"]
+    visible: Literal["tree", "all"]
+
+
+class _Options(_Part):
+    max_triples: Annotated[StrictInt, Field(ge=0, le=1000)]
+    tail_only: StrictBool
+    relations: _Names | None
+    names: Annotated[tuple[Literal[RULES], ...], Field(fail_fast=True)]  # type: ignore[valid-type]
+    not_relations: _Names = ()
+    first_relations: _Names = ()
+    strategy: Annotated[Strategy, PlainValidator(_strategy)] = Strategy.FIRST
+    threshold: Annotated[StrictFloat, Field(ge=-_ANY, le=_ANY)] | None = None
+    one_sense: StrictBool = False
+    scorer: _Folder | None = None
+
+    @model_validator(mode="after")
+    def _goes_together(self) -> Self:
+        try:
+            self.made()
+        except KBertError as error:
+            raise ValueError(str(error)) from error
+        return self
+
+    def made(self) -> InjectionOptions:
+        """The options."""
+        return InjectionOptions(**{**dict(self), "names": NameRules.of(self.names)})
+
+
+class _Scene(_Part):
+    sentences: Annotated[tuple[_Text, ...], Field(min_length=1, max_length=2)]
+    model: _Folder
+    graph: _Graph
+    edits: Annotated[tuple[Annotated[Edit, PlainValidator(_edit)], ...], Field(fail_fast=True)]
+    options: _Options
+    ablation: _Ablation
+    interventions: Annotated[
+        tuple[Annotated[Intervention, PlainValidator(_intervention)], ...],
+        Field(max_length=MOST, fail_fast=True),
+    ] = ()
+
+    def scene(self) -> Scene:
+        """The scene."""
+        return Scene(
+            self.sentences,
+            self.model,
+            GraphRef(self.graph.fingerprint, self.graph.name),
+            self.edits,
+            self.options.made(),
+            Ablation(self.ablation.positions, self.ablation.visible),
+            interventions=self.interventions,
+        )
+
+
+class _InLink(_Scene):
+    kbert: Literal[1]
+    task: _Filled
+    steps: Annotated[tuple[Annotated[_Count, Field(ge=1)], ...], Field(fail_fast=True)] = ()
+    compare: Comparison = "auto"
+    pinned: _Scene | None = None
+    twin: StrictBool = False  # of links of old
+    cell: tuple[_Identity, _Identity] | None = None
+
+    def shared(self) -> Shared:
+        """What is shared."""
+        pinned = self.pinned.scene() if self.pinned is not None else None
+        compare = "models" if self.twin else self.compare
+        return Shared(self.scene(), self.task, self.steps, compare, pinned, self.cell)
+
+
+class _InFile(_InLink):
+    triples: _Triples | None = None
+    off: _Triples = []
+
+
+L = TypeVar("L", bound=_InLink)
+_NAMES = {name for part in (_InFile, _Graph, _Ablation, _Options) for name in part.model_fields}
+
+
 def _parsed(data: bytes) -> object:
     try:
-        return json.loads(data, parse_constant=_no_constant)
+        return json.loads(data)
     except (ValueError, RecursionError) as error:
         raise ShareError(t("share.damaged")) from error
 
 
-def _no_constant(name: str) -> object:
-    raise ValueError(f"{name} is no number")
+def _read(kind: type[L], data: object, most_edits: int) -> L:
+    """Check plain data.
+
+    Raises:
+        ShareError: a part is missing, unknown, of another type or out of bounds.
+    """
+    given = data.get("kbert") if isinstance(data, Mapping) else None
+    if type(given) is int and given > VERSION:
+        raise ShareError(t("share.newer"))
+    if type(given) is not int:
+        raise _refused("kbert")
+    try:
+        read = kind.model_validate(data)
+    except ValidationError as error:
+        raise _said(error) from error
+    pinned = read.pinned.edits if read.pinned is not None else ()
+    if max(len(read.edits), len(pinned)) > most_edits:
+        raise _refused("edits")
+    if read.steps and sum(read.steps) != len(read.edits):
+        raise _refused("steps")
+    if read.compare == "pinned" and read.pinned is None:
+        raise _refused("pinned")
+    return read
+
+
+def _said(error: ValidationError) -> ShareError:
+    """Name the innermost part that isn't as it should be."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    if first["type"] == "learned":
+        return ShareError(t("share.learned"))
+    named = [part for part in first["loc"] if part in _NAMES]
+    unknown = first["loc"][-1:] if first["type"] == "extra_forbidden" else ()
+    return _refused(str([*named, *unknown][-1]))
+
+
+def _refused(part: str) -> ShareError:
+    named = part[:40].encode("utf-8", "replace").decode()  # an unknown field's name is anybody's
+    return ShareError(t("share.part", part=named))

@@ -2,19 +2,22 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from app import intervening, services, state
 from app.edit_log import EditLog, now_in_words
 from app.examples import MINILM
+from app.export import Page, Side
 from app.scene import CHARACTERS, WORDS, GraphRef, Scene
 from app.selection import Selection
 from app.services import OpenedGraph
-from app.share import PARAMETER, from_link
-from app.share_data import Shared, ShareError, folder_name
-from app.state import AUTO, NO_TASK, PINNED, WORKSPACE
+from app.share import PARAMETER, Shared, ShareError, folder_name, from_link
+from app.state import AUTO, BERT, NO_TASK, PINNED, WORKSPACE
 from app.texts import t
+from app.view_models.matrix import picked
 from kbert_core import Ablation, InjectionOptions, KBertError, KnowledgeGraph
 from kbert_core.knowledge.selection import BY_MODEL, Strategy
 from kbert_core.tasks import TASKS
@@ -54,6 +57,51 @@ def shared() -> Shared:
         _named(pinned) if pinned is not None else None,
         state.chosen_cell(),
     )
+
+
+def page() -> Page:
+    """Everything on the page; found where it was run before.
+
+    Raises:
+        KBertError: a text, option or model that can't be used.
+    """
+    now = state.scene()
+    if not all(0 < len(x.strip()) <= services.LONGEST_TEXT for x in now.sentences):
+        raise ShareError(t("share.nothing"))
+    trace = services.trace(now, state.graph_of(now))
+    compared, kind, before = state.compared_with(now, trace)
+    window = min(ss.get("lab.window") or 0, len(trace.rows) - 1)
+    chosen = state.selection()
+    shown = (-1 if chosen.layer is None else chosen.layer, chosen.head)
+    mean = t("matrix.mean")
+    layers = services.layer_count(now)
+    layer = min(layers if shown[0] < 0 else shown[0], layers)
+    task = state.task_title(ss["lab.task"])
+
+    def side(name: str, scene: Scene, trace: Any) -> Side:
+        graph = state.graph_of(scene)
+
+        def weights() -> np.ndarray:
+            maps = services.attention(scene, graph, window)
+            return picked(maps, min(layer, len(maps)), min(shown[1], maps.shape[1]))
+
+        return Side(name, scene, graph, trace, weights if scene.has_model else None)
+
+    after = t("compare.name_now" if now.edits else "compare.name_now_unedited")
+    return Page(
+        side(after, now, trace),
+        side(t("compare.name_" + kind), compared, before) if before is not None else None,
+        services.model_info(now.model) if now.has_model else None,
+        task,
+        window,
+        f"{t('matrix.layer')} {layer or mean} · {t('matrix.head')} {shown[1] or mean}",
+        kind != BERT,
+    )
+
+
+def file_name(scene: Scene, what: str, ending: str) -> str:
+    """A name for a file: the text's beginning, and what it is of."""
+    return f"{services.safe_name(scene.sentences[0][:24])}-{what}{ending}"
 
 
 def graph_is_known(ref: GraphRef) -> bool:

@@ -13,10 +13,9 @@ from app.edit_log import EditLog, checked, made, now_in_words
 from app.examples import EXAMPLES, MINILM, Example
 from app.models import ModelInfo, alike
 from app.open_workspace import OpenWorkspace
-from app.room import RoomError, room
 from app.scene import CHARACTERS, NO_GRAPH, WORDS, Scene
 from app.selection import Selection
-from app.services import OpenedGraph
+from app.services import OpenedGraph, RoomError
 from app.texts import clauses, t
 from app.view_models.diff import Identity
 from app.view_models.knowledge import describe
@@ -762,7 +761,11 @@ def take_graph(opened: OpenedGraph, *, choose: bool = True) -> str:
     """
     name = opened.graph.fingerprint
     if opened.own and name not in ss["lab.graphs"]:
-        room().take(visitor(), opened.graph, opened.size, opened.source)
+        taken = sum(other.size for other in ss["lab.opened_as"].values() if other.own)
+        if taken + opened.size > services.MOST_OF_VISIT:
+            sizes = (opened.size, taken, services.MOST_OF_VISIT)
+            size, own, most = (f"{max(1, round(size / 2**20)):,}" for size in sizes)
+            raise RoomError(t("room.own", name=opened.source, size=size, own=own, most=most))
     ss["lab.graphs"].setdefault(name, opened.graph)
     ss["lab.opened_as"].setdefault(name, opened)
     if choose:

@@ -1,4 +1,4 @@
-"""Texts of sharing and keeping: links, session files, exports; in every language."""
+"""Texts of sharing: links, session files, what is kept; in every language."""
 
 ENGLISH = {
     # what can't be made or read
@@ -68,33 +68,21 @@ ENGLISH = {
     "share.first": "first {relations}",
     "share.names_off": "names not compared by: {rules}",
     # what is kept
-    "keep.button": "Keep",
-    "keep.page": "This page",
-    "keep.html": "HTML, all in one file",
-    "keep.script": "Python script",
-    "keep.pictures": "Pictures",
-    "keep.form": "Format of the pictures",
+    "keep.files": "Files to keep",
+    "keep.html": "This page, .html",
+    "keep.html_help": "One file that shows the page with the network off: text, prediction, tree "
+    "and matrix, before and now.",
+    "keep.png": "Save as PNG",
     "keep.matrix": "Visible matrix",
     "keep.attention": "Attention",
-    "keep.which": "layer {layer}, head {head}",
-    "keep.mean": "mean of all layers and heads",
-    "keep.numbers": "Numbers",
-    "keep.matrix_csv": "Visible matrix, CSV",
-    "keep.attention_csv": "Attention, CSV",
-    "keep.npz": "All as arrays, NPZ",
-    "keep.npz_help": "Attention as the matrix shows it, layer and head. The arrays hold all layers "
-    "and heads, the visible matrix, positions, codes, and what each token is.",
-    "keep.no_trees": "This model grows no sentence trees, so there is no tree and no matrix to "
-    "keep: only the graph.",
-    "keep.graph": "Graph",
-    "keep.graph_button": "As edited, .spo",
+    "keep.no_trees": "This model grows no sentence trees, so there is no page to keep.",
+    "keep.graph_button": "The edited graph, .spo",
     "keep.how": "How it was read",
     "keep.fingerprint": "Fingerprint",
     "keep.edits": "Edits to the graph",
     "keep.no_edits": "The graph was not edited.",
     "keep.no_prediction": "There is no prediction.",
     "keep.compared": "Compared with: {name}.",
-    "keep.python": "As Python",
     "keep.versions": "Versions",
     "keep.about": "What a language model makes of a text with the knowledge injected into it "
     "(K-BERT). This file holds all it shows and asks for nothing on the network.",
@@ -156,24 +144,13 @@ CHINESE = {
     "share.first": "优先 {relations}",
     "share.names_off": "名称比较时不考虑：{rules}",
     # what is kept
-    "keep.button": "导出",
-    "keep.page": "当前页面",
-    "keep.html": "HTML 单个文件",
-    "keep.script": "Python 脚本",
-    "keep.pictures": "图片",
-    "keep.form": "图片格式",
+    "keep.files": "保存到文件",
+    "keep.html": "当前页面，.html",
+    "keep.html_help": "单个文件，断网也能打开：包含修改前后的文本、预测、句子树和矩阵。",
+    "keep.png": "存为 PNG",
     "keep.matrix": "可见矩阵",
     "keep.attention": "注意力",
-    "keep.which": "第 {layer} 层，第 {head} 头",
-    "keep.mean": "所有层和头的平均",
-    "keep.numbers": "数据",
-    "keep.matrix_csv": "可见矩阵，CSV",
-    "keep.attention_csv": "注意力，CSV",
-    "keep.npz": "全部数组，NPZ",
-    "keep.npz_help": "注意力按矩阵当前显示的层和头导出。数组中有所有层和头、可见矩阵、位置、编码，"
-    "以及每个词元是什么。",
-    "keep.no_trees": "此模型没有句子树，因此没有树和矩阵可导出，只有图谱。",
-    "keep.graph": "图谱",
+    "keep.no_trees": "此模型没有句子树，因此没有可保存的页面。",
     "keep.graph_button": "修改后的图谱，.spo",
     "keep.how": "读取方式",
     "keep.fingerprint": "指纹",
@@ -181,7 +158,6 @@ CHINESE = {
     "keep.no_edits": "图谱没有修改。",
     "keep.no_prediction": "没有预测。",
     "keep.compared": "比较对象：{name}。",
-    "keep.python": "Python 代码",
     "keep.versions": "版本",
     "keep.about": "语言模型在注入知识后如何理解一段文本（K-BERT）。"
     "本文件包含所显示的全部内容，不会访问网络。",

@@ -1,14 +1,10 @@
 """Texts of long runs and of the room for visitors' graphs, in every language."""
 
 ENGLISH = {
-    "work.limit": "KBERT_LONG_RUNS is “{value}”, expected a number from 1: how many steps of long "
-    "runs are computed at once. Change it, or leave it away for one for every two cores.",
     "work.busy": "Many others have long runs here just now. Try again in a minute.",
     "work.starting": "Starting …",
     "work.counted": "{done} done",
     "work.counted_of": "{done} of {total} done",
-    "work.one_before": "1 step of another visitor is before yours.",
-    "work.before": "{count} steps of other visitors are before yours.",
     "work.stop": "Stop",
     "work.stopped": "Stopped; what was found by then is shown.",
     "work.left": "This run ended because nobody was looking at it. What was found by then is "
@@ -17,13 +13,9 @@ ENGLISH = {
     "room.own": "{name} takes about {size} MB of memory. Graphs opened in this visit take {own} MB "
     "already, and may take {most} MB. Close one of them, or make a graph file of it (kbert kg "
     "import), which is read from disk.",
-    "room.all": "{name} takes about {size} MB of memory, and other visitors' graphs leave no room "
-    "for it here. Try again later, or use a smaller graph.",
     "room.triples": "{name} has more than {most} triples, too many for an upload. Nothing was "
     "opened. Use a smaller graph, or make a graph file of it on the machine that runs this app "
     "(kbert kg import).",
-    "room.number": "KBERT_VISITORS_MB is “{value}”, expected a number from 1: megabytes for the "
-    "graphs of all visitors. Change it, or leave it away for 2048.",
     "workspace.full": "Workspaces take {most} MB here, as much as they may. Ask whoever runs this "
     "app to delete old ones, or download the graph to keep it.",
     "workspace.number": "KBERT_WORKSPACES_MB is “{value}”, expected a number: megabytes for all "
@@ -35,26 +27,18 @@ ENGLISH = {
 }
 
 CHINESE = {
-    "work.limit": "KBERT_LONG_RUNS 为“{value}”，应为不小于 1 的整数：同时计算多少个耗时任务的步骤。"
-    "请改正，或不设置（默认每两个核心一个）。",
     "work.busy": "目前有很多访问者在运行耗时任务，请一分钟后再试。",
     "work.starting": "正在开始……",
     "work.counted": "已完成 {done} 项",
     "work.counted_of": "已完成 {done} / {total} 项",
-    "work.one_before": "您前面还有其他访问者的 1 个步骤。",
-    "work.before": "您前面还有其他访问者的 {count} 个步骤。",
     "work.stop": "停止",
     "work.stopped": "已停止；此前的结果如下。",
     "work.left": "因长时间无人查看，任务已结束。此前的结果如下；如需其余结果，请重新开始。",
     "work.full": "结果超出可保留的数量：仅显示前 {count} 项。",
     "room.own": "{name} 约占用 {size} MB 内存。本次访问打开的图谱已占用 {own} MB，"
     "上限为 {most} MB。请关闭其中一个，或用 kbert kg import 制成图谱文件（从磁盘读取）。",
-    "room.all": "{name} 约占用 {size} MB 内存，而其他访问者的图谱已占满空间。"
-    "请稍后再试，或使用较小的图谱。",
     "room.triples": "{name} 的三元组超过 {most} 条，无法上传，未打开任何内容。请使用较小的图谱，"
     "或在运行本应用的机器上制成图谱文件（kbert kg import）。",
-    "room.number": "KBERT_VISITORS_MB 为“{value}”，应为不小于 1 的整数："
-    "所有访问者的图谱可用的内存（MB）。请改正，或不设置（默认 2048）。",
     "workspace.full": "工作区已占用 {most} MB，达到上限。请联系本应用的管理者删除旧的工作区，"
     "或下载图谱以保留。",
     "workspace.number": "KBERT_WORKSPACES_MB 为“{value}”，应为数字："

@@ -108,26 +108,32 @@ def _wait_for(server: Server, running: subprocess.Popen) -> None:
 
 @pytest.fixture(scope="session")
 def app_here(tmp_path_factory):
-    """The app as who sits at this machine starts it; all tests that visit it share it."""
-    with served(tmp_path_factory.mktemp("app"), OMP_NUM_THREADS="1", KBERT_OPEN_PATHS="") as server:
+    """The app as who sits at this machine starts it; all tests that visit it share it.
+
+    It logs all that it can.
+    """
+    folder = tmp_path_factory.mktemp("app")
+    environment = {"OMP_NUM_THREADS": "1", "KBERT_OPEN_PATHS": "", **_home(folder)}
+    with served(folder, "--logger.level=debug", **environment) as server:
         yield server
+
+
+def _home(folder: Path) -> dict[str, str]:
+    """A home in a folder, with caches and temporary files."""
+    home = folder / "home"
+    home.mkdir()
+    return dict.fromkeys(("HOME", "TMPDIR", "XDG_CACHE_HOME", "XDG_DATA_HOME"), str(home))
 
 
 @pytest.fixture(scope="session")
 def app_for_many(tmp_path_factory):
-    """The app as SECURITY.md starts it for visitors from elsewhere; it logs all that it can.
-
-    Its home, its caches and its temporary files are in the folder of its log.
-    """
+    """The app as SECURITY.md starts it for visitors from elsewhere; it logs all that it can."""
     page = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
     (command,) = re.findall(r"```console\n(.*?)```", page, flags=re.DOTALL)
     options = re.findall(r"--server\.\S+", command.replace(HOST, "localhost"))
     environment = dict(re.findall(r"(KBERT_\w+)=(\S+)", command))
     folder = tmp_path_factory.mktemp("many")
-    home = folder / "home"
-    home.mkdir()
-    places = ("HOME", "TMPDIR", "XDG_CACHE_HOME", "XDG_DATA_HOME")
     environment |= {"KBERT_WORKSPACES": str(folder / "workspaces"), "KBERT_LANGUAGE": "en"}
-    environment |= {"OMP_NUM_THREADS": "1", **dict.fromkeys(places, str(home))}
+    environment |= {"OMP_NUM_THREADS": "1", **_home(folder)}
     with served(folder, *options, "--logger.level=debug", **environment) as server:
         yield replace(server, url=server.url.replace("127.0.0.1", "localhost"))

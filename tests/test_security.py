@@ -19,7 +19,7 @@ from load.visitor import Visitor
 from served import HOST
 from websockets.exceptions import InvalidStatus
 
-from app import audits, background, exports, room, services, share, state, workspaces
+from app import audits, background, exports, services, share, state, workspaces
 from app.app_pages import long_run
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -35,7 +35,7 @@ ELSEWHERE = {  # what the page says → the test that shows it
     "looked up, never imported": "tests/checkpoints/test_adapters.py::none_of_its_code_runs",
     "refused in one plain sentence": "tests/checkpoints/test_checkpoint.py::at_random",
     "only whoever sits at the machine": "tests/app/test_app_local.py::from_here",
-    "steps of long runs wait for their turn": "tests/app/test_app_work.py::turns",
+    "steps of long runs share": "tests/app/test_app_background.py::no_more_steps",
     "A visitor's sentence is not logged": "tests/app/test_app_logs.py::nothing",
     "Nothing of a sentence is ever written to disk": "tests/app/test_app_logs.py::nothing",
     "readable by the app's user": "tests/app/test_app_knowledge.py::no_name_or_list",
@@ -77,18 +77,16 @@ def test_the_app_is_for_this_machine_alone_unless_told_otherwise():
 
 def test_the_numbers_are_those_of_the_code():
     mb = 1 << 20
-    each = room.DEFAULT * mb // room.SHARE // services.TRIPLE_BYTES
-    everyone = room.DEFAULT * mb / services.TRIPLE_BYTES / 1e6
+    each = services.MOST_OF_VISIT // services.TRIPLE_BYTES
     kept = {name: getattr(services, f"_{name}").most // mb for name in ("traces", "maps", "states")}
     loaded = {name: getattr(services, f"_{name}").most // mb for name in ("graphs", "searches")}
     for said in (
         f"{CONFIG['server']['maxUploadSize']} MB as uploaded",
         f"{services.MOST_BYTES // mb} MB unpacked",
         f"one visit may hold {each // 1000},000 triples",
-        f"all visits together {everyone:.1f} million",
         f"at most {share.MOST_CHARACTERS:,} characters, {share.MOST_UNPACKED // 1024} kB unpacked",
         f"| a sentence | {services.LONGEST_TEXT:,} characters",
-        f"{room.DEFAULT // room.SHARE} MB, {room.DEFAULT:,} MB of memory "
+        f"| graphs that a visit uploads | {services.MOST_OF_VISIT // mb} MB of memory "
         f"(about {services.TRIPLE_BYTES / 1000} kB a triple)",
         f"| edits of a visit | {state.MOST_EDITS:,} |",
         f"| {background.MOST_EACH}, {background.MOST_RUNS}; a run that nobody looks at for "
@@ -100,10 +98,8 @@ def test_the_numbers_are_those_of_the_code():
         f"(`server.maxCacheDataSize`) | {CONFIG['server']['maxCacheDataSize'][:-2]} MB |",
         f"| one message to or from a page | {CONFIG['server']['maxMessageSize']} MB |",
         f"| what workspaces may take on disk together | {workspaces.DEFAULT_MEGABYTES} |",
-        f"one visit gets a quarter | {room.DEFAULT} |",
     ):
         assert page_says(said), said
-    assert room.SHARE == 4
     assert background.PATIENCE > 60 + long_run.EVERY  # a hidden tab looks once a minute
 
 

@@ -9,12 +9,12 @@ from app.app_pages.audit_verdict import verdict_panel
 from app.app_pages.data_source import EXAMPLE, FOLDER, UPLOAD, choose_data_source, data_kinds
 from app.app_pages.lab_open import graph_fields
 from app.audits import Report
+from app.background import alone
 from app.session_graphs import graph_as_edited, graph_name
 from app.texts import listed, sentences, t
 from app.view_models import audit as view
 from app.view_models.html import markdown
 from app.view_models.styles import CSS
-from app.work import alone
 from kbert_core import InjectionOptions, KBertError, join_graphs
 from kbert_core.data.labelled import SPLITS
 from kbert_core.data.sources import TASKS
@@ -188,7 +188,7 @@ def count() -> None:
         problem = ("missing", t("audit.no_train"))
     else:
         try:
-            with st.spinner(t("audit.working")), alone():
+            with st.spinner(t("audit.working")), alone:
                 report = made()
         except KBertError as error:
             problem = ("error", str(error))

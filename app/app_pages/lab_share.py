@@ -1,28 +1,27 @@
 """The Lab's links, session files and exports: made here, and opened here."""
 
-from collections.abc import Callable
-
 import streamlit as st
 
-from app import export, keeping, services, sharing, state
+from app import services, sharing, state
 from app.addresses import address
 from app.app_pages.graph_download import graph_download
 from app.app_pages.lab_open import open_graph_form, show_opened
-from app.export import Kept
+from app.export import page_html
+from app.scene import Scene
 from app.share import (
     ENDING,
     MOST_BYTES,
     MOST_EDITS_IN_FILE,
     PARAMETER,
+    Shared,
+    ShareError,
     TooLong,
     from_file,
     to_file,
     to_link,
 )
-from app.share_data import Shared, ShareError
 from app.state import KEY
 from app.texts import language, speaking, t
-from app.view_models.figures import FORMS, Form
 from app.view_models.html import markdown
 from app.view_models.shared import edits_html, how_it_is_read, model_name
 from kbert_core import KBertError
@@ -116,37 +115,26 @@ def _facts(shared: Shared) -> list[str]:
 
 @st.fragment
 def share_and_keep() -> None:
-    """Two buttons; what is behind them is made when they are opened."""
+    """One button; what is behind it is made when it is opened."""
     if ss.pop("lab.share_taken", False):
         st.rerun()  # a session file was opened: all of the page is another
-    with st.container(horizontal=True, gap="xsmall", key="lab_share", width="content"):
-        with st.popover(
-            t("share.button"), icon=":material/link:", key="lab.share", on_change="rerun"
-        ) as opened:
-            if opened.open:
-                _or_say(share)
-        with st.popover(
-            t("keep.button"), icon=":material/download:", key="lab.keep", on_change="rerun"
-        ) as opened:
-            if opened.open:
-                _or_say(keep)
+    with (
+        st.container(key="lab_share", width="content"),
+        st.popover(
+            t("share.button"), icon=":material/ios_share:", key="lab.share", on_change="rerun"
+        ) as opened,
+    ):
+        if opened.open:
+            _share()
 
 
-def _or_say(draw: Callable[[Kept], None]) -> None:
-    """Draw of the page what is asked for, or say why there is nothing to share."""
-    try:
-        page = keeping.kept()
-    except KBertError as error:
-        st.info(markdown(error))
-        return
-    draw(page)
-
-
-def share(page: Kept) -> None:
-    """The link, the session file, and the script."""
-    shared = sharing.shared()
+def _share() -> None:
+    """The link, the session file, the page as HTML, the graph."""
+    shared, scene = sharing.shared(), state.scene()
     st.markdown(f"**{t('share.link')}**")
     try:
+        if not all(text.strip() for text in scene.sentences):
+            raise ShareError(t("share.nothing"))
         query = {PARAMETER: to_link(shared)}
     except TooLong as error:
         st.info(markdown(error), icon=":material/straighten:")
@@ -157,10 +145,39 @@ def share(page: Kept) -> None:
         _link(shared, query)
     st.markdown(f"**{t('share.file')}**")
     _session_file(shared)
-    if not services.has_trees(page.scene):
+    st.markdown(f"**{t('keep.files')}**")
+    with st.container(horizontal=True, gap="xsmall"):
+        _page_file(scene)
+        name = sharing.file_name(scene, "graph", ".spo")
+        graph = state.graph_of(scene)
+        graph_download(graph, "keep.graph_button", key="lab.keep_graph", file_name=name)
+
+
+def _page_file(scene: Scene) -> None:
+    """The page as one file of HTML, or why there is none."""
+    if not services.has_trees(scene):
+        st.caption(t("keep.no_trees"))
         return
-    st.markdown(f"**{t('keep.python')}**")
-    st.code(keeping.script(page), language="python", height=190)
+    try:
+        page, spoken = sharing.page(), language()
+    except KBertError as error:
+        st.caption(markdown(error))
+        return
+
+    def made() -> bytes:  # where no visit is known
+        with speaking(spoken):
+            return page_html(page)
+
+    st.download_button(
+        t("keep.html"),
+        made,
+        file_name=sharing.file_name(scene, "page", ".html"),
+        mime="text/html",
+        key="lab.keep_page",
+        icon=":material/download:",
+        on_click="ignore",
+        help=t("keep.html_help"),
+    )
 
 
 def _link(shared: Shared, query: dict[str, str]) -> None:
@@ -184,7 +201,7 @@ def _session_file(shared: Shared) -> None:
         st.download_button(
             t("share.download"),
             lambda: to_file(shared, graph),
-            file_name=keeping.file_name(shared.scene, "scene", ENDING),
+            file_name=sharing.file_name(shared.scene, "scene", ENDING),
             mime="application/json",
             key="lab.share_download",
             icon=":material/download:",
@@ -211,101 +228,3 @@ def _take_file() -> None:
     except KBertError as error:  # it can't be read, or there is no room for its graph
         ss["lab.share_problem"] = str(error)
     ss["lab.share_taken"] = True
-
-
-def keep(page: Kept) -> None:
-    """Downloads of all that is on the page; each is made when it is asked for.
-
-    Making one knows nothing of the visit, so that whatever of the visit it
-    depends on is settled here.
-    """
-    if not services.has_trees(page.scene):
-        st.caption(t("keep.no_trees"))
-        with _row():
-            _graph(page)
-        return
-    task, script = state.task_title(ss["lab.task"]), keeping.script(page)
-    layer, head = keeping.shown_head()
-    st.markdown(f"**{t('keep.page')}**")
-    with _row():
-        _download(page, "page", ".html", "keep.html", lambda: keeping.page_html(page, task, script))
-        _download(page, "script", ".py", "keep.script", script.encode)
-    st.markdown(f"**{t('keep.pictures')}**")
-    form: Form = st.segmented_control(
-        t("keep.form"),
-        FORMS,
-        default=FORMS[0],
-        required=True,
-        key="lab.keep_form",
-        format_func=str.upper,
-        label_visibility="collapsed",
-    )
-    with _row():
-        _download(page, "tree", form, "tree.title", lambda: export.tree_as(page, form))
-        _download(page, "matrix", form, "keep.matrix", lambda: export.visible_as(page, form))
-        if page.scene.has_model:
-            _download(
-                *(page, "attention", form, "keep.attention"),
-                lambda: export.attention_as(page, *keeping.map_of(page, layer, head), form),
-            )
-        if page.trace.prediction is not None:
-            _download(
-                *(page, "prediction", form, "prediction.title"),
-                lambda: export.prediction_as(page, form),
-            )
-    st.markdown(f"**{t('keep.numbers')}**")
-    with _row():
-        _download(
-            *(page, "visible", ".csv", "keep.matrix_csv"),
-            lambda: export.square_csv(page.row, export.visible_of(page)),
-        )
-        if page.scene.has_model:
-            _download(
-                *(page, "weights", ".csv", "keep.attention_csv"),
-                lambda: export.square_csv(page.row, keeping.map_of(page, layer, head)[0]),
-            )
-        _download(
-            *(page, "arrays", ".npz", "keep.npz"),
-            lambda: export.arrays_npz(page, keeping.attention(page)),
-        )
-    st.caption(t("keep.npz_help"))
-    st.markdown(f"**{t('keep.graph')}**")
-    with _row():
-        _graph(page)
-
-
-def _graph(page: Kept) -> None:
-    name = keeping.file_name(page.scene, "graph", ".spo")
-    graph_download(page.graph, "keep.graph_button", key="lab.keep_graph", file_name=name)
-
-
-def _row() -> "st.delta_generator.DeltaGenerator":
-    return st.container(horizontal=True, gap="xsmall")
-
-
-def _download(page: Kept, what: str, ending: str, label: str, make: Callable[[], bytes]) -> None:
-    """A button that makes a file when it is clicked, in the language of now."""
-    spoken = language()
-
-    def made() -> bytes:
-        with speaking(spoken):
-            return make()
-
-    st.download_button(
-        t(label),
-        made,
-        file_name=keeping.file_name(page.scene, what, f".{ending.lstrip('.')}"),
-        mime=_MIME.get(ending.lstrip("."), "application/octet-stream"),
-        key=f"lab.keep_{what}",
-        on_click="ignore",
-    )
-
-
-_MIME = {
-    "html": "text/html",
-    "svg": "image/svg+xml",
-    "png": "image/png",
-    "csv": "text/csv",
-    "py": "text/x-python",
-    "spo": "text/tab-separated-values",
-}

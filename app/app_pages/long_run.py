@@ -1,4 +1,4 @@
-"""A long run on a page: how far it is, whose turn it is, a stop, and its results as they come."""
+"""A long run on a page: how far it is, a stop, and its results as they come."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -38,15 +38,12 @@ def follow(run: Run[T], draw: Callable[[Look[T]], None], *, key: str) -> None:
 
 
 def _going(run: Run[T], now: Look[T], key: str) -> None:
-    """Progress, the queue and the stop."""
+    """Progress and the stop."""
     done, total = now.progress.done, now.progress.total
     if total:
         said = t("work.counted_of", done=f"{done:,}", total=f"{total:,}")
     else:
         said = t("work.counted", done=f"{done:,}") if done else t("work.starting")
-    if now.before:
-        queue = "work.one_before" if now.before == 1 else "work.before"
-        said += " · " + t(queue, count=now.before)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         with st.container(width="stretch"):
             st.progress(min(1.0, done / total) if total else 0.0, text=markdown(said))

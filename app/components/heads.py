@@ -1,10 +1,10 @@
 """All attention heads at once, on one canvas; a click or Enter chooses a map."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import streamlit as st
 
+from app.components import source
 from app.view_models.heads import HeadsView
 
 _HTML = """
@@ -27,13 +27,12 @@ canvas:focus-visible { outline: 2px solid var(--st-primary-color); outline-offse
   line-height: 16px; font-style: normal; }
 .scale b { color: #fff; font-weight: 400; }
 """
-_FOLDER = Path(__file__).parent
 
 _canvas = st.components.v2.component(
     "kbert_heads",
     html=_HTML,
     css=_CSS,
-    js="".join((_FOLDER / name).read_text(encoding="utf-8") for name in ("colours.js", "heads.js")),
+    js=source("colours.js", "heads.js"),
 )
 
 

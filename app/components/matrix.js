@@ -425,7 +425,7 @@ export default function (component) {
   function caption() {
     const open = at && data.cell && at[0] === data.cell[0] && at[1] === data.cell[1];
     said.textContent = at
-      ? `${tokens[at[0]]} → ${tokens[at[1]]} · ${value(at)}` + (open ? "" : ` · ${texts.hint}`) : "";
+      ? `${tokens[at[0]]} → ${tokens[at[1]]} · ${value(at)}` + (open || !texts.hint ? "" : ` · ${texts.hint}`) : "";
   }
 
   function choose(where) {

@@ -1,16 +1,15 @@
 """The sentence tree, with tokens that can be clicked and reached by arrow keys."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import streamlit as st
 
-_FOLDER = Path(__file__).parent
+from app.components import source
 
 _tree = st.components.v2.component(
     "kbert_tree",
     html='<div class="kb-tree-root"></div>',
-    js="".join((_FOLDER / name).read_text(encoding="utf-8") for name in ("hover.js", "tree.js")),
+    js=source("hover.js", "tree.js"),
     isolate_styles=False,  # the page's own style sheet draws it
 )
 

@@ -210,7 +210,12 @@ def changes_html(changes: Sequence[SpanChange], *, compared: bool) -> str:
 
 
 def bars_html(
-    before: Mapping[str, float] | None, after: Mapping[str, float], *, most: int = 8, head: str = ""
+    before: Mapping[str, float] | None,
+    after: Mapping[str, float],
+    *,
+    most: int = 8,
+    head: str = "",
+    side: str = "",
 ) -> str:
     """Draw probabilities as bars, before thin and grey above after."""
     before = before or {}
@@ -235,7 +240,7 @@ def bars_html(
     heads = f'<th colspan="2">{escape(head)}</th>'
     if before:
         heads += f'<th class="kb-num">{escape(t("prediction.before"))}</th>'
-    heads += f'<th class="kb-num">{escape(t("prediction.after"))}</th>'
+    heads += f'<th class="kb-num">{escape(side or t("prediction.after"))}</th>'
     heads += '<th class="kb-num">Δ</th>' if before else ""
     return f'<table class="kb-table"><tr>{heads}</tr>{"".join(rows)}</table>'
 

@@ -4,20 +4,23 @@ import gc
 import threading
 import time
 import weakref
+from itertools import islice
 from typing import ClassVar
 
 import pytest
 
 from app import background
 from app.background import BusyError, Progress, Run, State
-from app.work import Turns
 
 PATIENCE = 20
 
 
 @pytest.fixture
-def queue():
-    return Turns(1)
+def one_place(monkeypatch):
+    """As on a machine of two cores."""
+    places = threading.BoundedSemaphore(1)
+    monkeypatch.setattr(background, "_places", places)
+    return places
 
 
 @pytest.fixture(autouse=True)
@@ -65,9 +68,9 @@ class Gate:
             self.steps.release()
 
 
-def test_results_are_seen_as_they_come(queue):
+def test_results_are_seen_as_they_come():
     gate = Gate()
-    run = Run.start(gate, visitor="anna", queue=queue)
+    run = Run.start(gate, visitor="anna")
     assert run.look().results == ()
     gate.let(2)
     wait_until(lambda: run.look().results == (0, 1))
@@ -77,38 +80,38 @@ def test_results_are_seen_as_they_come(queue):
     gate.let(1)
 
 
-def test_a_run_that_comes_to_its_end_is_done(queue):
-    run = Run.start(lambda: "abc", visitor="anna", queue=queue)
+def test_a_run_that_comes_to_its_end_is_done():
+    run = Run.start(lambda: "abc", visitor="anna")
     run.join(PATIENCE)
     look = run.look()
     assert (look.state, look.results, look.ended, look.error) == (State.DONE, (*"abc",), True, None)
 
 
-def test_a_growing_run_keeps_the_newest_result_of_each_type(queue):
+def test_a_growing_run_keeps_the_newest_result_of_each_type():
     def steps():
         yield from ("a", Progress(1, 3), "ab", 7, "abc")
 
-    run = Run.start(steps, visitor="anna", queue=queue, growing=True)
+    run = Run.start(steps, visitor="anna", growing=True)
     run.join(PATIENCE)
     look = run.look()
     assert look.results == (7, "abc")
     assert (look.state, look.progress) == (State.DONE, Progress(1, 3))
 
 
-def test_progress_is_what_the_generator_says(queue):
+def test_progress_is_what_the_generator_says():
     def steps():
         yield "a"
         yield Progress(7, 9)
 
-    run = Run.start(steps, visitor="anna", queue=queue)
+    run = Run.start(steps, visitor="anna")
     run.join(PATIENCE)
     assert run.look().progress == Progress(7, 9)
     assert run.look().results == ("a",)
 
 
-def test_stop_ends_a_run_after_its_step_and_keeps_what_was_found(queue):
+def test_stop_ends_a_run_after_its_step_and_keeps_what_was_found():
     gate = Gate()
-    run = Run.start(gate, visitor="anna", queue=queue)
+    run = Run.start(gate, visitor="anna")
     gate.let(1)
     wait_until(lambda: run.look().results == (0,))
     run.stop()
@@ -118,42 +121,40 @@ def test_stop_ends_a_run_after_its_step_and_keeps_what_was_found(queue):
     assert gate.closed.is_set()
     assert run.look().results[:1] == (0,)
     assert run.look().state is State.STOPPED
-    assert queue.running() == 0
 
 
-def test_a_run_waiting_for_its_turn_says_so_and_can_be_stopped(queue):
-    with queue.turn("another"):
-        run = Run.start(lambda: "abc", visitor="anna", queue=queue)
-        wait_until(lambda: run.look().before == 1)
+def test_a_run_waiting_for_a_place_can_be_stopped(one_place):
+    with one_place:
+        run = Run.start(lambda: "abc", visitor="anna")
         run.stop()
         run.join(PATIENCE)
     assert run.look().results == ()
-    assert run.look().before == 0
 
 
-def test_an_error_is_kept_and_gives_the_turn_back(queue):
+def test_an_error_is_kept_and_gives_the_place_back(one_place):
     def steps():
         yield 1
         raise ValueError("a bug")
 
-    run = Run.start(steps, visitor="anna", queue=queue)
+    run = Run.start(steps, visitor="anna")
     run.join(PATIENCE)
     look = run.look()
     assert (look.state, look.results) == (State.FAILED, (1,))
     assert isinstance(look.error, ValueError)
-    assert queue.running() == 0
+    assert one_place.acquire(timeout=PATIENCE)
+    one_place.release()
 
 
-def test_an_error_before_the_first_step_is_kept_too(queue):
+def test_an_error_before_the_first_step_is_kept_too():
     def make():
         raise ValueError("a bug")
 
-    run = Run.start(make, visitor="anna", queue=queue)
+    run = Run.start(make, visitor="anna")
     run.join(PATIENCE)
     assert run.look().state is State.FAILED
 
 
-def test_a_run_that_nobody_looks_at_ends(queue, monkeypatch):
+def test_a_run_that_nobody_looks_at_ends(monkeypatch):
     monkeypatch.setattr(background, "PATIENCE", 0.3)
 
     def steps():
@@ -161,7 +162,7 @@ def test_a_run_that_nobody_looks_at_ends(queue, monkeypatch):
             time.sleep(0.005)
             yield 1
 
-    run = Run.start(steps, visitor="anna", queue=queue)
+    run = Run.start(steps, visitor="anna")
     end = time.monotonic() + 0.9
     while time.monotonic() < end:
         assert run.look().state is State.GOING
@@ -171,20 +172,20 @@ def test_a_run_that_nobody_looks_at_ends(queue, monkeypatch):
     assert run.look().results
 
 
-def test_a_run_keeps_no_more_than_so_many_results(queue, monkeypatch):
+def test_a_run_keeps_no_more_than_so_many_results(monkeypatch):
     monkeypatch.setattr(background, "MOST_RESULTS", 10)
-    run = Run.start(lambda: range(50), visitor="anna", queue=queue)
+    run = Run.start(lambda: range(50), visitor="anna")
     run.join(PATIENCE)
     assert run.look().state is State.FULL
     assert run.look().results == tuple(range(10))
 
 
-def test_the_oldest_run_of_a_visitor_ends_where_there_are_too_many(queue):
+def test_the_oldest_run_of_a_visitor_ends_where_there_are_too_many():
     gates = [Gate() for _ in range(3)]
     one, two, other = (
-        Run.start(gates[i], visitor=v, queue=queue) for i, v in enumerate(("anna", "anna", "bert"))
+        Run.start(gates[i], visitor=v) for i, v in enumerate(("anna", "anna", "bert"))
     )
-    three = Run.start(Gate(), visitor="anna", queue=queue)
+    three = Run.start(Gate(), visitor="anna")
     assert one.look().state is State.STOPPED
     assert all(run.look().state is State.GOING for run in (two, three, other))
     for gate in gates:
@@ -193,23 +194,23 @@ def test_the_oldest_run_of_a_visitor_ends_where_there_are_too_many(queue):
     three.stop()
 
 
-def test_too_many_runs_are_refused_in_words(queue, monkeypatch):
+def test_too_many_runs_are_refused_in_words(monkeypatch):
     monkeypatch.setattr(background, "MOST_RUNS", 3)
     gates = [Gate() for _ in range(3)]
     for number, gate in enumerate(gates):
-        Run.start(gate, visitor=f"visitor {number}", queue=queue)
+        Run.start(gate, visitor=f"visitor {number}")
     with pytest.raises(BusyError, match="Try again in a minute"):
-        Run.start(lambda: "abc", visitor="one more", queue=queue)
+        Run.start(lambda: "abc", visitor="one more")
     for gate in gates:
         gate.let(5)
     background._going[0].stop()
     wait_until(lambda: len(background._going) < 3)
-    Run.start(lambda: "abc", visitor="one more", queue=queue)
+    Run.start(lambda: "abc", visitor="one more")
     for gate in gates:
         gate.let(100)
 
 
-def test_what_the_generator_held_is_let_go_of_at_the_end(queue):
+def test_what_the_generator_held_is_let_go_of_at_the_end():
     class Model:
         pass
 
@@ -219,7 +220,7 @@ def test_what_the_generator_held_is_let_go_of_at_the_end(queue):
     def steps(model=model):
         yield id(model)
 
-    run = Run.start(steps, visitor="anna", queue=queue)
+    run = Run.start(steps, visitor="anna")
     run.join(PATIENCE)
     del model, steps
     gc.collect()
@@ -227,19 +228,54 @@ def test_what_the_generator_held_is_let_go_of_at_the_end(queue):
     assert held() is None
 
 
-def test_two_visitors_get_results_side_by_side(queue):
-    order = []
+def test_no_more_steps_run_at_once_than_there_are_places(one_place):
+    now, most = [0], [0]
 
-    def steps(name):
-        for _ in range(30):
-            order.append(name)
+    def steps():
+        for _ in range(20):
+            now[0] += 1
+            most[0] = max(most[0], now[0])
             time.sleep(0.001)
-            yield name
+            now[0] -= 1
+            yield 1
 
-    with queue.turn("the test"):
-        runs = [Run.start(lambda n=n: steps(n), visitor=n, queue=queue) for n in ("anna", "bert")]
-        wait_until(lambda: all(run.look().before for run in runs))
+    runs = [Run.start(steps, visitor=name) for name in ("anna", "bert", "cleo")]
     for run in runs:
         run.join(PATIENCE)
-    assert all(run.look().results == (run.visitor,) * 30 for run in runs)
-    assert {"anna", "bert"} == set(order[:2]) == set(order[20:22]) == set(order[40:42])
+    assert [len(run.look().results) for run in runs] == [20, 20, 20]
+    assert most == [1]
+
+
+def test_two_visitors_get_results_side_by_side(one_place):
+    first = []
+
+    def steps(name):
+        for number in range(200):
+            time.sleep(0.001)
+            yield number
+        first.append(name)
+
+    one = Run.start(lambda: steps("long"), visitor="anna")
+    wait_until(lambda: len(one.look().results) > 2)
+    other = Run.start(lambda: islice(steps("short"), 20), visitor="bert")
+    other.join(PATIENCE)
+    assert len(other.look().results) == 20
+    assert not first, "a run of 200 steps let one of 20 come between"
+    one.stop()
+
+
+def test_what_cannot_be_cut_into_steps_is_done_by_one_at_a_time():
+    order = []
+
+    def work(name):
+        with background.alone, background.alone:
+            order.append(name)
+            time.sleep(0.01)
+            order.append(name)
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in ("anna", "bert")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert order[0] == order[1] and order[2] == order[3]

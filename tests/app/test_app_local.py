@@ -1,7 +1,6 @@
 """Who may name files of the machine: whoever sits at it, and nobody who comes by a network."""
 
 import pytest
-from load.visitor import Visitor
 
 from app import services
 from app.local import from_this_machine
@@ -66,15 +65,3 @@ def test_paths_may_be_opened_where_the_app_is_for_this_machine(monkeypatch, addr
     monkeypatch.setattr(services.st, "context", Context())
     monkeypatch.setenv("KBERT_OPEN_PATHS", said)
     assert services.may_open_paths() is may
-
-
-def test_a_visitor_behind_a_proxy_is_offered_no_path(app_here):
-    with Visitor(app_here.stream) as page:
-        page.open()
-        assert page.has("lab.path")
-        assert page.has("lab.model_path")
-    with Visitor(app_here.stream, headers={"X-Forwarded-For": "203.0.113.9"}) as page:
-        page.open()
-        assert page.has("lab.text")
-        assert not page.has("lab.path")
-        assert not page.has("lab.model_path")

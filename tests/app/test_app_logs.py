@@ -2,17 +2,16 @@
 
 import io
 import logging
-import threading
 from pathlib import Path
 
 import pytest
 from load.visitor import Visitor
-from served import served
 from streamlit.testing.v1 import AppTest
 
 from app import logs
 
 SECRET = "vertraulich"
+PROXIED = {"X-Forwarded-For": "203.0.113.9"}
 LAB = Path(__file__).resolve().parents[2] / "app" / "app_pages" / "lab.py"
 
 
@@ -34,13 +33,12 @@ def everything_logged():
 
 
 @pytest.fixture
-def quiet():
+def quiet(everything_logged):
     """The app's way of logging errors, for one test."""
-    before = logging.getLogRecordFactory(), threading.excepthook, logs.sys.excepthook
     logs.begin()
     yield
-    logging.setLogRecordFactory(before[0])
-    threading.excepthook, logs.sys.excepthook = before[1:]
+    for name in (None, *logging.root.manager.loggerDict):
+        logging.getLogger(name).removeFilter(logs._FILTER)
 
 
 def test_a_sentence_typed_in_the_lab_is_in_no_log(everything_logged):
@@ -75,23 +73,25 @@ def test_an_error_is_logged_without_its_message(quiet, everything_logged):
     assert "Uncaught app execution" in said
 
 
-def test_the_environment_asks_for_messages(monkeypatch, quiet):
+def test_the_environment_asks_for_messages(monkeypatch, everything_logged):
     monkeypatch.setenv("KBERT_LOG_MESSAGES", "1")
-    logging.setLogRecordFactory(logging.LogRecord)
     logs.begin()
-    assert logging.getLogRecordFactory() is logging.LogRecord
+    logging.getLogger("streamlit").error("it failed", exc_info=ValueError(SECRET))
+    assert f"ValueError: {SECRET}" in everything_logged.getvalue()
 
 
-def test_an_error_in_a_thread_says_no_message_either(quiet, capsys):
-    def work():
-        raise ValueError(SECRET)
+def test_a_bug_on_a_page_is_logged_without_what_was_typed(quiet, everything_logged):
+    def page():
+        import streamlit as st
 
-    thread = threading.Thread(target=work, name="long run")
-    thread.start()
-    thread.join()
-    said = capsys.readouterr().err
-    assert "Error in long run" in said
-    assert "ValueError (message not logged" in said
+        if text := st.text_area("text", key="text"):
+            raise ValueError(f"can't read {text}")
+
+    at = AppTest.from_function(page, default_timeout=120).run()
+    at.text_area(key="text").set_value(SECRET).run()
+    assert at.exception
+    said = everything_logged.getvalue()
+    assert "ValueError (message not logged" in said and "in page" in said
     assert SECRET not in said
 
 
@@ -101,9 +101,10 @@ def test_causes_that_go_round_come_to_an_end():
     assert logs.without_messages(one).count("ValueError") == 2
 
 
-def test_a_server_at_debug_keeps_nothing_of_what_is_typed(app_for_many):
-    with Visitor(app_for_many.stream, f"text={SECRET}") as page:
+def test_a_server_at_debug_keeps_nothing_of_what_is_typed_behind_a_proxy(app_here):
+    with Visitor(app_here.stream, f"text={SECRET}", headers=PROXIED) as page:
         page.open()
+        assert not page.has("lab.path") and not page.has("lab.model_path")
         page.write("lab.text", f"患者{SECRET}行胃镜检查")
         page.run()
         page.write("lab.add_head", SECRET)
@@ -114,37 +115,13 @@ def test_a_server_at_debug_keeps_nothing_of_what_is_typed(app_for_many):
         page.open("knowledge")
         page.write("knowledge.text", SECRET)
         page.run()
-    assert "Running script" in app_for_many.written()  # of the level DEBUG
-    kept = [path for path in app_for_many.log.parent.rglob("*") if path.is_file()]
-    assert app_for_many.log in kept
+    assert "Running script" in app_here.written()  # of the level DEBUG
+    kept = [path for path in app_here.log.parent.rglob("*") if path.is_file()]
+    assert app_here.log in kept
     assert [path for path in kept if SECRET.encode() in path.read_bytes()] == []
 
 
-FAILS = """
-import sys
-sys.path.insert(0, {root!r})
-import streamlit as st
-from app import logs
-logs.begin()
-text = st.text_area("text", key="text")
-if text:
-    raise ValueError(f"can't read {{text}}")
-"""
-
-
-def test_a_server_writes_where_a_bug_is_and_not_what_was_typed(tmp_path):
-    script = tmp_path / "fails.py"
-    script.write_text(FAILS.format(root=str(LAB.parents[2])), encoding="utf-8")
-    with (
-        served(tmp_path, script=str(script)) as server,
-        Visitor(server.stream) as page,
-    ):
+def test_who_sits_at_the_machine_is_offered_paths(app_here):
+    with Visitor(app_here.stream) as page:
         page.open()
-        page.write("text", SECRET)
-        page.run()
-        assert page.problems
-        assert SECRET not in str(page.problems)
-        written = server.written()
-    assert "ValueError (message not logged" in written
-    assert "fails.py" in written
-    assert SECRET not in written
+        assert page.has("lab.path") and page.has("lab.model_path")

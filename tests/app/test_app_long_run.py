@@ -7,7 +7,6 @@ from streamlit.testing.v1 import AppTest
 
 from app import background
 from app.background import Run
-from app.work import Turns
 from kbert_core import KBertError
 
 PATIENCE = 20
@@ -26,8 +25,8 @@ def show():
     """Show a run on a page of its own."""
     started = []
 
-    def shown(make, queue=None):
-        run = Run.start(make, visitor="anna", queue=queue or Turns(1))
+    def shown(make):
+        run = Run.start(make, visitor="anna")
         started.append(run)
         at = AppTest.from_function(page, default_timeout=120)
         at.session_state["run"] = run
@@ -65,17 +64,6 @@ def test_a_run_that_goes_on_can_be_stopped_on_the_page(show):
     at.run()
     assert not at.button
     assert at.caption[0].value == "Stopped; what was found by then is shown."
-
-
-def test_a_run_that_waits_says_how_many_are_before_it(show):
-    queue = Turns(1)
-    with queue.turn("another"):
-        at, run = show(lambda: "abc", queue)
-        while not run.look().before:
-            pass
-        at.run()
-        bar = at.get("progress")[0].proto.text
-        assert bar.replace("\\", "") == "Starting … · 1 step of another visitor is before yours."
 
 
 def test_an_error_of_the_data_is_said_and_a_bug_surfaces(show):

@@ -8,11 +8,10 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from app import room as rooms
 from app import services, state
 from app.kept import Kept
-from app.room import Room, RoomError
 from app.scene import CHARACTERS, GraphRef, Scene
+from app.services import RoomError
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.knowledge.edit import Edit
 
@@ -25,11 +24,8 @@ def scene(text):
 
 @pytest.fixture
 def small_room(monkeypatch):
-    """Room for 40 triples, 10 a visit."""
-    small = Room(40 * services.TRIPLE_BYTES + 3)
-    monkeypatch.setattr(services, "room", lambda: small)
-    monkeypatch.setattr(state, "room", lambda: small)
-    return small
+    """Room for 10 triples a visit."""
+    monkeypatch.setattr(services, "MOST_OF_VISIT", 10 * services.TRIPLE_BYTES)
 
 
 def test_traces_are_kept_up_to_so_many_bytes(monkeypatch):
@@ -38,9 +34,9 @@ def test_traces_are_kept_up_to_so_many_bytes(monkeypatch):
     monkeypatch.setattr(services, "_traces", Kept(5 * one, services.size_of_trace))
     for number in range(20):
         services.trace(scene(f"{number:02d}{'x' * 98}"), graph)
-    assert len(services._traces) == 5
+    assert services._traces.bytes == 5 * one
     services.trace(scene("x" * 1000), graph)
-    assert services._traces.bytes() <= 5 * one
+    assert services._traces.bytes <= 5 * one
 
 
 def test_the_size_of_a_trace_is_about_what_it_takes():
@@ -142,23 +138,19 @@ def test_a_visit_closes_a_graph_to_open_another(small_room):
     at.button(key="close").click().run()
     gc.collect()
     assert graph() is None
-    assert small_room.taken() == 0
     at.button(key="take1").click().run()
     assert chosen(at) == "upload 1"
 
 
-def test_room_is_shared_between_visits_and_free_when_they_end(small_room):
-    visits = [new_visit() for _ in range(7)]
-    for at in visits[:6]:
+def test_a_graph_goes_with_the_visit_and_takes_no_room_of_another(small_room):
+    first, second = new_visit(), new_visit()
+    for at in (first, second):
         at.button(key="take0").click().run()
         assert chosen(at) == "upload 0"
-    visits[6].button(key="take0").click().run()
-    assert "leave no room" in visits[6].session_state["said"]
-    while visits[:6]:
-        del visits[0]
-    del at
+    graph = weakref.ref(first.session_state["lab.graphs"][first.session_state["lab.graph"]])
+    del first, at
     gc.collect()
-    assert small_room.taken() == 0
+    assert graph() is None
 
 
 def test_a_pinned_scene_is_let_go_of_with_its_graph():
@@ -183,11 +175,3 @@ def test_the_edits_of_a_visit_are_counted(monkeypatch):
     assert len(state.graph()) == 3
     assert state.undo()
     assert len(state.graph()) == 2
-
-
-def test_the_rooms_number_is_named_in_the_environment(monkeypatch):
-    rooms.room.cache_clear()
-    monkeypatch.setenv("KBERT_VISITORS_MB", "much")
-    with pytest.raises(RoomError):
-        services.read_upload(TEN, "ten.spo")
-    rooms.room.cache_clear()

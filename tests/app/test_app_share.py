@@ -2,32 +2,46 @@
 
 import base64
 import json
+import re
 import time
 import tracemalloc
 import zlib
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from app import share
 from app.scene import GraphRef, Scene
 from app.share import (
+    COMPARISONS,
     MOST_BYTES,
     MOST_CHARACTERS,
     MOST_EDITS,
     MOST_EDITS_IN_FILE,
     MOST_UNPACKED,
+    Shared,
+    ShareError,
     TooLong,
+    data_of,
     from_file,
     from_link,
     to_file,
     to_link,
 )
-from app.share_data import COMPARISONS, Shared, ShareError, data_of, shared_of
-from kbert_core import Ablation, InjectionOptions, Intervention, KBertError, KnowledgeGraph, Triple
+from kbert_core import (
+    Ablation,
+    InjectionOptions,
+    Intervention,
+    KBertError,
+    KnowledgeGraph,
+    Pipeline,
+    Triple,
+)
 from kbert_core.kbert.interventions import Tokens
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.selection import BY_MODEL, SCORED, Strategy
@@ -42,6 +56,8 @@ SCENE = Scene(
 )
 SHARED = Shared(SCENE, "ner")
 ALL = {"kind": "all"}
+KEPT = Path(__file__).parent / "shared"
+ROOT = Path(__file__).parents[2]
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 words = st.text(st.characters(exclude_categories=["C", "Zl", "Zp"]), min_size=1, max_size=20)
@@ -423,6 +439,49 @@ def test_session_file_is_told_from_another_json_file():
         from_file(b'{"name": "something else"}')
 
 
-def test_a_link_of_old_with_a_twin_shows_the_model_and_its_twin():
-    data = {**data_of(Shared(SCENE, "tree")), "twin": True}
-    assert shared_of(data, most_edits=9).compare == "models"
+def test_links_and_session_files_made_earlier_still_open():
+    """Both were made by the first version that could, of every kind of part there is."""
+    link = from_link((KEPT / "link.txt").read_text().strip())
+    shared, graph = from_file((KEPT / "session.kbert.json").read_bytes())
+    assert data_of(link)["edits"] == data_of(shared)["edits"]
+    assert [edit.action for edit in link.scene.edits] == [
+        *("switch_off", "add", "replace", "switch_on", "remove")
+    ]
+    assert link.scene.edits[1].index == 0 and link.scene.edits[2].new.tail == "中国"
+    assert link.steps == (2, 1, 1, 1)
+    assert link.compare == "models", "its page stood beside the model's twin"
+    assert link.pinned.model == "words" and link.pinned.options == InjectionOptions()
+    assert link.scene.options.threshold == 0.25 and link.scene.options.scorer == "mini"
+    assert link.scene.options.names == NameRules.of(["case", "width"])
+    assert link.scene.interventions[0].layers == (1, 2)
+    assert link.cell == (("branch", 0, 0, Triple("Tim Cook", "CEO", "Apple"), 0), ("special", 0))
+    assert len(graph) == 3 and graph.off == {Triple("Beijing", "is_a", "City")}
+    before = json.loads((KEPT / "session.kbert.json").read_bytes())
+    del before["twin"]
+    assert json.loads(to_file(shared, graph)) == {**before, "compare": "models"}
+
+
+def test_a_session_file_runs_in_python_as_the_docs_say(tmp_path, monkeypatch, checkpoints):
+    (lines,) = re.findall(
+        "```python\n(.*?)```", (ROOT / "docs" / "sharing.md").read_text(encoding="utf-8"), re.DOTALL
+    )
+    graph = KnowledgeGraph([Triple("胃镜", "类别", "检查"), Triple("胃镜", "部位", "胃")], name="g")
+    edits = (Edit("add", Triple("胃镜", "用途", "诊断"), index=0),)
+    options, ablation = InjectionOptions(2), Ablation("hard", "all")
+    made = (Intervention("block", Tokens("trunk"), Tokens("branches")),)
+    ref = GraphRef(graph.fingerprint, "g")
+    scene = Scene(SCENE.sentences, "ner", ref, edits, options, ablation, interventions=made)
+    (tmp_path / "models").symlink_to(checkpoints["ner"].parent)
+    (tmp_path / "mine.kbert.json").write_bytes(to_file(Shared(scene, "ner"), graph))
+    monkeypatch.chdir(tmp_path)
+    space = {}
+    exec(compile(lines, "docs/sharing.md", "exec"), space)
+    wanted = Pipeline.load(checkpoints["ner"])(
+        *scene.sentences,
+        graph=graph.apply(*edits),
+        options=options,
+        ablation=ablation,
+        interventions=made,
+    )
+    assert torch.equal(space["trace"].logits, wanted.logits)
+    assert space["trace"].used == wanted.used != ()

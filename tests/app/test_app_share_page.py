@@ -1,4 +1,4 @@
-"""The two buttons of the Lab: what they offer, and what they say of it."""
+"""The Lab's Share: what it offers, and what it says of it."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,8 +10,9 @@ from streamlit.testing.v1 import AppTest
 from app import workspaces
 from app.app_pages import lab_share
 from app.edit_log import EditLog
-from app.room import RoomError
+from app.services import RoomError
 from app.share import MOST_EDITS, from_link
+from app.texts import t
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.knowledge.edit import Edit
 
@@ -75,7 +76,6 @@ def test_the_link_is_of_the_page_and_says_what_it_carries(lab):
     assert (scene.sentences, scene.model, scene.graph.name) == ((TEXT,), "words", "figure2")
     assert "carries the text" in said(at) and "can read the text" in said(at)
     assert "Save the session" in labels(at)
-    assert any("grow_trees" in code.value for code in at.code)
 
 
 def test_nothing_is_made_before_it_is_asked_for(lab):
@@ -114,6 +114,7 @@ def test_an_empty_text_is_nothing_to_share(lab):
     at.run()
     assert "then there is something to share" in said(at)
     assert not at.code
+    assert not {*labels(at)} & {t("share.download"), t("keep.html")}
 
 
 def test_the_key_of_a_workspace_goes_along_only_when_it_is_wanted(lab, tmp_path):
@@ -133,12 +134,6 @@ def test_the_key_of_a_workspace_goes_along_only_when_it_is_wanted(lab, tmp_path)
     assert "made with the graph “shared”, which isn't here" in said(closed)
 
 
-def test_what_needs_a_model_is_kept_only_with_one(lab, monkeypatch, checkpoints):
-    plain = ["HTML, all in one file", "Python script", "Sentence tree", "Visible matrix"]
-    numbers = ["Visible matrix, CSV", "All as arrays, NPZ"]
-    assert labels(lab("lab.keep"))[:6] == [*plain, *numbers]
-    monkeypatch.setenv("KBERT_MODELS", str(checkpoints["ner"].parent))
-    at = AppTest.from_file(LAB, default_timeout=120).run()
-    offered = labels(behind(at, "lab.keep"))
-    assert offered[:6] == [*plain, "Attention", "Prediction"]
-    assert "Attention, CSV" in offered
+def test_the_session_the_page_and_the_graph_can_be_kept(lab):
+    offered = [t(key) for key in ("share.download", "keep.html", "keep.graph_button")]
+    assert labels(lab("lab.share"))[:3] == offered

@@ -9,8 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from app import services
 from app.scene import GraphRef, Scene
-from app.share import from_link, to_link
-from app.share_data import Shared
+from app.share import Shared, from_link, to_link
 from kbert_core import Ablation, InjectionOptions, KnowledgeGraph, Triple
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.surface_forms import RULES, NameRules
