@@ -59,10 +59,6 @@ class Scene:
         """Whether a checkpoint reads the text, and not just a splitter."""
         return self.model not in NO_MODEL
 
-    def before_last_edit(self) -> "Scene":
-        """Return the scene without its newest edit."""
-        return replace(self, edits=self.edits[:-1])
-
     def original(self) -> "Scene":
         """Return the scene with the graph as it was loaded."""
         return replace(self, edits=())

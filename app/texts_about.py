@@ -34,7 +34,6 @@ ENGLISH = {
     "about.failed": "failed",
     "about.here": "This installation",
     "about.device": "Device",
-    "about.version": "{name}",
     "about.limits": "Limits",
     "about.limits_text": "- The medical graphs and models are for teaching and research. They are "
     "no medical advice, and nobody should be treated by them.\n"
@@ -84,7 +83,6 @@ CHINESE = {
     "about.failed": "未通过",
     "about.here": "本机安装",
     "about.device": "设备",
-    "about.version": "{name}",
     "about.limits": "限制",
     "about.limits_text": "- 医学图谱和模型仅供教学与研究，不是医疗建议，不得据此诊治任何人。\n"
     "- 学会读图谱的模型也会相信错误的三元组。\n"

@@ -4,7 +4,6 @@ ENGLISH = {
     "lab.graph": "Knowledge graph",
     "graph.option": "{name}, {count} triples",
     "graph.public": "{name}: fetch, or open a file",
-    "open.button": "Open…",
     "open.graph": "Open a knowledge graph",
     "open.format": "One triple a line: head, relation, tail, separated by tabs; or a table with "
     "commas (.csv), JSON Lines (.jsonl) or RDF (.nt, .ttl); UTF-8 or UTF-16.",
@@ -23,7 +22,6 @@ ENGLISH = {
     "open.opened": "Opened {name}: {count} triples.",
     "open.repeated": "{count} repeated lines were dropped.",
     "open.skipped": "{count} bad lines were left out:",
-    "open.failed": "Nothing was changed. {count}",
     "open.failed_title": "The file was not opened, and nothing was changed.",
     "open.no_file": "{path}: there is no such file here. Check the path; it is one on the "
     "machine that runs this app.",
@@ -45,7 +43,6 @@ CHINESE = {
     "lab.graph": "知识图谱",
     "graph.option": "{name}，{count} 个三元组",
     "graph.public": "{name}：下载，或打开文件",
-    "open.button": "打开……",
     "open.graph": "打开知识图谱",
     "open.format": "每行一个三元组：头实体、关系、尾实体，以制表符分隔；"
     "或以逗号分隔的表格（.csv）、JSON Lines（.jsonl）、RDF（.nt、.ttl）；UTF-8 或 UTF-16。",
@@ -63,7 +60,6 @@ CHINESE = {
     "open.opened": "已打开 {name}：{count} 个三元组。",
     "open.repeated": "略去了 {count} 个重复的行。",
     "open.skipped": "略去了 {count} 个有问题的行：",
-    "open.failed": "什么都没有改变。{count}",
     "open.failed_title": "文件没有打开，什么都没有改变。",
     "open.no_file": "{path}：这里没有这个文件。请检查路径；它应在运行本应用的机器上。",
     "open.too_big": "{path}：{size} MB，本应用最多打开 {most} MB。请用 `kbert kg import FILE "

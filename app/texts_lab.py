@@ -102,7 +102,6 @@ ENGLISH = {
     "it, or use `kbert predict` for long texts.",
     "error.empty": "Write a sentence above.",
     "error.one_empty": "Write both texts above: “{missing}” is empty.",
-    "error.edits": "The edits don't fit this graph any more: {reason} They were put aside.",
 }
 
 CHINESE = {
@@ -205,5 +204,4 @@ CHINESE = {
     "predict`。",
     "error.empty": "请在上面写一个句子。",
     "error.one_empty": "请在上面写下两段文本：“{missing}”是空的。",
-    "error.edits": "这些修改已不适用于此图谱：{reason} 已把它们放在一边。",
 }

@@ -142,11 +142,6 @@ def visible_view(flat: FlatTree, ablation: Ablation, share: np.ndarray | None = 
     return MatrixView("visible", True, codes, _alone(flat), *_roles(flat))
 
 
-def visible_cells(flat: FlatTree, ablation: Ablation) -> np.ndarray:
-    """(N, N) bool, row may attend to column."""
-    return visible_view(flat, ablation).codes != HIDDEN
-
-
 def attention_view(
     flat: FlatTree, weights: np.ndarray, visible: np.ndarray, *, high: float | None = None
 ) -> MatrixView:

@@ -23,7 +23,7 @@ def index(word):
 
 def seen(flat, ablation=FULL):
     """Who sees whom by the tree."""
-    return matrix.visible_cells(flat, ablation)
+    return matrix.visible_view(flat, ablation).codes != matrix.HIDDEN
 
 
 def weights_of(flat, seed=0, ablation=FULL, maps=()):

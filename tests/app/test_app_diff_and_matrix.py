@@ -22,7 +22,7 @@ def index(word):
 
 def seen(*flats):
     """Who sees whom by the tree, of each."""
-    return tuple(matrix.visible_cells(flat, FULL) for flat in flats)
+    return tuple(matrix.visible_view(flat, FULL).codes != matrix.HIDDEN for flat in flats)
 
 
 def test_a_scene_aligned_with_itself_has_no_difference(graph, run):
@@ -148,7 +148,7 @@ def unpacked(view):
 def test_the_canvas_gets_values_to_a_thousandth_of_a_per_cent_and_what_is_hidden(graph, run):
     flat = run(graph).rows[0]
     weights = np.random.default_rng(0).random((len(flat),) * 2).astype(np.float32)
-    weights[~matrix.visible_cells(flat, FULL)] = 0
+    weights[matrix.visible_view(flat, FULL).codes == matrix.HIDDEN] = 0
     weights /= weights.sum(1, keepdims=True)
     kinds, values = unpacked(matrix.attention_view(flat, weights, *seen(flat)))
     (visible,) = seen(flat)
