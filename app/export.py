@@ -1,7 +1,8 @@
 """What is on the Lab's page, as one file of HTML that works with the network off. No streamlit.
 
-It draws as the page does. Between before and now CSS switches; the only script is the matrix's
-own, which the file's policy names by its hash. Texts of people and files are escaped.
+It draws as the page does. Between before and now CSS switches; the only script is that of the
+app's own tree and matrix, which the file's policy names by its hash. Texts of people and files are
+escaped.
 """
 
 import base64
@@ -21,12 +22,13 @@ from app.components import source
 from app.models import ModelInfo
 from app.scene import Scene
 from app.texts import clauses, language, t
-from app.view_models import interventions, matrix, prediction
+from app.view_models import interventions, matrix, prediction, twins
 from app.view_models.diff import row_of
 from app.view_models.html import escape, shown
 from app.view_models.knowledge import triple_rows
 from app.view_models.matrix import MatrixView
 from app.view_models.names import name_lines
+from app.view_models.selected import Marks
 from app.view_models.shared import edits_html, how_it_is_read, model_name
 from app.view_models.styles import CSS
 from app.view_models.tree import summary, tree_html, tree_view
@@ -52,6 +54,8 @@ h2 { font-size: 1.15rem; margin: 2rem 0 .6rem; }
   background: var(--st-secondary-background-color); white-space: pre-wrap;
   overflow-wrap: anywhere; }
 .kb-tree, .kb-scroll, .kb-line { max-height: none; }
+.kb-switch { display: none; }
+.kb-tok[data-token] { cursor: default; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem; margin: 0; }
 dd { margin: 0; overflow-wrap: anywhere; }
 .kb-when { position: sticky; top: 0; z-index: 5; display: flex; gap: 1.4rem; padding: .6rem 0;
@@ -64,10 +68,16 @@ body:has(#kb-before:checked) .kb-now, body:has(#kb-now:checked) .kb-before { dis
   color: inherit; background: none; border: 1px solid var(--st-border-color); border-radius: 4px;
   cursor: pointer; }
 """
+SCRIPTS = ("colours.js", "hover.js", "matrix.js", "tree.js")
 DRAW = """
+const setTriggerValue = () => {};
+for (const place of document.querySelectorAll(".kb-linked")) {
+  const html = place.querySelector(".kb-tree-root").innerHTML, group = place.dataset.group;
+  drawTree({ data: { html, group }, parentElement: place, setTriggerValue });
+}
 for (const place of document.querySelectorAll(".kb-matrix")) {
   const data = JSON.parse(place.querySelector("script").textContent);
-  draw({ data, parentElement: place, setTriggerValue() {} });
+  drawMatrix({ data, parentElement: place, setTriggerValue });
   place.querySelector(".kb-save").onclick = () =>
     place.querySelector("canvas.base").toBlob((picture) => {
       const link = document.createElement("a");
@@ -146,8 +156,9 @@ def page_html(page: Page) -> bytes:
         body += f'<div class="kb-before">{_titled(_side(page, was, None))}</div>'
     body += f'<div class="kb-now">{_titled(_side(page, page.now, was))}</div>'
     body += _titled([(t("keep.versions"), _definitions(_versions()))])
-    script = source("colours.js", "matrix.js").replace("export default function", "function draw")
-    script += DRAW
+    script = source(*SCRIPTS) + DRAW
+    for name in ("drawMatrix", "drawTree"):  # as the files stand in line
+        script = script.replace("export default function ", f"function {name}", 1)
     allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{allowed}'"
     text = scene.sentences[0]
@@ -172,16 +183,21 @@ def _side(page: Page, side: Side, was: Side | None) -> list[tuple[str, str]]:
     share = share_of_layers(trace, page.window)
     made = [interventions.describe(one, row) for one in scene.interventions]
     visible = matrix.visible_view(row, scene.ablation, share)
+    group = "now" if side is page.now else "before"
+    tree = tree_html(tree_view(trace, page.window, earlier), Marks())
+    tree = (
+        f'<div class="kb-linked" data-group="{group}"><div class="kb-tree-root">{tree}</div></div>'
+    )
     sections = [
         (t("prediction.title"), _prediction(page, side, was)),
         (t("knowledge.title"), _triples(side, was)),
-        (t("tree.title"), tree_html(tree_view(trace, page.window, earlier)) + _said(*lines)),
-        (t("keep.matrix"), _matrix(visible, t("keep.matrix")) + _said(*made)),
+        (t("tree.title"), tree + _said(*lines)),
+        (t("keep.matrix"), _matrix(visible, t("keep.matrix"), group) + _said(*made)),
     ]
     if side.attention is not None:
         view = matrix.attention_view(row, side.attention(), visible_in(trace, page.window))
         title = f"{t('keep.attention')}: {page.map}"
-        sections.append((title, _matrix(view, title)))
+        sections.append((title, _matrix(view, title, group)))
     return sections
 
 
@@ -227,16 +243,12 @@ def _prediction(page: Page, side: Side, before: Side | None) -> str:
     when = t("prediction.after" if side is page.now else "prediction.before")
     bars = partial(prediction.bars_html, side=when)
     if isinstance(now, NerPrediction):
-        labels = list(now.tokens[0].probabilities) if now.tokens else []
         changes = prediction.span_changes(was.spans if was else (), now.spans)
         said = _said(prediction.headline(changes)) if was is not None else ""
-        named = before.name if before is not None else ""
-        colours = prediction.tints(labels)
-        if side is page.now:
-            lines = prediction.ner_html(texts[0], now, side.name, was, named, colours)
-        else:
-            line = prediction.line_html(texts[0], now, when, side.name, colours, {})
-            lines = prediction.lines_html([line])
+        sides = [twins.Side(when, side.name, "", now)]
+        if before is not None and was is not None:
+            sides.insert(0, twins.Side(t("prediction.before"), before.name, "", was))
+        lines = twins.spans_lines(texts[0], sides)
         return said + lines + prediction.changes_html(changes, compared=was is not None)
     if isinstance(now, ClassPrediction) and info is not None:
         head = t("class.score_head" if prediction.is_score(info, now) else "prediction.label")
@@ -268,9 +280,9 @@ def _triples(side: Side, was: Side | None) -> str:
     return f'<table class="kb-table"><tr>{head}</tr>{lines}</table>'
 
 
-def _matrix(view: MatrixView, name: str) -> str:
+def _matrix(view: MatrixView, name: str, group: str) -> str:
     """A matrix that the script draws, with the data that it draws."""
-    data = view.data()
+    data = {**view.data(), "group": group}
     data["texts"] = {**data["texts"], "hint": ""}  # type: ignore[dict-item]
     plain = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
     legend = matrix.legend_html(view) if view.categorical else ""

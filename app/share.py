@@ -51,8 +51,17 @@ MOST_EDITS_IN_FILE = 2_000
 MOST_TRIPLES = 20_000  # of a graph that a session file carries
 MOST_LAYERS = 1000  # that an intervention may name; a scene without a model has as many
 Comparison = Literal[  # as ``state`` and ``comparing`` name them
-    *("auto", "bert", "original", "pinned", "untouched"),
-    *("systems", "parts", "models", "graphs", "matrix", "free"),
+    "auto",
+    "bert",
+    "original",
+    "pinned",
+    "untouched",
+    "systems",
+    "parts",
+    "models",
+    "graphs",
+    "matrix",
+    "free",
 ]
 COMPARISONS: tuple[str, ...] = get_args(Comparison)
 

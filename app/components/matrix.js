@@ -121,7 +121,7 @@ export default function (component) {
   // What stands above the cells on the page, and below them.
   function above() {
     const page = root.closest('[data-testid="stMain"]');
-    return root.getBoundingClientRect().top + (page ? page.scrollTop : 0) + BELOW;
+    return (page ? root.getBoundingClientRect().top + page.scrollTop : BAR) + BELOW;
   }
 
   function label(i) {
@@ -556,6 +556,7 @@ export default function (component) {
 
 const HEIGHT = 640;  // of the window on the matrix, at most
 const BELOW = 26;
+const BAR = 60;  // above what is scrolled to in a page that was kept
 
 function checksum(bytes) {
   let sum = 7;
