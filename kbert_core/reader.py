@@ -20,7 +20,6 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.selection import LeftOut
 from kbert_core.knowledge.triple import Triple
-from kbert_core.markup import caption
 from kbert_core.text import WordPieces
 from kbert_core.tokens import Tokens, text_places
 
@@ -149,9 +148,8 @@ class Trace:
         return f"<{type(self).__name__} of {text!r}: {said}>"
 
     def _repr_html_(self) -> str:
-        """The prediction, for notebooks."""
         drawn = getattr(self.prediction, "_repr_html_", None)
-        return str(drawn()) if drawn else caption(repr(self))
+        return str(drawn()) if drawn else ""
 
     def logits_on_text(self) -> Tensor:
         """(T, K), a row for each token of the text, or (K,)."""

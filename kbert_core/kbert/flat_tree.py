@@ -11,8 +11,7 @@ each token comes from, is made when asked for. :func:`collate` pads some of them
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from html import escape
-from itertools import chain, compress, groupby
+from itertools import chain, compress
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -21,7 +20,6 @@ from numpy.typing import NDArray
 from kbert_core.kbert.sentence_tree import Branch, SentenceTree, Trees
 from kbert_core.knowledge.selection import LeftOut, Rule
 from kbert_core.knowledge.triple import Triple
-from kbert_core.markup import BRANCH, TRUNK, caption, token
 from kbert_core.text import Tokenizer
 from kbert_core.tokens import Ints, Many, Special, TokenizedTexts, Tokens, TrunkPart, before
 
@@ -148,33 +146,9 @@ class FlatTree:
         return f"<FlatTree: {len(self)} tokens, {len(self.branches)} branches>"
 
     def _repr_html_(self) -> str:
-        """The tree for notebooks: the trunk with its branches below their mentions."""
-        nodes: list[str] = []
-        below: dict[int, list[str]] = {}
-        for placed in self.branches:
-            own = "".join(self._drawn(i, BRANCH, 24) for i in range(placed.start, placed.end))
-            style = f"display:flex;gap:3px;padding:2px 0 2px 6px;border-left:3px solid {BRANCH}"
-            title = escape(str(placed.branch.triple))
-            drawn = f'<div style="{style}" title="{title}">{own}</div>'
-            below.setdefault(placed.node + 1, []).append(drawn)
-        trunk = [index for index, branch in enumerate(self.branch_ids) if branch == 0]
-        runs = groupby(trunk, lambda i: (self.token_type_ids[i], self.anchor_ids[i] or -1 - i))
-        for (_, anchor), run in runs:
-            own = "".join(self._drawn(i, TRUNK, 34 if anchor > 0 else 10) for i in run)
-            style = f"display:flex;gap:3px;padding:0 2px 3px;border-bottom:3px solid {TRUNK}"
-            hung = "".join(below.get(anchor, ()))
-            hung = f'<div style="display:grid;gap:4px;padding:6px 12px 0 4px">{hung}</div>'
-            nodes.append(f'<div><div style="{style}">{own}</div>{hung}</div>')
-        style = "display:flex;flex-wrap:wrap;row-gap:.8rem;align-items:flex-start;line-height:1.35"
-        said = f"{len(self)} tokens, {len(self.branches)} branches"
-        said += f", {len(self.left_out)} triples left out" if self.left_out else ""
-        return f'<div style="{style}">{"".join(nodes)}</div>' + caption(
-            f"{said}. Below each token: its soft position | its place in the row."
-        )
+        from kbert_core.markup import tree_html
 
-    def _drawn(self, index: int, colour: str, share: int) -> str:
-        places = f'<b style="color:#D55E00">{self.soft_positions[index]}</b> | {index}'
-        return token(self.tokens[index], places, colour, share)
+        return tree_html(self)
 
     def with_hard_positions(self) -> "FlatTree":
         """Count the positions straight through: the ablation without soft positions."""

@@ -156,7 +156,6 @@ class KBertTrace(Trace):
         return self.reading.config.interventions
 
     def _repr_html_(self) -> str:
-        """The tree of every row, then the prediction, for notebooks."""
         return "".join(row._repr_html_() for row in self.rows) + super()._repr_html_()
 
 

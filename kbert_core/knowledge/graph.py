@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property, reduce
-from itertools import chain, islice
+from itertools import chain
 from typing import Any, Protocol, TypeVar
 
 from immutables import Map
@@ -22,7 +22,6 @@ from kbert_core.knowledge.name_index import AddedNames, JoinedNames, NameLookup,
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.surface_forms import forms_of
 from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations, Triple
-from kbert_core.markup import caption, table
 
 T = TypeVar("T")
 Triples = tuple[Triple, ...]
@@ -220,15 +219,9 @@ class KnowledgeGraph:
         return f"<KnowledgeGraph {self.name!r}: {len(self):,} triples>"
 
     def _repr_html_(self) -> str:
-        """The first ten triples and how many there are, for notebooks."""
-        off = f", {len(self.off):,} switched off" if self.off else ""
-        first = [
-            (own.head, own.relation, own.tail, "" if self.is_on(own) else "off")
-            for own in islice(self, 10)
-        ]
-        more = f"; the first {len(first)}" if len(self) > len(first) else ""
-        said = caption(f"{self.name or 'A graph'}: {len(self):,} triples{off}{more}")
-        return said + table(("head", "relation", "tail", ""), first)
+        from kbert_core.markup import graph_html
+
+        return graph_html(self)
 
     def __contains__(self, triple: Triple) -> bool:
         return triple in self.triples_of(triple.head)

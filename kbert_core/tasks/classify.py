@@ -9,7 +9,6 @@ from transformers import AutoModelForSequenceClassification
 
 from kbert_core.errors import CheckpointError
 from kbert_core.labels import RIGHT, Labels, order
-from kbert_core.markup import table
 from kbert_core.reader import Reading
 from kbert_core.tasks.base import Task
 
@@ -22,7 +21,8 @@ class ClassPrediction:
     probabilities: dict[str, float]
 
     def _repr_html_(self) -> str:
-        """The labels, the most probable first, for notebooks."""
+        from kbert_core.markup import table
+
         ordered = sorted(self.probabilities.items(), key=lambda own: -own[1])
         return table(("label", "probability"), ordered)
 

@@ -7,7 +7,6 @@ from torch import Tensor
 from transformers import AutoModel
 
 from kbert_core.labels import Labels
-from kbert_core.markup import table
 from kbert_core.tasks.base import Task
 
 NULL = "NULL"  # what a span means that means nothing, in words
@@ -38,7 +37,8 @@ class LinkPrediction:
     links: tuple[Link, ...]
 
     def _repr_html_(self) -> str:
-        """The links in reading order, for notebooks."""
+        from kbert_core.markup import table
+
         rows = ((f"[{own.start}, {own.end})", own.entity or NULL, own.weight) for own in self.links)
         return table(("place", "entity", "weight"), rows)
 

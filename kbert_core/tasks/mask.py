@@ -8,7 +8,6 @@ from transformers import AutoModelForMaskedLM, PreTrainedTokenizerBase
 
 from kbert_core.errors import CheckpointError, TextError
 from kbert_core.labels import MASK_TOKENS, Labels
-from kbert_core.markup import table
 from kbert_core.reader import Reading
 from kbert_core.tasks.base import Task
 from kbert_core.text import WordPieces
@@ -37,7 +36,8 @@ class MaskPrediction:
     fillings: tuple[Filling, ...]
 
     def _repr_html_(self) -> str:
-        """The candidates of each [MASK], for notebooks."""
+        from kbert_core.markup import table
+
         heads = ("token", "probability")
         return "".join(table(heads, filling.candidates) for filling in self.fillings)
 

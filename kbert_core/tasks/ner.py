@@ -12,7 +12,6 @@ from torch import Tensor
 from transformers import AutoModelForTokenClassification
 
 from kbert_core.labels import Labels, bio_spans
-from kbert_core.markup import table
 from kbert_core.reader import Reading
 from kbert_core.tasks.base import Task
 from kbert_core.tokens import Ints, Many, Tokens
@@ -94,7 +93,8 @@ class NerPrediction:
     tokens: Sequence[LabelledToken] = field(repr=False)
 
     def _repr_html_(self) -> str:
-        """The entities in reading order, for notebooks."""
+        from kbert_core.markup import table
+
         rows = ((own.text, own.label, own.probability) for own in self.spans)
         return table(("entity", "type", "probability"), rows)
 

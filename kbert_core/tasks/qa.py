@@ -9,7 +9,6 @@ from transformers import AutoModelForTokenClassification
 
 from kbert_core.errors import TextError
 from kbert_core.labels import IGNORED, Labels
-from kbert_core.markup import table
 from kbert_core.reader import Reading
 from kbert_core.tasks.base import Task
 from kbert_core.tokens import Tokens
@@ -49,7 +48,8 @@ class AnswerPrediction:
     end_probabilities: tuple[float, ...]
 
     def _repr_html_(self) -> str:
-        """The answers, the best first, for notebooks."""
+        from kbert_core.markup import table
+
         return table(("answer", "probability"), ((a.text, a.probability) for a in self.answers))
 
 
