@@ -282,7 +282,7 @@ def _triples(side: Side, was: Side | None) -> str:
 
 def _matrix(view: MatrixView, name: str, group: str) -> str:
     """A matrix that the script draws, with the data that it draws."""
-    data = {**view.data(), "group": group}
+    data = {**view.data(), "group": group, "kept": True}
     data["texts"] = {**data["texts"], "hint": ""}  # type: ignore[dict-item]
     plain = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
     legend = matrix.legend_html(view) if view.categorical else ""

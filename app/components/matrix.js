@@ -121,7 +121,8 @@ export default function (component) {
   // What stands above the cells on the page, and below them.
   function above() {
     const page = root.closest('[data-testid="stMain"]');
-    return (page ? root.getBoundingClientRect().top + page.scrollTop : BAR) + BELOW;
+    const top = root.getBoundingClientRect().top + (page ? page.scrollTop : 0);
+    return (data.kept ? BAR : top) + BELOW;
   }
 
   function label(i) {
