@@ -359,6 +359,10 @@ class Reader(ABC):
         outputs = self.outputs(readings, "hidden_states", batch_size)
         return [reading.on_text(own) for reading, own in zip(readings, outputs, strict=True)]
 
+    def embeds(self) -> dict[str, tuple[nn.Module, WordPieces]]:
+        """By the ids' name in a batch, what embeds them and what they are tokens of."""
+        return {"input_ids": (self.model.get_input_embeddings(), self.tokenizer)}
+
     def rate_of(self, parameter: str) -> float:
         """Say how fast a parameter of the model, by its name, is trained: times the rate."""
         del parameter

@@ -170,6 +170,11 @@ class WordPieces:
         return self._tokenize(texts, set())
 
     @property
+    def empty_id(self) -> int:
+        """What a token is replaced by that is to say nothing: [MASK], or padding without one."""
+        return self.pad_id if self._mask_id is None else self._mask_id
+
+    @property
     def reads_masks(self) -> bool:
         """Whether the mask token in a text of the trunk is special."""
         return self._mask is not None

@@ -218,6 +218,16 @@ def shapley(args: Namespace) -> Page:
     return page_of(result, facts, result.ranked, columns)
 
 
+@explanation("attributions", argument("--steps", "of the way from the masked text", 64))
+def attributions(args: Namespace) -> Page:
+    """Share the score out among the tokens of the text and its triples: integrated gradients."""
+    from kbert_core.explain.attributions import attributions
+
+    result = attributions(case_of(args), steps=args.steps)
+    columns = "share token=text triple=piece"
+    return page_of(result, "score all_masked=masked remainder", result.each, columns)
+
+
 @explanation("attention")
 def attention(args: Namespace) -> Page:
     """Attention on every triple beside its effect."""

@@ -59,14 +59,18 @@ class Target:
 
     def score_in(self, here: Tensor, labels: Labels) -> float:
         """Score log-probabilities (T, K), see :meth:`log_probabilities`."""
+        return float(self.scored(here, labels))
+
+    def scored(self, here: Tensor, labels: Labels) -> Tensor:
+        """The same as a tensor (), through which gradients flow."""
         if not self._is_span(labels):
             at = self._index(labels, self.label)
             others = torch.cat([here[0, :at], here[0, at + 1 :]])
-            return float(here[0, at] - others.logsumexp(0))
+            return here[0, at] - others.logsumexp(0)
         tags = [OUTSIDE] * len(here)
         if self.label != OUTSIDE:
             tags = [f"B-{self.label}"] + [f"I-{self.label}"] * (len(here) - 1)
-        return float(here[range(len(here)), [self._index(labels, tag) for tag in tags]].mean())
+        return here[range(len(here)), [self._index(labels, tag) for tag in tags]].mean()
 
     def probability(self, score: float, labels: Labels) -> float:
         """Return the probability of a score: of a span the geometric mean over its tags."""
@@ -147,9 +151,9 @@ class LinkTarget(Target):
         weight = min(max(weight, LEAST), 1 - LEAST)
         return torch.tensor([[weight, 1 - weight]], dtype=torch.double).log()
 
-    def score_in(self, here: Tensor, labels: Labels) -> float:
+    def scored(self, here: Tensor, labels: Labels) -> Tensor:
         """The log-odds."""
-        return float(here[0, 0] - here[0, 1])
+        return here[0, 0] - here[0, 1]
 
     def probability(self, score: float, labels: Labels) -> float:
         """The weight of a score."""
@@ -183,9 +187,9 @@ class AnswerTarget(Target):
         """(2, T): that it starts, and that it ends, at each token of the paragraph."""
         return paragraph_log_probabilities(reading, logits).T
 
-    def score_in(self, here: Tensor, labels: Labels) -> float:
+    def scored(self, here: Tensor, labels: Labels) -> Tensor:
         """The log-probability."""
-        return float(here[0, self.first] + here[1, self.last])
+        return here[0, self.first] + here[1, self.last]
 
     def probability(self, score: float, labels: Labels) -> float:
         """The probability of a score."""

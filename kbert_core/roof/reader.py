@@ -287,6 +287,9 @@ class RoofReader(Reader):
     def _running(self, batch: RoofBatch, attentions: bool = False) -> Running:
         encoder = self.roof.knowledge or self.model
         inputs = inputs_of(encoder, batch.kb_ids, batch.kb_mask, torch.zeros_like(batch.kb_ids))
+        if batch.kb_embeds is not None:
+            inputs["inputs_embeds"] = batch.kb_embeds
+            del inputs["input_ids"]
         return Running(inputs, batch.attention_mask.bool(), batch.kb_mask.bool(), attentions)
 
     def _from_kept(self, batch: RoofBatch) -> ModelOutput:
@@ -326,6 +329,11 @@ class RoofReader(Reader):
         return tuple(
             (tuple(row.input_ids), tuple(row.token_type_ids), row.kb_ids) for row in reading.rows
         )
+
+    def embeds(self) -> dict[str, tuple[nn.Module, WordPieces]]:
+        """The text's ids, and those of the triples."""
+        encoder = self.roof.knowledge or self.model
+        return super().embeds() | {"kb_ids": (encoder.get_input_embeddings(), self.kb_tokenizer)}
 
     def rate_of(self, parameter: str) -> float:
         """The roof's layers are trained faster than both encoders."""

@@ -225,17 +225,24 @@ class RoofReading(Reading):
 
 @dataclass(frozen=True)
 class RoofBatch:
-    """B rows as tensors: of the text (B, M), of the triples (B, N')."""
+    """B rows as tensors: of the text (B, M), of the triples (B, N').
+
+    Attributes:
+        kb_embeds: (B, N', H) read instead of ``kb_ids``.
+    """
 
     input_ids: Tensor
     attention_mask: Tensor
     token_type_ids: Tensor
     kb_ids: Tensor
     kb_mask: Tensor
+    kb_embeds: Tensor | None = None
 
     def to(self, device: torch.device | str) -> "RoofBatch":
         """Move every tensor to a device."""
-        return RoofBatch(*(getattr(self, own.name).to(device) for own in fields(self)))
+        given = {own.name: getattr(self, own.name) for own in fields(self)}
+        moved = {name: own.to(device) for name, own in given.items() if own is not None}
+        return RoofBatch(**moved)
 
 
 @dataclass(frozen=True, repr=False)

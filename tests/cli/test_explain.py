@@ -43,6 +43,22 @@ def test_every_explanation_is_printed_as_json_and_as_text(explain, command, key,
     assert (positive in said) == (command == "interactions")
 
 
+def test_every_token_is_printed_with_its_share_and_its_triple(explain):
+    asked = ("attributions", TEXT, "--span", "3:6", "--target", "疾病")
+    data = json.loads(explain(*asked, "--json").out)
+    assert "".join(own["token"] for own in data["tokens"] if not own["triple"]) == TEXT
+    assert {own["triple"]["tail"] for own in data["tokens"] if own["triple"]} == {
+        "疾病",
+        "多饮",
+        "治疗",
+    }
+    total = sum(own["share"] for own in data["tokens"]) + data["remainder"]
+    assert total == pytest.approx(data["score"] - data["masked"])
+    few = json.loads(explain(*asked, "--steps", 2, "--json").out)
+    assert abs(few["remainder"]) > abs(data["remainder"])
+    assert "all masked" in explain(*asked).out
+
+
 def test_a_correlation_of_too_few_triples_is_not_given(explain):
     said = explain("attention", "布洛芬", "--target", "治疗", "--span", "0:3").out
     assert "rank correlation of attention and effect: none can be said (n = 1)" in said

@@ -1,0 +1,197 @@
+"""Attributions: how much every token, of the text and of its triples, adds to a prediction's score.
+
+Integrated gradients (Sundararajan, Taly & Yan 2017) by Captum, over the word embeddings: the way
+from a text of [MASK]s to the text itself, special tokens kept. The shares sum to score(text) -
+score(all masked), but for what the steps leave (``remainder``). An effect of ``effects`` is
+another run without the triple: where tokens stand in for each other the two differ.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from kbert_core.errors import MissingPackageError, OptionError
+from kbert_core.explain.case import Case
+from kbert_core.explain.drawing import Figure
+from kbert_core.explain.result import Plain, Result, name_of, nats
+from kbert_core.explain.targets import LinkTarget
+from kbert_core.reader import Piece
+
+STEPS = 64  # on the way, at the points of Gauss and Legendre
+ROWS_AT_ONCE = 16
+Places = dict[str, Tensor]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenShare(Plain):
+    """What one token adds to the score, in nats."""
+
+    text: str
+    share: float
+    sentence: int = -1  # of the text, and where it starts there; -1: it is a triple's
+    start: int = -1
+    piece: Piece | None = None  # the triple it says, at its mention
+
+    keys: ClassVar = "token=text share sentence start triple=piece"
+
+
+@dataclass(frozen=True)
+class Attributions(Result):
+    """What every token of a text and of its triples adds to a prediction's score."""
+
+    score: float  # the text's
+    masked: float  # where every token is [MASK]
+    each: tuple[TokenShare, ...]  # the text's in reading order, then the triples'
+
+    measure: ClassVar = "share"
+    rows: ClassVar = "tokens"
+    keys: ClassVar = "text=sentences target score masked remainder tokens=each"
+
+    @property
+    def remainder(self) -> float:
+        """What the shares lack of the whole difference: as little as the steps are many."""
+        return self.score - self.masked - sum(own.share for own in self.each)
+
+    def of(self, piece: Piece | None) -> float:
+        """The sum over the tokens of a triple; None: over the text's own."""
+        return sum(own.share for own in self.each if _same(own.piece, piece))
+
+    def figure(self) -> Figure:
+        """A bar a token, the largest on top."""
+        title = f"From all masked to the text: {nats(self.score - self.masked)}"
+        return self.bars(self.name, "share of", title)
+
+    def name(self, own: TokenShare) -> str:
+        """A token in a line."""
+        return f"{own.text} ({name_of(own.piece.triple)})" if own.piece else own.text
+
+
+def _same(own: Piece | None, asked: Piece | None) -> bool:
+    if own is None or asked is None:
+        return own is asked
+    return own.triple == asked.triple and (own.node == asked.node or None in (own.node, asked.node))
+
+
+def attributions(case: Case, *, steps: int = STEPS) -> Attributions:
+    """Follow a prediction's score back to every token.
+
+    Of K-BERT, plain text and Roof-BERT the tokens of triples have shares too; KnowBert reads
+    entity vectors and no tokens of triples, so that its shares are the text's alone.
+
+    Raises:
+        MissingPackageError: Captum isn't installed.
+        OptionError: the score can't be followed back: that of a link, or of a reading whose
+            layers see differently.
+    """
+    try:
+        from captum.attr import IntegratedGradients  # slow to start
+    except ImportError as error:
+        raise MissingPackageError(
+            "Shares of tokens need Captum, which isn't installed. `pip install captum`."
+        ) from error
+    if isinstance(case.target, LinkTarget):
+        raise OptionError(
+            "The score of a link isn't followed back to tokens: they don't make its candidates. "
+            "Ask for the effects of its triples."
+        )
+    reader, reading = case.pipeline.reader, case.reading
+    batch = reader.collate(reading.rows, reading.config)
+    names, full, masked = [], [], []
+    for name, (embed, tokenizer) in reader.embeds().items():
+        ids = getattr(batch, name).to(reader.device)
+        layout = tokenizer.layout(len(reading.sentences))
+        kept = {special.id for part in (*layout.before, layout.after) for special in part}
+        empty = torch.full_like(ids, tokenizer.empty_id)
+        special = torch.isin(ids, torch.tensor([*kept, tokenizer.pad_id], device=ids.device))
+        with torch.no_grad():
+            names.append(name)
+            full.append(embed(ids)[None])
+            masked.append(embed(torch.where(special, ids, empty))[None])
+
+    def scores(*given: Tensor) -> Tensor:
+        return _scores(case, dict(zip(names, given, strict=True)))
+
+    with torch.enable_grad():
+        found = IntegratedGradients(scores).attribute(
+            tuple(full),
+            tuple(masked),
+            n_steps=steps,
+            internal_batch_size=max(1, ROWS_AT_ONCE // len(reading.rows)),
+        )
+    with torch.no_grad():
+        score, least = float(scores(*full)), float(scores(*masked))
+    shares = {n: own[0].sum(-1).cpu() for n, own in zip(names, found, strict=True)}
+    tokens = tuple(_tokens(case, shares))
+    return Attributions(case.sentences, case.target, score, least, tokens)
+
+
+def _scores(case: Case, given: Places) -> Tensor:
+    """(S,): the score for each of S embeddings (S, R, N, H) of the R rows."""
+    reader, reading, labels = case.pipeline.reader, case.reading, case.pipeline.labels
+    count, rows = given["input_ids"].shape[:2]
+    batch: Any = reader.collate([*reading.rows] * count, reading.config)
+    if "kb_ids" in given:
+        batch = replace(batch, kb_embeds=given["kb_ids"].flatten(0, 1))
+    asked = []
+
+    def embedded(input_ids: Tensor, **more: Any) -> Any:
+        asked.append(input_ids)
+        return reader.model(inputs_embeds=given["input_ids"].flatten(0, 1), **more)
+
+    logits = reader.forward(batch, reading.config, model=embedded)["logits"]
+    if not asked:
+        raise OptionError(
+            "The layers of this reading see differently, so that no share of a token can be "
+            "followed back. Take the interventions on single layers back."
+        )
+    each = []
+    for own in logits.unflatten(0, (count, rows)):
+        on_text = (
+            own[0]
+            if own.dim() == 2
+            else reading.on_text(
+                [one[: len(row)] for one, row in zip(own, reading.rows, strict=True)]
+            )
+        )
+        each.append(
+            case.target.scored(case.target.log_probabilities(reading, on_text, labels), labels)
+        )
+    return torch.stack(each)
+
+
+def _tokens(case: Case, shares: Places) -> list[TokenShare]:
+    """The text's tokens in reading order, windows summed; then those of triples."""
+    reading: Any = case.reading
+    reader = case.pipeline.reader
+    text = [[0.0] * len(own) for own in reading.tokens]
+    triples: list[TokenShare] = []
+    for row, own in zip(reading.rows, shares["input_ids"], strict=True):
+        for sentence, first, start, end in row.trunk_parts:
+            for at, value in enumerate(own[start:end].tolist(), start=first):
+                text[sentence][at] += value
+        for placed in getattr(row, "branches", ()):
+            piece = Piece(placed.branch.triple, placed.node)
+            values = own[placed.start : placed.end].tolist()
+            words = row.tokens[placed.start : placed.end]
+            triples += [TokenShare(w, v, piece=piece) for w, v in zip(words, values, strict=True)]
+    for values in shares.get("kb_ids", ()):
+        kb, tokenizer = reading.kb, reader.embeds()["kb_ids"][1].hugging_face
+        for triple, (start, end) in zip(kb.triples, kb.places, strict=True):
+            words = tokenizer.convert_ids_to_tokens(list(kb.ids[start:end]))
+            triples += [
+                TokenShare(word, value, piece=Piece(triple))
+                for word, value in zip(words, values[start:end].tolist(), strict=True)
+            ]
+    own_words = [
+        TokenShare(
+            reading.sentences[n][tokens.starts[at] : tokens.ends[at]],
+            value,
+            n,
+            int(tokens.starts[at]),
+        )
+        for n, tokens in enumerate(reading.tokens)
+        for at, value in enumerate(text[n])
+    ]
+    return [*own_words, *triples]
