@@ -2,6 +2,7 @@
 
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 import streamlit as st
@@ -26,6 +27,16 @@ def side_by_side() -> None:
     st.switch_page("app_pages/lab.py")
 
 
+MOVED = {  # addresses of before, and what stands there now
+    **{old: ("explain", old) for old in ("flips", "paths", "noise")},
+}
+
+
+def go(page: str, part: str) -> None:
+    """Go on to a part of a page."""
+    st.switch_page(f"app_pages/{page}.py", query_params={**st.query_params, "part": part})
+
+
 logs.begin()
 language.begin()
 st.set_page_config(page_title=t("app.title"), page_icon="🌿", layout="wide")
@@ -41,20 +52,20 @@ page = st.navigation(
                 default=True,
             ),
             st.Page(side_by_side, url_path="compare", visibility="hidden"),
-        ],
-        t("app.explain"): [
-            st.Page("app_pages/flips.py", title=t("flips.page"), icon=":material/swap_vert:"),
-            st.Page("app_pages/paths.py", title=t("paths.page"), icon=":material/route:"),
-            st.Page("app_pages/noise.py", title=t("noise.page"), icon=":material/graphic_eq:"),
-            st.Page("app_pages/whole_file.py", title=t("file.page"), icon=":material/table_rows:"),
+            st.Page("app_pages/explain.py", title=t("explain.page"), icon=":material/route:"),
         ],
         t("app.knowledge"): [
             st.Page("app_pages/knowledge.py", title=t("kg.page_name"), icon=":material/hub:"),
             st.Page("app_pages/audit.py", title=t("audit.page"), icon=":material/fact_check:"),
+            st.Page("app_pages/whole_file.py", title=t("file.page"), icon=":material/table_rows:"),
         ],
         t("app.more"): [
             st.Page("app_pages/learn.py", title=t("learn.page"), icon=":material/school:"),
             st.Page("app_pages/about.py", title=t("about.page"), icon=":material/info:"),
+        ],
+        "moved": [
+            st.Page(partial(go, page, part), title=old, url_path=old, visibility="hidden")
+            for old, (page, part) in MOVED.items()
         ],
     },
     position="top",

@@ -3,10 +3,8 @@
 ENGLISH = {
     "app.title": "K-BERT Lab",
     "app.language": "Language",
-    "app.explain": "Explain",
     "app.knowledge": "Knowledge",
     "app.more": "More",
-    # how words, clauses and sentences are strung together
     "text.list": ", ",
     "text.clauses": "; ",
     "text.and": " and ",
@@ -18,7 +16,6 @@ ENGLISH = {
 CHINESE = {
     "app.title": "K-BERT Lab",
     "app.language": "语言",
-    "app.explain": "解释",
     "app.knowledge": "知识",
     "app.more": "更多",
     "text.list": "、",

@@ -1,26 +1,21 @@
 """Texts of the search for what flips a prediction, in every language."""
 
 ENGLISH = {
-    "flips.page": "What flips it?",
-    "search.title": "Search for changes that flip it",
-    "search.what": "Triples are removed, replaced and added, made of what the graph says itself; "
-    "single changes first, then larger sets of those that came nearest. Every set is tried by "
-    "making its edits and reading the text again.",
     "search.kinds": "Kinds of changes",
     "search.kind_remove": "remove",
     "search.kind_replace": "replace",
     "search.kind_add": "add",
-    "search.to": "It shall become",
+    "search.to": "It should become",
     "search.to_any": "anything else",
-    "search.to_token": "It shall become the token",
+    "search.to_token": "It should become the token",
     "search.to_token_empty": "empty: anything else",
     "search.budget": "Budget, model runs",
     "search.most_edits": "Changes together, at most",
     "search.larger_too": "Larger sets too, once smaller ones are found",
     "search.start": "Search",
     "search.again": "Search again",
-    "search.stale": "The scene, the prediction or what is looked for has changed since: search "
-    "again.",
+    "search.stale": "The scene, the prediction or what is looked for has changed since: "
+    "search again.",
     "search.no_kind": "Choose at least one kind of changes.",
     "search.now": "Now: {answer}.",
     "search.found": "{count} sets of changes flip it, the smallest first.",
@@ -28,7 +23,7 @@ ENGLISH = {
     "search.none": "Nothing found flips it. Nearest come:",
     "search.none_at_all": "Nothing found flips it.",
     "search.nothing": "There is nothing to change: no triple of the graph stands in this text.",
-    "search.ended_all": "All that is looked at was tried, in {runs} runs.",
+    "search.ended_all": "Everything in question was tried, in {runs} runs.",
     "search.ended_budget": "The budget of {runs} runs is used up.",
     "search.ended_enough": "Stopped after {runs} runs, as enough were found.",
     "search.unread": "{count} more leave what the model reads as it is, and cost no run.",
@@ -38,19 +33,12 @@ ENGLISH = {
     "search.do_add": "add {triple}",
     "search.becomes": "becomes {answer}",
     "search.stays": "stays {answer}",
-    "search.score": "score {change}",
-    "search.score_help": "Change of the score of {target}, in nats: {before} → {after}.",
     "search.apply": "Apply in the Lab",
     "search.apply_help": "Make these edits, and open the Lab. They can be undone there together.",
     "search.apply_shared": "Make these edits in the workspace, for everybody, and open the Lab.",
 }
 
 CHINESE = {
-    "flips.page": "什么会使它翻转？",
-    "search.title": "搜索使预测翻转的改动",
-    "search.what": "删除、替换和添加三元组，内容都取自图谱本身；先试单个改动，"
-    "再把最接近的改动合在一起。"
-    "每一组都是真正修改图谱后重新读取文本来检验的。",
     "search.kinds": "改动种类",
     "search.kind_remove": "删除",
     "search.kind_replace": "替换",
@@ -82,8 +70,6 @@ CHINESE = {
     "search.do_add": "添加 {triple}",
     "search.becomes": "变为 {answer}",
     "search.stays": "仍为 {answer}",
-    "search.score": "得分 {change}",
-    "search.score_help": "{target} 得分的变化（奈特）：{before} → {after}。",
     "search.apply": "在实验室中应用",
     "search.apply_help": "执行这些修改并打开实验室，在那里可以一起撤销。",
     "search.apply_shared": "在工作区中为所有人执行这些修改，并打开实验室。",

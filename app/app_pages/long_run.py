@@ -1,40 +1,111 @@
-"""A long run on a page: how far it is, a stop, and its results as they come."""
+"""Long runs of pages: kept in the session under a name, shown as they go, stopped, begun again."""
 
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Hashable, Iterable
+from itertools import count
+from typing import Any, TypeVar
 
 import streamlit as st
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 
-from app.background import MOST_RESULTS, Look, Run, State
+from app import state
+from app.background import MOST_RESULTS, BusyError, Look, Progress, Run, State
 from app.texts import t
 from app.view_models.html import markdown
 from kbert_core import KBertError
 
 T = TypeVar("T")
-EVERY = 0.8  # seconds between two looks
+ss = st.session_state
+PAUSES = (0.1, 0.2, 0.4, 0.8)  # seconds between two looks, the last from then on
+AT_FIRST = 0.3  # seconds in which a short run ends before anything is drawn
 
 
-def follow(run: Run[T], draw: Callable[[Look[T]], None], *, key: str) -> None:
-    """Show a run until it has ended, looking at it now and then; the rest of the page stays still.
+def begin(
+    name: str,
+    key: Hashable,
+    make: Callable[[], Iterable[T | Progress]],
+    *,
+    growing: bool = False,
+) -> Run[T] | None:
+    """Start a run in the place of what was kept under the name, which is stopped.
+
+    Args:
+        name: of the session's state.
+        key: what it is begun for.
+        make, growing: see :meth:`Run.start`.
+
+    Returns:
+        None where too many others have one, which is said.
+    """
+    forget(name)
+    try:
+        run = Run.start(make, visitor=state.visitor(), growing=growing)
+    except BusyError as error:
+        st.warning(markdown(error), icon=":material/hourglass_empty:")
+        return None
+    ss[name] = (key, run)
+    run.join(AT_FIRST)
+    return run
+
+
+def kept(name: str, key: Hashable) -> Run[Any] | None:
+    """The run under a name, where it was begun for the same; any other is stopped."""
+    begun_for, run = ss.get(name, (None, None))
+    if run is None or begun_for == key:
+        return run
+    run.stop()
+    return None
+
+
+def forget(name: str) -> None:
+    """Stop what is kept under a name, and let go of it."""
+    _, run = ss.pop(name, (None, None))
+    if run is not None:
+        run.stop()
+
+
+def follow(run: Run[T], draw: Callable[[Look[T]], None], *, key: str, again: bool = False) -> None:
+    """Show a run until it has ended; the rest of the page stays still.
 
     Args:
         run: as started by the page.
         draw: shows its results, those there are so far.
-        key: of the page, with which the keys of the widgets begin.
+        key: of the part, with which the keys of the widgets begin.
+        again: whether a button begins it anew where it ended early: it is kept under ``key``.
     """
-    ended = run.look().ended
+    looks = count()
 
-    @st.fragment(run_every=None if ended else EVERY)
+    @st.fragment
     def panel() -> None:
         now = run.look()
-        if now.ended and not ended:
-            st.rerun()  # without looking any more
+        _look_again(None if now.ended else PAUSES[min(next(looks), len(PAUSES) - 1)])
         if not now.ended:
             _going(run, now, key)
         draw(now)
         _ended(now)
+        early = again and now.state in (State.STOPPED, State.LEFT)
+        if early and st.button(t("effects.again"), key=f"{key}.again", icon=":material/refresh:"):
+            forget(key)
+            st.rerun()
 
     panel()
+
+
+def _look_again(pause: float | None) -> None:
+    """Have the fragment that is being drawn drawn anew every so often; None: no more.
+
+    What ``run_every`` of a fragment does, which can't be changed once it is drawn.
+    """
+    context, part = get_script_run_ctx(), ThreadState.get().fragment_id
+    if context is None or part is None:
+        return
+    message = ForwardMsg()
+    if pause is None:
+        message.stop_auto_rerun.fragment_ids.append(part)
+    else:
+        message.auto_rerun.interval, message.auto_rerun.fragment_id = pause, part
+    context.enqueue(message)
 
 
 def _going(run: Run[T], now: Look[T], key: str) -> None:

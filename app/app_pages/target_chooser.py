@@ -1,4 +1,9 @@
-"""Which part of a prediction a page explains."""
+"""What of a prediction a page explains: what is predicted, or another label, span or token."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import streamlit as st
 
@@ -6,31 +11,101 @@ from app import services
 from app.scene import Scene
 from app.texts import t
 from app.view_models import targets as view
-from kbert_core import KBertTrace
+from app.view_models.html import markdown
 from kbert_core.explain.case import Target
+from kbert_core.labels import OUTSIDE
+from kbert_core.tasks import LinkPrediction, MaskPrediction, NerPrediction
+
+T = TypeVar("T")
+ss = st.session_state
+OTHER = Target("", -2, -2)  # stands for another one than those listed
 
 
-def choose_target(now: Scene, trace: KBertTrace, page: str) -> Target | None:
-    """Choose what to explain, where there is a choice.
+def choose_target(now: Scene, trace: Any, page: str) -> Target | None:
+    """Choose one of what is predicted, where there is a choice; None where nothing is.
 
     Args:
         now: the scene.
         trace: of it.
-        page: with which the keys of the widgets begin.
-
-    Returns:
-        None where nothing is predicted at all.
+        page: with which the key of the widget begins.
     """
     found = view.targets(trace)
-    if not found:
-        return None
+    if len(found) < 2:
+        return found[0] if found else None
     info = services.model_info(now.model)
-    if len(found) == 1:
-        return found[0]
-    return st.selectbox(
-        t("target.label"),
-        found,
-        key=f"{page}.target.{hash(found)}",
-        format_func=lambda target: view.name_of(target, trace, info),
-        width=300,
+    name = lambda target: view.name_of(target, trace, info)  # noqa: E731
+    return select(t("target.label"), found, f"{page}.target", name)
+
+
+def choose_any_target(now: Scene, trace: Any) -> Target | None:
+    """Choose anything that the model could have said; None where it fits nothing, which is said."""
+    info = services.model_info(now.model)
+    found = view.any_targets(trace)
+    other = [OTHER] if isinstance(trace.prediction, (MaskPrediction, NerPrediction)) else []
+    if not found and not other:
+        st.info(t("linked.none"))
+        return None
+
+    def name(target: Target) -> str:
+        return t("effects.another") if target == OTHER else view.name_of(target, trace, info)
+
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        chosen = select(t("effects.explained"), [*found, *other], "explain.target", name)
+        if chosen == OTHER:
+            of_mask = isinstance(trace.prediction, MaskPrediction)
+            return _token(now, trace) if of_mask else _span(now, trace, bool(found))
+        if isinstance(trace.prediction, LinkPrediction):
+            entities = view.candidates_of(chosen, trace)
+            entity = select(t("linked.choose"), entities, "explain.entity", str, chosen.label)
+            return replace(chosen, label=entity)
+    return chosen
+
+
+def select(
+    label: str, options: Sequence[T], key: str, name: Callable[[T], str], first: T | None = None
+) -> T:
+    """A box that begins anew where what was chosen is no option any more."""
+    if ss.get(key) not in options:
+        ss[key] = first if first in options else options[0]
+    return st.selectbox(label, options, key=key, format_func=name, width=320)
+
+
+def _token(now: Scene, trace: Any) -> Target | None:
+    """A mask and any token."""
+    fillings = trace.prediction.fillings
+    number = 1
+    if len(fillings) > 1:
+        number = st.number_input(t("effects.mask"), 1, len(fillings), key="explain.mask", width=120)
+    token = st.text_input(t("effects.token"), key="explain.token", width=180).strip()
+    if not token:
+        return None
+    if token not in services.pipeline(now.model, now.device).labels.values():
+        st.info(markdown(t("effects.no_token", token=token)))
+        return None
+    filling = fillings[int(number) - 1]
+    return Target(token, filling.start, filling.end)
+
+
+def _span(now: Scene, trace: Any, some: bool) -> Target | None:
+    """Words of the text, and the label they might have."""
+    info = services.model_info(now.model)
+    text = st.text_input(
+        t("effects.span"), key="explain.words", help=t("effects.span_help"), width=220
+    ).strip()
+    places = [one.start() for one in re.finditer(re.escape(text), now.sentences[0])]
+    number = 1
+    if text and len(places) > 1:
+        number = st.number_input(t("effects.place"), 1, len(places), key="explain.place", width=120)
+    kinds = view.kinds(services.pipeline(now.model, now.device).labels.values())
+    label = select(
+        t("effects.label"), kinds, "explain.label", lambda kind: view.answer_name(kind, info, "")
     )
+    if not text:
+        if not some:
+            st.info(t("scene.nothing_predicted"))
+        return None
+    if not places:
+        st.info(markdown(t("effects.no_span", text=text)))
+        return None
+    start = places[int(number) - 1]
+    return Target(label or OUTSIDE, start, start + len(text))

@@ -4,8 +4,7 @@ import streamlit as st
 
 from app import audits, file_runs, services, state
 from app.app_pages.audit_verdict import verdict_panel
-from app.app_pages.kept_runs import begin, forget, kept
-from app.app_pages.long_run import follow
+from app.app_pages.long_run import begin, follow, forget, kept
 from app.app_pages.whole_file_choose import choose
 from app.app_pages.whole_file_found import show_found
 from app.audits import Report

@@ -3,8 +3,7 @@
 import streamlit as st
 
 from app import file_runs, services, state
-from app.app_pages.kept_runs import begin, kept
-from app.app_pages.long_run import follow
+from app.app_pages.long_run import begin, follow, kept
 from app.background import Run
 from app.exports import graph_as
 from app.file_runs import FileSetup, HowToPrune

@@ -1,14 +1,15 @@
 """What a search for counterfactuals found, in words."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from app.models import ModelInfo
 from app.texts import sentences, t
 from app.view_models.html import escape
+from app.view_models.prediction import percent
 from app.view_models.targets import SPANS, answer_name
 from kbert_core.explain.case import MOST_READ
 from kbert_core.explain.counterfactuals import Counterfactual, Counterfactuals
-from kbert_core.explain.result import nats
 from kbert_core.knowledge.edit import Edit
 
 
@@ -20,41 +21,44 @@ class Line:
         edits: to be made in the Lab.
         html: what they do and what becomes of the prediction; escaped.
         key: of its button; the same for the same edits.
-        help: the scores; plain text.
     """
 
     edits: tuple[Edit, ...]
     html: str
     key: str
-    help: str
 
 
-def lines(found: Counterfactuals, info: ModelInfo) -> tuple[Line, ...]:
+def lines(
+    found: Counterfactuals, info: ModelInfo, chance: Callable[[float], float]
+) -> tuple[Line, ...]:
     """The sets of edits that flip it, or those that come nearest."""
     return tuple(
-        _line(one, found, info, flips=bool(found.found)) for one in found.found or found.nearest
+        _line(one, found, info, chance, flips=bool(found.found))
+        for one in found.found or found.nearest
     )
 
 
-def _line(one: Counterfactual, found: Counterfactuals, info: ModelInfo, *, flips: bool) -> Line:
+def _line(
+    one: Counterfactual,
+    found: Counterfactuals,
+    info: ModelInfo,
+    chance: Callable[[float], float],
+    *,
+    flips: bool,
+) -> Line:
     what = "".join(f"<div>{escape(_do(edit))}</div>" for edit in one.edits)
     answer = answer_name(one.after.answer, info, found.sentences[0])
     changed = one.after.answer != one.before.answer  # if not to what was wished for
     said = escape(t("search.becomes" if changed else "search.stays", answer=answer))
     badge = f'<span class="kb-badge">{said}</span>' if flips else f"<span>{said}</span>"
-    score = t("search.score", change=nats(one.change))
-    help_ = t(
-        "search.score_help",
-        target=target_name(found, info),
-        before=f"{one.before.score:.2f}",
-        after=f"{one.after.score:.2f}",
-    )
+    before, after = chance(one.before.score), chance(one.after.score)
+    score = f"{target_name(found, info)} {percent(before)} → {percent(after)}"
     html = (
         f'<div class="kb-flip"><div>{what}</div><div>{badge} '
-        f'<span class="kb-delta" title="{escape(help_)}">{escape(score)}</span></div></div>'
+        f'<span class="kb-delta">{escape(score)}</span></div></div>'
     )
     key = "|".join(map(str, one.edits))
-    return Line(one.edits, html, key, help_)
+    return Line(one.edits, html, key)
 
 
 def _do(edit: Edit) -> str:

@@ -6,18 +6,18 @@ import plotly.graph_objects as go
 
 from app.models import ModelInfo
 from app.texts import listed, sentences, t
-from app.view_models.html import escape, plain, scrolling
+from app.view_models.html import escape, plain
 from app.view_models.prediction import percent
 from app.view_models.styles import BRANCH, LINK, TRUNK
 from app.view_models.targets import answer_name
-from kbert_core.explain.noise import K_BERT, NoiseCurve
+from kbert_core.explain.noise import K_BERT, NoiseCurve, Point
 from kbert_core.knowledge.triple import Triple
 
 COLOURS = (TRUNK, BRANCH, LINK)
 DASHES = ("solid", "dash", "dashdot")
 SYMBOLS = ("circle", "square", "diamond")
 ALIKE = 0.02  # of total variation: less isn't told apart in words
-MEASURES = ("variation", "moved", "probability")
+MEASURES = ("moved", "probability", "variation")
 
 
 def way_name(way: str) -> str:
@@ -25,60 +25,61 @@ def way_name(way: str) -> str:
     return t("noise.way." + way)
 
 
-def dial_html(curve: NoiseCurve, count: int, seed: int, info: ModelInfo, label: str) -> str:
-    """Draw the readings at one count, with plain BERT's above them.
+def dial(curve: NoiseCurve, count: int, seed: int, info: ModelInfo) -> dict[str, list[str]]:
+    """The readings at one count, plain BERT's above them; as columns.
 
     Args:
         curve: that has run the count with the seed.
         count, seed: of the dial.
         info: of the model.
-        label: whose probability is shown.
     """
     text = curve.sentences[0]
-    plain_answer = answer_name(curve.plain.answer, info, text)
-    p = percent(curve.plain_probability)
-    rows = [_row(t("noise.plain"), plain_answer, p, "–", "–", flips=False)]
-    for way in curve.ablations:
-        quiet = curve.at(way, 0)[0]
-        point = next(p for p in curve.at(way, count) if p.seed == seed or not count)
-        rows.append(
-            _row(
-                way_name(way),
-                answer_name(point.outcome.answer, info, text),
-                percent(point.probability),
-                f"{point.variation:.2f}",
-                f"{point.moved:.2f}",
-                flips=point.outcome.answer != quiet.outcome.answer,
-            )
-        )
-    heads = [
-        (t("noise.reading"), ""),
-        (t("noise.answer"), ""),
-        (t("noise.probability_of", label=label), ""),
-        (t("noise.distance"), t("noise.distance_help")),
-        (t("noise.moved"), t("noise.moved_help")),
+    rows = [
+        (t("noise.plain"), answer_name(curve.plain.answer, info, text), curve.plain_probability)
     ]
-    cells = "".join(
-        f'<th class="{"kb-num" if n > 1 else ""}" title="{escape(help_)}">{escape(name)}</th>'
-        for n, (name, help_) in enumerate(heads)
-    )
-    return f'<table class="kb-table kb-noise"><tr>{cells}</tr>{"".join(rows)}</table>'
+    moved = ["", *(percent(point.moved) for point in at_dial(curve, count, seed).values())]
+    apart = ["", *(percent(point.variation) for point in at_dial(curve, count, seed).values())]
+    for way, point in at_dial(curve, count, seed).items():
+        answer = answer_name(point.outcome.answer, info, text)
+        flips = point.outcome.answer != curve.at(way, 0)[0].outcome.answer
+        rows.append((way_name(way), f"{answer} ⚡" if flips else answer, point.probability))
+    return {
+        "reading": [way for way, *_ in rows],
+        "answer": [answer for _, answer, _ in rows],
+        "probability": [percent(probability) for *_, probability in rows],
+        "moved": moved,
+        "distance": apart,
+    }
 
 
-def _row(way: str, answer: str, probability: str, apart: str, moved: str, *, flips: bool) -> str:
-    said = escape(answer)
-    if flips:
-        said = f'<span class="kb-badge">{said}</span>'
-    numbers = "".join(
-        f'<td class="kb-num">{escape(value)}</td>' for value in (probability, apart, moved)
+def at_dial(curve: NoiseCurve, count: int, seed: int) -> dict[str, Point]:
+    """Each way of reading with what it gives at the dial."""
+    return {
+        way: next(point for point in curve.at(way, count) if point.seed == seed or not count)
+        for way in curve.ablations
+    }
+
+
+def say_dial(curve: NoiseCurve, count: int, seed: int) -> str:
+    """Say which way of reading this noise moves least, in this text; plain text."""
+    if not count:
+        return t("noise.none_yet")
+    moved = {way: point.moved for way, point in at_dial(curve, count, seed).items()}
+    values = _values(moved)
+    said = [t("noise.dial_moved", values=values)]
+    return sentences([*said, _say_least(moved)] if len(moved) > 1 else said)
+
+
+def _values(moved: Mapping[str, float]) -> str:
+    return listed(
+        t("noise.value", value=percent(value), way=way_name(way)) for way, value in moved.items()
     )
-    return f"<tr><td>{escape(way)}</td><td>{said}</td>{numbers}</tr>"
 
 
 def say_injected(curve: NoiseCurve, count: int) -> str:
     """Say how many unrelated triples stand in the text at the dial; plain text."""
     if not count:
-        return t("noise.none_yet")
+        return ""
     injected = min(point.injected for point in curve.points if point.count == count)
     asked = count * curve.mentions
     if injected < asked:
@@ -88,15 +89,12 @@ def say_injected(curve: NoiseCurve, count: int) -> str:
     return sentences([said, t("noise.ringed")])
 
 
-def drawn_html(drawn: Sequence[tuple[str, Sequence[Triple]]]) -> str:
-    """Draw a table of what was drawn: by mention, relation and tail."""
-    rows = "".join(
-        f"<tr><td>{escape(plain(mention))}</td><td>"
-        f"{escape(listed(f'{x.relation} {x.tail}' for x in triples))}</td></tr>"
-        for mention, triples in drawn
-    )
-    heads = f"<th>{escape(t('noise.mention'))}</th><th>{escape(t('noise.triples'))}</th>"
-    return scrolling(f'<table class="kb-table"><tr>{heads}</tr>{rows}</table>')
+def drawn(drawn: Sequence[tuple[str, Sequence[Triple]]]) -> dict[str, list[str]]:
+    """What was drawn, as columns: mention, relations and tails."""
+    return {
+        "mention": [plain(mention) for mention, _ in drawn],
+        "triples": [listed(f"{x.relation} {x.tail}" for x in triples) for _, triples in drawn],
+    }
 
 
 def chart(curve: NoiseCurve, measure: str, dial: int, label: str) -> go.Figure:
@@ -109,7 +107,7 @@ def chart(curve: NoiseCurve, measure: str, dial: int, label: str) -> go.Figure:
         colour = COLOURS[number % len(COLOURS)]
         figure.add_scatter(
             x=[*x, *reversed(x)],
-            y=[*(s.high for s in spreads), *(s.low for s in reversed(spreads))],
+            y=[100 * y for y in (*(s.high for s in spreads), *(s.low for s in reversed(spreads)))],
             mode="lines",
             fill="toself",
             fillcolor=_faint(colour),
@@ -119,12 +117,12 @@ def chart(curve: NoiseCurve, measure: str, dial: int, label: str) -> go.Figure:
         )
         figure.add_scatter(
             x=x,
-            y=[s.mean for s in spreads],
+            y=[100 * s.mean for s in spreads],
             name=escape(way_name(way)),
             mode="lines+markers",
             line={"color": colour, "dash": DASHES[number % len(DASHES)]},
             marker={"symbol": SYMBOLS[number % len(SYMBOLS)], "size": 8},
-            hovertemplate="%{x}: %{y:.3f}<extra>%{fullData.name}</extra>",
+            hovertemplate="%{x}: %{y:.1f} %<extra>%{fullData.name}</extra>",
         )
     if dial in curve.counts:
         figure.add_vline(
@@ -160,10 +158,7 @@ def say_curve(curve: NoiseCurve) -> str:
             "noise.says_moved",
             count=most,
             seeds=seeds,
-            values=listed(
-                t("noise.value", value=f"{value:.2f}", way=way_name(way))
-                for way, value in values.items()
-            ),
+            values=_values(values),
         )
     ]
     if len(values) > 1:

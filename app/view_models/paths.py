@@ -4,62 +4,58 @@ Tokens are rows, so that the tree can be read down the page, and layers are
 columns, so that information goes to the right.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
 
 from app.texts import listed, sentences, t
-from app.view_models.html import escape, plain, scrolling, shown
-from app.view_models.ink import ink_on
+from app.view_models.html import escape, plain
 from app.view_models.styles import BRANCH, CHANGED, ENTITY_TINTS, LINK, TRUNK
 from kbert_core import FlatTree
 from kbert_core.explain.influence import NEVER, ROUNDING, Influence, Reach
 
-CIVIDIS = (
-    *("#00224e", "#123570", "#3b496c", "#575d6d", "#707173"),
-    *("#8a8678", "#a59c74", "#c3b369", "#e1cc55", "#fee838"),
-)
 LINES = (TRUNK, BRANCH, LINK, CHANGED, *ENTITY_TINTS[1:])
 DASHES = ("solid", "dash", "dot", "dashdot")
-ROOM, CELL = 9, 3.3  # rem that names take, and at most a layer
+ROW = 24  # pixels of a token
 MOST_LINES = 8  # triples in the chart: those that change the token most
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One token after one layer.
-
-    Attributes:
-        css: classes and style, as they stand in the tag.
-        text: what it reads.
-        label: what it says to a screen reader, and when pointed at.
-    """
-
-    css: str
-    text: str
-    label: str
 
 
 # What a triple changes
 
 
-def influence_html(found: Influence, piece: int, token: int) -> str:
-    """Draw what leaving one triple out changes, with a row a token and a column a layer."""
-    measured, reached = found.measured[piece], found.reached[piece]
-    high = max(ROUNDING, float(measured[reached].nan_to_num().max())) if reached.any() else 1.0
-    own = set(found.own(piece))
-
-    def cell(layer: int, at: int) -> Cell:
-        if at in own:
-            return Cell('class="kb-p-own"', "", t("paths.gone"))
-        if not reached[layer, at]:
-            return Cell('class="kb-p-out"', "", t("paths.out"))
-        value = float(measured[layer, at])
-        return Cell(f'style="{_shade(value / high)}"', short_percent(value), percent(value))
-
-    label = t("paths.aria", triple=found.pieces[piece].triple)
-    return _grid(found.flat, found.layers, cell, token, label) + _legend_of_change(high)
+def change_chart(found: Influence, piece: int, token: int) -> go.Figure:
+    """What leaving one triple out changes, in per cent of each token's state, by layer."""
+    measured, reached = found.measured[piece].T, found.reached[piece].T
+    own = np.zeros(measured.shape, bool)
+    own[list(found.own(piece))] = True
+    shown = (reached.numpy() & ~own).astype(bool)
+    changes = measured.nan_to_num().numpy()
+    text = [
+        [short_percent(value) if here else "" for value, here in zip(*row, strict=True)]
+        for row in zip(changes, shown, strict=True)
+    ]
+    said = [
+        [percent(value) if here else t("paths.out") for value, here in zip(*row, strict=True)]
+        for row in zip(changes, shown, strict=True)
+    ]
+    figure = _map(found.flat, found.layers, token)
+    _layer(figure, own, BRANCH, t("paths.gone"))
+    figure.add_heatmap(
+        z=np.where(shown, 100 * changes, np.nan),
+        text=text,
+        texttemplate="%{text}",
+        customdata=said,
+        colorscale=[[0, _faint(TRUNK, 0.06)], [1, _faint(TRUNK, 1)]],
+        zmin=0,
+        showscale=False,
+        hoverongaps=True,
+        xgap=1,
+        ygap=1,
+        hovertemplate="%{customdata}<extra></extra>",
+    )
+    return figure
 
 
 def say_arrival(found: Influence, piece: int, token: int) -> str:
@@ -118,25 +114,18 @@ def say_agreement(found: Influence) -> str:
     return t(key, largest=power_of_ten(largest))
 
 
-def arrivals_html(found: Influence, token: int) -> str:
-    """Draw a table of every triple: when it can reach a token, and what it changed in the end."""
-    arrivals = sorted(found.arrivals(token), key=lambda one: -_last(one.measured))
-    rows = []
-    for one in arrivals:
-        own = one.measured[-1] != one.measured[-1]
-        first = t("paths.never_short") if one.layer == NEVER else str(one.layer)
-        last = t("paths.gone") if own else percent(one.measured[-1])
-        rows.append(
-            f"<tr><td>{escape(one.piece.triple)}</td>"
-            f'<td class="kb-num">{escape(first)}</td><td class="kb-num">{escape(last)}</td></tr>'
-        )
-    heads = (
-        f"<th>{escape(t('paths.triple'))}</th>"
-        f'<th class="kb-num">{escape(t("paths.column_first"))}</th>'
-        f'<th class="kb-num" title="{escape(t("paths.column_last_help"))}">'
-        f"{escape(t('paths.column_last'))}</th>"
-    )
-    return scrolling(f'<table class="kb-table"><tr>{heads}</tr>{"".join(rows)}</table>')
+def arrivals(found: Influence, token: int) -> dict[str, list[str]]:
+    """Every triple: when it can reach a token, and what it changed in the end; as columns."""
+    ranked = sorted(found.arrivals(token), key=lambda one: -_last(one.measured))
+    never = t("paths.never_short")
+    return {
+        "triple": [str(one.piece.triple) for one in ranked],
+        "first": [never if one.layer == NEVER else str(one.layer) for one in ranked],
+        "last": [
+            t("paths.gone") if one.measured[-1] != one.measured[-1] else percent(one.measured[-1])
+            for one in ranked
+        ],
+    }
 
 
 def chart(found: Influence, token: int) -> go.Figure:
@@ -166,24 +155,14 @@ def chart(found: Influence, token: int) -> go.Figure:
 # What a token can know
 
 
-def known_html(flat: FlatTree, ways: Reach, token: int) -> str:
-    """Draw whose information can stand in one token's state, by layer."""
-    into = ways.into(token)
-
-    def cell(layer: int, at: int) -> Cell:
-        if not into[layer, at]:
-            return Cell('class="kb-p-out"', "", t("paths.unknown"))
-        kind = "branch" if flat.branch_ids[at] else "trunk"
-        return Cell(f'class="kb-p-{kind}"', "", t("paths.known"))
-
-    label = t("paths.aria_known", token=plain(flat.tokens[token]))
-    keys = ("trunk", "branch", "unknown") if flat.branches else ("trunk", "unknown")
-    css = {"trunk": "kb-p-trunk", "branch": "kb-p-branch", "unknown": "kb-p-out"}
-    legend = "".join(
-        f'<span class="kb-key"><i class="{css[key]}"></i>{escape(t("paths.legend_" + key))}</span>'
-        for key in keys
-    )
-    return _grid(flat, ways.layers, cell, token, label) + f'<div class="kb-legend">{legend}</div>'
+def known_chart(flat: FlatTree, ways: Reach, token: int) -> go.Figure:
+    """Whose information can stand in one token's state, by layer."""
+    into = ways.into(token).numpy().T
+    branch = np.array(flat.branch_ids)[:, None] > 0
+    figure = _map(flat, ways.layers, token)
+    _layer(figure, into & ~branch, TRUNK, t("paths.legend_trunk"))
+    _layer(figure, into & branch, BRANCH, t("paths.legend_branch"))
+    return figure
 
 
 def say_known(flat: FlatTree, ways: Reach, token: int) -> str:
@@ -251,54 +230,70 @@ def plain_name(text: str, most: int = 40) -> str:
     return escape(text if len(text) <= most else f"{text[: most - 1]}…")
 
 
-def _grid(
-    flat: FlatTree, layers: int, cell: Callable[[int, int], Cell], token: int, label: str
-) -> str:
-    heads = "".join(f'<th scope="col">{layer}</th>' for layer in range(layers + 1))
-    rows = []
-    for at, text in enumerate(flat.tokens):
-        kind = "branch" if flat.branch_ids[at] else ("mention" if flat.anchor_ids[at] else "trunk")
-        chosen = ' aria-current="true"' if at == token else ""
-        cells = "".join(_cell(cell(layer, at)) for layer in range(layers + 1))
-        rows.append(
-            f'<tr{chosen}><th scope="row" class="kb-p-{kind}-name">{shown(text)}</th>{cells}</tr>'
-        )
-    return (
-        f'<div class="kb-paths"><table style="width:{ROOM + CELL * (layers + 1)}rem" '
-        f'aria-label="{escape(label)}"><thead>'
-        f"<tr><th>{escape(t('paths.tokens'))}</th>"
-        f'<th class="kb-p-layers" colspan="{layers + 1}">{escape(t("paths.layers"))}</th></tr>'
-        f"<tr><th></th>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+def first_token(flat: FlatTree) -> int:
+    """Where one looks first: at the beginning of the first mention that has a branch."""
+    anchors = {placed.node + 1 for placed in flat.branches}
+    places = zip(flat.anchor_ids, flat.branch_ids, strict=True)
+    return next((at for at, (anchor, of) in enumerate(places) if anchor in anchors and not of), 0)
+
+
+def _map(flat: FlatTree, layers: int, token: int) -> go.Figure:
+    """Axes for a row a token and a column a layer, the chosen token framed."""
+    figure = go.Figure()
+    figure.update_layout(
+        height=ROW * len(flat) + 70,
+        margin={"l": 8, "r": 8, "t": 50, "b": 8},
+        plot_bgcolor="rgba(128,128,128,0.10)",
+        legend={"orientation": "h", "y": 0, "yanchor": "top", "x": 0},
+    )
+    figure.update_yaxes(
+        tickvals=list(range(len(flat))),
+        ticktext=[*_beside(flat)],
+        range=[len(flat) - 0.5, -0.5],
+        showgrid=False,
+        zeroline=False,
+    )
+    figure.update_xaxes(
+        title=t("paths.layers"),
+        side="top",
+        dtick=1,
+        range=[-0.5, layers + 0.5],
+        showgrid=False,
+        zeroline=False,
+    )
+    figure.add_shape(
+        type="rect",
+        x0=-0.5,
+        x1=layers + 0.5,
+        y0=token - 0.5,
+        y1=token + 0.5,
+        line={"width": 2, "color": CHANGED},
+    )
+    return figure
+
+
+def _beside(flat: FlatTree) -> Iterable[str]:
+    """Tokens down the page: mentions bold, branches set in."""
+    for text, branch, anchor in zip(flat.tokens, flat.branch_ids, flat.anchor_ids, strict=True):
+        name = escape(plain(text))
+        yield f"<i>– {name}</i>" if branch else f"<b>{name}</b>" if anchor else name
+
+
+def _layer(figure: go.Figure, cells: Any, colour: str, name: str) -> None:
+    """Fill some cells with one colour."""
+    figure.add_heatmap(
+        z=np.where(cells, 1.0, np.nan),
+        colorscale=[[0, _faint(colour, 0.55)], [1, _faint(colour, 0.55)]],
+        showscale=False,
+        xgap=1,
+        ygap=1,
+        hovertemplate=escape(name) + "<extra></extra>",
     )
 
 
-def _cell(cell: Cell) -> str:
-    label = escape(cell.label)
-    return f'<td {cell.css} title="{label}" aria-label="{label}">{escape(cell.text)}</td>'
-
-
-def _legend_of_change(high: float) -> str:
-    stops = ",".join(CIVIDIS)
-    return (
-        '<div class="kb-legend">'
-        f'<span class="kb-key">0 <i class="kb-p-scale" style="background:'
-        f'linear-gradient(to right,{stops})"></i> {escape(percent(high))}: '
-        f"{escape(t('paths.legend_change'))}</span>"
-        f'<span class="kb-key"><i class="kb-p-out"></i>{escape(t("paths.legend_out"))}</span>'
-        f'<span class="kb-key"><i class="kb-p-own"></i>{escape(t("paths.legend_own"))}</span></div>'
-    )
-
-
-def _shade(share: float) -> str:
-    """A colour of the scale, and one that can be read on it."""
-    place = min(max(share, 0.0), 1.0) * (len(CIVIDIS) - 1)
-    before = min(int(place), len(CIVIDIS) - 2)
-    part = place - before
-    low, high = (
-        [int(CIVIDIS[at][i : i + 2], 16) for i in (1, 3, 5)] for at in (before, before + 1)
-    )
-    colour = [round(a + (b - a) * part) for a, b in zip(low, high, strict=True)]
-    return f"background:#{''.join(f'{c:02x}' for c in colour)};color:{ink_on(colour)}"
+def _faint(colour: str, share: float) -> str:
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{share})"
 
 
 def _quickest(found: Influence, piece: int, token: int) -> tuple[int, ...]:

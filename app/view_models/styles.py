@@ -175,7 +175,7 @@ CSS = f"""
 .kb-table td.kb-num, .kb-table th.kb-num {{ text-align: right;
   font-variant-numeric: tabular-nums; white-space: nowrap; }}
 .kb-audit td.kb-under {{ padding-left: 1.1rem; color: var(--faint); }}
-.kb-audit th.kb-num, .kb-noise th.kb-num {{ white-space: normal; }}
+.kb-audit th.kb-num {{ white-space: normal; }}
 .kb-audit td {{ overflow-wrap: break-word; }}
 .kb-audit th, .kb-audit td:first-child {{ word-break: keep-all; }}
 @media (max-width: 600px) {{
@@ -212,75 +212,11 @@ CSS = f"""
 .kb-bar.kb-was {{ background: color-mix(in srgb, currentColor 34%, transparent); height: .4rem; }}
 .kb-bars {{ display: flex; flex-direction: column; gap: 2px; min-width: 7rem; }}
 
-.kb-eff {{ display: grid; gap: .2rem 1.1rem; align-items: start; font-size: .92rem;
-  --faint: color-mix(in srgb, currentColor 62%, transparent);
-  --rule: color-mix(in srgb, currentColor 20%, transparent);
-  --changed: color-mix(in srgb, {CHANGED} 88%, currentColor); }}
-.kb-eff-2 {{ grid-template-columns: minmax(7rem, 5fr) minmax(9rem, 7fr); }}
-.kb-eff-3 {{ grid-template-columns: minmax(7rem, 4fr) minmax(9rem, 5fr) minmax(9rem, 5fr); }}
-.kb-eff-4 {{ grid-template-columns: minmax(7rem, 4fr) minmax(9rem, 5fr) minmax(9rem, 5fr)
-  minmax(4rem, 1fr); }}
-[class*="st-key-flips_row_"], .st-key-flips_effects_head {{ flex-wrap: nowrap; }}
-.kb-eff > div {{ min-width: 0; overflow-wrap: anywhere; }}
-.kb-eff b {{ font-weight: 600; }}
-.kb-eff-head {{ font-size: .8rem; color: var(--faint); border-bottom: 1px solid var(--rule);
-  padding-bottom: .15rem; }}
-.kb-eff-note {{ display: block; font-size: .78rem; color: var(--faint); }}
-.kb-eff-bar {{ position: relative; display: inline-block; width: 45%; min-width: 5rem;
-  height: .8rem; vertical-align: middle; margin-right: .5rem;
-  background: linear-gradient(to right, transparent calc(50% - .5px), var(--rule, #8886)
-  calc(50% - .5px), var(--rule, #8886) calc(50% + .5px), transparent calc(50% + .5px)); }}
-.kb-eff-bar i {{ position: absolute; top: 0; height: 100%; border-radius: 2px; min-width: 1px; }}
-.kb-eff-bar u {{ position: absolute; top: 50%; border-top: 2px solid currentColor; }}
-.kb-raises {{ background: {TRUNK}; }}
-.kb-lowers {{ background: {BRANCH}; }}
-.kb-eff-value {{ font-variant-numeric: tabular-nums; white-space: nowrap; }}
-.kb-eff-of {{ display: none; font-size: .78rem; color: var(--faint); }}
-.kb-scroll.kb-effs-scroll {{ max-height: none; }}
-.kb-effs .kb-eff-bar {{ width: 8rem; }}
-.kb-effs td:not(:first-child) {{ white-space: nowrap; }}
-@media (max-width: 700px) {{
-  .kb-eff {{ grid-template-columns: 1fr; }}
-  .kb-eff-head {{ display: none; }}
-  .kb-eff-of {{ display: inline-block; min-width: 4.2rem; }}
-  .kb-eff-bar {{ width: 5rem; }}
-  .kb-effs .kb-eff-bar {{ width: 4rem; min-width: 4rem; }}
-  .kb-table.kb-effs td, .kb-table.kb-effs th {{ padding-right: .5rem; }}
-}}
-
-.kb-paths {{ overflow: auto; max-height: 46rem; padding: 1px;
-  --rule: color-mix(in srgb, currentColor 20%, transparent);
-  --faint: color-mix(in srgb, currentColor 62%, transparent);
-  font-family: "Source Sans", "Noto Sans", "Noto Sans CJK SC", "PingFang SC",
-    "Microsoft YaHei", sans-serif; }}
-.kb-paths table {{ border-collapse: separate; border-spacing: 1px; table-layout: auto;
-  max-width: 100%; }}
-.kb-paths th {{ font-weight: 500; font-size: .8rem; color: var(--faint); text-align: center;
-  padding: 0 .2rem; }}
-.kb-paths thead th:first-child {{ text-align: left; }}
-.kb-paths tbody th {{ text-align: left; color: inherit; font-size: .95rem; line-height: 1.5rem;
-  padding: 0 .8rem 0 .5rem; white-space: nowrap; max-width: 12rem; overflow: hidden;
-  text-overflow: ellipsis; border-left: 4px solid transparent; position: sticky; left: 0;
-  background: var(--st-background-color, Canvas); }}
-.kb-paths .kb-p-trunk-name {{ border-left-color: color-mix(in srgb, {TRUNK} 45%, transparent); }}
-.kb-paths .kb-p-mention-name {{ border-left-color: {TRUNK}; font-weight: 650; }}
-.kb-paths .kb-p-branch-name {{ border-left: 4px solid {BRANCH}; padding-left: 1.4rem; }}
-.kb-paths td {{ width: 2.1rem; min-width: 1.55rem; height: 1.5rem; font-size: .72rem;
-  text-align: center; padding: 0; font-variant-numeric: tabular-nums; border-radius: 2px; }}
-.kb-paths tr[aria-current] {{ outline: 2px solid currentColor; outline-offset: -1px; }}
-.kb-p-out {{ background: repeating-linear-gradient(135deg, transparent 0 4px,
-  color-mix(in srgb, currentColor 16%, transparent) 4px 5px); }}
-.kb-p-own {{ background: color-mix(in srgb, {BRANCH} 32%, transparent); }}
-.kb-p-trunk {{ background: light-dark(#8DBCD8, #347096); }}
-.kb-p-branch {{ background: {BRANCH}; }}
-.kb-key > i.kb-p-scale {{ width: 7rem; }}
-.kb-paths + .kb-legend {{ margin-top: .7rem; }}
-
 .kb-flip {{ display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; align-items: center;
   justify-content: space-between; font-size: .92rem; --changed: {CHANGED};
   --faint: color-mix(in srgb, currentColor 62%, transparent); }}
 .kb-flip > div {{ overflow-wrap: anywhere; }}
-[class*="st-key-flips_line_"] {{ padding-bottom: .45rem;
+[class*="st-key-explain_line_"] {{ padding-bottom: .45rem;
   border-bottom: 1px solid color-mix(in srgb, currentColor 12%, transparent); }}
 [class*="st-key-lab_head"] {{ min-height: 2.6rem; }}
 .st-key-lab_tree_box {{ min-height: 19rem; }}

@@ -1,7 +1,7 @@
 """What of a prediction may be explained, and what it is called."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from app.models import ModelInfo
@@ -19,6 +19,7 @@ from kbert_core.tasks import (
     NerPrediction,
 )
 
+CANDIDATES = 5  # tokens of each mask that are listed
 SPANS = re.compile(r"(\S.*?) \[(\d+), (\d+)\)(?:, |$)")
 
 
@@ -53,6 +54,28 @@ def targets(trace: Any) -> tuple[Target, ...]:
     return tuple(dict.fromkeys([*first, *spans, *none]))
 
 
+def any_targets(trace: Any) -> tuple[Target, ...]:
+    """What is listed to be explained: of a class every label, of a mask its likeliest tokens."""
+    found = trace.prediction
+    if isinstance(found, ClassPrediction):
+        return tuple(
+            map(Target, sorted(found.probabilities, key=lambda la: -found.probabilities[la]))
+        )
+    if isinstance(found, MaskPrediction):
+        return tuple(
+            Target(token, filling.start, filling.end)
+            for filling in found.fillings
+            for token, _ in filling.candidates[:CANDIDATES]
+        )
+    return targets(trace)
+
+
+def kinds(labels: Iterable[str]) -> list[str]:
+    """The entity types of tags, and O as the last."""
+    found = list(dict.fromkeys(label.split("-", 1)[-1] for label in labels))
+    return sorted(found, key=lambda label: label == OUTSIDE)
+
+
 def name_of(target: Target, trace: Any, info: ModelInfo) -> str:
     """What a target is called: its text and its label; plain text."""
     found = trace.prediction
@@ -60,8 +83,10 @@ def name_of(target: Target, trace: Any, info: ModelInfo) -> str:
         p = percent(found.probabilities.get(target.label))
         return t("target.class", label=info.label(target.label), p=p)
     if isinstance(found, MaskPrediction):
-        number = [filling.start for filling in found.fillings].index(target.start) + 1
-        return t("target.mask", number=number, token=plain(target.label))
+        number = [filling.start for filling in found.fillings].index(target.start)
+        name = t("target.mask", number=number + 1, token=plain(target.label))
+        share = dict(found.fillings[number].candidates).get(target.label)
+        return name if share is None else t("target.class", label=name, p=percent(share))
     if isinstance(found, AnswerPrediction):
         shares = {(own.start, own.end): own.probability for own in found.answers}
         p = percent(shares.get((target.start, target.end)))

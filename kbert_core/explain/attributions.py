@@ -26,7 +26,7 @@ Places = dict[str, Tensor]
 
 @dataclass(frozen=True, slots=True)
 class TokenShare(Plain):
-    """What one token adds to the score, in nats."""
+    """What one token adds to the score, in nats, or to its probability."""
 
     text: str
     share: float
@@ -74,8 +74,8 @@ def _same(own: Piece | None, asked: Piece | None) -> bool:
     return own.triple == asked.triple and (own.node == asked.node or None in (own.node, asked.node))
 
 
-def attributions(case: Case, *, steps: int = STEPS) -> Attributions:
-    """Follow a prediction's score back to every token.
+def attributions(case: Case, *, steps: int = STEPS, probability: bool = False) -> Attributions:
+    """Follow a prediction's score, or with ``probability`` that of the score, to every token.
 
     Of K-BERT, plain text and Roof-BERT the tokens of triples have shares too; KnowBert reads
     entity vectors and no tokens of triples, so that its shares are the text's alone.
@@ -111,7 +111,8 @@ def attributions(case: Case, *, steps: int = STEPS) -> Attributions:
             masked.append(embed(torch.where(special, ids, empty))[None])
 
     def scores(*given: Tensor) -> Tensor:
-        return _scores(case, dict(zip(names, given, strict=True)))
+        made = _scores(case, dict(zip(names, given, strict=True)))
+        return case.target.probabilities(made, case.pipeline.labels) if probability else made
 
     with torch.enable_grad():
         found = IntegratedGradients(scores).attribute(

@@ -1,6 +1,5 @@
 """Target: what of a prediction is explained, and how it scores: in nats."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -74,7 +73,11 @@ class Target:
 
     def probability(self, score: float, labels: Labels) -> float:
         """Return the probability of a score: of a span the geometric mean over its tags."""
-        return math.exp(score) if self._is_span(labels) else 1 / (1 + math.exp(-score))
+        return float(self.probabilities(torch.tensor(score, dtype=torch.double), labels))
+
+    def probabilities(self, scores: Tensor, labels: Labels) -> Tensor:
+        """The same of many scores, through which gradients flow."""
+        return scores.exp() if self._is_span(labels) else scores.sigmoid()
 
     def log_probabilities(self, reading: Reading, logits: Tensor, labels: Labels) -> Tensor:
         """Say how likely the model holds each label where the target stands.
@@ -155,9 +158,9 @@ class LinkTarget(Target):
         """The log-odds."""
         return here[0, 0] - here[0, 1]
 
-    def probability(self, score: float, labels: Labels) -> float:
-        """The weight of a score."""
-        return 1 / (1 + math.exp(-score))
+    def probabilities(self, scores: Tensor, labels: Labels) -> Tensor:
+        """The weights of scores."""
+        return scores.sigmoid()
 
     def answer(self, prediction: Any) -> str:
         """The entity that the span is taken to mean, or NULL."""
@@ -191,9 +194,9 @@ class AnswerTarget(Target):
         """The log-probability."""
         return here[0, self.first] + here[1, self.last]
 
-    def probability(self, score: float, labels: Labels) -> float:
-        """The probability of a score."""
-        return math.exp(score)
+    def probabilities(self, scores: Tensor, labels: Labels) -> Tensor:
+        """The probabilities of scores."""
+        return scores.exp()
 
     def answer(self, prediction: Any) -> str:
         """The best answer's text, with its place where that is another one."""

@@ -145,13 +145,17 @@ def test_the_lab_answers_a_question_with_triples_beside_it(root, monkeypatch):
     assert any(t("prediction.answer") in str(item.proto.body) for item in at.get("html"))
 
 
-@pytest.mark.parametrize("page", ["paths.py", "noise.py"])
-def test_pages_that_need_trees_say_so(root, monkeypatch, page):
-    at = opened(page, root, monkeypatch)
+@pytest.mark.parametrize("part", ["paths", "noise"])
+def test_pages_that_need_trees_say_so(root, monkeypatch, part):
+    at = opened("explain.py", root, monkeypatch)
+    at.session_state["explain.part"] = part
+    at.run()
     assert t("scene.no_trees_beside", system="roof-bert") in said(at)
 
 
 def test_what_flips_it_measures_what_each_triple_does(root, monkeypatch):
-    at = opened("flips.py", root, monkeypatch)
+    at = opened("explain.py", root, monkeypatch)
     assert not at.error, at.error[0].value
-    assert t("effects.title") in said(at)
+    at.session_state["explain.effects"][1].join(PATIENCE)
+    at.run()
+    assert at.dataframe and at.get("plotly_chart")

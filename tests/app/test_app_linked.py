@@ -86,7 +86,8 @@ def test_a_link_is_a_target_with_its_candidates_and_its_score_in_words(root, tra
     assert targets.candidates_of(target, trace) == [TEST.head, PICTURE.head]
     info = read_model(str(root / "links-zh"))
     assert targets.name_of(target, trace, info) == f"“心电图” {target.label}"
-    assert "log-odds of the weight of" in effects.say_score(target, (TEXT,), info)
+    said = t("effects.chance_link", text="心电图", label=target.label)
+    assert effects.say_chance(target, (TEXT,), info) == said
 
 
 def test_a_model_says_whether_its_system_grows_trees(root):
@@ -154,16 +155,20 @@ def test_an_edited_gloss_changes_candidates_and_prediction(root, monkeypatch):
     assert t("prediction.before") in after
 
 
-@pytest.mark.parametrize("page", ["paths.py", "noise.py"])
-def test_pages_that_need_trees_say_so_and_what_there_is(root, monkeypatch, page):
-    at = opened(page, root, monkeypatch, "tags-zh")
+@pytest.mark.parametrize("part", ["paths", "noise"])
+def test_pages_that_need_trees_say_so_and_what_there_is(root, monkeypatch, part):
+    at = opened("explain.py", root, monkeypatch, "tags-zh")
+    at.session_state["explain.part"] = part
+    at.run()
     assert not at.exception, at.exception
-    assert "needs sentence trees, and the system “knowbert” has none" in everything(at)
+    assert t("scene.no_trees", system="knowbert") in everything(at)
 
 
 @pytest.mark.parametrize("model", ["tags-zh", "links-zh"])
 def test_what_flips_it_explains_a_knowbert(root, monkeypatch, model):
-    at = opened("flips.py", root, monkeypatch, model)
+    at = opened("explain.py", root, monkeypatch, model)
     assert not at.exception, at.exception
-    assert "What every triple does" in everything(at)
+    assert t("explain.effects_what") in everything(at)
+    at.session_state["explain.effects"][1].join(PATIENCE)
+    assert at.run().dataframe
     assert not at.error

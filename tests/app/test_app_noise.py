@@ -3,11 +3,13 @@
 import pytest
 import torch
 from conftest import tiny_config, tiny_tokenizer
-from explaining_pages import choose, drawn, models_in, opened, said, until, write
+from explaining_pages import choose, models_in, opened, said, until, write
 from transformers import BertForSequenceClassification
 
 from app.models import read_model
+from app.texts import t
 from app.view_models import noise as view
+from app.view_models.prediction import percent
 from app.view_models.targets import answer_name
 from kbert_core import Card, KnowledgeGraph, Pipeline, Triple
 from kbert_core.errors import OptionError
@@ -59,60 +61,63 @@ def made_up(moved, flips=(), ways=WAYS):
 
 
 def test_table_at_the_dial_has_plain_bert_and_every_way_of_reading(found, info):
-    html = view.dial_html(found, 4, 2, info, "x")
-    assert html.count("<tr>") == 1 + 1 + len(WAYS)
-    point = next(p for p in found.points if (p.ablation, p.count, p.seed) == (WAYS[1], 4, 2))
-    assert f"{point.moved:.2f}" in html and f"{point.variation:.2f}" in html
-    assert "BERT, no knowledge" in html
+    columns = view.dial(found, 4, 2, info)
+    assert columns["reading"] == [t("noise.plain"), *map(view.way_name, WAYS)]
+    for number, way in enumerate(WAYS, start=1):
+        point = next(p for p in found.points if (p.ablation, p.count, p.seed) == (way, 4, 2))
+        assert columns["moved"][number] == percent(point.moved)
+        assert columns["distance"][number] == percent(point.variation)
+        assert columns["probability"][number] == percent(point.probability)
 
 
-def test_a_prediction_that_noise_flips_is_ringed(info):
-    html = view.dial_html(made_up((0.1, 0.2, 0.3), flips=WAYS[1:2]), 16, 1, info, "x")
-    assert html.count("kb-badge") == 1
-    assert view.dial_html(made_up((0.1, 0.2, 0.3)), 16, 1, info, "x").count("kb-badge") == 0
+def test_a_prediction_that_noise_flips_is_marked(info):
+    columns = view.dial(made_up((0.1, 0.2, 0.3), flips=WAYS[1:2]), 16, 1, info)
+    assert columns["answer"] == ["A", "A", "B ⚡", "A"]
 
 
 def test_a_system_that_reads_in_one_way_is_compared_with_no_other(info):
     curve = made_up((0.2,), ways=("plain-text",))
-    assert "0.20 for triples as plain text" in view.say_curve(curve)
-    assert "least" not in view.say_curve(curve) and "alike" not in view.say_curve(curve)
-    assert "triples as plain text" in view.dial_html(curve, 16, 1, info, "x")
+    value = t("noise.value", value="20.0 %", way=t("noise.way.plain-text"))
+    assert view.say_dial(curve, 16, 1) == t("noise.dial_moved", values=value)
+    assert value in view.say_curve(curve)
+    assert t("noise.says_alike") not in view.say_curve(curve)
 
 
 @pytest.mark.parametrize(
     ("moved", "words"),
     [
-        ((0.1, 0.3, 0.4), "Here K-BERT as the paper has it is moved least."),
-        ((0.3, 0.31, 0.1), "Here everything visible is moved least, and K-BERT as the paper"),
-        ((0.3, 0.31, 0.305), "Here the three are moved alike."),
-        ((0.3, 0.31, 0.6), "Here K-BERT as the paper has it and hard positions are moved least."),
+        ((0.1, 0.3, 0.4), t("noise.says_kbert")),
+        ((0.3, 0.31, 0.1), t("noise.says_other", way=t("noise.way.everything visible"))),
+        ((0.3, 0.31, 0.305), t("noise.says_alike")),
+        ((0.3, 0.31, 0.6), t("noise.says_tied", way=t("noise.way.hard positions"))),
     ],
 )
 def test_sentence_names_the_way_that_noise_moves_least(moved, words):
     assert words in view.say_curve(made_up(moved))
+    assert words in view.say_dial(made_up(moved), 16, 2)
 
 
 def test_sentence_counts_the_draws_that_flip_the_prediction():
     words = view.say_curve(made_up((0.1, 0.2, 0.3), flips=WAYS[1:]))
-    assert "flips in 2 of 2 draws for hard positions" in words
-    assert "2 of 2 draws for everything visible" in words
-    assert "No draw flips the prediction." in view.say_curve(made_up((0.1, 0.2, 0.3)))
-    assert "not how often" in words
+    for way in WAYS[1:]:
+        assert t("noise.flips", count=2, total=2, way=view.way_name(way)) in words
+    assert t("noise.says_none") in view.say_curve(made_up((0.1, 0.2, 0.3)))
+    assert t("noise.one_text") in words
 
 
 def test_chart_has_a_line_and_a_band_a_way_and_the_dial(found):
     figure = view.chart(found, "moved", 4, "x")
     assert len(figure.data) == 2 * len(WAYS)
     lines = [line for line in figure.data if line.name]
-    assert [line.name for line in lines] == ["K-BERT", "hard positions", "everything visible"]
-    assert lines[0].y[1] == pytest.approx(found.spread(WAYS[0], 4, "moved").mean)
+    assert [line.name for line in lines] == [*map(view.way_name, WAYS)]
+    assert lines[0].y[1] == pytest.approx(100 * found.spread(WAYS[0], 4, "moved").mean)
     assert len(figure.layout.shapes) == 1
     assert not view.chart(found, "moved", 3, "x").layout.shapes
 
 
-def test_what_was_drawn_is_shown_without_its_html():
-    html = view.drawn_html([("胃镜", [Triple("胃镜", "部位", "<b>入院")])])
-    assert "部位 &lt;b&gt;入院" in html
+def test_what_was_drawn_is_named_by_mention():
+    columns = view.drawn([("胃镜", [Triple("胃镜", "部位", "入院")])])
+    assert columns == {"mention": ["胃镜"], "triples": ["部位 入院"]}
 
 
 def test_answers_of_spans_are_named_by_their_text(info):
@@ -127,7 +132,8 @@ def test_answers_of_spans_are_named_by_their_text(info):
 @pytest.fixture
 def page(models, monkeypatch):
     monkeypatch.setenv("KBERT_MODELS", str(models))
-    return choose_task(opened("noise.py"), "classify", "患者行胃镜检查未见异常")
+    at = opened("explain.py", **{"explain.part": "noise"})
+    return choose_task(at, "classify", "患者行胃镜检查未见异常")
 
 
 def choose_task(at, task, text):
@@ -139,17 +145,20 @@ def choose_task(at, task, text):
     return at
 
 
+def table(at):
+    return at.dataframe[0].value.to_dict("list")
+
+
 def test_dial_draws_more_noise_and_other_noise(page):
-    assert "unrelated triples stand in the text" in said(page)
-    before = drawn(page)
-    page.slider(key="noise.count").set_value(9).run()
+    before = table(page)
+    page.slider(key="explain.noise").set_value(9).run()
     assert not page.exception
-    assert drawn(page) != before
-    more = drawn(page)
-    page.number_input(key="noise.seed").set_value(2).run()
-    assert drawn(page) != more
-    page.slider(key="noise.count").set_value(0).run()
-    assert "No noise: every reading has its own triples alone." in said(page)
+    more = table(page)
+    assert more != before
+    page.number_input(key="explain.seed").set_value(2).run()
+    assert table(page) != more
+    page.slider(key="explain.noise").set_value(0).run()
+    assert t("noise.none_yet") in said(page)
 
 
 def test_noise_is_drawn_from_another_graph(page):
@@ -158,35 +167,32 @@ def test_noise_is_drawn_from_another_graph(page):
         for name, graph in page.session_state["lab.graphs"].items()
         if graph.name == "everyday_zh"
     )
-    before = drawn(page)
-    choose(page, "noise.source", other)
-    assert drawn(page) != before
+    before = table(page)
+    choose(page, "explain.source", other)
+    assert table(page) != before
 
 
 def test_curve_is_drawn_in_the_background_and_told_in_a_sentence(page):
-    page.button(key="noise.draw").click().run()
-    until(page, lambda: "noise moves the prediction by" in said(page))
-    assert "mean of 3 draws" in said(page)
+    page.button(key="explain.draw").click().run()
+    until(page, lambda: t("noise.one_text") in said(page))
     write(page, "患者行心电图检查未见异常")
-    assert "has changed since the curve was drawn" in said(page)
+    assert t("noise.stale") in said(page)
 
 
 def test_a_curve_that_cannot_be_drawn_says_why(page, monkeypatch):
-    page.slider(key="noise.count").set_value(0).run()
+    page.slider(key="explain.noise").set_value(0).run()
 
     def refused(*_):
         raise OptionError("The model is gone.")
 
     monkeypatch.setattr("app.explained.case_of", refused)
-    page.button(key="noise.draw").click().run()
+    page.button(key="explain.draw").click().run()
     assert not page.exception
     assert "The model is gone" in said(page)
 
 
-def test_page_without_a_prediction_or_a_mention_says_what_to_do(models, monkeypatch):
-    monkeypatch.setenv("KBERT_MODELS", str(models))
-    at = opened("noise.py")
-    choose_task(at, "tree", "患者行胃镜检查未见异常")
-    assert "Choose a task and a model in the Lab" in said(at)
-    choose_task(at, "classify", "好转")
-    assert "nowhere to hang noise" in said(at)
+def test_page_without_a_prediction_or_a_mention_says_what_to_do(page):
+    choose_task(page, "tree", "患者行胃镜检查未见异常")
+    assert t("scene.no_model") in said(page)
+    choose_task(page, "classify", "好转")
+    assert t("noise.empty", graph="medical_zh") in said(page)

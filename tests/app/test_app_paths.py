@@ -1,18 +1,18 @@
 """Paths of knowledge: what the page says and draws."""
 
 import math
-import re
 import threading
 
+import numpy as np
 import pytest
 import torch
 from conftest import tiny_config, tiny_tokenizer
-from explaining_pages import FIGURE_2, choose, drawn, models_in, opened, said, until, write
+from explaining_pages import FIGURE_2, choose, models_in, opened, said, until, write
 from transformers import BertForSequenceClassification
 
 from app import intervening
 from app.intervention_log import InterventionLog
-from app.texts import default_language
+from app.texts import default_language, t
 from app.view_models import paths as view
 from kbert_core import (
     Ablation,
@@ -49,37 +49,28 @@ def found(reader):
     )
 
 
-def rows(html):
-    """(token, cells) of a drawn table; a cell is its text, or its class in brackets."""
-    made = []
-    for row in re.findall(r"<tr[^>]*><th scope=\"row\".*?</tr>", html):
-        name = re.search(r'name">(.*?)</th>', row)[1]
-        cells = [
-            text or f"({css})"
-            for css, text in re.findall(r'<td (?:class="kb-p-(\w+)")?[^>]*>([^<]*)</td>', row)
-        ]
-        made.append((name, cells))
-    return made
-
-
-def test_table_of_a_triple_has_a_row_a_token_and_a_column_a_layer(found):
-    html = view.influence_html(found, 0, 0)
-    table = rows(html)
-    assert [name for name, _ in table] == [
-        name.replace("<", "&lt;").replace(">", "&gt;") for name in found.flat.tokens
-    ]
-    assert all(len(cells) == found.layers + 1 for _, cells in table)
-    cells = dict(enumerate(cells for _, cells in table))
-    assert cells[0][:2] == ["(out)", "(out)"]  # [CLS]: by the second layer
-    own = found.own(0)
-    assert all(cells[at] == ["(own)"] * 4 for at in own)
-    mention = own[0] - 1
-    assert cells[mention][0] == "(out)"
+def test_map_of_a_triple_has_a_row_a_token_and_a_column_a_layer(found):
+    figure = view.change_chart(found, 0, 4)
+    own, changes = (np.array(trace.z, float) for trace in figure.data)
+    assert changes.shape == own.shape == (len(found.flat), found.layers + 1)
+    assert np.isnan(changes[0, :2]).all() and not np.isnan(changes[0, 2:]).any()  # [CLS]
+    here = list(found.own(0))
+    assert not np.isnan(own[here]).any() and np.isnan(np.delete(own, here, 0)).all()
+    mention = here[0] - 1
     for layer in range(1, found.layers + 1):
         share = 100 * float(found.measured[0, layer, mention])
-        assert float(cells[mention][layer]) == pytest.approx(share, abs=0.51)
-    assert html.count('aria-current="true"') == 1
-    assert "<治疗>" not in html
+        assert changes[mention, layer] == pytest.approx(share)
+        assert figure.data[1].text[mention][layer] == view.short_percent(share / 100)
+    (frame,) = figure.layout.shapes
+    assert (frame.y0, frame.y1) == (3.5, 4.5)
+    assert not any("<治疗>" in name for name in figure.layout.yaxis.ticktext)
+
+
+def test_one_looks_first_at_the_first_mention_with_a_branch(found, tim_cook):
+    flat = found.flat
+    assert flat.tokens[view.first_token(flat)] == "糖"
+    assert tim_cook.tokens[view.first_token(tim_cook)] == "Tim"
+    assert view.first_token(flat.keeping(lambda *_: False)) == 0
 
 
 def test_words_name_the_way_and_the_layer(found):
@@ -108,12 +99,11 @@ def test_words_of_what_was_measured_out_of_reach_are_true(found):
     assert view.power_of_ten(2.3e-7) == "2 × 10⁻⁷"
 
 
-def test_table_of_arrivals_puts_the_triple_that_changes_most_first(found):
-    html = view.arrivals_html(found, 0)
-    shown = [float(x) for x in re.findall(r">([\d.]+) %<", html)]
-    assert len(shown) == 2 and shown == sorted(shown, reverse=True)
-    own = view.arrivals_html(found, found.own(0)[0])
-    assert "gone" in own and "nan" not in own
+def test_arrivals_begin_with_the_triple_that_changes_most(found):
+    columns = view.arrivals(found, 0)
+    values = [float(value.removesuffix(" %")) for value in columns["last"]]
+    assert len(values) == 2 and values == sorted(values, reverse=True)
+    assert t("paths.gone") in view.arrivals(found, found.own(0)[0])["last"]
 
 
 def test_chart_has_a_line_a_triple_and_no_html_of_theirs(found):
@@ -129,10 +119,13 @@ def test_chart_has_a_line_a_triple_and_no_html_of_theirs(found):
 def test_what_a_token_can_know_grows_from_the_trunk_to_all(tim_cook):
     batch = collate([tim_cook])
     ways = reach([visible_matrix(batch.branch_ids, batch.anchor_ids)[0]] * 3)
-    table = rows(view.known_html(tim_cook, ways, 0))
-    assert table[0] == ("[CLS]", ["(trunk)"] * 4)
-    assert dict(table)["Apple"] == ["(out)", "(out)", "(branch)", "(branch)"]
-    assert dict(table)["now"] == ["(out)", "(trunk)", "(trunk)", "(trunk)"]
+    trunk, branch = (
+        dict(zip(tim_cook.tokens, ~np.isnan(np.array(trace.z, float)), strict=True))
+        for trace in view.known_chart(tim_cook, ways, 0).data
+    )
+    assert trunk["[CLS]"].tolist() == [True] * 4
+    assert branch["Apple"].tolist() == [False, False, True, True]
+    assert trunk["now"].tolist() == [False, True, True, True] and not branch["now"].any()
     words = view.say_known(tim_cook, ways, 0)
     assert "After layer 1, “[CLS]” can know 8 of 8 trunk tokens and 0 of 3 branches." in words
     assert "From layer 2 on, “[CLS]” can know all that stands in the tree." in words
@@ -161,32 +154,30 @@ def test_shares_are_written_in_few_characters(value):
 # The page
 
 
+def page(text="患者行胃镜检查未见异常", **state):
+    at = opened("explain.py", **{"explain.part": "paths", **state})
+    return at if text is None else write(at, text)
+
+
+def chosen(at, name):
+    return next(box for box in at.selectbox if box.key.startswith(f"explain.path_{name}"))
+
+
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
     return models_in(tmp_path_factory.mktemp("models"))
 
 
-def test_page_follows_a_triple_to_cls_and_to_another_token(models, monkeypatch):
-    monkeypatch.setenv("KBERT_MODELS", str(models))
-    at = opened("paths.py")
-    write(at, "患者行胃镜检查未见异常")
-    until(at, lambda: "can differ from layer 2 on" in said(at))
-    assert "which is rounding" in said(at)
-    assert '<div class="kb-paths">' in drawn(at)
-    tokens = next(box for box in at.selectbox if box.key.startswith("paths.token"))
-    choose(at, tokens.key, 5)
-    assert "can differ from layer 1 on" in said(at)
-
-
-@pytest.mark.parametrize(
-    ("language", "title"), [("en", "Every triple, and “[CLS]”"), ("zh", "各三元组与“[CLS]”")]
-)
-def test_page_names_a_token_without_its_number(models, monkeypatch, language, title):
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_page_follows_a_triple_to_its_mention_then_to_another_token(models, monkeypatch, language):
     monkeypatch.setenv("KBERT_MODELS", str(models))
     monkeypatch.setenv("KBERT_LANGUAGE", language)
     monkeypatch.setattr("app.texts.language_of", default_language)
-    at = write(opened("paths.py"), "患者行胃镜检查未见异常")
-    until(at, lambda: title in said(at))
+    at = page()
+    until(at, lambda: t("paths.chart", token="胃") in said(at))
+    assert len(at.get("plotly_chart")) == 2 and len(at.dataframe) == 1
+    choose(at, chosen(at, "token").key, 0)
+    assert t("paths.chart", token="[CLS]") in said(at)
 
 
 def test_page_shows_how_far_it_is_and_what_was_found_when_stopped(models, monkeypatch):
@@ -200,44 +191,40 @@ def test_page_shows_how_far_it_is_and_what_was_found_when_stopped(models, monkey
             go_on.wait(60)
 
     monkeypatch.setattr(Case, "at_once", lambda _: 1)
-    monkeypatch.setattr("kbert_core.explain.influence.stream_influence", slowly)
-    at = opened("paths.py")
+    monkeypatch.setattr("app.app_pages.explain_paths.stream_influence", slowly)
+    at = page(None)
     go_on.clear()
     write(at, "患者行胃镜检查未见异常。")
-    until(at, lambda: "1 of 2 done" in str([item.proto.text for item in at.get("progress")]))
-    assert '<div class="kb-paths">' not in drawn(at)
-    at.button(key="paths.stop_run").click().run()
+    counted = t("work.counted_of", done="1", total="2")
+    until(at, lambda: counted in str([item.proto.text for item in at.get("progress")]))
+    assert not at.get("plotly_chart")
+    at.button(key="explain.paths.stop_run").click().run()
     go_on.set()
-    until(at, lambda: '<div class="kb-paths">' in drawn(at))
-    assert "Stopped; what was found by then is shown." in said(at)
-    triples = next(box for box in at.selectbox if box.key.startswith("paths.triple"))
-    assert len(triples.options) == 1
-    at.button(key="paths.run.again").click().run()
-    until(at, lambda: '<div class="kb-paths">' in drawn(at))
-    triples = next(box for box in at.selectbox if box.key.startswith("paths.triple"))
-    assert len(triples.options) == 2
+    until(at, lambda: at.get("plotly_chart"))
+    assert t("work.stopped") in said(at)
+    assert len(chosen(at, "triple").options) == 1
+    at.button(key="explain.paths.again").click().run()
+    until(at, lambda: at.get("plotly_chart"))
+    assert len(chosen(at, "triple").options) == 2
 
 
 def test_page_without_a_triple_shows_what_a_token_can_know(models, monkeypatch):
     monkeypatch.setenv("KBERT_MODELS", str(models))
-    at = write(opened("paths.py"), "好转")
-    until(at, lambda: "No triple of medical_zh stands in this text" in said(at))
-    assert "From layer 1 on, “[CLS]” can know all" in said(at)
+    at = page("好转")
+    until(at, lambda: t("scene.no_triple", graph="medical_zh") in said(at))
+    assert t("paths.knows_all", layer=1, token="[CLS]") in said(at)
 
 
 def test_page_without_a_model_shows_what_can_be_and_asks_for_one(monkeypatch, tmp_path):
     monkeypatch.setenv("KBERT_MODELS", str(tmp_path))
-    at = opened("paths.py", **{"lab.example": FIGURE_2})
-    assert "Nothing is measured without a model" in said(at)
-    assert "can know" in said(at)
-    assert 'class="kb-p-branch"' in drawn(at)
+    at = page(None, **{"lab.example": FIGURE_2})
+    assert t("paths.no_model", layers=4) in said(at)
+    assert len(at.get("plotly_chart")) == 1
 
 
 def test_page_without_a_model_follows_no_link_that_is_blocked(monkeypatch, tmp_path):
     monkeypatch.setenv("KBERT_MODELS", str(tmp_path))
-    at = opened("paths.py", **{"lab.example": FIGURE_2})
-    at.session_state["paths.token.14"] = 2
-    at.run()
+    at = page(None, **{"lab.example": FIGURE_2})
     free = said(at)
     text = at.session_state[intervening.TEXT]
     linkless = InterventionLog(PRESETS["no_link"])
@@ -249,5 +236,4 @@ def test_page_without_a_model_follows_no_link_that_is_blocked(monkeypatch, tmp_p
 
 def test_page_of_an_unreadable_text_says_so(models, monkeypatch):
     monkeypatch.setenv("KBERT_MODELS", str(models))
-    at = write(opened("paths.py"), " ")
-    assert "no text" in said(at)
+    assert t("scene.no_text") in said(page(" "))

@@ -1,17 +1,20 @@
 """The search for what flips a prediction: how it is asked for, what it says, what it applies."""
 
-import time
+import html
+import math
 from contextlib import suppress
 from dataclasses import replace
 
 import pytest
-from explaining_pages import choose, drawn, models_in, opened, said, write
+from explaining_pages import drawn, models_in, opened, said, write
 from undecided import undecided
 
 from app import services
 from app.models import read_model
+from app.texts import t
 from app.view_models import flips_search as view
 from app.view_models import targets as targets_view
+from app.view_models.prediction import percent
 from kbert_core import KnowledgeGraph, Pipeline, Triple
 from kbert_core.explain.case import Case, Target
 from kbert_core.explain.counterfactuals import Search, counterfactuals
@@ -28,6 +31,7 @@ GRAPH = KnowledgeGraph(
     ]
 )
 SPAN = Target("疾病", 3, 6)
+CHANCE = math.exp
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +58,7 @@ def found(models):
 
 
 def test_lines_say_what_is_edited_and_what_it_becomes(found, info):
-    lines = view.lines(found, info)
+    lines = view.lines(found, info, CHANCE)
     assert len(lines) == len(found.found) > 0
     assert len({line.key for line in lines}) == len(lines)
     for line, one in zip(lines, found.found, strict=True):
@@ -62,6 +66,8 @@ def test_lines_say_what_is_edited_and_what_it_becomes(found, info):
         assert line.html.count("<div>") >= len(one.edits)
         assert "kb-badge" in line.html
         assert "<b>检查" not in line.html
+        change = " → ".join(percent(CHANCE(o.score)) for o in (one.before, one.after))
+        assert html.escape(change) in line.html
 
 
 @pytest.mark.parametrize(
@@ -89,12 +95,12 @@ def test_words_of_a_search_without_result_show_what_came_nearest(models, found, 
     case = Case.of(reader, TEXT, graph=GRAPH, target=SPAN)
     none = replace(counterfactuals(case, search=Search(budget=2)), found=(), nearest=found.nearest)
     assert "Nearest come" in view.say_now(none, info)
-    assert "stays" in view.lines(none, info)[0].html
+    assert "stays" in view.lines(none, info, CHANCE)[0].html
     near = none.nearest[0]
     other = replace(near, after=replace(near.after, answer="检查"))
     wished = replace(none, search=Search(to="治疗"), nearest=(other,))
-    assert "becomes 检查" in view.lines(wished, info)[0].html
-    assert "kb-badge" not in view.lines(wished, info)[0].html
+    assert "becomes 检查" in view.lines(wished, info, CHANCE)[0].html
+    assert "kb-badge" not in view.lines(wished, info, CHANCE)[0].html
     nothing = counterfactuals(Case.of(reader, "好转", graph=GRAPH, target=Target("疾病", 0, 2)))
     assert "no triple of the graph stands in this text" in view.say_now(nothing, info)
 
@@ -120,40 +126,32 @@ def test_targets_are_the_spans_predicted_then_mentions_without_one(models):
 @pytest.fixture
 def page(models, monkeypatch):
     monkeypatch.setenv("KBERT_MODELS", str(models))
-    at = opened("flips.py")
+    at = opened("explain.py", **{"explain.part": "flips"})
     at.session_state["lab.task"] = "classify"
     write(at, GASTROSCOPY)
     return at
 
 
-def until(at, ready, seconds=90):
-    end = time.monotonic() + seconds
-    while not ready():
-        assert time.monotonic() < end, said(at)
-        time.sleep(0.3)
-        at.run()
-        assert not at.exception, at.exception
-
-
 def searched(at):
-    at.button(key="flips.start").click().run()
+    at.button(key="explain.search").click().run()
     assert not at.exception, at.exception
-    until(at, lambda: " runs" in said(at) and not has_stop(at))
+    at.session_state["explain.search_run"][1].join(90)
+    at.run()
+    assert not has_stop(at)
     return at
 
 
 def has_stop(at):
-    return any(button.key == "flips.stop_run" for button in at.button)
+    return any(button.key == "explain.search.stop_run" for button in at.button)
 
 
 def applying(at):
-    return [button for button in at.button if (button.key or "").startswith("flips.apply")]
+    return [button for button in at.button if (button.key or "").startswith("explain.apply")]
 
 
 def test_search_finds_changes_each_with_a_button_that_applies_it(page):
     searched(page)
     assert applying(page)
-    assert "flip" in said(page)
     assert 'class="kb-flip"' in drawn(page)
 
 
@@ -176,28 +174,17 @@ def test_applying_makes_the_edits_together_in_the_lab(page):
 
 def test_what_is_looked_for_can_be_changed_and_makes_results_stale(page):
     searched(page)
-    page.session_state["flips.kinds"] = ["remove"]
+    page.session_state["explain.kinds"] = ["remove"]
     page.run()
-    assert "search again" in said(page)
+    assert t("search.stale") in said(page)
     assert not applying(page)
-    page.session_state["flips.kinds"] = []
+    page.session_state["explain.kinds"] = []
     page.run()
-    assert "Choose at least one kind" in said(page)
-    assert page.button(key="flips.start").disabled
-
-
-def test_another_span_can_be_chosen_to_flip(models, monkeypatch):
-    monkeypatch.setenv("KBERT_MODELS", str(models))
-    at = opened("flips.py")
-    at.session_state["lab.task"] = "ner"
-    write(at, "患者行胃镜检查未见异常，行心电图检查")
-    chooser = [box for box in at.selectbox if box.key.startswith("flips.target")]
-    if chooser:
-        choose(at, chooser[0].key, chooser[0].value)
-    assert at.button(key="flips.start")
+    assert t("search.no_kind") in said(page)
+    assert page.button(key="explain.search").disabled
 
 
 def test_page_without_a_prediction_says_what_to_do(monkeypatch, tmp_path):
     monkeypatch.setenv("KBERT_MODELS", str(tmp_path))
-    at = opened("flips.py")
-    assert "Choose a task and a model in the Lab" in said(at)
+    at = opened("explain.py", **{"explain.part": "flips"})
+    assert t("scene.no_model") in said(at)

@@ -13,6 +13,8 @@ def pages_of(source: str) -> list[str]:
         if not isinstance(node, ast.Call) or ast.unparse(node.func) != "st.Page":
             continue
         options = {word.arg: ast.literal_eval(word.value) for word in node.keywords if _plain(word)}
+        if options.get("visibility") == "hidden":  # leads to another
+            continue
         file = ast.literal_eval(node.args[0])
         found.append("" if options.get("default") else options.get("url_path") or Path(file).stem)
     return found

@@ -57,6 +57,15 @@ def test_shares_sum_to_the_score_less_that_of_a_masked_text(cases, system):
     assert any(parts) is (system != "knowbert")
 
 
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_shares_of_the_probability_sum_to_it(cases, system):
+    case = cases[system]
+    found = attributions(case, probability=True)
+    labels = case.pipeline.labels
+    assert found.score == pytest.approx(case.target.probability(case.base.score, labels), abs=1e-6)
+    assert abs(found.remainder) < 0.02 * max(1e-3, abs(found.score - found.masked))
+
+
 def test_shares_are_those_of_a_slow_sum_over_the_way(cases):
     case, steps = cases["kbert"], 400
     reader, labels = case.pipeline.reader, case.pipeline.labels

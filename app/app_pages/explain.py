@@ -1,0 +1,83 @@
+"""Explain: what the prediction rests on, what flips it, its paths, noise; one part runs."""
+
+from typing import Any
+
+import streamlit as st
+
+from app import services, state
+from app.app_pages.explain_effects import effects_part
+from app.app_pages.explain_noise import noise_part
+from app.app_pages.explain_paths import paths_part
+from app.app_pages.explain_search import search_part
+from app.app_pages.scene_bar import has_trees, no_prediction, readable, scene_bar
+from app.app_pages.target_chooser import choose_any_target
+from app.scene import Scene
+from app.state import KEEP
+from app.texts import t
+from app.view_models.html import markdown
+from app.view_models.styles import CSS
+from kbert_core import KBertError, KnowledgeGraph
+
+ss = st.session_state
+ICONS = {
+    "effects": ":material/bar_chart:",
+    "flips": ":material/swap_vert:",
+    "paths": ":material/route:",
+    "noise": ":material/graphic_eq:",
+}
+OF_TARGET = {"effects": effects_part, "flips": search_part, "noise": noise_part}
+WITH_TREES = ("paths", "noise")
+
+
+def page() -> None:
+    """Input, work, view, top to bottom."""
+    state.begin()
+    st.html(CSS)
+    now = state.scene()
+    if not readable(now, "explain"):
+        return
+    try:
+        graph = state.graph_of(now)
+        trace = services.trace(now, graph)
+        scene_bar(now, graph, "explain")
+        part = choose_part()
+        explained_part(part, now, graph, trace)
+    except KBertError as error:
+        st.error(markdown(error))
+
+
+def choose_part() -> str:
+    """Which part is looked at; an address may ask for one."""
+    asked = st.query_params.pop("part", None)
+    if asked in ICONS:
+        ss["explain.part"] = asked
+    ss.setdefault("explain.part", "effects")
+    st.segmented_control(
+        t("explain.part"),
+        list(ICONS),
+        key="explain.part",
+        required=True,
+        label_visibility="collapsed",
+        format_func=lambda name: f"{ICONS[name]} {t('explain.' + name)}",
+        **KEEP,
+    )
+    return str(ss["explain.part"])
+
+
+def explained_part(part: str, now: Scene, graph: KnowledgeGraph, trace: Any) -> None:
+    """The part, where the scene has what it needs; where not, that is said."""
+    st.caption(t(f"explain.{part}_what"))
+    if part in WITH_TREES and not has_trees(now, "explain"):
+        return
+    if part == "paths":  # follows states, whatever is predicted
+        paths_part(now, graph, trace)
+        return
+    if trace.prediction is None:
+        no_prediction(now, "explain")
+        return
+    target = choose_any_target(now, trace)
+    if target is not None:
+        OF_TARGET[part](now, graph, target)
+
+
+page()

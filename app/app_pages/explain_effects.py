@@ -1,0 +1,177 @@
+"""Effects: what every triple and every token does to the prediction, measured in the background."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from app import explained, services, state
+from app.app_pages.long_run import begin, follow, kept
+from app.background import Look, Progress, Run
+from app.models import ModelInfo
+from app.scene import Scene
+from app.texts import t
+from app.view_models import effects as view
+from app.view_models.html import markdown
+from kbert_core import KBertError, KBertTrace, KnowledgeGraph
+from kbert_core.explain.attention import AttentionEffect, attention_effect
+from kbert_core.explain.attributions import Attributions, attributions
+from kbert_core.explain.case import Case, Target
+from kbert_core.explain.effects import Effects, stream_effects
+from kbert_core.explain.result import name_of
+from kbert_core.explain.targets import NO_SPAN
+from kbert_core.knowledge.edit import Edit
+
+ss = st.session_state
+AT_ONCE = 40  # triples that are measured without being asked for
+RUN = "explain.effects"
+PLOTLY: dict[str, Any] = {"displayModeBar": False}
+
+
+@dataclass(frozen=True, slots=True)
+class NoShares:
+    """Why tokens have no shares."""
+
+    reason: str
+
+
+Found = Effects | AttentionEffect | Attributions | NoShares
+
+
+def effects_part(now: Scene, graph: KnowledgeGraph, target: Target) -> None:
+    """Measure in the background, show what is known as it comes.
+
+    Args:
+        now: the Lab's scene, with a prediction.
+        graph: its graph with the edits made.
+        target: what of the prediction is explained.
+    """
+    info = services.model_info(now.model)
+    case = explained.case_of(now, graph, target)
+    if not case.pieces:
+        st.info(markdown(t("scene.no_triple", graph=graph.name)), icon=":material/info:")
+    st.caption(markdown(view.say_chance(target, case.sentences, info)))
+    by_mention = False
+    if len(case.pieces) != len(case.pieces_by_mention):
+        by_mention = st.checkbox(
+            t("effects.by_mention"), key="explain.by_mention", help=t("effects.by_mention_help")
+        )
+    run = measured((explained.key_of(now, graph), target, by_mention), case, by_mention)
+    if run is not None:
+        follow(run, partial(show, case, info), key=RUN, again=True)
+
+
+def measured(key: tuple[Any, ...], case: Case, by_mention: bool) -> Run[Found] | None:
+    """The run that measures this; begun where it doesn't take long, else when asked for."""
+    run = kept(RUN, key)
+    if run is not None:
+        return run
+    count = len(case.pieces_by_mention if by_mention else case.pieces)
+    if count > AT_ONCE and not st.button(
+        t("effects.start", count=f"{count:,}"),
+        key="explain.measure",
+        type="primary",
+        icon=":material/play_arrow:",
+    ):
+        return None
+    return begin(RUN, key, lambda: steps(case, by_mention), growing=True)
+
+
+def steps(case: Case, by_mention: bool) -> Iterator[Found | Progress]:
+    """Effects batch by batch, then the attention beside them and the tokens' shares."""
+    found = None
+    for found in stream_effects(case, by_mention=by_mention):
+        yield Progress(len(found.each), found.total)
+        yield found
+    if isinstance(case.trace, KBertTrace) and case.pieces:
+        yield attention_effect(case, by_mention=by_mention, measured=found)
+    try:
+        yield attributions(case, probability=True)
+    except KBertError as error:
+        yield NoShares(str(error))
+
+
+def show(case: Case, info: ModelInfo, look: Look[Found]) -> None:
+    """What is known: in a few sentences, triple by triple, token by token."""
+    by_type = {type(one): one for one in look.results}
+    found, labels = by_type.get(Effects), case.pipeline.labels
+    if not isinstance(found, Effects):
+        return
+    shown = view.View(
+        found,
+        info,
+        lambda score: case.target.probability(score, labels),
+        by_type.get(AttentionEffect),  # type: ignore[arg-type]
+        by_type.get(Attributions),  # type: ignore[arg-type]
+    )
+    if found.total:
+        st.markdown(markdown(shown.say()))
+        triples(shown)
+    if shown.shares is not None:
+        st.markdown(f"**{t('effects.tokens_title')}**")
+        st.plotly_chart(view.tokens_chart(shown.shares), key="explain.tokens", config=PLOTLY)
+        st.caption(markdown(shown.say_shares()))
+    elif NoShares in by_type:
+        st.caption(markdown(by_type[NoShares].reason))  # type: ignore[union-attr]
+    if shown.attention is not None:
+        with st.expander(t("effects.attention_title")):
+            attention(case, shown)
+
+
+def triples(shown: view.View) -> None:
+    """The triples as a table; the one chosen in it can be switched off."""
+    columns = shown.table()
+    number = partial(st.column_config.NumberColumn, format="%+.1f")
+    kinds: dict[str, Any] = {
+        **dict.fromkeys(("adds", "tokens", "deleted"), number),
+        "attention": partial(st.column_config.NumberColumn, format="%.2f %%"),
+    }
+    event = st.dataframe(
+        columns,
+        key="explain.triples",
+        on_select="rerun",
+        selection_mode="single-row",
+        hide_index=True,
+        column_config={
+            name: kinds.get(name, st.column_config.TextColumn)(
+                t(f"effects.column.{name}"), help=t(f"effects.{name}_help")
+            )
+            for name in columns
+        },
+    )
+    chosen = [shown.ranked[at] for at in event.selection.rows if at < len(shown.ranked)]
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        for effect in chosen:
+            shared = state.workspace() is not None
+            name = markdown(name_of(effect.piece.triple))
+            if st.button(
+                t("effects.off", triple=name),
+                key="explain.off",
+                icon=":material/toggle_off:",
+                help=t("effects.off_shared" if shared else "effects.off_help"),
+            ) and state.commit(Edit("switch_off", effect.piece.triple)):
+                st.switch_page("app_pages/lab.py")
+        st.download_button(
+            t("effects.csv"),
+            shown.csv,
+            file_name="effects.csv",
+            mime="text/csv",
+            key="explain.csv",
+            icon=":material/download:",
+            on_click="ignore",
+        )
+        if not chosen and shown.ranked:
+            st.caption(t("effects.choose"))
+
+
+def attention(case: Case, shown: view.View) -> None:
+    """Attention beside effect, and where the two disagree."""
+    st.caption(t("effects.attention_what"))
+    reading = case.trace
+    as_paper = reading.ablation.visible == "tree" and not reading.interventions
+    if case.target.start == NO_SPAN and as_paper:
+        st.caption(t("effects.attention_class"))
+    for said in shown.say_attention():
+        st.markdown(markdown(said))

@@ -1,0 +1,155 @@
+"""Noise: a dial of unrelated triples, and the curve of the prediction as they grow."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import streamlit as st
+
+from app import explained, services, state
+from app.app_pages.long_run import begin, follow
+from app.app_pages.target_chooser import select
+from app.background import Look, Progress
+from app.models import ModelInfo
+from app.scene import Scene
+from app.texts import t
+from app.view_models import noise as view
+from app.view_models.html import markdown
+from app.view_models.targets import answer_name
+from kbert_core import KnowledgeGraph
+from kbert_core.explain.case import Target
+from kbert_core.explain.noise import COUNTS, SEEDS, NoiseCurve, stream_noise
+
+ss = st.session_state
+MOST = 16  # unrelated triples a mention, at the dial
+AT_ONCE = 6  # readings a turn
+OWN = "own"
+RUN = "explain.curve"
+PLOTLY: dict[str, Any] = {"displayModeBar": False}
+
+
+def noise_part(now: Scene, graph: KnowledgeGraph, target: Target) -> None:
+    """The dial and what it gives; the curve."""
+    if not services.trace(now, graph).tree.nodes:
+        st.info(markdown(t("noise.empty", graph=graph.name)), icon=":material/info:")
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        count = st.slider(t("noise.count"), 0, MOST, 4, key="explain.noise", width=320)
+        seed = st.number_input(
+            t("noise.seed"), 1, 999, 1, key="explain.seed", help=t("noise.seed_help"), width=130
+        )
+        source = choose_source()
+    info = services.model_info(now.model)
+    left, right = st.columns([5, 6], gap="large")
+    with left:
+        dial(now, graph, target, count, int(seed), source, info)
+    with right:
+        curve(now, graph, target, count, source, info)
+
+
+def choose_source() -> KnowledgeGraph | None:
+    """The graph whose triples are drawn; None: the scene's own."""
+    names = {OWN: t("noise.source_own")} | {
+        name: state.graph_label(name) for name in ss["lab.graphs"] if name != ss["lab.graph"]
+    }
+    chosen = select(t("noise.source"), list(names), "explain.source", lambda name: names[name])
+    return None if chosen == OWN else ss["lab.graphs"][chosen]
+
+
+def dial(
+    now: Scene,
+    graph: KnowledgeGraph,
+    target: Target,
+    count: int,
+    seed: int,
+    source: KnowledgeGraph | None,
+    info: ModelInfo,
+) -> None:
+    """The prediction with so many unrelated triples, read in three ways."""
+    with st.spinner(t("noise.busy")):
+        found = explained.noise_at(now, graph, target, count, seed, source)
+    st.markdown(markdown(view.say_dial(found, count, seed)))
+    columns = view.dial(found, count, seed, info)
+    label = answer_name(target.label, info, "")
+    st.dataframe(
+        columns,
+        hide_index=True,
+        column_config={
+            name: st.column_config.Column(
+                t(f"noise.column_{name}", label=label),
+                help=t(f"noise.{name}_help") if name in ("distance", "moved") else None,
+            )
+            for name in columns
+        },
+    )
+    st.caption(markdown(view.say_injected(found, count)))
+    if count:
+        with st.expander(t("noise.drawn")):
+            drawn = explained.noise_drawn(now, graph, count, seed, source)
+            st.dataframe(
+                view.drawn(drawn),
+                hide_index=True,
+                column_config={"mention": t("noise.mention"), "triples": t("noise.triples")},
+            )
+
+
+def curve(
+    now: Scene,
+    graph: KnowledgeGraph,
+    target: Target,
+    count: int,
+    source: KnowledgeGraph | None,
+    info: ModelInfo,
+) -> None:
+    """The curve, drawn in the background when it is asked for."""
+    key = (explained.key_of(now, graph), target, source.fingerprint if source else "")
+    drawn_for, run = ss.get(RUN, (None, None))
+    runs = 3 * (1 + (len(COUNTS) - 1) * len(SEEDS))
+    draw_help = t("noise.draw_help", count=runs, seeds=len(SEEDS))
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(f"**{t('noise.curve')}**", width="stretch")
+        pressed = st.button(
+            t("noise.draw" if run is None else "noise.draw_again"),
+            key="explain.draw",
+            icon=":material/show_chart:",
+            type="primary" if run is None or drawn_for != key else "secondary",
+            help=draw_help,
+        )
+    if pressed:
+        case, said = explained.case_of(now, graph, target), explained.drawn_from(source)
+
+        def steps() -> Iterator[NoiseCurve | Progress]:
+            for found in stream_noise(case, source=said, at_once=AT_ONCE):
+                yield Progress(len(found.points), found.total)
+                yield found
+
+        run, drawn_for = begin(RUN, key, steps, growing=True), key
+    if run is None:
+        st.caption(draw_help)
+        return
+    if drawn_for != key:
+        run.stop()
+        st.info(t("noise.stale"), icon=":material/update:")
+        return
+    measure = st.segmented_control(
+        t("noise.measure"),
+        view.MEASURES,
+        key="explain.measure_of",
+        default=view.MEASURES[0],
+        required=True,
+        label_visibility="collapsed",
+        format_func=lambda name: t("noise.measure_" + name),
+    )
+
+    def draw(look: Look[NoiseCurve]) -> None:
+        if not look.results:
+            return
+        found = look.results[-1]
+        label = answer_name(target.label, info, "")
+        figure = view.chart(found, measure or view.MEASURES[0], count, label)
+        st.plotly_chart(figure, key="explain.curve_chart", config=PLOTLY)
+        st.caption(t("noise.band", seeds=len(SEEDS)))
+        said = view.say_curve(found)
+        if said and len(found.points) == found.total:
+            st.markdown(markdown(said))
+
+    follow(run, draw, key=RUN)

@@ -1,0 +1,131 @@
+"""Paths: where a triple can have come by which layer, and what it changed there."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import streamlit as st
+
+from app import explained
+from app.app_pages.long_run import begin, follow, kept
+from app.app_pages.target_chooser import select
+from app.background import Look, Progress
+from app.scene import Scene
+from app.texts import t
+from app.view_models import paths as view
+from app.view_models.html import markdown
+from app.view_models.visible import layers_without_model
+from kbert_core import KBertTrace, KnowledgeGraph
+from kbert_core.explain.case import Case
+from kbert_core.explain.influence import Influence, reach, stream_influence
+
+WITHOUT_MODEL = 4  # layers that are shown where no model says how many
+TRIPLE, TOKEN = "triple", "token"
+TALL = 760  # pixels of a drawing that doesn't scroll
+RUN = "explain.paths"
+PLOTLY: dict[str, Any] = {"displayModeBar": False}
+
+
+def paths_part(now: Scene, graph: KnowledgeGraph, trace: KBertTrace) -> None:
+    """Choose a window, follow every triple of it in the background, show what is known."""
+    window = choose_window(trace)
+    if not now.has_model:
+        panels(graph, trace, window, None)
+        return
+    key = (explained.key_of(now, graph), window)
+    run = kept(RUN, key)
+    if run is None:
+        case = explained.case_of(now, graph)
+        run = begin(RUN, key, lambda: steps(case, window), growing=True)
+    if run is None:
+        return
+
+    def draw(look: Look[Influence]) -> None:
+        if look.ended and look.results:
+            panels(graph, trace, window, look.results[-1])
+
+    follow(run, draw, key=RUN, again=True)
+
+
+def steps(case: Case, window: int) -> Iterator[Influence | Progress]:
+    """What is known of more and more triples."""
+    for found in stream_influence(case, window=window):
+        yield Progress(len(found.pieces), found.total)
+        yield found
+
+
+def choose_window(trace: KBertTrace) -> int:
+    """Choose a window of a long text; the first with knowledge is the default."""
+    count = len(trace.rows)
+    if count == 1:
+        return 0
+    first = next((n for n, row in enumerate(trace.rows) if row.branches), 0)
+    name = lambda i: t("tree.window_name", number=i + 1, count=count)  # noqa: E731
+    return select(t("tree.window"), range(count), f"explain.window.{count}", name, first)
+
+
+@st.fragment
+def panels(graph: KnowledgeGraph, trace: KBertTrace, window: int, found: Influence | None) -> None:
+    """The choosers and what they choose; nothing here runs a model."""
+    flat = trace.rows[window]
+    names = view.token_names(flat)
+    measured = found if found is not None and found.pieces else None
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        shown, piece = TOKEN, 0
+        if measured is not None:
+            shown = st.segmented_control(
+                t("paths.view"),
+                [TRIPLE, TOKEN],
+                key="explain.paths_view",
+                default=TRIPLE,
+                required=True,
+                format_func=lambda name: t("paths.view_" + name),
+            )
+        if measured is not None and shown == TRIPLE:
+            pieces = measured.pieces
+            piece = select(
+                t("paths.triple"),
+                range(len(pieces)),
+                f"explain.path_triple.{len(pieces)}",
+                lambda n: str(pieces[n].triple),
+            )
+        token = select(
+            t("paths.token"),
+            list(names),
+            f"explain.path_token.{len(flat)}",
+            lambda n: names.get(n, str(n)),
+            view.first_token(flat),
+        )
+    left, right = st.columns([6, 5], gap="large")
+    if measured is not None and shown == TRIPLE:
+        with left:
+            drawing(view.change_chart(measured, piece, token))
+            st.caption(t("paths.legend"))
+        with right:
+            st.markdown(markdown(view.say_arrival(measured, piece, token)))
+            st.markdown(markdown(view.say_most(measured, piece)))
+            st.markdown(f"**{markdown(t('paths.chart', token=flat.tokens[token]))}**")
+            st.plotly_chart(view.chart(measured, token), key="explain.path_chart", config=PLOTLY)
+            columns = view.arrivals(measured, token)
+            st.dataframe(
+                columns,
+                hide_index=True,
+                column_config={name: t(f"paths.column_{name}") for name in columns},
+            )
+            st.caption(markdown(view.say_agreement(measured)))
+        return
+    ways = found.ways if found else reach(layers_without_model(trace, window, WITHOUT_MODEL))
+    with left:
+        drawing(view.known_chart(flat, ways, token))
+    with right:
+        st.markdown(markdown(view.say_known(flat, ways, token)))
+        if not flat.branches:
+            st.info(markdown(t("scene.no_triple", graph=graph.name)), icon=":material/info:")
+        if found is None:
+            st.caption(t("paths.no_model", layers=WITHOUT_MODEL))
+
+
+def drawing(figure: Any) -> None:
+    """Layer by token; a tall one scrolls."""
+    height = int(figure.layout.height)
+    with st.container(height=TALL if height > TALL else "content", border=False):
+        st.plotly_chart(figure, key="explain.path_map", config=PLOTLY)

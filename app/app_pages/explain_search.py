@@ -1,0 +1,159 @@
+"""What flips it: a search for the smallest changes of the graph that flip the prediction."""
+
+import zlib
+from collections.abc import Callable, Iterator
+
+import streamlit as st
+
+from app import explained, services, state
+from app.app_pages.long_run import begin, follow
+from app.app_pages.target_chooser import select
+from app.background import Look, Progress
+from app.models import ModelInfo
+from app.scene import Scene
+from app.state import KEEP
+from app.texts import t
+from app.view_models import flips_search as view
+from app.view_models.html import markdown
+from app.view_models.targets import answer_name, candidates_of, kinds
+from kbert_core import KnowledgeGraph
+from kbert_core.explain.case import Case, Target
+from kbert_core.explain.counterfactuals import (
+    KINDS,
+    Counterfactuals,
+    Search,
+    stream_counterfactuals,
+)
+
+ss = st.session_state
+BUDGETS = (50, 100, 200, 500, 1000)
+BUDGET = 200
+AT_ONCE = 6  # readings a turn
+ANY = ""
+RUN = "explain.search_run"
+
+
+def search_part(now: Scene, graph: KnowledgeGraph, target: Target) -> None:
+    """Choose what to look for, search in the background, and apply what is found.
+
+    Args:
+        now: the Lab's scene, with a prediction.
+        graph: its graph with the edits made.
+        target: which prediction is to flip.
+    """
+    info = services.model_info(now.model)
+    case = explained.case_of(now, graph, target)
+    search = choose(case, info)
+    key = (explained.key_of(now, graph), target, search)
+    searched_for, run = ss.get(RUN, (None, None))
+    pressed = st.button(
+        t("search.start" if run is None else "search.again"),
+        key="explain.search",
+        icon=":material/search:",
+        type="primary" if searched_for != key else "secondary",
+        disabled=not search.kinds,
+    )
+    if not search.kinds:
+        st.info(t("search.no_kind"))
+    if pressed:
+        run, searched_for = begin(RUN, key, lambda: steps(case, search), growing=True), key
+    if run is None:
+        return
+    if searched_for != key:
+        run.stop()
+        st.info(t("search.stale"), icon=":material/update:")
+        return
+
+    def draw(look: Look[Counterfactuals]) -> None:
+        if look.results:
+            show(
+                look.results[-1],
+                info,
+                lambda score: target.probability(score, case.pipeline.labels),
+            )
+
+    follow(run, draw, key="explain.search")
+
+
+def steps(case: Case, search: Search) -> Iterator[Counterfactuals | Progress]:
+    """What was found, more and more."""
+    for found in stream_counterfactuals(case, search, at_once=AT_ONCE):
+        yield Progress(found.runs, search.budget)
+        yield found
+
+
+def choose(case: Case, info: ModelInfo) -> Search:
+    """Kinds of changes, what it shall become, the budget."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        chosen = st.pills(
+            t("search.kinds"),
+            KINDS,
+            selection_mode="multi",
+            default=KINDS,
+            key="explain.kinds",
+            format_func=lambda kind: t("search.kind_" + kind),
+        )
+        to = choose_to(case, info)
+        budget = st.select_slider(
+            t("search.budget"), BUDGETS, value=BUDGET, key="explain.budget", width=240
+        )
+        most = st.segmented_control(
+            t("search.most_edits"), [1, 2, 3], default=2, key="explain.most_edits", required=True
+        )
+    larger = st.checkbox(t("search.larger_too"), key="explain.larger_too", **KEEP)
+    return Search(
+        tuple(kind for kind in KINDS if kind in (chosen or ())),
+        to or None,
+        int(most or 2),
+        bool(larger),
+        int(budget),
+    )
+
+
+def choose_to(case: Case, info: ModelInfo) -> str:
+    """The label or token wished for; empty for any."""
+    if info.card.task == "mask":
+        return st.text_input(
+            t("search.to_token"),
+            key="explain.to_token",
+            placeholder=t("search.to_token_empty"),
+            width=220,
+        ).strip()
+    offered = [ANY, *wishes(case, info.card.task)]
+    name = lambda label: answer_name(label, info, "") if label else t("search.to_any")  # noqa: E731
+    return select(t("search.to"), offered, "explain.to", name)
+
+
+def wishes(case: Case, task: str | None) -> list[str]:
+    """What a prediction might become; no entity is the last."""
+    target, labels = case.target, case.pipeline.labels.values()
+    if task == "link":
+        offered = candidates_of(target, case.trace)
+    elif task == "qa":
+        offered = [answer.text for answer in case.trace.prediction.answers]
+    else:
+        offered = kinds(labels) if task == "ner" else list(labels)
+    return [label for label in dict.fromkeys(offered) if label != target.label]
+
+
+def show(found: Counterfactuals, info: ModelInfo, chance: Callable[[float], float]) -> None:
+    """What was found so far, each to be applied."""
+    st.markdown(markdown(view.say_now(found, info)))
+    shared = state.workspace() is not None
+    for line in view.lines(found, info, chance) if found.found or found.ended else ():
+        number = zlib.crc32(line.key.encode())
+        with st.container(
+            horizontal=True, vertical_alignment="center", key=f"explain_line_{number}"
+        ):
+            st.html(line.html, width="stretch")
+            if st.button(
+                t("search.apply"),
+                key=f"explain.apply.{number}",
+                icon=":material/edit:",
+                help=t("search.apply_shared" if shared else "search.apply_help"),
+            ):
+                state.commit(*line.edits, together=True)
+                st.switch_page("app_pages/lab.py")
+    said = view.say_end(found)
+    if said:
+        st.caption(markdown(said))
