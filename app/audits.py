@@ -1,4 +1,4 @@
-"""Data sets and their audits, kept by content: the Audit page's services."""
+"""Data sets and their audits, kept by content: the page Data's services."""
 
 import hashlib
 import os

@@ -29,6 +29,7 @@ def side_by_side() -> None:
 
 MOVED = {  # addresses of before, and what stands there now
     **{old: ("explain", old) for old in ("flips", "paths", "noise")},
+    **{old: ("data", old) for old in ("audit", "whole_file")},
 }
 
 
@@ -56,8 +57,7 @@ page = st.navigation(
         ],
         t("app.knowledge"): [
             st.Page("app_pages/knowledge.py", title=t("kg.page_name"), icon=":material/hub:"),
-            st.Page("app_pages/audit.py", title=t("audit.page"), icon=":material/fact_check:"),
-            st.Page("app_pages/whole_file.py", title=t("file.page"), icon=":material/table_rows:"),
+            st.Page("app_pages/data.py", title=t("data.page"), icon=":material/fact_check:"),
         ],
         t("app.more"): [
             st.Page("app_pages/learn.py", title=t("learn.page"), icon=":material/school:"),

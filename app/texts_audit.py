@@ -1,28 +1,19 @@
 """Texts of the Audit page, in every language."""
 
 ENGLISH = {
-    "audit.page": "Audit",
-    "audit.title": "Can this graph help on this data?",
-    "audit.what": "Counts, without any model, what a knowledge graph knows of a labelled data set, "
-    "what the split leaves it to add, and whether the graph was made from the answers.",
-    "audit.data": "Data set",
     "audit.data_example": "Example",
     "audit.data_folder": "Folder",
     "audit.data_upload": "Upload",
-    "audit.example_note": "31 invented clinical sentences in Chinese that come with the app, far "
-    "too few to train on; two of them leak on purpose.",
-    "audit.folder": "A folder on this machine with train.tsv, and dev.tsv and test.tsv if there "
-    "are; or one of tables, or saved by Hugging Face's datasets",
+    "audit.folder": "A folder on this machine with train.tsv, and dev.tsv and test.tsv if "
+    "there are; or one of tables, or saved by Hugging Face's datasets",
     "audit.folder_placeholder": "/path/to/medical_ner",
-    "audit.upload_help": "Tab-separated, UTF-8, with a header: label and text_a, for pairs also "
-    "text_b. For named entities text_a holds tokens and label as many BIO tags, both separated by "
-    "single spaces; or a line holds one token and its tag. At most {most} MB a file.",
+    "audit.upload_help": "Tab-separated, UTF-8, with a header: label and text_a, for pairs "
+    "also text_b. For named entities text_a holds tokens and label as many BIO tags, both "
+    "separated by single spaces; or a line holds one token and its tag. At most {most} MB a "
+    "file.",
     "audit.upload_train": "train.tsv",
     "audit.upload_dev": "dev.tsv, if there is one",
     "audit.upload_test": "test.tsv, if there is one",
-    "audit.graphs": "Knowledge graphs",
-    "audit.graphs_placeholder": "Choose one or more",
-    "audit.graphs_help": "The demo graphs and those opened in the Lab, with the edits made there.",
     "audit.graph_edited": "{name}, {count} triples, edited",
     "audit.task": "Task",
     "audit.task_auto": "as the training set looks",
@@ -30,19 +21,10 @@ ENGLISH = {
     "audit.task.classify": "Classification",
     "audit.task.pair": "Sentence pairs",
     "audit.task.rank": "Answer selection",
-    "audit.options": "Task, injection, length",
-    "audit.max_length": "Length limit in tokens",
-    "audit.button": "Audit",
     "audit.working": "Counting …",
-    "audit.no_graph": "Choose a knowledge graph above, then press Audit.",
-    "audit.no_folder": "Write the folder of the data set above, then press Audit.",
-    "audit.no_train": "There is no training set. Upload a train.tsv: what a split leaves to add "
-    "can't be told without it.",
     "audit.not_a_folder": "{path}: no such folder. Name the one that holds train.tsv.",
     "audit.too_big": "{path}: {size} MB, at most {most} MB can be audited in the app. Use "
     "`kbert audit` on the command line.",
-    "audit.stale": "Below is the audit of what was chosen before. Press Audit to count again.",
-    "audit.ready": "Press Audit to count.",
     "audit.of": "{data} ({task}) with {graph}: {triples} triples, {heads} heads. Tokens are "
     "counted as characters, or as words where spaces part them.",
     "audit.download": "Download JSON",
@@ -62,11 +44,11 @@ ENGLISH = {
     "audit.fact.leak": "Worst leak",
     "audit.fact.leak_help": "The largest share of one split's rows whose text stands in another.",
     "audit.fact.dictionary": "Dictionary F1",
-    "audit.fact.dictionary_help": "F1 on {split} of a plain dictionary of the graph, without any "
-    "model.",
+    "audit.fact.dictionary_help": "F1 on {split} of a plain dictionary of the graph, without "
+    "any model.",
     "audit.fact.majority": "Always the same",
-    "audit.fact.majority_help": "Accuracy on {split} of always saying training's most frequent "
-    "label.",
+    "audit.fact.majority_help": "Accuracy on {split} of always saying training's most "
+    "frequent label.",
     "audit.fact.added": "Tokens added",
     "audit.fact.added_help": "Tokens of the branches, as a share of those of the texts of {split}.",
     "audit.section.known": "What the graph knows",
@@ -78,33 +60,25 @@ ENGLISH = {
     "audit.chart.coverage": "Share of the {split} mentions whose name is a head, by label",
     "audit.chart.all": "all mentions",
     "audit.chart.unseen": "unseen in training",
-    "audit.chart.groups": "Share of the heads that are gold mentions, word for word, and how many "
-    "heads there are; by {what}",
+    "audit.chart.groups": "Share of the heads that are gold mentions, word for word, and how "
+    "many heads there are; by {what}",
     "audit.chart.type": "type",
     "audit.chart.relation": "relation",
     "audit.gold_heads": "Heads of the graph that are gold mentions: {share}.",
-    "audit.test_only": "Heads that are gold mentions of the test set only: {share}; {of_gold} of "
-    "those that are gold mentions.",
-    "audit.answers_note": "A graph made by others knows rare names less than common ones, and few "
-    "of its heads are mentions. Where nearly all are, as the bars in another colour would show, a "
-    "gain shows reading, not independent knowledge.",
-    "audit.dictionary_note": "The longest match; the first tail of a head that stands for a label "
-    "decides. Learnt from train: {tails}.",
+    "audit.test_only": "Heads that are gold mentions of the test set only: {share}; {of_gold} "
+    "of those that are gold mentions.",
+    "audit.answers_note": "A graph made by others knows rare names less than common ones, and "
+    "few of its heads are mentions. Where nearly all are, as the bars in another colour would "
+    "show, a gain shows reading, not independent knowledge.",
+    "audit.dictionary_note": "The longest match; the first tail of a head that stands for a "
+    "label decides. Learnt from train: {tails}.",
     "audit.dictionary_nothing": "nothing",
     "audit.heads": "{share} of the heads have several tails under “{relation}”.",
     "audit.heads_none": "No relation of this graph looks like a type.",
     "audit.heads_labels": "{share} have tails that stand for several labels.",
-    "audit.homonyms": "{share} of the matches in {split} have a name that may mean several heads, "
-    "in {rows} of the rows with a match.",
+    "audit.homonyms": "{share} of the matches in {split} have a name that may mean several "
+    "heads, in {rows} of the rows with a match.",
     "audit.conflicts": "Labelled in more than one way: {share} of the texts.",
-    "audit.table.mentions": "Gold mentions",
-    "audit.table.splits": "Splits",
-    "audit.table.leaks": "Leaks",
-    "audit.table.names": "Names",
-    "audit.table.dictionary": "Dictionary tagger",
-    "audit.table.lengths": "Lengths",
-    "audit.table.ambiguous": "Heads with several tails",
-    "audit.table.homonyms": "Names with several heads",
     "audit.leak": "of {of} in {into}",
     "audit.where_one": "{split} only",
     "audit.where_several": "{first} and {last}",
@@ -142,18 +116,11 @@ ENGLISH = {
 }
 
 CHINESE = {
-    "audit.page": "审计",
-    "audit.title": "这个图谱对这份数据会有帮助吗？",
-    "audit.what": "不用任何模型，清点知识图谱对一份标注数据知道多少、数据划分给知识留下多少余地，"
-    "以及图谱是否由答案制成。",
-    "audit.data": "数据集",
     "audit.data_example": "示例",
     "audit.data_folder": "文件夹",
     "audit.data_upload": "上传",
-    "audit.example_note": "随应用提供的 31 个虚构的中文临床句子，远不足以训练；"
-    "其中两句是有意泄漏的。",
-    "audit.folder": "本机上的文件夹，含 train.tsv，若有则还有 dev.tsv 和 test.tsv；"
-    "也可是表格文件夹，或由 Hugging Face datasets 保存的文件夹",
+    "audit.folder": "本机上的文件夹，含 train.tsv，若有则还有 dev.tsv 和 "
+    "test.tsv；也可是表格文件夹，或由 Hugging Face datasets 保存的文件夹",
     "audit.folder_placeholder": "/path/to/medical_ner",
     "audit.upload_help": "以制表符分隔，UTF-8，有表头：label 和 text_a，句对任务还有 text_b。"
     "命名实体任务中 text_a 为词元，label 为同样数目的 BIO 标签，都以单个空格分隔；也可以是每行"
@@ -161,9 +128,6 @@ CHINESE = {
     "audit.upload_train": "train.tsv",
     "audit.upload_dev": "dev.tsv（若有）",
     "audit.upload_test": "test.tsv（若有）",
-    "audit.graphs": "知识图谱",
-    "audit.graphs_placeholder": "选一个或多个",
-    "audit.graphs_help": "演示图谱和在实验室中打开的图谱，含在那里所做的修改。",
     "audit.graph_edited": "{name}，{count} 个三元组，已修改",
     "audit.task": "任务",
     "audit.task_auto": "按训练集判断",
@@ -171,19 +135,11 @@ CHINESE = {
     "audit.task.classify": "句子分类",
     "audit.task.pair": "句对分类",
     "audit.task.rank": "答案选择",
-    "audit.options": "任务、注入、长度",
-    "audit.max_length": "长度上限（词元）",
-    "audit.button": "审计",
     "audit.working": "正在清点……",
-    "audit.no_graph": "请在上面选择知识图谱，然后按“审计”。",
-    "audit.no_folder": "请在上面写下数据集的文件夹，然后按“审计”。",
-    "audit.no_train": "没有训练集。请上传 train.tsv：没有它就说不清数据划分给知识留下多少余地。",
     "audit.not_a_folder": "{path}：没有这个文件夹。请写含有 train.tsv 的文件夹。",
     "audit.too_big": "{path}：{size} MB，本应用最多审计 {most} MB。请用命令 `kbert audit`。",
-    "audit.stale": "下面是对先前选择的审计。按“审计”重新清点。",
-    "audit.ready": "按“审计”开始清点。",
-    "audit.of": "{data}（{task}），图谱 {graph}：{triples} 个三元组，{heads} 个头实体。"
-    "词元按字计；有空格分隔之处按词计。",
+    "audit.of": "{data}（{task}），图谱 {graph}：{triples} 个三元组，{heads} 个头实体。词元按"
+    "字计；有空格分隔之处按词计。",
     "audit.download": "下载 JSON",
     "audit.level.warning": "警告",
     "audit.level.note": "注意",
@@ -194,8 +150,8 @@ CHINESE = {
     "audit.fact.known": "图谱认识的提及",
     "audit.fact.known_help": "{split}的标注提及中，名称是图谱头实体的比例。",
     "audit.fact.new": "新而认识的提及",
-    "audit.fact.new_help": "{split}的标注提及中，训练集里没出现过、而图谱认识的比例："
-    "知识最能帮上忙的地方。",
+    "audit.fact.new_help": "{split}的标注提及中，训练集里没出现过、而图谱认识的比例：知识最能"
+    "帮上忙的地方。",
     "audit.fact.texts": "含头实体的文本",
     "audit.fact.texts_help": "{split}中提到图谱头实体的文本所占比例。",
     "audit.fact.leak": "最严重的泄漏",
@@ -220,24 +176,17 @@ CHINESE = {
     "audit.chart.relation": "关系",
     "audit.gold_heads": "图谱头实体中是标注提及的：{share}。",
     "audit.test_only": "只是测试集标注提及的头实体：{share}；占其中标注提及的 {of_gold}。",
-    "audit.answers_note": "由他人制作的图谱对少见名称知道得比常见名称少，其头实体也很少是提及。"
-    "若几乎全是（图中会以另一颜色显示），那么效果的提高说明模型会读图谱，而不是独立的知识有用。",
-    "audit.dictionary_note": "最长匹配；由头实体的第一个代表标签的尾实体决定。从训练集学到："
-    "{tails}。",
+    "audit.answers_note": "由他人制作的图谱对少见名称知道得比常见名称少，其头实体也很少是提及"
+    "。若几乎全是（图中会以另一颜色显示），那么效果的提高说明模型会读图谱，而不是独立的知识有"
+    "用。",
+    "audit.dictionary_note": "最长匹配；由头实体的第一个代表标签的尾实体决定。从训练集学到：{t"
+    "ails}。",
     "audit.dictionary_nothing": "无",
     "audit.heads": "{share} 的头实体在“{relation}”下有多个尾实体。",
     "audit.heads_none": "此图谱中没有看起来像类别的关系。",
     "audit.heads_labels": "{share} 的头实体的尾实体代表多个标签。",
     "audit.homonyms": "{split}的匹配中，{share} 的名称可指多个头实体，涉及有匹配的行的 {rows}。",
     "audit.conflicts": "标注不一致的文本：{share}。",
-    "audit.table.mentions": "标注提及",
-    "audit.table.splits": "数据划分",
-    "audit.table.leaks": "泄漏",
-    "audit.table.names": "名称",
-    "audit.table.dictionary": "词典标注器",
-    "audit.table.lengths": "长度",
-    "audit.table.ambiguous": "有多个尾实体的头实体",
-    "audit.table.homonyms": "可指多个头实体的名称",
     "audit.leak": "{of}出现在{into}",
     "audit.where_one": "仅{split}",
     "audit.where_several": "{first}和{last}",

@@ -1,40 +1,31 @@
 """Texts of the page A whole file, in every language."""
 
 ENGLISH = {
-    "file.page": "A whole file",
-    "file.title": "Where does knowledge help, and where does it hurt?",
-    "file.what": "Reads every text of a labelled set with the graph and without it: which "
-    "predictions change, what becomes right and what becomes wrong, and which triples were there.",
     "file.data": "Labelled texts",
-    "file.example_note": "31 invented clinical sentences in Chinese that come with the app: too "
-    "few to conclude anything from, enough to try the page.",
-    "file.upload_file": "A labelled file (.tsv .txt .conll .bio)",
+    "file.example_note": "31 invented clinical sentences in Chinese that come with the app: "
+    "enough to try the page, too few to conclude anything from. Two of them leak on purpose.",
     "file.upload_kept": "Read: {name}.",
-    "file.split": "Which part",
+    "file.split": "Part that is read",
     "file.split_option": "{split} ({count})",
-    "file.split_yours": "your file",
     "file.model": "Model",
     "file.graph": "Knowledge graph",
     "file.graph_help": "The graphs of the Lab, with the edits made there.",
     "file.options": "Task, injection",
     "file.as_trained": "Set to how the model was trained.",
-    "file.button": "Read the file",
     "file.no_folder": "Write the folder of the data set above.",
-    "file.no_upload": "Upload a labelled file above.",
-    "file.no_model": "There is no model here for this task ({task}). Open one in the Lab.",
-    "file.many": "The set has {of} texts; the first {most} are read. Use `kbert explain file` on "
-    "the command line for all of them.",
+    "file.no_upload": "Upload a train.tsv above. One file alone can be read too; what a split "
+    "leaves to add can't be told then.",
+    "file.many": "The set has {of} texts; the first {most} are read. Use `kbert explain file` "
+    "on the command line for all of them.",
     "file.stale": "Below is what was found for what was chosen before.",
-    "file.audit": "Data and graph, before any model: {headline}",
     "file.audit_none": "The data and the graph can't be audited: {reason}",
-    # what was found
     "file.going": "{done} texts so far, knowledge changes {changed}: {helped} helped, {hurt} hurt.",
     "file.partly": "The reading was stopped: {done} of {total} texts.",
     "file.of": "{data}, {split}: {count} texts read by {model} with {graph}.",
     "file.texts": "Texts",
     "file.with_knowledge": "With a triple",
-    "file.with_knowledge_help": "Texts in which a triple of the graph stands. All others read the "
-    "same with the graph and without.",
+    "file.with_knowledge_help": "Texts in which a triple of the graph stands. All others read "
+    "the same with the graph and without.",
     "file.changed": "Changed",
     "file.changed_help": "Texts whose prediction is another with the graph than without.",
     "file.helped": "Helped",
@@ -57,14 +48,9 @@ ENGLISH = {
     "file.metric.MRR": "MRR",
     "file.way.without a graph": "without a graph",
     "file.way.with the graph": "with the graph",
-    "file.score": "{metric}, %",
-    "file.low_high": "95 %",
-    "file.way": "read",
     "file.view": "Show",
     "file.view_rows": "Texts that changed",
     "file.view_groups": "Helped and hurt",
-    "file.view_prune": "Prune the graph",
-    # rows
     "file.which": "Which",
     "file.which_all": "all",
     "file.which_helped": "helped",
@@ -78,9 +64,6 @@ ENGLISH = {
     "file.column.gold": "right is",
     "file.column.known": "with the graph",
     "file.column.plain": "without",
-    "file.column.gain": "gain",
-    "file.gain_help": "By how much the graph raises the score of what is right, in nats: a "
-    "label's log-odds, of entities the mean log-probability of the right tags.",
     "file.column.triples": "triples",
     "file.verdict.helped": "helped",
     "file.verdict.hurt": "hurt",
@@ -90,37 +73,30 @@ ENGLISH = {
     "file.open_help": "Puts the text, the model and the graph on the Lab's page.",
     "file.opened_edited": "The graph has been edited since the file was read.",
     "file.row": "Text {number}",
-    "file.entity": "entity",
     "file.nothing": "–",
-    "file.label": "label",
     "file.row_triples": "Triples in it: {triples}",
     "file.row_no_triples": "No triple stands in it.",
-    # groups
     "file.by": "By",
     "file.by.label": "label",
     "file.by.entity": "entity",
     "file.by.relation": "relation",
     "file.by.triple": "triple",
-    "file.groups_texts": "Counted are the texts in which such a triple stands; the triples of one "
-    "text share what happens to it. Those hurt most come first.",
+    "file.groups_texts": "Counted are the texts in which such a triple stands; the triples of "
+    "one text share what happens to it. Those hurt most come first.",
     "file.groups_labels": "Counted are texts, by the label that is right.",
-    "file.groups_entities": "Counted are the entities that are right to find: helped is found only "
-    "with the graph, hurt only without it.",
+    "file.groups_entities": "Counted are the entities that are right to find: helped is found "
+    "only with the graph, hurt only without it.",
     "file.column.name": "what",
     "file.column.count": "of",
     "file.column.helped": "helped",
     "file.column.hurt": "hurt",
     "file.column.helped_share": "helped, 95 %",
     "file.column.hurt_share": "hurt, 95 %",
-    "file.column.mean_gain": "mean gain",
-    "file.column.gain_interval": "95 %",
-    "file.column.said": "so it",
+    "file.column.said": "verdict",
     "file.wilson_help": "The share, and where it may lie for other texts of the same kind: "
     "Wilson's interval.",
-    "file.bootstrap_help": "Of the mean gain, where the texts are drawn anew; of fewer than five "
-    "texts nothing is said.",
-    "file.said_help": "“Hurts” or “helps” where 95 % of the share of hurt among what is helped or "
-    "hurt lies on one side of a half.",
+    "file.said_help": "“Hurts” or “helps” where 95 % of the share of hurt among what is "
+    "helped or hurt lies on one side of a half.",
     "file.said.hurt": "hurts",
     "file.said.helped": "helps",
     "file.said.neutral": "can't be told",
@@ -134,61 +110,40 @@ ENGLISH = {
     "file.chance": "{marked} of the {count} groups with a change are said to help or to hurt. "
     "About {expected} would be by chance, if every change fell either way as a coin does.",
     "file.groups_csv": "As CSV",
-    # pruning
-    "file.prune_what": "Takes out of the graph what hurt more texts than it helped, by this file.",
-    "file.rule": "What counts as hurt",
-    "file.rule.counts": "the texts it stood in",
-    "file.rule.leave one out": "leaving it out of each text",
-    "file.rule_help": "“The texts it stood in” needs no further run, but triples of one text share "
-    "what happens to it. Leaving each triple out of each text tells them apart.",
-    "file.prune_by": "What is taken out",
-    "file.prune_by.triple": "single triples",
-    "file.prune_by.relation": "whole relations",
-    "file.least": "So many more hurt than helped",
-    "file.prune": "Prune",
-    "file.pruned.triple": "Triples taken out: {count} of the graph's {total}; chosen on {texts} "
-    "texts.",
-    "file.pruned.relation": "Relations taken out: {count}, with {triples} of the graph's {total} "
-    "triples; chosen on {texts} texts.",
-    "file.pruned_nothing": "Nothing hurt more texts than it helped, so nothing was taken out.",
-    "file.prune_honest": "What is taken out was chosen on these texts, so it fits their accidents "
-    "too, and may not help on others. To see, use the pruned graph in this session and read texts "
-    "with it that had no part in the choice.",
-    "file.removed": "taken out",
-    "file.removed_texts": "texts",
-    "file.removed_triples": "triples",
-    "file.download_pruned": "Download the pruned graph",
-    "file.use_pruned": "Use it in this session",
-    "file.used_pruned": "The graph “{name}” can be chosen in the Lab and here.",
+    "data.page": "Data",
+    "data.what": "Labelled texts, a graph and a model: what the graph knows of the data and "
+    "whether the split leaks, counted without a model; then each text read with the graph and "
+    "without it.",
+    "data.button": "Count and read",
+    "data.no_model": "There is no model here for this task ({task}), so the data are counted "
+    "only. Open a model in the Lab to read them.",
+    "file.view_audit": "Data and graph",
+    "file.column.entity": "entity",
+    "file.column.way": "read",
+    "file.column.score": "score",
+    "file.column.low_high": "95 %",
+    "data.more": "{count} more findings",
 }
 
 CHINESE = {
-    "file.page": "整个文件",
-    "file.title": "知识在哪里有帮助，在哪里有害？",
-    "file.what": "对标注数据中的每个文本，分别在有图谱和没有图谱时预测：哪些预测改变了，"
-    "什么变对了、什么变错了，当时有哪些三元组。",
     "file.data": "标注文本",
-    "file.example_note": "应用自带的 31 个虚构的中文临床句子：太少，得不出结论，但足以试用本页。",
-    "file.upload_file": "一个标注文件（.tsv .txt .conll .bio）",
+    "file.example_note": "随应用附带的 31 条虚构中文临床句子：够试用本页，不足以下结论。其中两"
+    "条故意泄漏。",
     "file.upload_kept": "已读取：{name}。",
-    "file.split": "哪一部分",
+    "file.split": "读取哪一部分",
     "file.split_option": "{split}（{count}）",
-    "file.split_yours": "您的文件",
     "file.model": "模型",
     "file.graph": "知识图谱",
-    "file.graph_help": "实验室中的图谱，含在那里做的修改。",
+    "file.graph_help": "实验室中的图谱，包括在那里所做的修改。",
     "file.options": "任务、注入",
     "file.as_trained": "已设为与模型训练时相同。",
-    "file.button": "读取文件",
-    "file.no_folder": "请在上方填写数据集的文件夹。",
-    "file.no_upload": "请在上方上传一个标注文件。",
-    "file.no_model": "这里没有适用于此任务（{task}）的模型。请在实验室打开一个。",
-    "file.many": "数据共有 {of} 个文本，只读取前 {most} 个。要读取全部，请在命令行使用 "
-    "`kbert explain file`。",
+    "file.no_folder": "请在上方填写数据集文件夹。",
+    "file.no_upload": "请在上方上传 train.tsv。也可以只读取这一个文件，但那样无法判断划分还留"
+    "下多少余地。",
+    "file.many": "数据共有 {of} 个文本，只读取前 {most} 个。要读取全部，请在命令行使用 `kbert "
+    "explain file`。",
     "file.stale": "下面是此前所选内容的结果。",
-    "file.audit": "数据与图谱（未用模型）：{headline}",
     "file.audit_none": "无法审查数据与图谱：{reason}",
-    # what was found
     "file.going": "已读 {done} 个文本，知识改变了 {changed} 个：有帮助 {helped}，有害 {hurt}。",
     "file.partly": "读取已停止：{total} 个文本中的 {done} 个。",
     "file.of": "{data}，{split}：{count} 个文本，模型 {model}，图谱 {graph}。",
@@ -201,11 +156,11 @@ CHINESE = {
     "file.helped_help": "有图谱时错误更少。对实体，漏掉的和多预测的都算错误。",
     "file.hurt": "有害",
     "file.hurt_help": "有图谱时错误更多。",
-    "file.better": "图谱在这里有帮助：有图谱时 {metric} 高 {difference} 个百分点（"
-    "{low} 至 {high}）。",
+    "file.better": "图谱在这里有帮助：有图谱时 {metric} 高 {difference} 个百分点（{low} 至 {hi"
+    "gh}）。",
     "file.worse": "图谱在这里有害：有图谱时 {metric} 低 {difference} 个百分点（{low} 至 {high}）。",
-    "file.unclear": "从 {count} 个文本看不出图谱是否有帮助：{metric} 相差 {difference} 个百分点"
-    "（{low} 至 {high}）。",
+    "file.unclear": "从 {count} 个文本看不出图谱是否有帮助：{metric} 相差 {difference} 个百分"
+    "点（{low} 至 {high}）。",
     "file.same": "图谱在这里没有改变任何预测。",
     "file.none": "图谱中没有三元组进入这些文本，因此什么都不会改变。",
     "file.interval_note": "括号内：有放回地重新抽取文本时，{metric} 之差的 95 % 所在范围。",
@@ -214,14 +169,9 @@ CHINESE = {
     "file.metric.MRR": "MRR",
     "file.way.without a graph": "无图谱",
     "file.way.with the graph": "有图谱",
-    "file.score": "{metric}（%）",
-    "file.low_high": "95 %",
-    "file.way": "读法",
     "file.view": "显示",
     "file.view_rows": "改变的文本",
     "file.view_groups": "有帮助与有害",
-    "file.view_prune": "剪枝图谱",
-    # rows
     "file.which": "哪些",
     "file.which_all": "全部",
     "file.which_helped": "有帮助",
@@ -235,9 +185,6 @@ CHINESE = {
     "file.column.gold": "正确答案",
     "file.column.known": "有图谱",
     "file.column.plain": "无图谱",
-    "file.column.gain": "增益",
-    "file.gain_help": "图谱使正确答案的得分提高多少（奈特）：标签取对数几率，"
-    "实体取正确标记的平均对数概率。",
     "file.column.triples": "三元组",
     "file.verdict.helped": "有帮助",
     "file.verdict.hurt": "有害",
@@ -247,35 +194,29 @@ CHINESE = {
     "file.open_help": "把文本、模型和图谱放到实验室页面。",
     "file.opened_edited": "读取文件之后图谱已被修改。",
     "file.row": "第 {number} 个文本",
-    "file.entity": "实体",
     "file.nothing": "–",
-    "file.label": "标签",
     "file.row_triples": "其中的三元组：{triples}",
     "file.row_no_triples": "其中没有三元组。",
-    # groups
     "file.by": "按",
     "file.by.label": "标签",
     "file.by.entity": "实体",
     "file.by.relation": "关系",
     "file.by.triple": "三元组",
-    "file.groups_texts": "统计的是含有此类三元组的文本；同一文本的三元组共享该文本的结果。"
-    "受害最多的排在最前。",
+    "file.groups_texts": "统计的是含有此类三元组的文本；同一文本的三元组共享该文本的结果。受害"
+    "最多的排在最前。",
     "file.groups_labels": "统计的是文本，按正确标签分组。",
-    "file.groups_entities": "统计的是应找出的实体：有帮助指只有有图谱时才找到，有害指只有无图谱时"
-    "才找到。",
+    "file.groups_entities": "统计的是应找出的实体：有帮助指只有有图谱时才找到，有害指只有无图"
+    "谱时才找到。",
     "file.column.name": "名称",
     "file.column.count": "总数",
     "file.column.helped": "有帮助",
     "file.column.hurt": "有害",
     "file.column.helped_share": "有帮助，95 %",
     "file.column.hurt_share": "有害，95 %",
-    "file.column.mean_gain": "平均增益",
-    "file.column.gain_interval": "95 % 范围",
     "file.column.said": "结论",
     "file.wilson_help": "占比，以及对其他同类文本它可能的范围：Wilson 区间。",
-    "file.bootstrap_help": "重新抽取文本时平均增益的范围；少于五个文本时不给出。",
-    "file.said_help": "在有帮助或有害者中，有害占比的 95 % 区间全在一半的一侧时，"
-    "才说“有害”或“有帮助”。",
+    "file.said_help": "在有帮助或有害者中，有害占比的 95 % 区间全在一半的一侧时，才说“有害”或“"
+    "有帮助”。",
     "file.said.hurt": "有害",
     "file.said.helped": "有帮助",
     "file.said.neutral": "看不出",
@@ -286,31 +227,19 @@ CHINESE = {
     "file.hurting.triple": "三元组",
     "file.hurting_one": "{name}（有害 {hurt}，有帮助 {helped}）",
     "file.hurting_maybe": "看不出哪一个一定有害；受害最多的是 {names}。",
-    "file.chance": "在有变化的 {count} 组中，{marked} 组被判为有帮助或有害。"
-    "若每次变化如同抛硬币，约有 {expected} 组会纯属偶然地被这样判定。",
+    "file.chance": "在有变化的 {count} 组中，{marked} 组被判为有帮助或有害。若每次变化如同抛硬"
+    "币，约有 {expected} 组会纯属偶然地被这样判定。",
     "file.groups_csv": "导出 CSV",
-    # pruning
-    "file.prune_what": "按这个文件，把有害文本数多于有帮助文本数的内容从图谱中去掉。",
-    "file.rule": "怎样算有害",
-    "file.rule.counts": "看它所在的文本",
-    "file.rule.leave one out": "从每个文本中逐个去掉它",
-    "file.rule_help": "“看它所在的文本”不需再运行，但同一文本的三元组共享该文本的结果。"
-    "逐个去掉则能把它们区分开。",
-    "file.prune_by": "去掉什么",
-    "file.prune_by.triple": "单个三元组",
-    "file.prune_by.relation": "整个关系",
-    "file.least": "有害至少比有帮助多",
-    "file.prune": "剪枝",
-    "file.pruned.triple": "已去掉图谱 {total} 个三元组中的 {count} 个；依据 {texts} 个文本选出。",
-    "file.pruned.relation": "已去掉 {count} 个关系，即图谱 {total} 个三元组中的 {triples} 个；"
-    "依据 {texts} 个文本选出。",
-    "file.pruned_nothing": "没有什么的有害文本数多于有帮助文本数，因此没有去掉任何内容。",
-    "file.prune_honest": "去掉的内容是在这些文本上选出的，也迎合了其中的偶然，"
-    "对其他文本未必有帮助。要检验，请在本次访问中使用剪枝后的图谱，读取未参与选择的文本。",
-    "file.removed": "去掉的",
-    "file.removed_texts": "文本",
-    "file.removed_triples": "三元组",
-    "file.download_pruned": "下载剪枝后的图谱",
-    "file.use_pruned": "在本次访问中使用",
-    "file.used_pruned": "图谱“{name}”可在实验室和本页选择。",
+    "data.page": "数据",
+    "data.what": "标注文本、图谱和模型：先不用模型，统计图谱对数据知道多少、划分是否泄漏；再逐"
+    "条读取文本，对比有图谱与没有图谱的结果。",
+    "data.button": "统计并读取",
+    "data.no_model": "这里没有适合此任务（{task}）的模型，因此只做统计。要读取文本，请在实验室"
+    "打开模型。",
+    "file.view_audit": "数据与图谱",
+    "file.column.entity": "实体",
+    "file.column.way": "读取方式",
+    "file.column.score": "得分",
+    "file.column.low_high": "95 % 区间",
+    "data.more": "另外 {count} 项",
 }

@@ -40,7 +40,7 @@ SIGNS = {  # what is looked at on the page, by name
     "prediction": "deep('.kb-ner')?.innerText",
     "cell": "deep('.st-key-lab_cell')?.innerText",
     "tip": "deep('.tip')?.innerText",
-    "effects": "deep('.st-key-flips-more')?.innerText",  # below them, once all are measured
+    "effects": "deep('.st-key-explain-tokens')?.innerText",  # below them, once all are measured
 }
 ARM = """([event, signs]) => {
     const known = {};  // looking through all shadow roots in every frame would slow what is timed
@@ -152,12 +152,11 @@ def edit_to_prediction(lab: Lab, turn: int) -> float:
 
 
 def leave_one_out(lab: Lab, turn: int) -> float:
-    """Go to What flips it? with a text of sixteen triples that was never read before."""
+    """Go to Explain with a text of sixteen triples that was never read before."""
     lab.go("Lab")
     lab.write(f"第{turn}次{os.urandom(3).hex()}：{'、'.join(ILLNESSES)}")
     assert len(lab.branches()) == 2 * len(ILLNESSES)
-    lab.page.get_by_test_id("stTopNavSection").first.click()
-    link = lab.page.locator(LINKS).get_by_text("What flips it?", exact=True).first
+    link = lab.page.locator(LINKS).get_by_text("Explain", exact=True).first
     link.hover()
     (took,) = timed(lab, "click", ("effects",), link.click)
     lab.settle()

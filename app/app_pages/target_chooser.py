@@ -1,7 +1,7 @@
 """What of a prediction a page explains: what is predicted, or another label, span or token."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -16,7 +16,7 @@ from kbert_core.explain.case import Target
 from kbert_core.labels import OUTSIDE
 from kbert_core.tasks import LinkPrediction, MaskPrediction, NerPrediction
 
-T = TypeVar("T")
+T = TypeVar("T", bound=Hashable)
 ss = st.session_state
 OTHER = Target("", -2, -2)  # stands for another one than those listed
 
@@ -67,7 +67,10 @@ def select(
     """A box that begins anew where what was chosen is no option any more."""
     if ss.get(key) not in options:
         ss[key] = first if first in options else options[0]
-    return st.selectbox(label, options, key=key, format_func=name, width=320)
+    names = {option: name(option) for option in options}
+    return st.selectbox(
+        label, options, key=key, format_func=lambda one: names.get(one, str(one)), width=320
+    )
 
 
 def _token(now: Scene, trace: Any) -> Target | None:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from app.texts import listed, sentences, t
-from app.view_models.html import escape
 from app.view_models.styles import BRANCH, CHANGED, TRUNK
 from kbert_core.experiments.audit_values import Audit, Coverage, Share
 from kbert_core.experiments.verdict import Level, Verdict, english
@@ -43,28 +42,83 @@ class Reason:
         icon, colour: as Streamlit names them.
         level: in a word, so that the colour isn't all that tells it.
         text: plain.
+        first: whether it is a warning, which stands first.
     """
 
     icon: str
     colour: str
     level: str
     text: str
+    first: bool
+
+
+Table = dict[str, list[str]]  # the columns, by the keys of their names; a part of a row is set in
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    """A small table.
+class Part:
+    """A part of what led to the verdict: its chart, tables and notes, each if there is one."""
 
-    Attributes:
-        name: of the test id and the caption, a key of the texts.
-        columns: their titles; the first column is text, the others numbers.
-        rows: as they are shown; a row whose first field begins with a space
-            belongs under the one above.
-    """
+    name: str  # a key of the texts
+    tables: tuple[Table, ...] = ()
+    notes: tuple[str, ...] = ()  # plain text
+    chart: go.Figure | None = None
+    chart_title: str = ""
 
-    name: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+
+def parts(audit: Audit) -> tuple[list[Part], list[Part]]:
+    """All parts, in two columns."""
+    mixed = t("audit.conflicts", share=share_text(audit.conflicts.texts))
+    known = Part(
+        "known",
+        _some(mentions_table(audit)),
+        chart=coverage_chart(audit),
+        chart_title=t("audit.chart.coverage", split=split_name(audit.held_out)),
+    )
+    splits = Part(
+        "splits", _some(splits_table(audit), leaks_table(audit)), (mixed, *mixed_texts(audit))
+    )
+    what = t("audit.chart.type" if audit.ambiguity.relation else "audit.chart.relation")
+    answers = Part(
+        "answers",
+        _some(names_table(audit)),
+        (gold_heads(audit), t("audit.answers_note")),
+        groups_chart(audit),
+        t("audit.chart.groups", what=what),
+    )
+    learnt = listed(f"{tail} → {label}" for tail, label in audit.tail_labels.items())
+    dictionary = Part(
+        "dictionary",
+        _some(dictionary_table(audit)),
+        (t("audit.dictionary_note", tails=learnt or t("audit.dictionary_nothing")),),
+    )
+    homonymous = homonyms_table(audit)
+    heads = Part(
+        "ambiguous",
+        _some(ambiguous_table(audit), homonymous),
+        (say_heads(audit), *([homonyms(audit)] if homonymous else [])),
+    )
+    lengths = Part("lengths", (lengths_table(audit),))
+    return (
+        [part for part in (known, splits) if part.tables],
+        [part for part in (answers, dictionary) if part.tables] + [lengths, heads],
+    )
+
+
+def _some(*tables: Table | None) -> tuple[Table, ...]:
+    return tuple(table for table in tables if table)
+
+
+def say_heads(audit: Audit) -> str:
+    """How clearly the graph says what its heads are; plain text."""
+    heads = audit.ambiguity
+    if heads.relation is None:
+        said = [t("audit.heads_none")]
+    else:
+        said = [t("audit.heads", share=share_text(heads.several), relation=heads.relation)]
+    if heads.several_labels is not None:
+        said.append(t("audit.heads_labels", share=share_text(heads.several_labels)))
+    return sentences(said)
 
 
 def facts(audit: Audit) -> tuple[Fact, ...]:
@@ -106,6 +160,7 @@ def reasons(verdict: Verdict) -> tuple[Reason, ...]:
             *ICONS[finding.level],
             t(f"audit.level.{finding.level}"),
             finding.in_words(_templates(), split_name),
+            finding.level is Level.WARNING,
         )
         for finding in verdict.findings
     )
@@ -127,10 +182,10 @@ def mentions_table(audit: Audit) -> Table | None:
         if name != audit.held_out:
             continue
         rows += [
-            (f" {label}", *_known(of_label), *_known(gold.unseen_by_label.get(label)))
+            (f"\u2003{label}", *_known(of_label), *_known(gold.unseen_by_label.get(label)))
             for label, of_label in gold.by_label.items()
         ]
-    return _table("mentions", ("split", "count", "known", "unseen", "unseen_known"), rows)
+    return _table(("split", "count", "known", "unseen", "unseen_known"), rows)
 
 
 def splits_table(audit: Audit) -> Table:
@@ -147,7 +202,7 @@ def splits_table(audit: Audit) -> Table:
         ]
         rows.append((*row, percent(split.gold_matches)) if with_gold else tuple(row))
     columns = ("split", "rows", "repeated", "with_match", "matches", "gold_matches")
-    return _table("splits", columns if with_gold else columns[:-1], rows)
+    return _table(columns if with_gold else columns[:-1], rows)
 
 
 def leaks_table(audit: Audit) -> Table | None:
@@ -161,7 +216,7 @@ def leaks_table(audit: Audit) -> Table | None:
         )
         for leak in audit.leaks
     ]
-    return _table("leaks", ("leak", "texts", "share", "same_label"), rows) if rows else None
+    return _table(("leak", "texts", "share", "same_label"), rows) if rows else None
 
 
 def names_table(audit: Audit) -> Table | None:
@@ -172,7 +227,7 @@ def names_table(audit: Audit) -> Table | None:
         (_where(where), f"{share.total:,}", percent(share))
         for where, share in audit.answers.known_names.items()
     ]
-    return _table("names", ("where", "names", "known"), rows)
+    return _table(("where", "names", "known"), rows)
 
 
 def _where(where: str) -> str:
@@ -205,9 +260,9 @@ def dictionary_table(audit: Audit) -> Table | None:
             unseen = score(scores["unseen"]["recall"]) if scores["unseen"]["gold"] else "–"
             rows.append((split_name(name), *_scores(scores), unseen))
         if scores is not None and name == audit.held_out:
-            rows += [(f" {la}", *_scores(of), "") for la, of in scores["by_label"].items()]
+            rows += [(f"\u2003{la}", *_scores(of), "") for la, of in scores["by_label"].items()]
     columns = ("split", "precision", "recall", "f1", "unseen_recall")
-    return _table("dictionary", columns, rows) if rows else None
+    return _table(columns, rows) if rows else None
 
 
 def lengths_table(audit: Audit) -> Table:
@@ -227,20 +282,20 @@ def lengths_table(audit: Audit) -> Table:
             )
         )
     columns = ("split", "tokens", "added", "longest", "long_texts", "long_trees", "no_room")
-    return _table("lengths", columns, rows)
+    return _table(columns, rows)
 
 
 def ambiguous_table(audit: Audit) -> Table | None:
     """Some heads with several tails under the relation that says types."""
     rows = [(head, listed(tails)) for head, tails in audit.ambiguity.examples]
-    return _table("ambiguous", ("head", "tails"), rows) if rows else None
+    return _table(("head", "tails"), rows) if rows else None
 
 
 def homonyms_table(audit: Audit) -> Table | None:
     """Some names of the held-out set that may mean several heads."""
     found = audit.splits[audit.held_out].homonyms.examples
     rows = [(name, listed(heads)) for name, heads in found]
-    return _table("homonyms", ("name", "may_mean"), rows) if rows else None
+    return _table(("name", "may_mean"), rows) if rows else None
 
 
 def homonyms(audit: Audit) -> str:
@@ -307,17 +362,6 @@ def groups_chart(audit: Audit) -> go.Figure | None:
     return _laid_out(figure, BAR * len(groups))
 
 
-def table_html(table: Table) -> str:
-    """Draw a table; every field is escaped."""
-    first, *others = table.columns
-    heads = f"<th>{escape(first)}</th>" + "".join(
-        f'<th class="kb-num">{escape(name)}</th>' for name in others
-    )
-    rows = "".join(_row(row) for row in table.rows)
-    caption = escape(t(f"audit.table.{table.name}"))
-    return f'<table class="kb-table kb-audit" aria-label="{caption}"><tr>{heads}</tr>{rows}</table>'
-
-
 def split_name(split: str) -> str:
     """What a split is called."""
     return t(f"audit.split.{split}")
@@ -339,8 +383,10 @@ def score(value: float) -> str:
     return f"{100 * value:.1f}"
 
 
-def _table(name: str, columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Table:
-    return Table(name, tuple(t(f"audit.column.{column}") for column in columns), tuple(rows))
+def _table(columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Table:
+    return {
+        name: list(column) for name, column in zip(columns, zip(*rows, strict=True), strict=True)
+    }
 
 
 def _known(coverage: Coverage | None) -> tuple[str, str]:
@@ -351,13 +397,6 @@ def _known(coverage: Coverage | None) -> tuple[str, str]:
 
 def _scores(scores: Mapping[str, float]) -> tuple[str, ...]:
     return tuple(score(scores[name]) for name in ("precision", "recall", "f1"))
-
-
-def _row(row: Sequence[str]) -> str:
-    first, *others = row
-    under = ' class="kb-under"' if first.startswith(" ") else ""
-    cells = "".join(f'<td class="kb-num">{escape(cell)}</td>' for cell in others)
-    return f"<tr><td{under}>{escape(first.strip())}</td>{cells}</tr>"
 
 
 def _laid_out(figure: go.Figure, height: int, *, legend: bool = False) -> go.Figure:

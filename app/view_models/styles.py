@@ -174,13 +174,8 @@ CSS = f"""
 .kb-beside td[rowspan] {{ vertical-align: top; }}
 .kb-table td.kb-num, .kb-table th.kb-num {{ text-align: right;
   font-variant-numeric: tabular-nums; white-space: nowrap; }}
-.kb-audit td.kb-under {{ padding-left: 1.1rem; color: var(--faint); }}
-.kb-audit th.kb-num {{ white-space: normal; }}
-.kb-audit td {{ overflow-wrap: break-word; }}
-.kb-audit th, .kb-audit td:first-child {{ word-break: keep-all; }}
 @media (max-width: 600px) {{
   .kb-table td:first-child {{ min-width: 4.9rem; }}
-  .kb-audit td:first-child {{ min-width: 0; }}
   .kb-table.kb-narrow td, .kb-table.kb-narrow th {{ padding-right: .7rem; }}
   .kb-table td.kb-wide {{ width: 25%; }}
 }}

@@ -14,8 +14,8 @@ from app.view_models.html import escape
 from app.view_models.styles import BRANCH, TRUNK
 from kbert_core.experiments.file_rows import FileRow, Verdict
 from kbert_core.experiments.statistics import LEVEL, Difference
-from kbert_core.experiments.whole_file import By, FileScores, Group, Pruned, WholeFile
-from kbert_core.explain.result import name_of, nats
+from kbert_core.experiments.whole_file import By, FileScores, Group, WholeFile
+from kbert_core.explain.result import name_of
 
 ALL = "all"
 WHICH = (ALL, *(str(verdict) for verdict in Verdict))
@@ -97,23 +97,6 @@ def by_chance(changed: int) -> float:
     return 2 * float(binom.cdf(most, changed, 0.5))
 
 
-def say_pruned(pruned: Pruned, full: int) -> str:
-    """What was taken out; plain text.
-
-    Args:
-        full: how many triples the graph had.
-    """
-    if not pruned.removed:
-        return t("file.pruned_nothing")
-    return t(
-        f"file.pruned.{pruned.what}",
-        count=f"{len(pruned.removed):,}",
-        triples=f"{full - len(pruned.graph):,}",
-        total=f"{full:,}",
-        texts=f"{pruned.texts:,}",
-    )
-
-
 def metric_name(scores: FileScores) -> str:
     """What the metric is called."""
     return t(f"file.metric.{scores.metric}")
@@ -144,7 +127,6 @@ def rows_table(rows: Sequence[FileRow], info: ModelInfo) -> Columns:
         "gold": [said(row, row.gold, info) for row in rows],
         "known": [said(row, row.known.said, info) for row in rows],
         "plain": [said(row, row.plain.said, info) for row in rows],
-        "gain": [round(row.gain, 4) for row in rows],
         "triples": [listed(map(name_of, row.triples)) for row in rows],
     }
 
@@ -156,23 +138,22 @@ def said(row: FileRow, value: Any, info: ModelInfo) -> str:
     return row.text(value) or t("file.nothing")
 
 
-def row_html(row: FileRow, info: ModelInfo) -> str:
-    """What is right and what was said of one text, entity by entity; all escaped."""
-    heads = [t("file.column.gold"), t("file.column.known"), t("file.column.plain")]
+def row(row: FileRow, info: ModelInfo) -> Columns:
+    """What is right and what was said of one text, entity by entity; as columns."""
+    values = (row.gold, row.known.said, row.plain.said)
+    names = ("gold", "known", "plain")
     if isinstance(row.known.said, str) or isinstance(row.plain.said, str):
-        cells = [said(row, value, info) for value in (row.gold, row.known.said, row.plain.said)]
-        return _html([t("file.label"), *heads], [["", *cells]])
+        return {name: [said(row, value, info)] for name, value in zip(names, values, strict=True)}
     text = row.example.sentences[0]
     ways = [
         {(start, end): label for start, end, label in spans}
         for spans in (row.example.spans, row.known.said, row.plain.said)
     ]
     places = sorted({place for way in ways for place in way})
-    rows = [
-        [text[start:end], *(way.get((start, end), t("file.nothing")) for way in ways)]
-        for start, end in places
-    ]
-    return _html([t("file.entity"), *heads], rows)
+    columns = {"entity": [text[start:end] for start, end in places]}
+    for name, way in zip(names, ways, strict=True):
+        columns[name] = [way.get(place, t("file.nothing")) for place in places]
+    return columns
 
 
 def rows_csv(rows: Iterable[FileRow]) -> bytes:
@@ -194,8 +175,6 @@ def groups_table(groups: Sequence[Group]) -> Columns:
         "hurt": [group.hurt for group in groups],
         "helped_share": [_share(g.helped, g.count, g.helped_interval) for g in groups],
         "hurt_share": [_share(g.hurt, g.count, g.hurt_interval) for g in groups],
-        "mean_gain": [None if g.mean_gain is None else round(g.mean_gain, 4) for g in groups],
-        "gain_interval": [_gains(group) for group in groups],
         "said": [t(f"file.said.{group.verdict}") for group in groups],
     }
 
@@ -255,30 +234,25 @@ def groups_csv(groups: Sequence[Group]) -> bytes:
     return csv_of(rows)
 
 
-# Scores, and a pruned graph
+# Scores
 
 
-def scores_html(scores: FileScores) -> str:
-    """Every way of reading with its score and interval."""
-    heads = [t("file.way"), t("file.score", metric=metric_name(scores)), t("file.low_high")]
-    rows = [
-        [t(f"file.way.{way}"), points(score.mean), f"{points(score.low)} – {points(score.high)}"]
-        for way, score in scores.main.items()
-    ]
-    return _html(heads, rows)
-
-
-def removed_table(pruned: Pruned) -> Columns:
-    """What was taken out, as columns of a table."""
-    made: Columns = {
-        "removed": [one.name for one in pruned.removed],
-        "hurt": [one.hurt for one in pruned.removed],
-        "helped": [one.helped for one in pruned.removed],
-        "texts": [one.texts for one in pruned.removed],
+def scores(scores: FileScores) -> Columns:
+    """Every way of reading with its score and interval, as columns."""
+    return {
+        "way": [t(f"file.way.{way}") for way in scores.main],
+        "score": [f"{points(own.mean)} %" for own in scores.main.values()],
+        "low_high": [f"{points(own.low)} – {points(own.high)}" for own in scores.main.values()],
     }
-    if pruned.what == "relation":
-        made["triples"] = [one.triples for one in pruned.removed]
-    return made
+
+
+def help_of(column: str) -> str | None:
+    """What a column counts, where its name doesn't say all."""
+    return {
+        "helped_share": t("file.wilson_help"),
+        "hurt_share": t("file.wilson_help"),
+        "said": t("file.said_help"),
+    }.get(column)
 
 
 def _key(difference: Difference, better: str, worse: str, unclear: str) -> str:
@@ -306,20 +280,5 @@ def _share(count: int, total: int, interval: tuple[float, float]) -> str:
     return f"{share:.0f} % ({100 * low:.0f} – {100 * high:.0f})"
 
 
-def _gains(group: Group) -> str:
-    if group.gain_interval is None:
-        return t("file.nothing")
-    low, high = group.gain_interval
-    return f"{nats(low)} – {nats(high)}"
-
-
 def _clipped(name: str) -> str:
     return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
-
-
-def _html(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    top = "".join(f"<th>{escape(head)}</th>" for head in heads)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
-    )
-    return f'<table class="kb-table"><tr>{top}</tr>{body}</table>'

@@ -1,4 +1,4 @@
-"""The Audit page: what it says, and the page as Streamlit runs it."""
+"""What an audit says, and the page Data without a model, as Streamlit runs it."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from kbert_core.experiments.verdict import verdict_of
 from kbert_core.knowledge.edit import Edit
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "app" / "app_pages" / "audit.py"
+PAGE = ROOT / "app" / "app_pages" / "data.py"
 PATIENCE = 120
 GRAPH = KnowledgeGraph(
     [Triple(f"病{n}号", "类别", "疾病") for n in range(60)]
@@ -44,11 +44,11 @@ def made(splits=SPLITS, graph=GRAPH, task="ner"):
 def test_the_facts_are_those_of_the_held_out_set():
     facts = {fact.name: fact.value for fact in view.facts(made())}
     assert facts == {
-        "Mentions known": "75.0 %",
-        "New, and known": "50.0 %",
-        "Worst leak": "33.3 %",
-        "Dictionary F1": "57.1",  # 2 right of 3 predicted and 4 gold: 心电图 is taken for a D
-        "Tokens added": "104.5 %",  # 4 and 4 + 4 + 11 beside 6 + 11 + 5
+        t("audit.fact.known"): "75.0 %",
+        t("audit.fact.new"): "50.0 %",
+        t("audit.fact.leak"): "33.3 %",
+        t("audit.fact.dictionary"): "57.1",  # 2 right of 3 predicted, 4 gold: 心电图 is taken for D
+        t("audit.fact.added"): "104.5 %",  # 4 and 4 + 4 + 11 beside 6 + 11 + 5
     }
 
 
@@ -59,32 +59,34 @@ def test_classification_has_other_facts_and_no_mentions():
     }
     found = made(splits, task="classify")
     names = [fact.name for fact in view.facts(found)]
-    assert names == ["Texts with a head", "Worst leak", "Always the same", "Tokens added"]
+    assert names == [t(f"audit.fact.{name}") for name in ("texts", "leak", "majority", "added")]
     assert view.mentions_table(found) is view.names_table(found) is None
     assert view.dictionary_table(found) is view.coverage_chart(found) is None
     assert view.gold_heads(found) == ""
     assert view.groups_chart(found) is None
-    assert [row[0] for row in view.splits_table(found).rows] == ["train", "dev"]
-    assert len(view.splits_table(found).columns) == 5
+    table = view.splits_table(found)
+    assert table["split"] == ["train", "dev"] and "gold_matches" not in table
+    parts = [part.name for column in view.parts(found) for part in column]
+    assert parts == ["splits", "lengths", "ambiguous"]
 
 
 def test_reasons_are_told_apart_by_icon_and_word():
     reasons = view.reasons(verdict_of(made()))
-    assert reasons[0].level == "Warning"
+    assert reasons[0].level == t("audit.level.warning") and reasons[0].first
     assert len({(r.level, r.icon, r.colour) for r in reasons}) == 3
 
 
 def test_tables_show_the_held_out_set_by_label():
-    table = view.mentions_table(made())
-    assert table.columns == ("split", "mentions", "in the graph", "unseen", "in the graph")
-    assert table.rows == (
-        ("train", "50", "100.0 %", "", ""),
-        ("test", "4", "75.0 %", "3", "66.7 %"),
-        (" D", "2", "100.0 %", "1", "100.0 %"),
-        (" E", "2", "50.0 %", "2", "50.0 %"),
-    )
-    assert view.leaks_table(made()).rows == (("of test in train", "1", "33.3 %", "100.0 %"),)
-    assert view.dictionary_table(made()).rows[0][0] == "test"
+    assert view.mentions_table(made()) == {
+        "split": ["train", "test", "\u2003D", "\u2003E"],
+        "count": ["50", "4", "2", "2"],
+        "known": ["100.0 %", "75.0 %", "100.0 %", "50.0 %"],
+        "unseen": ["", "3", "1", "2"],
+        "unseen_known": ["", "66.7 %", "100.0 %", "50.0 %"],
+    }
+    leaks = view.leaks_table(made())
+    assert (leaks["texts"], leaks["share"], leaks["same_label"]) == (["1"], ["33.3 %"], ["100.0 %"])
+    assert view.dictionary_table(made())["split"][0] == "test"
 
 
 def test_heads_of_the_test_set_only_are_given_as_a_share_of_all_heads_and_of_those_that_are_gold():
@@ -99,42 +101,25 @@ def test_heads_of_the_test_set_only_are_given_as_a_share_of_all_heads_and_of_tho
 def test_names_with_several_heads_are_listed_where_there_are_any():
     graph = KnowledgeGraph(Triple(head, "类别", "某类") for head in ("病1号（旧）", "病1号（新）"))
     table = view.homonyms_table(made(graph=graph))
-    assert (table.columns, table.rows) == (
-        ("name", "may mean"),
-        (("病1号", "病1号(旧), 病1号(新)"),),
-    )
+    assert table == {"name": ["病1号"], "may_mean": ["病1号(旧), 病1号(新)"]}
     assert view.homonyms_table(made()) is None
 
 
 def test_a_leak_of_nothing_has_no_share_of_labels():
     splits = {**SPLITS, "test": [tagged("无")]}
-    assert view.leaks_table(made(splits)).rows == (("of test in train", "0", "0.0 %", "–"),)
-
-
-def test_what_files_say_is_escaped_in_tables():
-    html = view.table_html(view.ambiguous_table(made()))
-    assert "&lt;b&gt;症状&lt;/b&gt;" in html
-    assert "<b>" not in html
+    table = view.leaks_table(made(splits))
+    assert (table["texts"], table["share"], table["same_label"]) == (["0"], ["0.0 %"], ["–"])
 
 
 def test_the_charts_hold_the_shares_and_mark_types_made_of_the_answers():
     chart = view.coverage_chart(made())
     shares = {bar.name: dict(zip(bar.y, bar.x, strict=True)) for bar in chart.data}
-    assert shares["all mentions"] == {"D": 100, "E": 50}
-    assert shares["unseen in training"] == {"D": 100, "E": 50}
+    assert shares[t("audit.chart.all")] == {"D": 100, "E": 50}
+    assert shares[t("audit.chart.unseen")] == {"D": 100, "E": 50}
     (bars,) = view.groups_chart(made()).data
     colours = dict(zip(bars.y, bars.marker.color, strict=True))
     assert colours["疾病"] == CHANGED  # 51 of 60
     assert colours["检查"] == TRUNK
-
-
-def test_every_text_the_page_asks_for_is_there():
-    text = PAGE.read_text(encoding="utf-8")
-    for kind in ("example", "folder", "upload"):
-        assert t(f"audit.data_{kind}")
-    for name in ("known", "splits", "answers", "dictionary", "lengths", "ambiguous"):
-        assert t(f"audit.section.{name}")
-        assert f'"{name}"' in text
 
 
 # Reading
@@ -228,6 +213,7 @@ def test_the_example_is_as_its_readme_says():
 
 @pytest.fixture
 def page(monkeypatch, tmp_path):
+    """The page where there is no model: the data are counted only."""
     monkeypatch.setenv("KBERT_MODELS", str(tmp_path))
     monkeypatch.setenv("KBERT_OPEN_PATHS", "1")
     at = AppTest.from_file(PAGE, default_timeout=PATIENCE).run()
@@ -236,7 +222,7 @@ def page(monkeypatch, tmp_path):
 
 
 def press(at):
-    at.button(key="audit.button").click().run()
+    at.button(key="data.button").click().run()
     assert not at.exception
     return at
 
@@ -246,68 +232,65 @@ def everything(at):
     return "\n".join(str(item.value) for part in parts for item in part).replace("\\", "")
 
 
-def test_the_first_visit_shows_the_example(page):
-    assert "medical_ner (Named entities) with medical_zh" in everything(page)
-    assert [metric.value for metric in page.metric][:2] == ["77.8 %", "66.7 %"]
-    assert "16.7 % of dev stand in train" in everything(page)
+def report(at):
+    return at.session_state["data.report"].audit
+
+
+def choose_graph(at, name):
+    graphs = at.session_state["lab.graphs"].items()
+    at.selectbox(key="data.graph").set_value(next(f for f, g in graphs if g.name == name)).run()
+
+
+def test_without_a_model_the_first_visit_counts_the_example(page):
+    assert (report(page).data, report(page).graph) == ("medical_ner", "medical_zh")
+    assert [metric.value for metric in page.metric] == [f.value for f in view.facts(report(page))]
+    assert t("data.no_model", task=t("audit.task.ner")) in everything(page)
+    sections = [part.name for column in view.parts(report(page)) for part in column]
+    assert all(t(f"audit.section.{name}") in everything(page) for name in sections)
+    assert len(page.dataframe) == sum(
+        len(part.tables) for column in view.parts(report(page)) for part in column
+    )
 
 
 def test_nothing_is_counted_again_until_the_button_is_pressed(page):
-    page.checkbox(key="audit.tail_only").set_value(True).run()
-    assert "Below is the audit of what was chosen before" in everything(page)
+    page.checkbox(key="data.tail_only").set_value(True).run()
+    assert t("file.stale") in everything(page)
     before = page.metric[4].value
     press(page)
-    assert "chosen before" not in everything(page)
+    assert t("file.stale") not in everything(page)
     assert page.metric[4].value != before
 
 
-def test_without_a_graph_one_is_asked_for(page):
-    page.multiselect(key="audit.graphs").set_value([]).run()
-    press(page)
-    assert "Choose a knowledge graph above" in everything(page)
-    assert not page.metric
-    first = next(iter(page.session_state["lab.graphs"]))
-    page.multiselect(key="audit.graphs").set_value([first]).run()
-    assert "Press Audit to count" in everything(page)
-
-
-def test_a_folder_is_audited_and_a_bad_one_says_why(page, tmp_path):
-    page.session_state["audit.data"] = "folder"
+def test_a_folder_is_counted_and_a_bad_one_says_why(page, tmp_path):
+    page.session_state["data.kind"] = "folder"
     page.run()
-    press(page)
-    assert "Write the folder of the data set" in everything(page)
-    page.text_input(key="audit.folder").set_value(str(tmp_path / "none")).run()
-    press(page)
-    assert "no such folder" in everything(page)
+    assert t("file.no_folder") in everything(page)
+    assert page.button(key="data.button").disabled
+    page.text_input(key="data.folder").set_value(str(tmp_path / "none")).run()
+    assert t("audit.not_a_folder", path=tmp_path / "none") in everything(page)
     for name, data in files().values():
         (tmp_path / name).write_bytes(data)
-    page.text_input(key="audit.folder").set_value(str(tmp_path)).run()
+    page.text_input(key="data.folder").set_value(str(tmp_path)).run()
     press(page)
-    assert f"{tmp_path.name} (Named entities)" in everything(page)
+    assert report(page).data == tmp_path.name
 
 
 def test_paths_are_not_offered_to_visitors_of_other_machines(monkeypatch, tmp_path):
     monkeypatch.setenv("KBERT_MODELS", str(tmp_path))
     monkeypatch.setattr("app.services.may_open_paths", lambda: False)
     at = AppTest.from_file(PAGE, default_timeout=PATIENCE)
-    at.session_state["audit.data"] = "folder"
+    at.session_state["data.kind"] = "folder"
     at.run()
     assert not at.exception
-    assert at.session_state["audit.data"] == "example"
+    assert at.session_state["data.kind"] == "example"
 
 
-def graph_named(at, name):
-    return next(f for f, graph in at.session_state["lab.graphs"].items() if graph.name == name)
-
-
-def test_several_graphs_count_as_one_and_the_labs_edits_count(page):
-    figure, medical = graph_named(page, "figure2"), graph_named(page, "medical_zh")
+def test_the_labs_edits_count(page):
+    medical = page.session_state["data.graph"]
     added = Edit("add", Triple("脊柱", "类别", "部位"))
     page.session_state["lab.logs"] = {medical: EditLog().append(added)}
-    page.multiselect(key="audit.graphs").set_value([medical, figure]).run()
-    assert any("edited" in option for option in page.multiselect(key="audit.graphs").options)
     press(page)
-    assert "medical_zh + figure2: 1,741 triples" in everything(page)
+    assert report(page).triples == 1738
     assert page.metric[0].value == "88.9 %"  # 脊柱 is known now
 
 
@@ -315,23 +298,20 @@ def test_names_with_several_heads_are_shown(page, tmp_path):
     for split in ("train", "test"):
         rows = "text_a\tlabel\n苹果卖得好\t1\n小米粥\t0\n没有\t0\n"
         (tmp_path / f"{split}.tsv").write_text(rows, encoding="utf-8")
-    page.session_state["audit.data"] = "folder"
-    page.session_state["audit.folder"] = str(tmp_path)
-    page.multiselect(key="audit.graphs").set_value([graph_named(page, "homonyms_zh")]).run()
+    page.session_state["data.kind"] = "folder"
+    page.session_state["data.folder"] = str(tmp_path)
+    choose_graph(page, "homonyms_zh")
     press(page)
-    said = "100.0 % (2 of 2) of the matches in test have a name that may mean several heads"
-    assert said in everything(page)
-    assert any("苹果(水果), 苹果(公司)" in table.value for table in page.get("html"))
+    assert view.homonyms(report(page)) in everything(page)
+    assert any("may_mean" in frame.value for frame in page.dataframe)
 
 
 def test_a_task_that_does_not_fit_is_said(page):
-    page.selectbox(key="audit.task").set_value("pair").run()
-    press(page)
+    page.selectbox(key="data.task").set_value("pair").run()
     assert "text_b" in everything(page)
 
 
 def test_a_graph_that_names_nothing_is_said(page):
-    page.multiselect(key="audit.graphs").set_value([graph_named(page, "medical_en")]).run()
+    choose_graph(page, "medical_en")
     press(page)
     assert page.metric[0].value == "0.0 %"
-    assert "A plain dictionary of the graph tags nothing" in everything(page)

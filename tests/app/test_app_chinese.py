@@ -110,15 +110,3 @@ def test_the_knowledge_page_in_chinese_stays_chinese(chinese, view):
     at = visit("knowledge.py")
     at.session_state["knowledge.view"] = view
     calm(at.run())
-
-
-def test_a_problem_on_the_audit_page_follows_the_language(monkeypatch):
-    at = AppTest.from_file(PAGES / "audit.py", default_timeout=PATIENCE)
-    at.session_state["audit.data"] = "upload"
-    at.run()
-    assert "There is no training set" in shown(at)
-    monkeypatch.setattr(texts, "language_of", lambda: "zh")
-    later = AppTest.from_file(PAGES / "audit.py", default_timeout=PATIENCE)
-    for name in ("audit.data", "audit.shown"):
-        later.session_state[name] = at.session_state[name]
-    assert "没有训练集" in shown(calm(later.run()))

@@ -1,4 +1,4 @@
-"""The page A whole file: what it says, its tables and files, and the page as Streamlit runs it."""
+"""A file read with a graph and without: sentences, tables, files, and the page Data."""
 
 import csv
 import html
@@ -17,19 +17,21 @@ from tiny_knowbert import knowbert_in
 from app import background, file_runs
 from app.background import Progress
 from app.edit_log import EditLog
-from app.file_runs import FileSetup, HowToPrune
+from app.file_runs import FileSetup
 from app.models import ModelInfo
-from app.texts import ENGLISH
+from app.texts import ENGLISH, t
+from app.view_models import audit as audit_view
 from app.view_models import whole_file as view
 from app.view_models.styles import BRANCH, TRUNK
 from kbert_core import Card, KnowledgeGraph, Pipeline, Triple
 from kbert_core.experiments.audit_values import Data
 from kbert_core.experiments.file_rows import Verdict
-from kbert_core.experiments.whole_file import Pruned, WholeFile, prune, wilson
+from kbert_core.experiments.whole_file import WholeFile, wilson
+from kbert_core.explain.result import name_of
 from kbert_core.knowledge.edit import Edit
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "app" / "app_pages" / "whole_file.py"
+PAGE = ROOT / "app" / "app_pages" / "data.py"
 PATIENCE = 180
 A, B, C = triple("cat eats fish"), triple("cat is animal"), triple("dog is animal")
 ODD = Triple("=cmd()", "<b>", "@x")
@@ -133,21 +135,21 @@ def test_rows_are_those_that_changed_by_what_knowledge_did():
 
 def test_cells_are_plain_text_and_numbers_that_sort():
     columns = view.rows_table(view.shown(MIXED, view.ALL), INFO)
-    assert columns["gain"] == [2.0, -1.0, -3.0]
+    assert "gain" not in columns  # nats stand in the file
     assert columns["verdict"] == ["helped", "hurt", "hurt"]
     assert columns["gold"][0] == "good · 4 or 5 stars"
     assert columns["triples"][2] == "dog · is · animal, =cmd() · <b> · @x"
 
 
-def test_a_text_is_shown_entity_by_entity_and_escaped():
+def test_a_text_is_shown_entity_by_entity():
     row = entities(0, [(0, 2, "D"), (4, 6, "E")], [(0, 2, "D")], [(0, 2, "<E>"), (7, 9, "D")])
-    cells = re.findall(r"<td>(.*?)</td>", view.row_html(row, INFO))
-    assert cells == [
-        *("ab", "D", "D", "&lt;E&gt;"),
-        *("ef", "E", "–", "–"),
-        *("hi", "–", "–", "D"),
-    ]
-    assert "good · 4 or 5 stars" in view.row_html(MIXED.rows[0], INFO)
+    assert view.row(row, INFO) == {
+        "entity": ["ab", "ef", "hi"],
+        "gold": ["D", "E", "–"],
+        "known": ["D", "–", "–"],
+        "plain": ["<E>", "–", "D"],
+    }
+    assert view.row(MIXED.rows[0], INFO)["gold"] == ["good · 4 or 5 stars"]
 
 
 def test_csv_holds_every_text_and_guards_formulas():
@@ -166,9 +168,7 @@ def test_csv_holds_every_text_and_guards_formulas():
 def test_groups_say_shares_intervals_and_what_can_be_told():
     columns = view.groups_table(many(1, 9).groups("triple"))
     assert columns["hurt_share"] == ["90 % (60 – 98)"]
-    assert columns["said"] == ["hurts"]
-    assert columns["gain_interval"][0].count("–") == 1
-    assert view.groups_table(MIXED.groups("entity"))["gain_interval"] == ["–"] * 3
+    assert columns["said"] == [t("file.said.hurt")]
 
 
 def test_bars_go_to_both_sides_and_only_changed_groups_have_one():
@@ -180,23 +180,6 @@ def test_bars_go_to_both_sides_and_only_changed_groups_have_one():
     assert view.groups_chart(many(0, 0, 3).groups("triple")) is None
     crowd = [classed(n, "good", "good", "bad", [Triple(f"h{n}", "r", "t")]) for n in range(60)]
     assert len(view.groups_chart(file_of(*crowd).groups("triple")).data[0].y) == view.MOST_BARS
-
-
-def test_what_was_pruned_is_said():
-    graph = KnowledgeGraph([A, B, C, ODD], name="animals")
-    pruned = prune(graph, MIXED.rows)
-    assert view.say_pruned(pruned, 4) == (
-        "Triples taken out: 2 of the graph's 4; chosen on 4 texts."
-    )
-    assert view.removed_table(pruned)["removed"] == ["dog · is · animal", "=cmd() · <b> · @x"]
-    assert "triples" not in view.removed_table(pruned)
-    relations = prune(graph, MIXED.rows, what="relation")
-    columns = view.removed_table(relations)
-    assert dict(zip(columns["removed"], columns["triples"], strict=True)) == {"is": 2, "<b>": 1}
-    assert "Relations taken out: 2, with 3 of the graph's 4 triples" in view.say_pruned(
-        relations, 4
-    )
-    assert view.say_pruned(prune(graph, MIXED.rows, least=5), 4) == ENGLISH["file.pruned_nothing"]
 
 
 # What runs in the background
@@ -230,27 +213,15 @@ def test_reading_tells_how_far_it_is_after_every_text(reader, setup):
     assert [row.number for row in items[::2]] == [0, 1, 2]
 
 
-def test_a_knowbert_reads_a_file_and_prunes_a_graph(setup, tmp_path, checkpoints):
+def test_a_knowbert_reads_a_file(setup, tmp_path, checkpoints):
     knowbert = knowbert_in(tmp_path, checkpoints)
     rows = [item for item in file_runs.rows(knowbert, setup) if not isinstance(item, Progress)]
     assert [row.number for row in rows] == [0, 1, 2]
-    found, how = WholeFile("ner", "g", tuple(rows), 3), HowToPrune("leave one out", "triple", 1)
-    *_, pruned = file_runs.pruning(knowbert, setup, found, how)
-    assert isinstance(pruned, Pruned)
 
 
 def test_too_many_texts_are_cut(setup, monkeypatch):
     monkeypatch.setattr(file_runs, "MOST_TEXTS", 2)
     assert len(setup.examples) == 2
-
-
-@pytest.mark.parametrize("rule", ["counts", "leave one out"])
-def test_pruning_tells_how_far_it_is_and_yields_the_graph_last(reader, setup, rule):
-    rows = [item for item in file_runs.rows(reader, setup) if not isinstance(item, Progress)]
-    found = WholeFile("ner", "two", tuple(rows), 3)
-    *items, pruned = file_runs.pruning(reader, setup, found, HowToPrune(rule, "triple", 1))
-    assert isinstance(pruned, Pruned)
-    assert items == ([] if rule == "counts" else [Progress(1, 2), Progress(2, 2)])
 
 
 # The page
@@ -267,9 +238,7 @@ def all_ended():
 
 def rest(at):
     """Wait for what runs in the background, then look again."""
-    for name in ("run", "prune_run"):
-        if f"whole_file.{name}" in at.session_state:
-            at.session_state[f"whole_file.{name}"][1].join(PATIENCE)
+    at.session_state["data.run"][1].join(PATIENCE)
     at.run()
     assert not at.exception
     return at
@@ -299,36 +268,37 @@ def numbers(at):
 
 def test_the_first_visit_has_read_the_example(page):
     assert numbers(page) == ["6", "6", "2", "2", "0"]
-    assert "dev: 6 texts read by medical-ner-kbert with medical_zh" in everything(page)
-    assert "can't be told from 6 texts" in headlines(page)[-1]
-    assert "Scores on this split are too good" in page.expander[-1].label
-    frame = page.dataframe[0].value
-    assert list(frame["verdict"]) == ["helped", "helped"]
+    found, report = (page.session_state[f"data.{name}"] for name in ("found", "report"))
+    assert (found.graph, page.session_state["data.setup"].split) == ("medical_zh", "dev")
+    assert view.say_whole(found) in headlines(page)[-1]
+    assert audit_view.headline(report.verdict) in headlines(page)[0]
+    assert list(page.dataframe[-1].value["verdict"]) == [t("file.verdict.helped")] * 2
 
 
 def test_another_split_is_read_when_asked_for(page):
-    page.session_state["whole_file.split"] = "train"
+    page.session_state["data.split"] = "train"
     page.run()
-    assert "Below is what was found for what was chosen before" in everything(page)
+    assert t("file.stale") in everything(page)
     assert numbers(page)[0] == "6"
-    page.button(key="whole_file.button").click().run()
+    page.button(key="data.button").click().run()
     rest(page)
     assert numbers(page)[0] == "18"
-    assert "chosen before" not in everything(page)
+    assert t("file.stale") not in everything(page)
 
 
 def test_a_chosen_text_opens_in_the_lab_as_it_was_read(page):
-    number = page.session_state["whole_file.run"][1].look().results[0].number
-    page.session_state["whole_file.row"] = next(
-        row.number for row in page.session_state["whole_file.found"].changed
+    number = page.session_state["data.run"][1].look().results[0].number
+    page.session_state["data.row"] = next(
+        row.number for row in page.session_state["data.found"].changed
     )
     page.run()
     assert not page.exception
-    text = page.session_state["whole_file.found"].changed[0].example.sentences[0]
+    text = page.session_state["data.found"].changed[0].example.sentences[0]
     assert text in everything(page)
-    assert "Triples in it:" in everything(page)
-    page.number_input(key="whole_file.max_triples").set_value(1).run()
-    page.button(key="whole_file.open").click().run()
+    names = ", ".join(map(name_of, page.session_state["data.found"].changed[0].triples))
+    assert t("file.row_triples", triples=names) in everything(page)
+    page.number_input(key="data.max_triples").set_value(1).run()
+    page.button(key="data.open_row").click().run()
     assert page.session_state["lab.text"] == text
     assert page.session_state["lab.task"] == "ner"
     assert page.session_state["lab.max_triples"] == 2  # as it was read, not as it is chosen now
@@ -337,66 +307,35 @@ def test_a_chosen_text_opens_in_the_lab_as_it_was_read(page):
 
 @pytest.mark.parametrize("by", ["label", "entity", "relation", "triple"])
 def test_groups_are_shown_by_everything(page, by):
-    page.session_state["whole_file.view"] = "groups"
-    page.session_state["whole_file.by"] = by
+    page.session_state["data.view"] = "groups"
+    page.session_state["data.by"] = by
     page.run()
     assert not page.exception
-    groups = page.session_state["whole_file.found"].groups(by)
-    frame = page.dataframe[0].value
+    groups = page.session_state["data.found"].groups(by)
+    frame = page.dataframe[-1].value
     assert list(frame["name"]) == [group.name for group in groups]
     assert list(frame["hurt"]) == [group.hurt for group in groups]
 
 
-def test_a_graph_is_pruned_and_used_in_this_session(page):
-    page.session_state["whole_file.view"] = "prune"
-    page.run()
-    page.button(key="whole_file.prune").click().run()
-    rest(page)
-    said = everything(page)
-    assert "Triples taken out: 1 of the graph's 1,737; chosen on 6 texts." in said
-    assert "may not help on others" in said
-    before = len(page.session_state["lab.graphs"])
-    page.button(key="whole_file.use_pruned").click().run()
-    assert not page.exception
-    assert len(page.session_state["lab.graphs"]) == before + 1
-    assert "The graph “medical_zh pruned” can be chosen" in everything(page)
-    assert any("medical_zh pruned" in x for x in page.selectbox(key="whole_file.graph").options)
-
-
 def test_the_graph_as_edited_in_the_lab_is_read(page):
-    graph = page.session_state["whole_file.graph"]
-    gone = [Edit("remove", t) for t in page.session_state["lab.graphs"][graph]][:1]
+    graph = page.session_state["data.graph"]
+    gone = [Edit("remove", one) for one in page.session_state["lab.graphs"][graph]][:1]
     page.session_state["lab.logs"] = {graph: EditLog().append(*gone)}
     page.run()
-    assert "chosen before" in everything(page)
-    page.button(key="whole_file.button").click().run()
+    assert t("file.stale") in everything(page)
+    page.button(key="data.button").click().run()
     rest(page)
-    assert len(page.session_state["whole_file.setup"].graph) == 1736
-
-
-def test_a_folder_is_read_and_a_bad_one_says_why(page, tmp_path):
-    page.session_state["whole_file.data"] = "folder"
-    page.run()
-    assert "Write the folder of the data set" in everything(page)
-    assert page.button(key="whole_file.button").disabled
-    page.text_input(key="whole_file.folder").set_value(str(tmp_path / "none")).run()
-    assert "no such folder" in everything(page)
-    lines = "".join(line_of(tagged("患者有糖尿病", ("糖尿病", "Disease"))) + "\n" for _ in range(3))
-    (tmp_path / "train.tsv").write_text("text_a\tlabel\n" + lines, encoding="utf-8")
-    page.text_input(key="whole_file.folder").set_value(str(tmp_path)).run()
-    page.button(key="whole_file.button").click().run()
-    rest(page)
-    assert numbers(page)[0] == "3"
+    assert len(page.session_state["data.setup"].graph) == 1736
 
 
 def test_labels_that_the_model_does_not_know_are_said(page, tmp_path):
     line = line_of(tagged("患者有糖尿病", ("糖尿病", "Quark")))
     (tmp_path / "train.tsv").write_text(f"text_a\tlabel\n{line}\n", encoding="utf-8")
-    page.session_state["whole_file.data"] = "folder"
-    page.session_state["whole_file.folder"] = str(tmp_path)
+    page.session_state["data.kind"] = "folder"
+    page.session_state["data.folder"] = str(tmp_path)
     page.run()
-    page.button(key="whole_file.button").click().run()
-    page.session_state["whole_file.run"][1].join(PATIENCE)
+    page.button(key="data.button").click().run()
+    page.session_state["data.run"][1].join(PATIENCE)
     page.run()
     assert "the label 'B-Quark' is not among those of the model" in everything(page)
 
@@ -404,8 +343,8 @@ def test_labels_that_the_model_does_not_know_are_said(page, tmp_path):
 def test_only_the_example_is_called_one(page, tmp_path):
     assert ENGLISH["file.example_note"] in everything(page)
     for kind in ("folder", "upload"):
-        page.session_state["whole_file.data"] = kind
-        page.session_state["whole_file.folder"] = str(tmp_path)
+        page.session_state["data.kind"] = kind
+        page.session_state["data.folder"] = str(tmp_path)
         page.run()
         assert ENGLISH["file.example_note"] not in everything(page)
 
@@ -413,18 +352,22 @@ def test_only_the_example_is_called_one(page, tmp_path):
 def test_a_task_without_a_model_says_so(page, tmp_path):
     rows = "qid\tlabel\ttext_a\ttext_b\n1\t1\ta\tb\n1\t0\ta\tc\n"
     (tmp_path / "train.tsv").write_text(rows, encoding="utf-8")
-    page.session_state["whole_file.data"] = "folder"
-    page.session_state["whole_file.folder"] = str(tmp_path)
+    page.session_state["data.kind"] = "folder"
+    page.session_state["data.folder"] = str(tmp_path)
     page.run()
-    assert "There is no model here for this task (Answer selection)" in everything(page)
+    assert t("data.no_model", task=t("audit.task.rank")) in everything(page)
+    page.button(key="data.button").click().run()
+    assert not page.exception
+    assert "data.run" not in page.session_state  # counted, not read
+    assert page.session_state["data.report"].audit.task == "rank"
 
 
 def test_a_stopped_reading_says_how_far_it_came(page):
-    _, run = page.session_state["whole_file.run"]
-    found = page.session_state["whole_file.found"]
-    page.session_state["whole_file.found"] = WholeFile(found.task, found.graph, found.rows, 9)
+    _, run = page.session_state["data.run"]
+    found = page.session_state["data.found"]
+    page.session_state["data.found"] = WholeFile(found.task, found.graph, found.rows, 9)
     page.run()
-    assert "The reading was stopped: 6 of 9 texts." in everything(page)
+    assert t("file.partly", done="6", total="9") in everything(page)
     assert run.look().ended
 
 

@@ -1,0 +1,335 @@
+"""Data: labelled texts, a graph and a model in; a verdict and what knowledge changes out."""
+
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from app import audits, file_runs, services, state
+from app.app_pages.data_found import show_audit, show_found, verdict_panel
+from app.app_pages.lab_open import graph_fields
+from app.app_pages.long_run import begin, follow, forget, kept
+from app.app_pages.target_chooser import select
+from app.audits import Report
+from app.background import Look, Run, State
+from app.file_runs import MOST_TEXTS, FileSetup
+from app.session_graphs import graph_as_edited, graph_name
+from app.state import KEEP
+from app.texts import t
+from app.view_models import whole_file as view
+from app.view_models.html import markdown
+from app.view_models.styles import CSS
+from app.work import alone
+from kbert_core import Ablation, InjectionOptions, KBertError
+from kbert_core.data.labelled import SPLITS
+from kbert_core.data.sources import TASKS
+from kbert_core.experiments.audit import MAX_LENGTH
+from kbert_core.experiments.audit_values import Data
+from kbert_core.experiments.file_rows import FileRow
+
+ss = st.session_state
+EXAMPLE, FOLDER, UPLOAD = "example", "folder", "upload"
+AUTO = "auto"
+FIRST = ("dev", "test", "train")  # the split that is read unless told otherwise
+RUN = "data.run"
+
+
+def page() -> None:
+    """Input, work, view, top to bottom."""
+    state.begin()
+    fill()
+    st.html(CSS)
+    st.caption(t("data.what"))
+    left, right = st.columns([5, 6], gap="large")
+    with left:
+        choose_data()
+        data = read()
+        split = choose_split(data) if data is not None else ""
+    with right:
+        setup = choose_reader(data, split)
+    pressed = st.button(
+        t("data.button"),
+        key="data.button",
+        type="primary",
+        icon=":material/play_arrow:",
+        disabled=setup is None,
+    )
+    if setup is not None and (pressed or "data.setup" not in ss):
+        start(setup)
+    of: FileSetup | None = ss.get("data.setup")
+    if of is None:
+        return
+    if setup is None or setup.key != of.key:
+        st.info(t("file.stale"), icon=":material/update:")
+    show(of)
+
+
+def fill() -> None:
+    """Fill a new session, and mend what no longer fits."""
+    st.query_params.pop("part", None)  # of an address of before
+    for key, value in {
+        "data.kind": EXAMPLE,
+        "data.folder": "",
+        "data.task": AUTO,
+        "data.graph": services.demo_graph("medical_zh").fingerprint,  # the example's
+    }.items():
+        ss.setdefault(key, value)
+    if ss["data.kind"] not in kinds():
+        ss["data.kind"] = EXAMPLE
+    if ss["data.graph"] not in ss["lab.graphs"]:
+        ss["data.graph"] = ss["lab.graph"]
+
+
+# Texts
+
+
+def kinds() -> list[str]:
+    """Where data can come from here."""
+    return [EXAMPLE, *([FOLDER] if services.may_open_paths() else []), UPLOAD]
+
+
+def choose_data() -> None:
+    """The example, a folder, or files."""
+    st.segmented_control(
+        t("file.data"),
+        kinds(),
+        key="data.kind",
+        format_func=lambda kind: t(f"audit.data_{kind}"),
+        required=True,
+        **KEEP,
+    )
+    if ss["data.kind"] == FOLDER:
+        st.text_input(
+            t("audit.folder"),
+            key="data.folder",
+            placeholder=t("audit.folder_placeholder"),
+            **KEEP,
+        )
+    elif ss["data.kind"] == UPLOAD:
+        st.caption(t("audit.upload_help", most=st.get_option("server.maxUploadSize")))
+        for column, name in zip(st.columns(len(SPLITS)), SPLITS, strict=True):
+            column.file_uploader(
+                t(f"audit.upload_{name}"), type=audits.UPLOADS, key=f"data.upload_{name}"
+            )
+    else:
+        st.caption(t("file.example_note"))
+
+
+def read() -> Data | None:
+    """The data set chosen; what is missing or wrong is said."""
+    task = None if ss["data.task"] == AUTO else ss["data.task"]
+    try:
+        if ss["data.kind"] == EXAMPLE:
+            return audits.folder(str(audits.EXAMPLE), task)
+        if ss["data.kind"] == UPLOAD:
+            return uploaded(task)
+        if ss["data.folder"].strip():
+            return audits.folder(ss["data.folder"], task)
+        st.info(t("file.no_folder"))
+    except KBertError as error:
+        st.error(markdown(error))
+    return None
+
+
+def uploaded(task: str | None) -> Data | None:
+    """The uploaded files; they are kept when the visitor goes to another page and comes back.
+
+    Raises:
+        KBertError: one can't be read.
+    """
+    files = {name: ss.get(f"data.upload_{name}") for name in SPLITS}
+    given = {name: file for name, file in files.items() if file is not None}
+    kept: tuple[object, Data] | None = ss.get("data.kept")
+    if "train" not in given:
+        if kept is None:
+            st.info(t("file.no_upload"))
+            return None
+        st.caption(markdown(t("file.upload_kept", name=kept[1].name)))
+        return kept[1]
+    key = (task, *(file.file_id for file in given.values()))
+    if kept is None or kept[0] != key:
+        read = {name: (file.name, file.getvalue()) for name, file in given.items()}
+        kept = ss["data.kept"] = (key, audits.uploaded(read, given["train"].name, task))
+    return kept[1]
+
+
+def choose_split(data: Data) -> str:
+    """Which of the splits is read by the model."""
+    names = [name for name in FIRST if name in data.splits]
+    if ss.get("data.split") not in names:
+        ss["data.split"] = names[0]
+    st.segmented_control(
+        t("file.split"),
+        names,
+        key="data.split",
+        format_func=lambda name: t(
+            "file.split_option",
+            split=t(f"audit.split.{name}"),
+            count=f"{len(data.splits.get(name, ())):,}",
+        ),
+        required=True,
+        **KEEP,
+    )
+    chosen = str(ss["data.split"])
+    if len(data.splits[chosen]) > MOST_TEXTS:
+        of = f"{len(data.splits[chosen]):,}"
+        st.caption(markdown(t("file.many", of=of, most=f"{MOST_TEXTS:,}")))
+    return chosen
+
+
+# The graph, and what reads them
+
+
+def choose_reader(data: Data | None, split: str) -> FileSetup | None:
+    """Graph, model, and how triples are injected; None where there are no texts."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
+        select(t("file.graph"), list(ss["lab.graphs"]), "data.graph", graph_name)
+        open_graph()
+        models = state.models_for(data.task) if data is not None else {}
+        model = ""
+        if models:
+            before = ss.get("data.model")
+            first = ss["lab.model"]
+            model = select(t("file.model"), list(models), "data.model", lambda m: models[m], first)
+            if model != before:
+                as_trained()
+    problem = ss.pop("data.graph_problem", None)
+    if problem:
+        st.error(f"**{t('open.failed_title')}**")
+        st.code(problem, language=None, wrap_lines=True)
+    if data is not None and not models:
+        st.info(markdown(t("data.no_model", task=t(f"audit.task.{data.task}"))))
+    ss.setdefault("data.max_triples", InjectionOptions().max_triples)
+    ss.setdefault("data.tail_only", False)
+    with st.expander(t("file.options")):
+        st.selectbox(
+            t("audit.task"),
+            [AUTO, *TASKS],
+            key="data.task",
+            format_func=lambda task: t(f"audit.task{'_' if task == AUTO else '.'}{task}"),
+            **KEEP,
+        )
+        st.number_input(
+            t("options.max_triples"),
+            0,
+            state.most_triples(model) if model else 20,
+            key="data.max_triples",
+            help=t("options.max_triples_help"),
+            **KEEP,
+        )
+        if not model or services.model_info(model).has_trees:
+            st.checkbox(t("options.tail_only"), key="data.tail_only", **KEEP)
+        if model:
+            st.caption(t("file.as_trained"))
+    return setup_of(data, split, model) if data is not None else None
+
+
+def as_trained() -> None:
+    """Take the options the model was trained with."""
+    options, _ = state.options_of(ss["data.model"])
+    ss["data.max_triples"], ss["data.tail_only"] = options.max_triples, options.tail_only
+
+
+def open_graph() -> None:
+    """Upload a graph, or name its path."""
+    with st.popover(t("open.graph"), icon=":material/folder_open:", key="data.open"):
+        st.caption(t("open.format"))
+        graph_fields(
+            "data", f"data.graph_upload.{ss.get('data.uploads', 0)}", take_upload, take_path
+        )
+
+
+def take_upload() -> None:
+    """Callback: put an uploaded graph into the session, and choose it."""
+    file = ss.get(f"data.graph_upload.{ss.get('data.uploads', 0)}")
+    if file is not None:
+        ss["data.uploads"] = ss.get("data.uploads", 0) + 1
+        take(lambda: services.read_upload(file.getvalue(), file.name))
+
+
+def take_path() -> None:
+    """Callback: put a graph of this machine into the session, and choose it."""
+    path = ss.get("data.path", "").strip()
+    if path and services.may_open_paths():
+        take(lambda: services.open_graph(path))
+
+
+def take(opened: Any) -> None:
+    """Keep a graph beside the Lab's, or say why it can't be opened."""
+    try:
+        ss["data.graph"] = state.take_graph(opened(), choose=False)
+    except KBertError as error:
+        ss["data.graph_problem"] = str(error)
+
+
+def setup_of(data: Data, split: str, model: str) -> FileSetup:
+    """All that was chosen."""
+    options, ablation = state.options_of(model) if model else (InjectionOptions(), Ablation())
+    options = replace(
+        options,
+        max_triples=int(ss["data.max_triples"]),
+        tail_only=bool(ss["data.tail_only"]),
+    )
+    graph = graph_as_edited(ss["data.graph"])
+    stamp = services.stamp(model) if model else ""
+    key = (id(data), split, model, stamp, graph.fingerprint, options, ablation)
+    uploaded = ss["data.kind"] == UPLOAD
+    name = ss["data.graph"]
+    return FileSetup(data, split, model, name, graph, options, ablation, key, uploaded)
+
+
+# Counting, reading
+
+
+def start(setup: FileSetup) -> None:
+    """Count, and begin to read; whatever ran before is stopped."""
+    forget(RUN)
+    for name in ("data.found", "data.row"):
+        ss.pop(name, None)
+    ss["data.setup"] = setup
+    trees, length = True, None
+    if setup.model:
+        info = services.model_info(setup.model)
+        trees, length = info.has_trees, info.card.reading.max_length
+    try:
+        with st.spinner(t("audit.working")), alone():
+            ss["data.report"] = audits.audited(
+                setup.data, setup.graph, setup.options, length or MAX_LENGTH, as_tokens=trees
+            )
+    except KBertError as error:
+        ss["data.report"] = error
+    if setup.model:
+        try:
+            pipeline = services.pipeline(setup.model, ss["lab.device"])
+            begin(RUN, (), lambda: file_runs.rows(pipeline, setup))
+        except KBertError as error:
+            st.error(markdown(error))
+
+
+def show(setup: FileSetup) -> None:
+    """The verdict, then what the model makes of it as it is read."""
+    report: Report | KBertError = ss["data.report"]
+    if isinstance(report, Report):
+        verdict_panel(report)
+    else:
+        st.caption(markdown(t("file.audit_none", reason=report)))
+    run: Run[FileRow] | None = kept(RUN, ())
+    if run is None:
+        if isinstance(report, Report):
+            show_audit(report)
+        return
+
+    def draw(now: Look[FileRow]) -> None:
+        if not now.ended:
+            st.caption(markdown(view.going(now.results)))
+        elif now.results:
+            show_found(setup, now.results, report if isinstance(report, Report) else None)
+
+    look = run.look()
+    if look.state is State.STOPPED and look.results:  # which is said with what was found
+        draw(look)
+    else:
+        follow(run, draw, key="data")
+
+
+page()

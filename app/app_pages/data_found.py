@@ -1,0 +1,302 @@
+"""What counting and reading a data set have shown: the verdict, texts, groups, tables."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import streamlit as st
+
+from app import services, state
+from app.audits import Report
+from app.file_runs import FileSetup
+from app.session_graphs import graph_as_edited
+from app.state import KEEP
+from app.texts import listed, sentences, t
+from app.view_models import audit as audit_view
+from app.view_models import whole_file as view
+from app.view_models.html import escape, markdown
+from kbert_core import KBertError
+from kbert_core.experiments.file_rows import FileRow
+from kbert_core.experiments.whole_file import KINDS, By, WholeFile
+from kbert_core.explain.result import name_of
+
+ss = st.session_state
+ROWS, GROUPS, AUDIT = "rows", "groups", "audit"
+ICONS = {
+    ROWS: ":material/format_list_bulleted:",
+    GROUPS: ":material/bar_chart:",
+    AUDIT: ":material/fact_check:",
+}
+PLOTLY: dict[str, Any] = {"displayModeBar": False}
+METRIC = 118  # pixels a number takes with its name
+
+
+def download(key: str, label: str, data: Callable[[], bytes], name: str, mime: str) -> None:
+    """A button for a file that is made when it is pressed."""
+    st.download_button(
+        label,
+        data,
+        file_name=name,
+        mime=mime,
+        key=key,
+        icon=":material/download:",
+        on_click="ignore",
+    )
+
+
+def table(columns: view.Columns, key: str | None, texts: str, **more: Any) -> Any:
+    """A table whose columns' names begin with ``texts``; what it says where that is None."""
+    return st.dataframe(
+        columns,
+        key=key,
+        hide_index=True,
+        width="stretch",
+        column_config={
+            name: st.column_config.Column(
+                t(f"{texts}.{name}"), help=view.help_of(name) if texts == "file.column" else None
+            )
+            for name in columns
+        },
+        **more,
+    )
+
+
+# Before any model
+
+
+def verdict_panel(report: Report) -> None:
+    """What the counts mean, and the numbers that answer most."""
+    audit, facts = report.audit, audit_view.facts(report.audit)
+    with st.container(border=True, key="data_verdict"):
+        headline = escape(audit_view.headline(report.verdict))
+        st.html(f'<div class="kb-headline">{headline}</div>')
+        for column, fact in zip(st.columns(len(facts)), facts, strict=True):
+            column.metric(fact.name, fact.value, help=fact.help)
+        found = audit_view.reasons(report.verdict)
+        first = [reason for reason in found if reason.first]
+        say_reasons(first)
+        if len(first) < len(found):
+            with st.expander(t("data.more", count=len(found) - len(first))):
+                say_reasons([reason for reason in found if not reason.first])
+        said = t(
+            "audit.of",
+            data=audit.data,
+            task=t(f"audit.task.{audit.task}"),
+            graph=audit.graph,
+            triples=f"{audit.triples:,}",
+            heads=f"{audit.heads:,}",
+        )
+        st.caption(markdown(said))
+        values = {"verdict": report.verdict.as_dict(), **asdict(audit)}
+        download(
+            "data.json",
+            t("audit.download"),
+            lambda: json.dumps(values, ensure_ascii=False, indent=1).encode(),
+            f"audit-{services.safe_name(audit.data)}.json",
+            "application/json",
+        )
+
+
+def say_reasons(reasons: Sequence[audit_view.Reason]) -> None:
+    """Findings of the verdict, one a line."""
+    with st.container(gap="xsmall"):
+        for reason in reasons:
+            level = f":{reason.colour}[{reason.icon} **{reason.level}**]"
+            st.markdown(f"{level}\u2002{markdown(reason.text)}")
+
+
+def show_audit(report: Report) -> None:
+    """What led to the verdict: charts and tables, part by part."""
+    for column, parts in zip(
+        st.columns([5, 6], gap="large"), audit_view.parts(report.audit), strict=True
+    ):
+        with column:
+            for part in parts:
+                st.markdown(f"#### {t('audit.section.' + part.name)}")
+                if part.chart is not None:
+                    st.caption(part.chart_title)
+                    st.plotly_chart(part.chart, key=f"data.{part.name}", config=PLOTLY)
+                for made in part.tables:
+                    table(made, None, "audit.column")
+                for said in part.notes:
+                    st.caption(markdown(said))
+
+
+# With the model
+
+
+def show_found(setup: FileSetup, rows: Sequence[FileRow], report: Report | None) -> None:
+    """Everything, once the file was read."""
+    found: WholeFile | None = ss.get("data.found")
+    if found is None or len(found.rows) != len(rows):
+        found = WholeFile(setup.data.task, setup.graph.name, tuple(rows), len(setup.examples))
+        ss["data.found"] = found
+    if len(rows) < found.total:
+        said = t("file.partly", done=f"{len(rows):,}", total=f"{found.total:,}")
+        st.warning(said, icon=":material/stop_circle:")
+    summary(setup, found)
+    chosen = st.segmented_control(
+        t("file.view"),
+        [ROWS, GROUPS, *([AUDIT] if report else [])],
+        key="data.view",
+        default=ROWS,
+        required=True,
+        label_visibility="collapsed",
+        format_func=lambda name: f"{ICONS[name]} {t('file.view_' + name)}",
+    )
+    if chosen == GROUPS:
+        groups_view(found)
+    elif chosen == AUDIT and report is not None:
+        show_audit(report)
+    else:
+        rows_view(setup, found)
+
+
+def summary(setup: FileSetup, found: WholeFile) -> None:
+    """The numbers that answer most, and what they say."""
+    with st.container(border=True, key="data_summary"):
+        st.html(f'<div class="kb-headline">{escape(view.say_whole(found))}</div>')
+        counts = {
+            "texts": len(found.rows),
+            "with_knowledge": len(found.with_knowledge),
+            "changed": len(found.changed),
+            "helped": found.whole.helped,
+            "hurt": found.whole.hurt,
+        }
+        left, right = st.columns([7, 4], gap="large", vertical_alignment="center")
+        with left, st.container(horizontal=True, gap="medium"):
+            for name, count in counts.items():
+                note = None if name == "texts" else t(f"file.{name}_help")
+                st.metric(t(f"file.{name}"), f"{count:,}", help=note, width=METRIC)
+        with right:
+            table(view.scores(found.scores), "data.scores", "file.column")
+        said = t(
+            "file.of",
+            data=setup.data.name,
+            split=t(f"audit.split.{setup.split}"),
+            count=f"{len(found.rows):,}",
+            model=services.model_info(setup.model).name,
+            graph=found.graph,
+        )
+        note = t("file.interval_note", metric=view.metric_name(found.scores))
+        st.caption(markdown(sentences([said, note])))
+
+
+def rows_view(setup: FileSetup, found: WholeFile) -> None:
+    """The texts that changed, and the chosen one of them."""
+    which = st.segmented_control(
+        t("file.which"),
+        view.WHICH,
+        key="data.which",
+        default=view.ALL,
+        required=True,
+        label_visibility="collapsed",
+        on_change=lambda: ss.pop("data.row", None),
+        format_func=lambda name: t(
+            "file.which_count",
+            name=t(f"file.which_{name}"),
+            count=f"{len(view.shown(found, name)):,}",
+        ),
+    )
+    rows = view.shown(found, which or view.ALL)
+    if rows:
+        key = f"data.table.{which}"
+        table(
+            view.rows_table(rows, services.model_info(setup.model)),
+            key,
+            "file.column",
+            on_select=lambda: choose_row(key, rows),
+            selection_mode="single-row",
+        )
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        name = f"{services.safe_name(setup.data.name)}-{setup.split}.csv"
+        download("data.csv", t("file.csv"), lambda: view.rows_csv(found.rows), name, "text/csv")
+        st.caption(t("file.choose" if rows else "file.no_rows"))
+    row = next((row for row in rows if row.number == ss.get("data.row")), None)
+    if row is not None:
+        row_panel(setup, row)
+
+
+def choose_row(key: str, rows: Sequence[FileRow]) -> None:
+    """Callback of the table: remember the text by its number."""
+    selected = ss[key].selection.rows if key in ss else []
+    ss.pop("data.row", None)
+    if selected and selected[0] < len(rows):
+        ss["data.row"] = rows[selected[0]].number
+
+
+def row_panel(setup: FileSetup, row: FileRow) -> None:
+    """One text: what is right, what was said, which triples; and the way to the Lab."""
+    with st.container(border=True, key="data_row"):
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            number = t("file.row", number=f"{row.number + 1:,}")
+            verdict = t(f"file.verdict.{row.verdict}")
+            st.markdown(f"**{markdown(number)}** · {markdown(verdict)}", width="stretch")
+            to_lab = st.button(
+                t("file.open"),
+                key="data.open_row",
+                icon=":material/account_tree:",
+                help=t("file.open_help"),
+                type="primary",
+            )
+        for sentence in row.example.sentences:
+            st.markdown(markdown(sentence))
+        table(view.row(row, services.model_info(setup.model)), None, "file.column")
+        names = listed(map(name_of, row.triples))
+        said = t("file.row_triples", triples=names) if names else t("file.row_no_triples")
+        st.caption(markdown(said))
+        now = ss["lab.graphs"].get(setup.graph_name)
+        if now is None or graph_as_edited(setup.graph_name).fingerprint != setup.graph.fingerprint:
+            st.caption(t("file.opened_edited"))
+    if to_lab:
+        try:
+            open_in_lab(setup, row)
+        except KBertError as error:  # its graph was closed, and there is no room for it
+            st.error(markdown(error))
+
+
+def open_in_lab(setup: FileSetup, row: FileRow) -> None:
+    """Put a text on the Lab's page, as it was read here."""
+    name = setup.graph_name
+    if name not in ss["lab.graphs"]:
+        name = state.take_graph(services.OpenedGraph(setup.graph, own=True), choose=False)
+    state.put_text(row.example.sentences, task=setup.data.task, model=setup.model, graph=name)
+    ss["lab.max_triples"] = setup.options.max_triples
+    ss["lab.tail_only"] = setup.options.tail_only
+    ss["lab.hint"] = False
+    st.switch_page("app_pages/lab.py")
+
+
+def groups_view(found: WholeFile) -> None:
+    """Helped and hurt by label, entity, relation and triple."""
+    by: By = st.segmented_control(
+        t("file.by"),
+        KINDS,
+        key="data.by",
+        default="relation",
+        required=True,
+        label_visibility="collapsed",
+        format_func=lambda name: t(f"file.by.{name}"),
+        **KEEP,
+    )
+    groups = found.groups(by)
+    kind = "texts"
+    if by == "label":
+        kind = "entities" if found.task == "ner" else "labels"
+    st.caption(t(f"file.groups_{kind}"))
+    if hurting := view.say_hurting(found, by):
+        st.markdown(markdown(hurting))
+    if chance := view.say_chance(found, by):
+        st.caption(markdown(chance))
+    chart = view.groups_chart(groups)
+    left, right = st.columns([4, 7], gap="large")
+    with left:
+        if chart is not None:
+            st.plotly_chart(chart, key=f"data.chart.{by}", config=PLOTLY)
+        else:
+            st.caption(t("file.no_rows"))
+    with right:
+        table(view.groups_table(groups), f"data.groups.{by}", "file.column")
+        make = lambda: view.groups_csv(groups)  # noqa: E731
+        download("data.groups_csv", t("file.groups_csv"), make, f"{by}.csv", "text/csv")
