@@ -413,5 +413,5 @@ lab_link(
 )
 
 # %% [markdown]
-# In the app, the page *Knowledge noise* draws these curves for any text. Next: [9 · Explain a
+# In the app, *Explain: Noise* draws these curves for any text. Next: [9 · Explain a
 # prediction](09_explain_a_prediction.ipynb), which of the triples did it.
