@@ -14,8 +14,9 @@ starts it where the visitor asks for it:
     if run := ss.get("flips.run"):
         follow(run, draw_results, key="flips")      # app/app_pages/long_run.py
 
-``follow`` looks at the run after 0.1, 0.2, 0.4 and then every 0.8 seconds, in a fragment; ``draw_results``
-gets what :meth:`Run.look` returns. A run that nobody looks at for ``PATIENCE``
+``follow`` looks at the run after 0.1, 0.2, 0.4 and then every 0.8 seconds, in a
+fragment; ``draw_results`` gets what :meth:`Run.look` returns. A run that nobody
+looks at for ``PATIENCE``
 seconds ends by itself: its visitor has closed the page or gone elsewhere in the
 app. One whose inputs have changed is stopped by the page: ``run.stop()``.
 
